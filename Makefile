@@ -1,0 +1,74 @@
+# Everything is set up here, in a virtual environment of its own; only Python and a package index
+# are needed.  The second time is quick: a stamp says what is installed for which pyproject.toml.
+#
+#   make demo         run every problem on a few graphs, check and compare; writes demo.html
+#   make test         the tests, without the slow ones;  make test-slow  the slow ones
+#   make lint         ruff and mypy
+#   make bench        all benchmarks, with the peers that have wheels here; writes JSON
+#   make docs         the pages, in docs/_build/html
+#   make clean        remove the environment and everything made
+
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+PEERS := networkit igraph
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow test-gpu lint mypy format bench docs clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+$(PY):
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml | $(PY)
+	$(PIP) install -e .
+	@touch $@
+
+# One stamp for each extra.
+$(VENV)/.test $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(PY)
+	$(PIP) install -e ".[$*]"
+	@touch $@
+
+# Wheels only: some peers build for twenty minutes.  One without a wheel is left out.
+$(VENV)/.bench: $(VENV)/.core
+	@for peer in $(PEERS); do \
+		$(PIP) install --only-binary :all: $$peer || echo "no wheel of $$peer here, left out"; \
+	done
+	@touch $@
+
+demo: $(VENV)/.core
+	$(VENV)/bin/matchwood demo
+
+test: $(VENV)/.test
+	$(PY) -m pytest
+
+test-slow: $(VENV)/.test
+	$(PY) -m pytest -m slow
+
+test-gpu: $(VENV)/.test
+	$(PY) -m pytest -m gpu
+
+lint: $(VENV)/.dev mypy
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+mypy: $(VENV)/.dev
+	$(PY) -m mypy
+
+format: $(VENV)/.dev
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: $(VENV)/.bench
+	$(PY) -m bench.run
+
+docs: $(VENV)/.docs
+	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples .pytest_cache .mypy_cache .ruff_cache \
+		.hypothesis demo.html
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,29 @@
+"""Draw the pictures of the problem pages: `python docs/pictures.py FOLDER`.
+
+They are the same as in `matchwood demo`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from matchwood.report.problems import PROBLEMS
+
+
+def draw(folder: Path) -> list[Path]:
+    """Write one SVG for each drawing of each problem; returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for problem in PROBLEMS:
+        if problem.picture is None:
+            continue
+        for number, drawing in enumerate(problem.picture().drawings):
+            path = folder / f"{problem.short}{number or ''}.svg"
+            drawing.save(path)
+            written.append(path)
+    return written
+
+
+if __name__ == "__main__":
+    print("\n".join(map(str, draw(Path(sys.argv[1])))))

@@ -1,0 +1,68 @@
+"""Structure in large sparse graphs and matrices, on CPU threads and GPUs, with one answer.
+
+This page is the index: every public name, one line each, by family.  A name is imported when it
+is first used.  Read csr.py next (what goes in), then engines.py (where it runs), then any problem
+folder: they all have the same shape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matchwood._lazy import attach as _attach
+from matchwood._version import __version__ as __version__
+
+_HOMES = {
+    # the graph
+    "graph": "matchwood.csr",  # check and prepare a matrix once, for many calls
+    "Graph": "matchwood.csr",  # what `graph` returns, and every function takes
+    # traversal
+    "bfs": "matchwood.traversal",  # breadth-first levels and parents from one or many sources
+    "BFS": "matchwood.traversal",  # what `bfs` returns
+    # components
+    "connected_components": "matchwood.components",  # which vertices are joined by paths
+    "Components": "matchwood.components",  # what `connected_components` returns
+    # graphs in and out
+    "generators": "matchwood.generators",  # graphs made from a seed
+    "io": "matchwood.io",  # read and write files
+    # what the problems are built from
+    "primitives": "matchwood.primitives",  # scan, sort, compact, frontier, union-find, ...
+    # trust
+    "check": "matchwood.check",  # is this answer right?  One function a problem
+    "CheckFailed": "matchwood.errors",  # it is not; says what and where
+    "EngineUnavailable": "matchwood.errors",  # no GPU, no CuPy, no MPI here
+    "OutOfMemory": "matchwood.errors",  # the memory a call needs is not free
+    "FileFormatError": "matchwood.errors",  # a file is not what its format asks
+    # the machine
+    "on_progress": "matchwood.teams.crew",  # a callback while kernels run
+    "show_config": "matchwood.config",  # threads, caches, versions, GPU
+    "warmup": "matchwood.config",  # compile every kernel now
+    # families, as modules
+    "components": "matchwood.components",
+    "traversal": "matchwood.traversal",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+if TYPE_CHECKING:
+    from matchwood import check as check
+    from matchwood import components as components
+    from matchwood import generators as generators
+    from matchwood import io as io
+    from matchwood import primitives as primitives
+    from matchwood import traversal as traversal
+    from matchwood.components import Components as Components
+    from matchwood.components import connected_components as connected_components
+    from matchwood.config import show_config as show_config
+    from matchwood.config import warmup as warmup
+    from matchwood.csr import Graph as Graph
+    from matchwood.csr import graph as graph
+    from matchwood.errors import CheckFailed as CheckFailed
+    from matchwood.errors import EngineUnavailable as EngineUnavailable
+    from matchwood.errors import FileFormatError as FileFormatError
+    from matchwood.errors import OutOfMemory as OutOfMemory
+    from matchwood.teams.crew import on_progress as on_progress
+    from matchwood.traversal import BFS as BFS
+    from matchwood.traversal import bfs as bfs
+else:  # hidden from type checkers, for which it would make every name exist
+    __getattr__, __dir__ = _attach(__name__, _HOMES)

@@ -1,0 +1,59 @@
+"""`matchwood bench`: times beside SciPy's, on the standard graphs or on one of yours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchwood.cli.options import Compact, Json, Threads
+
+
+def command(
+    problem: Annotated[
+        list[str] | None, typer.Argument(metavar="[PROBLEM]...", help="bfs, components; none: all.")
+    ] = None,
+    graph: Annotated[
+        list[str] | None,
+        typer.Option("-g", "--graph", help="A file or generator in place of the standard graphs."),
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="Rounds; median counts.")] = 7,
+    threads: Threads = None,
+    compact: Compact = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Also write as JSON.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Time problems beside SciPy in the same run; every answer is checked first.
+
+    The benchmarks with all peers and the bars to be met are in bench/ of the source: make bench.
+    """
+    if output is not None and not output.parent.is_dir():
+        raise ValueError(f"-o {output}: there is no folder {output.parent}")
+    import json
+
+    from matchwood.cli.generate import matrix_of
+    from matchwood.cli.load import load
+    from matchwood.cli.output import console, print_json
+    from matchwood.cli.progress import progress
+    from matchwood.report import bench as report
+    from matchwood.report import scenes
+
+    chosen = report.choose(problem or [])
+    places: Iterable[scenes.Scene] = [
+        scenes.Scene(text, "", matrix_of(load(text, compact=compact).matrix))
+        for text in graph or []
+    ]
+    if not graph:
+        places = scenes.standard()
+    with progress("starting") as bar:
+        found = report.run(chosen, places, threads=threads, repeats=repeats, say=bar.say)
+    if output is not None:
+        output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if as_json:
+        print_json(found)
+    else:
+        console().print(report.table(found))

@@ -1,0 +1,85 @@
+"""`matchwood components`: the connected components of a graph."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Threads
+
+
+def command(
+    graph: Graph,
+    method: Annotated[
+        str, typer.Option("--method", help="auto, afforest, fastsv or bfs.")
+    ] = "auto",
+    top: Annotated[int, typer.Option("--top", min=0, help="How many of the largest to show.")] = 10,
+    engine: Engine = None,
+    threads: Threads = None,
+    check: Check = False,
+    compact: Compact = False,
+    output: Output = None,
+    as_json: Json = False,
+) -> None:
+    """Find the connected components of a graph (of a directed one: the weak components)."""
+    from matchwood.cli import results
+
+    results.check_suffix(output)
+    import numpy as np
+
+    import matchwood
+    from matchwood.cli.load import load
+    from matchwood.cli.output import duration, print_facts, print_json, print_table
+    from matchwood.cli.progress import progress
+
+    loaded = load(graph, compact=compact)
+    start = time.perf_counter()
+    with progress("finding components"):
+        found = matchwood.connected_components(
+            loaded.matrix, method=method, engine=engine, threads=threads
+        )
+    seconds = time.perf_counter() - start
+    if check:
+        with progress("checking"):
+            matchwood.check.check_connected_components(loaded.matrix, found.labels)
+    sizes = np.bincount(found.labels, minlength=found.count)
+    largest = np.argsort(-sizes, kind="stable")[:top]
+    if output is not None:
+        results.write(output, {"label": found.labels}, {"count": found.count})
+    if as_json:
+        print_json(
+            {
+                "graph": graph,
+                "vertices": len(found.labels),
+                "components": found.count,
+                "largest": [
+                    {"component": int(part), "vertices": int(sizes[part])} for part in largest
+                ],
+                "checked": check,
+                "seconds": {"load": loaded.seconds, "components": seconds},
+                "output": str(output) if output else None,
+            }
+        )
+        return
+    print_facts(
+        f"components of {graph}",
+        {
+            "vertices": len(found.labels),
+            "components": found.count,
+            "of one vertex": int((sizes == 1).sum()),
+            "time": f"{duration(seconds)} (loading {duration(loaded.seconds)})",
+            "checked": "right" if check else None,
+            "written": output,
+        },
+    )
+    if top and found.count > 1:
+        print_table(
+            "largest",
+            ("component", "vertices", "share"),
+            [
+                (int(part), int(sizes[part]), f"{sizes[part] / len(found.labels):.1%}")
+                for part in largest
+            ],
+        )

@@ -1,0 +1,40 @@
+"""`matchwood demo`: every problem on a few graphs, checked and compared with SciPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from matchwood.cli.options import Json, Threads
+
+
+def command(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The page with the pictures.")
+    ] = Path("demo.html"),
+    threads: Threads = None,
+    size: Annotated[str, typer.Option("--size", help="full, or tiny for a quick look.")] = "full",
+    as_json: Json = False,
+) -> None:
+    """Run every problem, check every answer, compare with SciPy, write a page with pictures."""
+    if size not in ("full", "tiny"):
+        raise ValueError(f"--size must be full or tiny, got {size!r}")
+    if not output.parent.is_dir():
+        raise ValueError(f"-o {output}: there is no folder {output.parent}")
+    from matchwood.cli.output import console, print_json
+    from matchwood.cli.progress import progress
+    from matchwood.report import demo as report
+    from matchwood.report import show
+
+    with progress("starting") as bar:
+        found = report.run(size=size, threads=threads, say=bar.say)
+        output.write_text(show.html(found), encoding="utf-8")
+    if as_json:
+        print_json({**report.as_dict(found), "output": str(output)})
+        return
+    terminal = console()
+    for part in show.tables(found):
+        terminal.print(part)
+    terminal.print(f"{report.summary(found)}  Pictures: {output}", soft_wrap=True)

@@ -1,0 +1,37 @@
+"""Arguments and options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Graph = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        help="A file, or a generator and its arguments: rmat:16  delaunay:n=5000,seed=3",
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option("--engine", help="cpu, gpu or reference.  Default: cpu.", metavar="NAME"),
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", min=1, help="Default: all CPUs this process may use.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
+Check = Annotated[bool, typer.Option("--check", help="Check the answer against the definition.")]
+Compact = Annotated[
+    bool, typer.Option("--compact", help="Number the vertices of a file with gaps 0, 1, 2, ...")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write the result: .npy, .npz, .txt or .csv.",
+    ),
+]

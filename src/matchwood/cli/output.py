@@ -1,0 +1,91 @@
+"""What verbs print: facts and tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+PIPED_WIDTH = 120  # columns for tables that go to a file or a pipe
+
+
+def console() -> Any:
+    """The terminal, or a pipe wide enough for our tables."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """One JSON object on stdout; NumPy's numbers and arrays as plain ones."""
+    print(json.dumps(facts, default=_plain, indent=2))
+
+
+def _plain(value: Any) -> Any:
+    """NumPy scalars and arrays for the JSON writer."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+
+
+def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+    """Two columns, name and value.  A value None is left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), show_header=False, title_justify="left", title_style="bold")
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        if value is not None:
+            table.add_row(Text(name.replace("_", " ")), Text(said(value)))
+    console().print(table)
+
+
+def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table whose numbers stand to the right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    texts = [[said(value) for value in row] for row in rows]
+    table = Table(title=Text(title), title_justify="left", title_style="bold", header_style="dim")
+    for k, head in enumerate(heads):
+        numbers = all(_like_number(row[k]) for row in texts)
+        table.add_column(head, justify="right" if numbers else "left")
+    for row in texts:
+        table.add_row(*map(Text, row))
+    console().print(table)
+
+
+def _like_number(text: str) -> bool:
+    return text in ("", "...") or text.removeprefix("-")[:1].isdigit()
+
+
+def said(value: Any) -> str:
+    """A value as people write it: 1,234,567; yes and no; four digits of a fraction."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return str(value)
+
+
+def duration(seconds: float) -> str:
+    """A time with a unit that fits: 850 us, 12.3 ms, 4.56 s."""
+    for size, unit in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.0f} us"
+
+
+def amount(nbytes: int) -> str:
+    """Bytes with a unit that fits."""
+    value = float(nbytes)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            break
+        value /= 1024
+    return f"{value:.4g} {unit}"

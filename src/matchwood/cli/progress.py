@@ -1,0 +1,79 @@
+"""A progress bar on stderr for work that takes over a second, where stderr is a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+
+DELAY = 1.0  # seconds; work that is over by then shows no bar
+
+
+class Bar:
+    """A bar that appears once `delay` seconds have gone; `update` may come at any time before."""
+
+    def __init__(self, what: str, delay: float = DELAY) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        # Without a total the bar swings: at work, end unknown.
+        self._task = self._bar.add_task(what, total=None)
+        self._lock = threading.Lock()
+        self._open = True
+        self.shown = False
+        self._timer = threading.Timer(delay, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _show(self) -> None:
+        with self._lock:
+            if self._open:
+                self._bar.start()
+                self.shown = True
+
+    def update(self, done: int, total: int) -> None:
+        """The callback for `matchwood.on_progress`; total 0 means not known."""
+        self._bar.update(self._task, completed=done, total=total or None)
+
+    def say(self, what: str) -> None:
+        """Tell what is being done now."""
+        self._bar.update(self._task, description=what)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._timer.cancel()
+        with self._lock:
+            self._open = False
+            if self.shown:
+                self._bar.stop()
+
+
+class NoBar:
+    """What `progress` gives where nobody looks at stderr."""
+
+    def say(self, what: str) -> None:
+        """Nothing."""
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Iterator[Bar | NoBar]:
+    """Show a bar for the work inside the ``with`` block, should it take over a second."""
+    if not sys.stderr.isatty():
+        yield NoBar()
+        return
+    import matchwood
+
+    bar = Bar(what)
+    try:
+        with matchwood.on_progress(bar.update):
+            yield bar
+    finally:
+        bar.close()

@@ -1,0 +1,175 @@
+"""What matchwood finds on this machine, and compiling everything beforehand."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from matchwood._version import __version__
+
+PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "networkx", "mpi4py")
+CUPY = ("cupy-cuda12x", "cupy-cuda13x", "cupy")
+
+
+def show_config(mode: str = "stdout") -> dict[str, Any] | None:
+    """Show threads, CPUs, the cache of compiled code, versions and the GPU.
+
+    Parameters
+    ----------
+    mode : {"stdout", "dicts"}
+        "stdout" prints, "dicts" returns nested dictionaries instead, as
+        `scipy.show_config` does.
+
+    Returns
+    -------
+    config : dict or None
+        Keys ``matchwood``, ``python``, ``system``, ``cpu`` (``threads``, ``cpus``), ``cache``
+        (``folder``, ``bytes``, ``files``), ``gpu`` (``available``, ``reason``, ``devices``) and
+        ``versions``.
+
+    Raises
+    ------
+    ValueError
+        If `mode` is neither.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> config = matchwood.show_config(mode="dicts")
+    >>> config["matchwood"] == matchwood.__version__, config["cpu"]["threads"] >= 1
+    (True, True)
+    """
+    if mode not in ("stdout", "dicts"):
+        raise ValueError(f"show_config: mode must be 'stdout' or 'dicts', got {mode!r}")
+    config = _facts()
+    if mode == "dicts":
+        return config
+    print("\n".join(_lines(config)))  # noqa: T201  that is what it is for
+    return None
+
+
+def _facts() -> dict[str, Any]:
+    from matchwood.teams import available_cpus, cache_folder, default_threads
+
+    folder = cache_folder()
+    files = _files(folder)
+    return {
+        "matchwood": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cpu": {
+            "architecture": platform.machine(),
+            "cpus": available_cpus(),
+            "threads": default_threads(),
+        },
+        "cache": {
+            "folder": None if folder is None else str(folder),
+            "files": len(files),
+            "bytes": sum(path.stat().st_size for path in files),
+        },
+        "gpu": _gpu(),
+        "versions": _versions(),
+    }
+
+
+def _files(folder: Path | None) -> list[Path]:
+    return [] if folder is None else [path for path in folder.rglob("*") if path.is_file()]
+
+
+def _versions() -> dict[str, str | None]:
+    """Versions of what is installed, without importing it; None where it is not."""
+    found: dict[str, str | None] = {}
+    for name in PACKAGES:
+        found[name] = _version(name)
+    found["cupy"] = next((f"{v} ({name})" for name in CUPY if (v := _version(name))), None)
+    return found
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _gpu() -> dict[str, Any]:
+    from matchwood import engines
+    from matchwood.errors import EngineUnavailable
+
+    try:
+        cupy = engines.cupy()
+    except EngineUnavailable as error:
+        return {"available": False, "reason": str(error), "devices": []}
+    devices = []
+    for number in range(cupy.cuda.runtime.getDeviceCount()):
+        properties = cupy.cuda.runtime.getDeviceProperties(number)
+        devices.append(
+            {
+                "name": properties["name"].decode(),
+                "bytes": int(properties["totalGlobalMem"]),
+                "compute_capability": f"{properties['major']}.{properties['minor']}",
+            }
+        )
+    return {"available": True, "reason": None, "devices": devices}
+
+
+def _lines(config: dict[str, Any]) -> Iterator[str]:
+    cpu, cache, gpu = config["cpu"], config["cache"], config["gpu"]
+    yield f"matchwood  {config['matchwood']}"
+    yield f"python     {config['python']} on {config['system']}"
+    yield f"cpu        {cpu['threads']} threads on {cpu['cpus']} CPUs ({cpu['architecture']})"
+    if cache["folder"] is None:
+        yield "cache      none: no folder can be written, kernels are compiled in every process"
+    else:
+        megabytes = cache["bytes"] / 1e6
+        yield f"cache      {cache['folder']} ({cache['files']} files, {megabytes:.1f} MB)"
+    for device in gpu["devices"]:
+        gigabytes = device["bytes"] / 2**30
+        yield f"gpu        {device['name']}, {gigabytes:.0f} GiB, {device['compute_capability']}"
+    if not gpu["available"]:
+        yield f"gpu        none: {gpu['reason']}"
+    for name, version in config["versions"].items():
+        yield f"{name:10} {version or 'not installed'}"
+
+
+def warmup(report: Callable[[str], object] | None = None) -> dict[str, Any]:
+    """Compile every kernel now, instead of when a function is first called.
+
+    Runs every public function on small graphs, for 32- and 64-bit indices and weights.  The
+    compiled code stays in the user's cache folder, so this is needed once per version (say, when
+    an image is built, or before timing).
+
+    Parameters
+    ----------
+    report : callable (str), optional
+        Told what is being compiled, before each step.
+
+    Returns
+    -------
+    summary : dict
+        ``seconds`` taken, ``compiled``, the number of files added to the cache, and ``folder``,
+        where the cache is (None when no folder can be written: nothing is kept then).
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> matchwood.warmup()["compiled"] >= 0  # doctest: +SKIP
+    True
+    """
+    from matchwood.teams import cache_folder
+
+    folder = cache_folder()
+    before, start = len(_files(folder)), time.perf_counter()
+    for name, run in _steps():
+        if report is not None:
+            report(name)
+        run()
+    return {
+        "seconds": time.perf_counter() - start,
+        "compiled": len(_files(folder)) - before,
+        "folder": None if folder is None else str(folder),
+    }

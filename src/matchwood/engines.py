@@ -1,0 +1,99 @@
+"""Which engine a call runs on.
+
+Where the data lives decides: NumPy and SciPy arrays run on CPU threads, CuPy's on their GPU.
+`engine=` overrules that; the data is then moved for the call, and the result comes back to where
+the input was.  Nothing is moved unasked, and no engine is replaced by another without a word.
+
+CuPy and mpi4py are optional: they are imported here, when an engine needs them.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from matchwood.errors import EngineUnavailable
+
+ENGINES = ("reference", "cpu", "gpu")
+
+
+@functools.cache
+def _cupy_or_reason() -> tuple[ModuleType | None, str]:
+    try:
+        module = importlib.import_module("cupy")
+    except ImportError:
+        return None, (
+            "the GPU engine needs CuPy, which is not installed: "
+            "pip install 'matchwood[gpu-cuda13]' or 'matchwood[gpu-cuda12]'"
+        )
+    try:
+        count = module.cuda.runtime.getDeviceCount()
+    except Exception as error:  # CuPy raises its own classes for a missing driver
+        return None, f"CuPy finds no usable GPU: {error}"
+    return (module, "") if count else (None, "CuPy finds no GPU")
+
+
+def cupy() -> Any:
+    """CuPy, or `EngineUnavailable` with the reason."""
+    module, reason = _cupy_or_reason()
+    if module is None:
+        raise EngineUnavailable(reason)
+    return module
+
+
+def gpu_available() -> bool:
+    """True when CuPy is installed and sees a GPU."""
+    return _cupy_or_reason()[0] is not None
+
+
+def location(array: Any) -> str:
+    """The engine on which an array lives: "cpu" or "gpu"."""
+    loaded = sys.modules.get("cupy")
+    return "gpu" if loaded is not None and isinstance(array, loaded.ndarray) else "cpu"
+
+
+def moved(array: Any, engine: str) -> Any:
+    """The array on that engine; itself when it is there already."""
+    if array is None or location(array) == engine:
+        return array
+    return cupy().asarray(array) if engine == "gpu" else array.get()
+
+
+def resolve(where: str, engine: str | None) -> str:
+    """The engine of a call on data that lives at `where`."""
+    if engine is None:
+        return where
+    if engine not in ENGINES:
+        expected = ", ".join(repr(name) for name in ENGINES)
+        raise ValueError(f"engine must be None or one of {expected}, got {engine!r}")
+    if engine == "gpu":
+        cupy()
+    return engine
+
+
+def load(package: str, engine: str) -> Any:
+    """The module of a problem that holds that engine; a missing file is a missing engine."""
+    try:
+        return importlib.import_module(f"{package}.{engine}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{package}.{engine}":
+            raise
+        problem = package.removeprefix("matchwood.")
+        raise EngineUnavailable(f"{problem} has no {engine!r} engine") from None
+
+
+def home(engine: str) -> str:
+    """Where an engine's arrays live: the reference reads NumPy arrays."""
+    return "gpu" if engine == "gpu" else "cpu"
+
+
+def as_index(value: Any, name: str, caller: str) -> int:
+    """An argument that must be an integer, as a Python int."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{caller}: {name} must be an integer, got {type(value).__name__}")
+    return int(value)

@@ -1,0 +1,43 @@
+"""The GPU engine: loads, types, caches and launches CUDA text; memory; captured rounds.
+
+A problem keeps its kernels in `gpu.cu` and its host loop in `gpu.py`:
+
+    SOURCE = gpu.Source(__package__, "gpu.cu", ("hook<I>", "relax<I,W>"))
+
+    def run(indptr, indices):                              # cupy arrays
+        k = SOURCE.kernels(I=indices.dtype)                # compiled once per device and types
+        space = gpu.workspace("bfs", queue=(n, indices.dtype), size=(1, np.uint64))
+        k.hook(n, (n, indptr, indices, space.queue))       # threads needed, arguments
+
+Read on in source.py (text to kernels), launch.py (arguments, grids), memory.py (preflight,
+workspace), rounds.py (captured rounds, convergence flag, status word).  The shared device code is
+in the `.cuh` files beside this one, included as ``#include "matchwood/atomics.cuh"``.
+
+Rules: everything runs on the current stream; nothing waits for the device except `Flag.read`
+and `Status.check`; nothing here imports cupy before it is called.
+"""
+
+from __future__ import annotations
+
+from matchwood.gpu.launch import Kernel, Kernels, multiprocessors
+from matchwood.gpu.memory import empty, free_bytes, guard, reserve, workspace
+from matchwood.gpu.rounds import Captured, Flag, Status, capture
+from matchwood.gpu.source import SOURCES, KernelError, Source
+
+__all__ = [
+    "SOURCES",
+    "Captured",
+    "Flag",
+    "Kernel",
+    "KernelError",
+    "Kernels",
+    "Source",
+    "Status",
+    "capture",
+    "empty",
+    "free_bytes",
+    "guard",
+    "multiprocessors",
+    "reserve",
+    "workspace",
+]

@@ -1,0 +1,217 @@
+"""Launching: arguments checked against the kernel's text, grids that cover the work."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from matchwood.gpu.signature import Parameter
+
+BLOCK = 256  # threads; any kernel of ours reaches full occupancy with it
+STATIC_SHARED = 48 * 1024  # bytes of shared memory that need no permission
+_NULL = np.uint64(0)
+
+
+class Kernel:
+    """One compiled kernel.  Call it to launch it on the current stream.
+
+    ``k(threads, args)`` launches a 1-D grid that covers `threads`, and nothing when it is 0.
+
+    Numbers are converted to the type that the kernel's text gives: a Python or NumPy integer is
+    right for any integer parameter (OverflowError when it does not fit), a float for a floating
+    one.  Arrays must be C-contiguous and of the parameter's type (bool and uint8 are the same);
+    None is the null pointer; a `Flag` or `Status` stands for its device words.
+    """
+
+    def __init__(self, name: str, function: Any, signature: Sequence[Parameter]) -> None:
+        self.name = name
+        self._function = function
+        self._signature = tuple(signature)
+        self._accepted = [_accepted(parameter) for parameter in signature]
+        self._shared_allowed = STATIC_SHARED
+        self._resident: dict[tuple[int, int], int] = {}
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.name})"
+
+    def __call__(
+        self,
+        threads: int | None,
+        args: Sequence[Any],
+        *,
+        block: int = BLOCK,
+        grid: int | tuple[int, ...] | None = None,
+        shared_mem: int = 0,
+        cooperative: bool = False,
+    ) -> None:
+        """Launch on the current stream.
+
+        Parameters
+        ----------
+        threads : int or None
+            Threads needed; the grid is rounded up to whole blocks.  None when `grid` is given.
+        args : sequence
+            The kernel's arguments.
+        block : int
+            Threads of a block.
+        grid : int or tuple of int, optional
+            Blocks, instead of `threads`.
+        shared_mem : int
+            Dynamic shared memory of a block, in bytes.
+        cooperative : bool
+            Launch so that all blocks are resident at once, as `grid_barrier` needs.  The grid is
+            then at most `resident` blocks (the kernel strides over the work).
+        """
+        if grid is None:
+            if threads is None:
+                raise TypeError(f"{self.name}: give threads or grid")
+            blocks = -(-int(threads) // block)
+            if cooperative:
+                blocks = min(blocks, self.resident(block, shared_mem))
+            if blocks == 0:
+                return
+            shape: tuple[int, ...] = (blocks,)
+        else:
+            shape = grid if isinstance(grid, tuple) else (grid,)
+        if shared_mem > self._shared_allowed:
+            self._allow_shared(shared_mem)
+        self._function(
+            shape,
+            (block,),
+            self._converted(args),
+            shared_mem=shared_mem,
+            enable_cooperative_groups=cooperative,
+        )
+        if _debug():
+            self._wait()
+
+    def resident(self, block: int = BLOCK, shared_mem: int = 0) -> int:
+        """Blocks of this kernel that the device runs at the same time."""
+        known = self._resident.get((block, shared_mem))
+        if known is None:
+            from matchwood import engines
+
+            if shared_mem > self._shared_allowed:
+                self._allow_shared(shared_mem)
+            driver = engines.cupy().cuda.driver
+            each = driver.occupancyMaxActiveBlocksPerMultiprocessor(
+                self._function.ptr, block, shared_mem
+            )
+            known = self._resident[block, shared_mem] = max(1, each) * multiprocessors()
+        return known
+
+    def _converted(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        if len(args) != len(self._signature):
+            raise TypeError(f"{self.name} takes {len(self._signature)} arguments, got {len(args)}")
+        return tuple(
+            value if type(value) is accepted else self._convert(parameter, accepted, value)
+            for parameter, accepted, value in zip(
+                self._signature, self._accepted, args, strict=True
+            )
+        )
+
+    def _convert(self, parameter: Parameter, accepted: Any, value: Any) -> Any:
+        if parameter.pointer:
+            return self._pointer(parameter, accepted, value)
+        if accepted is None:
+            return value
+        if isinstance(value, (int, float, np.generic)):
+            kind = parameter.dtype.kind if parameter.dtype is not None else ""
+            plain = value.item() if isinstance(value, np.generic) else value
+            if kind == "f":
+                return accepted(plain)
+            if not isinstance(plain, float):
+                return accepted(operator.index(plain))
+        raise TypeError(
+            f"{self.name}: {parameter.name} is {parameter.dtype}, got {type(value).__name__}"
+        )
+
+    def _pointer(self, parameter: Parameter, accepted: Any, value: Any) -> Any:
+        if value is None:
+            return _NULL
+        value = getattr(value, "device_words", value)
+        dtype = getattr(value, "dtype", None)
+        if dtype is None or isinstance(value, (np.ndarray, np.generic)):
+            raise TypeError(
+                f"{self.name}: {parameter.name} must be a GPU array, got {type(value).__name__}"
+            )
+        if accepted is not None and dtype.char not in accepted:
+            raise TypeError(f"{self.name}: {parameter.name} is {parameter.dtype}*, got {dtype}")
+        if not value.flags.c_contiguous:
+            raise ValueError(f"{self.name}: {parameter.name} is not contiguous")
+        return value
+
+    def _allow_shared(self, nbytes: int) -> None:
+        from matchwood import engines
+
+        driver = engines.cupy().cuda.driver
+        driver.funcSetAttribute(
+            self._function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes
+        )
+        self._shared_allowed = nbytes
+
+    def _wait(self) -> None:
+        from matchwood import engines
+
+        cupy = engines.cupy()
+        try:
+            cupy.cuda.get_current_stream().synchronize()
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise RuntimeError(f"{self.name} failed: {error}") from error
+
+
+class Kernels:
+    """The kernels of a `Source` for one choice of types, as attributes."""
+
+    def __init__(
+        self, package: str, built: Mapping[str, Kernel], missing: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._package = package
+        self._missing = missing
+        self.__dict__.update(built)
+
+    def __getattr__(self, name: str) -> Kernel:
+        missing = self.__dict__.get("_missing", {})
+        if name not in missing:
+            raise AttributeError(f"{name} is no kernel of this source")
+        why = f"needs a type for {missing[name][0]}" if missing[name] else "was not asked for"
+        raise AttributeError(f"{self._package}: kernel {name} {why}")
+
+
+def multiprocessors() -> int:
+    """Multiprocessors of the current device."""
+    from matchwood import engines
+
+    device = engines.cupy().cuda.runtime.getDevice()
+    return _multiprocessors(device)
+
+
+@functools.cache
+def _multiprocessors(device: int) -> int:
+    from matchwood import engines
+
+    return int(engines.cupy().cuda.Device(device).attributes["MultiProcessorCount"])
+
+
+@functools.cache
+def _debug() -> bool:
+    """MATCHWOOD_GPU_DEBUG=1: wait after every launch, so that an error names its kernel."""
+    return os.environ.get("MATCHWOOD_GPU_DEBUG", "0") not in ("", "0")
+
+
+def _accepted(parameter: Parameter) -> Any:
+    """For a number, the NumPy type; for a pointer, the type characters of fitting arrays."""
+    dtype = parameter.dtype
+    if dtype is None:
+        return None
+    if not parameter.pointer:
+        return dtype.type
+    if dtype.kind in "b" or dtype == np.uint8:
+        return frozenset("?B")
+    same = (np.dtype(char) for char in "bhilqBHILQfd")
+    return frozenset(other.char for other in same if other == dtype)

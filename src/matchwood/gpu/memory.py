@@ -1,0 +1,111 @@
+"""GPU memory: say what is needed before taking it; our own error when it is not there.
+
+Everything comes from CuPy's pool, whose limit is obeyed.  A call adds up what it will take and
+asks once, before it starts; out of memory then leaves the input as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from matchwood.errors import OutOfMemory
+
+ALIGNMENT = 512  # bytes; what CuPy's pool rounds to, and more than any load needs
+
+
+def free_bytes() -> int:
+    """Bytes that can be allocated on the current device now, counting the pool's own free ones."""
+    from matchwood import engines
+
+    cupy = engines.cupy()
+    pool = cupy.get_default_memory_pool()
+    free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+    limit = int(pool.get_limit())
+    return min(free, max(0, limit - int(pool.used_bytes()))) if limit else free
+
+
+def reserve(nbytes: int, what: str) -> None:
+    """Raise `OutOfMemory` unless `nbytes` can be allocated on the current device.
+
+    Nothing is taken yet.  Quick when the pool holds as much already.
+    """
+    from matchwood import engines
+
+    pool = engines.cupy().get_default_memory_pool()
+    if nbytes <= pool.free_bytes():
+        return
+    if nbytes > free_bytes():
+        _refuse(nbytes, what)
+
+
+def empty(shape: int | tuple[int, ...], dtype: Any, what: str) -> Any:
+    """An uninitialised cupy array for a result, or `OutOfMemory` naming `what`."""
+    from matchwood import engines
+
+    cupy = engines.cupy()
+    nbytes = math.prod(shape if isinstance(shape, tuple) else (shape,)) * np.dtype(dtype).itemsize
+    try:
+        return cupy.empty(shape, dtype)
+    except cupy.cuda.memory.OutOfMemoryError:
+        # the pool's free blocks may be too scattered to use: give them back, try once more
+        cupy.get_default_memory_pool().free_all_blocks()
+    try:
+        return cupy.empty(shape, dtype)
+    except cupy.cuda.memory.OutOfMemoryError:
+        _refuse(nbytes, what)
+
+
+def workspace(what: str, **arrays: tuple[int | tuple[int, ...], Any]) -> Any:
+    """Scratch arrays, uninitialised, in one block of memory that is asked for beforehand.
+
+    The block lives as long as any of its arrays: return none of them, use `empty` for results.
+
+    Examples
+    --------
+    ``space = workspace("bfs", queue=(n, np.int32), bits=((words, 2), np.uint32))`` gives
+    ``space.queue`` and ``space.bits``.
+    """
+    plan: list[tuple[str, tuple[int, ...], Any, int]] = []
+    total = 0
+    for name, (size, kind) in arrays.items():
+        shape = size if isinstance(size, tuple) else (size,)
+        dtype = np.dtype(kind)
+        plan.append((name, tuple(int(length) for length in shape), dtype, total))
+        nbytes = math.prod(shape) * dtype.itemsize
+        total += -(-nbytes // ALIGNMENT) * ALIGNMENT
+    reserve(total, what)
+    block = empty(max(total, 1), np.uint8, what)
+    space = SimpleNamespace(nbytes=total)
+    for name, shape, dtype, start in plan:
+        nbytes = math.prod(shape) * dtype.itemsize
+        setattr(space, name, block[start : start + nbytes].view(dtype).reshape(shape))
+    return space
+
+
+@contextlib.contextmanager
+def guard(what: str, needs: int = 0) -> Iterator[None]:
+    """Within, CuPy running out of memory is `OutOfMemory` for `what`; `needs` is asked first."""
+    from matchwood import engines
+
+    cupy = engines.cupy()
+    if needs:
+        reserve(needs, what)
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        raise OutOfMemory(
+            f"{what}: {error}; {free_bytes():,} bytes are free on the GPU"
+        ) from error
+
+
+def _refuse(nbytes: int, what: str) -> None:
+    raise OutOfMemory(
+        f"{what} needs {nbytes:,} bytes on the GPU, {free_bytes():,} are free; "
+        "free memory, or run it on the CPU"
+    )

@@ -1,0 +1,112 @@
+// Many rounds in one launch, with whatever blocks are running: a roll call, then a barrier.
+//
+// A barrier over a grid needs every block to be running.  Here the blocks that have started sign
+// in; when all have, or none has come for PATIENCE cycles, the roll is closed, and a block that
+// starts later leaves at once.  Only members are waited for, and members run until they leave
+// together, so there is no deadlock, whatever else the device is doing: other searches on other
+// streams, or clusters that do not all fit.  Work must be shared by `rank` and `members`, not by
+// blockIdx and gridDim.
+//
+// A meeting also adds up a number: what the threads `add` between two meetings, all of them learn
+// at the second one, in the same word that counts arrivals, so it costs no memory access.  A second
+// number, `aside`, is there for those who look.
+//
+// Caller: kernel CLUSTERED; the grid a multiple of CLUSTER; ROLL_WORDS words that are 0 at launch.
+#pragma once
+#include "matchwood/atomics.cuh"
+#include "matchwood/cluster.cuh"
+
+constexpr int ROLL_WORDS = 8;              // signed in, members, and two for each of three meetings
+constexpr long long PATIENCE = 20000;      // cycles, about 10 us; blocks of one grid start within 5
+constexpr int ADDED_BITS = 40;             // low bits of a meeting's word: the sum; above: arrivals
+constexpr unsigned long long CLOSED = 1ull << 63;
+
+// Orders this thread's accesses, and those of its block before the last __syncthreads, for others
+// that fence as well.  Cheaper than __threadfence, which is sequentially consistent.
+__device__ __forceinline__ void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
+struct RollCall {
+    unsigned long long* words;
+    int rank, members;
+    int turn;  // 0, 1, 2 and so on: whose words the next meeting uses
+
+    // Thread 0 of the first block to come: how many blocks are here.
+    __device__ unsigned long long close() const
+    {
+        unsigned long long seen = 0;
+        long long since = clock64();
+        while (seen < gridDim.x && clock64() - since < PATIENCE) {
+            unsigned long long now = load_relaxed(&words[0]);
+            if (now != seen) since = clock64();
+            seen = now;
+        }
+        return atomicOr(&words[0], CLOSED);
+    }
+
+    // False: too late, leave.  All threads of the cluster call.
+    __device__ bool sign_in(unsigned long long* control)
+    {
+        __shared__ unsigned int seat, seats;
+        words = control;
+        turn = 0;
+        cluster_barrier();  // all blocks of the cluster have started
+        if (cluster_rank() == 0 && threadIdx.x == 0) {
+            unsigned long long ticket = atomicAdd(&words[0], (unsigned long long)CLUSTER);
+            unsigned long long here = 0;
+            if (ticket == 0) {
+                here = close();
+                atomicExch(&words[1], here);
+            } else if (ticket < CLOSED) {
+                while (here == 0) here = load_relaxed(&words[1]);
+            }
+            for (int block = 0; block < CLUSTER; ++block) {
+                store_at(&seat, block, (unsigned int)ticket);
+                store_at(&seats, block, (unsigned int)here);
+            }
+        }
+        cluster_barrier();
+        rank = (int)seat + cluster_rank();
+        members = (int)seats;
+        return members > 0;
+    }
+
+    __device__ unsigned long long* word() const { return &words[2 + turn]; }
+
+    // Add to the sum of the next meeting; returns the sum before.
+    __device__ unsigned long long add(unsigned long long count) const
+    {
+        return atomicAdd(word(), count) & ((1ull << ADDED_BITS) - 1);
+    }
+
+    // A word to add to; read it after the next meeting and before the one after that.
+    __device__ unsigned long long* aside() const { return &words[5 + turn]; }
+
+    // Wait for all members; what any thread wrote before is visible to all of them afterwards.
+    // Returns the sum since the last meeting.  All threads call; `count` counts from thread 0.
+    // Idle members wait with `idle` set, so that they do not disturb those who work.
+    __device__ unsigned long long meet(unsigned long long count = 0, bool idle = false)
+    {
+        __shared__ unsigned long long sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            fence_device();
+            atomicAdd(word(), (1ull << ADDED_BITS) + count);
+            unsigned long long seen = load_relaxed(word());
+            while ((int)(seen >> ADDED_BITS) != members) {
+                if (idle) __nanosleep(200);
+                seen = load_relaxed(word());
+            }
+            fence_device();
+            // Everyone has come to this meeting, so everyone has left the one before: its words
+            // are free.  They are used again after the next meeting, to which these stores come.
+            if (rank == 0) {
+                store_relaxed(&words[2 + (turn + 2) % 3], 0ull);
+                store_relaxed(&words[5 + (turn + 2) % 3], 0ull);
+            }
+            sum = seen & ((1ull << ADDED_BITS) - 1);
+        }
+        turn = (turn + 1) % 3;
+        __syncthreads();
+        return sum;
+    }
+};

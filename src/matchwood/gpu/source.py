@@ -1,0 +1,215 @@
+"""From CUDA text to compiled kernels: `.cu` files, our headers, types for template parameters.
+
+A `Source` is declared at module level and needs no cupy until `kernels` is called.  Every one
+registers itself in `SOURCES`, so that a test can compile all of them without a GPU.
+
+Our headers are put inline, once each: CuPy's kernel cache looks at the text it is given and not
+into the files that the text includes.  A hash of the whole goes into the options as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from matchwood.gpu.launch import Kernel, Kernels
+from matchwood.gpu.signature import C_NAMES, Parameter, parameters
+
+# A type for a template parameter: a NumPy type, or C++ text (the name of a functor).
+TypeLike = Any
+
+# What a placeholder may stand for unless the Source says otherwise.
+PLACEHOLDERS: Mapping[str, tuple[TypeLike, ...]] = {
+    "I": (np.int32, np.int64),  # vertex or entry
+    "W": (np.float32, np.float64),  # weight
+    "K": (np.uint32, np.uint64),  # sort key
+}
+
+OPTIONS = ("-std=c++17",)
+
+SOURCES: dict[tuple[str, str], Source] = {}
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"matchwood/([\w./]+)"[^\n]*$', re.MULTILINE)
+_ENTRY = re.compile(r"^\s*(?:(\w+)\s*=\s*)?(\w+)\s*(?:<(.*)>)?\s*$", re.DOTALL)
+_WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+
+
+class KernelError(RuntimeError):
+    """A kernel does not compile, or is called with types it was not declared for."""
+
+
+class Source:
+    """The kernels of one `.cu` file.
+
+    Parameters
+    ----------
+    package : str
+        The package that holds the file: ``__package__``.
+    file : str
+        Its name, as a rule ``"gpu.cu"``.
+    kernels : sequence of str
+        The kernels to build: ``"reset"``, ``"hook<I>"``, ``"relax<I,W>"``,
+        ``"rows8 = rows<I,W,8>"`` (an alias names one of several instances).  Words between the
+        angle brackets that are placeholders are replaced by types; the others stay.
+    types : mapping of str to types, optional
+        Placeholders besides I, W and K, or other choices for those.  The choices are what the
+        compile test builds; `kernels` accepts any type.
+    options : sequence of str, optional
+        More options for NVRTC.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        file: str,
+        kernels: Sequence[str],
+        *,
+        types: Mapping[str, Sequence[TypeLike]] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        self.package = package
+        self.file = file
+        self.choices: dict[str, tuple[TypeLike, ...]] = dict(PLACEHOLDERS)
+        for name, choice in (types or {}).items():
+            self.choices[name] = tuple(choice)
+        self._entries = dict(_parse_entry(entry) for entry in kernels)
+        self._options = (*OPTIONS, *options)
+        self._text: str | None = None
+        self._built: dict[tuple[Any, ...], Kernels] = {}
+        self._lock = threading.Lock()
+        SOURCES[package, file] = self
+
+    def __repr__(self) -> str:
+        return f"Source({self.package!r}, {self.file!r}, {tuple(self._entries)})"
+
+    def text(self) -> str:
+        """The file with our headers put in, each once, and `#line` marks for the compiler's log."""
+        if self._text is None:
+            path = resources.files(self.package).joinpath(self.file)
+            self._text = _inline(path.read_text(encoding="utf-8"), self.file, set())
+        return self._text
+
+    def options(self) -> tuple[str, ...]:
+        """Options for NVRTC, a hash of the text among them."""
+        digest = hashlib.sha256(self.text().encode()).hexdigest()[:16]
+        return (*self._options, f"-DMATCHWOOD_TEXT=0x{digest}ull")
+
+    def expressions(self, **types: TypeLike) -> dict[str, str]:
+        """Name of each kernel that these types complete, and its C++ name expression."""
+        made = {}
+        for alias, (name, arguments) in self._entries.items():
+            if self._placeholders(arguments) <= types.keys():
+                filled = [_fill(argument, types) for argument in arguments]
+                made[alias] = f"{name}<{', '.join(filled)}>" if filled else name
+        return made
+
+    def all_expressions(self) -> list[str]:
+        """The name expressions of every kernel with every choice of its placeholders."""
+        return list(dict.fromkeys(self._all_expressions()))
+
+    def _all_expressions(self) -> Iterator[str]:
+        for alias, (_, arguments) in self._entries.items():
+            names = sorted(self._placeholders(arguments))
+            for choice in itertools.product(*(self.choices[name] for name in names)):
+                yield self.expressions(**dict(zip(names, choice, strict=True)))[alias]
+
+    def _placeholders(self, arguments: Sequence[str]) -> set[str]:
+        words = {word for argument in arguments for word in _WORD.findall(argument)}
+        return words & self.choices.keys()
+
+    def kernels(self, *names: str, **types: TypeLike) -> Kernels:
+        """The kernels for these types on the current device, compiled when first asked for.
+
+        All that the types complete are compiled together, or only those in `names`.
+        """
+        from matchwood import engines
+
+        cupy = engines.cupy()
+        # np.int32 and np.dtype(np.int32) are the same C type
+        chosen = tuple((name, _c_name(kind)) for name, kind in sorted(types.items()))
+        key = (cupy.cuda.runtime.getDevice(), names, chosen)
+        built = self._built.get(key)
+        if built is None:
+            with self._lock:
+                built = self._built.get(key)
+                if built is None:
+                    built = self._built[key] = self._build(cupy, names, types)
+        return built
+
+    def signature(self, name: str, arguments: Sequence[str]) -> list[Parameter]:
+        """The parameters of kernel `name` with these template arguments."""
+        found = parameters(self.text(), name, arguments)
+        if found is None:
+            raise KernelError(f"{self.package}: {self.file} has no kernel {name}")
+        return found
+
+    def _build(self, cupy: Any, names: Sequence[str], types: Mapping[str, TypeLike]) -> Kernels:
+        unknown = types.keys() - self.choices.keys()
+        if unknown:
+            raise KernelError(f"{self.package}: {self.file} has no placeholder {min(unknown)}")
+        expressions = self.expressions(**types)
+        if names:
+            expressions = {name: expressions[name] for name in names}
+        options = self.options()
+        module = cupy.RawModule(
+            code=self.text(), options=options, name_expressions=tuple(expressions.values())
+        )
+        built = {}
+        for alias, expression in expressions.items():
+            name, arguments = self._entries[alias]
+            signature = self.signature(name, [_fill(argument, types) for argument in arguments])
+            try:
+                function = module.get_function(expression).kernel
+            except cupy.cuda.compiler.CompileException as error:
+                raise KernelError(
+                    f"{self.package}: {self.file} does not compile for {expression}:\n{error}"
+                ) from error
+            built[alias] = Kernel(f"{self.package}.{alias}", function, signature)
+        missing = {
+            alias: sorted(self._placeholders(arguments) - types.keys())
+            for alias, (_, arguments) in self._entries.items()
+            if alias not in expressions
+        }
+        return Kernels(self.package, built, missing)
+
+
+def _parse_entry(entry: str) -> tuple[str, tuple[str, list[str]]]:
+    match = _ENTRY.match(entry)
+    if match is None:
+        raise ValueError(f"not a kernel: {entry!r}")
+    alias, name, arguments = match.groups()
+    split = [argument.strip() for argument in arguments.split(",")] if arguments else []
+    return alias or name, (name, split)
+
+
+def _fill(argument: str, types: Mapping[str, TypeLike]) -> str:
+    return _WORD.sub(lambda word: _c_name(types.get(word[0], word[0])), argument)
+
+
+def _c_name(kind: TypeLike) -> str:
+    return kind if isinstance(kind, str) else C_NAMES[np.dtype(kind)]
+
+
+def _inline(text: str, name: str, seen: set[str]) -> str:
+    """`text` with our includes replaced by the files, which may include others."""
+    parts = [f'#line 1 "{name}"\n']
+    end = 0
+    for match in _INCLUDE.finditer(text):
+        parts.append(text[end : match.start()])
+        end = match.end()
+        header = match[1]
+        if header not in seen:
+            seen.add(header)
+            path = resources.files("matchwood.gpu").joinpath(header)
+            parts.append(_inline(path.read_text(encoding="utf-8"), header, seen))
+            # the line break that ends the include line follows, so the next line is one further
+            parts.append(f'\n#line {text.count(chr(10), 0, end) + 1} "{name}"')
+    parts.append(text[end:])
+    return "".join(parts)

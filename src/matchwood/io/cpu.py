@@ -1,0 +1,408 @@
+"""Text to numbers on a team of threads.
+
+Who uses what, by way of text.py: `records` edge_list.py and dimacs.py; `measure_rows`, `read_rows`
+metis.py, hmetis.py and graph_txt.py; `check_table` matrix_market.py.
+
+The text is one array of bytes that ends in a newline.  Each member takes the lines that start in
+its share of the bytes; `count_lines` has told it how many lines lie before, so it knows where its
+results go.  Nothing is shared but the text, so there are no atomics.
+
+A member that meets a malformed line writes the kind of problem and the byte to its own row of
+`problem` and stops.  Shares lie in the order of the text, so the first row with a problem is the
+first malformed line of the file, at any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.io.cpu_number import DONE, NOT_A_NUMBER, TOO_LARGE, number
+from matchwood.teams import Team, crew, device, kernel, share, stopping
+
+Array = np.ndarray[Any, Any]
+
+# Kinds of problem
+ID_EXPECTED, NUMBER_EXPECTED, OUT_OF_RANGE, TOO_FEW, TOO_MANY, WRONG_LINE, OVERFLOW = range(1, 8)
+
+# What `records` is told, one int64 each
+RECORD_SPEC = 10
+START, DELIMITER, FIELDS, KEY, U, V, W, BASE, U_LIMIT, V_LIMIT = range(RECORD_SPEC)
+# What a member of `records` reports
+COUNT, U_MAX, V_MAX, ASK = range(4)
+# What `rows` are told
+ROW_SPEC = 7
+FIRST, N, SKIP, WEIGHTED, ROW_BASE, LIMIT, COMMENT = range(ROW_SPEC)
+
+NO_COMMENT = 256  # a byte that no text has
+BLANK_DELIMITER = 32
+ASK_TAG = -8  # the top 16 bits (0xFFF8) of a value that cpu_number left to `float()`
+BYTES_PER_STEP = 8  # bytes that cost about as much as a step of `crew`: an edge has some 15
+LOOK = 4095  # lines between two looks at the cancel word: some 0.2 ms
+
+
+@device
+def _skip_blanks(text: Array, p: int) -> int:
+    while text[p] == 32 or text[p] == 9 or text[p] == 13:
+        p += 1
+    return p
+
+
+@device
+def _skip_line(text: Array, p: int) -> int:
+    while text[p] != 10:
+        p += 1
+    return p + 1
+
+
+@device
+def _ends_field(byte: int, delimiter: int) -> bool:
+    return byte == 10 or byte == 32 or byte == 9 or byte == 13 or byte == delimiter
+
+
+@device
+def _lines(team: Team, text: Array, start: int) -> Any:
+    """Where this member's first line starts, and the byte before which its last one does."""
+    lo, hi = share(team, text.size - start)
+    p = start + lo
+    if lo > 0:
+        while p < start + hi and text[p - 1] != 10:
+            p += 1
+    return p, start + hi
+
+
+@device
+def _before(team: Team, counts: Array) -> int:
+    total = 0
+    for rank in range(team.rank):
+        total += counts[rank]
+    return total
+
+
+@device
+def _whole(text: Array, p: int) -> Any:
+    """Read digits: (value, end), or (-1, end) for none and (-2, end) for more than 18."""
+    value, q = 0, p
+    while 48 <= text[q] <= 57:
+        value = value * 10 + (text[q] - 48)
+        q += 1
+    if q == p:
+        value = -1
+    elif q - p > 18:
+        value = -2
+    return value, q
+
+
+@kernel
+def count_lines(team: Team, text: Array, start: int, comment: int, counts: Array) -> None:
+    """counts[rank] = lines that start in the member's share and not with the byte `comment`."""
+    lo, hi = share(team, text.size - start)
+    lo, hi = lo + start, hi + start
+    count = 0
+    if lo < hi and lo == start:
+        count = 1 if text[start] != comment else 0
+        lo += 1
+    for p in range(lo, hi):
+        count += (text[p - 1] == 10) & (text[p] != comment)
+    counts[team.rank] = count
+
+
+@kernel
+def records(
+    team: Team,
+    text: Array,
+    spec: Array,
+    skipped: Array,
+    counts: Array,
+    u: Array,
+    v: Array,
+    w: Array,
+    bits: Array,
+    found: Array,
+    problem: Array,
+) -> None:
+    """Read lines of `FIELDS` fields: ids from columns U and V, a number from W (-1: none).
+
+    `skipped[c]` says that a line whose first byte is c is a comment; with a `KEY`, every other
+    line starts with that byte.  A member writes from the slot of its first line, so only comments
+    and blank lines leave gaps.  `bits` is `w` seen as int64.
+    """
+    delimiter, fields, key, base = spec[DELIMITER], spec[FIELDS], spec[KEY], spec[BASE]
+    p, end = _lines(team, text, spec[START])
+    k = _before(team, counts)
+    first, u_max, v_max, ask, looks = k, -1, -1, 0, 0
+    code, where = 0, 0
+    while p < end and code == 0:
+        looks += 1
+        if (looks & LOOK) == 0 and stopping(team):
+            return
+        q = _skip_blanks(text, p)
+        if text[q] == 10:
+            p = q + 1
+            continue
+        if skipped[text[q]]:
+            p = _skip_line(text, q)
+            continue
+        if key != 0:
+            if text[q] != key or not _ends_field(text[q + 1], 32):
+                code, where = WRONG_LINE, q
+                break
+            q = _skip_blanks(text, q + 1)
+        for field in range(fields):
+            where = q
+            if text[q] == 10 and (field > 0 or key != 0) and delimiter == BLANK_DELIMITER:
+                code = TOO_FEW
+                break
+            if field == spec[U] or field == spec[V]:
+                x, q = _whole(text, q)
+                if x == -1 or not _ends_field(text[q], delimiter):
+                    code = ID_EXPECTED
+                    break
+                limit = spec[U_LIMIT] if field == spec[U] else spec[V_LIMIT]
+                if x == -2 or x < base or x - base >= limit:
+                    code = OUT_OF_RANGE
+                    break
+                x -= base
+                if field == spec[U]:
+                    u[k] = x
+                    u_max = max(u_max, x)
+                else:
+                    v[k] = x
+                    v_max = max(v_max, x)
+            elif field == spec[W]:
+                value, q, status = number(text, q)
+                if status == NOT_A_NUMBER or not _ends_field(text[q], delimiter):
+                    code = NUMBER_EXPECTED
+                    break
+                if status == TOO_LARGE:
+                    code = OVERFLOW
+                    break
+                if status == DONE:
+                    w[k] = value
+                else:
+                    bits[k] = (np.int64(ASK_TAG) << 48) | where
+                    ask += 1
+            else:
+                while text[q] != 10 and text[q] != delimiter:
+                    if delimiter == BLANK_DELIMITER and _ends_field(text[q], delimiter):
+                        break
+                    q += 1
+            q = _skip_blanks(text, q)
+            if delimiter != BLANK_DELIMITER and field + 1 < fields:
+                if text[q] == 10:
+                    code, where = TOO_FEW, q
+                    break
+                if text[q] != delimiter:
+                    code = ID_EXPECTED
+                    break
+                q = _skip_blanks(text, q + 1)
+        if code == 0 and text[q] != 10:
+            code, where = TOO_MANY, q
+        if code == 0:
+            k += 1
+            p = q + 1
+    found[team.rank, COUNT] = k - first
+    found[team.rank, U_MAX] = u_max
+    found[team.rank, V_MAX] = v_max
+    found[team.rank, ASK] = ask
+    problem[team.rank, 0] = code
+    problem[team.rank, 1] = where
+
+
+@kernel
+def measure_rows(
+    team: Team, text: Array, spec: Array, counts: Array, lengths: Array, problem: Array
+) -> None:
+    """lengths[i] = fields of the i-th line that is no comment; past the last, only blank lines."""
+    p, end = _lines(team, text, spec[FIRST])
+    row = _before(team, counts)
+    looks, code, where = 0, 0, 0
+    while p < end:
+        looks += 1
+        if (looks & LOOK) == 0 and stopping(team):
+            return
+        if text[p] == spec[COMMENT]:
+            p = _skip_line(text, p)
+            continue
+        start, length = p, 0
+        inside = False
+        while text[p] != 10:
+            blank = text[p] == 32 or text[p] == 9 or text[p] == 13
+            length += (not blank) & (not inside)
+            inside = not blank
+            p += 1
+        p += 1
+        if row < spec[N]:
+            lengths[row] = length
+        elif length > 0:
+            code, where = WRONG_LINE, start
+            break
+        row += 1
+    problem[team.rank, 0] = code
+    problem[team.rank, 1] = where
+
+
+@kernel
+def read_rows(
+    team: Team,
+    text: Array,
+    spec: Array,
+    counts: Array,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    bits: Array,
+    vertex: Array,
+    found: Array,
+    problem: Array,
+) -> None:
+    """Read N lines: SKIP numbers that belong to the row, then ids, each with its weight if asked.
+
+    `measure_rows` has counted them, so every line has the fields that `indptr` says.
+    """
+    base, limit, skip = spec[ROW_BASE], spec[LIMIT], spec[SKIP]
+    p, end = _lines(team, text, spec[FIRST])
+    row = _before(team, counts)
+    looks, code, where, ask = 0, 0, 0, 0
+    while p < end and row < spec[N] and code == 0:
+        looks += 1
+        if (looks & LOOK) == 0 and stopping(team):
+            return
+        if text[p] == spec[COMMENT]:
+            p = _skip_line(text, p)
+            continue
+        p = _skip_blanks(text, p)
+        for j in range(skip):
+            where = p
+            value, p, status = number(text, p)
+            if status != DONE or not _ends_field(text[p], 32):
+                code = NUMBER_EXPECTED
+                break
+            vertex[row, j] = value
+            p = _skip_blanks(text, p)
+        if code != 0:
+            break
+        for k in range(indptr[row], indptr[row + 1]):
+            where = p
+            x, p = _whole(text, p)
+            if x == -1 or not _ends_field(text[p], 32):
+                code = ID_EXPECTED
+                break
+            if x == -2 or x < base or x - base >= limit:
+                code = OUT_OF_RANGE
+                break
+            indices[k] = x - base
+            p = _skip_blanks(text, p)
+            if spec[WEIGHTED]:
+                where = p
+                value, p, status = number(text, p)
+                if status == NOT_A_NUMBER or not _ends_field(text[p], 32):
+                    code = NUMBER_EXPECTED
+                    break
+                if status == TOO_LARGE:
+                    code = OVERFLOW
+                    break
+                if status == DONE:
+                    weights[k] = value
+                else:
+                    bits[k] = (np.int64(ASK_TAG) << 48) | where
+                    ask += 1
+                p = _skip_blanks(text, p)
+        if code == 0:
+            p = _skip_line(text, p)
+            row += 1
+    found[team.rank, ASK] = ask
+    problem[team.rank, 0] = code
+    problem[team.rank, 1] = where
+
+
+@device
+def _not_finite(text: Array, p: int) -> int:
+    """End of the word inf or nan (any case, any sign) at p; p where there is none."""
+    q = p
+    if text[q] == 45 or text[q] == 43:
+        q += 1
+    start = q
+    while 97 <= (text[q] | 32) <= 122:
+        q += 1
+    if q - start != 3:
+        return p
+    a, b, c = text[start] | 32, text[start + 1] | 32, text[start + 2] | 32
+    inf, nan = a == 105 and b == 110 and c == 102, a == 110 and b == 97 and c == 110
+    return q if inf or nan else p
+
+
+@kernel
+def check_table(
+    team: Team, text: Array, start: int, ids: int, numbers: int, found: Array, problem: Array
+) -> None:
+    """Count the lines; each must be blank, or `ids` whole numbers and then `numbers` others."""
+    p, end = _lines(team, text, start)
+    looks, lines, code, where = 0, 0, 0, 0
+    while p < end and code == 0:
+        looks += 1
+        if (looks & LOOK) == 0 and stopping(team):
+            return
+        q = _skip_blanks(text, p)
+        if text[q] == 10:
+            p = q + 1
+            continue
+        for field in range(ids + numbers):
+            where = q
+            if text[q] == 10:
+                code = TOO_FEW
+                break
+            if field < ids:
+                if text[q] == 45 or text[q] == 43:
+                    q += 1
+                x, q = _whole(text, q)
+                if x == -1 or not _ends_field(text[q], 32):
+                    code = ID_EXPECTED
+                    break
+            else:
+                _, q, status = number(text, q)
+                if status == NOT_A_NUMBER:
+                    q = _not_finite(text, where)
+                if q == where or not _ends_field(text[q], 32):
+                    code = NUMBER_EXPECTED
+                    break
+                if status == TOO_LARGE:
+                    code = OVERFLOW
+                    break
+            q = _skip_blanks(text, q)
+        if code == 0 and text[q] != 10:
+            code, where = TOO_MANY, q
+        if code == 0:
+            lines += 1
+            p = q + 1
+    found[team.rank, COUNT] = lines
+    problem[team.rank, 0] = code
+    problem[team.rank, 1] = where
+
+
+def new_crew(text: Array, threads: int | None) -> Any:
+    """The crew for this text, with its reports: (crew, counts, found, problem)."""
+    team = crew(threads, work=text.size // BYTES_PER_STEP)
+    return (
+        team,
+        np.zeros(team.size, np.int64),
+        np.zeros((team.size, 4), np.int64),
+        np.zeros((team.size, 2), np.int64),
+    )
+
+
+def first_problem(problem: Array) -> tuple[int, int] | None:
+    """(kind, byte) of the first malformed line, or None."""
+    for code, where in problem:
+        if code:
+            return int(code), int(where)
+    return None
+
+
+def asked(bits: Array) -> Array:
+    """Slots whose value is to be asked of `float()`: `bits & POSITION` is the byte of each."""
+    return np.flatnonzero((bits >> 48) == ASK_TAG)
+
+
+POSITION = (1 << 48) - 1

@@ -1,0 +1,278 @@
+"""Edge lists: one edge a line, as SNAP, KONECT, Network Repository and spreadsheets write them.
+
+    # Nodes: 4 Edges: 3         comments start with # or %; this one is believed
+    0   1   0.5                 two ids and, on all lines or on none, a weight
+    3   1   2
+
+Fields are separated by blanks, or by commas or semicolons, as on the first edge.  A header line
+without numbers, as in csv files, is skipped, and so is a line of text between two comment lines
+(a comment that was broken).  Two lines with one number each at the top are n and m, as in the
+files of Sedgewick and Wayne.  Everything else is an error.
+
+What shows that a list is cut off: a last line with too few fields; fewer edges than the comment
+says; no newline at the end.  A list without such a comment that was cut exactly at the end of a
+line is a shorter list, and is read as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from matchwood.io.build import Matrix, matrix_of_edges
+from matchwood.io.options import Options
+from matchwood.io.text import Array, Layout, Records, Text, clip, read_records, whole_numbers
+
+COMMENTS = (b"#", b"%")
+DELIMITERS = ",;"
+
+_SQUARE = re.compile(rb"nodes:\s*(\d{1,18})\s+edges:\s*(\d{1,18})", re.IGNORECASE)
+_RECTANGLE = re.compile(
+    rb"rows:\s*(\d{1,18})\s+columns:\s*(\d{1,18})\s+entries:\s*(\d{1,18})", re.IGNORECASE
+)
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+MAX_OTHERS = 100  # lines of text before the first edge that are looked at
+WIDE = 1000  # vertices for each edge beyond which ids are taken for names and not for indices
+
+
+class Compacted(NamedTuple):
+    """A matrix whose vertices are those that occur in the file, and their ids there.
+
+    Attributes
+    ----------
+    matrix : (n, n) csr_array
+    ids : (n,) array
+        ``ids[v]`` is what the file calls vertex ``v``; increasing.
+    """
+
+    matrix: Matrix
+    ids: Array
+
+
+class Head(NamedTuple):
+    """What stands before the first edge."""
+
+    start: int  # byte of the first edge; of the last newline where there is none
+    shape: tuple[int, int] | None = None  # as a comment or the first two lines say
+    edges: int | None = None
+    exact: bool = False  # said by the first two lines: all ids are below n, all m edges follow
+    header: bool = False  # there is a header line as in csv files
+
+
+def read(text: Text, options: Options) -> Matrix | Compacted:
+    """The matrix of an edge list, with the ids where asked."""
+    if options.names:
+        from matchwood.io import named
+
+        return named.read(text, options)
+    head = find_head(text, options)
+    first = text.content[head.start :].split(b"\n", 1)[0].strip()
+    if not first:
+        return _without_edges(text, head, options)
+    text.require_finished(options.strict)
+    layout = _layout(text, head, first, options)
+    edges = read_records(text, head.start, layout, options.threads)
+    m = int(edges.u.size)
+    n = 1 + max(edges.u_max, edges.v_max)
+    if head.edges is not None and (head.exact or m < head.edges):
+        text.require_count(head.edges, m, "edges", options.strict)
+    if options.compact:
+        u, v, ids = compacted(edges.u, edges.v, n)
+        return Compacted(_matrix((ids.size, ids.size), u, v, edges.w, options), ids + options.base)
+    shape = options.shape or _shape(head, edges, n)
+    if options.shape is None and max(shape) > max(10_000_000, WIDE * m):
+        raise ValueError(
+            f"read: the ids of {text.path} reach {n - 1 + options.base} with only {m} edges; "
+            f"pass compact=True to number the vertices that occur"
+        )
+    return _matrix(shape, edges.u, edges.v, edges.w, options)
+
+
+def _matrix(
+    shape: tuple[int, int], u: Array, v: Array, w: Array | None, options: Options
+) -> Matrix:
+    both, reduce = options.symmetric, options.duplicates or "sum"
+    return matrix_of_edges(
+        shape, u, v, w, undirected=both, duplicates=reduce, threads=options.threads
+    )
+
+
+def compacted(u: Array, v: Array, n: int) -> tuple[Array, Array, Array]:
+    """The edges with ids 0, 1, ... in the order of the old ids, which come third."""
+    if n > 16 * (u.size + 1000):  # a table of all possible ids would be larger than the edges
+        ids, places = np.unique(np.concatenate((u, v)), return_inverse=True)
+        places = places.astype(np.int32 if ids.size <= np.iinfo(np.int32).max else np.int64)
+        return places[: u.size], places[u.size :], ids.astype(np.int64)
+    present = np.zeros(n, np.bool_)
+    present[u] = True
+    present[v] = True
+    place = np.cumsum(present, dtype=u.dtype) - u.dtype.type(1)
+    return place[u], place[v], np.flatnonzero(present)
+
+
+def _shape(head: Head, edges: Records, n: int) -> tuple[int, int]:
+    """As large as the ids ask, and as the file says."""
+    if head.shape is None:
+        return n, n
+    rows, columns = head.shape
+    if rows == columns:
+        return max(rows, n), max(columns, n)
+    return max(rows, edges.u_max + 1), max(columns, edges.v_max + 1)
+
+
+def _without_edges(text: Text, head: Head, options: Options) -> Matrix | Compacted:
+    text.require_finished(options.strict)
+    if head.edges is None and options.strict and not head.header:
+        raise text.error(
+            text.last_line(), "no edges, and no comment '# Nodes: ... Edges: 0' that says so"
+        )
+    text.require_count(head.edges or 0, 0, "edges", options.strict)
+    if options.compact:
+        return Compacted(sp.csr_array((0, 0)), np.zeros(0, np.int64))
+    return sp.csr_array(options.shape or head.shape or (0, 0))
+
+
+def find_head(text: Text, options: Options) -> Head:
+    """Read comments and header lines up to the first edge, and what they say."""
+    shape: tuple[int, int] | None = None
+    edges: int | None = None
+    commented = False
+    start = len(text.content) - 1
+    others: list[tuple[int, bytes]] = []  # lines that are neither comment nor edge
+    for number, (position, _, line) in enumerate(text.lines()):
+        if number < options.skip or not line:
+            continue
+        if line.startswith(COMMENTS):
+            if commented:
+                others.clear()  # what stands between two comments is part of one
+            commented = True
+            shape, edges = _counts(line) or (shape, edges)
+        elif _is_edge(line, options):
+            start = position
+            break
+        else:
+            others.append((position, line))
+            if len(others) > MAX_OTHERS:
+                break
+    if not others:
+        return Head(start, shape, edges)
+    if len(others) == 1 and _is_header(others[0][1], options):
+        return Head(start, shape, edges, header=True)
+    numbers = whole_numbers([line for _, line in others])
+    if numbers is not None and len(numbers) == 2:
+        n, m = numbers
+        return Head(start, (n, n), m, exact=True)
+    position, line = others[0]
+    raise text.error(text.line_at(position), f"expected an edge, got {clip(line)}")
+
+
+def _counts(comment: bytes) -> tuple[tuple[int, int], int] | None:
+    """Shape and number of edges, where the comment says them."""
+    if match := _SQUARE.search(comment):
+        return (int(match[1]), int(match[1])), int(match[2])
+    if match := _RECTANGLE.search(comment):
+        return (int(match[1]), int(match[2])), int(match[3])
+    return None
+
+
+def _is_edge(line: bytes, options: Options) -> bool:
+    chosen = _chosen(line, options)
+    return len(chosen) > 1 and all(map(_NUMBER.fullmatch, chosen))
+
+
+def _is_header(line: bytes, options: Options) -> bool:
+    chosen = _chosen(line, options)
+    return len(chosen) > 1 and not any(map(_NUMBER.fullmatch, chosen))
+
+
+def _chosen(line: bytes, options: Options) -> list[bytes]:
+    """The fields that will be read; fewer where the line does not have them."""
+    fields = split(line, delimiter_of(line, options.delimiter))
+    if options.columns is None:
+        return fields
+    return [fields[column] for column in options.columns if column < len(fields)]
+
+
+def delimiter_of(line: bytes, asked: str | None) -> str:
+    """What separates the fields: as asked, else a comma or semicolon where there is one."""
+    if asked is not None:
+        return " " if asked.isspace() else asked
+    return next((mark for mark in DELIMITERS if mark.encode() in line), " ")
+
+
+def split(line: bytes, delimiter: str) -> list[bytes]:
+    """The fields of a line."""
+    if delimiter == " ":
+        return line.split()
+    return [field.strip() for field in line.split(delimiter.encode())]
+
+
+def _layout(text: Text, head: Head, first: bytes, options: Options) -> Layout:
+    """The columns, by what was asked or by how many fields the first edge has."""
+    delimiter = delimiter_of(first, options.delimiter)
+    fields = len(split(first, delimiter))
+    columns = options.columns
+    if columns is None:
+        if fields > 3:
+            raise text.error(
+                text.line_at(head.start),
+                f"{fields} columns: choose ids and weight by columns=(0, 1) or columns=(0, 1, 2)",
+            )
+        columns = tuple(range(fields))
+    limits = options.shape or (head.shape if head.exact else None) or (None, None)
+    return Layout(
+        fields, columns[0], columns[1], columns[2] if len(columns) > 2 else -1,
+        base=options.base, delimiter=delimiter, u_limit=limits[0], v_limit=limits[1],
+    )  # fmt: skip
+
+
+def pieces(
+    A: Matrix,
+    *,
+    weights: bool,
+    delimiter: str,
+    ids: Array | None,
+    base: int,
+    comments: Sequence[str],
+    header: bool,
+) -> Iterator[bytes]:
+    """The lines of the file, some thousands at a time."""
+    lines = [f"# {line}" for line in comments]
+    if header:
+        words = ["source", "target", "weight"]
+        lines.append(delimiter.join(words if weights else words[:2]))
+    elif A.shape[0] == A.shape[1]:
+        lines.append(f"# Nodes: {A.shape[0]} Edges: {A.nnz}")
+    else:
+        lines.append(f"# Rows: {A.shape[0]} Columns: {A.shape[1]} Entries: {A.nnz}")
+    yield ("\n".join(lines) + "\n").encode()
+    for u, v, w in chunks(A, weights):
+        columns: list[Any] = [u + base, v + base] if ids is None else [ids[u], ids[v]]
+        yield lines_of([*columns, w] if weights else columns, delimiter)
+
+
+CHUNK = 1 << 16  # edges formatted at once
+
+
+def chunks(A: Matrix, weights: bool) -> Iterator[tuple[Array, Array, Array]]:
+    """(u, v, w) of the entries, row by row; whole weights as integers."""
+    u = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    data = A.data
+    if weights and np.issubdtype(data.dtype, np.floating):
+        whole = np.all((data == np.rint(data)) & (np.abs(data) < 2**53))
+        data = data.astype(np.int64) if whole else data.astype(np.float64)
+    for start in range(0, A.nnz, CHUNK):
+        piece = slice(start, start + CHUNK)
+        yield u[piece], A.indices[piece].astype(np.int64), data[piece]
+
+
+def lines_of(columns: Sequence[Array], delimiter: str, key: str = "") -> bytes:
+    """The table of these columns as lines; floats so that they read back the same."""
+    texts = [map(str, column.tolist()) for column in columns]
+    rows = map(delimiter.join, zip(*texts, strict=True))
+    return (key + f"\n{key}".join(rows) + "\n").encode()

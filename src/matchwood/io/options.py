@@ -1,0 +1,78 @@
+"""How an edge list is to be read, checked before the file is opened."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+DUPLICATES = ("sum", "first", "min", "max")
+
+
+class Options(NamedTuple):
+    """What `matchwood.io.read` was told about an edge list; described there."""
+
+    columns: tuple[int, ...] | None = None
+    delimiter: str | None = None
+    base: int = 0
+    skip: int = 0
+    shape: Any = None  # a pair of int or None, once checked
+    symmetric: bool = False
+    compact: bool = False
+    names: bool = False
+    duplicates: str | None = None
+    strict: bool = True
+    threads: int | None = None
+
+    def only_for_edge_lists(self) -> list[str]:
+        """Names of the options that are set and that no other format has."""
+        unset = Options(duplicates=self.duplicates, strict=self.strict, threads=self.threads)
+        return [name for name in self._fields if getattr(self, name) != getattr(unset, name)]
+
+    def checked(self) -> Options:
+        """The options in their usual types; an error where one makes no sense."""
+        if self.duplicates is not None and self.duplicates not in DUPLICATES:
+            raise ValueError(
+                f"read: duplicates must be one of {', '.join(DUPLICATES)}, got {self.duplicates!r}"
+            )
+        mark = self.delimiter
+        if mark is not None and (not isinstance(mark, str) or len(mark) != 1 or mark in "+-.\n"):
+            raise ValueError(f"read: delimiter must be one character, got {mark!r}")
+        if mark is not None and (mark.isalnum() or not mark.isascii()):
+            raise ValueError(f"read: delimiter must be a sign or a blank, got {mark!r}")
+        for name in ("base", "skip"):
+            value = getattr(self, name)
+            if not _is_index(value):
+                raise ValueError(f"read: {name} must be a whole number, got {value!r}")
+        shape = _shape(self.shape)
+        if shape is not None and (self.compact or self.names):
+            raise ValueError("read: shape cannot be given where the vertices are those that occur")
+        if self.symmetric and shape is not None and shape[0] != shape[1]:
+            raise ValueError(f"read: symmetric needs a square shape, got {shape}")
+        return self._replace(shape=shape, columns=_columns(self.columns))
+
+
+def _is_index(value: Any) -> bool:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return whole and int(value) >= 0
+
+
+def _shape(shape: Any) -> tuple[int, int] | None:
+    if shape is None:
+        return None
+    pair = (shape, shape) if _is_index(shape) else shape
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(map(_is_index, pair)):
+        raise ValueError(f"read: shape must be two whole numbers or one, got {shape!r}")
+    return int(pair[0]), int(pair[1])
+
+
+def _columns(columns: Any) -> tuple[int, ...] | None:
+    if columns is None:
+        return None
+    chosen = tuple(columns) if isinstance(columns, (tuple, list)) else ()
+    distinct = len(set(chosen)) == len(chosen)
+    if len(chosen) not in (2, 3) or not distinct or not all(map(_is_index, chosen)):
+        raise ValueError(
+            f"read: columns must be two or three different column numbers, from 0, got {columns!r}"
+        )
+    return tuple(int(column) for column in chosen)

@@ -1,0 +1,130 @@
+"""From a matrix and the name of a format to the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from matchwood.io import dimacs, edge_list, graph_txt, matrix_market, metis, npz
+from matchwood.io.build import Matrix, as_matrix
+from matchwood.io.files import PathLike, format_of, split_name, write_pieces
+
+WRITABLE = ("mtx", "edges", "metis", "gr", "col", "graph-txt", "npz")
+PATTERN_ONLY = ("col", "graph-txt")
+UNDIRECTED = ("metis", "col")
+WHOLE = ("metis", "gr")
+
+
+def write(
+    path: PathLike,
+    A: Any,
+    format: str | None,
+    weights: bool | None,
+    comments: str | Sequence[str],
+    delimiter: str | None,
+    base: int,
+    ids: Any,
+) -> None:
+    """Check that the format can hold the matrix, then write it."""
+    name = format_of(path, format, "write")
+    if name not in WRITABLE:
+        raise ValueError(f"write: format must be one of {', '.join(WRITABLE)}, got {name}")
+    if name != "edges" and (delimiter is not None or base != 0 or ids is not None):
+        raise ValueError(f"write: delimiter, base and ids are for edge lists, not for {name}")
+    matrix = as_matrix(A, "write")
+    valued = _valued(matrix, name, weights)
+    _require_fit(matrix, name, valued)
+    lines = comments.splitlines() if isinstance(comments, str) else _lines(comments)
+    if lines and name in ("graph-txt", "npz"):
+        raise ValueError(f"write: a file of format {name} has no comments")
+    write_pieces(path, _pieces(path, matrix, name, valued, lines, delimiter, base, ids))
+
+
+def _pieces(
+    path: PathLike,
+    A: Matrix,
+    name: str,
+    weights: bool,
+    comments: Sequence[str],
+    delimiter: str | None,
+    base: int,
+    ids: Any,
+) -> Iterable[bytes]:
+    if name == "mtx":
+        return [matrix_market.content(A, weights=weights, comments=comments)]
+    if name == "npz":
+        return [npz.content(A)]
+    if name == "graph-txt":
+        return graph_txt.pieces(A)
+    if name == "metis":
+        return metis.pieces(_whole(A), weights=weights, comments=comments)
+    if name in ("gr", "col"):
+        return dimacs.pieces(A, name, comments)
+    csv = split_name(path)[0] == ".csv"
+    mark = delimiter or ("," if csv else "\t")
+    names = None if ids is None else _names(ids, A.shape, mark)
+    return edge_list.pieces(
+        A, weights=weights, delimiter=mark, ids=names, base=base, comments=comments, header=csv
+    )
+
+
+def _valued(A: Matrix, name: str, weights: bool | None) -> bool:
+    """Whether the values go into the file."""
+    ones = bool(np.all(A.data == 1))
+    if name in PATTERN_ONLY:
+        if weights or (weights is None and not ones):
+            raise ValueError(
+                f"write: a file of format {name} has no weights; weights=False leaves them out"
+            )
+        return False
+    if weights is not None:
+        return weights
+    return not ones or name in ("mtx", "gr", "npz")
+
+
+def _require_fit(A: Matrix, name: str, weights: bool) -> None:
+    if name not in ("mtx", "npz") and weights and not np.all(np.isfinite(A.data)):
+        raise ValueError(f"write: a file of format {name} cannot hold infinite values or NaN")
+    if name not in ("mtx", "npz") and np.issubdtype(A.dtype, np.complexfloating):
+        raise ValueError(f"write: a file of format {name} cannot hold complex values")
+    if name not in ("mtx", "npz", "edges") and A.shape[0] != A.shape[1]:
+        raise ValueError(f"write: a file of format {name} holds a square matrix, got {A.shape}")
+    if name in WHOLE and weights and not np.array_equal(A.data, np.rint(A.data)):
+        raise ValueError(f"write: weights in a file of format {name} are whole numbers; scale them")
+    if name in UNDIRECTED:
+        if metis.loops_of(A).size:
+            raise ValueError(f"write: a file of format {name} has no loops, A has a diagonal")
+        difference = A - A.T if weights else _pattern(A) - _pattern(A).T
+        if np.any(difference.data):
+            raise ValueError(f"write: a file of format {name} is undirected, A is not symmetric")
+
+
+def _pattern(A: Matrix) -> Matrix:
+    copy = A.copy()
+    copy.data = np.ones(A.nnz)
+    return copy
+
+
+def _whole(A: Matrix) -> Matrix:
+    copy = A.copy()
+    copy.data = A.data.astype(np.int64)
+    return copy
+
+
+def _lines(comments: Sequence[str]) -> list[str]:
+    return [line for comment in comments for line in comment.splitlines()]
+
+
+def _names(ids: Any, shape: tuple[int, int], delimiter: str) -> Any:
+    names = np.asarray(ids)
+    if names.ndim != 1 or names.size != max(shape):
+        raise ValueError(f"write: ids must name {max(shape)} vertices, got shape {names.shape}")
+    if names.dtype.kind not in "iuU":
+        raise ValueError(f"write: ids must be whole numbers or text, got dtype {names.dtype}")
+    if names.dtype.kind == "U":
+        for name in names.tolist():
+            if not name or name[0] in "#%" or delimiter in name or name != "".join(name.split()):
+                raise ValueError(f"write: {name!r} cannot be the name of a vertex in an edge list")
+    return names

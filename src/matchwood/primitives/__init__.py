@@ -1,0 +1,17 @@
+"""Building blocks that several problems share; same shape as a problem, on CPU and GPU.
+
+    scan         exclusive_scan     where each row starts, from how long each row is
+    sort         radix_sort         stable sort of 32- and 64-bit keys with a payload
+    compact      compact            positions or values that a mask keeps, in order
+    frontier     queue, bitmap      the two forms of a set of vertices, and one into the other
+    union_find   union_find         sets that grow together, by hooking with compare-and-swap
+    hashing      mix64, hash2       64-bit mixers; quarter_md5, the random bit of a vertex
+    row_reduce   reduce_rows        reduce over a row's neighbours with your own operation
+    assemble     assemble           an edge list into sorted CSR
+
+Each folder's page says more.  Import from the folder (``from matchwood.primitives.sort import
+radix_sort``); nothing is re-exported here, since some folders bear the name of their function.
+
+Kernels of other folders call the device functions in ``frontier/cpu.py``, ``union_find/cpu.py``,
+``hashing/cpu.py`` and ``row_reduce/cpu.py``; on the GPU, those in the ``.cuh`` of the same name.
+"""

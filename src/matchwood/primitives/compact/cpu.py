@@ -1,0 +1,77 @@
+"""Compaction on a team: count in the own share, then write from where the others' end.
+
+The host needs the count to allocate, so there are two runs; each member writes its own stretch of
+`kept`, and no two members write the same word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.primitives.arguments import index_type
+from matchwood.teams import Team, crew, device, kernel, share
+
+_LINE = 16  # words between the counts of two members
+_BLOCK = 64  # flags that are counted at once, in vector registers, and then skipped or copied whole
+
+
+@device
+def _kept(flags: Any) -> int:
+    """How many flags are not 0."""
+    kept = np.int64(0)
+    for i in range(flags.size):
+        kept += flags[i] != 0
+    return kept
+
+
+@kernel
+def _count(team: Team, mask: Any, counts: Any) -> None:
+    lo, hi = share(team, mask.size)
+    counts[team.rank, 0] = _kept(mask[lo:hi])
+
+
+@kernel
+def _write(team: Team, mask: Any, values: Any, starts: Any, kept: Any) -> None:
+    """Fill kept[starts[rank]:starts[rank + 1]] from the own share; `values` None: positions."""
+    lo, hi = share(team, mask.size)
+    place, end = np.uint64(starts[team.rank]), np.uint64(starts[team.rank + 1])
+    for start in range(lo, hi, _BLOCK):
+        flags = mask[start : min(start + _BLOCK, hi)]
+        count = np.uint64(_kept(flags))
+        if count == 0:
+            continue
+        last = place + count == end  # nothing is kept in this share after this block
+        for i in range(flags.size):
+            # written whether kept or not, and overwritten by the next: a random mask then costs
+            # no mispredicted branches.  But never past the own end.
+            if last and place == end:
+                return
+            if values is None:
+                kept[place] = start + i
+            else:
+                kept[place] = values[np.uint64(start + i)]
+            place += np.uint64(flags[i] != 0)
+
+
+def compact(
+    mask: np.ndarray[Any, Any],
+    values: np.ndarray[Any, Any] | None = None,
+    *,
+    threads: int | None = None,
+) -> np.ndarray[Any, Any]:
+    """See matchwood.primitives.compact.compact."""
+    mask = np.ascontiguousarray(mask)
+    if mask.itemsize == 1:
+        mask = mask.view(np.uint8)  # one signature for all flags of a byte
+    if values is not None:
+        values = np.ascontiguousarray(values)
+    team = crew(threads, work=mask.size)
+    counts = np.zeros((team.size, _LINE), np.int64)
+    team.run(_count, mask, counts)
+    starts = np.zeros(team.size + 1, np.int64)
+    np.cumsum(counts[:, 0], out=starts[1:])
+    kept = np.empty(starts[-1], index_type(mask.size) if values is None else values.dtype)
+    team.run(_write, mask, values, starts, kept)
+    return kept

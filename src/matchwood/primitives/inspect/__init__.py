@@ -1,0 +1,55 @@
+"""What the gate needs to know of a CSR matrix, in one pass over its entries.
+
+Read on in reference.py, cpu.py, gpu.py + gpu.cu.
+
+Whether the pattern is symmetric is decided without a transpose.  Let x and y be two vectors of
+hashed vertices.  A symmetric pattern A has x'Ay = y'Ax, whatever x and y are; for another one
+equality modulo 2^64 is a coincidence of about 2^-64.  Two independent pairs of vectors make that
+2^-128.  The difference is summed row by row, so it costs a few multiplications per entry and no
+memory.  For values, every entry is weighted by a hash of its bits (-0.0 counts as 0.0).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from matchwood import engines
+
+
+class Structure(NamedTuple):
+    """Facts about indptr and indices."""
+
+    fault: str  # "" or which rule is broken, see FAULTS
+    at: int  # where: a row for indptr, an entry for indices
+    ascending: bool  # every row is strictly ascending: sorted, no duplicates
+    loops: int  # entries on the diagonal
+    longest: int  # entries of the longest row
+    symmetric: bool  # the pattern is; decided only when `ascending`
+
+
+class Values(NamedTuple):
+    """Facts about the stored values, the diagonal left out except for `finite`."""
+
+    finite: bool
+    at: int  # first entry that is not finite, or -1
+    minimum: float  # 0.0 where there are no entries
+    maximum: float
+    zeros: int
+    symmetric: bool  # a_ij == a_ji for all; assumes an ascending, symmetric pattern
+
+
+FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
+
+
+def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
+    """Facts about the pattern of a CSR matrix with n columns."""
+    engine = engines.load(__name__, engines.location(indices))
+    found: Structure = engine.structure(indptr, indices, n, threads=threads)
+    return found
+
+
+def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:
+    """Facts about the values of a CSR matrix whose `structure` is sound."""
+    engine = engines.load(__name__, engines.location(indices))
+    found: Values = engine.values(indptr, indices, data, threads=threads)
+    return found

@@ -1,0 +1,190 @@
+"""Row reduction on the GPU.  Instances: gpu.cu; skeleton: matchwood/row_reduce.cuh.
+
+An operation of your own is a struct in your `.cu`, and a kernel whose first six parameters are
+those that `Tiles.launch` hands over (see `spmv` in gpu.cu); the rest are yours:
+
+    tiles = row_reduce.Tiles(indptr)                       # once per matrix
+    tiles.launch(k.propose, accumulator_bytes, indices, (data, charge, proposal))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+from matchwood.primitives.row_reduce import lowest
+from matchwood.primitives.scan import gpu as scan
+
+_SLOTS = (1, 2, 4, 8)  # neighbours that a kernel keeps
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "count_tiles<I>",
+        "write_tiles<I>",
+        "spmv<I,M,X,Y,A,P,S,true>",
+        "sums = spmv<I,X,X,Y,A,P,S,false>",
+        *(f"strongest{n} = strongest<I,W,{n}>" for n in _SLOTS),
+        "smallest<I,L>",
+        "largest<I,X>",
+    ),
+    # what the compile test builds; P and S follow from the others
+    types={
+        "M": (np.float32,),
+        "X": (np.float32, np.float64),
+        "Y": (np.float64,),
+        "A": (np.float64,),
+        "P": (np.float64,),
+        "S": (np.float64,),
+        "L": (np.int32, np.int64),
+    },
+)
+
+ROW_BLOCK = 256  # threads, as row_reduce.cuh has it
+
+
+class Tiles:
+    """A pattern cut into tiles of about equal work, for any number of reductions over it.
+
+    Takes three passes over `indptr` and waits once for the device; keeps about 8 bytes (16 with
+    int64) for every 2048 rows and entries.
+    """
+
+    def __init__(self, indptr: Any) -> None:
+        cupy = engines.cupy()
+        self.indptr = cupy.ascontiguousarray(indptr)
+        self.rows = n = indptr.size - 1
+        kind = indptr.dtype
+        self.count = 0
+        if n == 0:
+            return
+        k = SOURCE.kernels("count_tiles", "write_tiles", I=kind)
+        space = gpu.workspace("row_reduce", counts=(n, kind), starts=(n + 2, kind))
+        found = space.starts[n:]  # how many tiles; whether a row has several chunks
+        found.fill(0)
+        k.count_tiles(n, (n, self.indptr, space.counts, found[1:]))
+        scan.scan_into(space.counts, space.starts[: n + 1])
+        self.count, chunked = (int(value) for value in found.get())
+        self._chunked = bool(chunked)
+        self._row = gpu.empty(self.count + 1, kind, "row_reduce")
+        self._entry = gpu.empty(self.count + 1, kind, "row_reduce")
+        k.write_tiles(n, (n, self.indptr, space.starts, self._row, self._entry))
+
+    def launch(
+        self, kernel: gpu.Kernel, accumulator_bytes: int, indices: Any, args: Sequence[Any]
+    ) -> None:
+        """Launch a kernel that calls `reduce_rows` on the current stream.
+
+        `accumulator_bytes` is the size of the operation's accumulator in the kernel.
+        """
+        if self.count == 0:
+            return
+        partials = chunks_done = None
+        if self._chunked:
+            space = gpu.workspace(
+                "row_reduce",
+                partials=(self.count * accumulator_bytes, np.uint8),
+                chunks_done=(self.count, np.uint32),
+            )
+            partials, chunks_done = space.partials, space.chunks_done
+            chunks_done.data.memset_async(0, chunks_done.nbytes)
+        tiles = (self.indptr, indices, self._row, self._entry, partials, chunks_done)
+        kernel(None, (*tiles, *args), block=ROW_BLOCK, grid=self.count)
+
+
+def spmv(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    x: Any,
+    *,
+    dtype: Any,
+    accumulator: Any,
+    threads: int | None = None,
+    tiles: Tiles | None = None,
+) -> Any:
+    """See matchwood.primitives.row_reduce.spmv."""
+    cupy = engines.cupy()
+    tiles = Tiles(indptr) if tiles is None else tiles
+    indices, x = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(x)
+    y = gpu.empty(indptr.size - 1, dtype, "spmv")
+    product = x.dtype if data is None else np.result_type(data.dtype, x.dtype)
+    types = {
+        "I": indices.dtype,
+        "X": x.dtype,
+        "Y": dtype,
+        "A": accumulator,
+        "P": product,
+        "S": np.result_type(accumulator, product),
+    }
+    width = np.dtype(accumulator).itemsize
+    if data is None:
+        tiles.launch(SOURCE.kernels("sums", **types).sums, width, indices, (None, x, y))
+    else:
+        data = cupy.ascontiguousarray(data)
+        k = SOURCE.kernels("spmv", M=data.dtype, **types)
+        tiles.launch(k.spmv, width, indices, (data, x, y))
+    return y
+
+
+def strongest_neighbours(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    n: int,
+    *,
+    threads: int | None = None,
+    tiles: Tiles | None = None,
+) -> tuple[Any, Any]:
+    """See matchwood.primitives.row_reduce.strongest_neighbours."""
+    cupy = engines.cupy()
+    tiles = Tiles(indptr) if tiles is None else tiles
+    indices, data = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(data)
+    columns = gpu.empty((tiles.rows, n), indices.dtype, "strongest_neighbours")
+    weights = gpu.empty((tiles.rows, n), data.dtype, "strongest_neighbours")
+    slots = min(slots for slots in _SLOTS if slots >= n)
+    name = f"strongest{slots}"
+    kernel = getattr(SOURCE.kernels(name, I=indices.dtype, W=data.dtype), name)
+    word = max(indices.itemsize, data.itemsize)  # the pairs, then the row, in C's layout
+    tiles.launch(kernel, (2 * slots + 1) * word, indices, (data, n, columns, weights))
+    return columns, weights
+
+
+def minimum_label(
+    indptr: Any,
+    indices: Any,
+    label: Any,
+    *,
+    threads: int | None = None,
+    tiles: Tiles | None = None,
+) -> Any:
+    """See matchwood.primitives.row_reduce.minimum_label."""
+    cupy = engines.cupy()
+    tiles = Tiles(indptr) if tiles is None else tiles
+    indices, label = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(label)
+    smallest = gpu.empty(tiles.rows, label.dtype, "minimum_label")
+    k = SOURCE.kernels("smallest", I=indices.dtype, L=label.dtype)
+    tiles.launch(k.smallest, label.itemsize, indices, (label, smallest))
+    return smallest
+
+
+def maximum_neighbour(
+    indptr: Any,
+    indices: Any,
+    x: Any,
+    *,
+    threads: int | None = None,
+    tiles: Tiles | None = None,
+) -> Any:
+    """See matchwood.primitives.row_reduce.maximum_neighbour."""
+    cupy = engines.cupy()
+    tiles = Tiles(indptr) if tiles is None else tiles
+    indices, x = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(x)
+    largest = gpu.empty(tiles.rows, x.dtype, "maximum_neighbour")
+    k = SOURCE.kernels("largest", I=indices.dtype, X=x.dtype)
+    tiles.launch(k.largest, x.itemsize, indices, (x, lowest(x.dtype), largest))
+    return largest

@@ -1,0 +1,73 @@
+"""Exclusive scan on a team: sum the own share, then scan it from where the others' end.
+
+Two barriers' worth of work: every member writes its own share of `offsets` and its own words of
+`sums`, so no two members write the same word and no atomics are needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.primitives.scan import does_not_fit
+from matchwood.teams import Team, barrier, crew, fail, kernel, share
+
+_TOO_LARGE = 1
+_SUM, _LEAST, _LINE = 0, 1, 16  # words of a member in `sums`; a line apart from the next member's
+
+
+@kernel
+def _scan(team: Team, counts: Any, offsets: Any, limit: int, sums: Any) -> None:
+    """offsets[i + 1] = counts[0] + ... + counts[i]; sums beyond `limit` (and below -limit) fail."""
+    lo, hi = share(team, counts.size)
+    mine = counts[lo:hi]  # indices that start at 0 need no look at their sign: twice as fast
+    ends = offsets[lo + 1 : hi + 1]
+    total = np.int64(0)
+    least = np.int64(0)
+    for i in range(mine.size):
+        total += mine[i]
+        least = min(least, np.int64(mine[i]))
+    sums[team.rank, _SUM] = total
+    sums[team.rank, _LEAST] = least
+    if barrier(team):
+        return
+    running = np.int64(0)
+    whole = np.int64(0)
+    least = np.int64(0)
+    for rank in range(team.size):
+        if rank < team.rank:
+            running += sums[rank, _SUM]
+        whole += sums[rank, _SUM]
+        least = min(least, sums[rank, _LEAST])
+    if team.rank == 0:
+        offsets[0] = 0
+    if least == 0:  # nothing negative: the last sum is the largest
+        if whole > limit:
+            fail(team, _TOO_LARGE, 0)
+            return
+        for i in range(mine.size):
+            running += mine[i]
+            ends[i] = running
+    else:
+        worst = np.int64(0)
+        for i in range(mine.size):
+            running += mine[i]
+            worst = max(worst, running, ~running)  # ~x = -x - 1, for the limit below
+            ends[i] = running
+        if worst > limit:
+            fail(team, _TOO_LARGE, 0)
+
+
+def exclusive_scan(
+    counts: np.ndarray[Any, Any], *, threads: int | None = None, dtype: Any = None
+) -> np.ndarray[Any, Any]:
+    """See matchwood.primitives.scan.exclusive_scan."""
+    counts = np.ascontiguousarray(counts)
+    offsets = np.empty(counts.size + 1, counts.dtype if dtype is None else dtype)
+    team = crew(threads, work=counts.size)
+    sums = np.empty((team.size, _LINE), np.int64)
+    limit = int(np.iinfo(offsets.dtype).max)
+    errors = {_TOO_LARGE: lambda detail: does_not_fit(offsets.dtype)}
+    team.run(_scan, counts, offsets, limit, sums, errors=errors)
+    return offsets

@@ -1,0 +1,54 @@
+"""A symmetric graph from any matrix: neighbours i, j when a_ij or a_ji is stored and i != j.
+
+Read on in reference.py, check.py, cpu.py, gpu.py.
+
+Row i of the result merges row i of the matrix with row i of its transpose, both sorted.  Weights
+are |a_ij| + |a_ji|, and entries whose weight is zero are left out; where the values are symmetric
+already, they are |a_ij|.  Never by A + A.T, in which entries can cancel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matchwood import engines
+
+
+def union_with_transpose(
+    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """(indptr, indices, weights or None) of the union of a square matrix and its transpose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.primitives.symmetrize import union_with_transpose
+    >>> indptr, indices, weights = union_with_transpose(
+    ...     np.array([0, 1, 2]), np.array([1, 0]), np.array([2.0, -2.0]))
+    >>> indices.tolist(), weights.tolist()
+    ([1, 0], [4.0, 4.0])
+    """
+    engine = engines.load(__name__, engines.location(indices))
+    result: tuple[Any, Any, Any] = engine.union_with_transpose(
+        indptr, indices, data, threads=threads
+    )
+    return result
+
+
+def magnitudes(
+    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """(indptr, indices, |data| or None) without the diagonal and without zero weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.primitives.symmetrize import magnitudes
+    >>> indptr, indices, weights = magnitudes(
+    ...     np.array([0, 2, 3]), np.array([0, 1, 0]), np.array([5.0, -2.0, -2.0]))
+    >>> indices.tolist(), weights.tolist()
+    ([1, 0], [2.0, 2.0])
+    """
+    engine = engines.load(__name__, engines.location(indices))
+    result: tuple[Any, Any, Any] = engine.magnitudes(indptr, indices, data, threads=threads)
+    return result

@@ -1,0 +1,177 @@
+"""Union with the transpose on a team: merge two sorted rows, once to count and once to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.primitives.transpose.cpu import NO_DATA, transpose
+from matchwood.teams import crew, device, interrupted, kernel, share_rows
+
+Array = np.ndarray[Any, Any]
+
+
+@device
+def _merge_row(
+    i: int,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    t_indptr: Array,
+    t_indices: Array,
+    t_data: Array,
+    place: int,
+    out_indices: Array,
+    out_data: Array,
+) -> int:
+    """Neighbours of i, written from `place` on where out_indices has room; returns how many."""
+    with_data = data.size > 0
+    write = out_indices.size > 0
+    p, p_end = np.int64(indptr[i]), np.int64(indptr[i + 1])
+    q, q_end = np.int64(t_indptr[i]), np.int64(t_indptr[i + 1])
+    count = 0
+    weight = abs(data[0]) if with_data else np.float32(0)
+    while p < p_end or q < q_end:
+        from_row = q == q_end or (p < p_end and indices[p] <= t_indices[q])
+        from_column = p == p_end or (q < q_end and t_indices[q] <= indices[p])
+        j = indices[p] if from_row else t_indices[q]
+        if with_data:
+            if from_row and from_column:
+                weight = abs(data[p]) + abs(t_data[q])
+            elif from_row:
+                weight = abs(data[p])
+            else:
+                weight = abs(t_data[q])
+        p += from_row
+        q += from_column
+        if j != i and (weight != 0 or not with_data):
+            if write:
+                out_indices[place + count] = j
+                if with_data:
+                    out_data[place + count] = weight
+            count += 1
+    return count
+
+
+@kernel
+def _count_union(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    t_indptr: Array,
+    t_indices: Array,
+    t_data: Array,
+    none: Array,
+    out_indptr: Array,
+) -> None:
+    lo, hi = share_rows(team, indptr)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        out_indptr[i + 1] = _merge_row(
+            i, indptr, indices, data, t_indptr, t_indices, t_data, 0, none, t_data
+        )
+
+
+@kernel
+def _write_union(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    t_indptr: Array,
+    t_indices: Array,
+    t_data: Array,
+    out_indptr: Array,
+    out_indices: Array,
+    out_data: Array,
+) -> None:
+    lo, hi = share_rows(team, indptr)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        _merge_row(
+            i, indptr, indices, data, t_indptr, t_indices, t_data,
+            out_indptr[i], out_indices, out_data,
+        )  # fmt: skip
+
+
+def _with_room(indptr: Array, indices: Array) -> tuple[Array, Array]:
+    """The row ends added up, in a type that holds them, and indices of the same type."""
+    total = int(indptr.sum(dtype=np.int64))
+    dtype = indptr.dtype if total <= np.iinfo(indptr.dtype).max else np.dtype(np.int64)
+    return np.cumsum(indptr, dtype=dtype), np.empty(total, dtype)
+
+
+def union_with_transpose(
+    indptr: Array, indices: Array, data: Array | None, *, threads: int | None = None
+) -> tuple[Array, Array, Array | None]:
+    team = crew(threads, work=2 * indices.size + indptr.size)
+    t_indptr, t_indices, t_data = transpose(indptr, indices, data, indptr.size - 1, threads=threads)
+    values = NO_DATA if data is None else data
+    t_values = NO_DATA if t_data is None else t_data
+    lengths = np.zeros_like(indptr)
+    none = np.empty(0, indices.dtype)
+    team.run(_count_union, indptr, indices, values, t_indptr, t_indices, t_values, none, lengths)
+    out_indptr, out_indices = _with_room(lengths, indices)
+    out_data = NO_DATA if data is None else np.empty(out_indices.size, data.dtype)
+    if out_indices.size:
+        team.run(
+            _write_union, indptr, indices, values, t_indptr, t_indices, t_values,
+            out_indptr, out_indices, out_data,
+        )  # fmt: skip
+    return out_indptr, out_indices, None if data is None else out_data
+
+
+@kernel
+def _count_kept(team: Any, indptr: Array, indices: Array, data: Array, lengths: Array) -> None:
+    with_data = data.size > 0
+    lo, hi = share_rows(team, indptr)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        count = 0
+        for k in range(indptr[i], indptr[i + 1]):
+            if indices[k] != i and (not with_data or data[k] != 0):
+                count += 1
+        lengths[i + 1] = count
+
+
+@kernel
+def _write_kept(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    out_indptr: Array,
+    out_indices: Array,
+    out_data: Array,
+) -> None:
+    with_data = data.size > 0
+    lo, hi = share_rows(team, indptr)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        place = np.int64(out_indptr[i])
+        for k in range(indptr[i], indptr[i + 1]):
+            if indices[k] != i and (not with_data or data[k] != 0):
+                out_indices[place] = indices[k]
+                if with_data:
+                    out_data[place] = abs(data[k])
+                place += 1
+
+
+def magnitudes(
+    indptr: Array, indices: Array, data: Array | None, *, threads: int | None = None
+) -> tuple[Array, Array, Array | None]:
+    team = crew(threads, work=indices.size + indptr.size)
+    values = NO_DATA if data is None else data
+    lengths = np.zeros_like(indptr)
+    team.run(_count_kept, indptr, indices, values, lengths)
+    out_indptr, out_indices = _with_room(lengths, indices)
+    out_data = NO_DATA if data is None else np.empty(out_indices.size, data.dtype)
+    if out_indices.size:
+        team.run(_write_kept, indptr, indices, values, out_indptr, out_indices, out_data)
+    return out_indptr, out_indices, None if data is None else out_data

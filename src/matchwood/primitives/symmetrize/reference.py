@@ -1,0 +1,48 @@
+"""Union with the transpose through dictionaries, in plain Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def _entries(indptr: Any, indices: Any, data: Any) -> dict[tuple[int, int], Any]:
+    one = np.float32(1)
+    return {
+        (i, int(indices[k])): one if data is None else data[k]
+        for i in range(len(indptr) - 1)
+        for k in range(int(indptr[i]), int(indptr[i + 1]))
+    }
+
+
+def _rows(table: dict[tuple[int, int], Any], indptr: Any, indices: Any, data: Any) -> Any:
+    keys = sorted(table)
+    out_indptr = np.zeros_like(indptr)
+    for i, _ in keys:
+        out_indptr[i + 1] += 1
+    np.cumsum(out_indptr, out=out_indptr)
+    out_indices = np.array([j for _, j in keys], indices.dtype)
+    out_data = None if data is None else np.array([table[key] for key in keys], data.dtype)
+    return out_indptr, out_indices, out_data
+
+
+def union_with_transpose(
+    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    entry = _entries(indptr, indices, data)
+    table = {}
+    for i, j in entry:
+        if i != j:
+            weight = abs(entry[i, j]) + abs(entry.get((j, i), entry[i, j] * 0))
+            if data is None or weight != 0:
+                table[i, j] = table[j, i] = weight
+    return _rows(table, indptr, indices, data)  # type: ignore[no-any-return]
+
+
+def magnitudes(
+    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    entry = _entries(indptr, indices, data)
+    table = {key: abs(w) for key, w in entry.items() if key[0] != key[1] and w != 0}
+    return _rows(table, indptr, indices, data)  # type: ignore[no-any-return]

@@ -1,0 +1,35 @@
+"""The transpose of a CSR matrix, and sorting rows by transposing twice.
+
+Read on in reference.py, check.py, cpu.py, gpu.py.
+
+A counting sort by column that keeps the order of arrival: entries of a row of the transpose lie
+in the order of the rows they came from.  So the transpose of any CSR matrix has sorted rows, and
+the transpose of the transpose is the matrix with its rows sorted, equal columns in the order in
+which they were stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matchwood import engines
+
+
+def transpose(
+    indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """(indptr, indices, data) of the transpose; `data` may be None.
+
+    Memory beside the result: one counter for each column and thread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.primitives.transpose import transpose
+    >>> indptr, indices, data = transpose(np.array([0, 2, 3]), np.array([2, 0, 0]), None, 3)
+    >>> indptr.tolist(), indices.tolist()
+    ([0, 2, 2, 3], [0, 1, 0])
+    """
+    engine = engines.load(__name__, engines.location(indices))
+    result: tuple[Any, Any, Any] = engine.transpose(indptr, indices, data, columns, threads=threads)
+    return result

@@ -1,0 +1,135 @@
+"""Union-find on a team: the device functions `find`, `link`, `compress`, and the host function.
+
+A kernel that joins sets:
+
+    for each edge (u, v) of mine:
+        link(parent, u, v)
+    if barrier(team): return
+    compress(parent, lo, hi)        # each member its share of the vertices: parent[v] = root
+
+`parent` starts as 0, 1, 2, ...  Invariant: parent[v] <= v, with equality at roots only.
+
+Races, all by relaxed atomics, none of which can break the invariant or lose a join:
+- `find` reads parents that others change.  What it reads is an ancestor of v, then or earlier, and
+  an ancestor once is an ancestor for ever: a parent is only ever replaced by an ancestor.
+- `find` halves paths by a store that another member's store or hook may cross.  Only vertices that
+  are not roots are stored to, a vertex that is not a root never becomes one again, and every
+  value stored is an ancestor.  A crossing store can put back an older, larger ancestor: a longer
+  path, not a wrong one.
+- `link` hooks by compare-and-swap on the root's own word, from itself to a smaller vertex.  It
+  succeeds only while the root is still a root, so no hook overwrites another.
+- `compress` runs after a barrier, when no hooks come any more; roots no longer change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.primitives.union_find import end_out_of_range
+from matchwood.teams import (
+    Team,
+    atomic_cas,
+    atomic_min,
+    barrier,
+    crew,
+    device,
+    fail,
+    kernel,
+    load_relaxed,
+    share,
+    stopping,
+    store_relaxed,
+)
+
+BLOCK = 1 << 14  # edges between two looks at the stop word
+_OUT_OF_RANGE = 1
+
+
+@device
+def find(parent: Any, v: Any) -> Any:
+    """The root of v's tree; halves the path on the way."""
+    p = load_relaxed(parent, v)
+    while p != v:
+        grandparent = load_relaxed(parent, p)
+        if grandparent == p:
+            return p
+        store_relaxed(parent, v, grandparent)
+        v = grandparent
+        p = load_relaxed(parent, v)
+    return v
+
+
+@device
+def link(parent: Any, u: Any, v: Any) -> bool:
+    """Join the sets of u and v: the larger root is hooked under the smaller.
+
+    True when this call joined them, False when they were one set already.  Over all members, each
+    join is counted once, so the number of sets is n minus the number of True.
+    """
+    a, b = find(parent, u), find(parent, v)
+    while a != b:
+        high, low = max(a, b), min(a, b)
+        if atomic_cas(parent, high, high, low) == high:
+            return True
+        a, b = find(parent, high), find(parent, low)
+    return False
+
+
+@device
+def compress(parent: Any, lo: int, hi: int) -> None:
+    """Make parent[v] the root of v for v in lo..hi; no links may run at the same time."""
+    for v in range(lo, hi):
+        root = load_relaxed(parent, v)
+        while True:
+            above = load_relaxed(parent, root)
+            if above == root:
+                break
+            root = above
+        store_relaxed(parent, v, root)
+
+
+@kernel
+def _join(team: Team, n: int, u: Any, v: Any, parent: Any, bad: Any) -> None:
+    """bad[0] starts as u.size; the smallest edge with an end out of range is the failure."""
+    lo, hi = share(team, n)
+    for i in range(lo, hi):
+        parent[i] = i
+    first, last = share(team, u.size)
+    for start in range(first, last, BLOCK):
+        if stopping(team):
+            return
+        us, vs = u[start : min(start + BLOCK, last)], v[start : min(start + BLOCK, last)]
+        if min(us.min(), vs.min()) < 0 or max(us.max(), vs.max()) >= n:
+            for k in range(us.size):
+                if min(us[k], vs[k]) < 0 or max(us[k], vs[k]) >= n:
+                    atomic_min(bad, 0, start + k)
+            break
+    if barrier(team):
+        return
+    if bad[0] < u.size:
+        fail(team, _OUT_OF_RANGE, bad[0])
+        return
+    for start in range(first, last, BLOCK):
+        if stopping(team):
+            return
+        us, vs = u[start : min(start + BLOCK, last)], v[start : min(start + BLOCK, last)]
+        for k in range(us.size):
+            link(parent, us[k], vs[k])
+    if barrier(team):
+        return
+    compress(parent, lo, hi)
+
+
+def union_find(
+    n: int, u: np.ndarray[Any, Any], v: np.ndarray[Any, Any], *, threads: int | None = None
+) -> np.ndarray[Any, Any]:
+    """See matchwood.primitives.union_find.union_find."""
+    parent = np.empty(n, u.dtype)
+    bad = np.full(1, u.size, np.int64)
+    errors = {_OUT_OF_RANGE: lambda edge: end_out_of_range(n, edge)}
+    team = crew(threads, work=n + u.size)
+    u, v = np.ascontiguousarray(u), np.ascontiguousarray(v)
+    team.run(_join, n, u, v, parent, bad, errors=errors)
+    return parent

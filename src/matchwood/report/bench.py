@@ -1,0 +1,77 @@
+"""`matchwood bench`: some problems on some graphs, beside SciPy.  The rows are the demo's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import matchwood
+from matchwood.report import scenes
+from matchwood.report.demo import row
+from matchwood.report.problems import PROBLEMS, Problem
+from matchwood.report.show import blank_table, milliseconds
+
+
+def choose(names: Sequence[str]) -> list[Problem]:
+    """The problems of these short names; all of them for none."""
+    known = {problem.short: problem for problem in PROBLEMS}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"there is no problem {name!r}; there are {', '.join(known)}")
+    return [known[name] for name in names or known]
+
+
+def run(
+    problems: Sequence[Problem],
+    places: Iterable[scenes.Scene],
+    *,
+    threads: int | None = None,
+    repeats: int = 7,
+    say: Callable[[str], object] = lambda _: None,
+) -> dict[str, Any]:
+    """Check, then time; the results and the machine as plain values, ready for JSON."""
+    from matchwood.teams import default_threads
+
+    results = []
+    for scene in places:
+        for problem in problems:
+            say(f"{problem.name} on {scene.name}")
+            found = row(problem, scene, threads, repeats)
+            if found.verdict != "right" or not found.same:
+                raise matchwood.CheckFailed(f"{problem.name} on {scene.name}: {found.verdict}")
+            ratios = {"prepared": found.scipy / found.prepared, "raw": found.scipy / found.raw}
+            results.append({**asdict(found), "times_scipy": ratios})
+    results.sort(key=lambda found: [problem.name for problem in problems].index(found["problem"]))
+    return {
+        "config": matchwood.show_config(mode="dicts"),
+        "threads": threads or default_threads(),
+        "repeats": repeats,
+        "results": results,
+    }
+
+
+def table(found: dict[str, Any]) -> Any:
+    """The results for people."""
+    from rich.text import Text
+
+    title = f"beside SciPy, {found['threads']} threads, median of {found['repeats']}"
+    result = blank_table(title)
+    result.add_column("problem")
+    result.add_column("graph")
+    for head in ("SciPy", "one call", "faster", "prepared", "faster", "GPU"):
+        result.add_column(head, justify="right")
+    for r in found["results"]:
+        ratios = r["times_scipy"]
+        cells = [
+            r["problem"],
+            r["graph"],
+            milliseconds(r["scipy"]),
+            milliseconds(r["raw"]),
+            f"{ratios['raw']:.1f}x",
+            milliseconds(r["prepared"]),
+            f"{ratios['prepared']:.1f}x",
+            "" if r["gpu"] is None else milliseconds(r["gpu"]),
+        ]
+        result.add_row(*map(Text, cells))
+    return result

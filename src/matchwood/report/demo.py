@@ -1,0 +1,204 @@
+"""The demo: a few graphs, every problem on each, checked, timed beside SciPy, and drawn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+import matchwood
+from matchwood.report import pictures, scenes
+from matchwood.report.problems import PROBLEMS, Problem, same
+from matchwood.report.sketches import Sketch
+from matchwood.report.svg import Svg
+from matchwood.report.timing import once, take_turns
+
+
+@dataclass(frozen=True)
+class Row:
+    """One problem on one graph."""
+
+    problem: str
+    graph: str
+    answer: str
+    prepared: float  # seconds, on a prepared graph
+    raw: float  # seconds, from a SciPy matrix
+    scipy: float  # seconds
+    gpu: float | None  # seconds, on a graph that lives on the GPU
+    verdict: str  # "right", or what the check said
+    same: bool  # at one thread, at all threads and on the GPU
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the page says about one graph."""
+
+    name: str
+    about: str
+    n: int
+    entries: int
+    seconds: float  # to make it
+    drawings: tuple[Svg, Svg]
+
+
+@dataclass(frozen=True)
+class Demo:
+    """All that was found; `tables` and `html` show it."""
+
+    config: dict[str, Any]
+    threads: int
+    places: list[Place]
+    rows: list[Row]
+    sketches: list[tuple[str, Sketch]]
+    compiling: float
+    seconds: float
+
+
+def run(
+    *, size: str = "full", threads: int | None = None, say: Callable[[str], object] = lambda _: None
+) -> Demo:
+    """Make the graphs, run every problem on them, check, time and draw."""
+    from matchwood.teams import default_threads
+
+    start = time.perf_counter()
+    say("first calls, which compile")
+    compiling = once(lambda: _first_calls(threads))[0]
+    places: list[Place] = []
+    rows: list[Row] = []
+    scene_list = scenes.demo(size)
+    while True:
+        say("making a graph")
+        seconds, scene = once(lambda: next(scene_list, None))
+        if scene is None:
+            break
+        places.append(_place(scene, seconds))
+        for problem in PROBLEMS:
+            say(f"{problem.name} on {scene.name}")
+            rows.append(row(problem, scene, threads))
+    rows.sort(key=lambda row: [problem.name for problem in PROBLEMS].index(row.problem))
+    say("drawing")
+    drawn = [(p.name, p.picture()) for p in PROBLEMS if p.picture is not None]
+    return Demo(
+        config=matchwood.show_config(mode="dicts") or {},
+        threads=threads or default_threads(),
+        places=places,
+        rows=rows,
+        sketches=drawn,
+        compiling=compiling,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _first_calls(threads: int | None) -> None:
+    """Every problem on a small graph, once: from now on no call waits for the compiler."""
+    A = matchwood.generators.cycle(1000)
+    for problem in PROBLEMS:
+        problem.ours(A, threads)
+
+
+def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int = 5) -> Row:
+    """Run, check and time one problem on one graph."""
+    A = scene.matrix
+    G = matchwood.graph(A)
+    answer = problem.ours(G, threads)
+    verdict = "right"
+    try:
+        problem.check(A, answer)
+    except matchwood.CheckFailed as error:
+        verdict = str(error)
+    alike = same(answer, problem.ours(G, 1)) and same(answer, problem.ours(A, threads))
+    calls = {
+        "prepared": lambda: problem.ours(G, threads),
+        "raw": lambda: problem.ours(A, threads),
+        "scipy": lambda: problem.scipy(A),
+    }
+    on_gpu = _gpu_call(problem, G)
+    if on_gpu is not None:
+        calls["gpu"] = on_gpu
+        alike = alike and same(answer, on_gpu())
+    seconds = take_turns(calls, repeats=repeats)
+    return Row(
+        problem=problem.name,
+        graph=scene.name,
+        answer=problem.say(answer),
+        prepared=seconds["prepared"],
+        raw=seconds["raw"],
+        scipy=seconds["scipy"],
+        gpu=seconds.get("gpu"),
+        verdict=verdict,
+        same=alike,
+    )
+
+
+def _gpu_call(problem: Problem, graph: matchwood.Graph) -> Callable[[], Any] | None:
+    """The same call on a graph that lives on the GPU, waiting for its end; None without a GPU."""
+    from matchwood import engines
+
+    if not engines.gpu_available():
+        return None
+    cupy = engines.cupy()
+    G = graph.on("gpu")
+
+    def call() -> Any:
+        answer = problem.ours(G, None)
+        cupy.cuda.get_current_stream().synchronize()
+        return answer
+
+    return call
+
+
+def _place(scene: scenes.Scene, seconds: float) -> Place:
+    A = scene.matrix
+    shape = pictures.distribution(
+        np.diff(A.indptr), "entries in a row", "rows", "how many rows have how many entries"
+    )
+    return Place(
+        name=scene.name,
+        about=scene.about,
+        n=int(A.shape[0]),
+        entries=int(A.nnz),
+        seconds=seconds,
+        drawings=(pictures.spy(A), shape),
+    )
+
+
+def wrong(found: Demo) -> list[Row]:
+    """Rows whose answer the check refused, or that differ between engines or thread counts."""
+    return [row for row in found.rows if row.verdict != "right" or not row.same]
+
+
+def summary(found: Demo) -> str:
+    """One sentence on the whole run."""
+    bad = wrong(found)
+    state = f"{len(bad)} of them WRONG" if bad else "all of them right"
+    return (
+        f"{len(found.rows)} answers, {state}, in {found.seconds:.0f} s "
+        f"(first calls, with compilation: {found.compiling:.1f} s)."
+    )
+
+
+def machine(found: Demo) -> str:
+    """Where the times were taken."""
+    config = found.config
+    gpu = ", ".join(device["name"] for device in config["gpu"]["devices"]) or "no GPU"
+    return (
+        f"matchwood {config['matchwood']}, {found.threads} threads on {config['cpu']['cpus']} CPUs "
+        f"({config['cpu']['architecture']}), {gpu}; Python {config['python']}, "
+        f"SciPy {config['versions']['scipy']}, one thread."
+    )
+
+
+def as_dict(found: Demo) -> dict[str, Any]:
+    """The run without its pictures, for JSON."""
+    places = [{k: v for k, v in vars(p).items() if k != "drawings"} for p in found.places]
+    return {
+        "config": found.config,
+        "threads": found.threads,
+        "graphs": places,
+        "results": [asdict(row) for row in found.rows],
+        "seconds": {"compiling": found.compiling, "total": found.seconds},
+        "all_right": not wrong(found),
+    }

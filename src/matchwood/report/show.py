@@ -1,0 +1,122 @@
+"""What the demo shows: tables in the terminal, and the page with the pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from matchwood.report import page, pictures
+from matchwood.report.demo import Demo, Place, Row, machine, summary
+from matchwood.report.problems import PROBLEMS
+
+
+def blank_table(title: str) -> Any:
+    """A table as all ours look, without columns."""
+    from rich.table import Table
+    from rich.text import Text
+
+    return Table(title=Text(title), title_justify="left", title_style="bold", header_style="dim")
+
+
+def heads(found: Demo) -> list[str]:
+    """The heads of the table; a GPU has a column only where there is one."""
+    names = ["problem", "graph", "answer", "check", "SciPy", "one call", "prepared", "faster"]
+    return [*names, "GPU", "faster"] if _has_gpu(found) else names
+
+
+def _has_gpu(found: Demo) -> bool:
+    return any(row.gpu is not None for row in found.rows)
+
+
+def cells(found: Demo, row: Row) -> list[str]:
+    """A row of the table, as text."""
+    verdict = row.verdict if row.same else f"{row.verdict}, but engines differ"
+    texts = [
+        row.problem,
+        row.graph,
+        row.answer,
+        verdict,
+        milliseconds(row.scipy),
+        milliseconds(row.raw),
+        milliseconds(row.prepared),
+        f"{row.scipy / row.prepared:.1f}x",
+    ]
+    if _has_gpu(found):
+        gpu = row.gpu
+        texts += ["", ""] if gpu is None else [milliseconds(gpu), f"{row.scipy / gpu:.0f}x"]
+    return texts
+
+
+def milliseconds(seconds: float) -> str:
+    """Three digits, in milliseconds."""
+    value = seconds * 1e3
+    return f"{value:.0f} ms" if value >= 100 else f"{value:.3g} ms"
+
+
+def tables(found: Demo) -> Iterator[Any]:
+    """What the terminal shows: the graphs, then the results."""
+    from rich.text import Text
+
+    graphs = blank_table("graphs")
+    for head in ("graph", "vertices", "entries", "made in", "what it is like"):
+        graphs.add_column(head, justify="left" if head in ("graph", "what it is like") else "right")
+    for place in found.places:
+        made = milliseconds(place.seconds)
+        graphs.add_row(place.name, f"{place.n:,}", f"{place.entries:,}", made, place.about)
+    yield graphs
+    results = blank_table("every problem on every graph, beside SciPy")
+    for k, head in enumerate(heads(found)):
+        results.add_column(head, justify="left" if k < 4 else "right", no_wrap=k < 2)
+    above = None
+    for row in found.rows:
+        texts = cells(found, row)
+        if row.problem == above:
+            texts[0] = ""
+        elif above is not None:
+            results.add_section()
+        above = row.problem
+        style_of = ["" for _ in texts]
+        style_of[3] = "green" if row.verdict == "right" and row.same else "bold red"
+        style_of[7] = "bold"
+        results.add_row(*(Text(t, style=s) for t, s in zip(texts, style_of, strict=True)))
+    yield results
+    yield Text(machine(found), style="dim")
+
+
+def html(found: Demo) -> str:
+    """The page: what was measured, then the pictures."""
+    groups = []
+    for problem in PROBLEMS:
+        mine = [row for row in found.rows if row.problem == problem.name]
+        groups.append((problem.name, [(row.graph, row.scipy / row.prepared) for row in mine]))
+    chart = pictures.ratios(groups, "times as fast as SciPy").markup()
+    numbers = range(4, len(heads(found)))
+    sections = [
+        page.heading("matchwood demo", summary(found), machine(found), level=1),
+        page.heading(
+            "Every problem on every graph",
+            "Each answer was checked against the definition, and is identical at one thread and "
+            "at all threads. Times are medians, taken in turn with SciPy in the same process. "
+            "“One call” starts from a SciPy matrix, “prepared” from matchwood.graph(A).",
+        ),
+        page.table(heads(found), [cells(found, row) for row in found.rows], numbers=numbers),
+        page.heading(
+            "Beside SciPy", "SciPy’s time divided by ours on a prepared graph; 1x is level."
+        ),
+        page.figure(chart, ""),
+    ]
+    for name, sketch in found.sketches:
+        drawings = [page.figure(drawing.markup(), drawing.title) for drawing in sketch.drawings]
+        sections += [
+            page.heading(name.capitalize(), sketch.caption),
+            page.cards(drawings, kind="pair"),
+        ]
+    sections += [page.heading("The graphs"), page.cards(_card(place) for place in found.places)]
+    return page.page("matchwood demo", sections)
+
+
+def _card(place: Place) -> str:
+    left, right = (drawing.markup() for drawing in place.drawings)
+    facts = f"{place.n:,} vertices, {place.entries:,} entries, made in {place.seconds:.2f} s."
+    both = page.side_by_side(left, right)
+    return page.figure(both, f"{place.about} {facts}", title=place.name)

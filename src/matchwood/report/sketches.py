@@ -1,0 +1,51 @@
+"""A picture of each problem, on a graph small enough to see every vertex."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+import matchwood
+from matchwood.report import pictures
+from matchwood.report.svg import Svg
+
+
+class Sketch(NamedTuple):
+    """Drawings that belong together, and the sentence below them."""
+
+    drawings: tuple[Svg, ...]
+    caption: str
+
+
+def levels(n: int = 1500) -> Sketch:
+    """Breadth-first levels on a triangulation, from the vertex nearest to the centre."""
+    A, points = matchwood.generators.delaunay(n, rng=7, return_points=True)
+    centre = int(np.argmin(((points - 0.5) ** 2).sum(axis=1)))
+    found = matchwood.bfs(A, centre)
+    return Sketch(
+        (
+            pictures.mesh_levels(points, A, found.level, found.parent),
+            pictures.level_sizes(found.level),
+        ),
+        f"Search from the red vertex in a triangulation of {n:,} random points. Colour is the "
+        f"level, the number of edges from the source; lines in colour join each vertex to its "
+        f"parent, always the neighbour of the level before with the smallest number.",
+    )
+
+
+def components(n: int = 1600) -> Sketch:
+    """Components of a random geometric graph that is about to fall apart."""
+    radius = float((4.0 / np.pi / n) ** 0.5)
+    A, points = matchwood.generators.random_geometric(n, radius, rng=5, return_points=True)
+    found = matchwood.connected_components(A)
+    return Sketch(
+        (
+            pictures.coloured_parts(points, A, found.labels),
+            pictures.distribution(
+                np.bincount(found.labels), "vertices", "components", "components of each size"
+            ),
+        ),
+        f"{n:,} random points, joined when closer than {radius:.3f}: {found.count:,} components. "
+        f"The eight largest have a colour of their own, the others are grey.",
+    )

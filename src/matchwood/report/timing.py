@@ -1,0 +1,37 @@
+"""How times are compared: the same graph, the same process, taking turns, the median of several.
+
+A time alone says little on a machine that others use too; taking turns gives both sides the same
+neighbours, and what is reported is their ratio.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def once(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds that a call took, and what it returned."""
+    start = time.perf_counter()
+    answer = call()
+    return time.perf_counter() - start, answer
+
+
+def take_turns(
+    calls: Mapping[str, Callable[[], Any]], *, repeats: int = 5, at_most: float = 10.0
+) -> dict[str, float]:
+    """Median seconds of each call, all called in turn `repeats` times.
+
+    A round is not started when the rounds so far took more than `at_most` seconds; there is always
+    one.  Call each function once before, so that compilation is not timed.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    start = time.perf_counter()
+    for _ in range(repeats):
+        for name, call in calls.items():
+            seconds[name].append(once(call)[0])
+        if time.perf_counter() - start > at_most:
+            break
+    return {name: statistics.median(times) for name, times in seconds.items()}

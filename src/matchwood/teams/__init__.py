@@ -1,0 +1,78 @@
+"""The CPU engine: a team of threads that runs one kernel, as a GPU runs a grid.
+
+Read team.py first (what a kernel sees), then crew.py (threads, waiting, Ctrl-C), atomics.py and
+compiled.py (decorators and the cache of machine code).
+
+    from matchwood.teams import barrier, crew, kernel, share
+
+    @kernel
+    def double(team, x):
+        lo, hi = share(team, x.size)
+        for i in range(lo, hi):
+            x[i] *= 2
+
+    crew(threads, work=x.size).run(double, x)
+"""
+
+from matchwood.teams.atomics import (
+    atomic_add,
+    atomic_cas,
+    atomic_exchange,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    load_acquire,
+    load_relaxed,
+    store_relaxed,
+    store_release,
+)
+from matchwood.teams.compiled import cache_folder, device, inlined, kernel, source_hash, user_cache
+from matchwood.teams.crew import Crew, available_cpus, crew, default_threads, on_progress
+from matchwood.teams.team import (
+    Team,
+    advance,
+    back_off,
+    barrier,
+    expect,
+    fail,
+    interrupted,
+    next_chunk,
+    share,
+    share_rows,
+    stopping,
+)
+
+__all__ = [
+    "Crew",
+    "Team",
+    "advance",
+    "atomic_add",
+    "atomic_cas",
+    "atomic_exchange",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "available_cpus",
+    "back_off",
+    "barrier",
+    "cache_folder",
+    "crew",
+    "default_threads",
+    "device",
+    "expect",
+    "fail",
+    "inlined",
+    "interrupted",
+    "kernel",
+    "load_acquire",
+    "load_relaxed",
+    "next_chunk",
+    "on_progress",
+    "share",
+    "share_rows",
+    "source_hash",
+    "stopping",
+    "store_relaxed",
+    "store_release",
+    "user_cache",
+]

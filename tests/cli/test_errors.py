@@ -1,0 +1,166 @@
+"""Whatever goes wrong: one line on stderr, exit code 2, no traceback; Ctrl-C is 130."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import matchwood
+from matchwood.cli import app, errors
+
+WRONG_USE = {
+    "unknown verb": ["juggle"],
+    "unknown option": ["info", "path:5", "--colour"],
+    "missing argument": ["bfs"],
+    "threads no number": ["bfs", "path:5", "--threads", "many"],
+    "threads zero": ["bfs", "path:5", "--threads", "0"],
+    "no such file": ["info", "no/such/file.mtx"],
+    "no such generator": ["components", "butterfly:5"],
+    "generator without arguments": ["components", "rmat:"],
+    "generator argument unknown": ["components", "path:5,color=3"],
+    "generator argument out of range": ["components", "path:-5"],
+    "unknown engine": ["components", "path:5", "--engine", "steam"],
+    "unknown method": ["components", "path:5", "--method", "guess"],
+    "source out of range": ["bfs", "path:5", "-s", "7"],
+    "source no number": ["bfs", "path:5", "-s", "first"],
+    "negative limit": ["bfs", "path:5", "--depth-limit", "-1"],
+    "result suffix": ["bfs", "path:5", "-o", "levels.doc"],
+    "result folder": ["components", "path:5", "-o", "no/such/folder/x.npy"],
+    "generate unknown": ["generate", "butterfly", "5"],
+    "generate option without value": ["generate", "path", "--n"],
+    "generate folder": ["generate", "path", "5", "-o", "no/such/folder/x.mtx"],
+    "generate format": ["generate", "path", "5", "-o", "x.doc"],
+    "convert format": ["convert", "path:5", "x.doc"],
+    "bench unknown": ["bench", "sorting"],
+    "bench folder": ["bench", "-g", "path:5", "-o", "no/such/folder/x.json"],
+    "demo size": ["demo", "--size", "huge"],
+    "demo folder": ["demo", "-o", "no/such/folder/demo.html"],
+}
+
+
+@pytest.mark.parametrize("case", WRONG_USE, ids=lambda case: case.replace(" ", "-"))
+def test_one_line_and_exit_code_2(case: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, WRONG_USE[case])
+    assert result.exit_code == errors.ERROR
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("matchwood: ")
+    assert len(lines[0]) > len("matchwood: ") + 8
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_file_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 oops 1.0\n")
+    result = CliRunner().invoke(app, ["info", str(path)])
+    assert result.exit_code == errors.ERROR
+    assert "bad.mtx" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_rectangular_matrix_has_no_components(tmp_path: Path) -> None:
+    path = tmp_path / "r.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n2 3 1\n1 3 1.0\n")
+    result = CliRunner().invoke(app, ["components", str(path)])
+    assert result.exit_code == errors.ERROR
+    assert "square" in result.stderr
+
+
+def test_a_failed_check_is_an_error(monkeypatch) -> None:
+    def refuse(*_args, **_options):
+        raise matchwood.CheckFailed("vertex 3 has label 1\nbut should not")
+
+    monkeypatch.setattr(matchwood.check, "check_connected_components", refuse)
+    result = CliRunner().invoke(app, ["components", "path:5", "--check"])
+    assert result.exit_code == errors.ERROR
+    assert result.stderr == "matchwood: vertex 3 has label 1 but should not\n"
+
+
+def test_a_fault_of_ours_is_one_line_too(monkeypatch) -> None:
+    def broken(*_args, **_options):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(matchwood, "bfs", broken)
+    result = CliRunner().invoke(app, ["bfs", "path:5"])
+    assert result.exit_code == errors.ERROR
+    assert result.stderr == "matchwood: ZeroDivisionError: oh (MATCHWOOD_DEBUG=1 shows where)\n"
+    monkeypatch.setenv("MATCHWOOD_DEBUG", "1")
+    assert isinstance(CliRunner().invoke(app, ["bfs", "path:5"]).exception, ZeroDivisionError)
+
+
+def test_ctrl_c_is_one_line_and_130(monkeypatch) -> None:
+    def interrupted(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(matchwood, "bfs", interrupted)
+    result = CliRunner().invoke(app, ["bfs", "path:5"])
+    assert result.exit_code == errors.INTERRUPTED
+    assert result.stderr == "matchwood: interrupted\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
+def test_ctrl_c_for_real() -> None:
+    """A process that is busy hears SIGINT."""
+    source = (
+        "import sys, time, matchwood.cli as cli, matchwood.cli.info as info\n"
+        "from matchwood.cli import load\n"
+        "def slow(*a, **o):\n"
+        "    print('ready', flush=True)\n"
+        "    time.sleep(60)\n"
+        "load.load = slow\n"
+        "sys.argv = ['matchwood', 'info', 'path:5']\n"
+        "cli.main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", source], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == errors.INTERRUPTED
+    assert stderr == "matchwood: interrupted\n"
+
+
+def test_no_gpu_is_told() -> None:
+    from matchwood import engines
+
+    if engines.gpu_available():
+        pytest.skip("there is a GPU")
+    result = CliRunner().invoke(app, ["components", "path:5", "--engine", "gpu"])
+    assert result.exit_code == errors.ERROR
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes differ on Windows")
+def test_a_closed_pipe_is_quiet() -> None:
+    command = f"{sys.executable} -m matchwood.cli bfs path:3000 --json | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    assert done.stdout == "{\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("a\n  b"), "a b"),
+        (FileNotFoundError(2, "No such file", "x.mtx"), "x.mtx: No such file"),
+        (matchwood.EngineUnavailable("no GPU"), "no GPU"),
+        (matchwood.OutOfMemory("needs 3 bytes"), "needs 3 bytes"),
+        (MemoryError(), "MemoryError"),
+        (KeyError("x"), "KeyError: 'x' (MATCHWOOD_DEBUG=1 shows where)"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_line_says(error: BaseException, line: str) -> None:
+    assert errors.one_line(error) == line

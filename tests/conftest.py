@@ -1,0 +1,89 @@
+"""What all tests share: thread counts, engines with their reasons to skip, the data folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import scipy.sparse as sp
+from graphs import ZOO
+from hypothesis import HealthCheck, settings
+from support import cores
+
+settings.register_profile(
+    "matchwood",
+    deadline=None,  # the first example of a kernel waits for its compilation
+    max_examples=60,
+    derandomize=True,  # the same examples on every run; `--hypothesis-profile=explore` for new ones
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.register_profile(
+    "explore", settings.get_profile("matchwood"), derandomize=False, max_examples=1000
+)
+settings.load_profile("matchwood")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def no_gpu() -> str | None:
+    """Why GPU tests cannot run here; None when they can."""
+    try:
+        import cupy
+    except ImportError as error:
+        return f"CuPy is not installed: {error}"
+    if not cupy.is_available():
+        return "CuPy sees no GPU"
+    return None
+
+
+def no_mpi() -> str | None:
+    """Why MPI tests cannot run here; None when they can."""
+    try:
+        import mpi4py  # noqa: F401
+    except ImportError as error:
+        return f"mpi4py is not installed: {error}"
+    if shutil.which("mpiexec") is None:
+        return "there is no mpiexec"
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what cannot run here, with the reason."""
+    for marker, why_not in (("gpu", no_gpu), ("mpi", no_mpi)):
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        reason = why_not() if marked else None
+        if reason is not None:
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+THREADS = sorted({1, 2, 3, 2 * cores() + 1})
+
+
+@pytest.fixture(params=THREADS, ids=lambda threads: f"{threads} threads")
+def threads(request: pytest.FixtureRequest) -> int:
+    """Team sizes: one, two, three, and more than there are cores."""
+    return int(request.param)
+
+
+@pytest.fixture(params=["reference", "cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Every engine; "gpu" only where there is one."""
+    return str(request.param)
+
+
+@pytest.fixture(params=ZOO, ids=lambda name: name.replace(" ", "-"))
+def zoo_graph(request: pytest.FixtureRequest) -> sp.csr_array:
+    """Each graph of the zoo, freshly made."""
+    return ZOO[request.param]()
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Real graphs and matrices: $MATCHWOOD_DATA, else ../shared/data; skips where absent."""
+    folder = Path(os.environ.get("MATCHWOOD_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no data folder at {folder}; set MATCHWOOD_DATA")
+    return folder

@@ -1,0 +1,133 @@
+"""The demo: every problem on every graph, all answers right, a page that stands on its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import matchwood
+from matchwood.report import bench, demo, problems, scenes, show, timing
+
+
+@pytest.fixture(scope="module")
+def found() -> demo.Demo:
+    return demo.run(size="tiny", threads=2)
+
+
+def test_every_problem_on_every_graph(found: demo.Demo) -> None:
+    pairs = {(row.problem, row.graph) for row in found.rows}
+    assert len(found.places) >= 5
+    assert pairs == {(p.name, place.name) for p in problems.PROBLEMS for place in found.places}
+    assert demo.wrong(found) == []
+    assert all(min(row.prepared, row.raw, row.scipy) > 0 for row in found.rows)
+
+
+def test_summary_says_all_right(found: demo.Demo) -> None:
+    assert f"{len(found.rows)} answers, all of them right" in demo.summary(found)
+
+
+def test_a_wrong_answer_is_told(found: demo.Demo) -> None:
+    bad = dataclasses.replace(found.rows[0], verdict="parent of 3 is wrong")
+    spoilt = dataclasses.replace(found, rows=[bad, *found.rows[1:]])
+    assert "1 of them WRONG" in demo.summary(spoilt)
+    assert "parent of 3 is wrong" in show.html(spoilt)
+    assert not demo.as_dict(spoilt)["all_right"]
+
+
+def test_a_wrong_algorithm_is_found() -> None:
+    """The demo's row must notice a wrong answer, not only print one."""
+    right = problems.PROBLEMS[1]
+
+    def broken(G, threads):
+        answer = right.ours(G, threads)
+        labels = answer.labels.copy()
+        labels[-1] = answer.count
+        return dataclasses.replace(answer, count=answer.count + 1, labels=labels)
+
+    scene = scenes.Scene("cycle", "", matchwood.generators.cycle(50))
+    row = demo.row(dataclasses.replace(right, ours=broken), scene, threads=1, repeats=1)
+    assert row.verdict != "right"
+
+
+class Balance(HTMLParser):
+    """Counts open elements, and collects what would be fetched."""
+
+    EMPTY = ("meta", "br", "img", "link", "path")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag, attrs) -> None:
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+        self.fetched += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+
+def test_page_stands_on_its_own(found: demo.Demo) -> None:
+    text = show.html(found)
+    parser = Balance()
+    parser.feed(text)
+    assert parser.open == []
+    assert parser.fetched == []
+    assert "<script" not in text
+    assert not re.search(r"url\(", text)
+    assert "prefers-color-scheme: dark" in text
+    for place in found.places:
+        assert place.name in text
+    drawings = sum(len(sketch.drawings) for _, sketch in found.sketches)
+    assert text.count("<svg") == 1 + drawings + 2 * len(found.places)
+
+
+def test_tables_can_be_printed(found: demo.Demo) -> None:
+    from rich.console import Console
+
+    console = Console(width=140, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    for table in show.tables(found):
+        console.print(table)
+    text = console.export_text()
+    assert text.count("right") >= len(found.rows)
+
+
+def test_bench_refuses_unknown_problems() -> None:
+    assert bench.choose([]) == list(problems.PROBLEMS)
+    with pytest.raises(ValueError, match="no problem 'sorting'; there are bfs, components"):
+        bench.choose(["sorting"])
+
+
+def test_same_compares_all_arrays() -> None:
+    G = matchwood.graph(matchwood.generators.cycle(9))
+    one, other = matchwood.bfs(G, 0), matchwood.bfs(G, 1)
+    assert problems.same(one, matchwood.bfs(G, 0, threads=2))
+    assert not problems.same(one, other)
+
+
+def test_turns_are_taken() -> None:
+    calls: list[str] = []
+    seconds = timing.take_turns(
+        {"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, repeats=3
+    )
+    assert calls == ["a", "b"] * 3
+    assert set(seconds) == {"a", "b"}
+
+
+def test_turns_stop_when_they_take_long() -> None:
+    calls: list[int] = []
+    timing.take_turns({"a": lambda: calls.append(1)}, repeats=100, at_most=-1.0)
+    assert len(calls) == 1
+
+
+def test_standard_graphs_are_the_four() -> None:
+    names = [scene.name for scene in scenes.demo("tiny")]
+    assert len(names) == len(set(names))
+    for scene in scenes.demo("tiny"):
+        assert scene.matrix.shape[0] == scene.matrix.shape[1]
+        assert np.all(np.isfinite(scene.matrix.data))

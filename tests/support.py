@@ -1,0 +1,72 @@
+"""Small helpers of tests: cores, and scripts that run in a Python of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import matchwood
+
+SOURCES = Path(matchwood.__file__).resolve().parent.parent
+"""The folder to put on the path so that `import matchwood` finds what is being tested."""
+
+
+def cores() -> int:
+    """CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def environment(sources: Path = SOURCES, **extra: str) -> dict[str, str]:
+    """Environment variables of a child that imports matchwood from `sources`."""
+    return {**os.environ, "PYTHONPATH": str(sources), **extra}
+
+
+def run_script(
+    folder: Path, text: str, *arguments: str, sources: Path = SOURCES, **extra: str
+) -> str:
+    """Write a script into `folder`, run it, and return what it printed; fails if it failed."""
+    done = subprocess.run(
+        [sys.executable, str(write_script(folder, text)), *arguments],
+        env=environment(sources, **extra),
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def start_script(folder: Path, text: str, *arguments: str) -> subprocess.Popen[str]:
+    """The same without waiting."""
+    return subprocess.Popen(
+        [sys.executable, str(write_script(folder, text)), *arguments],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def write_script(folder: Path, text: str) -> Path:
+    path = folder / "script.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def same(one: Any, other: Any) -> bool:
+    """Two results are equal bit for bit, arrays, tuples and dataclasses alike."""
+    if hasattr(one, "__dict__") and type(one) is type(other):
+        return same(vars(one), vars(other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(same, one, other))
+    if hasattr(one, "dtype"):
+        return one.dtype == other.dtype and one.shape == other.shape and bool((one == other).all())
+    return bool(one == other)

@@ -1,0 +1,213 @@
+"""Compiled code: kept, shared between processes, and never served when the sources changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import SOURCES, environment, run_script
+
+from matchwood.teams import compiled
+
+HELPER = """
+from matchwood.teams import device
+
+FACTOR = 1
+
+@device
+def scaled(x):
+    return FACTOR * x
+"""
+
+CALLER = """
+import numpy as np
+from matchwood.probe.cpu_helper import scaled
+from matchwood.teams import atomic_add, barrier, crew, kernel, share
+
+@kernel
+def add_up(team, n, out):
+    lo, hi = share(team, n)
+    for i in range(lo, hi):
+        atomic_add(out, 0, scaled(np.int64(1)))
+    if barrier(team):
+        return
+
+def run(n=1000):
+    out = np.zeros(1, np.int64)
+    crew(2, work=10**9).run(add_up, n, out)
+    return int(out[0]), sum(add_up.stats.cache_hits.values())
+"""
+
+SCRIPT = "from matchwood.probe.cpu_caller import run\nprint(*run())"
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A copy of the package with a kernel and, in another file, the helper it calls."""
+    root = tmp_path / "copy"
+    shutil.copytree(
+        SOURCES / "matchwood", root / "matchwood", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    probe = root / "matchwood" / "probe"
+    probe.mkdir()
+    (probe / "__init__.py").write_text("")
+    (probe / "cpu_helper.py").write_text(HELPER)
+    (probe / "cpu_caller.py").write_text(CALLER)
+    return root
+
+
+def result(package, script=SCRIPT, **extra):
+    """(answer, times the cache was used) of a fresh process."""
+    folder = package.parent
+    extra.setdefault("MATCHWOOD_CACHE_DIR", str(folder / "cache"))
+    return tuple(map(int, run_script(folder, script, sources=package, **extra).split()))
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_a_changed_helper_in_another_file_is_never_served_stale(package):
+    assert result(package) == (1000, 0)
+    assert result(package) == (1000, 1)  # so the cache is in use
+    edit(package / "matchwood/probe/cpu_helper.py", "FACTOR = 1", "FACTOR = 2")
+    assert result(package) == (2000, 0)
+    assert result(package) == (2000, 1)
+    edit(package / "matchwood/probe/cpu_helper.py", "FACTOR = 2", "FACTOR = 1")
+    assert result(package) == (1000, 1)  # back to sources that were compiled before
+
+
+def test_a_changed_helper_of_the_engine_is_never_served_stale(package):
+    assert result(package) == (1000, 0)
+    edit(
+        package / "matchwood/teams/team.py",
+        "    each, rest = n // team.size, n % team.size\n",
+        "    if n > 0:\n        return 0, n\n    each, rest = n // team.size, n % team.size\n",
+    )
+    assert result(package) == (2000, 0)  # both members now take all of it
+
+
+def test_only_files_that_hold_kernels_count(package):
+    assert result(package) == (1000, 0)
+    (package / "matchwood/probe/page.py").write_text("PAGE = 1\n")
+    assert result(package) == (1000, 1)
+    (package / "matchwood/probe/cpu_unused.py").write_text("UNUSED = 1\n")
+    assert result(package) == (1000, 0)
+
+
+@pytest.mark.parametrize("decorator", [compiled.kernel, compiled.device, compiled.inlined])
+def test_a_kernel_in_a_file_that_is_not_hashed_is_refused(decorator):
+    namespace = {}
+    path = str(compiled.PACKAGE / "traversal" / "quick.py")
+    exec(compile("def f(team):\n    pass\n", path, "exec"), namespace)
+    with pytest.raises(RuntimeError, match=r"f: kernels live in files named cpu.*quick\.py is nei"):
+        decorator(namespace["f"])
+
+
+def test_a_damaged_file_costs_a_compilation_and_no_more(package):
+    assert result(package) == (1000, 0)
+    for damage in ("cut", "empty", "changed"):
+        (path,) = (package.parent / "cache").rglob("*.nbc")
+        content = path.read_bytes()
+        half = len(content) // 2
+        path.write_bytes(
+            {
+                "cut": content[:half],
+                "empty": b"",
+                "changed": content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :],
+            }[damage]
+        )
+        assert result(package) == (1000, 0)
+    assert result(package) == (1000, 1)
+
+
+def test_processes_that_compile_at_the_same_time_do_not_disturb_each_other(package):
+    """Different signatures of one kernel, saved together, must not end up as each other's."""
+    script = """
+    import sys
+    import numpy as np
+    from matchwood.probe.cpu_caller import add_up
+    from matchwood.teams import crew
+    out = np.zeros(1, sys.argv[1])
+    crew(2, work=10**9).run(add_up, np.dtype(sys.argv[2]).type(1000), out)
+    print(int(out[0]))
+    """
+    path = package.parent / "script.py"
+    path.write_text("\n".join(line[4:] for line in script.splitlines()))
+    kinds = [(out, n) for out in ("int64", "uint64") for n in ("int32", "int64")]
+    variables = environment(package, MATCHWOOD_CACHE_DIR=str(package.parent / "cache"))
+    together = [
+        subprocess.Popen([sys.executable, path, *kind], env=variables, stdout=subprocess.PIPE)
+        for kind in kinds
+    ]
+    assert [int(child.communicate(timeout=240)[0]) for child in together] == [1000] * 4
+    assert len(list((package.parent / "cache").rglob("*.nbc"))) == 4
+
+
+def test_without_a_folder_to_write_everything_still_works(package):
+    """A cache folder that cannot be made: below a file."""
+    (package.parent / "file").write_text("")
+    nowhere = str(package.parent / "file" / "cache")
+    temporary = package.parent / "temporary"
+    temporary.mkdir()
+    for hits in (0, 1):  # the folder for temporary files serves instead
+        found = result(package, MATCHWOOD_CACHE_DIR=nowhere, TMPDIR=str(temporary))
+        assert found == (1000, hits)
+    blocked = (
+        "from matchwood.teams import compiled\ncompiled._private_temporary = lambda: None\n"
+        "from matchwood.probe.cpu_caller import run\nassert compiled.cache_folder() is None\n"
+        "print(*run())"
+    )
+    for _ in range(2):  # and with no folder at all, each process compiles
+        assert result(package, blocked, MATCHWOOD_CACHE_DIR=nowhere) == (1000, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files on this system")
+@pytest.mark.parametrize("trap", ["writable by all", "a link", "a file"])
+def test_a_temporary_folder_that_others_can_write_is_not_trusted(tmp_path, monkeypatch, trap):
+    """Loading compiled code runs it, so it must be ours."""
+    monkeypatch.setattr(compiled.tempfile, "gettempdir", lambda: str(tmp_path))
+    expected = tmp_path / f"matchwood-{os.getuid()}"
+    assert compiled._private_temporary() == expected
+    assert expected.stat().st_mode & 0o077 == 0
+    expected.rmdir()
+    if trap == "a link":
+        (tmp_path / "elsewhere").mkdir()
+        expected.symlink_to(tmp_path / "elsewhere")
+    elif trap == "a file":
+        expected.write_text("")
+    else:
+        expected.mkdir()
+        expected.chmod(0o777)
+    assert compiled._private_temporary() is None
+
+
+def test_the_cache_folder_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("MATCHWOOD_CACHE_DIR", str(tmp_path))
+    assert compiled.user_cache() == tmp_path
+    monkeypatch.delenv("MATCHWOOD_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    if sys.platform.startswith("linux"):
+        assert compiled.user_cache() == tmp_path / "xdg" / "matchwood"
+
+
+def test_functions_from_elsewhere_are_not_kept_in_the_cache():
+    """A function that a user passes may change without our seeing it."""
+
+    def outside(x):
+        return x
+
+    assert compiled._name(compiled.device(outside)) is None
+    assert compiled._name(compiled.numba.typeof(compiled.device(outside))) is None
+    assert compiled._name(np.zeros(3)) is None
+    assert compiled._name(3) == "3"
+    from matchwood.teams import barrier
+
+    assert compiled._name(barrier) == "matchwood.teams.team.barrier"

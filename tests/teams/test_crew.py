@@ -1,0 +1,395 @@
+"""The host side: sizes, errors, progress, several teams at once, forked and spawned children."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+from support import cores, run_script
+
+import matchwood
+from matchwood.teams import (
+    advance,
+    atomic_add,
+    available_cpus,
+    barrier,
+    crew,
+    default_threads,
+    expect,
+    fail,
+    kernel,
+    next_chunk,
+    share,
+    stopping,
+)
+from matchwood.teams.crew import INLINE_WORK, SECOND_THREAD_WORK, _cgroup_quota
+
+LARGE = 10**9  # work that is surely worth a team
+
+
+@kernel
+def _sum(team, x, total):
+    """Add up x, in chunks, and meet twice."""
+    start = next_chunk(team, x.size, 64)
+    while start >= 0:
+        mine = 0
+        for i in range(start, min(start + 64, x.size)):
+            mine += x[i]
+        atomic_add(total, 0, mine)
+        start = next_chunk(team, x.size, 64)
+    if barrier(team):
+        return
+    if team.rank == 0:
+        total[1] = total[0]
+    if barrier(team):
+        return
+
+
+def team_sum(n, threads=None, work=LARGE):
+    total = np.zeros(2, np.int64)
+    crew(threads, work=work).run(_sum, np.arange(n), total)
+    return int(total[1])
+
+
+@kernel
+def _wait(team, arrived):
+    """Runs until it is stopped."""
+    atomic_add(arrived, 0, 1)
+    while not stopping(team):
+        pass
+
+
+# how many
+
+
+@pytest.mark.parametrize("threads", range(1, 4 * cores() + 1))
+def test_any_number_of_threads_gives_the_same(threads):
+    assert team_sum(10_000, threads) == 10_000 * 9_999 // 2
+    assert crew(threads, work=LARGE).size == threads
+    assert crew(threads, work=0).size == threads  # asked for, so given
+
+
+@pytest.mark.parametrize("work", [0, INLINE_WORK - 1, INLINE_WORK, SECOND_THREAD_WORK - 1])
+def test_small_work_gets_one_member(work):
+    assert crew(work=work).size == 1
+    assert team_sum(1000, work=work) == 499_500
+
+
+def test_large_work_gets_the_cpus_that_there_are(monkeypatch):
+    monkeypatch.delenv("MATCHWOOD_NUM_THREADS", raising=False)
+    assert crew(work=SECOND_THREAD_WORK).size == available_cpus() == default_threads()
+    assert 1 <= available_cpus() <= (os.cpu_count() or 1)
+
+
+def test_the_environment_sets_the_number(monkeypatch):
+    monkeypatch.setenv("MATCHWOOD_NUM_THREADS", "3")
+    assert default_threads() == 3
+    assert crew(work=LARGE).size == 3
+    assert crew(2, work=LARGE).size == 2
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", ""])
+def test_a_bad_number_in_the_environment_is_an_error(monkeypatch, text):
+    monkeypatch.setenv("MATCHWOOD_NUM_THREADS", text)
+    with pytest.raises(ValueError, match="MATCHWOOD_NUM_THREADS must be a positive integer"):
+        default_threads()
+
+
+def test_bad_threads_are_errors():
+    for threads in (0, -3):
+        with pytest.raises(ValueError, match=f"threads must be at least 1, got {threads}"):
+            crew(threads, work=1)
+    for threads in (True, 2.0, "2"):
+        with pytest.raises(TypeError, match="threads must be an integer or None"):
+            crew(threads, work=1)
+    assert crew(np.int64(2), work=LARGE).size == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
+def test_affinity_is_respected():
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert available_cpus() == 1
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _cgroup(folder, membership, **files):
+    """A made-up cgroup file system; keys are paths with __ for /."""
+    (folder / "membership").write_text(membership)
+    for name, text in files.items():
+        path = folder / "root" / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return _cgroup_quota(folder / "membership", folder / "root")
+
+
+V2, V1 = "0::/a/b\n", "3:cpuset:/\n2:cpu,cpuacct:/a\n1:memory:/a\n"
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "quota"),
+    [
+        (V2, {"a__b__cpu.max": "150000 100000\n"}, 1.5),
+        (V2, {"a__b__cpu.max": "max 100000\n", "a__cpu.max": "50000 100000\n"}, 0.5),
+        (V2, {"a__b__cpu.max": "400000 100000\n", "a__cpu.max": "200000 100000\n"}, 2.0),
+        (V2, {"a__b__cpu.max": "max 100000\n"}, None),
+        (V2, {"cpu.max": "300000 100000\n"}, 3.0),  # a container: our folder is not mounted
+        (V2, {"a__b__cpu.max": "nonsense"}, None),
+        (V2, {}, None),
+        ("", {}, None),
+        (V1, {"cpu__a__cpu.cfs_quota_us": "250000", "cpu__a__cpu.cfs_period_us": "100000"}, 2.5),
+        (V1, {"cpu__a__cpu.cfs_quota_us": "-1", "cpu__a__cpu.cfs_period_us": "100000"}, None),
+        (V1, {"cpu__cpu.cfs_quota_us": "100000", "cpu__cpu.cfs_period_us": "100000"}, 1.0),
+    ],
+)
+def test_cgroup_quotas_are_found(tmp_path, membership, files, quota):
+    assert _cgroup(tmp_path, membership, **files) == quota
+
+
+def test_no_cgroups_is_no_quota(tmp_path):
+    assert _cgroup_quota(tmp_path / "missing", tmp_path) is None
+
+
+# errors
+
+
+@kernel
+def _fail(team, who, code, detail):
+    if team.rank == who or who < 0:
+        fail(team, code, detail + team.rank)
+        return
+    while not barrier(team):  # the others would wait here for ever
+        pass
+
+
+class _Unlucky(Exception):
+    pass
+
+
+@pytest.mark.parametrize("work", [0, LARGE])
+def test_an_error_code_becomes_the_named_exception(threads, work):
+    errors = {7: lambda detail: _Unlucky(f"vertex {detail}"), 8: ValueError}
+    last = threads - 1
+    with pytest.raises(_Unlucky, match=f"^vertex {5 + last}$"):
+        crew(threads, work=work).run(_fail, last, 7, 5, errors=errors)
+    assert team_sum(100, threads) == 4950
+
+
+def test_of_several_failures_one_is_kept(threads):
+    with pytest.raises(_Unlucky) as caught:
+        crew(threads, work=LARGE).run(_fail, -1, 1, 100, errors={1: _Unlucky})
+    assert 100 <= caught.value.args[0] < 100 + threads
+
+
+def test_a_code_without_a_name_still_raises():
+    for errors in (None, {1: ValueError}):
+        with pytest.raises(RuntimeError, match="_fail failed with code 9, detail 4"):
+            crew(1, work=LARGE).run(_fail, 0, 9, 4, errors=errors)
+
+
+@kernel
+def _raise(team):
+    if team.rank == 0:
+        raise ValueError("from inside")
+    while not barrier(team):
+        pass
+
+
+def test_an_exception_in_a_kernel_stops_the_others_and_arrives(threads):
+    with pytest.raises(ValueError, match="from inside"):
+        crew(threads, work=LARGE).run(_raise)
+    assert team_sum(100, threads) == 4950
+
+
+# progress
+
+
+@kernel
+def _work(team, steps):
+    """Takes about `steps` ms (each step sums up a while), counting."""
+    if team.rank == 0:
+        expect(team, steps)
+    if barrier(team):
+        return
+    step = next_chunk(team, steps, 1)
+    while step >= 0:
+        x = 0.0
+        for i in range(300_000):
+            x += np.sqrt(i + x)
+        if x >= 0:
+            advance(team, 1)
+        step = next_chunk(team, steps, 1)
+
+
+def test_progress_arrives_and_counts_up(threads):
+    seen = []
+    with matchwood.on_progress(lambda done, total: seen.append((done, total))):
+        crew(threads, work=LARGE).run(_work, 600)
+    assert len(seen) >= 2
+    assert seen == sorted(seen)
+    assert seen[-1] == (600, 600)
+
+
+def test_progress_is_for_this_block_and_this_thread_only():
+    seen = []
+    with matchwood.on_progress(lambda done, total: seen.append(done)):
+        other = threading.Thread(target=crew(2, work=LARGE).run, args=(_work, 300))
+        other.start()
+        other.join()
+    crew(2, work=LARGE).run(_work, 10)
+    assert seen == []
+
+
+def test_a_callback_that_raises_ends_the_kernel(threads):
+    def impatient(done, total):
+        raise TimeoutError("long enough")
+
+    start = time.perf_counter()
+    arrived = np.zeros(1, np.int64)
+    with matchwood.on_progress(impatient), pytest.raises(TimeoutError, match="long enough"):
+        crew(threads, work=LARGE).run(_wait, arrived)
+    assert time.perf_counter() - start < 30
+    assert arrived[0] <= threads
+    assert team_sum(100, threads) == 4950
+
+
+def test_a_callback_may_call_us():
+    """The callback's own team must not take part in the one that is running."""
+    seen = []
+
+    def nested(done, total):
+        if not seen:
+            seen.append(team_sum(1000, 3))
+
+    with matchwood.on_progress(nested):
+        crew(2, work=LARGE).run(_work, 300)
+    assert seen == [499_500]
+
+
+# several at once
+
+
+@kernel
+def _many_rounds(team, counts, rounds):
+    """Counts rounds; goes wrong if another team's members came to our barriers."""
+    for _ in range(rounds):
+        lo, hi = share(team, counts.size)
+        for i in range(lo, hi):
+            counts[i] += 1
+        if barrier(team):
+            return
+
+
+def test_teams_from_several_python_threads_at_once():
+    callers, size, rounds = 4, 3, 1000
+    counts = np.zeros((callers, 50), np.int64)
+    start = threading.Barrier(callers)
+    problems = []
+
+    def call(number):
+        try:
+            start.wait()
+            for _ in range(3):
+                crew(size, work=LARGE).run(_many_rounds, counts[number], rounds)
+        except BaseException as error:
+            problems.append(error)
+
+    everyone = [threading.Thread(target=call, args=(number,)) for number in range(callers)]
+    for thread in everyone:
+        thread.start()
+    for thread in everyone:
+        thread.join()
+    assert problems == []
+    assert (counts == 3 * rounds).all()
+
+
+def test_an_error_in_one_team_leaves_the_other_alone():
+    counts = np.zeros(50, np.int64)
+    other = threading.Thread(target=crew(3, work=LARGE).run, args=(_many_rounds, counts, 2000))
+    other.start()
+    for _ in range(20):
+        with pytest.raises(_Unlucky):
+            crew(3, work=LARGE).run(_fail, 1, 1, 0, errors={1: _Unlucky})
+    other.join()
+    assert (counts == 2000).all()
+
+
+def test_threads_are_kept_and_reused():
+    team_sum(100, 5)
+    before = threading.active_count()
+    for _ in range(50):
+        team_sum(100, 5)
+    assert threading.active_count() == before
+
+
+# children
+
+
+KERNEL = """
+    import os, sys, threading
+    import numpy as np
+    from matchwood.teams import atomic_add, barrier, crew, kernel, share, stopping
+
+    @kernel
+    def total(team, x, out):
+        lo, hi = share(team, x.size)
+        mine = 0
+        for i in range(lo, hi):
+            mine += x[i]
+        atomic_add(out, 0, mine)
+        if barrier(team):
+            return
+
+    @kernel
+    def forever(team, arrived):
+        atomic_add(arrived, 0, 1)
+        while not stopping(team):
+            pass
+
+    def answer(threads=3):
+        out = np.zeros(1, np.int64)
+        crew(threads, work=10**9).run(total, np.arange(1000), out)
+        return int(out[0])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "team running"])
+def test_a_forked_child_can_call(tmp_path, busy):
+    """Threads do not survive a fork; a child that counted on them would wait for ever."""
+    script = """
+    import warnings
+    warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads: just what we try
+    assert answer() == 499500
+    if BUSY:
+        arrived = np.zeros(1, np.int64)
+        threading.Thread(target=crew(2, work=10**9).run, args=(forever, arrived), daemon=True).start()
+        while arrived[0] < 2:
+            pass
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if answer() == answer(1) == 499500 else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert answer() == 499500
+    print("fine")
+    sys.stdout.flush()
+    os._exit(0)
+    """
+    assert run_script(tmp_path, KERNEL + script.replace("BUSY", str(busy))) == "fine"
+
+
+def test_a_spawned_child_can_call(tmp_path):
+    script = """
+    if __name__ == "__main__":
+        import multiprocessing
+        assert answer() == 499500
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            print(pool.map(answer, [1, 2, 3]))
+    """
+    assert run_script(tmp_path, KERNEL + script) == "[499500, 499500, 499500]"

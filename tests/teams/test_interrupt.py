@@ -1,0 +1,231 @@
+"""Ctrl-C: a long kernel ends in less than 100 ms and the process goes on as if nothing was."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from support import run_script, start_script
+
+from matchwood.teams import atomic_add, barrier, crew, kernel, next_chunk, stopping
+
+LARGE = 10**9
+LIMIT = 0.1  # seconds, as promised
+TRIES = 5  # the machine may be busy with something else just then: the best counts
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "pthread_kill"), reason="no way to send Ctrl-C to a thread here"
+)
+
+
+@kernel
+def _by_chunks(team, arrived):
+    """Hours of chunks."""
+    atomic_add(arrived, 0, 1)
+    x = 0.0
+    start = next_chunk(team, 1 << 60, 1)
+    while start >= 0:
+        for i in range(10_000):
+            x += np.sqrt(x + i)
+        start = next_chunk(team, 1 << 60, 1)
+    if x < 0:
+        arrived[0] = -1
+
+
+@kernel
+def _by_barriers(team, arrived):
+    """Hours of rounds."""
+    atomic_add(arrived, 0, 1)
+    while not barrier(team):
+        pass
+
+
+@kernel
+def _count(team, x):
+    atomic_add(x, 0, 1)
+    if barrier(team):
+        return
+
+
+def _usable(threads):
+    x = np.zeros(1, np.int64)
+    crew(threads, work=LARGE).run(_count, x)
+    return x[0] == threads
+
+
+def _send_when(arrived, count, sent, how):
+    while arrived[0] < count:
+        time.sleep(0.001)
+    time.sleep(0.02)
+    sent.append(time.perf_counter())
+    how()
+
+
+def _to_main_thread():
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+
+def _to_process():
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("how", [_to_main_thread, _to_process])
+@pytest.mark.parametrize("long_kernel", [_by_chunks, _by_barriers], ids=["chunks", "barriers"])
+def test_ctrl_c_ends_a_kernel_soon(long_kernel, how, threads):
+    taken = []
+    for _ in range(TRIES):
+        arrived, sent = np.zeros(1, np.int64), []
+        sender = threading.Thread(target=_send_when, args=(arrived, threads, sent, how))
+        with pytest.raises(KeyboardInterrupt):
+            sender.start()
+            crew(threads, work=LARGE).run(long_kernel, arrived)
+        taken.append(time.perf_counter() - sent[0])
+        sender.join()
+        assert _usable(threads)
+        if taken[-1] < LIMIT:
+            break
+    assert min(taken) < LIMIT, f"seconds from signal to exception: {taken}"
+
+
+SCRIPT = """
+    import time
+    import numpy as np
+    import matchwood
+    from matchwood.teams import atomic_add, barrier, crew, kernel, next_chunk
+
+    @kernel
+    def long(team):
+        start = next_chunk(team, 1 << 60, 1)
+        while start >= 0:
+            start = next_chunk(team, 1 << 60, 1)
+        if barrier(team):
+            return
+
+    @kernel
+    def count(team, x):
+        atomic_add(x, 0, 1)
+        if barrier(team):
+            return
+
+    told = []
+    def tell(done, total):
+        if not told:
+            told.append(print("running", flush=True))
+
+    try:
+        with matchwood.on_progress(tell):
+            crew(2, work=10**9).run(long)
+    except KeyboardInterrupt:
+        print(time.monotonic(), flush=True)
+    x = np.zeros(1, np.int64)
+    crew(2, work=10**9).run(count, x)
+    print(x[0])
+"""
+
+
+def test_ctrl_c_from_outside_as_from_a_terminal(tmp_path):
+    taken = []
+    for _ in range(TRIES):
+        with start_script(tmp_path, SCRIPT) as child:
+            assert child.stdout.readline().strip() == "running"
+            sent = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            output, errors = child.communicate(timeout=60)
+        ended, usable = output.split()
+        assert (usable, child.returncode, errors) == ("2", 0, "")
+        taken.append(float(ended) - sent)
+        if taken[-1] < LIMIT:
+            break
+    assert min(taken) < LIMIT, f"seconds from signal to exception: {taken}"
+
+
+@kernel
+def _stubborn(team, arrived, finished):
+    """Told to stop, still has something to finish that it must not be torn away from."""
+    atomic_add(arrived, 0, 1)
+    while not stopping(team):
+        pass
+    x = 0.0
+    for i in range(60_000_000):  # some 200 ms
+        x += np.sqrt(x + i)
+    if x > 0:
+        finished[team.rank] = 1
+
+
+def test_a_second_ctrl_c_does_not_abandon_the_members():
+    arrived, finished = np.zeros(1, np.int64), np.zeros(2, np.int64)
+
+    def twice():
+        _send_when(arrived, 2, [], _to_main_thread)
+        time.sleep(0.05)
+        _to_main_thread()
+
+    sender = threading.Thread(target=twice)
+    with pytest.raises(KeyboardInterrupt):
+        sender.start()
+        crew(2, work=LARGE).run(_stubborn, arrived, finished)
+    assert (finished == 1).all()  # nobody writes into these arrays any more
+    sender.join()
+    assert _usable(2)
+
+
+def test_ctrl_c_at_any_moment_leaves_the_engine_whole(tmp_path):
+    """Signals that fall anywhere: while members are called, at work, or sent home."""
+    script = """
+    import random, signal, threading, time
+    import numpy as np
+    from matchwood.teams import atomic_add, barrier, crew, kernel
+
+    @kernel
+    def count(team, x, rounds):
+        atomic_add(x, 0, 1)
+        for _ in range(rounds):
+            if barrier(team):
+                return
+        atomic_add(x, 1, 1)
+
+    armed = [False]
+    def handler(number, frame):
+        if armed[0]:
+            armed[0] = False
+            raise KeyboardInterrupt
+    signal.signal(signal.SIGINT, handler)
+
+    over = threading.Event()
+    def pester():
+        rng = random.Random(1)
+        while not over.is_set():
+            time.sleep(rng.random() * 2e-4)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    crew(3, work=10**9).run(count, np.zeros(2, np.int64), 1)  # compiled before it begins
+    sender = threading.Thread(target=pester)
+    sender.start()
+    interrupted = whole = 0
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        x = np.zeros(2, np.int64)
+        try:
+            armed[0] = True
+            crew(3, work=10**9).run(count, x, 3)
+            armed[0] = False
+            whole += 1
+            assert x.tolist() == [3, 3], x
+        except KeyboardInterrupt:
+            interrupted += 1
+            left = x.copy()
+            time.sleep(1e-4)
+            assert (left == x).all(), "a member was still at work"
+    over.set()
+    sender.join()
+    for _ in range(20):
+        x = np.zeros(2, np.int64)
+        crew(3, work=10**9).run(count, x, 3)
+        assert x.tolist() == [3, 3], x
+    assert threading.active_count() < 100, threading.active_count()
+    print(interrupted > 50, whole > 50, interrupted, whole)
+    """
+    output = run_script(tmp_path, script)
+    assert output.startswith("True True"), output

@@ -1,0 +1,109 @@
+"""Every `.cu` of the package compiles for sm_80 and sm_90 with all its types, without a GPU.
+
+NVRTC and the headers come from the wheels that the GPU extras install; where they are missing
+(no wheels for this platform, or the extras are not installed) the tests say so and are skipped.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import matchwood
+from matchwood import gpu
+
+ARCHITECTURES = ("sm_80", "sm_90")
+ROOT = Path(matchwood.__file__).parent
+
+
+def _import_gpu_modules() -> list[str]:
+    """Import every module that is called gpu or gpu_*; none of them needs cupy for that."""
+    found = []
+    for module in pkgutil.walk_packages([str(ROOT)], "matchwood."):
+        name = module.name.rpartition(".")[2]
+        if not module.ispkg and (name == "gpu" or name.startswith("gpu_")):
+            importlib.import_module(module.name)
+            found.append(module.name)
+    return found
+
+
+MODULES = _import_gpu_modules()
+SOURCES = sorted(key for key in gpu.SOURCES if key[0].startswith("matchwood."))
+
+
+@pytest.fixture(scope="module")
+def include_options() -> tuple[str, ...]:
+    """Where the headers lie that CuPy hands to NVRTC at run time."""
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
+    try:
+        nvrtc.getVersion()
+    except RuntimeError as error:
+        pytest.skip(f"NVRTC is not installed: {error}")
+    bundled = Path(cupy.__file__).parent / "_core" / "include"
+    folders = [bundled, *sorted((bundled / "cupy" / "_cccl").glob("*"))]
+    nvidia = pytest.importorskip("nvidia", reason="the CUDA headers are not installed")
+    runtime = [
+        header.parent
+        for root in nvidia.__path__
+        for header in sorted(Path(root).glob("*/include/cuda_runtime.h"))
+    ]
+    if not runtime:
+        pytest.skip("the CUDA runtime headers are not installed")
+    return tuple(f"-I{folder}" for folder in (*folders, runtime[0]))
+
+
+def test_every_cuda_file_belongs_to_a_source():
+    declared = {Path(*package.split(".")[1:]) / file for package, file in SOURCES}
+    present = {path.relative_to(ROOT) for path in ROOT.rglob("*.cu")}
+    assert present == declared
+
+
+def test_every_kernel_is_built_for_both_index_types():
+    for key in SOURCES:
+        expressions = gpu.SOURCES[key].all_expressions()
+        assert expressions, key
+        assert len(set(expressions)) == len(expressions)
+
+
+@pytest.mark.parametrize("key", SOURCES, ids=lambda key: key[0].removeprefix("matchwood."))
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_compiles(key, architecture, include_options):
+    from cupy_backends.cuda.libs import nvrtc
+
+    source = gpu.SOURCES[key]
+    program = nvrtc.createProgram(source.text(), source.file, (), ())
+    try:
+        for expression in source.all_expressions():
+            nvrtc.addNameExpression(program, expression)
+        options = (
+            *source.options(),
+            f"-arch={architecture}",
+            "-ftz=true",
+            "--device-as-default-execution-space",
+            "-Werror=all-warnings",
+            *include_options,
+        )
+        try:
+            nvrtc.compileProgram(program, options)
+        except nvrtc.NVRTCError:
+            pytest.fail(nvrtc.getProgramLog(program), pytrace=False)
+        assert len(nvrtc.getCUBIN(program)) > 0
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+@pytest.mark.parametrize("key", SOURCES, ids=lambda key: key[0].removeprefix("matchwood."))
+def test_every_kernel_has_a_signature(key):
+    """The launch converts arguments by the text; a kernel that it cannot read would fail there."""
+    source = gpu.SOURCES[key]
+    for expression in source.all_expressions():
+        name, _, rest = expression.partition("<")
+        arguments = [part.strip() for part in rest.removesuffix(">").split(",")] if rest else []
+        for parameter in source.signature(name, arguments):
+            assert parameter.name.isidentifier()
+            if not parameter.pointer:
+                assert parameter.dtype is not None, f"{expression}: {parameter.name}"
