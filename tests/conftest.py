@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import scipy.sparse as sp
-from graphs import ZOO
 from hypothesis import HealthCheck, settings
+
+from graphs import ZOO
 from support import cores
 
 settings.register_profile(

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from graphs import raw_csr
 from hypothesis import strategies as st
+
+from graphs import raw_csr
 
 WEIGHTS = {
     "ones": st.just(1.0),

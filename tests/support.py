@@ -36,7 +36,7 @@ def run_script(
         env=environment(sources, **extra),
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -18,8 +18,8 @@ import matchwood
 n = 2500
 fig, axes = plt.subplots(1, 3, figsize=(11, 4.1))
 for ax, neighbours in zip(axes, (3.0, 4.2, 5.5), strict=True):
-    radius = np.sqrt(neighbours / np.pi / n)
-    A, points = matchwood.generators.random_geometric(n, radius, rng=2, return_points=True)
+    A = matchwood.generators.random_geometric(n, degree=neighbours, rng=2)
+    points = matchwood.generators.random_points(n, rng=2)
     count, labels = matchwood.connected_components(A)
 
     sizes = np.bincount(labels)
@@ -41,7 +41,7 @@ fig.tight_layout()
 neighbours = np.linspace(0.5, 8, 26)
 share = []
 for each in neighbours:
-    A = matchwood.generators.random_geometric(20_000, np.sqrt(each / np.pi / 20_000), rng=4)
+    A = matchwood.generators.random_geometric(20_000, degree=each, rng=4)
     found = matchwood.connected_components(A)
     share.append(np.bincount(found.labels).max() / 20_000)
 

@@ -16,7 +16,8 @@ import matchwood
 # %%
 # A graph on points, to see what happens: 3000 random points, triangulated.
 
-A, points = matchwood.generators.delaunay(3000, rng=3, return_points=True)
+A = matchwood.generators.delaunay(3000, rng=3)
+points = matchwood.generators.random_points(3000, rng=3)  # the same seed, the same points
 centre = int(np.argmin(((points - 0.5) ** 2).sum(axis=1)))
 found = matchwood.bfs(A, centre)
 print(f"{found.level.max()} levels, {np.count_nonzero(found.level >= 0)} vertices reached")

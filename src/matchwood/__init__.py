@@ -36,7 +36,7 @@ _HOMES = {
     # the machine
     "on_progress": "matchwood.teams.crew",  # a callback while kernels run
     "show_config": "matchwood.config",  # threads, caches, versions, GPU
-    "warmup": "matchwood.config",  # compile every kernel now
+    "warmup": "matchwood.warm",  # compile every kernel now
     # families, as modules
     "components": "matchwood.components",
     "traversal": "matchwood.traversal",
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from matchwood.components import Components as Components
     from matchwood.components import connected_components as connected_components
     from matchwood.config import show_config as show_config
-    from matchwood.config import warmup as warmup
     from matchwood.csr import Graph as Graph
     from matchwood.csr import graph as graph
     from matchwood.errors import CheckFailed as CheckFailed
@@ -64,5 +63,6 @@ if TYPE_CHECKING:
     from matchwood.teams.crew import on_progress as on_progress
     from matchwood.traversal import BFS as BFS
     from matchwood.traversal import bfs as bfs
+    from matchwood.warm import warmup as warmup
 else:  # hidden from type checkers, for which it would make every name exist
     __getattr__, __dir__ = _attach(__name__, _HOMES)

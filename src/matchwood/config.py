@@ -1,11 +1,10 @@
-"""What matchwood finds on this machine, and compiling everything beforehand."""
+"""What matchwood finds on this machine."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import platform
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,42 +133,3 @@ def _lines(config: dict[str, Any]) -> Iterator[str]:
         yield f"gpu        none: {gpu['reason']}"
     for name, version in config["versions"].items():
         yield f"{name:10} {version or 'not installed'}"
-
-
-def warmup(report: Callable[[str], object] | None = None) -> dict[str, Any]:
-    """Compile every kernel now, instead of when a function is first called.
-
-    Runs every public function on small graphs, for 32- and 64-bit indices and weights.  The
-    compiled code stays in the user's cache folder, so this is needed once per version (say, when
-    an image is built, or before timing).
-
-    Parameters
-    ----------
-    report : callable (str), optional
-        Told what is being compiled, before each step.
-
-    Returns
-    -------
-    summary : dict
-        ``seconds`` taken, ``compiled``, the number of files added to the cache, and ``folder``,
-        where the cache is (None when no folder can be written: nothing is kept then).
-
-    Examples
-    --------
-    >>> import matchwood
-    >>> matchwood.warmup()["compiled"] >= 0  # doctest: +SKIP
-    True
-    """
-    from matchwood.teams import cache_folder
-
-    folder = cache_folder()
-    before, start = len(_files(folder)), time.perf_counter()
-    for name, run in _steps():
-        if report is not None:
-            report(name)
-        run()
-    return {
-        "seconds": time.perf_counter() - start,
-        "compiled": len(_files(folder)) - before,
-        "folder": None if folder is None else str(folder),
-    }

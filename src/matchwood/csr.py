@@ -71,7 +71,7 @@ class Graph:
             indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
         self.n = raw.n
         self.engine = engines.location(indices)
-        self._structure = structure(indptr, indices, raw.n)
+        self._structure = structure(indptr, indices, raw.n, symmetry=False)
         _raise_fault(self._structure, indptr, indices, raw.n, caller)
         kind = _index_kind(raw.n, int(indices.shape[0]), index_dtype, caller)
         self._indptr = indptr.astype(kind, copy=False)
@@ -99,12 +99,12 @@ class Graph:
     @property
     def loops(self) -> int:
         """Stored entries on the diagonal."""
-        return self._structure.loops
+        return int(self._symmetry().loops or 0)
 
     @property
     def has_symmetric_pattern(self) -> bool:
         """(i, j) is stored whenever (j, i) is."""
-        return self._keep("facts", self._canonical_structure).symmetric
+        return bool(self._symmetry().symmetric)
 
     @property
     def has_symmetric_values(self) -> bool:
@@ -122,11 +122,14 @@ class Graph:
         """Number of neighbours of each vertex, loops not counted."""
         return self._keep("degrees", lambda: np.diff(self.undirected_pattern().indptr))
 
-    def _canonical_structure(self) -> Structure:
-        if self._structure.ascending:
-            return self._structure
-        view = self.directed_pattern()
-        return structure(view.indptr, view.indices, self.n)
+    def _symmetry(self) -> Structure:
+        def make() -> Structure:
+            if self._structure.symmetric is not None and self._structure.ascending:
+                return self._structure
+            view = self.directed_pattern()
+            return structure(view.indptr, view.indices, self.n)
+
+        return self._keep("symmetry", make)
 
     def _values(self) -> Values:
         view = self.directed_weights()

@@ -140,8 +140,9 @@ def test_long_work_shows_a_bar(monkeypatch) -> None:
 
 def test_bar_follows_the_kernels(monkeypatch) -> None:
     """`matchwood.on_progress` is set inside the block and not after it."""
-    from matchwood.teams import crew
+    import matchwood.teams  # noqa: F401
 
+    crew = sys.modules["matchwood.teams.crew"]  # the package has a function of that name
     monkeypatch.setattr(sys, "stderr", Terminal())
     with progress.progress("working") as bar:
         assert crew._progress.get() == bar.update

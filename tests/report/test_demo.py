@@ -56,7 +56,7 @@ def test_a_wrong_algorithm_is_found() -> None:
 class Balance(HTMLParser):
     """Counts open elements, and collects what would be fetched."""
 
-    EMPTY = ("meta", "br", "img", "link", "path")
+    EMPTY = ("meta", "br", "img", "link")
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import cores
 from numba.core.errors import TypingError
 
 from matchwood.teams import (
@@ -24,6 +23,7 @@ from matchwood.teams import (
     store_relaxed,
     store_release,
 )
+from support import cores
 
 INTEGERS = [np.int32, np.int64, np.uint32, np.uint64]
 FLOATS = [np.float32, np.float64]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import cores
 from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood.teams import atomic_add, barrier, crew, kernel, next_chunk, share, share_rows
+from support import cores
 
 
 @kernel

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import SOURCES, environment, run_script
 
 from matchwood.teams import compiled
+from support import SOURCES, environment, run_script
 
 HELPER = """
 from matchwood.teams import device

@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 import pytest
-from support import cores, run_script
 
 import matchwood
 from matchwood.teams import (
@@ -26,6 +25,7 @@ from matchwood.teams import (
     stopping,
 )
 from matchwood.teams.crew import INLINE_WORK, SECOND_THREAD_WORK, _cgroup_quota
+from support import cores, run_script
 
 LARGE = 10**9  # work that is surely worth a team
 
@@ -368,7 +368,8 @@ def test_a_forked_child_can_call(tmp_path, busy):
     assert answer() == 499500
     if BUSY:
         arrived = np.zeros(1, np.int64)
-        threading.Thread(target=crew(2, work=10**9).run, args=(forever, arrived), daemon=True).start()
+        team = crew(2, work=10**9)
+        threading.Thread(target=team.run, args=(forever, arrived), daemon=True).start()
         while arrived[0] < 2:
             pass
     for _ in range(3):

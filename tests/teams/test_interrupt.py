@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 import pytest
-from support import run_script, start_script
 
 from matchwood.teams import atomic_add, barrier, crew, kernel, next_chunk, stopping
+from support import run_script, start_script
 
 LARGE = 10**9
 LIMIT = 0.1  # seconds, as promised

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Compact, Json, Threads
+from matchwood.cli.options import Compact, Json, Read, Threads
 
 
 def command(
@@ -22,6 +22,7 @@ def command(
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Rounds; median counts.")] = 7,
     threads: Threads = None,
     compact: Compact = False,
+    read: Read = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Also write as JSON.")
     ] = None,
@@ -35,7 +36,6 @@ def command(
         raise ValueError(f"-o {output}: there is no folder {output.parent}")
     import json
 
-    from matchwood.cli.generate import matrix_of
     from matchwood.cli.load import load
     from matchwood.cli.output import console, print_json
     from matchwood.cli.progress import progress
@@ -44,7 +44,7 @@ def command(
 
     chosen = report.choose(problem or [])
     places: Iterable[scenes.Scene] = [
-        scenes.Scene(text, "", matrix_of(load(text, compact=compact).matrix))
+        scenes.Scene(text, "", load(text, compact=compact, read=read).matrix)
         for text in graph or []
     ]
     if not graph:

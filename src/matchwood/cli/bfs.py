@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Threads
+from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Read, Threads
 
 SHOWN = 12  # levels in the table; of more, the first and the last are shown
 
@@ -15,7 +14,7 @@ SHOWN = 12  # levels in the table; of more, the first and the last are shown
 def command(
     graph: Graph,
     source: Annotated[
-        list[int] | None, typer.Option("-s", "--source", help="Start here; may be repeated.")
+        list[str] | None, typer.Option("-s", "--source", help="Start here; may be repeated.")
     ] = None,
     depth_limit: Annotated[
         int | None, typer.Option("--depth-limit", help="Go no deeper than this level.")
@@ -27,6 +26,7 @@ def command(
     threads: Threads = None,
     check: Check = False,
     compact: Compact = False,
+    read: Read = None,
     output: Output = None,
     as_json: Json = False,
 ) -> None:
@@ -37,14 +37,14 @@ def command(
     import numpy as np
 
     import matchwood
+    from matchwood.cli.clock import clock
     from matchwood.cli.load import load
-    from matchwood.cli.output import duration, print_facts, print_json, print_table
+    from matchwood.cli.output import print_facts, print_json, print_table
     from matchwood.cli.progress import progress
 
-    sources = source or [0]
-    loaded = load(graph, compact=compact)
-    start = time.perf_counter()
-    with progress("searching"):
+    loaded = load(graph, compact=compact, read=read)
+    sources = [loaded.vertex(text) for text in source] if source else [0]
+    with clock() as taken, progress("searching"):
         found = matchwood.bfs(
             loaded.matrix,
             sources,
@@ -53,7 +53,6 @@ def command(
             engine=engine,
             threads=threads,
         )
-    seconds = time.perf_counter() - start
     if check:
         with progress("checking"):
             matchwood.check.check_bfs(
@@ -63,7 +62,7 @@ def command(
     reached = int(sizes.sum())
     if output is not None:
         columns = {"level": found.level, "parent": found.parent}
-        results.write(output, columns, {"rounds": found.rounds})
+        results.write(output, columns, {"rounds": found.rounds}, ids=loaded.ids)
     if as_json:
         print_json(
             {
@@ -74,7 +73,7 @@ def command(
                 "rounds": found.rounds,
                 "level_sizes": sizes,
                 "checked": check,
-                "seconds": {"load": loaded.seconds, "bfs": seconds},
+                "seconds": {"load": loaded.clock.as_json(), "bfs": taken.as_json()},
                 "output": str(output) if output else None,
             }
         )
@@ -83,10 +82,11 @@ def command(
         f"breadth-first search in {graph}",
         {
             "vertices": len(found.level),
-            "sources": ", ".join(map(str, sources)),
+            "sources": ", ".join(source or ["0"]),
             "reached": f"{reached:,} ({reached / max(1, len(found.level)):.1%})",
             "deepest level": len(sizes) - 1,
-            "time": f"{duration(seconds)} (loading {duration(loaded.seconds)})",
+            "loading": loaded.clock,
+            "time": taken,
             "checked": "right" if check else None,
             "written": output,
         },

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Threads
+from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Read, Threads
 
 
 def command(
@@ -20,6 +19,7 @@ def command(
     threads: Threads = None,
     check: Check = False,
     compact: Compact = False,
+    read: Read = None,
     output: Output = None,
     as_json: Json = False,
 ) -> None:
@@ -30,24 +30,23 @@ def command(
     import numpy as np
 
     import matchwood
+    from matchwood.cli.clock import clock
     from matchwood.cli.load import load
-    from matchwood.cli.output import duration, print_facts, print_json, print_table
+    from matchwood.cli.output import print_facts, print_json, print_table
     from matchwood.cli.progress import progress
 
-    loaded = load(graph, compact=compact)
-    start = time.perf_counter()
-    with progress("finding components"):
+    loaded = load(graph, compact=compact, read=read)
+    with clock() as taken, progress("finding components"):
         found = matchwood.connected_components(
             loaded.matrix, method=method, engine=engine, threads=threads
         )
-    seconds = time.perf_counter() - start
     if check:
         with progress("checking"):
-            matchwood.check.check_connected_components(loaded.matrix, found.labels)
+            matchwood.check.check_connected_components(loaded.matrix, found)
     sizes = np.bincount(found.labels, minlength=found.count)
     largest = np.argsort(-sizes, kind="stable")[:top]
     if output is not None:
-        results.write(output, {"label": found.labels}, {"count": found.count})
+        results.write(output, {"label": found.labels}, {"count": found.count}, ids=loaded.ids)
     if as_json:
         print_json(
             {
@@ -58,7 +57,7 @@ def command(
                     {"component": int(part), "vertices": int(sizes[part])} for part in largest
                 ],
                 "checked": check,
-                "seconds": {"load": loaded.seconds, "components": seconds},
+                "seconds": {"load": loaded.clock.as_json(), "components": taken.as_json()},
                 "output": str(output) if output else None,
             }
         )
@@ -69,7 +68,8 @@ def command(
             "vertices": len(found.labels),
             "components": found.count,
             "of one vertex": int((sizes == 1).sum()),
-            "time": f"{duration(seconds)} (loading {duration(loaded.seconds)})",
+            "loading": loaded.clock,
+            "time": taken,
             "checked": "right" if check else None,
             "written": output,
         },

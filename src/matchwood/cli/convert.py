@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Compact, Graph, Json
+from matchwood.cli.options import Compact, Graph, Json, Read
 
 
 def command(
     graph: Graph,
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The suffix is the format.")],
     compact: Compact = False,
+    read: Read = None,
     as_json: Json = False,
 ) -> None:
     """Read a graph and write it in the format of OUT's suffix (.mtx, .txt, .graph, .npz, ...)."""
     import matchwood
-    from matchwood.cli.generate import matrix_of
+    from matchwood.cli.clock import clock
     from matchwood.cli.load import load
-    from matchwood.cli.output import amount, duration, print_facts, print_json
+    from matchwood.cli.output import amount, print_facts, print_json
     from matchwood.cli.progress import progress
 
-    loaded = load(graph, compact=compact)
-    matrix = matrix_of(loaded.matrix)
-    start = time.perf_counter()
-    with progress(f"writing {output}"):
+    loaded = load(graph, compact=compact, read=read)
+    matrix = loaded.matrix
+    with clock() as taken, progress(f"writing {output}"):
         matchwood.io.write(output, matrix)
-    seconds = time.perf_counter() - start
     facts = {
         "graph": graph,
         "output": str(output),
@@ -37,7 +35,7 @@ def command(
         "columns": matrix.shape[1],
         "entries": matrix.nnz,
         "bytes": output.stat().st_size,
-        "seconds": {"load": loaded.seconds, "write": seconds},
+        "seconds": {"load": loaded.clock.as_json(), "write": taken.as_json()},
     }
     if as_json:
         print_json(facts)
@@ -48,6 +46,7 @@ def command(
             "rows, columns": f"{matrix.shape[0]:,} x {matrix.shape[1]:,}",
             "entries": int(matrix.nnz),
             "size": amount(output.stat().st_size),
-            "time": f"reading {duration(loaded.seconds)}, writing {duration(seconds)}",
+            "reading": loaded.clock,
+            "writing": taken,
         },
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,8 +31,9 @@ def command(
     The arguments are those of matchwood.generators.NAME, in order, as name=value or as
     --name value; a shape is written 30x40.
     """
+    from matchwood.cli.clock import clock
     from matchwood.cli.load import generators, make
-    from matchwood.cli.output import duration, print_facts, print_json
+    from matchwood.cli.output import print_facts, print_json
     from matchwood.cli.progress import progress
 
     if name is None:
@@ -42,11 +42,9 @@ def command(
     if output is not None and not output.parent.is_dir():
         raise ValueError(f"-o {output}: there is no folder {output.parent}")
     words = joined(context.args, generators().get(name))
-    start = time.perf_counter()
     extra = {} if threads is None else {"threads": threads}
-    with progress(f"making {name}"):
-        matrix = matrix_of(make(name, words, **extra))
-    seconds = time.perf_counter() - start
+    with clock() as taken, progress(f"making {name}"):
+        matrix = make(name, words, **extra)
     if output is not None:
         import matchwood
 
@@ -58,7 +56,7 @@ def command(
         "rows": matrix.shape[0],
         "columns": matrix.shape[1],
         "entries": matrix.nnz,
-        "seconds": seconds,
+        "seconds": taken.as_json(),
         "output": str(output) if output else None,
     }
     if as_json:
@@ -69,15 +67,10 @@ def command(
         {
             "rows, columns": f"{matrix.shape[0]:,} x {matrix.shape[1]:,}",
             "entries": int(matrix.nnz),
-            "time": duration(seconds),
+            "time": taken,
             "written": output or "nowhere; -o FILE writes it",
         },
     )
-
-
-def matrix_of(made: Any) -> Any:
-    """The matrix of what a generator returns: some also return the points of their vertices."""
-    return made[0] if isinstance(made, tuple) else made
 
 
 def joined(words: list[str], function: Any) -> list[str]:
@@ -107,12 +100,12 @@ def joined(words: list[str], function: Any) -> list[str]:
 
 
 def _list(as_json: bool) -> None:
-    from matchwood.cli.load import generators
+    from matchwood.cli.load import as_typed, generators
     from matchwood.cli.output import print_json, print_table
 
     rows = []
     for name, function in sorted(generators().items()):
-        arguments = [_typed(p) for p in inspect.signature(function).parameters.values()]
+        arguments = [as_typed(p) for p in inspect.signature(function).parameters.values()]
         about = (inspect.getdoc(function) or "").splitlines()[:1] or [""]
         rows.append((name, " ".join(arguments), about[0]))
     if as_json:
@@ -120,10 +113,3 @@ def _list(as_json: bool) -> None:
         print_json({"generators": [dict(zip(keys, row, strict=True)) for row in rows]})
     else:
         print_table("generators", ("name", "arguments", "what it makes"), rows)
-
-
-def _typed(parameter: inspect.Parameter) -> str:
-    """An argument as it is typed on the command line."""
-    if parameter.default is inspect.Parameter.empty:
-        return parameter.name
-    return f"{parameter.name}={parameter.default}"

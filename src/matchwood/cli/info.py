@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.cli.options import Compact, Graph, Json, Threads
+from matchwood.cli.options import Compact, Graph, Json, Read, Threads
 
 
 def command(
-    graph: Graph, threads: Threads = None, compact: Compact = False, as_json: Json = False
+    graph: Graph,
+    threads: Threads = None,
+    compact: Compact = False,
+    read: Read = None,
+    as_json: Json = False,
 ) -> None:
     """Show size, symmetry, degrees and components of a graph or matrix."""
     from matchwood.cli.load import load
     from matchwood.cli.output import print_facts, print_json
     from matchwood.cli.progress import progress
 
-    loaded = load(graph, compact=compact)
+    loaded = load(graph, compact=compact, read=read)
     with progress("looking"):
         facts = describe(loaded.matrix, threads)
-    facts["seconds"] = {"load": loaded.seconds}
+    facts["seconds"] = {"load": loaded.clock.as_json()}
     if as_json:
         print_json({"graph": graph, **facts})
     else:
-        print_facts(graph, _for_people(facts))
+        print_facts(graph, {**_for_people(facts), "loading": loaded.clock})
 
 
 def describe(A: Any, threads: int | None = None) -> dict[str, Any]:
@@ -79,7 +83,7 @@ def _symmetric_values(G: Any) -> bool | None:
 
 
 def _for_people(facts: dict[str, Any]) -> dict[str, Any]:
-    from matchwood.cli.output import amount, duration, said
+    from matchwood.cli.output import amount, said
 
     shown = {
         "rows, columns": f"{facts['rows']:,} x {facts['columns']:,}",
@@ -101,7 +105,6 @@ def _for_people(facts: dict[str, Any]) -> dict[str, Any]:
             "isolated vertices": facts["isolated"],
             "components": f"{facts['components']:,}, largest {facts['largest_component']:,}",
         }
-    shown["loading"] = duration(facts["seconds"]["load"])
     return shown
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from matchwood.cli.clock import Clock, clock
 
 
 @dataclass(frozen=True)
@@ -17,33 +18,53 @@ class Loaded:
 
     name: str
     matrix: Any
-    seconds: float
+    clock: Clock
+    ids: Any = None  # what the file calls the vertices, where it was read with compact or names
+
+    def vertex(self, text: str) -> int:
+        """The number of the vertex that was typed: by its id in the file, where there are ids."""
+        import numpy as np
+
+        if self.ids is None:
+            if not text.removeprefix("-").isdecimal():
+                raise ValueError(f"a vertex is a number, got {text!r}")
+            return int(text)
+        found = np.flatnonzero(np.asarray(self.ids).astype(str) == text)
+        if found.size == 0:
+            raise ValueError(f"{self.name} has no vertex {text!r}")
+        return int(found[0])
 
 
-def load(text: str, *, compact: bool = False) -> Loaded:
+def load(text: str, *, compact: bool = False, read: Iterable[str] | None = None) -> Loaded:
     """The graph named by a GRAPH argument: a path, or ``generator:arguments``."""
     from matchwood.cli.progress import progress
 
-    start = time.perf_counter()
     name, colon, arguments = text.partition(":")
-    if not Path(text).exists() and colon and name in generators():
-        with progress(f"making {name}"):
+    ids = None
+    if colon and not Path(text).exists() and name in generators():
+        with clock() as taken, progress(f"making {name}"):
             matrix = make(name, split(arguments))
     else:
         import matchwood
 
-        with progress(f"reading {text}"):
-            matrix = (
-                matchwood.io.read(text, compact=compact) if compact else matchwood.io.read(text)
-            )
-    return Loaded(text, matrix, time.perf_counter() - start)
+        options = _named("read", matchwood.io.read, read or ())
+        if compact:
+            options["compact"] = True
+        with clock() as taken, progress(f"reading {text}"):
+            matrix = matchwood.io.read(text, **options)
+        if isinstance(matrix, tuple):
+            matrix, ids = matrix
+    return Loaded(text, matrix, taken, ids)
+
+
+NO_GRAPHS = ("random_points", "random_weights")  # what else the generators make
 
 
 def generators() -> dict[str, Callable[..., Any]]:
-    """Every public generator by name."""
+    """Every generator of graphs by name."""
     from matchwood import generators as family
 
-    return {name: getattr(family, name) for name in family.__all__}
+    return {name: getattr(family, name) for name in family.__all__ if name not in NO_GRAPHS}
 
 
 def make(name: str, words: Iterable[str], **extra: Any) -> Any:
@@ -52,26 +73,43 @@ def make(name: str, words: Iterable[str], **extra: Any) -> Any:
     if name not in known:
         raise ValueError(f"there is no generator {name!r}; there are {', '.join(sorted(known))}")
     function = known[name]
+    words = list(words)
+    signature = inspect.signature(function)
+    positional = [parsed(word) for word in words if "=" not in word]
+    named = _named(name, function, (word for word in words if "=" in word))
+    named.update({key: value for key, value in extra.items() if key in signature.parameters})
+    try:
+        signature.bind(*positional, **named)
+    except TypeError as error:
+        arguments = " ".join(as_typed(p) for p in signature.parameters.values())
+        raise ValueError(f"{name}: {error}; its arguments are {arguments}") from None
+    made = function(*positional, **named)
+    return made.get() if hasattr(made, "get") else made  # engine=gpu makes it there
+
+
+def _named(name: str, function: Callable[..., Any], words: Iterable[str]) -> dict[str, Any]:
+    """Words like ``seed=3`` as keyword arguments of a function."""
     parameters = inspect.signature(function).parameters
-    positional: list[Any] = []
     named: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
-        if not equals:
-            positional.append(parsed(word))
-            continue
         key = key.replace("-", "_")
         if key == "seed" and "seed" not in parameters:
             key = "rng"
+        if not equals:
+            raise ValueError(f"{name}: expected name=value, got {word!r}")
         if key not in parameters:
             raise ValueError(f"{name} has no argument {key!r}; it has {', '.join(parameters)}")
         named[key] = parsed(value)
-    named.update({key: value for key, value in extra.items() if key in parameters})
-    try:
-        inspect.signature(function).bind(*positional, **named)
-    except TypeError as error:
-        raise ValueError(f"{name}{inspect.signature(function)}: {error}") from None
-    return function(*positional, **named)
+    return named
+
+
+def as_typed(parameter: inspect.Parameter) -> str:
+    """An argument as it is typed on the command line."""
+    if parameter.default is inspect.Parameter.empty:
+        return parameter.name
+    default = parameter.default
+    return f"{parameter.name}={getattr(default, '__name__', default)}"
 
 
 def parsed(text: str) -> Any:

@@ -24,7 +24,15 @@ Threads = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
 Check = Annotated[bool, typer.Option("--check", help="Check the answer against the definition.")]
 Compact = Annotated[
-    bool, typer.Option("--compact", help="Number the vertices of a file with gaps 0, 1, 2, ...")
+    bool, typer.Option("--compact", help="The ids in the file have gaps: take those that occur.")
+]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        metavar="NAME=VALUE",
+        help="How to read the file, as matchwood.io.read says: --read symmetric=yes --read base=1",
+    ),
 ]
 Output = Annotated[
     Path | None,

@@ -34,13 +34,15 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), show_header=False, title_justify="left", title_style="bold")
+    table = Table(show_header=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
     for name, value in facts.items():
         if value is not None:
             table.add_row(Text(name.replace("_", " ")), Text(said(value)))
-    console().print(table)
+    terminal = console()
+    terminal.print(Text(title, style="bold"))
+    terminal.print(table)
 
 
 def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -49,13 +51,15 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]])
     from rich.text import Text
 
     texts = [[said(value) for value in row] for row in rows]
-    table = Table(title=Text(title), title_justify="left", title_style="bold", header_style="dim")
+    table = Table(header_style="dim")
     for k, head in enumerate(heads):
         numbers = all(_like_number(row[k]) for row in texts)
         table.add_column(head, justify="right" if numbers else "left")
     for row in texts:
         table.add_row(*map(Text, row))
-    console().print(table)
+    terminal = console()
+    terminal.print(Text(title, style="bold"))
+    terminal.print(table)
 
 
 def _like_number(text: str) -> bool:

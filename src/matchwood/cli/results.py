@@ -1,9 +1,9 @@
 """Results as files.  The suffix decides the format; docs/command_line.rst describes them.
 
 .npy   one array: a column as a vector, several columns side by side as a matrix (n, columns)
-.npz   every column and every number under its name
+.npz   every column and every number under its name; `id` where the file had ids of its own
 .txt   a line a vertex, the columns separated by a space; line k (from 0) is vertex k
-.csv   a header, then a line a vertex that begins with the vertex
+.csv   a header, then a line a vertex that begins with the vertex, by its id where it has one
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def check_suffix(path: Path | None) -> None:
         raise ValueError(f"-o {path}: there is no folder {path.parent}")
 
 
-def write(path: Path, columns: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
+def write(
+    path: Path, columns: Mapping[str, Any], numbers: Mapping[str, Any], ids: Any = None
+) -> None:
     """Write arrays of one entry a vertex, and single numbers where the format has room."""
     import numpy as np
 
@@ -35,14 +37,25 @@ def write(path: Path, columns: Mapping[str, Any], numbers: Mapping[str, Any]) ->
         np.save(path, arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
     elif path.suffix == ".npz":
         named: dict[str, Any] = {**host, **numbers}
+        if ids is not None:
+            names = np.asarray(ids)
+            named["id"] = names.astype(str) if names.dtype == object else names
         np.savez(path, **named)
     else:
-        path.write_text(_lines(host, header=path.suffix == ".csv"), encoding="utf-8")
+        path.write_text(_lines(host, path.suffix, ids), encoding="utf-8")
 
 
-def _lines(columns: Mapping[str, Any], *, header: bool) -> str:
+def _lines(columns: Mapping[str, Any], suffix: str, ids: Any) -> str:
     texts = [map(str, array.tolist()) for array in columns.values()]
-    if not header:
+    if suffix == ".txt":
         return "".join(f"{' '.join(row)}\n" for row in zip(*texts, strict=True))
-    rows = (f"{v},{','.join(row)}\n" for v, row in enumerate(zip(*texts, strict=True)))
+    n = len(next(iter(columns.values())))
+    names = range(n) if ids is None else map(_quoted, ids)
+    rows = (f"{name},{','.join(row)}\n" for name, *row in zip(names, *texts, strict=True))
     return ",".join(("vertex", *columns)) + "\n" + "".join(rows)
+
+
+def _quoted(name: Any) -> str:
+    """An id as a cell of a CSV file."""
+    text = str(name)
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text

@@ -82,27 +82,22 @@ def grid_shape(caller: str, shape: Any, dimensions: Sequence[int]) -> tuple[int,
     return tuple(count(caller, "shape", length) for length in shape)
 
 
-def matrix(n: int, indptr: Array, indices: Array, data: Array) -> Matrix:
-    """The finished graph, on the engine of its arrays; rows are sorted, without duplicates."""
-    parts = (data, indices, indptr)
+def matrix(
+    n: int, indptr: Array, indices: Array, data: Array, *, canonical: bool = True
+) -> Matrix:
+    """The finished graph, on the engine of its arrays.
+
+    canonical: rows are sorted and free of duplicates, and SciPy need not look.
+    """
     if engines.location(indices) == "cpu":
-        A = sp.csr_array(parts, shape=(n, n))
+        A = sp.csr_array((data, indices, indptr), shape=(n, n))
+    else:
+        from cupyx.scipy.sparse import csr_matrix
+
+        A = csr_matrix((data, indices, indptr), shape=(n, n))
+    if canonical:
         A.has_canonical_format = True
-        return A
-    engines.cupy()
-    from cupyx.scipy.sparse import csr_matrix
-
-    A = csr_matrix(parts, shape=(n, n))
-    A.has_canonical_format = True
     return A
-
-
-def placed(A: sp.csr_array, engine: str | None) -> Matrix:
-    """A graph that was made on the CPU, on the engine asked for."""
-    if engines.home(engines.resolve("cpu", engine)) == "cpu":
-        return A
-    moved = (engines.moved(part, "gpu") for part in (A.indptr, A.indices, A.data))
-    return matrix(A.shape[0], *moved)
 
 
 def ones(like: Array, dtype: np.dtype[Any]) -> Array:

@@ -99,9 +99,7 @@ def guard(what: str, needs: int = 0) -> Iterator[None]:
     try:
         yield
     except cupy.cuda.memory.OutOfMemoryError as error:
-        raise OutOfMemory(
-            f"{what}: {error}; {free_bytes():,} bytes are free on the GPU"
-        ) from error
+        raise OutOfMemory(f"{what}: {error}; {free_bytes():,} bytes are free on the GPU") from error
 
 
 def _refuse(nbytes: int, what: str) -> None:

@@ -119,17 +119,23 @@ class Status:
         words = self.device_words
         words.data.memset_async(0xFF, words.nbytes)
 
+    def read(self) -> tuple[int, int]:
+        """Wait for the current stream; code and detail of the failure, or (0, -1)."""
+        self._flag.fetch()
+        word = self._flag.read()
+        if word == _NO_STATUS:
+            return 0, -1
+        return word >> _DETAIL_BITS, word & ((1 << _DETAIL_BITS) - 1)
+
     def check(self, errors: Mapping[int, Callable[[int], Exception]] | None = None) -> None:
         """Wait for the current stream and raise what the kernels reported.
 
         `errors` maps codes (1 to 255) to functions that make the exception from the detail
         (0 to 2^56 - 1, a vertex or an entry).
         """
-        self._flag.fetch()
-        word = self._flag.read()
-        if word == _NO_STATUS:
+        code, detail = self.read()
+        if code == 0:
             return
-        code, detail = word >> _DETAIL_BITS, word & ((1 << _DETAIL_BITS) - 1)
         if errors is None or code not in errors:
             raise RuntimeError(f"a GPU kernel failed with code {code}, detail {detail}")
         raise errors[code](detail)

@@ -6,7 +6,7 @@
 //     using Product, Accumulator;                       // trivial types of 4, 8, 12, ... bytes
 //     Product multiply(I k, I col)                      // entry k; reads its value, x[col], ...
 //     Accumulator start(I row)                          // neutral: merging two of them is one
-//     void add(Accumulator& a, Product p)               // in the order of the row while it is short
+//     void add(Accumulator& a, Product p)               // one more entry
 //     void merge(Accumulator& a, const Accumulator& b)  // associative and commutative
 //     void finish(I row, const Accumulator& a)          // once for every row: write the result
 //
@@ -16,7 +16,8 @@
 // How: the work is cut into tiles of about ROW_TILE rows and entries together, so that blocks are
 // balanced whatever the lengths of rows are.  A block reads its entries side by side, whatever
 // rows they belong to, and leaves their products in shared memory; all loads are coalesced and
-// many are in flight.  Then 1, 2, 4 ... 32 lanes take a row each, as many as keep the block busy.
+// many are in flight.  Then 1, 2, 4 ... 32 lanes take a row each, by the mean length in the tile;
+// up to a mean of 15 it is one, which adds in the order of the row, as a plain loop does.
 // A row longer than ROW_LONG is cut into chunks, a block each; the last block to finish a chunk
 // merges them in order.  The result therefore depends on the matrix alone, not on scheduling.
 #pragma once
@@ -26,6 +27,8 @@ constexpr int ROW_BLOCK = 256;   // threads
 constexpr int ROW_TILE = 2048;   // rows + entries of a tile, about
 constexpr int ROW_LONG = 512;    // entries; longer rows are cut into chunks
 constexpr int ROW_CHUNK = 8192;  // entries
+constexpr int ROW_EACH = 8;      // entries that a lane adds, at least ...
+constexpr int ROW_MOST = 64;     // ... and at most; a warp takes rows with more
 constexpr int ROW_AHEAD = 8;     // entries a thread loads before it uses the first
 constexpr int CHUNK_AHEAD = 4;   // the same, in long rows
 
@@ -92,21 +95,35 @@ __device__ __forceinline__ void reduce_short_rows(const I* __restrict__ indptr,
     }
     __syncthreads();
 
+    // as many lanes for a row as have ROW_EACH entries to add on average
     int width = 1;
-    while (width < WARP && 2 * width * rows <= ROW_BLOCK) width *= 2;
+    while (width < WARP && entries >= 2 * ROW_EACH * width * rows) width *= 2;
     int together = ROW_BLOCK / width;  // rows at a time
+    int most = ROW_MOST * width;       // longer rows are left to whole warps
     for (int first = 0; first < rows; first += together) {
         int r = first + threadIdx.x / width;
-        bool mine = r < rows;
         int at = min(r, rows - 1);
+        int begin = starts[at], end = starts[at + 1];
+        bool mine = r < rows && end - begin <= most;
         Accumulator sum = op.start(row + at);
-        if (mine) {
-            int end = starts[at + 1];
-            for (int k = starts[at] + threadIdx.x % width; k < end; k += width)
+        if (mine)
+            for (int k = begin + threadIdx.x % width; k < end; k += width)
                 op.add(sum, products[product_place(k)]);
-        }
         merge_lanes(op, sum, width);
         if (mine && threadIdx.x % width == 0) op.finish(row + r, sum);
+    }
+    if (width == WARP) return;
+    for (int first = warp() * WARP; first < rows; first += ROW_BLOCK) {
+        int r = first + lane();
+        unsigned left = __ballot_sync(ALL, r < rows && starts[min(r + 1, rows)] - starts[min(r, rows)] > most);
+        for (; left != 0; left &= left - 1) {
+            int at = first + __ffs(left) - 1;
+            Accumulator sum = op.start(row + at);
+            for (int k = starts[at] + lane(); k < starts[at + 1]; k += WARP)
+                op.add(sum, products[product_place(k)]);
+            merge_lanes(op, sum, WARP);
+            if (lane() == 0) op.finish(row + at, sum);
+        }
     }
 }
 

@@ -47,8 +47,11 @@ class Parameter(NamedTuple):
 def parameters(text: str, kernel: str, arguments: Sequence[str]) -> list[Parameter] | None:
     """Parameters of `kernel` with its template arguments filled in; None where it is not found."""
     text = _COMMENT.sub("", text)
-    for match in re.finditer(r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\)[^;{}()]*)?"
-                             rf"\b{kernel}\s*\(", text):
+    for match in re.finditer(
+        r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\)[^;{}()]*)?"
+        rf"\b{kernel}\s*\(",
+        text,
+    ):
         names = _template_names(text[: match.start()])
         types = dict(zip(names, arguments, strict=False))
         listed = _until_closed(text, match.end())

@@ -209,7 +209,7 @@ def _inline(text: str, name: str, seen: set[str]) -> str:
             seen.add(header)
             path = resources.files("matchwood.gpu").joinpath(header)
             parts.append(_inline(path.read_text(encoding="utf-8"), header, seen))
-            # the line break that ends the include line follows, so the next line is one further
-            parts.append(f'\n#line {text.count(chr(10), 0, end) + 1} "{name}"')
+            # the line break that ends the include line follows; announce the line after it
+            parts.append(f'\n#line {text.count(chr(10), 0, end) + 2} "{name}"')
     parts.append(text[end:])
     return "".join(parts)

@@ -134,8 +134,8 @@ def read(
     base : int
         The smallest id: 1 for lists that count from 1.
     skip : int
-        Lines to leave out at the top.  Comments (# and %) and a header without numbers are
-        recognised.
+        Lines to leave out at the top.  Comments (# and %) and, unless ids are names, a header
+        without numbers are recognised.
     shape : int or (int, int), optional
         Rows and columns.  By default as many as the largest id asks, or as a comment
         ``# Nodes: 5 Edges: 4`` says.
@@ -257,11 +257,10 @@ def write(
     Examples
     --------
     >>> import matchwood, pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "path.graph.gz")
-    >>> A = matchwood.generators.path(4)
-    >>> matchwood.io.write(path, A)
-    >>> (matchwood.io.read(path) != A).nnz
-    0
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "edge.graph.gz")
+    >>> matchwood.io.write(path, (3, [[0, 2], [2, 0]]))
+    >>> matchwood.io.read(path).toarray().tolist()
+    [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     from matchwood.io import writing
 

@@ -56,6 +56,7 @@ _HALF = np.uint64(0xFFFFFFFF)
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LOW9 = np.uint64(0x1FF)  # bits of the product below those that a float64 keeps
 _EXACT = np.uint64(1 << 53)
+_TEN, _10, _ASCII_0 = np.uint64(10), np.uint8(10), np.uint8(48)
 
 
 @device
@@ -115,6 +116,17 @@ def _scaled(w: Any, q: int) -> Any:
 
 
 @device
+def _digits(text: Bytes, p: int, w: Any) -> Any:
+    """w followed by the digits at text[p], and where they end."""
+    digit = np.uint8(text[p] - _ASCII_0)
+    while digit < _10:
+        w = w * _TEN + np.uint64(digit)
+        p += 1
+        digit = np.uint8(text[p] - _ASCII_0)
+    return w, p
+
+
+@device
 def number(text: Bytes, p: int) -> Any:
     """Read the number at text[p]: (value, where it ends, status).
 
@@ -125,24 +137,23 @@ def number(text: Bytes, p: int) -> Any:
     if negative or text[p] == 43:
         p += 1
     w = _0
-    digits, q, seen = 0, 0, 0
-    while 48 <= text[p] <= 57:
-        if digits > 0 or text[p] != 48:
-            digits += 1
-        w = w * np.uint64(10) + np.uint64(text[p] - 48)
-        seen += 1
-        p += 1
+    q = 0
+    start = p
+    w, p = _digits(text, p, w)
+    seen = p - start
     if text[p] == 46:
         p += 1
-        while 48 <= text[p] <= 57:
-            if digits > 0 or text[p] != 48:
-                digits += 1
-            w = w * np.uint64(10) + np.uint64(text[p] - 48)
-            seen += 1
-            q -= 1
-            p += 1
+        point = p
+        w, p = _digits(text, p, w)
+        q = point - p
+        seen -= q
     if seen == 0:
         return 0.0, p, NOT_A_NUMBER
+    digits = seen
+    if seen > _DIGITS:  # leading zeros do not count
+        while text[start] == 48 or text[start] == 46:
+            digits -= text[start] == 48
+            start += 1
     if text[p] == 101 or text[p] == 69:
         p += 1
         down = text[p] == 45

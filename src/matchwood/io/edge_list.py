@@ -61,7 +61,7 @@ class Head(NamedTuple):
     shape: tuple[int, int] | None = None  # as a comment or the first two lines say
     edges: int | None = None
     exact: bool = False  # said by the first two lines: all ids are below n, all m edges follow
-    header: bool = False  # there is a header line as in csv files
+    header: bool = False  # there is a header line with commas or semicolons, as in csv files
 
 
 def read(text: Text, options: Options) -> Matrix | Compacted:
@@ -162,7 +162,8 @@ def find_head(text: Text, options: Options) -> Head:
     if not others:
         return Head(start, shape, edges)
     if len(others) == 1 and _is_header(others[0][1], options):
-        return Head(start, shape, edges, header=True)
+        marked = delimiter_of(others[0][1], options.delimiter) != " "
+        return Head(start, shape, edges, header=marked)
     numbers = whole_numbers([line for _, line in others])
     if numbers is not None and len(numbers) == 2:
         n, m = numbers

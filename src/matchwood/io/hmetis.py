@@ -85,7 +85,7 @@ def read(text: Text, *, strict: bool, threads: int | None) -> HmetisFile:
             text, split, n, limit=0, base=0, comment="%", skip=1, strict=strict, threads=threads
         )
         weights = tail.rows[:, 0].copy()
-        text = Text(text.path, text.content[:split], True)
+        text = Text.of(text.path, text.content[:split])
     rows = read_rows(
         text, start, nets, limit=n, base=1, comment="%", skip=skip, strict=strict, threads=threads
     )

@@ -69,8 +69,8 @@ def read(text: Text, options: Options) -> Compacted:
 
 
 def _split(line: str, delimiter: str) -> list[str]:
-    if delimiter == " ":
-        return line.split()
+    if delimiter.isspace():
+        return line.split() if delimiter == " " else line.split(delimiter)
     return [field.strip() for field in next(csv.reader([line], delimiter=delimiter, strict=True))]
 
 

@@ -38,16 +38,24 @@ class Text:
         A plain file is finished when it ends in a newline or another blank.  A compressed one
         always is: the compressed data has an end of its own, which is there.
         """
-        content = read_bytes(path).removeprefix(b"\xef\xbb\xbf")
-        finished = not content or content[-1:].isspace() or bool(split_name(path)[1])
-        if not content.endswith(b"\n"):
-            content += b"\n"
-        return cls(os.fspath(path), content, finished)
+        return cls.of(os.fspath(path), read_bytes(path), finished=bool(split_name(path)[1]))
+
+    @classmethod
+    def of(cls, path: str, content: bytes, finished: bool = False) -> Text:
+        """The text of a file that has been read."""
+        content = content.removeprefix(b"\xef\xbb\xbf")
+        finished = finished or not content or content[-1:].isspace()
+        return cls(path, content if content.endswith(b"\n") else content + b"\n", finished)
 
     @property
     def array(self) -> Array:
         """The bytes as an array, not copied."""
         return np.frombuffer(self.content, np.uint8)
+
+    @property
+    def words(self) -> Array:
+        """The bytes eight at a time, as far as they fill words."""
+        return np.frombuffer(self.content, np.uint64, len(self.content) // 8)
 
     def line_at(self, position: int) -> int:
         """Number of the line, from 1, that holds a byte."""
@@ -153,7 +161,7 @@ def _read_records(
 
     array = text.array
     team, counts, found, problem = cpu.new_crew(array, threads)
-    team.run(cpu.count_lines, array, start, cpu.NO_COMMENT, counts)
+    team.run(cpu.count_lines, array, text.words, start, cpu.NO_COMMENT, counts)
     m = int(counts.sum())
     top = INT32_MAX if kind == np.int32 else ID_MAX
     spec = np.zeros(cpu.RECORD_SPEC, np.int64)
@@ -268,8 +276,10 @@ def read_rows(
 
     array = text.array
     team, counts, found, problem = cpu.new_crew(array, threads)
-    letter = ord(comment) if comment else cpu.NO_COMMENT
-    team.run(cpu.count_lines, array, start, letter, counts)
+    letter = cpu.NO_COMMENT
+    if comment and comment.encode() in text.content[start:]:
+        letter = ord(comment)
+    team.run(cpu.count_lines, array, text.words, start, letter, counts)
     lines = int(counts.sum())
     if lines < n:
         text.require_count(n, lines, "lines", strict)

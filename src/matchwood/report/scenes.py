@@ -39,7 +39,7 @@ def demo(size: str = "full") -> Iterator[Scene]:
         (
             f"mesh {depth}^3",
             "A cube of cells, each joined to the 26 around it, as in a solid body.",
-            lambda: generators.stencil((depth,) * 3, 27),
+            lambda: generators.mesh((depth,) * 3),
         ),
         (
             f"Delaunay {points:,}",
@@ -49,7 +49,7 @@ def demo(size: str = "full") -> Iterator[Scene]:
         (
             f"geometric {points:,}",
             "Random points joined when close: hundreds of separate parts.",
-            lambda: generators.random_geometric(points, _radius(points), rng=1),
+            lambda: generators.random_geometric(points, degree=6.0, rng=1),
         ),
         (
             f"anisotropic {side // 2} x {side // 2}",
@@ -64,7 +64,7 @@ def standard() -> Iterator[Scene]:
     yield from _made(
         ("R-MAT 18", "skewed degrees", lambda: generators.rmat(18, rng=1)),
         ("grid 1000 x 1000", "long and thin", lambda: generators.grid((1000, 1000))),
-        ("mesh 64^3", "many neighbours each", lambda: generators.stencil((64,) * 3, 27)),
+        ("mesh 64^3", "many neighbours each", lambda: generators.mesh((64,) * 3)),
         ("Delaunay 300,000", "no locality", lambda: generators.delaunay(300_000, rng=1)),
     )
 
@@ -73,8 +73,3 @@ def _made(*makers: Maker) -> Iterator[Scene]:
     """Scenes made one at a time, when they are asked for."""
     for name, about, make in makers:
         yield Scene(name, about, make())
-
-
-def _radius(points: int) -> float:
-    """Radius at which a random geometric graph has about 6 neighbours a vertex."""
-    return float((6 / 3.14159 / points) ** 0.5)

@@ -20,7 +20,8 @@ class Sketch(NamedTuple):
 
 def levels(n: int = 1500) -> Sketch:
     """Breadth-first levels on a triangulation, from the vertex nearest to the centre."""
-    A, points = matchwood.generators.delaunay(n, rng=7, return_points=True)
+    A = matchwood.generators.delaunay(n, rng=7)
+    points = matchwood.generators.random_points(n, rng=7)
     centre = int(np.argmin(((points - 0.5) ** 2).sum(axis=1)))
     found = matchwood.bfs(A, centre)
     return Sketch(
@@ -36,8 +37,9 @@ def levels(n: int = 1500) -> Sketch:
 
 def components(n: int = 1600) -> Sketch:
     """Components of a random geometric graph that is about to fall apart."""
-    radius = float((4.0 / np.pi / n) ** 0.5)
-    A, points = matchwood.generators.random_geometric(n, radius, rng=5, return_points=True)
+    radius = float((4.0 / np.pi / n) ** 0.5)  # about four neighbours each
+    A = matchwood.generators.random_geometric(n, radius, rng=5)
+    points = matchwood.generators.random_points(n, rng=5)
     found = matchwood.connected_components(A)
     return Sketch(
         (

@@ -25,8 +25,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.core import types
 
-from matchwood.teams.atomics import atomic_add, atomic_cas, load_acquire, load_relaxed
-from matchwood.teams.atomics import store_relaxed, store_release
+from matchwood.teams.atomics import (
+    atomic_add,
+    atomic_cas,
+    load_acquire,
+    load_relaxed,
+    store_relaxed,
+    store_release,
+)
 from matchwood.teams.compiled import device
 
 # The control words lie a cache line apart (two lines of 64 bytes; one of Apple's), so that

@@ -6,6 +6,8 @@ from typing import Any
 
 from matchwood.primitives.arguments import call, same_size, vector
 
+__all__ = ["compact"]
+
 FLAGS = ("bool", "uint8", "int8", "int32", "int64")
 VALUES = ("int32", "int64", "uint32", "uint64", "float32", "float64")
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.arguments import index_type
-from matchwood.teams import Team, crew, device, kernel, share
+from matchwood.teams import Team, crew, device, kernel, share, stopping
 
 _LINE = 16  # words between the counts of two members
-_BLOCK = 64  # flags that are counted at once, in vector registers, and then skipped or copied whole
+_BLOCK = 64  # flags that are counted at once, in vector registers, and skipped when all are 0
+_LOOK = 1 << 16  # flags between two looks at the stop word
 
 
 @device
@@ -29,7 +30,12 @@ def _kept(flags: Any) -> int:
 @kernel
 def _count(team: Team, mask: Any, counts: Any) -> None:
     lo, hi = share(team, mask.size)
-    counts[team.rank, 0] = _kept(mask[lo:hi])
+    kept = 0
+    for start in range(lo, hi, _LOOK):
+        if stopping(team):
+            return
+        kept += _kept(mask[start : min(start + _LOOK, hi)])
+    counts[team.rank, 0] = kept
 
 
 @kernel
@@ -38,6 +44,8 @@ def _write(team: Team, mask: Any, values: Any, starts: Any, kept: Any) -> None:
     lo, hi = share(team, mask.size)
     place, end = np.uint64(starts[team.rank]), np.uint64(starts[team.rank + 1])
     for start in range(lo, hi, _BLOCK):
+        if (start - lo) % _LOOK == 0 and stopping(team):
+            return
         flags = mask[start : min(start + _BLOCK, hi)]
         count = np.uint64(_kept(flags))
         if count == 0:

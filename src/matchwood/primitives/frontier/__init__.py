@@ -16,6 +16,8 @@ import numpy as np
 
 from matchwood.primitives.arguments import INDEX, call, count, index_type, vector
 
+__all__ = ["bitmap_from_queue", "queue_from_bitmap"]
+
 
 def words_for(n: int) -> int:
     """uint64 words of a bitmap over n vertices."""

@@ -22,10 +22,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
 
 from matchwood.primitives.arguments import index_type
+from matchwood.primitives.cpu_hints import count_ones, trailing_zeros
 from matchwood.primitives.frontier import vertex_out_of_range, words_for
 from matchwood.teams import (
     Team,
@@ -105,26 +104,6 @@ def mark_queue(team: Team, queue: Any, size: int, bitmap: Any) -> None:
         block = queue[start : min(start + BLOCK, hi)]
         for k in range(block.size):
             set_bit(bitmap, block[k])
-
-
-@intrinsic
-def count_ones(typingctx: Any, word: Any) -> Any:
-    """Number of bits that are set in a word."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return word(word), codegen
-
-
-@intrinsic
-def trailing_zeros(typingctx: Any, word: Any) -> Any:
-    """Place of the lowest bit that is set in a word other than 0."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], context.get_constant(types.boolean, True))
-
-    return word(word), codegen
 
 
 @device

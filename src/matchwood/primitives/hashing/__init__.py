@@ -48,6 +48,8 @@ from typing import Any
 
 from matchwood.primitives.arguments import call, count, same_size, vector
 
+__all__ = ["mix64", "hash2", "quarter_md5", "random_bit", "bit_barrier", "round_number"]
+
 VERTICES = ("int32", "int64")
 MASK64 = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd

@@ -10,10 +10,8 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
+from matchwood.primitives.cpu_hints import rotated
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.teams import Team, crew, device, inlined, kernel, share, stopping
 
@@ -42,25 +40,11 @@ def hash2(u: Any, v: Any, seed: Any) -> Any:
     return mix64(h ^ np.uint64(np.int64(v)))
 
 
-@intrinsic
-def _rotated(typingctx: Any, word: Any, left: Any) -> Any:
-    """A uint32 turned to the left; LLVM's own, since Numba's shifts work in 64 bits."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(32)
-        turn = builder.module.declare_intrinsic(
-            "llvm.fshl", [word], ir.FunctionType(word, [word] * 3)
-        )
-        return builder.call(turn, [args[0], args[0], args[1]])
-
-    return types.uint32(types.uint32, types.uint32), codegen
-
-
 @device
 def _step(a0: Any, a1: Any, a2: Any, a3: Any, word: Any, k: int, left: int) -> Any:
     """The new a1 of one step of MD5's first quarter."""
     chosen = np.uint32((a1 & a2) | (~a1 & a3))
-    turned = _rotated(np.uint32(a0 + chosen + np.uint32(k) + word), np.uint32(left))
+    turned = rotated(np.uint32(a0 + chosen + np.uint32(k) + word), np.uint32(left))
     return np.uint32(a1 + turned)
 
 

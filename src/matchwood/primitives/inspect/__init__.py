@@ -22,9 +22,9 @@ class Structure(NamedTuple):
     fault: str  # "" or which rule is broken, see FAULTS
     at: int  # where: a row for indptr, an entry for indices
     ascending: bool  # every row is strictly ascending: sorted, no duplicates
-    loops: int  # entries on the diagonal
     longest: int  # entries of the longest row
-    symmetric: bool  # the pattern is; decided only when `ascending`
+    loops: int | None  # entries on the diagonal; None where not looked at
+    symmetric: bool | None  # the pattern is; False where not `ascending`, None where not looked at
 
 
 class Values(NamedTuple):
@@ -41,10 +41,16 @@ class Values(NamedTuple):
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
 
 
-def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
-    """Facts about the pattern of a CSR matrix with n columns."""
+def structure(
+    indptr: Any, indices: Any, n: int, *, symmetry: bool = True, threads: int | None = None
+) -> Structure:
+    """Facts about the pattern of a CSR matrix with n columns.
+
+    `loops` and `symmetric` cost more than the rest; an engine may leave them out where
+    `symmetry` is False.
+    """
     engine = engines.load(__name__, engines.location(indices))
-    found: Structure = engine.structure(indptr, indices, n, threads=threads)
+    found: Structure = engine.structure(indptr, indices, n, symmetry=symmetry, threads=threads)
     return found
 
 

@@ -9,9 +9,11 @@ import numpy as np
 from matchwood.primitives.inspect import Structure, Values
 
 
-def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
+def structure(
+    indptr: Any, indices: Any, n: int, *, symmetry: bool = True, threads: int | None = None
+) -> Structure:
     def broken(fault: str, at: int) -> Structure:
-        return Structure(fault, at, False, 0, 0, False)
+        return Structure(fault, at, False, 0, None, None)
 
     rows = len(indptr) - 1
     if indptr[0] != 0:

@@ -35,6 +35,15 @@ import numpy as np
 from matchwood import engines
 from matchwood.primitives.arguments import INDEX, call, count, same_size, vector
 
+__all__ = [
+    "Operation",
+    "reduce_rows",
+    "spmv",
+    "strongest_neighbours",
+    "minimum_label",
+    "maximum_neighbour",
+]
+
 FLOATS = ("float32", "float64")
 NUMBERS = (*INDEX, *FLOATS)
 
@@ -126,7 +135,8 @@ def spmv(
     dtype : dtype or None
         Type of the result; None: what NumPy makes of the types of `data` and `x`.
     accumulator : dtype or None
-        Type in which the sum is kept; None: `dtype`.
+        Type of the sum; entries and `x` are converted to it before they are multiplied.  None:
+        `dtype`.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `x` already lives.
     threads : int or None

@@ -1,6 +1,7 @@
 // The instances of the row reduction, and the cut of a matrix into tiles.  The skeleton, which
 // says what an operation must have: matchwood/row_reduce.cuh.  Host: gpu.py.
 #include "matchwood/atomics.cuh"
+#include "matchwood/exact.cuh"
 #include "matchwood/row_reduce.cuh"
 
 // ---- tiles ----
@@ -160,7 +161,8 @@ struct Strongest {
     static __device__ __forceinline__ bool better(const Product& a, const Product& b)
     {
         if (a.col < 0 || b.col < 0) return b.col < a.col;
-        return a.weight > b.weight || (a.weight == b.weight && a.col < b.col);
+        return exactly_less(b.weight, a.weight) ||
+               (exactly_equal(a.weight, b.weight) && a.col < b.col);
     }
 };
 
@@ -210,7 +212,10 @@ struct Largest {
 
     __device__ __forceinline__ X multiply(I, I col) const { return x[col]; }
     __device__ __forceinline__ X start(I) const { return lowest; }
-    __device__ __forceinline__ void add(X& most, X next) const { most = next > most ? next : most; }
+    __device__ __forceinline__ void add(X& most, X next) const
+    {
+        if (exactly_less(most, next)) most = next;
+    }
     __device__ __forceinline__ void merge(X& most, const X& next) const { add(most, next); }
     __device__ __forceinline__ void finish(I row, const X& most) const { out[row] = most; }
 };

@@ -28,12 +28,17 @@ SOURCE = gpu.Source(
         "write_tiles<I>",
         "spmv<I,M,X,Y,A,P,S,true>",
         "sums = spmv<I,X,X,Y,A,P,S,false>",
-        *(f"strongest{n} = strongest<I,W,{n}>" for n in _SLOTS),
+        "strongest1 = strongest<I,W,1>",
+        "strongest2 = strongest<I,W,2>",
+        "strongest4 = strongest<I,V,4>",
+        "strongest8 = strongest<I,V,8>",
         "smallest<I,L>",
         "largest<I,X>",
     ),
-    # what the compile test builds; P and S follow from the others
+    # what the compile test builds: P and S follow from the others; V is W, in one type, since
+    # these take long to compile
     types={
+        "V": (np.float64,),
         "M": (np.float32,),
         "X": (np.float32, np.float64),
         "Y": (np.float64,),
@@ -148,9 +153,9 @@ def strongest_neighbours(
     weights = gpu.empty((tiles.rows, n), data.dtype, "strongest_neighbours")
     slots = min(slots for slots in _SLOTS if slots >= n)
     name = f"strongest{slots}"
-    kernel = getattr(SOURCE.kernels(name, I=indices.dtype, W=data.dtype), name)
+    k = SOURCE.kernels(name, I=indices.dtype, W=data.dtype, V=data.dtype)
     word = max(indices.itemsize, data.itemsize)  # the pairs, then the row, in C's layout
-    tiles.launch(kernel, (2 * slots + 1) * word, indices, (data, n, columns, weights))
+    tiles.launch(getattr(k, name), (2 * slots + 1) * word, indices, (data, n, columns, weights))
     return columns, weights
 
 

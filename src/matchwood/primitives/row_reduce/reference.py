@@ -48,7 +48,7 @@ def spmv(
         return kind(0)
 
     def times(i: int, j: int, a: Any, x: Any) -> Any:
-        return x[j] if data is None else a * x[j]
+        return kind(a) * kind(x[j])
 
     def plus(total: Any, term: Any) -> Any:
         return kind(total + term)

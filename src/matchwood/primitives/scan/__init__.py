@@ -8,6 +8,8 @@ import numpy as np
 
 from matchwood.primitives.arguments import INDEX, call, vector
 
+__all__ = ["exclusive_scan"]
+
 
 def exclusive_scan(
     counts: Any, *, dtype: Any = None, engine: str | None = None, threads: int | None = None

@@ -11,23 +11,26 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.scan import does_not_fit
-from matchwood.teams import Team, barrier, crew, fail, kernel, share
+from matchwood.teams import Team, barrier, crew, fail, kernel, share, stopping
 
+BLOCK = 1 << 16  # elements between two looks at the stop word
 _TOO_LARGE = 1
 _SUM, _LEAST, _LINE = 0, 1, 16  # words of a member in `sums`; a line apart from the next member's
 
 
 @kernel
 def _scan(team: Team, counts: Any, offsets: Any, limit: int, sums: Any) -> None:
-    """offsets[i + 1] = counts[0] + ... + counts[i]; sums beyond `limit` (and below -limit) fail."""
+    """offsets[i + 1] = counts[0] + ... + counts[i]; sums beyond `limit` (and below ~limit) fail."""
     lo, hi = share(team, counts.size)
-    mine = counts[lo:hi]  # indices that start at 0 need no look at their sign: twice as fast
-    ends = offsets[lo + 1 : hi + 1]
     total = np.int64(0)
     least = np.int64(0)
-    for i in range(mine.size):
-        total += mine[i]
-        least = min(least, np.int64(mine[i]))
+    for start in range(lo, hi, BLOCK):
+        if stopping(team):
+            return
+        block = counts[start : min(start + BLOCK, hi)]
+        for i in range(block.size):
+            total += block[i]
+            least = min(least, np.int64(block[i]))
     sums[team.rank, _SUM] = total
     sums[team.rank, _LEAST] = least
     if barrier(team):
@@ -40,23 +43,29 @@ def _scan(team: Team, counts: Any, offsets: Any, limit: int, sums: Any) -> None:
             running += sums[rank, _SUM]
         whole += sums[rank, _SUM]
         least = min(least, sums[rank, _LEAST])
+    if least == 0 and whole > limit:  # nothing negative: the last sum is the largest
+        fail(team, _TOO_LARGE, 0)
+        return
     if team.rank == 0:
         offsets[0] = 0
-    if least == 0:  # nothing negative: the last sum is the largest
-        if whole > limit:
-            fail(team, _TOO_LARGE, 0)
+    for start in range(lo, hi, BLOCK):
+        if stopping(team):
             return
-        for i in range(mine.size):
-            running += mine[i]
-            ends[i] = running
-    else:
-        worst = np.int64(0)
-        for i in range(mine.size):
-            running += mine[i]
-            worst = max(worst, running, ~running)  # ~x = -x - 1, for the limit below
-            ends[i] = running
-        if worst > limit:
-            fail(team, _TOO_LARGE, 0)
+        stop = min(start + BLOCK, hi)
+        block, ends = counts[start:stop], offsets[start + 1 : stop + 1]
+        if least == 0:
+            for i in range(block.size):
+                running += block[i]
+                ends[i] = running
+        else:
+            worst = np.int64(0)
+            for i in range(block.size):
+                running += block[i]
+                worst = max(worst, running, ~running)  # ~x = -x - 1, for the limit below
+                ends[i] = running
+            if worst > limit:
+                fail(team, _TOO_LARGE, 0)
+                return
 
 
 def exclusive_scan(

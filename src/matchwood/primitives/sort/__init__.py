@@ -6,6 +6,8 @@ from typing import Any
 
 from matchwood.primitives.arguments import INDEX, call, count, same_size, vector
 
+__all__ = ["radix_sort"]
+
 KEYS = ("uint32", "uint64", "int32", "int64", "float32", "float64")
 
 

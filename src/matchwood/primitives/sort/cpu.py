@@ -15,11 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
 from matchwood.primitives.arguments import index_type
+from matchwood.primitives.cpu_hints import prefetch_write, trailing_zeros
 from matchwood.teams import Team, barrier, crew, device, kernel, share, stopping
 
 DIGIT_BITS = 8  # 256 counters and twice as many lines being written stay in a first-level cache
@@ -29,25 +27,6 @@ BLOCK = 1 << 16  # elements between two looks at the stop word
 
 UNSIGNED, SIGNED, FLOATING = 0, 1, 2
 _KINDS = {"u": UNSIGNED, "i": SIGNED, "f": FLOATING}
-
-
-@intrinsic
-def prefetch_write(typingctx: Any, array: Any, index: Any) -> Any:
-    """Hint that array[index] is written soon; an index past the end does no harm."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, args[0])
-        pointer = cgutils.get_item_pointer(
-            context, builder, signature.args[0], view, [args[1]], wraparound=False
-        )
-        byte_pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
-        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        write, keep, is_data = word(1), word(3), word(1)
-        builder.call(hint, [builder.bitcast(pointer, byte_pointer), write, keep, is_data])
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), codegen
 
 
 @device
@@ -185,9 +164,7 @@ def _sort(
     left &= bits
     done = 0
     while left != 0:
-        shift = np.uint64(0)
-        while (left >> shift) & np.uint64(1) == 0:
-            shift += np.uint64(1)
+        shift = trailing_zeros(left)
         left &= ~(np.uint64(DIGITS - 1) << shift)
         if done == 0 and kind == UNSIGNED:
             stop = _move_by_digit(

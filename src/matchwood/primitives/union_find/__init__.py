@@ -8,6 +8,8 @@ import numpy as np
 
 from matchwood.primitives.arguments import INDEX, call, count, same_size, vector
 
+__all__ = ["union_find"]
+
 
 def union_find(
     n: int, u: Any, v: Any, *, engine: str | None = None, threads: int | None = None

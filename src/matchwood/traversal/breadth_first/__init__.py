@@ -10,6 +10,8 @@ import numpy as np
 
 from matchwood import csr, engines
 
+LONG_ROWS = 12  # entries per row, on average; bench/traversal/breadth_first.py
+
 
 @dataclass(frozen=True)
 class BFS:
@@ -132,7 +134,7 @@ def bfs(
     H = G.on(chosen)
     if directed:
         outward = H.directed_pattern()
-        inward = H.transposed_pattern() if A is G or H.has_symmetric_pattern else None
+        inward = H.transposed_pattern() if _pays_backwards(H, A is G) else None
     else:
         outward = inward = H.undirected_pattern()
     limit = H.n if depth_limit is None else depth_limit
@@ -140,6 +142,15 @@ def bfs(
         outward, inward, start, limit, threads=threads
     )
     return BFS(engines.moved(level, G.engine), engines.moved(parent, G.engine), rounds)
+
+
+def _pays_backwards(G: csr.Graph, prepared: bool) -> bool:
+    """Searching backwards pays where rows are long; it needs a transpose, or symmetry verified.
+
+    A `Graph` is used again, so it may as well keep one.  For a raw matrix only the pass that
+    verifies symmetry is worth its time, and only where most of the search can then be skipped.
+    """
+    return prepared or (G.nnz >= LONG_ROWS * G.n and G.has_symmetric_pattern)
 
 
 def _sources(sources: Any, n: int) -> np.ndarray[Any, Any]:

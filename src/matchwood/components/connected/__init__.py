@@ -1,0 +1,126 @@
+"""Connected components.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+
+METHODS = ("auto", "afforest", "fastsv", "bfs")
+
+
+@dataclass(frozen=True)
+class Components:
+    """What `connected_components` found; unpacks as ``count, labels``.
+
+    Attributes
+    ----------
+    count : int
+        Number of components.
+    labels : (n,) integer array
+        ``labels[v]`` is the component of v: 0, 1, ... in the order of their smallest vertices.
+    rounds : int
+        Passes of the method over the graph.
+    """
+
+    count: int
+    labels: Any
+    rounds: int = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.count, self.labels))
+
+    def sizes(self) -> Any:
+        """Number of vertices of each component.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> matchwood.connected_components((4, [[0, 2], [2, 3]])).sizes().tolist()
+        [3, 1]
+        """
+        xp = engines.cupy() if engines.location(self.labels) == "gpu" else np
+        return xp.bincount(self.labels, minlength=self.count)
+
+
+def connected_components(
+    A: Any,
+    *,
+    method: str = "auto",
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Components:
+    """Find the connected components of a graph.
+
+    Two vertices are in one component when a path of edges joins them.  The direction of arcs
+    does not matter: a directed graph has its weak components found.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+        Only the pattern is read: i and j are joined when ``A[i, j]`` or ``A[j, i]`` is stored,
+        zero or not.
+    method : {"auto", "afforest", "fastsv", "bfs"}
+        ``"afforest"`` joins each vertex to two neighbours, finds out which component is by far
+        the largest, and looks at the other edges only of vertices outside it [1]_.
+        ``"fastsv"`` lets labels flow along all edges at once, until none changes [2]_.
+        ``"bfs"`` searches from one vertex after the other.  ``"auto"`` takes Afforest, the
+        fastest in every measurement so far.
+    engine : {None, "reference", "cpu", "gpu"}
+        None takes the engine where `A` already lives.  Nothing is ever moved silently.
+    threads : int or None
+        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+
+    Returns
+    -------
+    Components
+        With `count`, `labels` and `rounds`; labels live where `A` lives, and have the index type
+        of the graph.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is no square matrix, or the method is unknown.
+
+    Notes
+    -----
+    Deterministic: components are numbered 0, 1, ... by their smallest vertex, so every method
+    and engine, at any number of threads, returns the same labels.
+
+    Work near-linear for Afforest; O((n + m) log n) at worst for FastSV.  Neither builds the
+    symmetric pattern; ``"bfs"`` does where the pattern is not symmetric.  Memory: two arrays of
+    n (FastSV three).
+
+    References
+    ----------
+    .. [1] M. Sutton, T. Ben-Nun, A. Barak. Optimizing parallel graph connectivity computation
+       via subgraph sampling. IPDPS 2018. doi:10.1109/IPDPS.2018.00012
+    .. [2] Y. Zhang, A. Azad, Z. Hu. FastSV: a distributed-memory connected component algorithm
+       with fast convergence. SIAM PP 2020. doi:10.1137/1.9781611976137.5
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> import matchwood
+    >>> A = sp.csr_array([[0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 5]])
+    >>> count, labels = matchwood.connected_components(A)
+    >>> count, labels.tolist()
+    (3, [0, 1, 0, 2])
+    """
+    if method not in METHODS:
+        expected = ", ".join(repr(name) for name in METHODS)
+        raise ValueError(f"connected_components: method must be one of {expected}, got {method!r}")
+    G = csr.as_graph(A, "connected_components")
+    chosen = engines.resolve(G.engine, engine)
+    H = G.on(chosen)
+    # to find out costs a pass over the entries, which pays only for a Graph that is used again
+    symmetric = H.has_symmetric_pattern if A is G else False
+    view = H.undirected_pattern() if method == "bfs" and not symmetric else H.entries()
+    count, labels, rounds = engines.load(__name__, chosen).label(
+        view, symmetric or method == "bfs", method, threads=threads
+    )
+    return Components(count, engines.moved(labels, G.engine), rounds)

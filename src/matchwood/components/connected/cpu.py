@@ -1,0 +1,271 @@
+"""Connected components on a team.  The rule and the papers: __init__.py.
+
+Every method ends with `parent[v]` = the smallest vertex of v's component, and `number` turns that
+into 0, 1, ...  Races are those of primitives/union_find for Afforest.  In FastSV `parent` only
+goes down, by atomic minimum, to vertices of the same component, so the order of arrival changes
+the number of rounds at most, never the labels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.primitives.union_find.cpu import compress, link
+from matchwood.teams import (
+    advance,
+    atomic_add,
+    atomic_min,
+    barrier,
+    crew,
+    device,
+    expect,
+    interrupted,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    share,
+    share_rows,
+    store_relaxed,
+)
+from matchwood.traversal.breadth_first.cpu import search
+
+Array = np.ndarray[Any, Any]
+
+SAMPLED_NEIGHBOURS = 2  # edges of each vertex before the largest component is looked for [1]
+SAMPLES = 1024  # vertices asked for their component; the paper's figure
+CHUNK = 2048  # vertices that a member takes at a time when their work is not known
+
+
+@device
+def _number(team: Any, parent: Array, labels: Array, sums: Array) -> None:
+    """labels[v] = how many roots come before the root of v; sums[size] = how many there are."""
+    lo, hi = share(team, parent.size)
+    roots = 0
+    for v in range(lo, hi):
+        roots += parent[v] == v
+    sums[team.rank] = roots
+    if barrier(team):
+        return
+    number = 0
+    for member in range(team.rank):
+        number += sums[member]
+    for v in range(lo, hi):
+        if parent[v] == v:
+            labels[v] = number
+            number += 1
+    if team.rank == team.size - 1:
+        sums[team.size] = number
+    if barrier(team):
+        return
+    for v in range(lo, hi):
+        if parent[v] != v:
+            labels[v] = labels[parent[v]]
+
+
+@device
+def _largest(parent: Array) -> Any:
+    """The component most often met among sampled vertices (a majority vote, in one pass).
+
+    A wrong guess costs time only.
+    """
+    n = parent.size
+    step = max(1, n // SAMPLES)
+    champion = parent[0]
+    votes = 0
+    for i in range(0, n, step):
+        if votes == 0:
+            champion = parent[i]
+        votes += 1 if parent[i] == champion else -1
+    return champion
+
+
+@kernel
+def _afforest(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    symmetric: bool,
+    parent: Array,
+    labels: Array,
+    sums: Array,
+) -> None:
+    n = parent.size
+    lo, hi = share(team, n)
+    expect(team, 3 * n)
+    for v in range(lo, hi):
+        parent[v] = v
+    if barrier(team):
+        return
+    for r in range(SAMPLED_NEIGHBOURS):
+        for v in range(lo, hi):
+            if interrupted(team, v):
+                return
+            if indptr[v] + r < indptr[v + 1]:
+                link(parent, parent.dtype.type(v), indices[indptr[v] + r])
+        if barrier(team):
+            return
+        compress(parent, lo, hi)
+        if barrier(team):
+            return
+        advance(team, hi - lo)
+
+    giant = _largest(parent)
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for v in range(chunk, min(chunk + CHUNK, n)):
+            above = load_relaxed(parent, v)
+            if above == giant:
+                # A symmetric pattern stores the edge at its other end too, where it counts.
+                if not symmetric:
+                    for k in range(indptr[v] + SAMPLED_NEIGHBOURS, indptr[v + 1]):
+                        if load_relaxed(parent, indices[k]) != giant:
+                            link(parent, parent.dtype.type(v), indices[k])
+            else:
+                for k in range(indptr[v] + SAMPLED_NEIGHBOURS, indptr[v + 1]):
+                    if load_relaxed(parent, indices[k]) != load_relaxed(parent, v):
+                        link(parent, parent.dtype.type(v), indices[k])
+        chunk = next_chunk(team, n, CHUNK)
+    if barrier(team):
+        return
+    compress(parent, lo, hi)
+    advance(team, hi - lo)
+    if barrier(team):
+        return
+    _number(team, parent, labels, sums)
+
+
+@device
+def _lower(parent: Array, v: int, label: Any) -> bool:
+    """parent[v] = min(parent[v], label); True when that changed it."""
+    return label < load_relaxed(parent, v) and atomic_min(parent, v, label) > label
+
+
+@kernel
+def _fastsv(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    symmetric: bool,
+    parent: Array,
+    grandparent: Array,
+    labels: Array,
+    sums: Array,
+    changes: Array,
+) -> None:
+    n = parent.size
+    lo, hi = share(team, n)
+    for v in range(lo, hi):
+        parent[v] = v
+        grandparent[v] = v
+    if barrier(team):
+        return
+    first, last = share_rows(team, indptr)
+    done = False
+    rounds = 0
+    while not done:
+        if team.rank == 0:
+            store_relaxed(changes, (rounds + 1) % 3, 0)
+        for u in range(first, last):
+            if interrupted(team, u):
+                return
+            least = grandparent[u]
+            for k in range(indptr[u], indptr[u + 1]):
+                least = min(least, grandparent[indices[k]])
+            _lower(parent, load_relaxed(parent, u), least)  # stochastic hooking
+            _lower(parent, u, least)  # aggressive hooking
+            if not symmetric:  # the edge seen from its other end
+                for k in range(indptr[u], indptr[u + 1]):
+                    v = indices[k]
+                    if grandparent[u] < grandparent[v]:
+                        _lower(parent, load_relaxed(parent, v), grandparent[u])
+                        _lower(parent, v, grandparent[u])
+        if barrier(team):
+            return
+        for v in range(lo, hi):  # shortcutting
+            _lower(parent, v, grandparent[v])
+        if barrier(team):
+            return
+        changed = 0
+        for v in range(lo, hi):
+            above = parent[parent[v]]
+            changed += above != grandparent[v]
+            grandparent[v] = above
+        atomic_add(changes, rounds % 3, changed)
+        if barrier(team):
+            return
+        done = load_relaxed(changes, rounds % 3) == 0
+        rounds += 1
+    if team.rank == 0:
+        changes[3] = rounds
+    _number(team, parent, labels, sums)
+
+
+@kernel
+def _rest(
+    team: Any, indptr: Array, indices: Array, level: Array, queue: Array, parent: Array
+) -> None:
+    """Components besides the one already searched (level >= 0), one vertex after the other."""
+    if team.rank > 0:
+        return
+    n = parent.size
+    for start in range(n):
+        if interrupted(team, start):
+            return
+        if level[start] >= 0:
+            continue
+        level[start] = 0
+        parent[start] = start
+        queue[0] = start
+        tail = 1
+        i = 0
+        while i < tail:
+            if interrupted(team, i):
+                return
+            for k in range(indptr[queue[i]], indptr[queue[i] + 1]):
+                v = indices[k]
+                if level[v] < 0:
+                    level[v] = 0
+                    parent[v] = start
+                    queue[tail] = v
+                    tail += 1
+            i += 1
+
+
+@kernel
+def _only_number(team: Any, parent: Array, labels: Array, sums: Array) -> None:
+    _number(team, parent, labels, sums)
+
+
+def label(
+    view: Any, symmetric: bool, method: str, *, threads: int | None = None
+) -> tuple[int, Array, int]:
+    n = view.n
+    kind = view.indptr.dtype
+    team = crew(threads, work=view.nnz + n)
+    parent = np.empty(n, kind)
+    labels = np.empty(n, kind)
+    sums = np.zeros(team.size + 1, np.int64)
+    if n == 0:
+        return 0, labels, 0
+    if method == "fastsv":
+        changes = np.zeros(4, np.int64)
+        grandparent = np.empty(n, kind)
+        team.run(
+            _fastsv, view.indptr, view.indices, symmetric,
+            parent, grandparent, labels, sums, changes,
+        )  # fmt: skip
+        rounds = int(changes[3])
+    elif method == "bfs":
+        start = np.array([np.diff(view.indptr).argmax()])
+        level, queue, _ = search(view, view, start, n, threads=threads)
+        reached = level >= 0
+        parent[reached] = reached.argmax()
+        team.run(_rest, view.indptr, view.indices, level, queue, parent)
+        team.run(_only_number, parent, labels, sums)
+        rounds = int(sums[-1])
+    else:
+        team.run(_afforest, view.indptr, view.indices, symmetric, parent, labels, sums)
+        rounds = SAMPLED_NEIGHBOURS + 1
+    return int(sums[-1]), labels, rounds

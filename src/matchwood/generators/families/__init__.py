@@ -1,0 +1,191 @@
+"""Named graphs.  Read on in reference.py (edge lists) and cpu.py (rows, written directly)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.generators import arguments
+from matchwood.generators.arguments import Matrix
+from matchwood.primitives.arguments import count
+
+MOST_MYCIELSKIAN = 22  # has 12.2e9 edges
+
+
+def path(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+    """Path of n vertices: 0 - 1 - 2 - ... - (n - 1).
+
+    Parameters
+    ----------
+    n : int
+    dtype : float32 or float64
+        Of the stored ones.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where the result is wanted; None is the CPU.
+
+    Returns
+    -------
+    A : (n, n) scipy.sparse.csr_array
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind.
+
+    Examples
+    --------
+    >>> from matchwood.generators import path
+    >>> path(3).toarray().astype(int).tolist()
+    [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    >>> path(0).shape
+    (0, 0)
+    """
+    return _made("path", count("path", "n", n), dtype, engine)
+
+
+def cycle(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+    """Cycle of n vertices: a path whose ends are joined.
+
+    Parameters
+    ----------
+    n : int
+        At least 3.
+    dtype : float32 or float64
+        Of the stored ones.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where the result is wanted; None is the CPU.
+
+    Returns
+    -------
+    A : (n, n) scipy.sparse.csr_array
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind.
+
+    Examples
+    --------
+    >>> from matchwood.generators import cycle
+    >>> cycle(4).toarray().astype(int).tolist()
+    [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
+    """
+    return _made("cycle", count("cycle", "n", n, least=3), dtype, engine)
+
+
+def star(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+    """Star of n vertices: vertex 0 is joined to all others.
+
+    Parameters
+    ----------
+    n : int
+        All vertices; the star has n - 1 rays.
+    dtype : float32 or float64
+        Of the stored ones.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where the result is wanted; None is the CPU.
+
+    Returns
+    -------
+    A : (n, n) scipy.sparse.csr_array
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind.
+
+    Examples
+    --------
+    >>> from matchwood.generators import star
+    >>> star(4).toarray().astype(int).tolist()
+    [[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]
+    """
+    return _made("star", count("star", "n", n), dtype, engine)
+
+
+def complete(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+    """Complete graph of n vertices: every two are joined.
+
+    Parameters
+    ----------
+    n : int
+    dtype : float32 or float64
+        Of the stored ones.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where the result is wanted; None is the CPU.
+
+    Returns
+    -------
+    A : (n, n) scipy.sparse.csr_array
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind.
+
+    Examples
+    --------
+    >>> from matchwood.generators import complete
+    >>> complete(3).toarray().astype(int).tolist()
+    [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    """
+    return _made("complete", count("complete", "n", n), dtype, engine)
+
+
+def mycielskian(k: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+    """Mycielski graph of order k: no triangles, and yet it needs k colours.
+
+    Order 1 is a vertex and order 2 an edge.  From a graph with vertices v_0 .. v_(n-1) the next
+    one is made by a copy u_i of each v_i, joined to the neighbours of v_i, and one more vertex
+    that is joined to all copies [1]_.  Order k >= 2 has 3 2^(k-2) - 1 vertices.
+
+    Parameters
+    ----------
+    k : int
+        1 to 22.
+    dtype : float32 or float64
+        Of the stored ones.
+    engine : {None, "reference", "cpu", "gpu"}
+        Where the result is wanted; None is the CPU.
+
+    Returns
+    -------
+    A : (n, n) scipy.sparse.csr_array
+        First the v, then the u, then the last vertex.  With ``engine="gpu"`` a
+        cupyx.scipy.sparse.csr_matrix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind.
+
+    References
+    ----------
+    .. [1] J. Mycielski. Sur le coloriage des graphes. Colloq. Math. 3, 1955.
+       doi:10.4064/cm-3-2-161-162
+
+    Examples
+    --------
+    >>> from matchwood.generators import mycielskian
+    >>> [(mycielskian(k).shape[0], mycielskian(k).nnz // 2) for k in (2, 3, 4, 5)]
+    [(2, 1), (5, 5), (11, 20), (23, 71)]
+    """
+    k = count("mycielskian", "k", k, least=1)
+    arguments.at_most("mycielskian", "k", k, MOST_MYCIELSKIAN, "more fits no memory")
+    return _made("mycielskian", k, dtype, engine)
+
+
+def _made(family: str, size: int, dtype: Any, engine: str | None) -> Matrix:
+    """Rows from the CPU engine (or the reference), moved where they are wanted."""
+    dtype = arguments.value_type(family, dtype)
+    chosen = engines.resolve("cpu", engine)
+    made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")
+    indptr, indices = getattr(made_by, family)(size)
+    indptr, indices = (engines.moved(part, engines.home(chosen)) for part in (indptr, indices))
+    return arguments.matrix(indptr.size - 1, indptr, indices, arguments.ones(indices, dtype))

@@ -1,0 +1,203 @@
+"""Graphs of points on a team: draw them, sort them into cells, look into the cells around.
+
+Within a cell the points stand in the order in which members came by.  That order reaches only
+the edge list, which `assemble` sorts; so the graph does not depend on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.generators.geometric.plans import BITS, Near, Points
+from matchwood.generators.geometric.reference import triangle_sides
+from matchwood.generators.streams.cpu import value
+from matchwood.primitives.arguments import index_type
+from matchwood.primitives.assemble.cpu import assemble
+from matchwood.teams import atomic_add, barrier, crew, device, kernel, next_chunk
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 512  # points that a member takes at a time
+_SHIFT = np.uint64(64 - BITS)
+_UNIT = 2.0**-BITS
+
+
+@kernel
+def _draw_points(team: Any, key: Any, points: Array) -> None:
+    dim, n = points.shape
+    while True:
+        start = next_chunk(team, n, CHUNK)
+        if start < 0:
+            break
+        for v in range(start, min(start + CHUNK, n)):
+            for i in range(dim):
+                points[i, v] = value(key, v * dim + i) >> _SHIFT
+
+
+def points(plan: Points | Near, threads: int | None = None) -> Array:
+    made = np.empty((plan.dim, plan.n), np.int32)
+    crew(threads, work=plan.n * plan.dim).run(_draw_points, np.uint64(plan.key), made)
+    return made
+
+
+@device
+def _cell(points: Array, v: int, width: int, cells: int) -> int:
+    """Cells are numbered with the first coordinate running fastest."""
+    number = 0
+    for i in range(points.shape[0] - 1, -1, -1):
+        number = number * cells + np.int64(points[i, v]) // width
+    return number
+
+
+@kernel
+def _sort_into_cells(
+    team: Any,
+    points: Array,
+    width: int,
+    cells: int,
+    starts: Array,
+    cursor: Array,
+    vertex: Array,
+    placed: Array,
+) -> None:
+    """Slots starts[c] .. starts[c + 1] - 1 hold the points of cell c.
+
+    `starts` and `cursor` come as zeros.  vertex[slot] is the point, placed[:, slot] where it is.
+    """
+    dim, n = points.shape
+    while True:
+        start = next_chunk(team, n, CHUNK)
+        if start < 0:
+            break
+        for v in range(start, min(start + CHUNK, n)):
+            atomic_add(starts, _cell(points, v, width, cells) + 1, 1)
+    if barrier(team):
+        return
+    if team.rank == 0:
+        for c in range(1, starts.size):
+            starts[c] += starts[c - 1]
+    if barrier(team):
+        return
+    while True:
+        start = next_chunk(team, n, CHUNK)
+        if start < 0:
+            break
+        for v in range(start, min(start + CHUNK, n)):
+            c = _cell(points, v, width, cells)
+            slot = starts[c] + atomic_add(cursor, c, 1)
+            vertex[slot] = v
+            for i in range(dim):
+                placed[i, slot] = points[i, v]
+
+
+@device
+def _square(points: Array, u: int, v: int) -> Any:
+    """Squared distance; a sum of three squares needs all 64 bits."""
+    total = np.uint64(0)
+    for i in range(points.shape[0]):
+        apart = np.int64(points[i, u]) - np.int64(points[i, v])
+        total += np.uint64(apart * apart)
+    return total
+
+
+@kernel
+def _join(
+    team: Any,
+    width: int,
+    shape: Any,
+    limit: Any,
+    starts: Array,
+    vertex: Array,
+    placed: Array,
+    counting: bool,
+    counts: Array,
+    rows: Array,
+    cols: Array,
+) -> None:
+    """Edges from each slot to later ones.
+
+    counting: counts[slot] = how many.  Otherwise counts[slot] says where they go in rows, cols.
+    Cells in a line along x are neighbours in the numbering, so a point looks at one range of
+    slots for each of the lines around it, beginning with its own.
+    """
+    nz, ny, nx = shape
+    dim, n = placed.shape
+    while True:
+        start = next_chunk(team, n, CHUNK)
+        if start < 0:
+            break
+        for slot in range(start, min(start + CHUNK, n)):
+            x, y, z = np.int64(placed[0, slot]) // width, np.int64(placed[1, slot]) // width, 0
+            if dim == 3:
+                z = np.int64(placed[2, slot]) // width
+            place = np.int64(0) if counting else counts[slot]
+            x_first, x_last = max(x - 1, 0), min(x + 1, nx - 1)
+            for to_z in range(z, min(z + 1, nz - 1) + 1):
+                for to_y in range(y if to_z == z else max(y - 1, 0), min(y + 1, ny - 1) + 1):
+                    line = (to_z * ny + to_y) * nx
+                    first = max(starts[line + x_first], slot + 1)
+                    for other in range(first, starts[line + x_last + 1]):
+                        if _square(placed, slot, other) <= limit:
+                            if not counting:
+                                rows[place] = vertex[slot]
+                                cols[place] = vertex[other]
+                            place += 1
+            if counting:
+                counts[slot] = place
+
+
+def near(plan: Near, threads: int | None = None) -> tuple[Array, Array, Array]:
+    n, index = plan.n, index_type(plan.n)
+    x = points(plan, threads)
+    starts = np.zeros(plan.cells**plan.dim + 1, np.int64)
+    vertex, placed = np.empty(n, index), np.empty_like(x)
+    team = crew(threads, work=n * 8)
+    team.run(
+        _sort_into_cells, x, plan.width, plan.cells, starts, np.zeros_like(starts), vertex, placed
+    )
+    limit = np.uint64(plan.radius**2)
+    cells = (plan.width, plan.shape, limit, starts, vertex, placed)
+    counts = np.empty(n, np.int64)
+    nothing = np.empty(0, index)
+    team.run(_join, *cells, True, counts, nothing, nothing)
+    ends = np.cumsum(counts)
+    rows = np.empty(int(ends[-1]) if n else 0, index)
+    cols = np.empty_like(rows)
+    team.run(_join, *cells, False, ends - counts, rows, cols)
+    indptr, indices, _ = assemble(
+        n, n, rows, cols, symmetric=True, reduce="first", threads=threads
+    )
+    return x, indptr, indices
+
+
+def triangulated(plan: Points, threads: int | None = None) -> tuple[Array, Array, Array]:
+    x = points(plan, threads)
+    index = index_type(plan.n)
+    rows, cols = (np.ascontiguousarray(side, index) for side in triangle_sides(x))
+    indptr, indices, _ = assemble(
+        plan.n, plan.n, rows, cols, symmetric=True, reduce="first", threads=threads
+    )
+    return x, indptr, indices
+
+
+@kernel
+def _measure(team: Any, points: Array, indptr: Array, indices: Array, data: Array) -> None:
+    n = indptr.size - 1
+    while True:
+        start = next_chunk(team, n, CHUNK)
+        if start < 0:
+            break
+        for u in range(start, min(start + CHUNK, n)):
+            for k in range(indptr[u], indptr[u + 1]):
+                data[k] = np.sqrt(np.float64(_square(points, u, indices[k]))) * _UNIT
+
+
+def distances(
+    x: Array, indptr: Array, indices: Array, dtype: Any, threads: int | None = None
+) -> Array:
+    """Length of every stored edge."""
+    data = np.empty(indices.size, dtype)
+    crew(threads, work=indices.size + indptr.size).run(_measure, x, indptr, indices, data)
+    return data

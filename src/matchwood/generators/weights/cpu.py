@@ -1,0 +1,65 @@
+"""Weights from the hash of an edge: each member takes rows and writes their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.generators.streams.cpu import value
+from matchwood.generators.weights import INTEGERS
+from matchwood.teams import crew, kernel, next_chunk
+
+Array = np.ndarray[Any, Any]
+
+ROWS = 64  # rows that a member takes at a time
+_ONE, _HALF = np.uint64(1), np.uint64(32)
+_INTEGERS = np.uint64(INTEGERS)
+
+
+@kernel
+def _weigh_rows(
+    team: Any,
+    directed: bool,
+    key: Any,
+    fraction_bits: int,
+    unit: float,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+) -> None:
+    n = indptr.size - 1
+    size = np.uint64(n)
+    integers = fraction_bits == 0
+    shift = _HALF if integers else np.uint64(64 - fraction_bits)
+    factor = _INTEGERS if integers else _ONE
+    shift_again = _HALF if integers else np.uint64(0)
+    while True:
+        start = next_chunk(team, n, ROWS)
+        if start < 0:
+            break
+        for row in range(start, min(start + ROWS, n)):
+            for k in range(indptr[row], indptr[row + 1]):
+                u, v = np.uint64(row), np.uint64(indices[k])
+                if v < u and not directed:
+                    u, v = v, u
+                number = ((value(key, u * size + v) >> shift) * factor) >> shift_again
+                # below 2^53, so a signed conversion, which has a vector instruction, is exact
+                data[k] = np.float64(np.int64(number + _ONE)) * unit
+
+
+def weigh(
+    indptr: Array,
+    indices: Array,
+    dtype: Any,
+    directed: bool,
+    key: int,
+    fraction_bits: int,
+    threads: int | None = None,
+) -> Array:
+    data = np.empty(indices.size, dtype)
+    crew(threads, work=indices.size + indptr.size).run(
+        _weigh_rows, directed, np.uint64(key), fraction_bits, 2.0**-fraction_bits, indptr, indices,
+        data,
+    )  # fmt: skip
+    return data

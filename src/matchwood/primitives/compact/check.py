@@ -1,0 +1,25 @@
+"""What a right compaction is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.errors import CheckFailed
+
+
+def check_compact(mask: Any, values: Any, kept: Any) -> None:
+    """Raise `CheckFailed` unless `kept` is what `mask` keeps of `values` (None: positions).
+
+    As many as the mask marks, and the r-th of them belongs to the r-th mark.
+    """
+    expected = int(np.count_nonzero(mask))
+    if kept.shape != (expected,):
+        raise CheckFailed(f"compact: the mask keeps {expected}, got shape {kept.shape}")
+    marks = np.flatnonzero(mask)
+    source = marks if values is None else values[marks]
+    wrong = np.flatnonzero(~((kept == source) | ((kept != kept) & (source != source))))
+    if wrong.size:
+        r = int(wrong[0])
+        raise CheckFailed(f"compact: element {r} must be {source[r]}, of {marks[r]}, got {kept[r]}")

@@ -1,0 +1,103 @@
+"""Small things that a kernel tells the compiler: facts, types, what memory comes next.
+
+Numba takes a negative index as counted from the end, and so compares every signed index with 0.
+In a loop over neighbours that costs up to half the time (SpMV on R-MAT: 10.5 against 6.2 ms).
+Three ways out, in the order of preference: loop over ``range(part.size)`` of a slice
+``part = a[lo:hi]``; index with ``np.uint64``; or say that a number is not negative with `natural`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def natural(typingctx: Any, number: Any) -> Any:
+    """The same signed integer, with the promise that it is not negative."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(1)])
+        assume = builder.module.declare_intrinsic("llvm.assume", (), kind)
+        builder.call(assume, [builder.icmp_signed(">=", args[0], args[0].type(0))])
+        return args[0]
+
+    return number(number), codegen
+
+
+@intrinsic
+def converted(typingctx: Any, number: Any, example: Any) -> Any:
+    """`number` in the type of `example`; Numba's own sums and products widen."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.cast(builder, args[0], signature.args[0], signature.args[1])
+
+    return example(number, example), codegen
+
+
+@intrinsic
+def with_item(typingctx: Any, items: Any, place: Any, item: Any) -> Any:
+    """A copy of a tuple (all items of one type) with items[place] replaced."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        slots = cgutils.alloca_once_value(builder, args[0])
+        index = builder.trunc(args[1], ir.IntType(32))
+        builder.store(args[2], builder.gep(slots, [ir.IntType(32)(0), index]))
+        return builder.load(slots)
+
+    return items(items, types.intp, items.dtype), codegen
+
+
+@intrinsic
+def prefetch_write(typingctx: Any, array: Any, index: Any) -> Any:
+    """Hint that array[index] is written soon; an index past the end does no harm."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(
+            context, builder, signature.args[0], view, [args[1]], wraparound=False
+        )
+        byte_pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
+        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        write, keep, is_data = word(1), word(3), word(1)
+        builder.call(hint, [builder.bitcast(pointer, byte_pointer), write, keep, is_data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen
+
+
+@intrinsic
+def count_ones(typingctx: Any, word: Any) -> Any:
+    """Number of bits that are set in a word."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return word(word), codegen
+
+
+@intrinsic
+def trailing_zeros(typingctx: Any, word: Any) -> Any:
+    """Place of the lowest bit that is set in a word; the word must not be 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.IntType(1)(True))
+
+    return word(word), codegen
+
+
+@intrinsic
+def rotated(typingctx: Any, word: Any, left: Any) -> Any:
+    """A uint32 turned to the left; LLVM's own, since Numba's shifts work in 64 bits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(32)
+        kind = ir.FunctionType(word, [word] * 3)
+        turn = builder.module.declare_intrinsic("llvm.fshl", [word], kind)
+        return builder.call(turn, [args[0], args[0], args[1]])
+
+    return types.uint32(types.uint32, types.uint32), codegen

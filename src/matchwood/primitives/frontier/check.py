@@ -1,0 +1,56 @@
+"""What a bitmap and a queue of the same set are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.errors import CheckFailed
+from matchwood.primitives.frontier import words_for
+
+
+def check_bitmap(queue: Any, n: int, bitmap: Any) -> None:
+    """Raise `CheckFailed` unless `bitmap` marks exactly the vertices that `queue` lists."""
+    marked = _marked(bitmap, n)
+    missing = np.flatnonzero(~marked[queue])
+    if missing.size:
+        raise CheckFailed(f"bitmap: vertex {queue[missing[0]]} is in the queue and not marked")
+    listed = np.zeros(n, dtype=np.bool_)
+    listed[queue] = True
+    extra = np.flatnonzero(marked & ~listed)
+    if extra.size:
+        raise CheckFailed(f"bitmap: vertex {extra[0]} is marked and not in the queue")
+
+
+def check_queue(bitmap: Any, n: int, queue: Any) -> None:
+    """Raise `CheckFailed` unless `queue` lists what `bitmap` marks, in increasing order."""
+    marked = _marked(bitmap, n)
+    outside = np.flatnonzero((queue < 0) | (queue >= n))
+    if outside.size:
+        raise CheckFailed(f"queue: vertex {queue[outside[0]]} is not in 0 .. {n - 1}")
+    falls = np.flatnonzero(queue[1:] <= queue[:-1])
+    if falls.size:
+        i = int(falls[0])
+        raise CheckFailed(f"queue: {queue[i]} and {queue[i + 1]} at {i}, {i + 1} do not increase")
+    unmarked = np.flatnonzero(~marked[queue])
+    if unmarked.size:
+        raise CheckFailed(f"queue: vertex {queue[unmarked[0]]} is not marked in the bitmap")
+    if queue.size != np.count_nonzero(marked):
+        raise CheckFailed(
+            f"queue: the bitmap marks {np.count_nonzero(marked)} vertices, {queue.size} are listed"
+        )
+
+
+def _marked(bitmap: Any, n: int) -> Any:
+    """One bool for each vertex."""
+    if bitmap.shape != (words_for(n),) or bitmap.dtype != np.uint64:
+        raise CheckFailed(
+            f"bitmap: {words_for(n)} words of uint64 expected for n = {n}, "
+            f"got {bitmap.dtype} of shape {bitmap.shape}"
+        )
+    octets = bitmap.astype("<u8").view(np.uint8)
+    marked = np.unpackbits(octets, bitorder="little").astype(np.bool_)
+    if marked[n:].any():
+        raise CheckFailed(f"bitmap: bits past n = {n} are set")
+    return marked[:n]

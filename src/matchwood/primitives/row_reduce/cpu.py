@@ -1,0 +1,281 @@
+"""Row reduction on a team: the skeleton `reduce_rows`, and its instances.
+
+A kernel of your own is one line, with device functions for the four steps:
+
+    @kernel
+    def propose(team, indptr, indices, data, x, out):
+        reduce_rows(team, indptr, indices, data, x, out, init, multiply, combine, finish)
+
+Members take ranges of whole rows with about the same number of entries, and write only what
+belongs to their rows: no races, and results that do not depend on the number of members.  One row
+is the work of one member, however long it is.
+
+Give the accumulator one type: what `combine` returns must be what `init` returns (`converted` in
+cpu_hints.py helps, as Numba widens sums).  A tuple lives in registers.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numba
+import numpy as np
+
+from matchwood.primitives.cpu_hints import converted, natural, with_item
+from matchwood.primitives.row_reduce import Operation, lowest
+from matchwood.teams import Team, crew, device, inlined, kernel, share_rows, stopping
+
+ROWS = 1 << 12  # rows between two looks at the stop word
+
+
+@inlined
+def reduce_rows(
+    team: Team,
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    x: Any,
+    out: Any,
+    init: Any,
+    multiply: Any,
+    combine: Any,
+    finish: Any,
+) -> None:
+    """Reduce this member's share of the rows; see __init__.py.  `data` None: `multiply` gets 1."""
+    lo, hi = share_rows(team, indptr)
+    k = np.uint64(indptr[lo])
+    for start in range(natural(lo), hi, ROWS):
+        if stopping(team):
+            return
+        for i in range(natural(start), min(start + ROWS, hi)):
+            accumulator = init(i, x)
+            end = np.uint64(indptr[i + 1])
+            while k < end:
+                j = natural(np.int64(indices[k]))
+                if data is None:
+                    accumulator = combine(accumulator, multiply(i, j, 1, x))
+                else:
+                    accumulator = combine(accumulator, multiply(i, j, data[k], x))
+                k += np.uint64(1)
+            finish(i, accumulator, out)
+
+
+@device
+def _put(i: int, accumulator: Any, out: Any) -> None:
+    out[i] = accumulator
+
+
+# SpMV.  x = (vector, 0 in the type of the accumulator)
+
+
+@device
+def _zero(i: int, x: Any) -> Any:
+    return x[1]
+
+
+@device
+def _times(i: int, j: int, a: Any, x: Any) -> Any:
+    return converted(converted(a, x[1]) * converted(x[0][j], x[1]), x[1])
+
+
+@device
+def _plus(total: Any, term: Any) -> Any:
+    return converted(total + term, total)
+
+
+@kernel
+def _spmv(team: Team, indptr: Any, indices: Any, data: Any, x: Any, out: Any) -> None:
+    reduce_rows(team, indptr, indices, data, x, out, _zero, _times, _plus, _put)
+
+
+# The n strongest.  The accumulator is (n weights, n columns), sorted; a place that is free has
+# weight minus infinity and column -1.  x is an empty one, whose type says n.  A term is (weight,
+# column), with column -1 for the diagonal.
+
+
+@device
+def _none_yet(i: int, x: Any) -> Any:
+    return x
+
+
+@device
+def _neighbour(i: int, j: int, a: Any, x: Any) -> Any:
+    return a, (j if j != i else np.int64(-1))
+
+
+@device
+def _before(weight: Any, column: int, other_weight: Any, other_column: int) -> bool:
+    """Whether a pair comes before another, or before a free place."""
+    if weight > other_weight:
+        return True
+    return weight == other_weight and (other_column < 0 or 0 <= column < other_column)
+
+
+@device
+def _insert(accumulator: Any, term: Any) -> Any:
+    weights, columns = accumulator
+    weight, column = term
+    if weight >= weights[-1] and column >= 0:  # one comparison for most entries; false for NaN
+        for place in range(len(weights)):
+            if _before(weight, column, weights[place], columns[place]):
+                next_weight, next_column = weights[place], columns[place]
+                weights = with_item(weights, place, weight)
+                columns = with_item(columns, place, column)
+                weight, column = next_weight, next_column
+    return weights, columns
+
+
+@device
+def _put_all(i: int, accumulator: Any, out: Any) -> None:
+    weights, columns = accumulator
+    for place in range(len(weights)):
+        column = columns[place]
+        out[0][i, place] = column
+        out[1][i, place] = weights[place] if column >= 0 else 0
+
+
+@kernel
+def _strongest(team: Team, indptr: Any, indices: Any, data: Any, x: Any, out: Any) -> None:
+    reduce_rows(team, indptr, indices, data, x, out, _none_yet, _neighbour, _insert, _put_all)
+
+
+# Smallest label (the own counts), largest neighbour: x = (values, smallest value of their type)
+
+
+@device
+def _own_label(i: int, label: Any) -> Any:
+    return label[i]
+
+
+@device
+def _label(i: int, j: int, a: Any, label: Any) -> Any:
+    return label[j]
+
+
+@device
+def _smaller(best: Any, term: Any) -> Any:
+    return term if term < best else best
+
+
+@kernel
+def _minimum(team: Team, indptr: Any, indices: Any, x: Any, out: Any) -> None:
+    reduce_rows(team, indptr, indices, None, x, out, _own_label, _label, _smaller, _put)
+
+
+@device
+def _lowest(i: int, x: Any) -> Any:
+    return x[1]
+
+
+@device
+def _value(i: int, j: int, a: Any, x: Any) -> Any:
+    return x[0][j]
+
+
+@device
+def _larger(best: Any, term: Any) -> Any:
+    return term if term > best else best
+
+
+@kernel
+def _maximum(team: Team, indptr: Any, indices: Any, x: Any, out: Any) -> None:
+    reduce_rows(team, indptr, indices, None, x, out, _lowest, _value, _larger, _put)
+
+
+@functools.lru_cache(maxsize=64)
+def _kernel_of(operation: Operation) -> Any:
+    """The kernel for functions of the user's own; compiled anew in each process."""
+    compiled = [
+        f if isinstance(f, numba.core.dispatcher.Dispatcher) else device(f) for f in operation
+    ]
+    init, multiply, combine, finish = compiled
+
+    def _operation(team: Team, indptr: Any, indices: Any, data: Any, x: Any, out: Any) -> None:
+        reduce_rows(team, indptr, indices, data, x, out, init, multiply, combine, finish)
+
+    return device(_operation)  # as `kernel`, without the cache on disk
+
+
+def run_operation(
+    operation: Operation,
+    indptr: np.ndarray[Any, Any],
+    indices: np.ndarray[Any, Any],
+    data: np.ndarray[Any, Any] | None,
+    x: Any,
+    out: Any,
+    *,
+    threads: int | None = None,
+) -> None:
+    """See matchwood.primitives.row_reduce.reduce_rows."""
+    team = crew(threads, work=indices.size + indptr.size)
+    team.run(_kernel_of(operation), indptr, indices, data, x, out)
+
+
+def spmv(
+    indptr: np.ndarray[Any, Any],
+    indices: np.ndarray[Any, Any],
+    data: np.ndarray[Any, Any] | None,
+    x: np.ndarray[Any, Any],
+    *,
+    dtype: Any,
+    accumulator: Any,
+    threads: int | None = None,
+) -> np.ndarray[Any, Any]:
+    """See matchwood.primitives.row_reduce.spmv."""
+    y = np.empty(indptr.size - 1, dtype)
+    zero = np.dtype(accumulator).type(0)
+    team = crew(threads, work=indices.size + indptr.size)
+    team.run(_spmv, *_contiguous(indptr, indices, data), (np.ascontiguousarray(x), zero), y)
+    return y
+
+
+def strongest_neighbours(
+    indptr: np.ndarray[Any, Any],
+    indices: np.ndarray[Any, Any],
+    data: np.ndarray[Any, Any],
+    n: int,
+    *,
+    threads: int | None = None,
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """See matchwood.primitives.row_reduce.strongest_neighbours."""
+    columns = np.empty((indptr.size - 1, n), indices.dtype)
+    weights = np.empty((indptr.size - 1, n), data.dtype)
+    empty = ((lowest(data.dtype),) * n, (-1,) * n)
+    team = crew(threads, work=2 * indices.size + indptr.size)
+    team.run(_strongest, *_contiguous(indptr, indices, data), empty, (columns, weights))
+    return columns, weights
+
+
+def minimum_label(
+    indptr: np.ndarray[Any, Any],
+    indices: np.ndarray[Any, Any],
+    label: np.ndarray[Any, Any],
+    *,
+    threads: int | None = None,
+) -> np.ndarray[Any, Any]:
+    """See matchwood.primitives.row_reduce.minimum_label."""
+    smallest = np.empty_like(label)
+    team = crew(threads, work=indices.size + indptr.size)
+    indptr, indices, label = _contiguous(indptr, indices, label)
+    team.run(_minimum, indptr, indices, label, smallest)
+    return smallest
+
+
+def maximum_neighbour(
+    indptr: np.ndarray[Any, Any],
+    indices: np.ndarray[Any, Any],
+    x: np.ndarray[Any, Any],
+    *,
+    threads: int | None = None,
+) -> np.ndarray[Any, Any]:
+    """See matchwood.primitives.row_reduce.maximum_neighbour."""
+    largest = np.empty(indptr.size - 1, x.dtype)
+    team = crew(threads, work=indices.size + indptr.size)
+    indptr, indices, x = _contiguous(indptr, indices, x)
+    team.run(_maximum, indptr, indices, (x, lowest(x.dtype)), largest)
+    return largest
+
+
+def _contiguous(*arrays: Any) -> Any:
+    return tuple(None if a is None else np.ascontiguousarray(a) for a in arrays)

@@ -1,0 +1,78 @@
+"""What a right stable sort is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.errors import CheckFailed
+from matchwood.primitives.sort.reference import order_bits
+
+
+def check_radix_sort(
+    keys: Any, payload: Any, sorted_keys: Any, sorted_payload: Any, *, bits: int | None = None
+) -> None:
+    """Raise `CheckFailed` unless the sorted pairs are the stable sort of the given pairs.
+
+    The keys never fall; and element k of the input stands where (smaller keys) + (equal keys
+    before it) elements precede it.  With `payload` None the sorted payload says where each element
+    came from, which is quicker to check.
+    """
+    for name, array in (("keys", sorted_keys), ("payload", sorted_payload)):
+        if array.shape != keys.shape:
+            raise CheckFailed(f"sort: {keys.size} {name} expected, got shape {array.shape}")
+    codes, sorted_codes = _codes(keys, bits), _codes(sorted_keys, bits)
+    falls = np.flatnonzero(sorted_codes[1:] < sorted_codes[:-1])
+    if falls.size:
+        i = int(falls[0])
+        raise CheckFailed(
+            f"sort: keys {sorted_keys[i]!s} and {sorted_keys[i + 1]!s} at {i} and {i + 1} fall"
+        )
+    if payload is None:
+        _check_positions(keys, sorted_keys, sorted_codes, sorted_payload)
+        return
+    place = np.searchsorted(sorted_codes, codes)  # smaller keys
+    seen: dict[int, int] = {}
+    for k, (key, smaller) in enumerate(zip(codes.tolist(), place.tolist(), strict=True)):
+        i = smaller + seen.get(key, 0)
+        seen[key] = seen.get(key, 0) + 1
+        if i >= keys.size or _bits(sorted_keys[i]) != _bits(keys[k]):
+            raise CheckFailed(f"sort: keys[{k}] = {keys[k]!s} is missing at {i}")
+        if sorted_payload[i] != payload[k]:
+            raise CheckFailed(
+                f"sort: payload[{k}] = {payload[k]} belongs at {i}, got {sorted_payload[i]}"
+            )
+
+
+def _check_positions(keys: Any, sorted_keys: Any, sorted_codes: Any, positions: Any) -> None:
+    counted = np.zeros(keys.size, dtype=np.int64)
+    inside = (positions >= 0) & (positions < keys.size)
+    np.add.at(counted, positions[inside], 1)
+    wrong = np.flatnonzero(counted != 1)
+    if wrong.size:
+        i = int(wrong[0])
+        raise CheckFailed(f"sort: position {i} comes {counted[i]} times, not once")
+    carried = keys[positions]
+    wrong = np.flatnonzero(_bits(carried) != _bits(sorted_keys))
+    if wrong.size:
+        i = int(wrong[0])
+        raise CheckFailed(
+            f"sort: key {sorted_keys[i]!s} at {i} is not keys[{positions[i]}] = {carried[i]!s}"
+        )
+    turned = (sorted_codes[1:] == sorted_codes[:-1]) & (positions[1:] < positions[:-1])
+    wrong = np.flatnonzero(turned)
+    if wrong.size:
+        i = int(wrong[0])
+        raise CheckFailed(f"sort: equal keys at {i} and {i + 1} have changed their order")
+
+
+def _bits(keys: Any) -> Any:
+    return keys.view(f"u{keys.dtype.itemsize}")
+
+
+def _codes(keys: Any, bits: int | None) -> Any:
+    codes = order_bits(keys)
+    if bits is None or bits == 8 * keys.dtype.itemsize:
+        return codes
+    return codes & codes.dtype.type((1 << bits) - 1)

@@ -1,0 +1,43 @@
+"""What the right labels of joined sets are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from matchwood.errors import CheckFailed
+
+
+def check_union_find(n: int, u: Any, v: Any, label: Any) -> None:
+    """Raise `CheckFailed` unless ``label[i]`` is the smallest vertex of the set of i.
+
+    No label is larger than its vertex, and a label is its own label: so it is the smallest of those
+    that share it.  The ends of an edge share theirs: so sets are whole.  And there are as many as
+    SciPy counts components: so none are joined without an edge.
+    """
+    if label.shape != (n,):
+        raise CheckFailed(f"union-find: {n} labels expected, got shape {label.shape}")
+    wrong = np.flatnonzero((label < 0) | (label > np.arange(n)))
+    if wrong.size:
+        i = int(wrong[0])
+        raise CheckFailed(f"union-find: label[{i}] = {label[i]} is not in 0 .. {i}")
+    wrong = np.flatnonzero(label[label] != label)
+    if wrong.size:
+        i = int(wrong[0])
+        raise CheckFailed(
+            f"union-find: label[{i}] = {label[i]}, whose own label is {label[label[i]]}"
+        )
+    wrong = np.flatnonzero(label[u] != label[v])
+    if wrong.size:
+        k = int(wrong[0])
+        raise CheckFailed(
+            f"union-find: edge {k} joins {u[k]} and {v[k]} with labels {label[u[k]]}, {label[v[k]]}"
+        )
+    graph = sp.coo_array((np.ones(u.size, dtype=np.int8), (u, v)), shape=(n, n))
+    count = csgraph.connected_components(graph, directed=False)[0] if n else 0
+    found = np.count_nonzero(label == np.arange(n))
+    if found != count:
+        raise CheckFailed(f"union-find: {found} sets, but the edges leave {count}")

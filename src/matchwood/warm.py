@@ -1,0 +1,194 @@
+"""Compiling everything beforehand."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from matchwood.csr import Graph
+
+
+def warmup(report: Callable[[str], object] | None = None) -> dict[str, Any]:
+    """Compile every kernel now, instead of when a function is first called.
+
+    Runs every public function on small graphs, for 32- and 64-bit indices and weights.  The
+    compiled code stays in the user's cache folder, so this is needed once per version (say, when
+    an image is built, or before timing).
+
+    Parameters
+    ----------
+    report : callable (str), optional
+        Told what is being compiled, before each step.
+
+    Returns
+    -------
+    summary : dict
+        ``seconds`` taken, ``compiled``, the number of files added to the cache, and ``folder``,
+        where the cache is (None when no folder can be written: nothing is kept then).
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> matchwood.warmup()["compiled"] >= 0  # doctest: +SKIP
+    True
+    """
+    from matchwood.teams import cache_folder
+
+    folder = cache_folder()
+    before, start = _files(folder), time.perf_counter()
+    for name, run in _steps():
+        if report is not None:
+            report(name)
+        run()
+    return {
+        "seconds": time.perf_counter() - start,
+        "compiled": _files(folder) - before,
+        "folder": None if folder is None else str(folder),
+    }
+
+
+def _files(folder: Path | None) -> int:
+    return 0 if folder is None else sum(1 for _ in folder.iterdir())
+
+
+# What `warmup` runs, one line a problem: what takes a Graph, and the rest.
+
+
+def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
+    from matchwood.components import connected_components
+    from matchwood.primitives import row_reduce
+    from matchwood.traversal import bfs
+
+    def views(G: Graph) -> None:
+        G.directed_pattern()
+        G.undirected_pattern()
+        G.undirected_weights()
+
+    return {
+        "graph": views,
+        "bfs": lambda G: bfs(G, 0),
+        "bfs, undirected": lambda G: bfs(G, [0, 1], directed=False, depth_limit=2),
+        "components, afforest": lambda G: connected_components(G, method="afforest"),
+        "components, fastsv": lambda G: connected_components(G, method="fastsv"),
+        "components, bfs": lambda G: connected_components(G, method="bfs"),
+        "row_reduce": lambda G: _reduce(row_reduce, G),
+    }
+
+
+def _reduce(row_reduce: Any, G: Graph) -> None:
+    import numpy as np
+
+    view = G.undirected_weights()
+    row_reduce.spmv(*view, np.ones(G.n, view.data.dtype))
+    row_reduce.strongest_neighbours(*view, 2)
+    row_reduce.minimum_label(*view[:2], np.arange(G.n, dtype=view.indices.dtype))
+    row_reduce.maximum_neighbour(*view[:2], np.ones(G.n, view.data.dtype))
+
+
+def _once() -> dict[str, Callable[[], Any]]:
+    import numpy as np
+
+    from matchwood import generators
+    from matchwood.primitives import compact, frontier, hashing, scan, sort, union_find
+
+    def indices(kind: Any) -> None:
+        numbers = np.arange(100, dtype=kind)
+        scan.exclusive_scan(numbers)
+        compact.compact(numbers > 9)
+        compact.compact(numbers > 9, numbers)
+        frontier.queue_from_bitmap(frontier.bitmap_from_queue(numbers, 100), 100, dtype=kind)
+        union_find.union_find(100, numbers[:-1], numbers[1:])
+        hashing.mix64(numbers.astype("uint64"))
+        hashing.hash2(numbers, numbers, 1)
+        hashing.quarter_md5(numbers, 3)
+        hashing.random_bit(numbers, 3, 0.5)
+
+    def keys(kind: Any, payload: Any) -> None:
+        sort.radix_sort(np.arange(100, dtype=kind), np.arange(100, dtype=payload))
+
+    def graphs(kind: Any) -> None:
+        generators.rmat(5, dtype=kind)
+        generators.rmat(5, directed=True, dtype=kind)
+        generators.erdos_renyi(30, 60, dtype=kind)
+        generators.dense_random(30, 0.4, dtype=kind)
+        generators.grid((5, 5), dtype=kind)
+        generators.mesh((4, 4, 4), dtype=kind)
+        generators.aniso(3, (5, 5), dtype=kind)
+        generators.random_weights(generators.path(9), dtype=kind)
+
+    pairs = [(key, payload) for key in ("uint32", "uint64") for payload in ("int32", "int64")]
+    return {
+        **{f"primitives, {kind}": functools.partial(indices, kind) for kind in _INDICES},
+        **{f"sort, {k}, {p}": functools.partial(keys, k, p) for k, p in pairs},
+        **{f"generators, {kind}": functools.partial(graphs, kind) for kind in _VALUES},
+        "io": _files_in_and_out,
+    }
+
+
+_INDICES = ("int32", "int64")
+_VALUES = ("float32", "float64")
+
+
+def _files_in_and_out() -> None:
+    from matchwood import generators, io
+
+    A = generators.random_weights(generators.path(20))
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("a.mtx", "a.txt", "a.csv", "a.npz"):
+            io.write(Path(folder, name), A)
+            io.read(Path(folder, name))
+        for name in ("a.graph", "a.gr", "a.col", "a.graph-txt"):
+            io.write(Path(folder, name), generators.path(20))
+            io.read(Path(folder, name))
+
+
+def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """(what, function that makes it compile) for everything that there is."""
+    from matchwood import csr
+
+    for index in _INDICES:
+        for value in _VALUES:
+            symmetric, directed = _matrices(index, value)
+            # a matrix whose types do not fit is converted, so both kinds of indices are asked for
+            G = csr.graph(symmetric, index_dtype=index)
+            H = csr.graph(directed, index_dtype=index)
+            for name, run in _on_graphs().items():
+                yield f"{name}, {index}, {value}", functools.partial(_both, run, G, H)
+    for name, run_once in _once().items():
+        yield name, run_once
+
+
+def _both(run: Callable[[Any], Any], one: Any, other: Any) -> None:
+    run(one)
+    run(other)
+
+
+def _matrices(index: str, value: str) -> tuple[csr_array, csr_array]:
+    """A symmetric matrix with sorted rows, and one that is neither."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    n = 40
+    u, v = np.arange(n - 1), np.arange(1, n)
+    path = sp.csr_array((np.ones(n - 1), (u, v)), shape=(n, n))
+    symmetric = sp.csr_array(path + path.T)
+    symmetric.sort_indices()
+    indptr = np.arange(0, 3 * n + 1, 3)
+    indices = np.stack(((np.arange(n) + 5) % n, np.arange(n), (np.arange(n) + 5) % n), axis=1)
+    directed = sp.csr_array((np.ones(3 * n), indices.ravel(), indptr), shape=(n, n))
+    return _typed(symmetric, index, value), _typed(directed, index, value)
+
+
+def _typed(A: csr_array, index: str, value: str) -> csr_array:
+    import scipy.sparse as sp
+
+    return sp.csr_array(
+        (A.data.astype(value), A.indices.astype(index), A.indptr.astype(index)), shape=A.shape
+    )

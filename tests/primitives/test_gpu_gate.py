@@ -1,0 +1,207 @@
+"""What the gate does on a GPU equals the plain Python definitions, on the whole zoo."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import matchwood
+from graphs import ZOO
+from matchwood import engines
+from matchwood.primitives.assemble import gpu as assemble_gpu
+from matchwood.primitives.assemble import reference as assemble_reference
+from matchwood.primitives.inspect import gpu as inspect_gpu
+from matchwood.primitives.inspect import reference as inspect_reference
+from matchwood.primitives.symmetrize import gpu as symmetrize_gpu
+from matchwood.primitives.symmetrize import reference as symmetrize_reference
+from matchwood.primitives.transpose import gpu as transpose_gpu
+from matchwood.primitives.transpose import reference as transpose_reference
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def cp():
+    return engines.cupy()
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def arrays(request, zoo_graph):
+    """indptr, indices and floating data of a zoo graph."""
+    data = zoo_graph.data.astype(request.param)
+    return zoo_graph.indptr, zoo_graph.indices, data
+
+
+def on_gpu(cp, arrays):
+    return tuple(None if array is None else cp.asarray(array) for array in arrays)
+
+
+def equal(ours, expected):
+    for one, other in zip(ours, expected, strict=True):
+        if other is None:
+            assert one is None
+            continue
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one.get(), other)
+
+
+def canonical(arrays):
+    indptr, indices, data = arrays
+    return assemble_reference.canonical(indptr, indices, data, indptr.size - 1)
+
+
+def test_structure(cp, arrays):
+    indptr, indices, _ = arrays
+    n = indptr.size - 1
+    expected = inspect_reference.structure(indptr, indices, n)
+    assert inspect_gpu.structure(cp.asarray(indptr), cp.asarray(indices), n) == expected
+
+
+def test_values(cp, arrays):
+    indptr, indices, data = canonical(arrays)
+    facts = inspect_gpu.values(*on_gpu(cp, (indptr, indices, data)))
+    expected = inspect_reference.values(indptr, indices, data)
+    assert facts == expected
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_first_value_that_is_not_finite(cp, value):
+    A = ZOO["random"]()
+    A.data[[900, 30, 31]] = value
+    facts = inspect_gpu.values(*on_gpu(cp, (A.indptr, A.indices, A.data)))
+    assert (facts.finite, facts.at) == (False, 30)
+
+
+def test_subnormal_values_are_no_zeros(cp):
+    tiny = np.float32(1e-40)
+    indptr, indices = np.array([0, 2, 3], np.int32), np.array([0, 1, 0], np.int32)
+    data = np.array([1, -tiny, tiny], np.float32)
+    facts = inspect_gpu.values(*on_gpu(cp, (indptr, indices, data)))
+    assert (facts.zeros, facts.minimum, facts.maximum) == (0, float(-tiny), float(tiny))
+    assert not facts.symmetric
+    equal(
+        symmetrize_gpu.union_with_transpose(*on_gpu(cp, (indptr, indices, data))),
+        symmetrize_reference.union_with_transpose(indptr, indices, data),
+    )
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_faults(cp, kind):
+    good = np.array([0, 2, 2, 4], kind), np.array([1, 2, 0, 1], kind)
+
+    def found(indptr, indices, n=3):
+        indptr, indices = np.asarray(indptr, kind), np.asarray(indices, kind)
+        expected = inspect_reference.structure(indptr, indices, n)
+        assert inspect_gpu.structure(cp.asarray(indptr), cp.asarray(indices), n) == expected
+        return expected.fault, expected.at
+
+    assert found(*good) == ("", -1)
+    assert found([1, 2, 2, 4], good[1]) == ("indptr_start", 0)
+    assert found([0, 3, 2, 4], good[1]) == ("indptr_order", 1)
+    assert found([0, 9, 3, 4], good[1]) == ("indptr_order", 1)
+    assert found([0, 2, 2, 3], good[1]) == ("indptr_end", 3)
+    assert found([0, 2, 2, 9], good[1]) == ("indptr_end", 3)
+    assert found([1], [], n=0) == ("indptr_start", 0)
+    assert found([0], [1], n=0) == ("indptr_end", 0)
+    assert found(good[0], [1, 2, 3, -1]) == ("index_range", 2)
+    assert found(good[0], [-1, 2, 3, 1]) == ("index_range", 0)
+
+
+def test_large_symmetric_and_almost_symmetric(cp):
+    """A change of one entry of many is seen, also in a long row."""
+    rng = np.random.default_rng(8)
+    n, m = 20_000, 200_000
+    u, v = rng.integers(0, n, m), rng.integers(0, n, m)
+    u[:15_000] = 0  # a long row and column
+    indptr, indices, _ = assemble_gpu.assemble(
+        n, n, cp.asarray(u.astype(np.int32)), cp.asarray(v.astype(np.int32)), symmetric=True
+    )
+    facts = inspect_gpu.structure(indptr, indices, n)
+    assert facts.symmetric
+    assert facts.ascending
+    assert facts.longest == int(cp.diff(indptr).max())
+    host = indices.get()
+    row = host[: int(indptr[1])]
+    missing = np.setdiff1d(np.arange(n), row)[0]
+    place = np.searchsorted(row, missing)
+    changed = row.copy()
+    changed[min(place, row.size - 1)] = missing
+    host[: row.size] = np.sort(changed)
+    facts = inspect_gpu.structure(indptr, cp.asarray(host), n)
+    assert facts.ascending
+    assert not facts.symmetric
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("reduce", ["sum", "first"])
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_assemble(cp, symmetric, loops, reduce, kind):
+    rng = np.random.default_rng(9)
+    for n_rows, n_cols, m in ((1, 1, 5), (7, 7, 0), (50, 50, 2000), (1000, 1000, 300)):
+        rows = rng.integers(0, n_rows, m).astype(kind)
+        cols = rng.integers(0, n_cols, m).astype(kind)
+        for data in (None, rng.normal(size=m), rng.normal(size=m).astype(np.float32)):
+            options = {"symmetric": symmetric, "loops": loops, "reduce": reduce}
+            expected = assemble_reference.assemble(n_rows, n_cols, rows, cols, data, **options)
+            moved = on_gpu(cp, (rows, cols, data))
+            equal(assemble_gpu.assemble(n_rows, n_cols, *moved, **options), expected)
+
+
+def test_assemble_a_wide_matrix(cp):
+    rng = np.random.default_rng(10)
+    rows, cols = rng.integers(0, 3, 500), rng.integers(0, 100_000, 500)
+    expected = assemble_reference.assemble(3, 100_000, rows, cols)
+    equal(assemble_gpu.assemble(3, 100_000, cp.asarray(rows), cp.asarray(cols)), expected)
+
+
+def test_canonical(cp, arrays):
+    indptr, indices, _ = arrays
+    n = indptr.size - 1
+    equal(assemble_gpu.canonical(*on_gpu(cp, arrays), n), canonical(arrays))
+    pattern = (indptr, indices, None)
+    equal(assemble_gpu.canonical(*on_gpu(cp, pattern), n), canonical(pattern))
+
+
+def test_transpose(cp, arrays):
+    indptr, indices, data = arrays
+    n = indptr.size - 1
+    equal(
+        transpose_gpu.transpose(*on_gpu(cp, arrays), n),
+        transpose_reference.transpose(indptr, indices, data, n),
+    )
+
+
+def test_union_and_magnitudes(cp, arrays):
+    for with_data in (True, False):
+        indptr, indices, data = canonical(arrays)
+        given = (indptr, indices, data if with_data else None)
+        for name in ("union_with_transpose", "magnitudes"):
+            ours = getattr(symmetrize_gpu, name)(*on_gpu(cp, given))
+            equal(ours, getattr(symmetrize_reference, name)(*given))
+
+
+def test_the_gate_makes_its_views_on_the_gpu(cp, zoo_graph):
+    from matchwood import inputs
+
+    arrays = (zoo_graph.indptr, zoo_graph.indices, zoo_graph.data)
+    before = [array.copy() for array in arrays]
+    given = on_gpu(cp, arrays)
+    G = matchwood.graph(given)
+    assert G.engine == "gpu"
+    n = G.n
+    kind = np.int32
+    weights = inputs.as_weights(zoo_graph.data, "test")
+    full = assemble_reference.canonical(
+        zoo_graph.indptr.astype(kind), zoo_graph.indices.astype(kind), weights, n
+    )
+    equal(G.directed_pattern()[:2], full[:2])
+    pattern = symmetrize_reference.union_with_transpose(full[0], full[1], None)
+    equal(G.undirected_pattern()[:2], pattern[:2])
+    facts = inspect_reference.values(*full)
+    structure = inspect_reference.structure(full[0], full[1], n)
+    symmetric = structure.symmetric and facts.symmetric
+    make = "magnitudes" if symmetric else "union_with_transpose"
+    equal(G.undirected_weights(), getattr(symmetrize_reference, make)(*full))
+    for array, old in zip(given, before, strict=True):
+        np.testing.assert_array_equal(array.get(), old)

@@ -1,0 +1,160 @@
+"""Breadth-first search: every engine equals the reference, and the check finds every fault."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from graphs import ZOO, grid, path, rmat, star
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csgraph
+from strategies import graphs
+
+import matchwood
+from matchwood.check import check_bfs
+from matchwood.traversal.breadth_first import cpu
+
+SPREAD = [0, 7, 3]
+
+
+def sources_of(A: sp.csr_array) -> list[list[int]]:
+    n = A.shape[0]
+    return [[]] if n == 0 else [[0], [n - 1], sorted({s % n for s in SPREAD})]
+
+
+def assert_same(a: matchwood.BFS, b: matchwood.BFS) -> None:
+    assert np.array_equal(a.level, b.level)
+    assert np.array_equal(a.parent, b.parent)
+    assert a.rounds == b.rounds
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_equals_the_reference(name: str, threads: int) -> None:
+    A = ZOO[name]()
+    G = matchwood.graph(A)
+    for sources in sources_of(A):
+        for directed in (True, False):
+            expected = matchwood.bfs(A, sources, directed=directed, engine="reference")
+            for argument in (A, G):
+                found = matchwood.bfs(argument, sources, directed=directed, threads=threads)
+                assert_same(found, expected)
+            check_bfs(A, sources, found, directed=directed)
+
+
+@given(graphs(max_n=40), st.integers(0, 5), st.data())
+def test_random_graphs(A: sp.csr_array, limit: int, data: st.DataObject) -> None:
+    n = A.shape[0]
+    sources = data.draw(st.lists(st.integers(0, n - 1), max_size=4)) if n else []
+    expected = matchwood.bfs(A, sources, depth_limit=limit, engine="reference")
+    for threads in (1, 2, 5):
+        found = matchwood.bfs(A, sources, depth_limit=limit, threads=threads)
+        assert_same(found, expected)
+    check_bfs(A, sources, found, depth_limit=limit)
+
+
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+def test_all_ways_to_expand_a_level(
+    monkeypatch: pytest.MonkeyPatch, threads: int, index_dtype: type
+) -> None:
+    """R-MAT goes bottom up and back; a wide grid goes top down in parallel; a path alone."""
+    for A, source in ((rmat(12, 8), 5), (grid(900, 3), 0), (grid(60, 700), 77), (path(3000), 9)):
+        G = matchwood.graph(A, index_dtype=index_dtype)
+        found = matchwood.bfs(G, source, threads=threads)
+        check_bfs(G, source, found)
+        assert found.level.dtype == index_dtype
+        order, before = csgraph.breadth_first_order(A, source)
+        assert (found.level >= 0).sum() == order.size
+        assert np.array_equal(found.level >= 0, (before != -9999) | (np.arange(G.n) == source))
+
+
+def test_many_schedules(threads: int) -> None:
+    """Many runs of a graph with contention: the same bits each time."""
+    G = matchwood.graph(rmat(10, 16))
+    first = matchwood.bfs(G, 1, threads=1)
+    for _ in range(60):
+        assert_same(matchwood.bfs(G, 1, threads=threads), first)
+
+
+def test_directed_graphs_are_followed_forwards(threads: int) -> None:
+    A = rmat(11, 8, symmetric=False)
+    G = matchwood.graph(A)
+    expected = matchwood.bfs(A, 3, engine="reference")
+    assert_same(matchwood.bfs(A, 3, threads=threads), expected)  # forwards only
+    assert_same(matchwood.bfs(G, 3, threads=threads), expected)  # backwards over the transpose
+
+
+def test_result_unpacks_and_finds_paths() -> None:
+    level, parent = result = matchwood.bfs(path(5), 2)
+    assert level.tolist() == [2, 1, 0, 1, 2]
+    assert parent.tolist() == [1, 2, 2, 2, 3]
+    assert result.rounds == 2
+    assert result.path(4) == [2, 3, 4]
+    assert matchwood.bfs(path(3), 0, depth_limit=1).path(2) == []
+
+
+def test_a_star_with_a_hub_of_many(threads: int) -> None:
+    A = star(20_000)
+    check_bfs(A, 5, matchwood.bfs(A, 5, threads=threads))
+
+
+@pytest.mark.parametrize(
+    ("sources", "options", "error", "message"),
+    [
+        (9, {}, ValueError, r"sources must be vertices 0\.\.8, got 9"),
+        ([0, -1], {}, ValueError, "got -1"),
+        (0.5, {}, TypeError, "sources must be an integer or a list of them"),
+        ([[0], [1]], {}, TypeError, "of shape"),
+        (0, {"depth_limit": -1}, ValueError, "depth_limit must not be negative"),
+        (0, {"depth_limit": 1.5}, TypeError, "depth_limit must be an integer"),
+        (0, {"threads": 0}, ValueError, "threads must be at least 1"),
+        (0, {"engine": "dist"}, ValueError, "engine must be None or one of"),
+    ],
+)
+def test_bad_arguments(
+    sources: object, options: dict[str, object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        matchwood.bfs(grid(3, 3), sources, **options)
+
+
+def test_the_check_finds_every_fault() -> None:
+    A = grid(4, 4)
+    right = matchwood.bfs(A, 0)
+
+    def spoiled(level: dict[int, int], parent: dict[int, int]) -> tuple[object, object]:
+        levels, parents = right.level.copy(), right.parent.copy()
+        for v, value in level.items():
+            levels[v] = value
+        for v, value in parent.items():
+            parents[v] = value
+        return levels, parents
+
+    check_bfs(A, 0, spoiled({}, {}))
+    for level, parent, message in [
+        ({}, {5: 4}, "parent of 5 is 4, but 1 is smaller"),
+        ({}, {5: 15}, "parent 15 of 5 is not of the level before"),
+        ({}, {15: 10}, "parent 10 of 15 is not of the level before"),
+        ({}, {10: 3}, "there is no arc 3 -> 10"),
+        ({15: 5}, {}, "not of the level before|leads from"),
+        ({15: 8}, {}, "leads from level 5 to level 8"),
+        ({15: -1}, {15: -1}, "leads from level 5 to level -1"),
+        ({15: -1}, {}, "vertex 15 has level -1 and parent 11"),
+        ({5: 0}, {5: 5}, "vertex 5 has level 0 but is no source"),
+        ({0: 1}, {}, "vertex 0 is a source, not of level 0"),
+        ({}, {0: 1}, "source 0 is not its own parent"),
+    ]:
+        with pytest.raises(matchwood.CheckFailed, match=message):
+            check_bfs(A, 0, spoiled(level, parent))
+    with pytest.raises(matchwood.CheckFailed, match="must have 16 elements"):
+        check_bfs(A, 0, (right.level[:5], right.parent))
+    limited = matchwood.bfs(A, 0, depth_limit=2)
+    check_bfs(A, 0, limited, depth_limit=2)
+    with pytest.raises(matchwood.CheckFailed):
+        check_bfs(A, 0, limited)
+    with pytest.raises(matchwood.CheckFailed):
+        check_bfs(A, 0, right, depth_limit=2)
+
+
+def test_constants_are_sound() -> None:
+    assert cpu.ROWS % cpu.WORD == 0  # one writer for each bitmap word
