@@ -27,14 +27,14 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "auto_examples/**/*.py", "auto_examples/**/*.ipynb"]
-default_role = "literal"
-nitpicky = False
+default_role = "py:obj"  # a link where the name is known, else just code
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["matchwood.css"]
 html_title = "matchwood"
 html_show_sourcelink = False
+html_scaled_image_link = False
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "secondary_sidebar_items": ["page-toc"],

@@ -82,10 +82,13 @@ def row_reductions(name: str, indptr: Any, indices: Any, peak: float) -> Table:
         A = cupyx.scipy.sparse.csr_matrix((data, indices, indptr), shape=(n, n))
         y, ours = cp.empty(n, kind), cp.empty(n, kind)
         types = dict.fromkeys("MXYAPS", kind)
-        k = row_reduce.SOURCE.kernels("spmv", I=np.int32, **types)
+        cut = row_reduce.Tiles(indptr, 1024 if width == 8 else 2048)
+        k = row_reduce.SOURCE.kernels("spmv", I=np.int32, T=str(cut.size), **types)
 
-        def run(k: Any = k, data: Any = data, x: Any = x, out: Any = ours, w: int = width) -> None:
-            tiles.launch(k.spmv, w, indices, (data, x, out))
+        args, kernel = (data, x, ours), k.spmv
+
+        def run(cut: Any = cut, kernel: Any = kernel, args: Any = args, w: int = width) -> None:
+            cut.launch(kernel, w, indices, args)
 
         def peer(A: Any = A, x: Any = x, y: Any = y) -> None:
             cupyx.cusparse.spmv(A, x, y, alpha=1.0, beta=0.0)
@@ -101,7 +104,9 @@ def row_reductions(name: str, indptr: Any, indices: Any, peak: float) -> Table:
     weights = draw.random_sample(nnz).astype(np.float32)
     for best in (1, 2, 4):
         columns, chosen = cp.empty((n, best), np.int32), cp.empty((n, best), np.float32)
-        k = row_reduce.SOURCE.kernels(f"strongest{best}", I=np.int32, W=np.float32, V=np.float32)
+        k = row_reduce.SOURCE.kernels(
+            f"strongest{best}", I=np.int32, W=np.float32, V=np.float32, T="2048"
+        )
         kernel = getattr(k, f"strongest{best}")
         args = (weights, best, columns, chosen)
         each = (2 * best + 1) * 4

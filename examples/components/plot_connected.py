@@ -28,9 +28,10 @@ for ax, neighbours in zip(axes, (3.0, 4.2, 5.5), strict=True):
     colors = np.where(rank < 9, rank, 9)[labels]
 
     u, v = A.nonzero()
-    segments = np.stack((points[u], points[v]), axis=1)[u < v]
-    palette = np.vstack((plt.cm.Set1.colors, (0.8, 0.8, 0.8)))
-    ax.add_collection(LineCollection(segments, colors=palette[colors[u[u < v]]], linewidths=0.7))
+    u, v = u[u < v], v[u < v]  # each edge once
+    segments = np.stack((points[u], points[v]), axis=1)
+    palette = np.vstack((plt.cm.Dark2.colors, plt.cm.Set1.colors[:1], (0.8, 0.8, 0.8)))
+    ax.add_collection(LineCollection(segments, colors=palette[colors[u]], linewidths=0.9))
     ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=[], yticks=[])
     ax.set_title(f"{neighbours} neighbours each: {count} components")
 fig.tight_layout()

@@ -27,7 +27,7 @@ graphs = {
 # %%
 # Above where the entries are, below how many vertices have how many neighbours.
 
-fig, axes = plt.subplots(2, 6, figsize=(14, 4.8), height_ratios=(1.25, 1))
+fig, axes = plt.subplots(2, 6, figsize=(14, 4.6), height_ratios=(1.25, 1), layout="constrained")
 for (name, A), top, bottom in zip(graphs.items(), axes[0], axes[1], strict=True):
     cells = 64
     rows, columns = A.nonzero()
@@ -38,8 +38,8 @@ for (name, A), top, bottom in zip(graphs.items(), axes[0], axes[1], strict=True)
     degree = matchwood.graph(A).degrees
     count = np.bincount(degree)
     present = np.flatnonzero(count)
-    bottom.loglog(np.maximum(present, 0.5), count[present], ".", markersize=4)
+    draw = bottom.loglog if degree.max() > 30 else bottom.semilogy
+    draw(present, count[present], "o", markersize=3)
     bottom.set(xlabel="neighbours")
 axes[1, 0].set_ylabel("vertices")
-fig.tight_layout()
 plt.show()

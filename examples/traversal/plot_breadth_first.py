@@ -41,9 +41,8 @@ fig.tight_layout()
 # From several sources at once: the level is the distance to the nearest one.  The tree tells which
 # one that is, by following parents to the root.
 
-sources = [
-    int(np.argmin(((points - p) ** 2).sum(axis=1))) for p in np.random.default_rng(1).random((7, 2))
-]
+targets = np.random.default_rng(1).random((7, 2))
+sources = [int(np.argmin(((points - target) ** 2).sum(axis=1))) for target in targets]
 cells = matchwood.bfs(A, sources)
 root = cells.parent.copy()
 for _ in range(int(cells.level.max())):

@@ -40,7 +40,13 @@ def test_duplicates_are_added_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["csr", "csc"])
 @pytest.mark.parametrize(
     ("indices", "indptr"),
-    [([0, 9], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 2, 1]), ([0, 1], [0, 1, 5]), ([0, 1], [1, 1, 2])],
+    [
+        ([0, 9], [0, 1, 2]),
+        ([0, -1], [0, 1, 2]),
+        ([0, 1], [0, 2, 1]),
+        ([0, 1], [0, 1, 5]),
+        ([0, 1], [1, 1, 2]),
+    ],
 )
 def test_broken_arrays(tmp_path: Path, kind: str, indices: list[int], indptr: list[int]) -> None:
     path = tmp_path / "a.npz"

@@ -33,7 +33,8 @@ def same(words: list[str]) -> None:
 @example(-0.0)
 @example(9007199254740993.0)
 def test_shortest_form(value: float) -> None:
-    same([repr(value), f"{value:.17e}", f"{value:+.3e}", f"{value:.25e}"])
+    words = [repr(value), f"{value:.17e}", f"{value:+.3e}", f"{value:.25e}"]
+    same([word for word in words if np.isfinite(float(word))])  # rounded up, it may be infinite
 
 
 @given(st.from_regex(r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,2})?", fullmatch=True))
@@ -49,7 +50,9 @@ def test_many_random_values() -> None:
     words = [repr(rng.random()) for _ in range(5000)]
     bits = (struct.unpack("d", struct.pack("Q", rng.getrandbits(64)))[0] for _ in range(5000))
     words += [repr(value) for value in bits if np.isfinite(value)]
-    words += [f"{rng.getrandbits(rng.randrange(1, 63))}e{rng.randrange(-60, 60)}" for _ in range(5000)]
+    words += [
+        f"{rng.getrandbits(rng.randrange(1, 63))}e{rng.randrange(-60, 60)}" for _ in range(5000)
+    ]
     same(words)
 
 

@@ -30,7 +30,7 @@ def lengths_of(name):
     if name == "powers of two":
         return np.repeat([1, 2, 4, 8, 16, 32, 64, 128, 256, 512], 40)
     if name == "borders":  # around the long row, the chunk, and the tile
-        short = [0, 63, 64, 65, 0, 511, 512, 513, 1, 0]
+        short = [0, 63, 64, 65, 0, 255, 256, 257, 511, 512, 513, 1, 0]
         return np.array([*short, 2047, 2048, 8191, 8192, 8193, 3, 16_384, 50_000, 0])
     if name == "long alone":
         return np.array([300_000])
@@ -60,15 +60,22 @@ def pattern(name, kind, columns=5000):
 
 def row_sums(indptr, terms, kind):
     """Sums of rows; exact for integers."""
-    total = np.concatenate(([0], np.cumsum(terms, dtype=kind)))
-    return total[indptr[1:]] - total[indptr[:-1]]
+    sums = np.zeros(indptr.size - 1, kind)
+    filled = np.flatnonzero(np.diff(indptr))
+    if filled.size:
+        sums[filled] = np.add.reduceat(terms.astype(kind), indptr[filled])
+    return sums
+
+
+CHUNK = 8192  # entries, as row_reduce.cuh has it
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_tiles_cover_everything_once(cp, name, kind):
+@pytest.mark.parametrize("size", [1024, 2048])
+def test_tiles_cover_everything_once(cp, name, kind, size):
     indptr, _ = pattern(name, kind)
-    tiles = ours.Tiles(cp.asarray(indptr))
+    tiles = ours.Tiles(cp.asarray(indptr), size)
     if indptr.size == 1:
         assert tiles.count == 0
         return
@@ -79,13 +86,14 @@ def test_tiles_cover_everything_once(cp, name, kind):
     assert entry[0] == 0
     assert (np.diff(entry) >= 0).all()
     assert (np.diff(first) >= 0).all()
+    limit = size // 4
     for t in range(tiles.count):
         long = row[t] < 0
         length = entry[t + 1] - entry[t]
-        assert length <= (8192 if long else 2048 + 512 - 1)
-        assert long or first[t + 1] - first[t] <= 2048
+        assert length <= (CHUNK if long else size + limit - 1)
+        assert long or first[t + 1] - first[t] <= size
         if long:
-            assert indptr[first[t] + 1] - indptr[first[t]] > 512
+            assert indptr[first[t] + 1] - indptr[first[t]] > limit
         else:
             assert entry[t] == indptr[first[t]]
 
@@ -116,7 +124,7 @@ def test_spmv_of_floats(cp, name, matrix, vector, result):
     y = ours.spmv(*arrays, dtype=result, accumulator=np.float64).get()
     assert y.dtype == result
     exact = row_sums(indptr, data.astype(np.longdouble) * x[indices], np.longdouble)
-    single = np.float32 in (result,) or (matrix, vector) == (np.float32, np.float32)
+    single = result is np.float32 or (matrix, vector) == (np.float32, np.float32)
     np.testing.assert_allclose(y, exact, rtol=1e-6 if single else 1e-12)
     assert ours.spmv(*arrays, dtype=result, accumulator=np.float64).get().tolist() == y.tolist()
 
@@ -212,6 +220,23 @@ def test_maximum_neighbour(cp, name, kind):
     largest = ours.maximum_neighbour(*map(cp.asarray, (indptr, indices, x))).get()
     assert largest.dtype == kind
     np.testing.assert_array_equal(largest, expected)
+
+
+@pytest.mark.parametrize("size", [1024, 2048])
+def test_size_of_tiles_does_not_matter(cp, size):
+    indptr, indices = pattern("borders", np.int32)
+    data, x = np.arange(indices.size) % 100, np.arange(5000)
+    arrays = [cp.asarray(array) for array in (indptr, indices, data, x)]
+    tiles = ours.Tiles(arrays[0], size)
+    y = ours.spmv(*arrays, dtype=np.int64, accumulator=np.int64, tiles=tiles)
+    assert y.get().tolist() == row_sums(indptr, data * x[indices], np.int64).tolist()
+
+
+def test_kernel_made_for_other_tiles_is_refused(cp):
+    indptr, indices = pattern("stencil", np.int32)
+    k = ours.SOURCE.kernels("smallest", I=np.int32, L=np.int32, T="1024")
+    with pytest.raises(ValueError, match="not made for tiles of 2048"):
+        ours.Tiles(cp.asarray(indptr)).launch(k.smallest, 4, cp.asarray(indices), ())
 
 
 def test_tiles_serve_many_reductions_and_streams(cp):

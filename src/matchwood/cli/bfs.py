@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -37,10 +38,10 @@ def command(
     import numpy as np
 
     import matchwood
-    from matchwood.cli.clock import clock
     from matchwood.cli.load import load
     from matchwood.cli.output import print_facts, print_json, print_table
     from matchwood.cli.progress import progress
+    from matchwood.report.timing import clock
 
     loaded = load(graph, compact=compact, read=read)
     sources = [loaded.vertex(text) for text in source] if source else [0]
@@ -73,7 +74,7 @@ def command(
                 "rounds": found.rounds,
                 "level_sizes": sizes,
                 "checked": check,
-                "seconds": {"load": loaded.clock.as_json(), "bfs": taken.as_json()},
+                "seconds": {"load": asdict(loaded.clock), "bfs": asdict(taken)},
                 "output": str(output) if output else None,
             }
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -30,10 +31,10 @@ def command(
     import numpy as np
 
     import matchwood
-    from matchwood.cli.clock import clock
     from matchwood.cli.load import load
     from matchwood.cli.output import print_facts, print_json, print_table
     from matchwood.cli.progress import progress
+    from matchwood.report.timing import clock
 
     loaded = load(graph, compact=compact, read=read)
     with clock() as taken, progress("finding components"):
@@ -57,7 +58,7 @@ def command(
                     {"component": int(part), "vertices": int(sizes[part])} for part in largest
                 ],
                 "checked": check,
-                "seconds": {"load": loaded.clock.as_json(), "components": taken.as_json()},
+                "seconds": {"load": asdict(loaded.clock), "components": asdict(taken)},
                 "output": str(output) if output else None,
             }
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -19,10 +20,10 @@ def command(
 ) -> None:
     """Read a graph and write it in the format of OUT's suffix (.mtx, .txt, .graph, .npz, ...)."""
     import matchwood
-    from matchwood.cli.clock import clock
     from matchwood.cli.load import load
     from matchwood.cli.output import amount, print_facts, print_json
     from matchwood.cli.progress import progress
+    from matchwood.report.timing import clock
 
     loaded = load(graph, compact=compact, read=read)
     matrix = loaded.matrix
@@ -35,7 +36,7 @@ def command(
         "columns": matrix.shape[1],
         "entries": matrix.nnz,
         "bytes": output.stat().st_size,
-        "seconds": {"load": loaded.clock.as_json(), "write": taken.as_json()},
+        "seconds": {"load": asdict(loaded.clock), "write": asdict(taken)},
     }
     if as_json:
         print_json(facts)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from matchwood.cli.options import Json, Threads
+from matchwood.errors import CheckFailed
 
 
 def command(
@@ -33,8 +34,10 @@ def command(
         output.write_text(show.html(found), encoding="utf-8")
     if as_json:
         print_json({**report.as_dict(found), "output": str(output)})
-        return
-    terminal = console()
-    for part in show.tables(found):
-        terminal.print(part)
-    terminal.print(f"{report.summary(found)}  Pictures: {output}", soft_wrap=True)
+    else:
+        terminal = console()
+        for part in show.tables(found):
+            terminal.print(part)
+        terminal.print(f"{report.summary(found)}  Pictures: {output}", soft_wrap=True)
+    if report.wrong(found):
+        raise CheckFailed(f"demo: {report.summary(found)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,10 +32,10 @@ def command(
     The arguments are those of matchwood.generators.NAME, in order, as name=value or as
     --name value; a shape is written 30x40.
     """
-    from matchwood.cli.clock import clock
     from matchwood.cli.load import generators, make
     from matchwood.cli.output import print_facts, print_json
     from matchwood.cli.progress import progress
+    from matchwood.report.timing import clock
 
     if name is None:
         _list(as_json)
@@ -56,7 +57,7 @@ def command(
         "rows": matrix.shape[0],
         "columns": matrix.shape[1],
         "entries": matrix.nnz,
-        "seconds": taken.as_json(),
+        "seconds": asdict(taken),
         "output": str(output) if output else None,
     }
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from matchwood.cli.options import Compact, Graph, Json, Read, Threads
@@ -22,7 +23,7 @@ def command(
     loaded = load(graph, compact=compact, read=read)
     with progress("looking"):
         facts = describe(loaded.matrix, threads)
-    facts["seconds"] = {"load": loaded.clock.as_json()}
+    facts["seconds"] = {"load": asdict(loaded.clock)}
     if as_json:
         print_json({"graph": graph, **facts})
     else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matchwood.cli.clock import Clock, clock
+from matchwood.report.timing import Clock, clock
 
 
 @dataclass(frozen=True)

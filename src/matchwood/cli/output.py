@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from matchwood.report.timing import Clock
+
 PIPED_WIDTH = 120  # columns for tables that go to a file or a pipe
 
 
@@ -74,7 +76,16 @@ def said(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.4g}"
+    if isinstance(value, Clock):
+        return _taken(value)
     return str(value)
+
+
+def _taken(clock: Clock) -> str:
+    text = duration(clock.seconds)
+    if clock.compiling > 0.1 * clock.seconds:
+        text += f", of which {duration(clock.compiling)} compiling; the next time that is done"
+    return text
 
 
 def duration(seconds: float) -> str:

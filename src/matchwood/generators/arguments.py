@@ -82,9 +82,7 @@ def grid_shape(caller: str, shape: Any, dimensions: Sequence[int]) -> tuple[int,
     return tuple(count(caller, "shape", length) for length in shape)
 
 
-def matrix(
-    n: int, indptr: Array, indices: Array, data: Array, *, canonical: bool = True
-) -> Matrix:
+def matrix(n: int, indptr: Array, indices: Array, data: Array, *, canonical: bool = True) -> Matrix:
     """The finished graph, on the engine of its arrays.
 
     canonical: rows are sorted and free of duplicates, and SciPy need not look.

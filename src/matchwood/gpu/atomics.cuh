@@ -79,6 +79,9 @@ __device__ __forceinline__ void store_relaxed(T* p, T x)
 __device__ __forceinline__ unsigned char load_relaxed(const unsigned char* p) { return load_word(p); }
 __device__ __forceinline__ void store_relaxed(unsigned char* p, unsigned char x) { store_word(p, x); }
 
+// Orders what this thread did before against what it does after, for all threads of the device.
+__device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // What the writer did before its release is visible to a reader after its acquire.
 __device__ __forceinline__ unsigned int load_acquire(const unsigned int* p)
 {

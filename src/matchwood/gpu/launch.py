@@ -28,8 +28,15 @@ class Kernel:
     None is the null pointer; a `Flag` or `Status` stands for its device words.
     """
 
-    def __init__(self, name: str, function: Any, signature: Sequence[Parameter]) -> None:
+    def __init__(
+        self,
+        name: str,
+        function: Any,
+        signature: Sequence[Parameter],
+        arguments: Sequence[str] = (),
+    ) -> None:
         self.name = name
+        self.arguments = tuple(arguments)  # of the template, as C++ text
         self._function = function
         self._signature = tuple(signature)
         self._accepted = [_accepted(parameter) for parameter in signature]

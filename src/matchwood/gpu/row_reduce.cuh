@@ -13,24 +13,29 @@
 // What depends on the row belongs into `start` (which may keep it in the accumulator) and `add`.
 // `finish` may also collect sums in members of the struct, for the block to reduce afterwards.
 //
-// How: the work is cut into tiles of about ROW_TILE rows and entries together, so that blocks are
+// How: the work is cut into tiles of about TILE rows and entries together, so that blocks are
 // balanced whatever the lengths of rows are.  A block reads its entries side by side, whatever
 // rows they belong to, and leaves their products in shared memory; all loads are coalesced and
 // many are in flight.  Then 1, 2, 4 ... 32 lanes take a row each, by the mean length in the tile;
 // up to a mean of 15 it is one, which adds in the order of the row, as a plain loop does.
-// A row longer than ROW_LONG is cut into chunks, a block each; the last block to finish a chunk
+// A row longer than TILE / 4 is cut into chunks, a block each; the last block to finish a chunk
 // merges them in order.  The result therefore depends on the matrix alone, not on scheduling.
 #pragma once
 #include "matchwood/threads.cuh"
 
 constexpr int ROW_BLOCK = 256;   // threads
-constexpr int ROW_TILE = 2048;   // rows + entries of a tile, about
-constexpr int ROW_LONG = 512;    // entries; longer rows are cut into chunks
-constexpr int ROW_CHUNK = 8192;  // entries
+constexpr int ROW_CHUNK = 8192;  // entries of a chunk
 constexpr int ROW_EACH = 8;      // entries that a lane adds, at least ...
 constexpr int ROW_MOST = 64;     // ... and at most; a warp takes rows with more
-constexpr int ROW_AHEAD = 8;     // entries a thread loads before it uses the first
-constexpr int CHUNK_AHEAD = 4;   // the same, in long rows
+constexpr int CHUNK_AHEAD = 4;   // entries of a chunk that a thread loads before it uses the first
+
+// TILE, the rows and entries of a tile together, is a template parameter: 2048 is best where
+// products have 4 bytes or `multiply` reads no vector, 1024 where 8 bytes would leave too little
+// of the L1 cache for the vector.  SpMV in float64 on an H200, 1024 against 2048: R-MAT 22 1.15
+// against 2.00 ms, 27-point mesh 0.234 against 0.259; in float32 the 9-point grid takes 0.163 ms
+// with 2048 and 0.200 with 1024 (bench/gpu/primitives.py).
+constexpr int longest_short_row(int tile) { return tile / 4; }
+constexpr int entries_ahead(int tile) { return tile / ROW_BLOCK; }
 
 // Move a value of any size between lanes.
 template <typename T>
@@ -67,7 +72,7 @@ struct RowTiles {
     const I* entry;  // first entry of a tile; both have one element more than there are tiles
 };
 
-template <typename I, typename Op>
+template <int TILE, typename I, typename Op>
 __device__ __forceinline__ void reduce_short_rows(const I* __restrict__ indptr,
                                                   const I* __restrict__ indices, I row, int rows,
                                                   I entry, int entries, Op& op,
@@ -75,22 +80,23 @@ __device__ __forceinline__ void reduce_short_rows(const I* __restrict__ indptr,
 {
     using Product = typename Op::Product;
     using Accumulator = typename Op::Accumulator;
-    __shared__ unsigned short starts[ROW_TILE + 1];
+    constexpr int AHEAD = entries_ahead(TILE);
+    __shared__ unsigned short starts[TILE + 1];
 
     for (int r = threadIdx.x; r <= rows; r += ROW_BLOCK)
         starts[r] = (unsigned short)(indptr[row + r] - entry);
-    for (int first = threadIdx.x; first < entries; first += ROW_AHEAD * ROW_BLOCK) {
-        I col[ROW_AHEAD];
-        Product product[ROW_AHEAD];
+    for (int first = threadIdx.x; first < entries; first += AHEAD * ROW_BLOCK) {
+        I col[AHEAD];
+        Product product[AHEAD];
         // past the end, read the last entry again: no branches between the loads
 #pragma unroll
-        for (int a = 0; a < ROW_AHEAD; ++a)
+        for (int a = 0; a < AHEAD; ++a)
             col[a] = indices[entry + min(first + a * ROW_BLOCK, entries - 1)];
 #pragma unroll
-        for (int a = 0; a < ROW_AHEAD; ++a)
+        for (int a = 0; a < AHEAD; ++a)
             product[a] = op.multiply(entry + min(first + a * ROW_BLOCK, entries - 1), col[a]);
 #pragma unroll
-        for (int a = 0; a < ROW_AHEAD; ++a)
+        for (int a = 0; a < AHEAD; ++a)
             if (first + a * ROW_BLOCK < entries) products[product_place(first + a * ROW_BLOCK)] = product[a];
     }
     __syncthreads();
@@ -187,21 +193,22 @@ __device__ __forceinline__ void reduce_chunk(const I* __restrict__ indptr,
 }
 
 // One block per tile, ROW_BLOCK threads; all threads call.  Threads come back at different times:
-// wait for the block before going on together.
+// wait for the block before going on together.  The tiles must have been made for this TILE.
 // partials and chunks_done are null where no row has more than one chunk (gpu.py, Tiles.scratch).
-template <typename I, typename Op>
+template <int TILE, typename I, typename Op>
 __device__ __forceinline__ void reduce_rows(const I* __restrict__ indptr,
                                             const I* __restrict__ indices, RowTiles<I> tiles,
                                             Op& op, unsigned char* partials,
                                             unsigned int* chunks_done)
 {
-    constexpr int PRODUCTS = (ROW_TILE + ROW_LONG) * 33 / 32 * (int)sizeof(typename Op::Product);
+    constexpr int PRODUCTS =
+        (TILE + longest_short_row(TILE)) * 33 / 32 * (int)sizeof(typename Op::Product);
     constexpr int PARTS = ROW_BLOCK * (int)sizeof(typename Op::Accumulator);
     __shared__ alignas(16) unsigned char storage[PRODUCTS > PARTS ? PRODUCTS : PARTS];
     I row = tiles.row[blockIdx.x], next = tiles.row[blockIdx.x + 1];
     I entry = tiles.entry[blockIdx.x], end = tiles.entry[blockIdx.x + 1];
     if (row >= 0)
-        reduce_short_rows(indptr, indices, row, (int)((next < 0 ? ~next : next) - row), entry,
+        reduce_short_rows<TILE>(indptr, indices, row, (int)((next < 0 ? ~next : next) - row), entry,
                           (int)(end - entry), op,
                           reinterpret_cast<typename Op::Product*>(storage));
     else

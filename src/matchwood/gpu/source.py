@@ -164,14 +164,15 @@ class Source:
         built = {}
         for alias, expression in expressions.items():
             name, arguments = self._entries[alias]
-            signature = self.signature(name, [_fill(argument, types) for argument in arguments])
+            filled = [_fill(argument, types) for argument in arguments]
+            signature = self.signature(name, filled)
             try:
                 function = module.get_function(expression).kernel
             except cupy.cuda.compiler.CompileException as error:
                 raise KernelError(
                     f"{self.package}: {self.file} does not compile for {expression}:\n{error}"
                 ) from error
-            built[alias] = Kernel(f"{self.package}.{alias}", function, signature)
+            built[alias] = Kernel(f"{self.package}.{alias}", function, signature, filled)
         missing = {
             alias: sorted(self._placeholders(arguments) - types.keys())
             for alias, (_, arguments) in self._entries.items()

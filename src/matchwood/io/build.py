@@ -108,6 +108,4 @@ def as_matrix(A: Any, caller: str) -> Matrix:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    if matrix.dtype == np.bool_:
-        matrix = wrap(matrix.indptr, matrix.indices, matrix.data.astype(np.int8), matrix.shape)
     return matrix

@@ -205,17 +205,18 @@ def records(
             if text[q] == 10 and (field > 0 or key != 0) and delimiter == BLANK_DELIMITER:
                 code = TOO_FEW
                 break
-            if field == u_column or field == v_column:
+            first_end, second_end = field == u_column, field == v_column
+            if first_end or second_end:
                 x, q = _whole(text, q)
                 if x == -1 or not _ends_field(text[q], delimiter):
                     code = ID_EXPECTED
                     break
-                limit = u_limit if field == u_column else v_limit
+                limit = u_limit if first_end else v_limit
                 if x == -2 or x < base or x - base >= limit:
                     code = OUT_OF_RANGE
                     break
                 x -= base
-                if field == u_column:
+                if first_end:
                     u[k] = x
                     u_max = max(u_max, x)
                 else:

@@ -188,8 +188,10 @@ def _compressor(raw: BinaryIO, compression: str) -> Iterator[Any]:
     else:
         zstd = _zstd()
         if hasattr(zstd, "ZstdFile"):
-            with zstd.ZstdFile(raw, "wb") as stream:
+            checksum = {zstd.CompressionParameter.checksum_flag: 1}
+            with zstd.ZstdFile(raw, "wb", options=checksum) as stream:
                 yield stream
         else:
-            with zstd.ZstdCompressor().stream_writer(raw, closefd=False) as stream:
+            compressor = zstd.ZstdCompressor(write_checksum=True)
+            with compressor.stream_writer(raw, closefd=False) as stream:
                 yield stream

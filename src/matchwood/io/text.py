@@ -35,8 +35,8 @@ class Text:
     def load(cls, path: PathLike) -> Text:
         """Read a file, decompressed if its name says so, without a byte order mark.
 
-        A plain file is finished when it ends in a newline or another blank.  A compressed one
-        always is: the compressed data has an end of its own, which is there.
+        A plain file is finished when it ends in a newline.  A compressed one always is: the
+        compressed data has an end of its own, which is there.
         """
         return cls.of(os.fspath(path), read_bytes(path), finished=bool(split_name(path)[1]))
 
@@ -44,8 +44,8 @@ class Text:
     def of(cls, path: str, content: bytes, finished: bool = False) -> Text:
         """The text of a file that has been read."""
         content = content.removeprefix(b"\xef\xbb\xbf")
-        finished = finished or not content or content[-1:].isspace()
-        return cls(path, content if content.endswith(b"\n") else content + b"\n", finished)
+        ended = content.endswith(b"\n")
+        return cls(path, content if ended else content + b"\n", finished or ended or not content)
 
     @property
     def array(self) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.io import dimacs, edge_list, graph_txt, matrix_market, metis, npz
-from matchwood.io.build import Matrix, as_matrix
+from matchwood.io.build import Matrix, as_matrix, wrap
 from matchwood.io.files import PathLike, format_of, split_name, write_pieces
 
 WRITABLE = ("mtx", "edges", "metis", "gr", "col", "graph-txt", "npz")
@@ -34,6 +34,8 @@ def write(
     if name != "edges" and (delimiter is not None or base != 0 or ids is not None):
         raise ValueError(f"write: delimiter, base and ids are for edge lists, not for {name}")
     matrix = as_matrix(A, "write")
+    if name != "npz":
+        matrix = _printable(matrix)
     valued = _valued(matrix, name, weights)
     _require_fit(matrix, name, valued)
     lines = comments.splitlines() if isinstance(comments, str) else _lines(comments)
@@ -101,16 +103,21 @@ def _require_fit(A: Matrix, name: str, weights: bool) -> None:
             raise ValueError(f"write: a file of format {name} is undirected, A is not symmetric")
 
 
+def _printable(A: Matrix) -> Matrix:
+    """With values of types whose text reads back as the same numbers."""
+    if A.dtype == np.bool_:
+        return wrap(A.indptr, A.indices, A.data.astype(np.int8), A.shape)
+    if np.issubdtype(A.dtype, np.floating) and A.dtype != np.float64:
+        return wrap(A.indptr, A.indices, A.data.astype(np.float64), A.shape)
+    return A
+
+
 def _pattern(A: Matrix) -> Matrix:
-    copy = A.copy()
-    copy.data = np.ones(A.nnz)
-    return copy
+    return wrap(A.indptr, A.indices, None, A.shape)
 
 
 def _whole(A: Matrix) -> Matrix:
-    copy = A.copy()
-    copy.data = A.data.astype(np.int64)
-    return copy
+    return wrap(A.indptr, A.indices, A.data.astype(np.int64), A.shape)
 
 
 def _lines(comments: Sequence[str]) -> list[str]:

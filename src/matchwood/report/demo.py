@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from matchwood.report import pictures, scenes
 from matchwood.report.problems import PROBLEMS, Problem, same
 from matchwood.report.sketches import Sketch
 from matchwood.report.svg import Svg
-from matchwood.report.timing import once, take_turns
+from matchwood.report.timing import clock, take_turns
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Place:
     about: str
     n: int
     entries: int
-    seconds: float  # to make it
+    seconds: float  # to make it, without compilation
     drawings: tuple[Svg, Svg]
 
 
@@ -50,6 +50,7 @@ class Demo:
 
     config: dict[str, Any]
     threads: int
+    load: float | None  # programs that wanted a CPU in the minute before
     places: list[Place]
     rows: list[Row]
     sketches: list[tuple[str, Sketch]]
@@ -63,40 +64,42 @@ def run(
     """Make the graphs, run every problem on them, check, time and draw."""
     from matchwood.teams import default_threads
 
-    start = time.perf_counter()
-    say("first calls, which compile")
-    compiling = once(lambda: _first_calls(threads))[0]
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    with clock() as taken:
+        places, rows = _all_rows(size, threads, say)
+        say("drawing")
+        drawn = [(p.name, p.picture()) for p in PROBLEMS if p.picture is not None]
+    return Demo(
+        config=matchwood.show_config(mode="dicts") or {},
+        threads=threads or default_threads(),
+        load=load,
+        places=places,
+        rows=rows,
+        sketches=drawn,
+        compiling=taken.compiling,
+        seconds=taken.seconds,
+    )
+
+
+def _all_rows(
+    size: str, threads: int | None, say: Callable[[str], object]
+) -> tuple[list[Place], list[Row]]:
+    """Every problem on every graph, ordered by problem."""
     places: list[Place] = []
     rows: list[Row] = []
     scene_list = scenes.demo(size)
     while True:
         say("making a graph")
-        seconds, scene = once(lambda: next(scene_list, None))
+        with clock() as taken:
+            scene = next(scene_list, None)
         if scene is None:
             break
-        places.append(_place(scene, seconds))
+        places.append(_place(scene, taken.seconds - taken.compiling))
         for problem in PROBLEMS:
             say(f"{problem.name} on {scene.name}")
             rows.append(row(problem, scene, threads))
     rows.sort(key=lambda row: [problem.name for problem in PROBLEMS].index(row.problem))
-    say("drawing")
-    drawn = [(p.name, p.picture()) for p in PROBLEMS if p.picture is not None]
-    return Demo(
-        config=matchwood.show_config(mode="dicts") or {},
-        threads=threads or default_threads(),
-        places=places,
-        rows=rows,
-        sketches=drawn,
-        compiling=compiling,
-        seconds=time.perf_counter() - start,
-    )
-
-
-def _first_calls(threads: int | None) -> None:
-    """Every problem on a small graph, once: from now on no call waits for the compiler."""
-    A = matchwood.generators.cycle(1000)
-    for problem in PROBLEMS:
-        problem.ours(A, threads)
+    return places, rows
 
 
 def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int = 5) -> Row:
@@ -110,10 +113,11 @@ def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int
     except matchwood.CheckFailed as error:
         verdict = str(error)
     alike = same(answer, problem.ours(G, 1)) and same(answer, problem.ours(A, threads))
+    B = A.astype(np.float64, copy=False)  # what SciPy would make of it at each call
     calls = {
         "prepared": lambda: problem.ours(G, threads),
         "raw": lambda: problem.ours(A, threads),
-        "scipy": lambda: problem.scipy(A),
+        "scipy": lambda: problem.scipy(B),
     }
     on_gpu = _gpu_call(problem, G)
     if on_gpu is not None:
@@ -175,8 +179,8 @@ def summary(found: Demo) -> str:
     bad = wrong(found)
     state = f"{len(bad)} of them WRONG" if bad else "all of them right"
     return (
-        f"{len(found.rows)} answers, {state}, in {found.seconds:.0f} s "
-        f"(first calls, with compilation: {found.compiling:.1f} s)."
+        f"{len(found.rows)} answers, {state}, in {found.seconds:.0f} s, "
+        f"of which {found.compiling:.0f} s compiling."
     )
 
 
@@ -184,11 +188,15 @@ def machine(found: Demo) -> str:
     """Where the times were taken."""
     config = found.config
     gpu = ", ".join(device["name"] for device in config["gpu"]["devices"]) or "no GPU"
-    return (
-        f"matchwood {config['matchwood']}, {found.threads} threads on {config['cpu']['cpus']} CPUs "
-        f"({config['cpu']['architecture']}), {gpu}; Python {config['python']}, "
-        f"SciPy {config['versions']['scipy']}, one thread."
+    cpus = config["cpu"]["cpus"]
+    text = (
+        f"matchwood {config['matchwood']}, {found.threads} threads on {cpus} CPUs "
+        f"({config['cpu']['architecture']}), {gpu}; Python {config['python']}; "
+        f"SciPy {config['versions']['scipy']}, which uses one thread."
     )
+    if found.load is not None and found.load > 0.5 * cpus:
+        text += f" Other programs were running (load {found.load:.1f}), so threads had to wait."
+    return text
 
 
 def as_dict(found: Demo) -> dict[str, Any]:
@@ -197,6 +205,7 @@ def as_dict(found: Demo) -> dict[str, Any]:
     return {
         "config": found.config,
         "threads": found.threads,
+        "load": found.load,
         "graphs": places,
         "results": [asdict(row) for row in found.rows],
         "seconds": {"compiling": found.compiling, "total": found.seconds},

@@ -7,10 +7,10 @@ from html import escape
 
 STYLE = """
 :root { --ground: #fcfcfa; --card: #fff; --ink: #2a2f36; --faint: #9aa1ab; --line: #e3e5e8;
-        --good: #1a7f4b; --link: #0b62a8; color-scheme: light dark; }
+        --good: #1a7f4b; --main: #0b74b8; --second: #0a9468; color-scheme: light dark; }
 @media (prefers-color-scheme: dark) {
   :root { --ground: #16191d; --card: #1e2227; --ink: #dfe3e8; --faint: #737b86; --line: #333940;
-          --good: #5cc98d; --link: #7cc0f0; } }
+          --good: #5cc98d; --main: #4ea8e6; --second: #3fc796; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1040px; padding: 28px 22px 60px; background: var(--ground);
        color: var(--ink); font: 15px/1.55 system-ui, sans-serif; }

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from matchwood.report import colors
-from matchwood.report.svg import FAINT, INK, Svg
+from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
 
 Array = np.ndarray[Any, Any]
 
 SIDE = 360  # units; the width of every square picture
+LEGEND = 28  # units below a drawing on points
 MARGIN = 12
+SHADES = 6  # steps of opacity in `spy`; few of them keep the file small
 
 
 def _placed(points: Array, side: float = SIDE) -> Array:
@@ -43,7 +45,7 @@ def mesh_levels(
     points: Array, A: Any, level: Array, parent: Array, title: str = "breadth-first levels"
 ) -> Svg:
     """Vertices and tree edges in the colour of their level; other edges faint."""
-    picture = Svg(SIDE, SIDE + 28, title)
+    picture = Svg(SIDE, SIDE + LEGEND, title)
     at = _placed(points)
     u, v = _upper_edges(A)
     picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.45)
@@ -73,7 +75,7 @@ def _ramp_legend(picture: Svg, y: float, shades: Sequence[str], first: str, last
 
 def coloured_parts(points: Array, A: Any, label: Array, title: str = "components") -> Svg:
     """Vertices and edges in the colour of their part; the eight largest parts stand out."""
-    picture = Svg(SIDE, SIDE + 28, title)
+    picture = Svg(SIDE, SIDE + LEGEND, title)
     at = _placed(points)
     u, v = _upper_edges(A)
     sizes = np.bincount(label)
@@ -97,7 +99,11 @@ def coloured_parts(points: Array, A: Any, label: Array, title: str = "components
 
 
 def spy(A: Any, cells: int = 60, title: str = "where the entries are") -> Svg:
-    """The matrix from afar: the darker a cell, the more entries lie in it."""
+    """The matrix from afar: the darker a cell, the more entries lie in it.
+
+    Shades run from the least to the largest count of a cell that has any entries, so entries spread
+    at random look speckled.
+    """
     side = 200.0
     picture = Svg(side, side, title)
     rows, cols = A.shape
@@ -109,20 +115,27 @@ def spy(A: Any, cells: int = 60, title: str = "where the entries are") -> Svg:
     count = np.bincount(place, minlength=cells * cells)
     frame = [(1.0, 1.0, side - 2, side - 2)]
     picture.boxes(frame, color=FAINT, opacity=0.12)
-    if count.max() > 0:
-        shade = np.log1p(count) / np.log1p(count.max())
+    filled = np.flatnonzero(count)
+    if filled.size:
+        shade = np.log(count[filled])
+        span = float(shade.max() - shade.min())
+        depth = np.full(filled.size, SHADES - 1)
+        if span > 0:
+            depth = ((shade - shade.min()) / span * (SHADES - 1)).round().astype(int)
         each = (side - 2) / cells
-        depth = np.ceil(shade * 6).astype(int)  # six steps of opacity keep the file small
-        for k in range(1, 7):
-            where = np.flatnonzero(depth == k)
-            boxes = [(1 + (p % cells) * each, 1 + (p // cells) * each, each, each) for p in where]
-            picture.boxes(boxes, color=colors.CATEGORIES[5], opacity=0.15 + 0.85 * k / 6)
+        for k in range(SHADES):
+            boxes = [
+                (1 + (p % cells) * each, 1 + (p // cells) * each, each, each)
+                for p in filled[depth == k].tolist()
+            ]
+            picture.boxes(boxes, color=MAIN, opacity=0.25 + 0.75 * k / (SHADES - 1))
     return picture
 
 
-def distribution(values: Array, across: str, up: str, title: str) -> Svg:
+def distribution(
+    values: Array, across: str, up: str, title: str, width: float = 300, height: float = 200
+) -> Svg:
     """How many of the positive integers `values` are 1, 2, 3, ...; both axes logarithmic."""
-    width, height = 300.0, 200.0
     picture = Svg(width, height, title)
     count = np.bincount(values)
     x = np.flatnonzero(count)
@@ -139,7 +152,7 @@ def distribution(values: Array, across: str, up: str, title: str) -> Svg:
     place_y = _log_axis(picture, y, bottom - 6, top + 4, left, vertical=True)
     at = np.column_stack((place_x(x), place_y(y)))
     radius = 3.5 if x.size < 40 else 2.4 if x.size < 200 else 1.7
-    picture.dots(at, color=colors.CATEGORIES[5], radius=radius, opacity=0.8)
+    picture.dots(at, color=MAIN, radius=radius, opacity=0.8)
     return picture
 
 
@@ -172,9 +185,10 @@ def _compact(value: float) -> str:
     return f"{value:.3g}"
 
 
-def level_sizes(level: Array, title: str = "vertices in each level") -> Svg:
+def level_sizes(
+    level: Array, title: str = "vertices in each level", width: float = SIDE, height: float = SIDE
+) -> Svg:
     """One bar for each level of a search, as high as the level is large."""
-    width, height = 300.0, 200.0
     picture = Svg(width, height, title)
     left, right, top, bottom = 44.0, width - 10, 14.0, height - 30
     sizes = np.bincount(level[level >= 0])
@@ -227,7 +241,7 @@ def ratios(rows: Sequence[tuple[str, Sequence[tuple[str, float]]]], title: str) 
             x, one = across(value), across(1.0)
             picture.boxes(
                 [(min(x, one), y + 2, abs(x - one), bar - 5)],
-                color=colors.CATEGORIES[5 - 3 * (k % 2)],
+                color=(MAIN, SECOND)[k % 2],
             )
             picture.text(left - 8, y + 11.5, name, size=10.5, anchor="end")
             picture.text(max(x, one) + 4, y + 11.5, f"{value:.1f}x", size=10)

@@ -64,22 +64,18 @@ def tables(found: Demo) -> Iterator[Any]:
         made = milliseconds(place.seconds)
         graphs.add_row(place.name, f"{place.n:,}", f"{place.entries:,}", made, place.about)
     yield graphs
-    results = blank_table("every problem on every graph, beside SciPy")
-    for k, head in enumerate(heads(found)):
-        results.add_column(head, justify="left" if k < 4 else "right", no_wrap=k < 2)
-    above = None
-    for row in found.rows:
-        texts = cells(found, row)
-        if row.problem == above:
-            texts[0] = ""
-        elif above is not None:
-            results.add_section()
-        above = row.problem
-        style_of = ["" for _ in texts]
-        style_of[3] = "green" if row.verdict == "right" and row.same else "bold red"
-        style_of[7] = "bold"
-        results.add_row(*(Text(t, style=s) for t, s in zip(texts, style_of, strict=True)))
-    yield results
+    for problem in PROBLEMS:
+        results = blank_table(f"{problem.name}, beside SciPy")
+        for k, head in enumerate(heads(found)[1:]):
+            results.add_column(head, justify="left" if k < 3 else "right", no_wrap=k < 2)
+        for row in found.rows:
+            if row.problem == problem.name:
+                texts = cells(found, row)[1:]
+                styles = [""] * len(texts)
+                styles[2] = "green" if row.verdict == "right" and row.same else "bold red"
+                styles[6] = "bold"
+                results.add_row(*(Text(t, style=s) for t, s in zip(texts, styles, strict=True)))
+        yield results
     yield Text(machine(found), style="dim")
 
 

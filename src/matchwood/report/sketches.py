@@ -27,7 +27,7 @@ def levels(n: int = 1500) -> Sketch:
     return Sketch(
         (
             pictures.mesh_levels(points, A, found.level, found.parent),
-            pictures.level_sizes(found.level),
+            pictures.level_sizes(found.level, height=pictures.SIDE + pictures.LEGEND),
         ),
         f"Search from the red vertex in a triangulation of {n:,} random points. Colour is the "
         f"level, the number of edges from the source; lines in colour join each vertex to its "
@@ -45,7 +45,12 @@ def components(n: int = 1600) -> Sketch:
         (
             pictures.coloured_parts(points, A, found.labels),
             pictures.distribution(
-                np.bincount(found.labels), "vertices", "components", "components of each size"
+                np.bincount(found.labels),
+                "vertices",
+                "components",
+                "components of each size",
+                pictures.SIDE,
+                pictures.SIDE + pictures.LEGEND,
             ),
         ),
         f"{n:,} random points, joined when closer than {radius:.3f}: {found.count:,} components. "

@@ -18,6 +18,8 @@ Array = np.ndarray[Any, Any]
 
 INK = "var(--ink, #445)"
 FAINT = "var(--faint, #99a)"
+MAIN = "var(--main, #0b74b8)"
+SECOND = "var(--second, #0a9468)"
 
 
 class Svg:

@@ -6,10 +6,36 @@ neighbours, and what is reported is their ratio.
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass
+class Clock:
+    """Seconds in all, and those of them that the compiler took (0 when its code was cached)."""
+
+    seconds: float = 0.0
+    compiling: float = 0.0
+
+
+@contextlib.contextmanager
+def clock() -> Iterator[Clock]:
+    """Time what happens inside the ``with`` block."""
+    from numba.core import event
+
+    taken = Clock()
+
+    def add(seconds: float) -> None:
+        taken.compiling += seconds
+
+    start = time.perf_counter()
+    with event.install_timer("numba:compile", add):
+        yield taken
+    taken.seconds = time.perf_counter() - start
 
 
 def once(call: Callable[[], Any]) -> tuple[float, Any]:

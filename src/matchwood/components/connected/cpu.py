@@ -4,6 +4,8 @@ Every method ends with `parent[v]` = the smallest vertex of v's component, and `
 into 0, 1, ...  Races are those of primitives/union_find for Afforest.  In FastSV `parent` only
 goes down, by atomic minimum, to vertices of the same component, so the order of arrival changes
 the number of rounds at most, never the labels.
+
+Vertices are unsigned in the kernels: Numba looks at every signed index for a sign.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ def _afforest(
             if interrupted(team, v):
                 return
             if indptr[v] + r < indptr[v + 1]:
-                link(parent, parent.dtype.type(v), indices[indptr[v] + r])
+                link(parent, parent.dtype.type(v), indices[np.uint64(indptr[v] + r)])
         if barrier(team):
             return
         compress(parent, lo, hi)
@@ -115,17 +117,13 @@ def _afforest(
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
         for v in range(chunk, min(chunk + CHUNK, n)):
-            above = load_relaxed(parent, v)
-            if above == giant:
-                # A symmetric pattern stores the edge at its other end too, where it counts.
-                if not symmetric:
-                    for k in range(indptr[v] + SAMPLED_NEIGHBOURS, indptr[v + 1]):
-                        if load_relaxed(parent, indices[k]) != giant:
-                            link(parent, parent.dtype.type(v), indices[k])
-            else:
-                for k in range(indptr[v] + SAMPLED_NEIGHBOURS, indptr[v + 1]):
-                    if load_relaxed(parent, indices[k]) != load_relaxed(parent, v):
-                        link(parent, parent.dtype.type(v), indices[k])
+            # A symmetric pattern stores an edge at its other end too, where it counts.
+            if symmetric and load_relaxed(parent, v) == giant:
+                continue
+            start = np.uint64(min(indptr[v] + SAMPLED_NEIGHBOURS, indptr[v + 1]))
+            for k in range(start, np.uint64(indptr[v + 1])):
+                if load_relaxed(parent, indices[k]) != load_relaxed(parent, v):
+                    link(parent, parent.dtype.type(v), indices[k])
         chunk = next_chunk(team, n, CHUNK)
     if barrier(team):
         return
@@ -170,13 +168,14 @@ def _fastsv(
         for u in range(first, last):
             if interrupted(team, u):
                 return
+            start, end = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
             least = grandparent[u]
-            for k in range(indptr[u], indptr[u + 1]):
+            for k in range(start, end):
                 least = min(least, grandparent[indices[k]])
             _lower(parent, load_relaxed(parent, u), least)  # stochastic hooking
             _lower(parent, u, least)  # aggressive hooking
             if not symmetric:  # the edge seen from its other end
-                for k in range(indptr[u], indptr[u + 1]):
+                for k in range(start, end):
                     v = indices[k]
                     if grandparent[u] < grandparent[v]:
                         _lower(parent, load_relaxed(parent, v), grandparent[u])
@@ -223,7 +222,9 @@ def _rest(
         while i < tail:
             if interrupted(team, i):
                 return
-            for k in range(indptr[queue[i]], indptr[queue[i] + 1]):
+            first = indptr[queue[i]]
+            last = indptr[queue[i] + queue.dtype.type(1)]
+            for k in range(np.uint64(first), np.uint64(last)):
                 v = indices[k]
                 if level[v] < 0:
                     level[v] = 0
@@ -243,17 +244,19 @@ def label(
 ) -> tuple[int, Array, int]:
     n = view.n
     kind = view.indptr.dtype
+    unsigned = np.uint32 if kind == np.int32 else np.uint64
     team = crew(threads, work=view.nnz + n)
-    parent = np.empty(n, kind)
+    parent = np.empty(n, unsigned)
     labels = np.empty(n, kind)
     sums = np.zeros(team.size + 1, np.int64)
     if n == 0:
         return 0, labels, 0
+    indptr, indices = view.indptr, view.indices.view(unsigned)
     if method == "fastsv":
         changes = np.zeros(4, np.int64)
-        grandparent = np.empty(n, kind)
+        grandparent = np.empty(n, unsigned)
         team.run(
-            _fastsv, view.indptr, view.indices, symmetric,
+            _fastsv, indptr, indices, symmetric,
             parent, grandparent, labels, sums, changes,
         )  # fmt: skip
         rounds = int(changes[3])
@@ -262,10 +265,10 @@ def label(
         level, queue, _ = search(view, view, start, n, threads=threads)
         reached = level >= 0
         parent[reached] = reached.argmax()
-        team.run(_rest, view.indptr, view.indices, level, queue, parent)
+        team.run(_rest, indptr, indices, level, queue.view(unsigned), parent)
         team.run(_only_number, parent, labels, sums)
         rounds = int(sums[-1])
     else:
-        team.run(_afforest, view.indptr, view.indices, symmetric, parent, labels, sums)
+        team.run(_afforest, indptr, indices, symmetric, parent, labels, sums)
         rounds = SAMPLED_NEIGHBOURS + 1
     return int(sums[-1]), labels, rounds

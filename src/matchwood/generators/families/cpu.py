@@ -76,7 +76,8 @@ def mycielskian(k: int) -> tuple[Array, Array]:
     """Grows by a factor of three each time, so the last step is most of the work."""
     if k == 1:
         return np.zeros(2, np.int32), np.empty(0, np.int32)
-    indptr, indices = np.arange(3, dtype=np.int32), np.array([1, 0], np.int32)
+    indptr: Array = np.arange(3, dtype=np.int32)
+    indices: Array = np.array([1, 0], np.int32)
     for _ in range(k - 2):
         n = indptr.size - 1
         degree = np.diff(indptr)

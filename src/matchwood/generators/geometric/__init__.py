@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.generators import arguments, weights as edge_weights
+from matchwood.generators import arguments
+from matchwood.generators import weights as edge_weights
 from matchwood.generators.arguments import Array, Matrix
 from matchwood.generators.geometric import plans
 from matchwood.primitives.arguments import count
@@ -223,8 +224,7 @@ def delaunay(
     chosen = engines.resolve("cpu", engine)
     made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")
     points, indptr, indices = (
-        engines.moved(part, engines.home(chosen))
-        for part in made_by.triangulated(plan, threads)
+        engines.moved(part, engines.home(chosen)) for part in made_by.triangulated(plan, threads)
     )
     return _weighed(points, indptr, indices, kind, plan.seed, dtype, chosen, threads)
 

@@ -20,12 +20,10 @@ from matchwood.teams import atomic_add, barrier, crew, device, kernel, next_chun
 Array = np.ndarray[Any, Any]
 
 CHUNK = 512  # points that a member takes at a time
-_SHIFT = np.uint64(64 - BITS)
-_UNIT = 2.0**-BITS
 
 
 @kernel
-def _draw_points(team: Any, key: Any, points: Array) -> None:
+def _draw_points(team: Any, key: Any, shift: Any, points: Array) -> None:
     dim, n = points.shape
     while True:
         start = next_chunk(team, n, CHUNK)
@@ -33,21 +31,23 @@ def _draw_points(team: Any, key: Any, points: Array) -> None:
             break
         for v in range(start, min(start + CHUNK, n)):
             for i in range(dim):
-                points[i, v] = value(key, v * dim + i) >> _SHIFT
+                points[i, v] = value(key, v * dim + i) >> shift
 
 
 def points(plan: Points | Near, threads: int | None = None) -> Array:
     made = np.empty((plan.dim, plan.n), np.int32)
-    crew(threads, work=plan.n * plan.dim).run(_draw_points, np.uint64(plan.key), made)
+    crew(threads, work=plan.n * plan.dim).run(
+        _draw_points, np.uint64(plan.key), np.uint64(64 - BITS), made
+    )
     return made
 
 
 @device
 def _cell(points: Array, v: int, width: int, cells: int) -> int:
     """Cells are numbered with the first coordinate running fastest."""
-    number = 0
+    number: Any = 0
     for i in range(points.shape[0] - 1, -1, -1):
-        number = number * cells + np.int64(points[i, v]) // width
+        number = number * cells + points[i, v] // width
     return number
 
 
@@ -129,9 +129,8 @@ def _join(
         if start < 0:
             break
         for slot in range(start, min(start + CHUNK, n)):
-            x, y, z = np.int64(placed[0, slot]) // width, np.int64(placed[1, slot]) // width, 0
-            if dim == 3:
-                z = np.int64(placed[2, slot]) // width
+            x, y = placed[0, slot] // width, placed[1, slot] // width
+            z = placed[2, slot] // width if dim == 3 else 0
             place = np.int64(0) if counting else counts[slot]
             x_first, x_last = max(x - 1, 0), min(x + 1, nx - 1)
             for to_z in range(z, min(z + 1, nz - 1) + 1):
@@ -166,9 +165,7 @@ def near(plan: Near, threads: int | None = None) -> tuple[Array, Array, Array]:
     rows = np.empty(int(ends[-1]) if n else 0, index)
     cols = np.empty_like(rows)
     team.run(_join, *cells, False, ends - counts, rows, cols)
-    indptr, indices, _ = assemble(
-        n, n, rows, cols, symmetric=True, reduce="first", threads=threads
-    )
+    indptr, indices, _ = assemble(n, n, rows, cols, symmetric=True, reduce="first", threads=threads)
     return x, indptr, indices
 
 
@@ -183,7 +180,9 @@ def triangulated(plan: Points, threads: int | None = None) -> tuple[Array, Array
 
 
 @kernel
-def _measure(team: Any, points: Array, indptr: Array, indices: Array, data: Array) -> None:
+def _measure(
+    team: Any, points: Array, unit: float, indptr: Array, indices: Array, data: Array
+) -> None:
     n = indptr.size - 1
     while True:
         start = next_chunk(team, n, CHUNK)
@@ -191,7 +190,7 @@ def _measure(team: Any, points: Array, indptr: Array, indices: Array, data: Arra
             break
         for u in range(start, min(start + CHUNK, n)):
             for k in range(indptr[u], indptr[u + 1]):
-                data[k] = np.sqrt(np.float64(_square(points, u, indices[k]))) * _UNIT
+                data[k] = np.sqrt(np.float64(_square(points, u, indices[k]))) * unit
 
 
 def distances(
@@ -199,5 +198,7 @@ def distances(
 ) -> Array:
     """Length of every stored edge."""
     data = np.empty(indices.size, dtype)
-    crew(threads, work=indices.size + indptr.size).run(_measure, x, indptr, indices, data)
+    crew(threads, work=indices.size + indptr.size).run(
+        _measure, x, 2.0**-BITS, indptr, indices, data
+    )
     return data

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.generators import arguments, weights as edge_weights
+from matchwood.generators import arguments
+from matchwood.generators import weights as edge_weights
 from matchwood.generators.arguments import Matrix
 from matchwood.generators.hashed import plans
 from matchwood.primitives.arguments import count
@@ -126,7 +127,7 @@ def rmat(
         directed=arguments.flag(caller, "directed", directed),
         permute=arguments.flag(caller, "permute", permute),
     )
-    return _made(caller, plan, weights, dtype, engine, threads)
+    return _made(caller, "rmat", plan, weights, dtype, engine, threads)
 
 
 def erdos_renyi(
@@ -210,7 +211,7 @@ def erdos_renyi(
     most = n * (n - 1) // (1 if directed else 2)
     arguments.at_most(caller, "m", m, most, f"all edges of {n} vertices")
     plan = plans.gnm(n, m, arguments.seed(caller, rng), directed=directed)
-    return _made(caller, plan, weights, dtype, engine, threads)
+    return _made(caller, "gnm", plan, weights, dtype, engine, threads)
 
 
 def dense_random(
@@ -283,7 +284,7 @@ def dense_random(
         arguments.seed(caller, rng),
         directed=arguments.flag(caller, "directed", directed),
     )
-    return _made(caller, plan, weights, dtype, engine, threads)
+    return _made(caller, "bernoulli", plan, weights, dtype, engine, threads)
 
 
 def _vertices(caller: str, n: Any) -> int:
@@ -293,18 +294,18 @@ def _vertices(caller: str, n: Any) -> int:
 
 def _made(
     caller: str,
+    method: str,
     plan: Any,
     weights: str | None,
     dtype: Any,
     engine: str | None,
     threads: int | None,
 ) -> Matrix:
-    """Follow the plan on the engine, weigh the edges."""
+    """Follow the plan by a function of the engine, weigh the edges."""
     kind = arguments.one_of(caller, "weights", weights, edge_weights.KINDS)
     dtype = arguments.value_type(caller, dtype)
     chosen = engines.resolve("cpu", engine)
-    make = getattr(engines.load(__name__, chosen), plan.method)
-    indptr, indices = make(plan, threads)
+    indptr, indices = getattr(engines.load(__name__, chosen), method)(plan, threads)
     data = edge_weights.drawn(
         indptr, indices, kind, plan.seed, dtype, directed=plan.directed, engine=chosen,
         threads=threads,

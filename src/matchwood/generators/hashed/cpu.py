@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from matchwood.generators.hashed.plans import GNM, RMAT, Bernoulli
-from matchwood.generators.streams.cpu import STEP, mix64, value, words
+from matchwood.generators.streams.cpu import STEP, value, words
 from matchwood.primitives.arguments import index_type
 from matchwood.primitives.assemble.cpu import assemble
+from matchwood.primitives.hashing.cpu import mix64
 from matchwood.teams import crew, device, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
@@ -166,9 +167,7 @@ def _present(counter: Any, key: Any, threshold: Any) -> bool:
 
 
 @kernel
-def _count_row(
-    team: Any, n: int, directed: bool, key: Any, threshold: Any, counts: Array
-) -> None:
+def _count_row(team: Any, n: int, directed: bool, key: Any, threshold: Any, counts: Array) -> None:
     """counts[u] = degree of u."""
     size = np.uint64(n)
     while True:

@@ -17,7 +17,6 @@ ROUNDS, ROUNDS_OF_SMALL, SMALL_BITS = 6, 16, 24
 class RMAT(NamedTuple):
     """`samples` edges; quarters by 32 bits against thresholds for a, a + b, a + b + c."""
 
-    method = "rmat"
     n: int
     seed: int
     directed: bool
@@ -32,7 +31,6 @@ class RMAT(NamedTuple):
 class GNM(NamedTuple):
     """Edges p(0) .. p(m - 1) of `pairs`; p permutes 0 .. 2^bits - 1, a round for each key."""
 
-    method = "gnm"
     n: int
     seed: int
     directed: bool
@@ -45,7 +43,6 @@ class GNM(NamedTuple):
 class Bernoulli(NamedTuple):
     """Each pair whose value, 53 bits of it, is less than the threshold."""
 
-    method = "bernoulli"
     n: int
     seed: int
     directed: bool
@@ -71,9 +68,7 @@ def rmat(
     numbers[::2] = [number | 1 for number in numbers[::2]]
     key = streams.key(seed, streams.QUADRANTS)
     thresholds = (first, second, third)
-    return RMAT(
-        2**scale, seed, directed, scale, samples, key, thresholds, permute, tuple(numbers)
-    )
+    return RMAT(2**scale, seed, directed, scale, samples, key, thresholds, permute, tuple(numbers))
 
 
 def gnm(n: int, m: int, seed: int, *, directed: bool) -> GNM:

@@ -58,11 +58,11 @@ def gnm(plan: GNM, threads: int | None = None) -> tuple[Array, Array]:
     t = permuted(np.arange(plan.m, dtype=np.uint64), plan)
     n = np.uint64(plan.n)
     if plan.directed:
-        u, v = t // (n - _ONE), t % (n - _ONE)
-        v = v + (v >= u)
+        u, v = np.divmod(t, n - _ONE)
+        v = np.where(v >= u, v + _ONE, v)
     else:
-        u = t % n
-        v = (u + t // n + _ONE) % n
+        distance, u = np.divmod(t, n)
+        v = (u + distance + _ONE) % n
     return csr(plan.n, u, v, symmetric=not plan.directed)
 
 

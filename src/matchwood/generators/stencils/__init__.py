@@ -240,9 +240,9 @@ def aniso(
     """
     caller = "aniso"
     kind = arguments.one_of(caller, "kind", kind, (1, 2, 3))
-    shape = arguments.grid_shape(caller, shape, (2,))
+    lengths = arguments.grid_shape(caller, shape, (2,))
     number = plans.row_by_row if kind < 3 else plans.along_antidiagonals
-    plan = number(np.array(ANISO[min(kind, 2)]), shape)
+    plan = number(np.array(ANISO[min(kind, 2)]), lengths)
     return _made(plan, arguments.value_type(caller, dtype), engine, threads)
 
 
@@ -250,7 +250,7 @@ def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(weights)
     except ValueError:
-        raise ValueError(f"{caller}: weights must be an array, got rows of unequal length") from None
+        raise ValueError(f"{caller}: weights must be an array, got unequal rows") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{caller}: weights must be real numbers, got {array.dtype}")
     if not 1 <= array.ndim <= 3:

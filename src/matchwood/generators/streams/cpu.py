@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.teams import device
 
-STEP = np.uint64(GOLDEN)
+STEP = np.uint64(0x9E3779B97F4A7C15)  # GOLDEN, written out in a file that the cache sees
 
 
 @device

@@ -14,7 +14,6 @@ Array = np.ndarray[Any, Any]
 
 ROWS = 64  # rows that a member takes at a time
 _ONE, _HALF = np.uint64(1), np.uint64(32)
-_INTEGERS = np.uint64(INTEGERS)
 
 
 @kernel
@@ -23,6 +22,7 @@ def _weigh_rows(
     directed: bool,
     key: Any,
     fraction_bits: int,
+    most: Any,
     unit: float,
     indptr: Array,
     indices: Array,
@@ -32,7 +32,7 @@ def _weigh_rows(
     size = np.uint64(n)
     integers = fraction_bits == 0
     shift = _HALF if integers else np.uint64(64 - fraction_bits)
-    factor = _INTEGERS if integers else _ONE
+    factor = most if integers else _ONE
     shift_again = _HALF if integers else np.uint64(0)
     while True:
         start = next_chunk(team, n, ROWS)
@@ -59,7 +59,7 @@ def weigh(
 ) -> Array:
     data = np.empty(indices.size, dtype)
     crew(threads, work=indices.size + indptr.size).run(
-        _weigh_rows, directed, np.uint64(key), fraction_bits, 2.0**-fraction_bits, indptr, indices,
-        data,
+        _weigh_rows, directed, np.uint64(key), fraction_bits, np.uint64(INTEGERS),
+        2.0**-fraction_bits, indptr, indices, data,
     )  # fmt: skip
     return data

@@ -66,7 +66,7 @@ def flush(buffer: Any, count: int, queue: Any, tail: Any) -> int:
 
 
 @device
-def test_bit(bitmap: Any, v: Any) -> bool:
+def has_bit(bitmap: Any, v: Any) -> bool:
     """Whether v is marked."""
     word = load_relaxed(bitmap, v >> 6)
     return (word >> np.uint64(v & 63)) & np.uint64(1) != 0
@@ -81,7 +81,7 @@ def set_bit(bitmap: Any, v: Any) -> None:
 @device
 def claim_bit(bitmap: Any, v: Any) -> bool:
     """Mark v.  Of all members that claim it at once, exactly one gets True."""
-    if test_bit(bitmap, v):  # most claims come too late; a load leaves the line shared
+    if has_bit(bitmap, v):  # most claims come too late; a load leaves the line shared
         return False
     bit = np.uint64(1) << np.uint64(v & 63)
     return atomic_or(bitmap, v >> 6, bit) & bit == 0
@@ -135,6 +135,19 @@ def list_bitmap(team: Team, bitmap: Any, queue: Any, counts: Any) -> int:
     return total
 
 
+@device
+def _first_outside(vertices: Any, n: int) -> int:
+    """Place of the first vertex that is not in 0 .. n - 1; their number when all are."""
+    outside = False
+    for k in range(vertices.size):
+        outside |= vertices[k] < 0 or vertices[k] >= n
+    if outside:
+        for k in range(vertices.size):
+            if vertices[k] < 0 or vertices[k] >= n:
+                return k
+    return vertices.size
+
+
 @kernel
 def _mark(team: Team, queue: Any, n: int, bitmap: Any, bad: Any) -> None:
     """bad[0] starts as queue.size; the smallest place of a vertex out of range is the failure."""
@@ -144,10 +157,9 @@ def _mark(team: Team, queue: Any, n: int, bitmap: Any, bad: Any) -> None:
         if stopping(team):
             return
         block = queue[start : min(start + BLOCK, hi)]
-        if block.min() < 0 or block.max() >= n:
-            for k in range(block.size):
-                if block[k] < 0 or block[k] >= n:
-                    atomic_min(bad, 0, start + k)
+        place = _first_outside(block, n)
+        if place < block.size:
+            atomic_min(bad, 0, start + place)
             break
     if barrier(team):
         return

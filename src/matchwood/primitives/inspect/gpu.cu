@@ -108,7 +108,7 @@ __device__ __forceinline__ void publish(unsigned long long* table, int place, un
     if (threadIdx.x == 0 && sum != 0) atomicAdd(&table[place], sum);
 }
 
-template <typename I>
+template <typename I, int TILE>
 __global__ void __launch_bounds__(ROW_BLOCK)
 structure(const I* __restrict__ indptr, const I* __restrict__ indices,
           const I* __restrict__ tile_row, const I* __restrict__ tile_entry,
@@ -116,7 +116,7 @@ structure(const I* __restrict__ indptr, const I* __restrict__ indices,
           unsigned long long* status)
 {
     Structure<I> op{indptr, indices, n, status, 0, {}, 0, 0, 0, 0, 0};
-    reduce_rows(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
     __syncthreads();
     publish(table, DESCENTS, (unsigned long long)op.descents);
     publish(table, LOOPS, (unsigned long long)op.loops);
@@ -173,7 +173,7 @@ struct Values {
 };
 
 // range[0] is plus infinity before, range[1] minus infinity.
-template <typename I, typename W>
+template <typename I, typename W, int TILE>
 __global__ void __launch_bounds__(ROW_BLOCK)
 values(const I* __restrict__ indptr, const I* __restrict__ indices,
        const I* __restrict__ tile_row, const I* __restrict__ tile_entry, unsigned char* partials,
@@ -182,7 +182,7 @@ values(const I* __restrict__ indptr, const I* __restrict__ indices,
 {
     double infinity = __longlong_as_double(0x7ff0000000000000ll);
     Values<I, W> op{data, status, 0, {}, 0, 0, 0, infinity, -infinity};
-    reduce_rows(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
     __syncthreads();
     publish(table, ZEROS, (unsigned long long)op.zeros);
     publish(table, SUM1, op.sum1);

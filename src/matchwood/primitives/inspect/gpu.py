@@ -10,7 +10,9 @@ from matchwood import engines, gpu
 from matchwood.primitives.inspect import FAULTS, Structure, Values
 from matchwood.primitives.row_reduce.gpu import Tiles
 
-SOURCE = gpu.Source(__package__, "gpu.cu", ("check_indptr<I>", "structure<I>", "values<I,W>"))
+SOURCE = gpu.Source(
+    __package__, "gpu.cu", ("check_indptr<I>", "structure<I,2048>", "values<I,W,2048>")
+)
 
 # places in the table of facts, as gpu.cu has them
 _DESCENTS, _LOOPS, _LONGEST, _SUM1, _SUM2, _ZEROS = range(6)

@@ -7,43 +7,44 @@
 // ---- tiles ----
 
 template <typename I>
-__device__ __forceinline__ bool is_long(const I* indptr, I row)
+__device__ __forceinline__ bool is_long(const I* indptr, I row, int tile)
 {
-    return indptr[row + 1] - indptr[row] > ROW_LONG;
+    return indptr[row + 1] - indptr[row] > longest_short_row(tile);
 }
 
 // How many tiles begin with this row: one where the path of rows and entries enters another
-// ROW_TILE, at a long row, and after it; as many as it has chunks for a long row; else none.
+// `tile`, at a long row, and after it; as many as it has chunks for a long row; else none.
 template <typename I>
-__device__ __forceinline__ I tiles_at(const I* indptr, I row)
+__device__ __forceinline__ I tiles_at(const I* indptr, I row, int tile)
 {
-    if (is_long(indptr, row)) return (indptr[row + 1] - indptr[row] + ROW_CHUNK - 1) / ROW_CHUNK;
-    if (row == 0 || is_long(indptr, (I)(row - 1))) return 1;
+    if (is_long(indptr, row, tile)) return (indptr[row + 1] - indptr[row] + ROW_CHUNK - 1) / ROW_CHUNK;
+    if (row == 0 || is_long(indptr, (I)(row - 1), tile)) return 1;
     long long here = (long long)indptr[row] + row;
     long long before = (long long)indptr[row - 1] + row - 1;
-    return here / ROW_TILE != before / ROW_TILE;
+    return here / tile != before / tile;
 }
 
 // One thread per row.  *chunked becomes 1 when a row has more than one chunk; it was 0 before.
 template <typename I>
-__global__ void count_tiles(I n, const I* __restrict__ indptr, I* __restrict__ counts, I* chunked)
+__global__ void count_tiles(I n, const I* __restrict__ indptr, int tile, I* __restrict__ counts,
+                            I* chunked)
 {
     long long r = global_thread();
     if (r >= n) return;
-    I count = tiles_at(indptr, (I)r);
+    I count = tiles_at(indptr, (I)r, tile);
     counts[r] = count;
     if (count > 1) store_relaxed(chunked, I(1));
 }
 
 // One thread per row: it writes the tiles that begin with it.  The last one closes the list.
 template <typename I>
-__global__ void write_tiles(I n, const I* __restrict__ indptr, const I* __restrict__ starts,
-                            I* __restrict__ tile_row, I* __restrict__ tile_entry)
+__global__ void write_tiles(I n, const I* __restrict__ indptr, int tile,
+                            const I* __restrict__ starts, I* __restrict__ tile_row, I* __restrict__ tile_entry)
 {
     long long r = global_thread();
     if (r >= n) return;
     I row = (I)r, first = starts[row], count = starts[row + 1] - first;
-    bool chunks = is_long(indptr, row);
+    bool chunks = is_long(indptr, row, tile);
     for (I c = 0; c < count; ++c) {
         tile_row[first + c] = chunks ? ~row : row;
         tile_entry[first + c] = indptr[row] + c * ROW_CHUNK;
@@ -76,14 +77,14 @@ struct Multiply {
     __device__ __forceinline__ void finish(I row, const A& sum) const { y[row] = (Y)sum; }
 };
 
-template <typename I, typename M, typename X, typename Y, typename A, typename P, typename S, bool VALUES>
+template <typename I, typename M, typename X, typename Y, typename A, typename P, typename S, bool VALUES, int TILE>
 __global__ void __launch_bounds__(ROW_BLOCK)
 spmv(const I* __restrict__ indptr, const I* __restrict__ indices, const I* __restrict__ tile_row,
      const I* __restrict__ tile_entry, unsigned char* partials, unsigned int* chunks_done,
      const M* __restrict__ data, const X* __restrict__ x, Y* __restrict__ y)
 {
     Multiply<I, M, X, Y, A, P, S, VALUES> op{data, x, y};
-    reduce_rows(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
 }
 
 template <typename I, typename W>
@@ -166,7 +167,7 @@ struct Strongest {
     }
 };
 
-template <typename I, typename W, int N>
+template <typename I, typename W, int N, int TILE>
 __global__ void __launch_bounds__(ROW_BLOCK)
 strongest(const I* __restrict__ indptr, const I* __restrict__ indices,
           const I* __restrict__ tile_row, const I* __restrict__ tile_entry,
@@ -174,7 +175,7 @@ strongest(const I* __restrict__ indptr, const I* __restrict__ indices,
           I* __restrict__ columns, W* __restrict__ weights)
 {
     Strongest<I, W, N> op{data, n, columns, weights};
-    reduce_rows(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
 }
 
 template <typename I, typename L>
@@ -191,7 +192,7 @@ struct Smallest {
     __device__ __forceinline__ void finish(I row, const L& least) const { out[row] = least; }
 };
 
-template <typename I, typename L>
+template <typename I, typename L, int TILE>
 __global__ void __launch_bounds__(ROW_BLOCK)
 smallest(const I* __restrict__ indptr, const I* __restrict__ indices,
          const I* __restrict__ tile_row, const I* __restrict__ tile_entry,
@@ -199,7 +200,7 @@ smallest(const I* __restrict__ indptr, const I* __restrict__ indices,
          L* __restrict__ out)
 {
     Smallest<I, L> op{label, out};
-    reduce_rows(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
 }
 
 template <typename I, typename X>
@@ -220,12 +221,12 @@ struct Largest {
     __device__ __forceinline__ void finish(I row, const X& most) const { out[row] = most; }
 };
 
-template <typename I, typename X>
+template <typename I, typename X, int TILE>
 __global__ void __launch_bounds__(ROW_BLOCK)
 largest(const I* __restrict__ indptr, const I* __restrict__ indices,
         const I* __restrict__ tile_row, const I* __restrict__ tile_entry, unsigned char* partials,
         unsigned int* chunks_done, const X* __restrict__ x, X lowest, X* __restrict__ out)
 {
     Largest<I, X> op{x, lowest, out};
-    reduce_rows(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
 }

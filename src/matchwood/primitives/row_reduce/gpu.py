@@ -1,7 +1,8 @@
 """Row reduction on the GPU.  Instances: gpu.cu; skeleton: matchwood/row_reduce.cuh.
 
 An operation of your own is a struct in your `.cu`, and a kernel whose first six parameters are
-those that `Tiles.launch` hands over (see `spmv` in gpu.cu); the rest are yours:
+those that `Tiles.launch` hands over (see `spmv` in gpu.cu) and whose last template argument is
+the size of the tiles, say "propose<I,W,2048>"; the other parameters are yours:
 
     tiles = row_reduce.Tiles(indptr)                       # once per matrix
     tiles.launch(k.propose, accumulator_bytes, indices, (data, charge, proposal))
@@ -26,18 +27,19 @@ SOURCE = gpu.Source(
     (
         "count_tiles<I>",
         "write_tiles<I>",
-        "spmv<I,M,X,Y,A,P,S,true>",
-        "sums = spmv<I,X,X,Y,A,P,S,false>",
-        "strongest1 = strongest<I,W,1>",
-        "strongest2 = strongest<I,W,2>",
-        "strongest4 = strongest<I,V,4>",
-        "strongest8 = strongest<I,V,8>",
-        "smallest<I,L>",
-        "largest<I,X>",
+        "spmv<I,M,X,Y,A,P,S,true,T>",
+        "sums = spmv<I,X,X,Y,A,P,S,false,T>",
+        "strongest1 = strongest<I,W,1,T>",
+        "strongest2 = strongest<I,W,2,T>",
+        "strongest4 = strongest<I,V,4,T>",
+        "strongest8 = strongest<I,V,8,T>",
+        "smallest<I,L,T>",
+        "largest<I,X,T>",
     ),
-    # what the compile test builds: P and S follow from the others; V is W, in one type, since
-    # these take long to compile
+    # What the compile test builds.  T is the size of the tiles.  P and S follow from the others.
+    # V is W again, in one type, since these take long to compile.
     types={
+        "T": ("2048",),
         "V": (np.float64,),
         "M": (np.float32,),
         "X": (np.float32, np.float64),
@@ -55,14 +57,16 @@ ROW_BLOCK = 256  # threads, as row_reduce.cuh has it
 class Tiles:
     """A pattern cut into tiles of about equal work, for any number of reductions over it.
 
-    Takes three passes over `indptr` and waits once for the device; keeps about 8 bytes (16 with
-    int64) for every 2048 rows and entries.
+    `size` is the number of rows and entries of a tile: 2048, or 1024 for kernels that read a
+    vector of 8-byte numbers (row_reduce.cuh says why).  Takes three passes over `indptr` and
+    waits once for the device; keeps two indices for every tile.
     """
 
-    def __init__(self, indptr: Any) -> None:
+    def __init__(self, indptr: Any, size: int = 2048) -> None:
         cupy = engines.cupy()
         self.indptr = cupy.ascontiguousarray(indptr)
         self.rows = n = indptr.size - 1
+        self.size = size
         kind = indptr.dtype
         self.count = 0
         if n == 0:
@@ -71,13 +75,13 @@ class Tiles:
         space = gpu.workspace("row_reduce", counts=(n, kind), starts=(n + 2, kind))
         found = space.starts[n:]  # how many tiles; whether a row has several chunks
         found.fill(0)
-        k.count_tiles(n, (n, self.indptr, space.counts, found[1:]))
+        k.count_tiles(n, (n, self.indptr, size, space.counts, found[1:]))
         scan.scan_into(space.counts, space.starts[: n + 1])
         self.count, chunked = (int(value) for value in found.get())
         self._chunked = bool(chunked)
         self._row = gpu.empty(self.count + 1, kind, "row_reduce")
         self._entry = gpu.empty(self.count + 1, kind, "row_reduce")
-        k.write_tiles(n, (n, self.indptr, space.starts, self._row, self._entry))
+        k.write_tiles(n, (n, self.indptr, size, space.starts, self._row, self._entry))
 
     def launch(
         self, kernel: gpu.Kernel, accumulator_bytes: int, indices: Any, args: Sequence[Any]
@@ -86,6 +90,8 @@ class Tiles:
 
         `accumulator_bytes` is the size of the operation's accumulator in the kernel.
         """
+        if kernel.arguments[-1:] != (str(self.size),):
+            raise ValueError(f"{kernel.name} is not made for tiles of {self.size}")
         if self.count == 0:
             return
         partials = chunks_done = None
@@ -101,6 +107,11 @@ class Tiles:
         kernel(None, (*tiles, *args), block=ROW_BLOCK, grid=self.count)
 
 
+def _tiles(indptr: Any, vector: Any) -> Tiles:
+    """Tiles for a reduction that reads a vector with elements of this type."""
+    return Tiles(indptr, 1024 if np.dtype(vector).itemsize == 8 else 2048)
+
+
 def spmv(
     indptr: Any,
     indices: Any,
@@ -114,11 +125,12 @@ def spmv(
 ) -> Any:
     """See matchwood.primitives.row_reduce.spmv."""
     cupy = engines.cupy()
-    tiles = Tiles(indptr) if tiles is None else tiles
+    product = x.dtype if data is None else np.result_type(data.dtype, x.dtype)
+    tiles = _tiles(indptr, product) if tiles is None else tiles
     indices, x = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(x)
     y = gpu.empty(indptr.size - 1, dtype, "spmv")
-    product = x.dtype if data is None else np.result_type(data.dtype, x.dtype)
     types = {
+        "T": str(tiles.size),
         "I": indices.dtype,
         "X": x.dtype,
         "Y": dtype,
@@ -153,7 +165,7 @@ def strongest_neighbours(
     weights = gpu.empty((tiles.rows, n), data.dtype, "strongest_neighbours")
     slots = min(slots for slots in _SLOTS if slots >= n)
     name = f"strongest{slots}"
-    k = SOURCE.kernels(name, I=indices.dtype, W=data.dtype, V=data.dtype)
+    k = SOURCE.kernels(name, I=indices.dtype, W=data.dtype, V=data.dtype, T=str(tiles.size))
     word = max(indices.itemsize, data.itemsize)  # the pairs, then the row, in C's layout
     tiles.launch(getattr(k, name), (2 * slots + 1) * word, indices, (data, n, columns, weights))
     return columns, weights
@@ -169,10 +181,10 @@ def minimum_label(
 ) -> Any:
     """See matchwood.primitives.row_reduce.minimum_label."""
     cupy = engines.cupy()
-    tiles = Tiles(indptr) if tiles is None else tiles
+    tiles = _tiles(indptr, label.dtype) if tiles is None else tiles
     indices, label = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(label)
     smallest = gpu.empty(tiles.rows, label.dtype, "minimum_label")
-    k = SOURCE.kernels("smallest", I=indices.dtype, L=label.dtype)
+    k = SOURCE.kernels("smallest", I=indices.dtype, L=label.dtype, T=str(tiles.size))
     tiles.launch(k.smallest, label.itemsize, indices, (label, smallest))
     return smallest
 
@@ -187,9 +199,9 @@ def maximum_neighbour(
 ) -> Any:
     """See matchwood.primitives.row_reduce.maximum_neighbour."""
     cupy = engines.cupy()
-    tiles = Tiles(indptr) if tiles is None else tiles
+    tiles = _tiles(indptr, x.dtype) if tiles is None else tiles
     indices, x = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(x)
     largest = gpu.empty(tiles.rows, x.dtype, "maximum_neighbour")
-    k = SOURCE.kernels("largest", I=indices.dtype, X=x.dtype)
+    k = SOURCE.kernels("largest", I=indices.dtype, X=x.dtype, T=str(tiles.size))
     tiles.launch(k.largest, x.itemsize, indices, (x, lowest(x.dtype), largest))
     return largest

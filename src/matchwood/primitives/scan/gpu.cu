@@ -5,7 +5,7 @@
 // back over the tiles before it: a tile either offers its own sum (SUM) or everything up to its
 // end (PREFIX).  Tiles are taken in order from a counter, so whatever a block waits for is running.
 //
-// Races: flags are written by release and read by acquire, the numbers they announce lie between.
+// Races: a number is written before its flag and read after it, with a fence on both sides.
 #include "matchwood/atomics.cuh"
 #include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
@@ -64,9 +64,10 @@ __device__ __forceinline__ long long look_back(int tile, const unsigned int* fla
         int at = nearest - lane();
         unsigned int flag = PREFIX;  // before the first tile: nothing
         if (at >= 0) {
-            while ((flag = load_acquire(&flags[at])) == 0) {
+            while ((flag = load_relaxed(&flags[at])) == 0) {
             }
         }
+        fence();
         __syncwarp();
         long long sum = 0;
         if (at >= 0) sum = load_relaxed(flag == PREFIX ? &prefixes[at] : &sums[at]);
@@ -126,13 +127,15 @@ scan(long long n, const C* __restrict__ counts, O* __restrict__ offsets, int til
     if (warp() == 0) {
         if (lane() == 0) {
             store_relaxed(tile ? &sums[tile] : &prefixes[tile], total);
-            store_release(&flags[tile], tile ? SUM : PREFIX);
+            fence();
+            store_relaxed(&flags[tile], tile ? SUM : PREFIX);
         }
         long long before = tile ? look_back(tile, flags, sums, prefixes) : 0;
         if (lane() == 0) {
             if (tile) {
                 store_relaxed(&prefixes[tile], before + total);
-                store_release(&flags[tile], PREFIX);
+                fence();
+                store_relaxed(&flags[tile], PREFIX);
             }
             my_before = before;
         }

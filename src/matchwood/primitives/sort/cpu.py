@@ -151,9 +151,10 @@ def _sort(
     payload_b: Any,
     passes: Any,
 ) -> None:
-    """Sort by the bits in `bits`; passes[0] says how many passes it took: odd, the result is in a.
+    """Sort by the bits in `bits`; passes[0] says how many passes it took.
 
-    No pass at all leaves a copy in b.  `differing` has a line of words for each member.
+    The result of an odd number is in what came as a, of an even number (or none) in b.
+    `differing` has a line of words for each member.
     """
     differing[team.rank, 0] = _encode_share(team, keys, kind, ones, keys_b)
     if barrier(team):
@@ -163,27 +164,20 @@ def _sort(
         left |= differing[rank, 0]
     left &= bits
     done = 0
+    if left != 0:
+        shift = trailing_zeros(left)
+        left &= ~(np.uint64(DIGITS - 1) << shift)
+        source = keys if kind == UNSIGNED else keys_b
+        if _move_by_digit(team, source, payload, shift, bits, counts, places, keys_a, payload_a):
+            return
+        done = 1
     while left != 0:
         shift = trailing_zeros(left)
         left &= ~(np.uint64(DIGITS - 1) << shift)
-        if done == 0 and kind == UNSIGNED:
-            stop = _move_by_digit(
-                team, keys, payload, shift, bits, counts, places, keys_a, payload_a
-            )
-        elif done == 0:
-            stop = _move_by_digit(
-                team, keys_b, payload, shift, bits, counts, places, keys_a, payload_a
-            )
-        elif done % 2 == 1:
-            stop = _move_by_digit(
-                team, keys_a, payload_a, shift, bits, counts, places, keys_b, payload_b
-            )
-        else:
-            stop = _move_by_digit(
-                team, keys_b, payload_b, shift, bits, counts, places, keys_a, payload_a
-            )
-        if stop:
+        if _move_by_digit(team, keys_a, payload_a, shift, bits, counts, places, keys_b, payload_b):
             return
+        keys_a, keys_b = keys_b, keys_a  # the result is always in a
+        payload_a, payload_b = payload_b, payload_a
         done += 1
     lo, hi = share(team, keys.size)
     if done == 0:
@@ -194,7 +188,7 @@ def _sort(
             else:
                 payload_b[i] = payload[i]
     elif kind != UNSIGNED:
-        result = (keys_a if done % 2 == 1 else keys_b)[lo:hi]
+        result = keys_a[lo:hi]
         for i in range(result.size):
             result[i] = _decode(result[i], kind, ones)
     if team.rank == 0:

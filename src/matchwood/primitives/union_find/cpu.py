@@ -90,6 +90,19 @@ def compress(parent: Any, lo: int, hi: int) -> None:
         store_relaxed(parent, v, root)
 
 
+@device
+def _first_outside(u: Any, v: Any, n: int) -> int:
+    """Place of the first edge with an end that is not in 0 .. n - 1; their number when none."""
+    outside = False
+    for k in range(u.size):
+        outside |= min(u[k], v[k]) < 0 or max(u[k], v[k]) >= n
+    if outside:
+        for k in range(u.size):
+            if min(u[k], v[k]) < 0 or max(u[k], v[k]) >= n:
+                return k
+    return u.size
+
+
 @kernel
 def _join(team: Team, n: int, u: Any, v: Any, parent: Any, bad: Any) -> None:
     """bad[0] starts as u.size; the smallest edge with an end out of range is the failure."""
@@ -101,10 +114,9 @@ def _join(team: Team, n: int, u: Any, v: Any, parent: Any, bad: Any) -> None:
         if stopping(team):
             return
         us, vs = u[start : min(start + BLOCK, last)], v[start : min(start + BLOCK, last)]
-        if min(us.min(), vs.min()) < 0 or max(us.max(), vs.max()) >= n:
-            for k in range(us.size):
-                if min(us[k], vs[k]) < 0 or max(us[k], vs[k]) >= n:
-                    atomic_min(bad, 0, start + k)
+        place = _first_outside(us, vs, n)
+        if place < us.size:
+            atomic_min(bad, 0, start + place)
             break
     if barrier(team):
         return
