@@ -41,10 +41,19 @@ def test_warmup_knows_every_problem():
         assert word in steps
 
 
+def test_warmup_of_a_part():
+    told = []
+    summary = matchwood.warmup("sort, uint32, int32", report=told.append)
+    assert told == ["sort, uint32, int32"]
+    assert summary["compiled"] >= 0
+    with pytest.raises(ValueError, match="no step has 'nothing' in its name"):
+        matchwood.warmup("nothing")
+
+
 WARM = """
     import matchwood
     told = []
-    summary = matchwood.warmup(told.append)
+    summary = matchwood.warmup(report=told.append)
     assert len(told) > 20
     print(summary["compiled"])
 """

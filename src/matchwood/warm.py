@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from matchwood.csr import Graph
 
 
-def warmup(report: Callable[[str], object] | None = None) -> dict[str, Any]:
+def warmup(
+    only: str | None = None, *, report: Callable[[str], object] | None = None
+) -> dict[str, Any]:
     """Compile every kernel now, instead of when a function is first called.
 
     Runs every public function on small graphs, for 32- and 64-bit indices and weights.  The
@@ -24,26 +26,36 @@ def warmup(report: Callable[[str], object] | None = None) -> dict[str, Any]:
 
     Parameters
     ----------
+    only : str or None
+        Just the steps whose name contains this: a problem ("bfs"), a type ("int64").
     report : callable (str), optional
-        Told what is being compiled, before each step.
+        Told the name of each step before it begins.
 
     Returns
     -------
     summary : dict
-        ``seconds`` taken, ``compiled``, the number of files added to the cache, and ``folder``,
+        ``seconds`` taken, ``compiled``, the number of kernels added to the cache, and ``folder``,
         where the cache is (None when no folder can be written: nothing is kept then).
+
+    Raises
+    ------
+    ValueError
+        If no step has such a name.
 
     Examples
     --------
     >>> import matchwood
-    >>> matchwood.warmup()["compiled"] >= 0  # doctest: +SKIP
+    >>> matchwood.warmup("sort, uint32, int32")["compiled"] >= 0
     True
     """
     from matchwood.teams import cache_folder
 
+    chosen = [(name, run) for name, run in _steps() if only is None or only in name]
+    if not chosen:
+        raise ValueError(f"warmup: no step has {only!r} in its name")
     folder = cache_folder()
     before, start = _files(folder), time.perf_counter()
-    for name, run in _steps():
+    for name, run in chosen:
         if report is not None:
             report(name)
         run()
@@ -151,23 +163,18 @@ def _files_in_and_out() -> None:
 
 def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     """(what, function that makes it compile) for everything that there is."""
-    from matchwood import csr
-
     for index in _INDICES:
         for value in _VALUES:
-            symmetric, directed = _matrices(index, value)
-            # a matrix whose types do not fit is converted, so both kinds of indices are asked for
-            G = csr.graph(symmetric, index_dtype=index)
-            H = csr.graph(directed, index_dtype=index)
             for name, run in _on_graphs().items():
-                yield f"{name}, {index}, {value}", functools.partial(_both, run, G, H)
-    for name, run_once in _once().items():
-        yield name, run_once
+                yield f"{name}, {index}, {value}", functools.partial(_on_both, run, index, value)
+    yield from _once().items()
 
 
-def _both(run: Callable[[Any], Any], one: Any, other: Any) -> None:
-    run(one)
-    run(other)
+def _on_both(run: Callable[[Any], Any], index: str, value: str) -> None:
+    from matchwood import csr
+
+    for matrix in _matrices(index, value):
+        run(csr.graph(matrix, index_dtype=index))
 
 
 def _matrices(index: str, value: str) -> tuple[csr_array, csr_array]:

@@ -80,6 +80,16 @@ def test_expressions(make_source):
     ]
 
 
+def test_kernels_by_name(make_source):
+    source = make_source(TEXT, ("relax<I,W>", "reset"))
+    assert source.wanted(("reset",), {"I": np.int32, "W": np.float32}) == {"reset": "reset"}
+    assert len(source.wanted((), {"I": np.int32, "W": np.float32})) == 2
+    with pytest.raises(gpu.KernelError, match="relax needs a type for W"):
+        source.wanted(("relax",), {"I": np.int32})
+    with pytest.raises(gpu.KernelError, match="no kernel hook"):
+        source.wanted(("hook",), {})
+
+
 def test_placeholders_of_a_source(make_source):
     source = make_source(TEXT, ("relax<I,V>",), types={"V": (np.int32,), "I": (np.int64,)})
     assert source.all_expressions() == ["relax<long long, int>"]

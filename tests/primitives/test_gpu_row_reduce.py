@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matchwood import engines
+from matchwood import engines, gpu
 from matchwood.primitives.row_reduce import gpu as ours
 from matchwood.primitives.row_reduce import lowest
 
@@ -230,6 +230,26 @@ def test_size_of_tiles_does_not_matter(cp, size):
     tiles = ours.Tiles(arrays[0], size)
     y = ours.spmv(*arrays, dtype=np.int64, accumulator=np.int64, tiles=tiles)
     assert y.get().tolist() == row_sums(indptr, data * x[indices], np.int64).tolist()
+
+
+def test_captured(cp):
+    """Rows of several chunks work inside a captured graph, replayed."""
+    indptr, indices = pattern("long first and last", np.int32)
+    tiles = ours.Tiles(cp.asarray(indptr))
+    cols = cp.asarray(indices)
+    rows = indptr.size - 1
+    label = cp.arange(max(rows, 5000), 0, -1, dtype=np.int32)
+    out = cp.zeros(rows, np.int32)
+    k = ours.SOURCE.kernels("smallest", I=np.int32, L=np.int32, T="2048")
+    space = tiles.scratch(4)
+    captured = gpu.capture(lambda: tiles.launch(k.smallest, 4, cols, (label, out), space))
+    host = label.get()
+    expected = host[:rows].copy()
+    np.minimum.at(expected, np.repeat(np.arange(rows), np.diff(indptr)), host[indices])
+    for _ in range(3):
+        out.fill(0)
+        captured.launch()
+        np.testing.assert_array_equal(out.get(), expected)
 
 
 def test_kernel_made_for_other_tiles_is_refused(cp):

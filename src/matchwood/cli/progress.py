@@ -23,6 +23,7 @@ class Bar:
             TimeElapsedColumn(),
             console=Console(stderr=True),
             transient=True,
+            refresh_per_second=4,  # drawing takes time from the work that is being timed
         )
         # Without a total the bar swings: at work, end unknown.
         self._task = self._bar.add_task(what, total=None)

@@ -11,7 +11,13 @@ A problem keeps its kernels in `gpu.cu` and its host loop in `gpu.py`:
 
 Read on in source.py (text to kernels), launch.py (arguments, grids), memory.py (preflight,
 workspace), rounds.py (captured rounds, convergence flag, status word).  The shared device code is
-in the `.cuh` files beside this one, included as ``#include "matchwood/atomics.cuh"``.
+in the `.cuh` files beside this one, included as ``#include "matchwood/atomics.cuh"``:
+
+    threads, atomics    who am I, warp and block sums; relaxed loads and stores, extremes, counters
+    status              how a kernel reports an error
+    grid_barrier        many rounds in one kernel
+    exact               float32 as the CPU has it (CuPy flushes subnormal numbers to zero)
+    frontier, union_find, hashing, row_reduce     the device side of the primitives
 
 Rules: everything runs on the current stream; nothing waits for the device except `Flag.read`
 and `Status.check`; nothing here imports cupy before it is called.

@@ -110,6 +110,17 @@ class Source:
                 made[alias] = f"{name}<{', '.join(filled)}>" if filled else name
         return made
 
+    def wanted(self, names: Sequence[str], types: Mapping[str, TypeLike]) -> dict[str, str]:
+        """`expressions` of these kernels, or of all that the types complete when none is named."""
+        made = self.expressions(**types)
+        for name in names:
+            if name not in self._entries:
+                raise KernelError(f"{self.package}: {self.file} has no kernel {name}")
+            if name not in made:
+                needs = min(self._placeholders(self._entries[name][1]) - types.keys())
+                raise KernelError(f"{self.package}: kernel {name} needs a type for {needs}")
+        return {name: made[name] for name in names} if names else made
+
     def all_expressions(self) -> list[str]:
         """The name expressions of every kernel with every choice of its placeholders."""
         return list(dict.fromkeys(self._all_expressions()))
@@ -154,9 +165,7 @@ class Source:
         unknown = types.keys() - self.choices.keys()
         if unknown:
             raise KernelError(f"{self.package}: {self.file} has no placeholder {min(unknown)}")
-        expressions = self.expressions(**types)
-        if names:
-            expressions = {name: expressions[name] for name in names}
+        expressions = self.wanted(names, types)
         options = self.options()
         module = cupy.RawModule(
             code=self.text(), options=options, name_expressions=tuple(expressions.values())

@@ -148,7 +148,7 @@ def _problem(text: Text) -> tuple[int, int, list[bytes]]:
 
 
 def _vertex_weights(text: Text, start: int, n: int, threads: int | None) -> Array | None:
-    if b"\nn" not in text.content[start - 1 :]:
+    if text.content.find(b"\nn", start - 1) < 0:
         return None
     others = "ce" + DESCRIPTIONS
     layout = Layout(2, v=-1, w=1, base=1, key="n", skipped=others, u_limit=n, v_limit=n)

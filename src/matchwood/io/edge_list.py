@@ -71,7 +71,7 @@ def read(text: Text, options: Options) -> Matrix | Compacted:
 
         return named.read(text, options)
     head = find_head(text, options)
-    first = text.content[head.start :].split(b"\n", 1)[0].strip()
+    first = text.content[head.start : text.content.index(b"\n", head.start)].strip()
     if not first:
         return _without_edges(text, head, options)
     text.require_finished(options.strict)

@@ -277,7 +277,7 @@ def read_rows(
     array = text.array
     team, counts, found, problem = cpu.new_crew(array, threads)
     letter = cpu.NO_COMMENT
-    if comment and comment.encode() in text.content[start:]:
+    if comment and text.content.find(comment.encode(), start) >= 0:
         letter = ord(comment)
     team.run(cpu.count_lines, array, text.words, start, letter, counts)
     lines = int(counts.sum())

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import csr
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     advance,
@@ -31,7 +32,7 @@ from matchwood.teams import (
     share_rows,
     store_relaxed,
 )
-from matchwood.traversal.breadth_first.cpu import search
+from matchwood.traversal.breadth_first import bfs
 
 Array = np.ndarray[Any, Any]
 
@@ -261,11 +262,11 @@ def label(
         )  # fmt: skip
         rounds = int(changes[3])
     elif method == "bfs":
-        start = np.array([np.diff(view.indptr).argmax()])
-        level, queue, _ = search(view, view, start, n, threads=threads)
+        G = csr.as_graph((view.indptr, view.indices), "connected_components", index_dtype=kind)
+        level = bfs(G, int(np.diff(view.indptr).argmax()), threads=threads).level
         reached = level >= 0
         parent[reached] = reached.argmax()
-        team.run(_rest, indptr, indices, level, queue.view(unsigned), parent)
+        team.run(_rest, indptr, indices, level, np.empty(n, unsigned), parent)
         team.run(_only_number, parent, labels, sums)
         rounds = int(sums[-1])
     else:

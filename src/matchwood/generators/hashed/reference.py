@@ -58,7 +58,7 @@ def gnm(plan: GNM, threads: int | None = None) -> tuple[Array, Array]:
     t = permuted(np.arange(plan.m, dtype=np.uint64), plan)
     n = np.uint64(plan.n)
     if plan.directed:
-        u, v = np.divmod(t, n - _ONE)
+        u, v = np.divmod(t, np.uint64(max(plan.n - 1, 1)))
         v = np.where(v >= u, v + _ONE, v)
     else:
         distance, u = np.divmod(t, n)

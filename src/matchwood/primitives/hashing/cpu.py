@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.cpu_hints import rotated
-from matchwood.primitives.hashing import GOLDEN
 from matchwood.teams import Team, crew, device, inlined, kernel, share, stopping
 
 BLOCK = 1 << 14  # elements between two looks at the stop word
 
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_GOLDEN = np.uint64(GOLDEN)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _H0, _H1, _H2, _H3 = 0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476
 _K = tuple(math.floor(abs(math.sin(i + 1)) * 2**32) for i in range(16))

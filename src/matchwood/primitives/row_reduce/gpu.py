@@ -42,7 +42,7 @@ SOURCE = gpu.Source(
         "T": ("2048",),
         "V": (np.float64,),
         "M": (np.float32,),
-        "X": (np.float32, np.float64),
+        "X": (np.float32,),
         "Y": (np.float64,),
         "A": (np.float64,),
         "P": (np.float64,),
@@ -83,24 +83,36 @@ class Tiles:
         self._entry = gpu.empty(self.count + 1, kind, "row_reduce")
         k.write_tiles(n, (n, self.indptr, size, space.starts, self._row, self._entry))
 
+    def scratch(self, accumulator_bytes: int) -> Any:
+        """Memory that a launch needs where rows have several chunks; None where none has."""
+        if self.count == 0 or not self._chunked:
+            return None
+        return gpu.workspace(
+            "row_reduce",
+            partials=(self.count * accumulator_bytes, np.uint8),
+            chunks_done=(self.count, np.uint32),
+        )
+
     def launch(
-        self, kernel: gpu.Kernel, accumulator_bytes: int, indices: Any, args: Sequence[Any]
+        self,
+        kernel: gpu.Kernel,
+        accumulator_bytes: int,
+        indices: Any,
+        args: Sequence[Any],
+        scratch: Any = None,
     ) -> None:
         """Launch a kernel that calls `reduce_rows` on the current stream.
 
-        `accumulator_bytes` is the size of the operation's accumulator in the kernel.
+        `accumulator_bytes` is the size of the operation's accumulator in the kernel.  Inside
+        `gpu.capture`, which must not allocate, hand over what `scratch` gave before.
         """
         if kernel.arguments[-1:] != (str(self.size),):
             raise ValueError(f"{kernel.name} is not made for tiles of {self.size}")
         if self.count == 0:
             return
+        space = self.scratch(accumulator_bytes) if scratch is None else scratch
         partials = chunks_done = None
-        if self._chunked:
-            space = gpu.workspace(
-                "row_reduce",
-                partials=(self.count * accumulator_bytes, np.uint8),
-                chunks_done=(self.count, np.uint32),
-            )
+        if space is not None:
             partials, chunks_done = space.partials, space.chunks_done
             chunks_done.data.memset_async(0, chunks_done.nbytes)
         tiles = (self.indptr, indices, self._row, self._entry, partials, chunks_done)

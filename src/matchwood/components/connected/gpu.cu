@@ -1,0 +1,242 @@
+// Connected components on the GPU.  Host side: gpu.py.  The rule and the papers: __init__.py.
+//
+// Afforest, a few launches:
+//   hook_first     every vertex under the first neighbour of its row, if that is smaller
+//   hook_last      one more neighbour of each: by now most vertices of the largest component agree
+//   compress       every vertex directly under its root (after each of the two)
+//   find_largest   the root that most of a sample have: probably the largest component's
+//   hook_rest      all entries of the rows of the other vertices, shared out evenly
+// FastSV, two launches a round:
+//   sv_hook, sv_follow
+// and for both:
+//   count_roots, number_roots, write_labels   components numbered by their smallest vertex
+//
+// The forest is one array, parent[v] <= v (union_find.cuh): a root is the smallest vertex of its
+// tree, and when all entries are used, of its component.  So the labels do not depend on
+// scheduling, nor on which component is taken for the largest.
+//
+// Why a vertex of the largest component may be skipped, where the pattern is symmetric: an entry
+// (v, w) is left out by both rows only if v and w were both seen in that component's tree.
+#include "matchwood/edges.cuh"
+#include "matchwood/hashing.cuh"
+#include "matchwood/union_find.cuh"
+
+constexpr int TILE = 2048;   // entries of a warp in a pass over all of them
+constexpr int SAMPLE = 1024; // vertices, one for each thread of the block that looks at them
+constexpr int SLOTS = 2048;  // of the table that counts their roots
+
+// A thread to a vertex.  Nothing is read that another thread writes.
+template <typename I>
+__global__ void hook_first(I n, const I* indptr, const I* indices, I* parent)
+{
+    long long thread = global_thread();
+    if (thread >= n) return;
+    I v = (I)thread, row = indptr[v];
+    I w = row < indptr[v + 1] ? indices[row] : v;
+    parent[v] = w < v ? w : v;
+}
+
+template <typename I>
+__device__ __forceinline__ void join_ends(I* parent, I v, I w)
+{
+    I a = load_relaxed(&parent[v]), b = load_relaxed(&parent[w]);
+    if (a != b) join_sets(parent, a, b);
+}
+
+// A thread to a vertex.  Races: union_find.cuh.
+template <typename I>
+__global__ void hook_last(I n, const I* indptr, const I* indices, I* parent)
+{
+    long long thread = global_thread();
+    if (thread >= n) return;
+    I v = (I)thread, end = indptr[v + 1];
+    if (indptr[v] < end) join_ends(parent, v, indices[end - 1]);
+}
+
+// A thread to a vertex.  Others may be walking through v meanwhile: any ancestor is right for them.
+template <typename I>
+__global__ void compress(I n, I* parent)
+{
+    long long v = global_thread();
+    if (v >= n) return;
+    I up = load_relaxed(&parent[v]), root = find_root(parent, up);
+    if (root != up) store_relaxed(&parent[v], root);
+}
+
+// One block of SAMPLE threads.  Vertices drawn by a hash, those without neighbours not counted.
+// *largest: the most frequent root, any of equals; -1 when there is none.
+template <typename I>
+__global__ void find_largest(I n, const I* indptr, const I* parent, I* largest)
+{
+    __shared__ I root[SLOTS];
+    __shared__ int count[SLOTS];
+    __shared__ unsigned long long best;
+    for (int slot = threadIdx.x; slot < SLOTS; slot += SAMPLE) {
+        root[slot] = -1;
+        count[slot] = 0;
+    }
+    if (threadIdx.x == 0) best = 0;
+    __syncthreads();
+    I v = (I)(mix64(threadIdx.x + GOLDEN) % (unsigned long long)n);
+    if (indptr[v] < indptr[v + 1]) {
+        I mine = peek_root(parent, v);
+        int slot = (int)(mix64((unsigned long long)mine) % SLOTS);
+        while (true) {  // ends: there are more slots than threads
+            I there = compare_and_swap(&root[slot], I(-1), mine);
+            if (there == I(-1) || there == mine) break;
+            slot = (slot + 1) % SLOTS;
+        }
+        atomicAdd(&count[slot], 1);
+    }
+    __syncthreads();
+    // count above, slot below: one word to compare
+    for (int slot = threadIdx.x; slot < SLOTS; slot += SAMPLE)
+        if (count[slot] > 0) atomicMax(&best, (unsigned long long)count[slot] << 32 | (unsigned)slot);
+    __syncthreads();
+    if (threadIdx.x == 0) *largest = best == 0 ? I(-1) : root[(unsigned)best];
+}
+
+// TILE entries to a warp.  With a symmetric pattern, rows of vertices under *largest are skipped.
+template <typename I>
+__global__ void hook_rest(
+    I n, I nnz, const I* indptr, const I* indices, bool symmetric, const I* largest, I* parent)
+{
+    I skip = symmetric ? *largest : I(-1);
+    for_tiles<TILE>(n, nnz, indptr, [&](I v, I begin, I end) {
+        if (load_relaxed(&parent[v]) == skip) end = begin;
+        WarpRows<I> rows(begin, end);
+        for (I first = 0; first < rows.total; first += WARP) {
+            I t = first + lane();
+            int owner = rows.owner(t);
+            I entry = rows.entry(t, owner), u = __shfl_sync(ALL, v, owner);
+            if (t < rows.total) join_ends(parent, u, indices[entry]);
+        }
+        __syncwarp();
+    });
+}
+
+// After a search: what it reached hangs under `root`, the smallest of them; others on their own.
+template <typename I>
+__global__ void adopt_reached(I n, const I* level, const I* root, I* parent)
+{
+    long long v = global_thread();
+    if (v < n) parent[v] = level[v] >= 0 ? *root : (I)v;
+}
+
+// FastSV, hooking, TILE entries to a warp.  Parents and grandparents are read-only here; `next`,
+// which holds the grandparents (the shortcut) at the start, is lowered by atomicMin alone, so a
+// round does not depend on scheduling.  For an entry (v, w), with both directions where the
+// pattern is not symmetric:
+//   stochastic hooking    next[parent[v]] <- min with grand[w]
+//   aggressive hooking    next[v]         <- min with grand[w]
+// The least grand[w] of a row is found by its lanes together before it is offered.
+template <typename I>
+__device__ __forceinline__ void offer(I* next, I v, I x)
+{
+    if (load_relaxed(&next[v]) > x) lower_to(&next[v], x);
+}
+
+template <typename I>
+__global__ void sv_hook(I n, I nnz, const I* indptr, const I* indices, bool symmetric, const I* parent,
+                        const I* grand, I* next, const int* changed)
+{
+    if (*changed == 0) return;  // the round before was the last
+    for_tiles<TILE>(n, nnz, indptr, [&](I v, I begin, I end) {
+        WarpRows<I> rows(begin, end);
+        I up = parent[v], above = grand[v];
+        for (I first = 0; first < rows.total; first += WARP) {
+            I t = first + lane();
+            int owner = rows.owner(t);
+            I entry = rows.entry(t, owner);
+            I u = __shfl_sync(ALL, v, owner), over = __shfl_sync(ALL, up, owner);
+            I high = __shfl_sync(ALL, above, owner), least = n;
+            if (t < rows.total) {
+                I w = indices[entry];
+                least = grand[w];
+                if (!symmetric && high < least) {
+                    offer(next, w, high);
+                    offer(next, parent[w], high);
+                }
+            }
+#pragma unroll
+            for (int step = 1; step < WARP; step *= 2) {  // least so far among lanes of one row
+                I below = __shfl_up_sync(ALL, least, step);
+                int row = __shfl_up_sync(ALL, owner, step);
+                if (lane() >= step && row == owner && below < least) least = below;
+            }
+            int after = __shfl_sync(ALL, owner, (lane() + 1) % WARP);
+            if ((lane() == WARP - 1 || after != owner) && least < high) {
+                offer(next, u, least);
+                offer(next, over, least);
+            }
+        }
+    });
+}
+
+// A thread to a vertex: the new grandparent, which is also where the next round starts from, and
+// whether any differs from the old one.  `spare` is the old parents' memory, free now.
+template <typename I>
+__global__ void sv_follow(I n, const I* next, I* grand, I* spare, const int* before, int* changed)
+{
+    if (*before == 0) return;
+    long long v = global_thread();
+    bool differs = false;
+    if (v < n) {
+        I above = next[next[v]];
+        differs = above != grand[v];
+        grand[v] = above;
+        spare[v] = above;
+    }
+    if (__syncthreads_or(differs) && threadIdx.x == 0 && load_relaxed(changed) == 0) store_relaxed(changed, 1);
+}
+
+// Numbering.  Vertices are dealt to blocks in equal runs of `run`; a block counts its roots,
+__device__ __forceinline__ long long run_end(long long first, long long run, long long n)
+{
+    return first + run < n ? first + run : n;
+}
+
+template <typename I>
+__global__ void count_roots(I n, I run, const I* parent, I* counts)
+{
+    long long first = (long long)blockIdx.x * run, end = run_end(first, run, n);
+    I count = 0;
+    for (long long v = first + threadIdx.x; v < end; v += blockDim.x) count += parent[v] == v;
+    count = block_reduce(count, I(0), Plus());
+    if (threadIdx.x == 0) counts[blockIdx.x] = count;
+}
+
+// adds up the counts of the blocks before it, and numbers its own: a root's word becomes ~number,
+// which no vertex is.  The last block knows how many there are.
+template <typename I>
+__global__ void number_roots(I n, I run, const I* counts, I* parent, I* total)
+{
+    __shared__ I start;
+    I before = 0;
+    for (int block = threadIdx.x; block < (int)blockIdx.x; block += blockDim.x) before += counts[block];
+    before = block_reduce(before, I(0), Plus());
+    if (threadIdx.x == 0) start = before;
+    __syncthreads();
+    I number = start;
+    long long first = (long long)blockIdx.x * run, end = run_end(first, run, n);
+    for (long long at = first; at < end; at += blockDim.x) {
+        long long v = at + threadIdx.x;
+        bool root = v < end && parent[v] == v;
+        int here;
+        int place = block_exclusive_sum(int(root), &here);
+        if (root) parent[v] = ~(number + place);
+        number += here;
+    }
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *total = number;
+}
+
+// A thread to a vertex: up to the root, whose number is the label.
+template <typename I>
+__global__ void write_labels(I n, const I* parent, I* label)
+{
+    long long v = global_thread();
+    if (v >= n) return;
+    I up = parent[v];
+    while (up >= 0) up = parent[up];
+    label[v] = ~up;
+}

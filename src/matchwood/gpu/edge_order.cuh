@@ -1,0 +1,37 @@
+// Which of two weighted edges comes first: the heavier; of equal weights the one with the larger
+// hash; of equal hashes the one with the smaller ends.  The rule: primitives/edge_order/__init__.py.
+//
+// Weights are positive and compared by their bits: positive floats order like unsigned integers,
+// and no subnormal number is flushed.
+#pragma once
+#include "matchwood/exact.cuh"
+#include "matchwood/hashing.cuh"
+
+// The hash that decides between edges of equal weight.
+template <typename I>
+__device__ __forceinline__ unsigned long long tie_hash(I u, I v, unsigned long long seed)
+{
+    return u < v ? hash2(u, v, seed) : hash2(v, u, seed);
+}
+
+// The edge {u1, v1} comes before {u2, v2}, both being of the same weight.
+template <typename I>
+__device__ __forceinline__ bool prefers_tied(I u1, I v1, I u2, I v2, unsigned long long seed, bool by_hash)
+{
+    if (by_hash) {
+        unsigned long long h1 = tie_hash(u1, v1, seed), h2 = tie_hash(u2, v2, seed);
+        if (h1 != h2) return h1 > h2;
+    }
+    I low1 = u1 < v1 ? u1 : v1, low2 = u2 < v2 ? u2 : v2;
+    if (low1 != low2) return low1 < low2;
+    return (u1 < v1 ? v1 : u1) < (u2 < v2 ? v2 : u2);
+}
+
+// The edge {u1, v1} of weight w1 comes before the edge {u2, v2} of weight w2.
+template <typename I, typename W>
+__device__ __forceinline__ bool prefers(W w1, I u1, I v1, W w2, I u2, I v2, unsigned long long seed, bool by_hash)
+{
+    unsigned long long b1 = value_bits(w1), b2 = value_bits(w2);
+    if (b1 != b2) return b1 > b2;
+    return prefers_tied(u1, v1, u2, v2, seed, by_hash);
+}

@@ -1,0 +1,114 @@
+"""What the matching functions return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.csr import Graph
+
+
+class Found(NamedTuple):
+    """What an engine's ``match(view, seed, by_hash, threads)`` returns; a plain tuple will do."""
+
+    mate: Any  # (n,) of the view's index type, where the view lives; -1 for free vertices
+    weight: float
+    rounds: int = 0
+    bound: float | None = None  # proved upper bound on any matching, if the method has one
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """A matching: edges of which no two share an end.  Unpacks as ``mate, weight``.
+
+    Attributes
+    ----------
+    mate : (n,) integer array
+        ``mate[v]`` is the vertex that v is matched with, -1 when there is none.
+    weight : float
+        Sum of the weights of the edges.
+    rounds : int
+        Passes of the method over the vertices; 0 for methods without rounds.
+    method : str
+        What found it.
+    seconds : dict
+        Seconds by phase.
+    matched_by_round : list of int, or None
+        Vertices matched after each round, from methods that count them.
+    """
+
+    mate: Any
+    weight: float
+    rounds: int = 0
+    method: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    matched_by_round: Any = None
+    graph: Graph | None = field(default=None, repr=False)
+    known_bound: float | None = field(default=None, repr=False)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.mate, self.weight))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Matching: {self.cardinality} edges of {self.mate.shape[0]} vertices, "
+            f"weight {self.weight:g}, {self.method}>"
+        )
+
+    @cached_property
+    def cardinality(self) -> int:
+        """Number of edges."""
+        return int((self.mate >= 0).sum()) // 2
+
+    @cached_property
+    def bound(self) -> float:
+        """A proved upper bound on the weight of every matching of the graph.
+
+        From a dual solution (`matchwood.matching.upper_bound`), worked out when first asked for.
+        """
+        if self.known_bound is not None:
+            return self.known_bound
+        if self.graph is None:
+            raise ValueError("Matching.bound: this matching does not know its graph")
+        from matchwood.matching.bound import upper_bound
+
+        return upper_bound(self.graph, self).value
+
+    @property
+    def quality(self) -> float:
+        """weight / bound: at least this part of the best possible; 1.0 without edges."""
+        return self.weight / self.bound if self.bound > 0 else 1.0
+
+    def edges(self) -> Any:
+        """The edges as a (cardinality, 2) array: smaller end first, ascending.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> from matchwood.matching import weighted_matching
+        >>> A = matchwood.generators.path(4)
+        >>> weighted_matching(A, ties="index").edges().tolist()
+        [[0, 1], [2, 3]]
+        """
+        xp = engines.cupy() if engines.location(self.mate) == "gpu" else np
+        u = xp.flatnonzero(self.mate > xp.arange(self.mate.shape[0], dtype=self.mate.dtype))
+        return xp.stack((u.astype(self.mate.dtype), self.mate[u]), axis=1)
+
+    def check(self, A: Any) -> None:
+        """Raise `CheckFailed` unless this is a matching of `A` of that weight, within its bound.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> from matchwood.matching import weighted_matching
+        >>> A = matchwood.generators.path(4)
+        >>> weighted_matching(A).check(A)
+        """
+        from matchwood.matching.check import check_matching
+
+        check_matching(A, self)

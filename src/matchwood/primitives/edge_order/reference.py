@@ -1,0 +1,37 @@
+"""The order of edges as a key that Python compares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.primitives.arguments import index_type
+from matchwood.primitives.hashing.reference import hash2_number
+
+Key = tuple[float, int, int, int]
+
+
+def edge_key(w: float, u: int, v: int, seed: int = 0, by_hash: bool = True) -> Key:
+    """Smaller keys come first."""
+    low, high = (u, v) if u < v else (v, u)
+    return -float(w), -hash2_number(low, high, seed) if by_hash else 0, low, high
+
+
+def prefers(
+    w1: float, u1: int, v1: int, w2: float, u2: int, v2: int, seed: int = 0, by_hash: bool = True
+) -> bool:
+    """The edge {u1, v1} of weight w1 comes before the edge {u2, v2} of weight w2."""
+    return edge_key(w1, u1, v1, seed, by_hash) < edge_key(w2, u2, v2, seed, by_hash)
+
+
+def order_edges(
+    u: Any, v: Any, w: Any, *, seed: int = 0, by_hash: bool = True, threads: int | None = None
+) -> Any:
+    """See matchwood.primitives.edge_order.order_edges."""
+    keys = [
+        edge_key(*edge, seed, by_hash)
+        for edge in zip(w.tolist(), u.tolist(), v.tolist(), strict=True)
+    ]
+    perm = sorted(range(len(keys)), key=keys.__getitem__)
+    return np.array(perm, dtype=index_type(len(keys)))

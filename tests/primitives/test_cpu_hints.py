@@ -1,0 +1,86 @@
+"""What kernels tell the compiler changes their speed, never their results."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from matchwood.primitives.cpu_hints import (
+    converted,
+    count_ones,
+    natural,
+    prefetch_write,
+    rotated,
+    trailing_zeros,
+    with_item,
+)
+from matchwood.teams import device
+
+
+@device
+def _sum(values):
+    total = 0.0
+    for i in range(natural(np.int64(0)), values.size):
+        prefetch_write(values, i + 1000)  # past the end at last
+        total += values[natural(i)]
+    return total
+
+
+def test_natural_and_prefetch_leave_values_alone():
+    values = np.arange(50.0)
+    assert _sum(values) == values.sum()
+    np.testing.assert_array_equal(values, np.arange(50.0))
+
+
+@device
+def _narrow_sum(a, b):
+    return converted(a + b, a)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.float64])
+def test_converted_has_the_type_of_the_example(kind):
+    a = kind(16_777_216)
+    result = _narrow_sum(a, kind(1))
+    assert result == np.add(a, kind(1), dtype=kind)  # float32 has no 16777217
+
+
+def test_converted_cuts_and_wraps():
+    assert _narrow_sum(np.int32(2**31 - 1), np.int64(1)) == -(2**31)
+    assert _narrow_sum(np.int64(1), np.float64(2.9)) == 3
+
+
+@device
+def _shift_in(items, item):
+    for place in range(len(items)):
+        items, item = with_item(items, place, item), items[place]
+    return items
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_with_item(size):
+    items = tuple(float(k) for k in range(size))
+    assert _shift_in(items, -1.0) == (-1.0, *items[:-1])
+
+
+@device
+def _ones(word):
+    return count_ones(word)
+
+
+@device
+def _zeros(word):
+    return trailing_zeros(word)
+
+
+@device
+def _turned(word, left):
+    return rotated(word, left)
+
+
+def test_bits():
+    for word in (1, 2, 0xF0, 2**63, 2**64 - 1, 0x123456789ABCDEF0):
+        assert _ones(np.uint64(word)) == word.bit_count()
+        assert _zeros(np.uint64(word)) == (word & -word).bit_length() - 1
+    assert _ones(np.uint64(0)) == 0
+    assert _turned(np.uint32(0x80000001), np.uint32(4)) == 0x00000018
+    assert _turned(np.uint32(0x12345678), np.uint32(0)) == 0x12345678

@@ -1,0 +1,133 @@
+"""The benchmark harness: verifies before it times, and says where its numbers come from."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+from bench import harness, run
+
+
+def test_compare_gives_ratios_to_the_baseline():
+    result = harness.compare(
+        "sleeping",
+        {"scipy": lambda: time.sleep(0.02), "ours": lambda: time.sleep(0.002)},
+        bars={"ours": 2.0},
+        quiet=True,
+    )
+    rows = result["rows"]
+    assert rows["scipy"]["ratio"] == 1.0
+    assert rows["ours"]["ratio"] > 2
+    assert rows["ours"]["bar"] == 2.0
+    assert result["rounds"] >= 5
+    assert all(len(row["times"]) == result["rounds"] for row in rows.values())
+    assert rows["ours"]["best"] <= rows["ours"]["median"]
+
+
+def test_nothing_is_timed_before_all_answers_are_verified():
+    calls = []
+
+    def verify(name, answer):
+        assert answer == name
+        if name == "wrong":
+            raise ValueError("a wrong answer")
+
+    functions = {
+        name: lambda name=name: calls.append(name) or name for name in ("right", "wrong", "late")
+    }
+    with pytest.raises(ValueError, match="a wrong answer"):
+        harness.compare("", functions, verify=verify, quiet=True)
+    assert calls == ["right", "wrong"]
+
+
+def test_rounds_alternate():
+    calls = []
+    functions = {name: lambda name=name: calls.append(name) for name in "ab"}
+    harness.compare("", functions, baseline="a", rounds=6, quiet=True)
+    timed = "".join(calls[4:])  # after the first call and the one that measures how long it takes
+    assert timed.startswith("abbaab")
+
+
+def test_without_the_baseline_there_are_no_ratios(capsys):
+    result = harness.compare("only one", {"ours": lambda: None}, sync=lambda: None)
+    assert "ratio" not in result["rows"]["ours"]
+    assert "only one" in capsys.readouterr().out
+
+
+def test_tables_show_times_ratios_and_bars(capsys):
+    rows = {
+        "scipy": {"median": 2.0, "best": 1.5, "times": [2.0], "ratio": 1.0},
+        "ours": {"median": 4e-4, "best": 3e-4, "times": [4e-4], "ratio": 5e3, "bar": 9.0},
+        "slow": {"median": 2.5, "best": 2.5, "times": [2.5], "ratio": 0.8, "bar": 1.0},
+    }
+    harness.show({"title": "a table", "baseline": "scipy", "rounds": 5, "rows": rows})
+    printed = capsys.readouterr().out
+    for text in ("a table", "2.00 s", "400.0 us", "5000.00x", "9x met", "missed"):
+        assert text in printed
+
+
+def test_results_carry_their_origin(tmp_path):
+    path = tmp_path / "folder" / "results.json"
+    harness.write([harness.compare("t", {"ours": lambda: None}, quiet=True)], path)
+    written = json.loads(path.read_text())
+    assert written["results"][0]["title"] == "t"
+    origin = written["environment"]
+    assert origin["versions"]["numpy"] == np.__version__
+    assert origin["threads"] >= 1
+    assert origin["machine"]["cpus"] >= 1
+    assert {"commit", "time", "load"} <= origin.keys()
+
+
+@pytest.mark.parametrize(
+    ("A", "n", "nnz"),
+    [
+        (harness.grid(5), 25, 80),
+        (harness.mesh(3), 27, 26 + 8 * 7 + 12 * 11 + 6 * 17),
+        (harness.rmat(6), 64, None),
+        (harness.delaunay(50), 50, None),
+    ],
+    ids=["grid", "mesh", "rmat", "delaunay"],
+)
+def test_standard_graphs_are_undirected_and_canonical(A, n, nnz):
+    assert A.shape == (n, n)
+    assert nnz is None or A.nnz == nnz
+    assert A.nnz > 0
+    assert (abs(A - A.T)).nnz == 0
+    assert A.diagonal().sum() == 0
+    assert A.has_canonical_format
+    assert A.indices.dtype == np.int32
+    assert (A.data == 1).all()
+
+
+def test_a_peer_that_is_not_installed_is_none():
+    assert harness.peer("json") is json
+    assert harness.peer("surely_not_installed") is None
+
+
+def test_run_finds_the_benchmarks(capsys):
+    assert "bench.teams.overhead" in run.names()
+    assert "bench.harness" not in run.names()
+    assert run.main(["--list", "overhead"]) == 0
+    assert capsys.readouterr().out.split() == ["bench.teams.overhead"]
+    assert run.main(["surely-nothing"]) == 2
+
+
+def test_run_writes_what_worked_and_tells_what_broke(tmp_path, monkeypatch, capsys):
+    def works():
+        return [harness.compare("t", {"ours": lambda: None}, quiet=True)]
+
+    class Fine:
+        run = staticmethod(works)
+
+    modules = {"bench.fine": Fine}  # bench.broken is not there: importing it fails
+    monkeypatch.setattr(run, "names", lambda: ["bench.broken", "bench.fine"])
+    monkeypatch.setattr(run.importlib, "import_module", lambda name: modules[name])
+    path = tmp_path / "results.json"
+    assert run.main(["--json", str(path)]) == 1
+    assert [result["benchmark"] for result in json.loads(path.read_text())["results"]] == [
+        "bench.fine"
+    ]
+    assert "broken: bench.broken" in capsys.readouterr().out
