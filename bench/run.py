@@ -14,14 +14,14 @@ import traceback
 from pathlib import Path
 
 from bench import harness
+from matchwood import EngineUnavailable
 
 HERE = Path(__file__).resolve().parent
-NOT_BENCHMARKS = {"__init__.py", "harness.py", "run.py"}
 
 
 def names() -> list[str]:
-    """Module names of all benchmark files."""
-    files = sorted(path for path in HERE.rglob("*.py") if path.name not in NOT_BENCHMARKS)
+    """Module names of all benchmark files: those with a function `run`."""
+    files = [path for path in sorted(HERE.rglob("*.py")) if "\ndef run(" in path.read_text()]
     return [".".join(("bench", *path.relative_to(HERE).with_suffix("").parts)) for path in files]
 
 
@@ -42,7 +42,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\n{name}\n{'=' * len(name)}", flush=True)
         try:
             for result in importlib.import_module(name).run():
-                results.append({"benchmark": name, **result})
+                content = result if isinstance(result, dict) else vars(result)
+                results.append({"benchmark": name, **content})
+        except EngineUnavailable as error:
+            print(f"left out: {error}")
         except Exception:  # one that breaks must not take the others with it
             traceback.print_exc()
             broken.append(name)

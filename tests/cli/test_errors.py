@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import matchwood
 from matchwood.cli import app, errors
 
+
 def runner() -> CliRunner:
     """One that keeps stderr apart; old versions must be asked to."""
     try:
@@ -48,6 +49,8 @@ WRONG_USE = {
     "convert format": ["convert", "path:5", "x.doc"],
     "bench unknown": ["bench", "sorting"],
     "bench folder": ["bench", "-g", "path:5", "-o", "no/such/folder/x.json"],
+    "reading option unknown": ["info", "x.txt", "--read", "colour=red"],
+    "reading option without value": ["info", "x.txt", "--read", "symmetric"],
     "demo size": ["demo", "--size", "huge"],
     "demo folder": ["demo", "-o", "no/such/folder/demo.html"],
 }

@@ -203,3 +203,34 @@ def test_demo(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_warmup() -> None:
     assert run_json("warmup")["seconds"] > 0
+
+
+@pytest.fixture
+def flights(tmp_path: Path) -> str:
+    path = tmp_path / "flights.csv"
+    path.write_text("from,to\n7,20\n20,30\n900,7\n41,42\n")
+    return str(path)
+
+
+def test_compact_keeps_the_ids(flights: str, tmp_path: Path) -> None:
+    facts = run_json("bfs", flights, "--compact", "-s", "900", "--check")
+    assert facts["vertices"] == 6
+    assert facts["level_sizes"] == [1, 1, 1, 1]
+    run("components", flights, "--compact", "-o", str(tmp_path / "x.csv"))
+    rows = (tmp_path / "x.csv").read_text().splitlines()
+    assert rows == ["vertex,label", "7,0", "20,0", "30,0", "41,1", "42,1", "900,0"]
+    run("components", flights, "--compact", "-o", str(tmp_path / "x.npz"))
+    with np.load(tmp_path / "x.npz") as loaded:
+        np.testing.assert_array_equal(loaded["id"], [7, 20, 30, 41, 42, 900])
+
+
+def test_how_to_read_can_be_said(flights: str, tmp_path: Path) -> None:
+    facts = run_json("info", flights, "--read", "symmetric=yes")
+    assert facts["symmetric_pattern"] is True
+    path = tmp_path / "people.txt"
+    path.write_text('ada grace\ngrace "mary"\n')
+    facts = run_json("bfs", str(path), "--read", "names=yes", "-s", "ada")
+    assert facts["reached"] == 3
+    out = tmp_path / "people.csv"
+    run("bfs", str(path), "--read", "names=yes", "-s", "ada", "-o", str(out))
+    assert out.read_text().splitlines()[1] == "ada,0,0"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import matchwood
 from matchwood.errors import FileFormatError
-from matchwood.io import edge_list
+from matchwood.io import edge_list, named
 from matchwood.io.options import Options
 from matchwood.io.text import Text
 
@@ -22,7 +22,8 @@ from matchwood.io.text import Text
 def parse(content: str | bytes, **options: Any) -> Any:
     """Read an edge list that stands in a string."""
     data = content.encode() if isinstance(content, str) else content
-    return edge_list.read(Text.of("list.txt", data), Options(**options).checked())
+    reader = named.read if options.get("names") else edge_list.read
+    return reader(Text.of("list.txt", data), Options(**options).checked())
 
 
 def dense(content: str, **options: Any) -> list[list[float]]:
@@ -134,7 +135,7 @@ def test_names() -> None:
     assert A.nnz == 2
     assert parse("new york\tla\n", names=True, delimiter="\t").ids.tolist() == ["la", "new york"]
     assert parse("from,to\na,b\n", names=True, skip=1).ids.tolist() == ["a", "b"]
-    assert parse("# nothing\n", names=True).matrix.shape == (0, 0)
+    assert parse("# Nodes: 0 Edges: 0\n", names=True).matrix.shape == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,8 @@ def test_names() -> None:
         (b"a b\n\xff\xfe c\n", "line 2: not a line of text"),
         (b'a,b\n"c,d\n', "line 2: not a line of text"),
         (b"a b\na c", "line 2: the file ends without a newline"),
+        (b"# Nodes: 2 Edges: 2\na b\n", "line 2: the file is cut off: 2 edges declared, 1 found"),
+        (b"# nothing\n", "line 1: no edges"),
     ],
 )
 def test_names_malformed(content: bytes, message: str) -> None:
@@ -248,6 +251,9 @@ def test_dtype(tmp_path: Path) -> None:
     assert A.dtype == np.float32
     with pytest.raises(ValueError, match=r"cannot hold the weight 3\.5"):
         matchwood.io.read(path, dtype=np.int64)
+    path.write_text("0 1 1e300\n")
+    with pytest.raises(ValueError, match="cannot hold the weight 1e"):
+        matchwood.io.read(path, dtype=np.float32)
     path.write_text("0 1 2\n")
     assert matchwood.io.read(path, dtype=np.int64).dtype == np.int64
 

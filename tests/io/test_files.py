@@ -77,6 +77,7 @@ def test_zst_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ("a.txt", "edges"),
         ("a.csv.zst", "edges"),
         ("out.wiki", "edges"),
+        ("out.mtx", "mtx"),
         ("out.wiki.bz2", "edges"),
         ("a.graph", "metis"),
         ("a.graph-txt.gz", "graph-txt"),

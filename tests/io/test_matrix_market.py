@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import matchwood
 from matchwood.errors import FileFormatError
 from matchwood.io import matrix_market
 from matchwood.io.text import Text
@@ -96,6 +98,16 @@ def test_kinds(threads: int) -> None:
 def test_malformed(content: str, message: str, threads: int) -> None:
     with pytest.raises(FileFormatError, match=message):
         parse(content, threads=threads)
+
+
+def test_complex_to_real(tmp_path: Path) -> None:
+    path = tmp_path / "a.mtx"
+    matchwood.io.write(path, np.array([[1 + 0j, 2], [0, 3]]))
+    assert matchwood.io.read(path).dtype == np.complex128
+    assert matchwood.io.read(path, dtype=np.float64).toarray().tolist() == [[1, 2], [0, 3]]
+    matchwood.io.write(path, np.array([[1 + 1j]]))
+    with pytest.raises(ValueError, match="dtype float64 cannot hold the weight"):
+        matchwood.io.read(path, dtype=np.float64)
 
 
 def test_not_strict() -> None:

@@ -9,7 +9,9 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from matchwood.io import cpu_number
 from matchwood.io.text import Layout, Text, read_records
+from matchwood.teams import crew, kernel
 
 
 def weights(words: list[str]) -> np.ndarray:
@@ -56,12 +58,32 @@ def test_many_random_values() -> None:
     same(words)
 
 
+def test_long_numbers_are_decided_in_the_kernel() -> None:
+    """More than 19 digits: only those between two floats are asked of `float()`."""
+
+    @kernel
+    def read(team, text, starts, status):  # type: ignore[no-untyped-def]
+        for i in range(starts.size):
+            _, _, status[i] = cpu_number.number(text, starts[i])
+
+    rng = random.Random(3)
+    words = [f"{rng.random():.30f}" for _ in range(500)] + [
+        f"{rng.random():.18e}" for _ in range(500)
+    ]
+    same(words)
+    content = np.frombuffer("".join(f"{word}\n" for word in words).encode(), np.uint8)
+    starts = np.flatnonzero(np.append(10, content[:-1]) == 10)
+    status = np.ones(starts.size, np.int64)
+    crew(1, work=1).run(read, content, starts, status)
+    assert (status == cpu_number.DONE).mean() > 0.99
+
+
 def test_half_way_between_two_floats() -> None:
     """Ties go to the even one: m / 2**k with one bit more than a float64 has."""
     rng = random.Random(2)
     words = []
     for _ in range(5000):
-        m = 2 * ((1 << 53) | rng.getrandbits(53)) + 1
+        m = 2 * ((1 << 52) | rng.getrandbits(52)) + 1
         k = rng.randrange(4)
         words += [str(m), str(m + 1), str(m - 1), f"{m * 5**k}e-{k}"]
     same(words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,18 @@ def converted(A: Matrix, dtype: Any) -> Matrix:
     """The matrix with values of the type asked for; an error where a value would change."""
     if dtype is None or A.dtype == np.dtype(dtype):
         return A
-    kind = np.dtype(dtype)
-    with np.errstate(all="ignore"):
-        data = A.data.astype(kind)
-    if not np.issubdtype(kind, np.inexact) and not np.array_equal(data, A.data):
-        wrong = int(np.flatnonzero(data != A.data)[0])
-        raise ValueError(f"read: dtype {kind} cannot hold the weight {A.data[wrong]}")
+    kind, given = np.dtype(dtype), A.data
+    if np.iscomplexobj(given) and kind.kind != "c" and not given.imag.any():
+        given = given.real
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = given.astype(kind)
+    if kind.kind == "c" or (kind.kind == "f" and not np.iscomplexobj(given)):
+        lost = np.isfinite(given) & ~np.isfinite(data)  # rounding is fine, infinity is not
+    else:
+        lost = data != given
+    if lost.any():
+        raise ValueError(f"read: dtype {kind} cannot hold the weight {given[lost.argmax()]}")
     return wrap(A.indptr, A.indices, data, A.shape)
 
 

@@ -1,12 +1,12 @@
 """Decimal text to float64, rounded as `float()` rounds, inside a kernel.
 
-`number` reads one number.  A number with at most 19 digits is w * 10**q with an integer w < 2**64.
-Three ways, from quick to slow:
+`number` reads one number: w * 10**q with an integer w < 2**64, or between that and the same with
+w + 1 where there are more than 19 digits.  Three ways, from quick to slow:
 
 1.  w and 10**abs(q) both exact in a float64: one multiplication or division [1]_.
 2.  the 128-bit product of w and 5**q from a table, which decides the rounding in all but a few
     cases in a thousand million [2]_.
-3.  left to the caller (`UNSURE`), who asks `float()`: those few, more digits, subnormal results.
+3.  left to the caller (`UNSURE`), who asks `float()`: those few, and subnormal results.
 
 .. [1] W. D. Clinger. How to read floating point numbers accurately. PLDI 1990.
    doi:10.1145/93542.93557
@@ -127,6 +127,18 @@ def _digits(text: Bytes, p: int, w: Any) -> Any:
 
 
 @device
+def _leading(text: Bytes, p: int) -> Any:
+    """The first 19 digits from text[p], over the decimal point."""
+    w, taken = _0, 0
+    while taken < _DIGITS:
+        if text[p] != 46:
+            w = w * _TEN + np.uint64(text[p] - 48)
+            taken += 1
+        p += 1
+    return w
+
+
+@device
 def number(text: Bytes, p: int) -> Any:
     """Read the number at text[p]: (value, where it ends, status).
 
@@ -150,7 +162,7 @@ def number(text: Bytes, p: int) -> Any:
     if seen == 0:
         return 0.0, p, NOT_A_NUMBER
     digits = seen
-    if seen > _DIGITS:  # leading zeros do not count
+    if digits > _DIGITS:  # leading zeros do not count
         while text[start] == 48 or text[start] == 46:
             digits -= text[start] == 48
             start += 1
@@ -167,13 +179,18 @@ def number(text: Bytes, p: int) -> Any:
         if seen == 0:
             return 0.0, p, NOT_A_NUMBER
         q += -power if down else power
-    if digits > _DIGITS:
-        return 0.0, p, UNSURE
+    dropped = max(0, digits - _DIGITS)
+    if dropped:
+        w = _leading(text, start)
+        q += dropped
     if w == _0:
         return -0.0 if negative else 0.0, p, DONE
-    if digits + q > 310:
+    if digits - dropped + q > 310:
         return 0.0, p, TOO_LARGE
     value, sure = _scaled(w, q)
+    if dropped and sure:  # the number lies between w and w + 1: where both round alike, so does it
+        above, sure = _scaled(w + _1, q)
+        sure = sure and above == value
     if not sure:
         return 0.0, p, UNSURE
     return -value if negative else value, p, DONE

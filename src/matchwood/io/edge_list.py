@@ -36,6 +36,7 @@ _RECTANGLE = re.compile(
 )
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
+NO_EDGES = "no edges, and no comment '# Nodes: ... Edges: 0' that says so"
 MAX_OTHERS = 100  # lines of text before the first edge that are looked at
 WIDE = 1000  # vertices for each edge beyond which ids are taken for names and not for indices
 
@@ -65,11 +66,7 @@ class Head(NamedTuple):
 
 
 def read(text: Text, options: Options) -> Matrix | Compacted:
-    """The matrix of an edge list, with the ids where asked."""
-    if options.names:
-        from matchwood.io import named
-
-        return named.read(text, options)
+    """The matrix of an edge list whose ids are numbers, with the ids where asked."""
     head = find_head(text, options)
     first = text.content[head.start : text.content.index(b"\n", head.start)].strip()
     if not first:
@@ -128,9 +125,7 @@ def _shape(head: Head, edges: Records, n: int) -> tuple[int, int]:
 def _without_edges(text: Text, head: Head, options: Options) -> Matrix | Compacted:
     text.require_finished(options.strict)
     if head.edges is None and options.strict and not head.header:
-        raise text.error(
-            text.last_line(), "no edges, and no comment '# Nodes: ... Edges: 0' that says so"
-        )
+        raise text.error(text.last_line(), NO_EDGES)
     text.require_count(head.edges or 0, 0, "edges", options.strict)
     if options.compact:
         return Compacted(sp.csr_array((0, 0)), np.zeros(0, np.int64))
@@ -151,7 +146,7 @@ def find_head(text: Text, options: Options) -> Head:
             if commented:
                 others.clear()  # what stands between two comments is part of one
             commented = True
-            shape, edges = _counts(line) or (shape, edges)
+            shape, edges = counts_in(line) or (shape, edges)
         elif _is_edge(line, options):
             start = position
             break
@@ -172,7 +167,7 @@ def find_head(text: Text, options: Options) -> Head:
     raise text.error(text.line_at(position), f"expected an edge, got {clip(line)}")
 
 
-def _counts(comment: bytes) -> tuple[tuple[int, int], int] | None:
+def counts_in(comment: bytes) -> tuple[tuple[int, int], int] | None:
     """Shape and number of edges, where the comment says them."""
     if match := _SQUARE.search(comment):
         return (int(match[1]), int(match[1])), int(match[2])

@@ -56,9 +56,9 @@ def format_of(path: PathLike, chosen: str | None, caller: str) -> str:
             raise ValueError(f"{caller}: format must be one of {known}, got {chosen!r}")
         return chosen
     suffix, _ = split_name(path)
-    if Path(path).name.startswith("out."):  # as KONECT names its edge lists
-        return "edges"
     if suffix not in _FORMAT_OF:
+        if Path(path).name.startswith("out."):  # as KONECT names its edge lists
+            return "edges"
         known = " ".join(_FORMAT_OF)
         raise ValueError(
             f"{caller}: cannot tell the format of {os.fspath(path)} by its name "

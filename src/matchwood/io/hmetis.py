@@ -17,7 +17,7 @@ import numpy as np
 from matchwood.io.build import Matrix, matrix_of_rows
 from matchwood.io.files import PathLike
 from matchwood.io.metis import find_header
-from matchwood.io.text import Array, Text, line_of_row, read_rows
+from matchwood.io.text import Array, Text, line_of_row, read_rows, start_of_row
 
 
 class HmetisFile(NamedTuple):
@@ -80,7 +80,7 @@ def read(text: Text, *, strict: bool, threads: int | None) -> HmetisFile:
     skip = fmt % 10
     weights: Array | None = None
     if fmt >= 10:
-        split = _start_of_row(text, start, nets)
+        split = start_of_row(text, start, nets, "%")
         tail = read_rows(
             text, split, n, limit=0, base=0, comment="%", skip=1, strict=strict, threads=threads
         )
@@ -99,13 +99,3 @@ def read(text: Text, *, strict: bool, threads: int | None) -> HmetisFile:
         row = int(np.flatnonzero(np.diff(A.indptr) != lengths)[0])
         raise text.error(line_of_row(text, start, row, "%"), f"net {row + 1} has a vertex twice")
     return HmetisFile(A, weights)
-
-
-def _start_of_row(text: Text, start: int, row: int) -> int:
-    """Byte where the row-th line that is no comment starts; the end where there are fewer."""
-    for position, _, line in text.lines(start):
-        if not line.startswith(b"%"):
-            if row == 0:
-                return position
-            row -= 1
-    return len(text.content)

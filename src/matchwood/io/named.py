@@ -8,29 +8,28 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matchwood.io.build import matrix_of_edges
+from matchwood.io.edge_list import COMMENTS, NO_EDGES, Compacted, counts_in, delimiter_of
+from matchwood.io.options import Options
 from matchwood.io.text import Text
-
-if TYPE_CHECKING:
-    from matchwood.io.edge_list import Compacted
-    from matchwood.io.options import Options
 
 
 def read(text: Text, options: Options) -> Compacted:
     """The matrix of the list, and the names in alphabetical order of their characters."""
-    from matchwood.io.edge_list import COMMENTS, Compacted, delimiter_of
-
     sources: list[str] = []
     targets: list[str] = []
     weights: list[float] = []
     columns, width, delimiter = options.columns, 0, ""
+    declared: int | None = None
     text.require_finished(options.strict)
     for number, (_, _, line) in enumerate(text.lines(), 1):
-        if number <= options.skip or not line or line.startswith(COMMENTS):
+        if number <= options.skip or not line:
+            continue
+        if line.startswith(COMMENTS):
+            _, declared = counts_in(line) or (None, declared)
             continue
         if not width:
             delimiter = options.delimiter or delimiter_of(line, None)
@@ -55,6 +54,10 @@ def read(text: Text, options: Options) -> Compacted:
             raise text.error(number, "the name of a vertex is empty")
         if len(columns) > 2:
             weights.append(_weight(text, number, fields[columns[2]]))
+    if declared is None and not sources and options.strict:
+        raise text.error(text.last_line(), NO_EDGES)
+    if declared is not None and declared > len(sources):
+        text.require_count(declared, len(sources), "edges", options.strict)
     ids = np.array(sorted({*sources, *targets}), dtype=np.str_)
     place = {name: v for v, name in enumerate(ids.tolist())}
     u = np.fromiter((place[name] for name in sources), np.int32, len(sources))

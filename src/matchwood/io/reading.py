@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from matchwood.io import dimacs, edge_list, graph_txt, hmetis, matrix_market, metis, npz
+from matchwood.io import dimacs, edge_list, graph_txt, hmetis, matrix_market, metis, named, npz
 from matchwood.io.build import Matrix
 from matchwood.io.edge_list import Compacted
 from matchwood.io.files import PathLike, format_of
@@ -18,7 +18,8 @@ def read(path: PathLike, format: str | None, options: Options) -> Matrix | Compa
     """The matrix of a file; options that its format does not have are errors."""
     name = format_of(path, format, "read")
     if name == "edges":
-        return edge_list.read(Text.load(path), options)
+        reader = named.read if options.names else edge_list.read
+        return reader(Text.load(path), options)
     wrong = options.only_for_edge_lists()
     if options.duplicates is not None and name not in dimacs.KINDS:
         wrong.append("duplicates")

@@ -321,9 +321,15 @@ def read_rows(
 
 def line_of_row(text: Text, start: int, row: int, comment: str) -> int:
     """Number of the line that holds the row-th list."""
-    for position, _, line in text.lines(start):
-        if not (comment and line.startswith(comment.encode())):
+    position = start_of_row(text, start, row, comment)
+    return text.line_at(position) if position < len(text.content) else text.last_line()
+
+
+def start_of_row(text: Text, start: int, row: int, comment: str) -> int:
+    """Byte where the row-th line that is no comment starts; the end where there are fewer."""
+    for position, _, _ in text.lines(start):
+        if not (comment and text.content.startswith(comment.encode(), position)):
             if row == 0:
-                return text.line_at(position)
+                return position
             row -= 1
-    return text.last_line()
+    return len(text.content)

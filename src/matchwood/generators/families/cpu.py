@@ -11,7 +11,7 @@ from matchwood.teams import crew, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 
-ROWS = 256  # rows that a member takes at a time
+ROWS = 32  # rows that a member takes at a time
 
 
 def path(n: int) -> tuple[Array, Array]:

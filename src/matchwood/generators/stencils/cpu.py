@@ -1,4 +1,4 @@
-"""The stencil on a team: members take lines of the grid and write the rows of their points."""
+"""The stencil on a team: members take points of the grid and write their rows."""
 
 from __future__ import annotations
 
@@ -11,80 +11,96 @@ from matchwood.teams import crew, device, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 
-POINTS = 4096  # about so many points a member takes at a time
+CHUNK = 2048  # points that a member takes at a time
 
 
 @device
-def _number(y: int, x: int, base: int, nx: int, starts: Array) -> int:
-    """Number of point (y, x) of the plane whose first point has the number `base`."""
+def _number(z: int, y: int, x: int, ny: int, nx: int, starts: Array) -> int:
     if starts.size == 0:
-        return base + y * nx + x
+        return (z * ny + y) * nx + x
     s = y + x
     return starts[s] + y - max(0, s - (nx - 1))
 
 
+@device
+def _inside(z: int, y: int, x: int, nz: int, ny: int, nx: int) -> bool:
+    return 0 <= z < nz and 0 <= y < ny and 0 <= x < nx
+
+
+@device
+def _all_inside(z: int, y: int, x: int, shape: Any, reach: Any) -> bool:
+    """Is the whole stencil inside of the grid?  reach: the largest |offset| along each axis."""
+    return (
+        reach[0] <= z < shape[0] - reach[0]
+        and reach[1] <= y < shape[1] - reach[1]
+        and reach[2] <= x < shape[2] - reach[2]
+    )
+
+
 @kernel
 def _count_rows(
-    team: Any, shape: Any, offsets: Array, starts: Array, lines: int, counts: Array
+    team: Any, shape: Any, reach: Any, offsets: Array, starts: Array, counts: Array
 ) -> None:
     """counts[p] = offsets that stay inside of the grid at point p."""
     nz, ny, nx = shape
     while True:
-        first = next_chunk(team, nz * ny, lines)
+        first = next_chunk(team, counts.size, CHUNK)
         if first < 0:
             break
-        for line in range(first, min(first + lines, nz * ny)):
-            z, y = line // ny, line % ny
-            for x in range(nx):
-                inside = 0
+        for point in range(first, min(first + CHUNK, counts.size)):
+            z, y, x = point // (ny * nx), point // nx % ny, point % nx
+            inside = offsets.shape[0]
+            if not _all_inside(z, y, x, shape, reach):
                 for k in range(offsets.shape[0]):
-                    inside += (
-                        0 <= z + offsets[k, 0] < nz
-                        and 0 <= y + offsets[k, 1] < ny
-                        and 0 <= x + offsets[k, 2] < nx
-                    )
-                counts[_number(y, x, z * ny * nx, nx, starts)] = inside
+                    to_z, to_y, to_x = z + offsets[k, 0], y + offsets[k, 1], x + offsets[k, 2]
+                    inside -= not _inside(to_z, to_y, to_x, nz, ny, nx)
+            counts[_number(z, y, x, ny, nx, starts)] = inside
 
 
 @kernel
 def _fill_rows(
     team: Any,
     shape: Any,
+    reach: Any,
     offsets: Array,
     values: Array,
     starts: Array,
-    lines: int,
     indptr: Array,
     indices: Array,
     data: Array,
 ) -> None:
     nz, ny, nx = shape
+    n, size = indptr.size - 1, values.size
     while True:
-        first = next_chunk(team, nz * ny, lines)
+        first = next_chunk(team, n, CHUNK)
         if first < 0:
             break
-        for line in range(first, min(first + lines, nz * ny)):
-            z, y = line // ny, line % ny
-            for x in range(nx):
-                place = indptr[_number(y, x, z * ny * nx, nx, starts)]
-                for k in range(offsets.shape[0]):
-                    to_z, to_y, to_x = z + offsets[k, 0], y + offsets[k, 1], x + offsets[k, 2]
-                    if 0 <= to_z < nz and 0 <= to_y < ny and 0 <= to_x < nx:
-                        indices[place] = _number(to_y, to_x, to_z * ny * nx, nx, starts)
-                        data[place] = values[k]
-                        place += 1
+        for point in range(first, min(first + CHUNK, n)):
+            z, y, x = point // (ny * nx), point // nx % ny, point % nx
+            place = indptr[_number(z, y, x, ny, nx, starts)]
+            if starts.size == 0 and _all_inside(z, y, x, shape, reach):
+                columns, entries = indices[place : place + size], data[place : place + size]
+                for k in range(columns.size):
+                    columns[k] = point + (offsets[k, 0] * ny + offsets[k, 1]) * nx + offsets[k, 2]
+                    entries[k] = values[k]
+                continue
+            for k in range(size):
+                to_z, to_y, to_x = z + offsets[k, 0], y + offsets[k, 1], x + offsets[k, 2]
+                if _inside(to_z, to_y, to_x, nz, ny, nx):
+                    indices[place] = _number(to_z, to_y, to_x, ny, nx, starts)
+                    data[place] = values[k]
+                    place += 1
 
 
 def apply(plan: Plan, dtype: Any, threads: int | None = None) -> tuple[Array, Array, Array]:
     index, nnz = plan.index, plan.nnz
-    lines = max(1, POINTS // max(plan.shape[2], 1))
     team = crew(threads, work=plan.n * len(plan.values))
     indptr = np.zeros(plan.n + 1, index)
-    team.run(_count_rows, plan.shape, plan.offsets, plan.starts, lines, indptr[1:])
+    reach = tuple(int(abs(plan.offsets[:, axis]).max(initial=0)) for axis in range(3))
+    where = (plan.shape, reach, plan.offsets)
+    team.run(_count_rows, *where, plan.starts, indptr[1:])
     np.cumsum(indptr, out=indptr)
     indices, data = np.empty(nnz, index), np.empty(nnz, dtype)
     values = plan.values.astype(dtype)
-    team.run(
-        _fill_rows, plan.shape, plan.offsets, values, plan.starts, lines, indptr, indices, data
-    )
+    team.run(_fill_rows, *where, values, plan.starts, indptr, indices, data)
     return indptr, indices, data

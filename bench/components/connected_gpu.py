@@ -1,0 +1,89 @@
+"""Connected components on the GPU, graph resident: time of a whole call, numbering included.
+
+``python -m bench.components.connected_gpu [--json FILE]``.  Labels are checked on the device, for
+the whole graph: no edge joins two of them, they are numbered by their smallest vertices, and a
+search from those, itself checked, reaches every vertex.  The bars are ECL-CC's times on one H200.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import matchwood
+from bench import harness
+from bench.traversal.breadth_first_gpu import (
+    ROUNDS,
+    check_search,
+    graphs,
+    milliseconds,
+    row_of_entries,
+)
+from matchwood import engines, generators
+
+BARS = {"R-MAT 22": 1.93, "grid 2048^2": 0.50, "mesh 128^3": 2.18}  # milliseconds
+METHODS = ("afforest", "fastsv", "bfs")
+
+
+def check_labels(G: Any, count: int, labels: Any) -> None:
+    """Raise where the labels are not the components of a symmetric graph."""
+    cupy = engines.cupy()
+    view = G.undirected_pattern()
+    first = cupy.full(count, view.n, labels.dtype)
+    cupy.minimum.at(first, labels, cupy.arange(view.n, dtype=labels.dtype))
+    assert int(first.max()) < view.n, "a label is not used"
+    assert bool((first[1:] > first[:-1]).all()), "not numbered by the smallest vertex"
+    tails = row_of_entries(view)
+    assert bool((labels[tails] == labels[view.indices]).all()), "an edge joins two labels"
+    del tails
+    found = matchwood.bfs(G, first)
+    check_search(view, first.get(), found.level, found.parent)
+    assert bool((found.level >= 0).all()), "a label is not connected"
+
+
+def run() -> list[harness.Result]:
+    results: list[harness.Result] = []
+    if not engines.gpu_available():
+        print("no GPU here")
+        return results
+    cupy = engines.cupy()
+    makers = graphs()
+    makers["R-MAT 22, directed"] = lambda: generators.rmat(22, directed=True, engine="gpu")
+    for name, make in makers.items():
+        A = make()
+        G = matchwood.graph((A.indptr, A.indices))
+        rows: dict[str, Any] = {}
+        best = None
+        for method in METHODS:
+            found = matchwood.connected_components(G, method=method)
+            if best is None:
+                best = found
+                check_labels(G, found.count, found.labels)
+            assert found.count == best.count
+            assert bool((found.labels == best.labels).all())
+            times = milliseconds(lambda G=G, m=method: matchwood.connected_components(G, method=m))
+            median = statistics.median(times)
+            rows[method] = {
+                "median": median / 1e3,
+                "best": min(times) / 1e3,
+                "times": [t / 1e3 for t in times],
+                "count": found.count,
+                "rounds": found.rounds,
+            }
+            verdict = ""
+            if method == "afforest" and name in BARS:
+                rows[method]["bar_ms"] = BARS[name]
+                verdict = f", bar {BARS[name]:g} ms {'met' if median <= BARS[name] else 'MISSED'}"
+            print(
+                f"{name}, {method}: {median:.3f} ms (best {min(times):.3f}){verdict}; "
+                f"{found.count:,} components, {found.rounds} rounds"
+            )
+        title = f"connected components, {name}, GPU"
+        results.append({"title": title, "baseline": "bar", "rounds": ROUNDS, "rows": rows})
+        del A, G
+        cupy.get_default_memory_pool().free_all_blocks()
+    return results
+
+
+if __name__ == "__main__":
+    harness.main(run)

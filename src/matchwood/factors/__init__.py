@@ -1,0 +1,216 @@
+"""[0,n]-factors: subgraphs in which every vertex has at most n neighbours.
+
+    factor               a heavy one, by rounds of proposals or greedily
+    coverage_of_order    how much weight the order of the vertices has beside the diagonal
+
+    is_factor            has every vertex at most n neighbours, each an edge, seen from both ends?
+    is_maximal_factor    ... and could no edge be added?
+    check_factor, check_maximal_factor     the same, raising an error that names the vertices
+
+A [0,1]-factor is a matching; a [0,2]-factor is a set of paths and cycles.
+
+Read on in result.py, reference.py, check.py, cpu.py, gpu.py + gpu.cu.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+from matchwood.factors.check import (
+    check_factor,
+    check_maximal_factor,
+    is_factor,
+    is_maximal_factor,
+)
+from matchwood.factors.result import Factor, Found, Plan
+from matchwood.factors.views import directed_magnitudes
+from matchwood.generators.arguments import flag, one_of, real, seed
+from matchwood.primitives.arguments import count
+from matchwood.primitives.hashing import bit_barrier
+
+__all__ = [
+    "Factor",
+    "check_factor",
+    "check_maximal_factor",
+    "coverage_of_order",
+    "factor",
+    "is_factor",
+    "is_maximal_factor",
+]
+
+
+def factor(
+    A: Any,
+    n: int,
+    *,
+    method: str = "parallel",
+    M: int | None = 5,
+    m: int = 5,
+    k_m: int = 0,
+    p: float = 0.5,
+    rng: Any = 0,
+    ties: str = "index",
+    directed: bool = False,
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Factor:
+    """Find a heavy subgraph in which every vertex has at most `n` neighbours.
+
+    Parameters
+    ----------
+    A : (N, N) sparse matrix, or anything `graph` takes
+        Edge {i, j} weighs ``|a_ij|``, or ``|a_ij| + |a_ji|`` where the values are not symmetric.
+    n : int
+        Neighbours of a vertex, at least 1; on the GPU at most 8.
+    method : {"parallel", "greedy"}
+        ``"parallel"`` is Algorithm 2 of Klein and Strzodka [1]_, below.  ``"greedy"`` takes the
+        edges by decreasing weight, each if both ends have room (their Algorithm 1).
+    M : int or None
+        Rounds at most; None goes on until the factor is maximal.
+    m, k_m : int
+        Charges are off in round k = 0, 1, ... when ``k % m == k_m``; ``m=1`` never uses them.
+    p : float
+        Probability of a positive charge.
+    rng : int, numpy Generator or None
+        Decides the charges, and ties by hash.  None is 0.
+    ties : {"index", "hash"}
+        Which of two equally heavy edges of a vertex it prefers: that to the neighbour with the
+        smaller index, as in the paper, or that with the larger hash of its ends.
+    directed : bool
+        Propose along the stored entries, by ``|a_ij|``, instead of along undirected edges; an
+        edge then needs both directions.  An edge weighs the mean of its two entries.
+    engine : {None, "reference", "cpu", "gpu"}
+        None takes the engine where `A` already lives.  Nothing is ever moved silently.
+    threads : int or None
+        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+
+    Returns
+    -------
+    Factor
+        With `neighbours`, `weights`, `weight`, `coverage`, `rounds`, `maximal` and ``edges()``;
+        arrays live where `A` lives.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is no square matrix, a weight is not finite, or an argument is out of range.
+
+    Notes
+    -----
+    In a round every vertex with c < n confirmed neighbours proposes to the n - c it prefers, of
+    those that are not full, not confirmed yet, and of the other charge where charges are on.
+    Edges that both ends propose are confirmed.  A round without charges in which nobody proposes
+    ends the search: the factor is maximal.
+
+    Why charges: equal weights, or weights that grow in one direction, make vertices propose in a
+    row, each to the next, and only the last is answered.  Random charges cut such rows.
+
+    Deterministic: charges are hashes of vertex, round and `rng`, preferences have no ties, and
+    the neighbours of a vertex are listed by them.  Every engine, at any number of threads,
+    returns the same arrays.  Without charges and with ``M=None`` the parallel method gives the
+    greedy factor; the GPU finds that one so.
+
+    Where ``directed=True`` meets a matrix without symmetry, vertices may go on proposing in vain;
+    ``M=None`` therefore also ends after `m` rounds in a row that confirm nothing.
+
+    Work: a pass over the matrix in the first round, later over the rows that have room left.
+    Memory besides the graph: the result, and 5 or 9 bytes a vertex on the CPU, 1.3 on the GPU;
+    the greedy method sorts all edges, 3 times their weights and positions.
+
+    References
+    ----------
+    .. [1] C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph
+       on GPUs. ICPP 2022. doi:10.1145/3545008.3545035
+
+    Examples
+    --------
+    Of each vertex the two heaviest edges, where the other end agrees:
+
+    >>> import scipy.sparse as sp
+    >>> from matchwood.factors import factor
+    >>> A = sp.csr_array([[0, 1, 5, 4], [1, 0, 0, 2], [5, 0, 0, 3], [4, 2, 3, 0]])
+    >>> found = factor(A, 2, M=None)
+    >>> found.neighbours.tolist()
+    [[2, 3], [-1, -1], [0, 3], [0, 2]]
+    >>> found.weight, round(found.coverage, 2), found.rounds, found.maximal
+    (12.0, 0.8, 6, True)
+    """
+    caller = "factor"
+    one_of(caller, "method", method, ("parallel", "greedy"))
+    one_of(caller, "ties", ties, ("index", "hash"))
+    flag(caller, "directed", directed)
+    if directed and method == "greedy":
+        raise ValueError("factor: directed=True needs method='parallel', got 'greedy'")
+    m = count(caller, "m", m, least=1)
+    k_m = count(caller, "k_m", k_m)
+    if k_m >= m:
+        raise ValueError(f"factor: k_m must be below m, got k_m={k_m} and m={m}")
+    plan = Plan(
+        n=count(caller, "n", n, least=1),
+        limit=-1 if M is None else count(caller, "M", M),
+        m=m,
+        k_m=k_m,
+        barrier=bit_barrier(real(caller, "p", p, 0, 1)),
+        seed=seed(caller, rng),
+        by_hash=ties == "hash",
+    )
+    G = csr.as_graph(A, caller)
+    chosen = engines.resolve(G.engine, engine)
+    H = G.on(chosen)
+    view = directed_magnitudes(H, caller) if directed else H.undirected_weights(caller)
+    run = getattr(engines.load(__name__, chosen), method)
+    found: Found = run(view, plan, threads=threads)
+    return Factor(
+        engines.moved(found.neighbours, G.engine),
+        engines.moved(found.weights, G.engine),
+        found.rounds,
+        found.maximal,
+        directed,
+        view,
+    )
+
+
+def coverage_of_order(A: Any) -> float:
+    """The part of the weight that lies beside the diagonal, in the order as given.
+
+    That is the sum of ``|a_ij|`` with ``|i - j| = 1`` over the sum with ``i != j``: what a
+    tridiagonal preconditioner of the matrix as it is would catch.  A [0,2]-factor whose coverage
+    is larger promises a better one.  0 for a matrix without entries off the diagonal.
+
+    Parameters
+    ----------
+    A : (N, N) sparse matrix, or anything `graph` takes
+
+    Returns
+    -------
+    coverage : float
+        The paper's c_id.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is no square matrix, or a weight is not finite.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.factors import coverage_of_order
+    >>> coverage_of_order(matchwood.generators.path(5))
+    1.0
+    >>> round(coverage_of_order(matchwood.generators.grid((50, 50))), 2)
+    0.5
+    """
+    view = csr.as_graph(A, "coverage_of_order").undirected_weights("coverage_of_order")
+    xp = engines.cupy() if engines.location(view.indices) == "gpu" else np
+    beside = total = 0.0
+    step = 1 << 24  # entries at a time, so that the rows of all need not be held at once
+    for start in range(0, view.nnz, step):
+        entries = xp.arange(start, min(start + step, view.nnz), dtype=view.indptr.dtype)
+        rows = xp.searchsorted(view.indptr, entries, side="right") - 1
+        columns, data = view.indices[start : start + step], view.data[start : start + step]
+        total += float(data.sum(dtype=np.float64))
+        beside += float(data[abs(rows - columns) == 1].sum(dtype=np.float64))
+    return beside / total if total > 0 else 0.0

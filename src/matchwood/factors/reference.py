@@ -1,0 +1,80 @@
+"""[0,n]-factors as the paper defines them, with sets and loops.  Line numbers: Algorithms 1, 2."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from matchwood.factors.result import Found, Plan
+from matchwood.primitives.edge_order.reference import edge_key
+from matchwood.primitives.hashing import round_number
+from matchwood.primitives.hashing.reference import quarter_md5_number
+
+
+def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
+    """See matchwood.factors.factor: Algorithm 2."""
+    n, vertices = plan.n, range(view.n)
+    preference = _preferences(view, plan)
+    pi: list[list[int]] = [[] for _ in vertices]  # 4
+    maximal, rounds, idle = False, 0, 0
+    for k in itertools.count():  # 7
+        if k == plan.limit or (plan.limit < 0 and idle == plan.m):
+            break
+        rounds = k + 1
+        r = round_number(plan.seed, k)
+        charge = [quarter_md5_number(v, r) < plan.barrier for v in vertices]  # 10
+        proposals: list[list[int]] = []
+        for v in vertices:  # 14
+            admissible = [
+                w
+                for w in preference[v]
+                if len(pi[w]) < n  # 15
+                and not (plan.charged(k) and charge[w] == charge[v])  # 17
+                and w not in pi[v]
+            ]
+            proposals.append(admissible[: n - len(pi[v])])  # 20
+        if not plan.charged(k) and not any(proposals):  # 23
+            maximal = True
+            break
+        mutual = [[w for w in proposals[v] if v in proposals[w]] for v in vertices]  # 27
+        pi = [pi[v] + mutual[v] for v in vertices]
+        idle = 0 if any(mutual) else idle + 1
+    return _found(view, plan, pi, rounds, maximal)
+
+
+def greedy(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
+    """See matchwood.factors.factor: Algorithm 1."""
+    pi: list[list[int]] = [[] for _ in range(view.n)]
+    edges = [(w, u, v) for u in range(view.n) for v, w in _row(view, u).items() if u < v]
+    for _, u, v in sorted(edges, key=lambda e: edge_key(*e, plan.seed, plan.by_hash)):  # 4
+        if len(pi[u]) < plan.n and len(pi[v]) < plan.n:  # 5
+            pi[u].append(v)
+            pi[v].append(u)
+    return _found(view, plan, pi, 0, True)
+
+
+def _row(view: Any, v: int) -> dict[int, float]:
+    part = slice(int(view.indptr[v]), int(view.indptr[v + 1]))
+    columns, weights = view.indices[part].tolist(), view.data[part].tolist()
+    return dict(zip(columns, weights, strict=True))
+
+
+def _preferences(view: Any, plan: Plan) -> list[list[int]]:
+    """The neighbours of each vertex, the preferred ones first."""
+    rows = (_row(view, v) for v in range(view.n))
+    return [
+        sorted(row, key=lambda w, v=v, row=row: edge_key(row[w], v, w, plan.seed, plan.by_hash))
+        for v, row in enumerate(rows)
+    ]
+
+
+def _found(view: Any, plan: Plan, pi: list[list[int]], rounds: int, maximal: bool) -> Found:
+    neighbours = np.full((view.n, plan.n), -1, view.indices.dtype)
+    weights = np.zeros((view.n, plan.n), view.data.dtype)
+    for v, preferred in enumerate(_preferences(view, plan)):
+        row = _row(view, v)
+        for slot, w in enumerate(w for w in preferred if w in pi[v]):
+            neighbours[v, slot], weights[v, slot] = w, row[w]
+    return Found(neighbours, weights, rounds, maximal)

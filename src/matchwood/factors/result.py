@@ -1,0 +1,129 @@
+"""What `factor` returns, and what it asks of its engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.csr import View
+
+
+class Plan(NamedTuple):
+    """The arguments of Algorithm 2, checked."""
+
+    n: int  # neighbours that a vertex may have
+    limit: int  # rounds at most; -1: until maximal
+    m: int  # charges are off in round k ...
+    k_m: int  # ... when k mod m is k_m
+    barrier: int  # of random_bit: p * 2**32
+    seed: int
+    by_hash: bool
+
+    def charged(self, k: int) -> bool:
+        """Whether the vertices have charges in round k."""
+        return k % self.m != self.k_m
+
+
+class Found(NamedTuple):
+    """What an engine returns; the arrays live where the view lives."""
+
+    neighbours: Any  # (N, n), -1 for none, the preferred ones first
+    weights: Any  # (N, n), 0 for none
+    rounds: int
+    maximal: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A [0,n]-factor: every vertex has at most n neighbours.  Unpacks as ``neighbours, weights``.
+
+    Attributes
+    ----------
+    neighbours : (N, n) integer array
+        Row v: the neighbours of v in the factor, heaviest edge first, then -1.
+    weights : (N, n) array
+        The weights of these edges, then 0.
+    rounds : int
+        Rounds of proposals; with ``M=None`` the paper's M_max.  0 for the greedy method.
+    maximal : bool
+        True when the method has seen that no edge can be added.  False after `M` rounds, though
+        the factor may be maximal by chance: `is_maximal_factor` decides.
+    directed : bool
+        The weight of an edge seen from its two ends may differ.
+    """
+
+    neighbours: Any
+    weights: Any
+    rounds: int = 0
+    maximal: bool = False
+    directed: bool = False
+    view: View | None = field(default=None, repr=False)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.neighbours, self.weights))
+
+    def __repr__(self) -> str:
+        rows, n = self.neighbours.shape
+        return (
+            f"<Factor: [0,{n}], {self.cardinality} edges of {rows} vertices, "
+            f"coverage {self.coverage:.3f}, {self.rounds} rounds>"
+        )
+
+    @property
+    def n(self) -> int:
+        """Neighbours that a vertex may have."""
+        return int(self.neighbours.shape[1])
+
+    @cached_property
+    def cardinality(self) -> int:
+        """Number of edges."""
+        return int((self.neighbours >= 0).sum()) // 2
+
+    @cached_property
+    def weight(self) -> float:
+        """Sum of the weights of the edges; of both directions the mean."""
+        return float(self.weights.sum(dtype=np.float64)) / 2
+
+    @cached_property
+    def coverage(self) -> float:
+        """Part of the weight of all edges that the factor has; 0 without edges."""
+        if self.view is None:
+            raise ValueError("Factor.coverage: this factor does not know its graph")
+        total = float(self.view.data.sum(dtype=np.float64)) / 2
+        return self.weight / total if total > 0 else 0.0
+
+    def edges(self) -> Any:
+        """The edges as a (cardinality, 2) array: smaller end first, ascending.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> from matchwood.factors import factor
+        >>> factor(matchwood.generators.cycle(4), 2).edges().tolist()
+        [[0, 1], [0, 3], [1, 2], [2, 3]]
+        """
+        xp = engines.cupy() if engines.location(self.neighbours) == "gpu" else np
+        rows = xp.arange(self.neighbours.shape[0], dtype=self.neighbours.dtype)[:, None]
+        # ascending within a row; the places that are not wanted come first
+        ends = xp.sort(xp.where(self.neighbours > rows, self.neighbours, -1), axis=1)
+        u, slot = xp.nonzero(ends >= 0)
+        return xp.stack((u.astype(ends.dtype), ends[u, slot]), axis=1)
+
+    def check(self, A: Any) -> None:
+        """Raise `CheckFailed` unless this is a factor of `A`, and maximal where it says so.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> from matchwood.factors import factor
+        >>> A = matchwood.generators.path(4)
+        >>> factor(A, 1, M=None).check(A)
+        """
+        from matchwood.factors.check import check_factor, check_maximal_factor
+
+        (check_maximal_factor if self.maximal else check_factor)(A, self)

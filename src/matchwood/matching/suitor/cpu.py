@@ -1,0 +1,174 @@
+"""Suitor matching on a team.  The rule and the paper: matching/weighted.py.
+
+`mate[v]` holds v's best suitor so far, `offer[v]` the weight of that proposal; both only improve.
+A vertex scans its row for the best neighbour that would take it, proposes, and if somebody was
+displaced, the same member goes on with the displaced vertex.  In the end suitors are mutual and
+`mate` is the matching.
+
+Most entries of a row cost a comparison with the best weight so far; only the few that pass it
+look at another vertex's offer, so a scan is one stream through the weights.
+
+Races.  A proposal to v is made under v's lock, which is the value LOCKED in `mate[v]` itself, taken
+by compare-and-swap.  Scans read `offer` without it: what they see may be old, but offers only
+improve, so a neighbour passed over is rightly passed over, and one chosen wrongly is found out
+under the lock, and the scan repeated.  For a tie a scan also reads `mate[v]`; a proposal changes
+mate to LOCKED, then offer, then mate, in this order, so the suitor read after an offer belongs to
+it or to a better one.
+
+No livelock, no deadlock: a member holds one lock at a time, for a few instructions, and waits for
+nothing while it holds it.  Each time a lock is taken either an offer improves, which happens at
+most degree(v) times to v, or the member learns of an improvement that another made since its
+scan; so the number of steps is finite, whatever the order.  The result does not depend on the
+order, since proposals and refusals are those of the one stable state.
+
+Rows of vertices that are displaced again and again are scanned each time: O(m) work on random
+weights, the sum of squared degrees at worst.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
+from matchwood.matching.result import Found
+from matchwood.primitives.edge_order.cpu import prefers_tied
+from matchwood.teams import (
+    Team,
+    advance,
+    atomic_cas,
+    back_off,
+    barrier,
+    crew,
+    device,
+    expect,
+    kernel,
+    load_acquire,
+    load_relaxed,
+    next_chunk,
+    stopping,
+    store_release,
+)
+
+Array = np.ndarray[Any, Any]
+CHUNK = 512  # vertices that a member takes at a time
+
+
+@device
+def _takes(v: Any, u: Any, w: Any, mate: Array, offer: Array, seed: Any, by_hash: bool) -> bool:
+    """As far as can be seen without the lock, v would take u; both weights are equal."""
+    free, locked = ~mate.dtype.type(0), ~mate.dtype.type(1)
+    held = load_acquire(offer, v)
+    if w != held:
+        return w > held
+    suitor = load_acquire(mate, v)
+    if suitor == free or suitor == locked:
+        return True  # just changing: the lock will tell
+    return prefers_tied(u, v, suitor, v, seed, by_hash)
+
+
+@device
+def _choose(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    u: Any,
+    mate: Array,
+    offer: Array,
+    seed: Any,
+    by_hash: bool,
+) -> Any:
+    """The neighbour that u proposes to and the weight; u itself when nobody would take it."""
+    best, best_w = u, data.dtype.type(0)
+    for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+        w = data[k]
+        if w >= best_w:
+            v = indices[k]
+            if w == best_w and not prefers_tied(u, v, u, best, seed, by_hash):
+                continue
+            held = load_relaxed(offer, v)
+            if w > held or (w == held and _takes(v, u, w, mate, offer, seed, by_hash)):
+                best, best_w = v, w
+    return best, best_w
+
+
+@device
+def _propose(u: Any, v: Any, w: Any, mate: Array, offer: Array, seed: Any, by_hash: bool) -> Any:
+    """Make u the suitor of v.  Returns who was it before, or u when somebody better is."""
+    locked = ~mate.dtype.type(1)
+    looks = 0
+    suitor = load_acquire(mate, v)
+    while True:
+        if suitor != locked:
+            seen = atomic_cas(mate, v, suitor, locked)
+            if seen == suitor:
+                break
+            suitor = seen
+        else:
+            looks = back_off(looks)
+            suitor = load_acquire(mate, v)
+    held = load_relaxed(offer, v)
+    if w < held or (w == held and not prefers_tied(u, v, suitor, v, seed, by_hash)):
+        store_release(mate, v, suitor)
+        return u
+    store_release(offer, v, w)
+    store_release(mate, v, u)
+    return suitor
+
+
+@kernel
+def _woo(
+    team: Team,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    seed: Any,
+    by_hash: bool,
+    mate: Array,
+    offer: Array,
+    sums: Array,
+) -> None:
+    """Caller: mate all ones (free), offer all zero; vertices unsigned."""
+    n = mate.size
+    free = ~mate.dtype.type(0)
+    expect(team, n)
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for start in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
+            u = mate.dtype.type(start)
+            while u != free:
+                v, w = _choose(indptr, indices, data, u, mate, offer, seed, by_hash)
+                if v == u or stopping(team):
+                    break
+                if team.size > 1:
+                    u = _propose(u, v, w, mate, offer, seed, by_hash)
+                else:
+                    displaced = mate[v]
+                    mate[v] = u
+                    offer[v] = w
+                    u = displaced
+        advance(team, CHUNK)
+        chunk = next_chunk(team, n, CHUNK)
+    if barrier(team):
+        return
+    sum_blocks(team, offer, sums)
+
+
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+    unsigned = f"u{view.indices.dtype.itemsize}"
+    mate = np.full(view.n, -1, view.indices.dtype)
+    offer = np.zeros(view.n, view.data.dtype)
+    sums = block_sums(view.n)
+    crew(threads, work=view.nnz + view.n).run(
+        _woo,
+        view.indptr.view(unsigned),
+        view.indices.view(unsigned),
+        view.data,
+        np.uint64(seed),
+        by_hash,
+        mate.view(unsigned),
+        offer,
+        sums,
+    )
+    return Found(mate, matched_weight(sums), 1)
