@@ -3,6 +3,7 @@
 #
 #   make demo         run every problem on a few graphs, check and compare; writes demo.html
 #   make test         the tests, without the slow ones;  make test-slow  the slow ones
+#   make test-bounds  the tests of kernels, with every index checked
 #   make lint         ruff and mypy
 #   make bench        all benchmarks, with the peers that have wheels here; writes JSON
 #   make docs         the pages, in docs/_build/html
@@ -15,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 PEERS := networkit igraph
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-gpu lint mypy format bench docs clean
+.PHONY: help demo test test-slow test-bounds test-gpu lint mypy format bench docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -47,6 +48,9 @@ test: $(VENV)/.test
 
 test-slow: $(VENV)/.test
 	$(PY) -m pytest -m slow
+
+test-bounds: $(VENV)/.test
+	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest --ignore=tests/cli --ignore=tests/report --ignore=tests/teams
 
 test-gpu: $(VENV)/.test
 	$(PY) -m pytest -m gpu

@@ -7,6 +7,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,8 @@ def test_public_names_are_explained(name):
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_examples_of_public_names_run(name):
+def test_examples_of_public_names_run(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # examples that write files
     value = PUBLIC[name]
     finder = doctest.DocTestFinder(recurse=inspect.isclass(value))
     runner = doctest.DocTestRunner(
@@ -131,3 +133,11 @@ def test_every_public_function_is_called_by_some_test():
     words = words_in_tests()
     forgotten = [name for name in FUNCTIONS if name.rpartition(".")[2] not in words]
     assert not forgotten
+
+
+def test_the_example_of_the_readme_runs(capsys):
+    readme = (TESTS.parent / "README.md").read_text()
+    code = readme.partition("```python\n")[2].partition("```")[0]
+    assert "import matchwood" in code
+    exec(compile(code, "README.md", "exec"), {})
+    assert "components, vertex 0 reaches" in capsys.readouterr().out

@@ -90,6 +90,8 @@ def test_by_name_and_duplicates(tmp_path: Path) -> None:
         ("max", "p max 2 1\nn 1 x\na 1 2 3\n", "line 2: expected one source"),
         ("max", "p max 2 1\nn 1 s\nn 2 s\na 1 2 3\n", "line 3: expected one source"),
         ("max", "p max 2 1\nn 3 s\na 1 2 3\n", "line 2: expected one source"),
+        ("max", "p max 2 1\na 1 2 3\n nothing\n", "line 3: expected one source"),
+        ("col", "p edge 2 1\ne 1 2\n nothing\n", "line 3: expected a line that starts with 'n'"),
     ],
 )
 def test_malformed(kind: str, content: str, message: str, threads: int) -> None:

@@ -3,7 +3,8 @@
 .npy   one array: a column as a vector, several columns side by side as a matrix (n, columns)
 .npz   every column and every number under its name; `id` where the file had ids of its own
 .txt   a line a vertex, the columns separated by a space; line k (from 0) is vertex k
-.csv   a header, then a line a vertex that begins with the vertex, by its id where it has one
+.csv   a header, then a line a vertex that begins with the vertex; where vertices have ids in their
+       file, these stand for them, also in columns that hold vertices
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ def check_suffix(path: Path | None) -> None:
         raise ValueError(f"-o {path}: the name must end in one of {', '.join(SUFFIXES)}")
     if not path.parent.is_dir():
         raise ValueError(f"-o {path}: there is no folder {path.parent}")
+
+
+VERTICES = ("parent",)  # columns that hold vertices, -1 for none
 
 
 def write(
@@ -46,12 +50,16 @@ def write(
 
 
 def _lines(columns: Mapping[str, Any], suffix: str, ids: Any) -> str:
-    texts = [map(str, array.tolist()) for array in columns.values()]
+    texts = {name: list(map(str, array.tolist())) for name, array in columns.items()}
     if suffix == ".txt":
-        return "".join(f"{' '.join(row)}\n" for row in zip(*texts, strict=True))
-    n = len(next(iter(columns.values())))
-    names = range(n) if ids is None else map(_quoted, ids)
-    rows = (f"{name},{','.join(row)}\n" for name, *row in zip(names, *texts, strict=True))
+        return "".join(f"{' '.join(row)}\n" for row in zip(*texts.values(), strict=True))
+    n = len(next(iter(texts.values())))
+    names = [str(v) for v in range(n)] if ids is None else [_quoted(name) for name in ids]
+    if ids is not None:
+        for column in set(VERTICES) & set(texts):
+            known = [*names, "-1"]  # of vertex -1 the last
+            texts[column] = [known[v] for v in columns[column].tolist()]
+    rows = (",".join(row) + "\n" for row in zip(names, *texts.values(), strict=True))
     return ",".join(("vertex", *columns)) + "\n" + "".join(rows)
 
 

@@ -31,39 +31,59 @@ struct WarpRows {
     __device__ __forceinline__ I entry(I t, int owner) const { return __shfl_sync(ALL, shift, owner) + t; }
 };
 
-// The row that holds an entry: 32 guesses at a time.  All lanes of the warp call.
-template <typename I>
-__device__ __forceinline__ I row_of(I entry, I n, const I* indptr)
+// Start to fetch what lies at p.
+template <typename T>
+__device__ __forceinline__ void prefetch(const T* p)
 {
-    long long low = 0, high = n;  // indptr[low] <= entry < indptr[high]
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
+
+// The last row that starts at `place` or before, in a list of all rows and entries: each row's
+// start comes before its entries.  32 guesses at a time.  All lanes of the warp call.
+template <typename I>
+__device__ __forceinline__ long long row_at(long long place, I n, const I* indptr)
+{
+    long long low = 0, high = n;  // the row is in [low, high)
     while (high - low > 1) {
         long long step = (high - low + WARP - 1) / WARP;
         long long guess = low + step * (lane() + 1);
-        int right = __popc(__ballot_sync(ALL, guess < high && indptr[guess] <= entry));
+        int right = __popc(__ballot_sync(ALL, guess < high && (long long)indptr[guess] + guess <= place));
         long long end = low + step * (right + 1);
         low += step * right;
         if (end < high) high = end;
     }
-    return (I)low;
+    return low;
 }
 
-// All entries, TILE to a warp at a time, 32 rows after each other: `rows(v, begin, end)` is called
-// by all lanes, with a vertex of its own for each and the part of its row that lies in the tile.
+// The first entry at `place` or after it; `row` is row_at(place).
+template <typename I>
+__device__ __forceinline__ I entry_at(long long place, long long row, const I* indptr)
+{
+    long long entry = place - row - 1;  // before it are all rows up to this one, and as many entries
+    return entry > indptr[row] ? (I)entry : indptr[row];
+}
+
+// All rows, TILE rows and entries to a warp at a time, so that neither long rows nor many empty
+// ones hold a warp up.  `rows(v, begin, end)` is called by all lanes, with a vertex of its own for
+// each and the part of its row that lies in the tile; lanes too many get an empty one.
 template <int TILE, typename I, typename Rows>
 __device__ __forceinline__ void for_tiles(I n, I nnz, const I* indptr, Rows rows)
 {
-    long long warps = all_threads() / WARP;
-    for (long long first = global_thread() / WARP * TILE; first < nnz; first += warps * TILE) {
-        I start = (I)first, stop = (I)(nnz - first < TILE ? nnz : first + TILE);
-        I at = start;
-        for (I row = row_of(start, n, indptr); at < stop; row += WARP) {
-            bool is_row = lane() < n - row;
-            I begin = is_row ? indptr[row + lane()] : stop;
-            I end = is_row ? indptr[row + lane() + 1] : stop;
-            begin = begin < start ? start : begin > stop ? stop : begin;
-            end = end < start ? start : end > stop ? stop : end;
-            rows(is_row ? I(row + lane()) : I(n - 1), begin, end);
-            at = __shfl_sync(ALL, end, WARP - 1);
+    long long warps = all_threads() / WARP, places = (long long)n + nnz;
+    for (long long first = global_thread() / WARP * TILE; first < places; first += warps * TILE) {
+        long long row = row_at(first, n, indptr), last = n - 1;
+        I start = entry_at(first, row, indptr), stop = nnz;
+        if (first + TILE < places) {
+            last = row_at(first + TILE, n, indptr);
+            stop = entry_at(first + TILE, last, indptr);
+        }
+        for (; row <= last; row += WARP) {
+            bool is_row = row + lane() <= last;
+            I v = (I)(is_row ? row + lane() : last);
+            I begin = is_row ? indptr[v] : stop, end = is_row ? indptr[v + 1] : stop;
+            begin = begin < start ? start : begin;
+            end = end > stop ? stop : end;
+            rows(v, begin, end < begin ? begin : end);
         }
     }
 }

@@ -17,7 +17,7 @@
 #include "matchwood/cluster.cuh"
 
 constexpr int ROLL_WORDS = 8;              // signed in, members, and two for each of three meetings
-constexpr long long PATIENCE = 20000;      // cycles, about 10 us; blocks of one grid start within 5
+constexpr long long PATIENCE = 8000;       // cycles, 4 us; blocks of one grid start closer together
 constexpr int ADDED_BITS = 40;             // low bits of a meeting's word: the sum; above: arrivals
 constexpr unsigned long long CLOSED = 1ull << 63;
 

@@ -10,7 +10,7 @@
 
 One file a format: matrix_market.py, edge_list.py (named.py where ids are text), metis.py,
 hmetis.py, dimacs.py, graph_txt.py, npz.py.  They stand on files.py (bytes, compression), text.py
-(lines, errors), cpu.py (the parallel parser) and build.py (edges to CSR).
+(lines, errors), cpu*.py (the parallel parser) and build.py (edges to CSR).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Text to numbers on a team of threads.
 
-Who uses what, by way of text.py: `records` edge_list.py and dimacs.py; `measure_rows`, `read_rows`
-metis.py, hmetis.py and graph_txt.py; `check_table` matrix_market.py.
+Who uses what, by way of text.py: `records` edge_list.py and dimacs.py; `check_table`
+matrix_market.py; what lies in cpu_rows.py metis.py, hmetis.py and graph_txt.py.
 
 The text is one array of bytes that ends in a newline.  Each member takes the lines that start in
 its share of the bytes; `count_lines` has told it how many lines lie before, so it knows where its
@@ -29,12 +29,8 @@ ID_EXPECTED, NUMBER_EXPECTED, OUT_OF_RANGE, TOO_FEW, TOO_MANY, WRONG_LINE, OVERF
 # What `records` is told, one int64 each
 RECORD_SPEC = 10
 START, DELIMITER, FIELDS, KEY, U, V, W, BASE, U_LIMIT, V_LIMIT = range(RECORD_SPEC)
-# What a member of `records` reports
+# What a member reports
 COUNT, U_MAX, V_MAX, ASK = range(4)
-# What `rows` are told
-ROW_SPEC = 7
-FIRST, N, SKIP, WEIGHTED, ROW_BASE, LIMIT, COMMENT = range(ROW_SPEC)
-
 NO_COMMENT = 256  # a byte that no text has
 BLANK_DELIMITER = 32
 ASK_TAG = -8  # the top 16 bits (0xFFF8) of a value that cpu_number left to `float()`
@@ -48,21 +44,21 @@ LOOK = 4095  # lines between two looks at the cancel word: some 0.2 ms
 
 
 @device
-def _skip_blanks(text: Array, p: int) -> int:
+def skip_blanks(text: Array, p: int) -> int:
     while text[p] == 32 or text[p] == 9 or text[p] == 13:
         p += 1
     return p
 
 
 @device
-def _skip_line(text: Array, p: int) -> int:
+def skip_line(text: Array, p: int) -> int:
     while text[p] != 10:
         p += 1
     return p + 1
 
 
 @device
-def _ends_field(byte: int, delimiter: int) -> bool:
+def ends_field(byte: int, delimiter: int) -> bool:
     return byte == 10 or byte == 32 or byte == 9 or byte == 13 or byte == delimiter
 
 
@@ -77,7 +73,7 @@ def _bytes(team: Team, text: Array, start: int) -> Any:
 
 
 @device
-def _lines(team: Team, text: Array, start: int) -> Any:
+def own_lines(team: Team, text: Array, start: int) -> Any:
     """Where this member's first line starts, and the byte before which its last one does."""
     lo, hi = _bytes(team, text, start)
     if lo > start:
@@ -87,7 +83,7 @@ def _lines(team: Team, text: Array, start: int) -> Any:
 
 
 @device
-def _before(team: Team, counts: Array) -> int:
+def before(team: Team, counts: Array) -> int:
     total = 0
     for rank in range(team.rank):
         total += counts[rank]
@@ -95,7 +91,7 @@ def _before(team: Team, counts: Array) -> int:
 
 
 @device
-def _whole(text: Array, p: int) -> Any:
+def whole(text: Array, p: int) -> Any:
     """Read digits: (value, end), or (-1, end) for none and (-2, end) for more than 18."""
     value, q = 0, p
     digit = np.uint8(text[q] - _ZERO)  # one comparison: what is below "0" wraps around
@@ -169,8 +165,8 @@ def records(
     u_limit, v_limit = spec[U_LIMIT], spec[V_LIMIT]
     # most lists are just that, and read twice as fast by a test of the whole line
     plain = fields == 2 and u_column == 0 and v_column == 1 and delimiter == 32 and key == 0
-    p, end = _lines(team, text, spec[START])
-    k = _before(team, counts)
+    p, end = own_lines(team, text, spec[START])
+    k = before(team, counts)
     first, u_max, v_max, ask, looks = k, -1, -1, 0, 0
     code, where = 0, 0
     while p < end and code == 0:
@@ -178,9 +174,9 @@ def records(
         if (looks & LOOK) == 0 and stopping(team):
             return
         if plain:
-            x, q = _whole(text, p)
+            x, q = whole(text, p)
             if text[q] == 32 or text[q] == 9:
-                y, q = _whole(text, q + 1)
+                y, q = whole(text, q + 1)
                 q += text[q] == 13
                 if text[q] == 10 and base <= x < base + u_limit and base <= y < base + v_limit:
                     u[k], v[k] = x - base, y - base
@@ -188,18 +184,18 @@ def records(
                     k += 1
                     p = q + 1
                     continue
-        q = _skip_blanks(text, p)
+        q = skip_blanks(text, p)
         if text[q] == 10:
             p = q + 1
             continue
         if skipped[text[q]]:
-            p = _skip_line(text, q)
+            p = skip_line(text, q)
             continue
         if key != 0:
-            if text[q] != key or not _ends_field(text[q + 1], 32):
+            if text[q] != key or not ends_field(text[q + 1], 32):
                 code, where = WRONG_LINE, q
                 break
-            q = _skip_blanks(text, q + 1)
+            q = skip_blanks(text, q + 1)
         for field in range(fields):
             where = q
             if text[q] == 10 and (field > 0 or key != 0) and delimiter == BLANK_DELIMITER:
@@ -207,8 +203,8 @@ def records(
                 break
             first_end, second_end = field == u_column, field == v_column
             if first_end or second_end:
-                x, q = _whole(text, q)
-                if x == -1 or not _ends_field(text[q], delimiter):
+                x, q = whole(text, q)
+                if x == -1 or not ends_field(text[q], delimiter):
                     code = ID_EXPECTED
                     break
                 limit = u_limit if first_end else v_limit
@@ -224,7 +220,7 @@ def records(
                     v_max = max(v_max, x)
             elif field == w_column:
                 value, q, status = number(text, q)
-                if status == NOT_A_NUMBER or not _ends_field(text[q], delimiter):
+                if status == NOT_A_NUMBER or not ends_field(text[q], delimiter):
                     code = NUMBER_EXPECTED
                     break
                 if status == TOO_LARGE:
@@ -237,10 +233,10 @@ def records(
                     ask += 1
             else:
                 while text[q] != 10 and text[q] != delimiter:
-                    if delimiter == BLANK_DELIMITER and _ends_field(text[q], delimiter):
+                    if delimiter == BLANK_DELIMITER and ends_field(text[q], delimiter):
                         break
                     q += 1
-            q = _skip_blanks(text, q)
+            q = skip_blanks(text, q)
             if delimiter != BLANK_DELIMITER and field + 1 < fields:
                 if text[q] == 10:
                     code, where = TOO_FEW, q
@@ -248,7 +244,7 @@ def records(
                 if text[q] != delimiter:
                     code = ID_EXPECTED
                     break
-                q = _skip_blanks(text, q + 1)
+                q = skip_blanks(text, q + 1)
         if code == 0 and text[q] != 10:
             code, where = TOO_MANY, q
         if code == 0:
@@ -257,113 +253,6 @@ def records(
     found[team.rank, COUNT] = k - first
     found[team.rank, U_MAX] = u_max
     found[team.rank, V_MAX] = v_max
-    found[team.rank, ASK] = ask
-    problem[team.rank, 0] = code
-    problem[team.rank, 1] = where
-
-
-@kernel
-def measure_rows(
-    team: Team, text: Array, spec: Array, counts: Array, lengths: Array, problem: Array
-) -> None:
-    """lengths[i] = fields of the i-th line that is no comment; past the last, only blank lines."""
-    p, end = _lines(team, text, spec[FIRST])
-    row = _before(team, counts)
-    looks, code, where = 0, 0, 0
-    while p < end:
-        looks += 1
-        if (looks & LOOK) == 0 and stopping(team):
-            return
-        if text[p] == spec[COMMENT]:
-            p = _skip_line(text, p)
-            continue
-        start, length = p, 0
-        inside = False
-        while text[p] != 10:
-            blank = text[p] == 32 or text[p] == 9 or text[p] == 13
-            length += (not blank) & (not inside)
-            inside = not blank
-            p += 1
-        p += 1
-        if row < spec[N]:
-            lengths[row] = length
-        elif length > 0:
-            code, where = WRONG_LINE, start
-            break
-        row += 1
-    problem[team.rank, 0] = code
-    problem[team.rank, 1] = where
-
-
-@kernel
-def read_rows(
-    team: Team,
-    text: Array,
-    spec: Array,
-    counts: Array,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    bits: Array,
-    vertex: Array,
-    found: Array,
-    problem: Array,
-) -> None:
-    """Read N lines: SKIP numbers that belong to the row, then ids, each with its weight if asked.
-
-    `measure_rows` has counted them, so every line has the fields that `indptr` says.
-    """
-    base, limit, skip = spec[ROW_BASE], spec[LIMIT], spec[SKIP]
-    p, end = _lines(team, text, spec[FIRST])
-    row = _before(team, counts)
-    looks, code, where, ask = 0, 0, 0, 0
-    while p < end and row < spec[N] and code == 0:
-        looks += 1
-        if (looks & LOOK) == 0 and stopping(team):
-            return
-        if text[p] == spec[COMMENT]:
-            p = _skip_line(text, p)
-            continue
-        p = _skip_blanks(text, p)
-        for j in range(skip):
-            where = p
-            value, p, status = number(text, p)
-            if status != DONE or not _ends_field(text[p], 32):
-                code = NUMBER_EXPECTED
-                break
-            vertex[row, j] = value
-            p = _skip_blanks(text, p)
-        if code != 0:
-            break
-        for k in range(indptr[row], indptr[row + 1]):
-            where = p
-            x, p = _whole(text, p)
-            if x == -1 or not _ends_field(text[p], 32):
-                code = ID_EXPECTED
-                break
-            if x == -2 or x < base or x - base >= limit:
-                code = OUT_OF_RANGE
-                break
-            indices[k] = x - base
-            p = _skip_blanks(text, p)
-            if spec[WEIGHTED]:
-                where = p
-                value, p, status = number(text, p)
-                if status == NOT_A_NUMBER or not _ends_field(text[p], 32):
-                    code = NUMBER_EXPECTED
-                    break
-                if status == TOO_LARGE:
-                    code = OVERFLOW
-                    break
-                if status == DONE:
-                    weights[k] = value
-                else:
-                    bits[k] = (np.int64(ASK_TAG) << 48) | where
-                    ask += 1
-                p = _skip_blanks(text, p)
-        if code == 0:
-            p = _skip_line(text, p)
-            row += 1
     found[team.rank, ASK] = ask
     problem[team.rank, 0] = code
     problem[team.rank, 1] = where
@@ -390,13 +279,13 @@ def check_table(
     team: Team, text: Array, start: int, ids: int, numbers: int, found: Array, problem: Array
 ) -> None:
     """Count the lines; each must be blank, or `ids` whole numbers and then `numbers` others."""
-    p, end = _lines(team, text, start)
+    p, end = own_lines(team, text, start)
     looks, lines, code, where = 0, 0, 0, 0
     while p < end and code == 0:
         looks += 1
         if (looks & LOOK) == 0 and stopping(team):
             return
-        q = _skip_blanks(text, p)
+        q = skip_blanks(text, p)
         if text[q] == 10:
             p = q + 1
             continue
@@ -408,21 +297,21 @@ def check_table(
             if field < ids:
                 if text[q] == 45 or text[q] == 43:
                     q += 1
-                x, q = _whole(text, q)
-                if x == -1 or not _ends_field(text[q], 32):
+                x, q = whole(text, q)
+                if x == -1 or not ends_field(text[q], 32):
                     code = ID_EXPECTED
                     break
             else:
                 _, q, status = number(text, q)
                 if status == NOT_A_NUMBER:
                     q = _not_finite(text, where)
-                if q == where or not _ends_field(text[q], 32):
+                if q == where or not ends_field(text[q], 32):
                     code = NUMBER_EXPECTED
                     break
                 if status == TOO_LARGE:
                     code = OVERFLOW
                     break
-            q = _skip_blanks(text, q)
+            q = skip_blanks(text, q)
         if code == 0 and text[q] != 10:
             code, where = TOO_MANY, q
         if code == 0:

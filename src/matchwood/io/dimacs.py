@@ -11,6 +11,7 @@ Vertices are numbered from 1, `c` starts a comment.  Of parallel arcs a .gr keep
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -39,6 +40,7 @@ KINDS = {
     "max": Kind(("max",), "a", 3, "sum", nodes=True),
     "col": Kind(("edge", "col", "edges", "clq"), "e", 2, "first", undirected=True, nodes=True),
 }
+_NODE_LINE = re.compile(rb"^[ \t\r]*n.*", re.MULTILINE)
 DESCRIPTIONS = "dvx"  # further lines that a .col may have and that say nothing of the graph
 
 
@@ -148,7 +150,7 @@ def _problem(text: Text) -> tuple[int, int, list[bytes]]:
 
 
 def _vertex_weights(text: Text, start: int, n: int, threads: int | None) -> Array | None:
-    if text.content.find(b"\nn", start - 1) < 0:
+    if _NODE_LINE.search(text.content, start) is None:
         return None
     others = "ce" + DESCRIPTIONS
     layout = Layout(2, v=-1, w=1, base=1, key="n", skipped=others, u_limit=n, v_limit=n)
@@ -161,15 +163,14 @@ def _vertex_weights(text: Text, start: int, n: int, threads: int | None) -> Arra
 
 def _terminals(text: Text, start: int, n: int) -> tuple[int | None, int | None]:
     ends: dict[bytes, int] = {}
-    for position, _, line in text.lines(start):
-        words = line.split()
-        if words and words[0] == b"n":
-            vertex = whole_numbers(words[1:2])
-            known = len(words) == 3 and words[2] in (b"s", b"t") and words[2] not in ends
-            if not known or not vertex or not 1 <= vertex[0] <= n:
-                message = f"expected one source, n U s, and one sink, n U t, got {clip(line)}"
-                raise text.error(text.line_at(position), message)
-            ends[words[2]] = vertex[0] - 1
+    for line in _NODE_LINE.finditer(text.content, start):
+        words = line[0].split()
+        vertex = whole_numbers(words[1:2])
+        known = len(words) == 3 and words[2] in (b"s", b"t") and words[2] not in ends
+        if not known or words[0] != b"n" or not vertex or not 1 <= vertex[0] <= n:
+            message = f"expected one source, n U s, and one sink, n U t, got {clip(line[0])}"
+            raise text.error(text.line_at(line.start()), message)
+        ends[words[2]] = vertex[0] - 1
     return ends.get(b"s"), ends.get(b"t")
 
 

@@ -38,7 +38,8 @@ _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 NO_EDGES = "no edges, and no comment '# Nodes: ... Edges: 0' that says so"
 MAX_OTHERS = 100  # lines of text before the first edge that are looked at
-WIDE = 1000  # vertices for each edge beyond which ids are taken for names and not for indices
+WIDE = 1000  # vertices for each edge beyond which ids are taken for names and not for indices,
+MODEST = 10_000_000  # unless there are no more than these, for which any machine has room
 
 
 class Compacted(NamedTuple):
@@ -82,7 +83,7 @@ def read(text: Text, options: Options) -> Matrix | Compacted:
         u, v, ids = compacted(edges.u, edges.v, n)
         return Compacted(_matrix((ids.size, ids.size), u, v, edges.w, options), ids + options.base)
     shape = options.shape or _shape(head, edges, n)
-    if options.shape is None and max(shape) > max(10_000_000, WIDE * m):
+    if options.shape is None and max(shape) > max(MODEST, WIDE * m):
         raise ValueError(
             f"read: the ids of {text.path} reach {n - 1 + options.base} with only {m} edges; "
             f"pass compact=True to number the vertices that occur"

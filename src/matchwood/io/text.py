@@ -1,7 +1,7 @@
 """A text file in memory: where its lines are, how its errors read, and its numbers as arrays.
 
 `Text` is what every text format starts from.  `read_records` and `read_rows` run the kernels of
-cpu.py on it and turn a malformed line into a FileFormatError with file and line.
+cpu.py and cpu_rows.py on it and turn a malformed line into a FileFormatError with file and line.
 """
 
 from __future__ import annotations
@@ -271,8 +271,8 @@ def read_rows(
     strict: bool,
     threads: int | None,
 ) -> Rows:
-    """Read `n` lines of ids below `limit`, from byte `start`; see `cpu.read_rows`."""
-    from matchwood.io import cpu
+    """Read `n` lines of ids below `limit`, from byte `start`; see `cpu_rows.read_rows`."""
+    from matchwood.io import cpu, cpu_rows
 
     array = text.array
     team, counts, found, problem = cpu.new_crew(array, threads)
@@ -283,12 +283,12 @@ def read_rows(
     lines = int(counts.sum())
     if lines < n:
         text.require_count(n, lines, "lines", strict)
-    spec = np.zeros(cpu.ROW_SPEC, np.int64)
-    spec[cpu.FIRST], spec[cpu.N], spec[cpu.COMMENT] = start, n, letter
-    spec[cpu.SKIP], spec[cpu.WEIGHTED] = skip, weighted
-    spec[cpu.ROW_BASE], spec[cpu.LIMIT] = base, limit
+    spec = np.zeros(cpu_rows.ROW_SPEC, np.int64)
+    spec[cpu_rows.FIRST], spec[cpu_rows.N], spec[cpu_rows.COMMENT] = start, n, letter
+    spec[cpu_rows.SKIP], spec[cpu_rows.WEIGHTED] = skip, weighted
+    spec[cpu_rows.ROW_BASE], spec[cpu_rows.LIMIT] = base, limit
     lengths = np.zeros(n, np.int64)
-    team.run(cpu.measure_rows, array, spec, counts, lengths, problem)
+    team.run(cpu_rows.measure_rows, array, spec, counts, lengths, problem)
     wrong = cpu.first_problem(problem)
     if wrong is not None:
         raise text.error(text.line_at(wrong[1]), f"the {n} lines declared end before this one")
@@ -308,9 +308,8 @@ def read_rows(
     weights = np.empty(m if weighted else 0, np.float64)
     rows = np.zeros((n, skip), np.float64)
     bits = weights.view(np.int64)
-    team.run(
-        cpu.read_rows, array, spec, counts, indptr, indices, weights, bits, rows, found, problem
-    )
+    results = (indptr, indices, weights, bits, rows, found, problem)
+    team.run(cpu_rows.read_rows, array, spec, counts, *results)
     wrong = cpu.first_problem(problem)
     if wrong is not None:
         raise malformed(text, *wrong, Layout(0, base=base, u_limit=limit, v_limit=limit))

@@ -62,7 +62,7 @@ def prefetch_write(typingctx: Any, array: Any, index: Any) -> Any:
         )
         byte_pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
-        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], kind)
         write, keep, is_data = word(1), word(3), word(1)
         builder.call(hint, [builder.bitcast(pointer, byte_pointer), write, keep, is_data])
         return context.get_dummy_value()

@@ -49,8 +49,10 @@ def kernel_sources() -> list[Path]:
 
 @functools.cache
 def source_hash() -> str:
-    """Hash over the kernel sources and the compiler that turns them into code."""
+    """Hash over the kernel sources, and the compiler and settings that turn them into code."""
+    settings = [getattr(numba.config, name, None) for name in ("BOUNDSCHECK", "OPT", "DEBUGINFO")]
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
+    digest.update(repr(settings).encode())
     for path in kernel_sources():
         digest.update(str(path.relative_to(PACKAGE)).encode())
         digest.update(path.read_bytes())

@@ -5,8 +5,9 @@ A vertex scans its row for the best neighbour that would take it, proposes, and 
 displaced, the same member goes on with the displaced vertex.  In the end suitors are mutual and
 `mate` is the matching.
 
-Most entries of a row cost a comparison with the best weight so far; only the few that pass it
-look at another vertex's offer, so a scan is one stream through the weights.
+In a long row most entries cost a comparison with the best weight so far, and only those that pass
+it look at another vertex's offer; a short row is scanned without branches.  Equal weights are only
+noticed there, and the row is then scanned again with the order of edges in full.
 
 Races.  A proposal to v is made under v's lock, which is the value LOCKED in `mate[v]` itself, taken
 by compare-and-swap.  Scans read `offer` without it: what they see may be old, but offers only
@@ -43,6 +44,7 @@ from matchwood.teams import (
     crew,
     device,
     expect,
+    inlined,
     kernel,
     load_acquire,
     load_relaxed,
@@ -53,11 +55,12 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 CHUNK = 512  # vertices that a member takes at a time
+SHORT = 32  # entries; in longer rows branches pay (bench/matching/weighted.py, mesh and R-MAT)
 
 
 @device
 def _takes(v: Any, u: Any, w: Any, mate: Array, offer: Array, seed: Any, by_hash: bool) -> bool:
-    """As far as can be seen without the lock, v would take u; both weights are equal."""
+    """As far as can be seen without its lock, v would take an offer of weight w from u."""
     free, locked = ~mate.dtype.type(0), ~mate.dtype.type(1)
     held = load_acquire(offer, v)
     if w != held:
@@ -69,6 +72,28 @@ def _takes(v: Any, u: Any, w: Any, mate: Array, offer: Array, seed: Any, by_hash
 
 
 @device
+def _choose_among_ties(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    u: Any,
+    mate: Array,
+    offer: Array,
+    seed: Any,
+    by_hash: bool,
+) -> Any:
+    """As `_choose`, for rows where weights or offers are equal."""
+    best, best_w = u, data.dtype.type(0)
+    for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+        v, w = indices[k], data[k]
+        if w < best_w or (w == best_w and not prefers_tied(u, v, u, best, seed, by_hash)):
+            continue
+        if _takes(v, u, w, mate, offer, seed, by_hash):
+            best, best_w = v, w
+    return best, best_w
+
+
+@inlined
 def _choose(
     indptr: Array,
     indices: Array,
@@ -81,15 +106,28 @@ def _choose(
 ) -> Any:
     """The neighbour that u proposes to and the weight; u itself when nobody would take it."""
     best, best_w = u, data.dtype.type(0)
-    for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-        w = data[k]
-        if w >= best_w:
-            v = indices[k]
-            if w == best_w and not prefers_tied(u, v, u, best, seed, by_hash):
-                continue
-            held = load_relaxed(offer, v)
-            if w > held or (w == held and _takes(v, u, w, mate, offer, seed, by_hash)):
-                best, best_w = v, w
+    tied = False
+    start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
+    if end - start <= np.uint64(SHORT):
+        for k in range(start, end):  # no branches: none of them could be predicted
+            v, w = indices[k], data[k]
+            least = max(best_w, load_relaxed(offer, v))
+            better = w > least
+            tied |= w == least
+            best = v if better else best
+            best_w = w if better else best_w
+    else:
+        for k in range(start, end):
+            w = data[k]
+            if w >= best_w:
+                tied |= w == best_w
+                v = indices[k]
+                held = load_relaxed(offer, v)
+                tied |= w == held
+                if w > held:
+                    best, best_w = v, w
+    if tied:
+        best, best_w = _choose_among_ties(indptr, indices, data, u, mate, offer, seed, by_hash)
     return best, best_w
 
 

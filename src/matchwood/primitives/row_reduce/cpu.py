@@ -44,13 +44,12 @@ def reduce_rows(
 ) -> None:
     """Reduce this member's share of the rows; see __init__.py.  `data` None: `multiply` gets 1."""
     lo, hi = share_rows(team, indptr)
-    k = np.uint64(indptr[lo])
     for start in range(natural(lo), hi, ROWS):
         if stopping(team):
             return
         for i in range(natural(start), min(start + ROWS, hi)):
             accumulator = init(i, x)
-            end = np.uint64(indptr[i + 1])
+            k, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
             while k < end:
                 j = natural(np.int64(indices[k]))
                 if data is None:

@@ -3,23 +3,25 @@
 One kernel for the whole search, level after level, in one of three ways:
 
     alone       the front is small: member 0 goes on by itself, without barriers, until it grows
-    top down    members take chunks of the front; vertices found go to the queue
+    top down    members share the front; vertices found go to the queue
     bottom up   members take chunks of all vertices; those unvisited look for the front's bitmap
 
+Encoding.  Level and parent of v are one word, the level in the high bits: `word[v]`, all ones
+where v is not reached.  The smallest word is the right one: earliest level, then smallest
+parent.  So reaching v from u means word[v] = min(word[v], word of (level, u)), one comparison
+and one cache line for each arc.  A last pass takes the words apart.
+
 The queue holds every vertex at most once, in the order of levels; the front is a window of it.
+Vertices found by a member lie together in it, in the order of members, and members share the
+front in that order: so a member goes on where it has been, and vertices of one neighbourhood stay
+in one core's cache.  (Handing out small chunks to whoever is free took three times as long on
+meshes.)
 
-Parents.  Where arcs can be read backwards, the search finds levels only, and a last pass gives
-every vertex the first neighbour of the level before, which in a sorted row is the smallest:
-one array in the inner loop instead of two.  Elsewhere the smallest parent is found on the way.
+Races.  Top down, several members may reach v at once: `word[v]` only goes down, by an atomic
+minimum, and the one member that saw all ones there appends v.  Bottom up, a chunk is a whole
+number of bitmap words, so each bitmap word and each `word` has one writer.
 
-Races.  Top down, several members may reach v at once.  With the last pass to come, `level[v]`
-goes from -1 to the depth by compare-and-swap, and the member that did it appends v.  Without,
-`parent[v]` only goes down, by an atomic minimum over unsigned values (-1, not reached, is the
-largest); the one member that saw -1 there appends v and sets `level[v]`, and readers that see
-that level either way go on to the minimum.  Bottom up, a chunk is a whole number of bitmap
-words, so each word and level has one writer.
-
-Vertices and places are unsigned in the kernels: Numba looks at every signed index for a sign.
+Vertices are unsigned in the kernels: Numba looks at every signed index for a sign.
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ import numpy as np
 from matchwood.teams import (
     advance,
     atomic_add,
-    atomic_cas,
     atomic_max,
     atomic_min,
     barrier,
     crew,
     device,
     expect,
+    fail,
     interrupted,
     kernel,
     load_relaxed,
@@ -51,18 +53,24 @@ Array = np.ndarray[Any, Any]
 
 ALPHA = 15  # bottom up when the front's arcs exceed this part of those not seen yet [Beamer]
 BETA = 18  # top down again when the front is smaller than this part of all vertices [Beamer]
-ALONE = 400  # vertices; a smaller front is quicker without a second member (bench/traversal)
-CHUNK = 64  # vertices of the front that a member takes at a time
-BUFFER = 512  # found vertices that a member collects before it goes to the shared queue
+ALONE = 4096  # arcs; with fewer to follow, one member is as quick (bench/traversal)
+EVEN_ROWS = 64  # entries; with rows no longer than this, equal numbers of vertices are equal work
+CHUNK = 64  # vertices of the front that a member takes at a time where rows are uneven
+BLOCK = 512  # found vertices that a member collects at a time
 WORD = 64  # bits of a bitmap word
 ROWS = 64 * WORD  # vertices that a member takes at a time, bottom up
 
-# words of `shared`, a cache line apart; found and arcs rotate over three levels, so that one can
-# be set to zero while another is read and the third is counted
+# words of `shared`, a cache line apart; counters rotate over three levels, so that one can be set
+# to zero while another is read and the third is counted
 _LINE = 16
-_FOUND, _ARCS, _LONGEST = 0, 3 * _LINE, 6 * _LINE
-_SOLO = 7 * _LINE  # what member 0 found alone: start, end, depth, arcs, unseen; two, in turn
-SHARED = 9 * _LINE
+_FOUND, _FOLLOWED, _BLOCKS, _ARCS = (3 * k * _LINE for k in range(4))
+_LONGEST = 12 * _LINE
+_SOLO = 13 * _LINE  # what member 0 found alone: start, end, depth, arcs, unseen; two, in turn
+SHARED = 15 * _LINE
+
+_TOO_DEEP = 1
+_ONE = np.uint64(1)
+_UNREACHED = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @device
@@ -86,8 +94,8 @@ def _alone(
     team: Any,
     indptr: Array,
     indices: Array,
-    level: Array,
-    parent: Array,
+    word: Array,
+    shift: Any,
     queue: Array,
     start: int,
     end: int,
@@ -108,23 +116,22 @@ def _alone(
         if stopping(team):
             break
         tail = end
-        below = level.dtype.type(depth + 1)
+        below = np.uint64(depth + 1) << shift
         for i in range(start, end):
             if interrupted(team, i):
                 break
             u = queue[i]
+            mine = below | np.uint64(u)
             first, last = _row(indptr, u)
             unseen -= np.int64(last - first)
             for k in range(first, last):
                 v = indices[k]
-                if level[v] < 0:
-                    level[v] = below
-                    queue[tail] = v
-                    tail += 1
-                    if not backwards:
-                        parent[v] = u
-                elif not backwards and u < parent[v] and level[v] == below:
-                    parent[v] = u
+                there = word[v]
+                if there > mine:
+                    word[v] = mine
+                    if there == _UNREACHED:
+                        queue[tail] = v
+                        tail += 1
         start, end, depth = end, tail, depth + 1
         if backwards and (end - start) * longest > unseen // ALPHA:
             arcs = _arcs_of(indptr, queue, start, end)
@@ -134,26 +141,46 @@ def _alone(
 
 
 @device
-def _flush(mine: Array, count: int, queue: Array, end: int, shared: Array, slot: int) -> int:
-    """Move a member's buffer to the queue; returns the new fill, 0."""
+def _expand(
+    indptr: Array,
+    indices: Array,
+    word: Array,
+    below: Any,
+    shift: Any,
+    queue: Array,
+    lo: int,
+    hi: int,
+    pool: Array,
+    blocks: Array,
+    count: int,
+    shared: Array,
+    slot: int,
+) -> tuple[int, int]:
+    """Follow the arcs of queue[lo:hi]; what is found goes to blocks of the pool.
+
+    `count` vertices are in this member's blocks before; returns how many afterwards, and the
+    arcs followed.
+    """
+    followed = np.int64(0)
+    at = np.int64(0)
     if count > 0:
-        place = end + atomic_add(shared, _FOUND + slot, count)
-        for i in range(count):
-            queue[place + i] = mine[i]
-    return 0
-
-
-@device
-def _claim(level: Array, parent: Array, u: Any, v: Any, below: Any, backwards: bool) -> bool:
-    """Reach v from u; True for the one member that reached it first."""
-    seen = load_relaxed(level, v)
-    if backwards:
-        return seen < 0 and atomic_cas(level, v, level.dtype.type(-1), below) < 0
-    if (seen < 0 or seen == below) and u < load_relaxed(parent, v):
-        if atomic_min(parent, v, u) == parent.dtype.type(-1):
-            store_relaxed(level, v, below)
-            return True
-    return False
+        at = blocks[(count - 1) // BLOCK] * BLOCK + (count - 1) % BLOCK + 1
+    for i in range(lo, hi):
+        u = queue[i]
+        mine = below | np.uint64(u)
+        first, last = _row(indptr, u)
+        followed += np.int64(last - first)
+        for k in range(first, last):
+            v = indices[k]
+            if load_relaxed(word, v) > mine and atomic_min(word, v, mine) == _UNREACHED:
+                if count % BLOCK == 0:
+                    block = atomic_add(shared, _BLOCKS + slot * _LINE, 1)
+                    blocks[count // BLOCK] = block
+                    at = block * BLOCK
+                pool[at] = v
+                at += 1
+                count += 1
+    return count, followed
 
 
 @device
@@ -161,36 +188,61 @@ def _top_down(
     team: Any,
     indptr: Array,
     indices: Array,
-    level: Array,
-    parent: Array,
+    word: Array,
+    shift: Any,
     queue: Array,
     start: int,
     end: int,
     depth: int,
-    backwards: bool,
+    even: bool,
+    pool: Array,
+    blocks: Array,
     shared: Array,
     slot: int,
-    mine: Array,
-) -> None:
+) -> int:
+    """One level; returns how many vertices this member found."""
+    below = np.uint64(depth + 1) << shift
+    size = end - start
+    if even:
+        lo, hi = share(team, size)
+        count, followed = _expand(
+            indptr, indices, word, below, shift, queue, start + lo, start + hi,
+            pool, blocks, 0, shared, slot,
+        )  # fmt: skip
+        atomic_add(shared, _FOLLOWED + slot * _LINE, followed)
+        return count
     count = 0
-    followed = np.int64(0)
-    below = level.dtype.type(depth + 1)
-    chunk = next_chunk(team, end - start, CHUNK)
+    total = np.int64(0)
+    chunk = next_chunk(team, size, CHUNK)
     while chunk >= 0:
-        for i in range(start + chunk, min(start + chunk + CHUNK, end)):
-            u = queue[i]
-            first, last = _row(indptr, u)
-            followed += np.int64(last - first)
-            for k in range(first, last):
-                v = indices[k]
-                if _claim(level, parent, u, v, below, backwards):
-                    if count == BUFFER:
-                        count = _flush(mine, count, queue, end, shared, slot)
-                    mine[count] = v
-                    count += 1
-        chunk = next_chunk(team, end - start, CHUNK)
-    _flush(mine, count, queue, end, shared, slot)
-    atomic_add(shared, _ARCS + slot, followed)
+        count, followed = _expand(
+            indptr, indices, word, below, shift, queue,
+            start + chunk, start + min(chunk + CHUNK, size), pool, blocks, count, shared, slot,
+        )  # fmt: skip
+        total += followed
+        chunk = next_chunk(team, size, CHUNK)
+    atomic_add(shared, _FOLLOWED + slot * _LINE, total)
+    return count
+
+
+@device
+def _place(team: Any, sums: Array, slot: int) -> tuple[int, int]:
+    """How many vertices the members before this one found, and all of them."""
+    before = total = np.int64(0)
+    for member in range(team.size):
+        if member == team.rank:
+            before = total
+        total += sums[slot, member]
+    return before, total
+
+
+@device
+def _append(pool: Array, blocks: Array, count: int, queue: Array, place: int) -> None:
+    """Copy this member's blocks to its part of the queue."""
+    for first in range(0, count, BLOCK):
+        at = blocks[first // BLOCK] * BLOCK
+        for i in range(min(BLOCK, count - first)):
+            queue[place + first + i] = pool[at + i]
 
 
 @device
@@ -198,103 +250,86 @@ def _bottom_up(
     team: Any,
     indptr: Array,
     indices: Array,
-    level: Array,
-    parent: Array,
+    word: Array,
+    shift: Any,
     front: Array,
     found: Array,
     depth: int,
-    shared: Array,
-    slot: int,
-) -> None:
-    n = level.size
+) -> int:
+    """One level; returns how many vertices this member found."""
+    n = word.size
     count = 0
-    one = np.uint64(1)
     six, low = indices.dtype.type(6), indices.dtype.type(63)
+    below = np.uint64(depth + 1) << shift
     chunk = next_chunk(team, n, ROWS)
     while chunk >= 0:
-        for word in range(chunk // WORD, (min(chunk + ROWS, n) + WORD - 1) // WORD):
+        for place in range(chunk // WORD, (min(chunk + ROWS, n) + WORD - 1) // WORD):
             bits = np.uint64(0)
-            for v in range(np.uint64(word * WORD), np.uint64(min(word * WORD + WORD, n))):
-                if level[v] < 0:
-                    for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + one])):
+            for v in range(np.uint64(place * WORD), np.uint64(min(place * WORD + WORD, n))):
+                if word[v] == _UNREACHED:
+                    for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + _ONE])):
                         u = indices[k]
-                        if (front[u >> six] >> np.uint64(u & low)) & one:
-                            level[v] = depth + 1
-                            parent[v] = u
-                            bits |= one << (v & np.uint64(63))
+                        if (front[u >> six] >> np.uint64(u & low)) & _ONE:
+                            word[v] = below | np.uint64(u)
+                            bits |= _ONE << (v & np.uint64(63))
                             count += 1
                             break
-            found[word] = bits
+            found[place] = bits
         chunk = next_chunk(team, n, ROWS)
-    atomic_add(shared, _FOUND + slot, count)
+    return count
 
 
 @device
-def _level_to_bitmap(team: Any, level: Array, depth: int, bitmap: Array) -> None:
+def _level_to_bitmap(team: Any, word: Array, shift: Any, depth: int, bitmap: Array) -> None:
     """Bits of the vertices of one level; each member writes words of its own."""
-    n = level.size
+    n = word.size
     lo, hi = share(team, bitmap.size)
-    for word in range(lo, hi):
+    level = np.uint64(depth)
+    for place in range(lo, hi):
         bits = np.uint64(0)
-        for v in range(word * WORD, min(word * WORD + WORD, n)):
-            if level[v] == depth:
-                bits |= np.uint64(1) << np.uint64(v & 63)
-        bitmap[word] = bits
+        for v in range(place * WORD, min(place * WORD + WORD, n)):
+            if word[v] >> shift == level and word[v] != _UNREACHED:
+                bits |= _ONE << np.uint64(v & 63)
+        bitmap[place] = bits
 
 
 @device
-def _bitmap_to_queue(
-    team: Any,
-    bitmap: Array,
-    queue: Array,
-    end: int,
-    shared: Array,
-    slot: int,
-    mine: Array,
-) -> None:
-    """Append the vertices of a bitmap to the queue."""
+def _count_bits(team: Any, bitmap: Array) -> int:
+    """Vertices in this member's share of a bitmap."""
     count = 0
     lo, hi = share(team, bitmap.size)
-    for word in range(lo, hi):
-        bits = bitmap[word]
-        v = word * WORD
+    for place in range(lo, hi):
+        bits = bitmap[place]
         while bits != np.uint64(0):
-            if bits & np.uint64(1):
-                if count == BUFFER:
-                    count = _flush(mine, count, queue, end, shared, slot)
-                mine[count] = v
-                count += 1
-            bits >>= np.uint64(1)
-            v += 1
-    _flush(mine, count, queue, end, shared, slot)
+            bits &= bits - _ONE
+            count += 1
+    return count
 
 
 @device
-def _first_parents(
-    team: Any, indptr: Array, indices: Array, level: Array, parent: Array
-) -> None:
-    """The first neighbour of the level before, for vertices that have no parent yet."""
-    n = level.size
-    none = parent.dtype.type(-1)
-    one = np.uint64(1)
-    chunk = next_chunk(team, n, ROWS)
-    while chunk >= 0:
-        for v in range(np.uint64(chunk), np.uint64(min(chunk + ROWS, n))):
-            if level[v] > 0 and parent[v] == none:
-                above = level[v] - 1
-                for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + one])):
-                    if level[indices[k]] == above:
-                        parent[v] = indices[k]
-                        break
-        chunk = next_chunk(team, n, ROWS)
+def _bitmap_to_queue(team: Any, bitmap: Array, queue: Array, at: int) -> None:
+    """Write the vertices of this member's share of a bitmap, ascending, from queue[at] on."""
+    lo, hi = share(team, bitmap.size)
+    for place in range(lo, hi):
+        bits = bitmap[place]
+        v = place * WORD
+        while bits != np.uint64(0):
+            if bits & _ONE:
+                queue[at] = v
+                at += 1
+            bits >>= _ONE
+            v += 1
 
 
 @device
 def _open_slot(team: Any, shared: Array, step: int) -> int:
     """The slot of this step; member 0 empties the next one, which nobody uses now."""
     if team.rank == 0:
-        store_relaxed(shared, _FOUND + (step + 1) % 3, 0)
-        store_relaxed(shared, _ARCS + (step + 1) % 3, 0)
+        after = (step + 1) % 3 * _LINE
+        store_relaxed(shared, _FOUND + after, 0)
+        store_relaxed(shared, _FOLLOWED + after, 0)
+        store_relaxed(shared, _BLOCKS + after, 0)
+        store_relaxed(shared, _ARCS + after, 0)
     return step % 3
 
 
@@ -308,31 +343,36 @@ def _search(
     backwards: bool,
     limit: int,
     sources: int,
-    level: Array,
-    parent: Array,
+    shift: Any,
+    word: Array,
     queue: Array,
-    buffers: Array,
+    pool: Array,
+    lists: Array,
+    sums: Array,
     bitmaps: Array,
     shared: Array,
+    level: Array,
+    parent: Array,
 ) -> None:
-    n = level.size
-    mine = buffers[team.rank]
-    lo, hi = share(team, n)
+    n = word.size
+    blocks = lists[team.rank]
+    deepest = np.int64(_UNREACHED >> shift) - 1 if shift > _ONE else np.int64(n)
+    first, last = share(team, n)
     longest = np.int64(0)
-    for v in range(lo, hi):
-        level[v] = -1
-        parent[v] = -1
+    for v in range(first, last):
+        word[v] = _UNREACHED
         longest = max(longest, np.int64(indptr[v + 1]) - np.int64(indptr[v]))
     atomic_max(shared, _LONGEST, longest)
     if barrier(team):
         return
     if team.rank == 0:
         for i in range(sources):
-            level[queue[i]] = 0
-            parent[queue[i]] = queue[i]
+            word[queue[i]] = np.uint64(queue[i])
     if barrier(team):
         return
     longest = shared[_LONGEST]
+    each = max(np.int64(1), np.int64(indptr[n]) // n)  # arcs of a vertex, on average
+    few = n + 1 if team.size == 1 else ALONE // each
     start, end, depth, step = 0, sources, 0, 0
     unseen = np.int64(indptr[n])  # arcs of vertices not expanded yet
     arcs = _arcs_of(indptr, queue, 0, sources)  # of the front, where that could matter
@@ -340,43 +380,48 @@ def _search(
     size = end - start
     front = 0
     while size > 0 and depth < limit:
+        if depth >= deepest:
+            fail(team, _TOO_DEEP, depth)
+            return
         if backwards and arcs > unseen // ALPHA:
-            _level_to_bitmap(team, level, depth, bitmaps[front])
+            _level_to_bitmap(team, word, shift, depth, bitmaps[front])
             if barrier(team):
                 return
             before = 0
             while size > 0 and depth < limit and (size >= before or size > n // BETA):
                 slot = _open_slot(team, shared, step)
-                _bottom_up(
-                    team, in_indptr, in_indices, level, parent,
-                    bitmaps[front], bitmaps[1 - front], depth, shared, slot,
+                count = _bottom_up(
+                    team, in_indptr, in_indices, word, shift,
+                    bitmaps[front], bitmaps[1 - front], depth,
                 )  # fmt: skip
+                atomic_add(shared, _FOUND + slot * _LINE, count)
                 if barrier(team):
                     return
-                before, size = size, load_relaxed(shared, _FOUND + slot)
+                before, size = size, load_relaxed(shared, _FOUND + slot * _LINE)
                 front = 1 - front
                 depth += 1
                 step += 1
                 if team.rank == 0:
                     advance(team, size)
-            start = end
-            slot = _open_slot(team, shared, step)
-            _bitmap_to_queue(team, bitmaps[front], queue, end, shared, slot, mine)
+            sums[step % 3, team.rank] = _count_bits(team, bitmaps[front])
             if barrier(team):
                 return
-            end += size
+            place, size = _place(team, sums, step % 3)
+            _bitmap_to_queue(team, bitmaps[front], queue, end + place)
+            if barrier(team):
+                return
+            start, end = end, end + size
             arcs = np.int64(0)  # at least one level top down before the next change
             step += 1
-        elif team.size == 1 or size < ALONE:
+        elif size < few:
             at = _SOLO + step % 2 * _LINE
             solo = shared[at : at + _LINE]
             if team.rank == 0:
-                most = n + 1 if team.size == 1 else ALONE
                 solo[0], solo[1], solo[2], solo[3], solo[4] = _alone(
-                    team, indptr, indices, level, parent, queue,
-                    start, end, depth, limit, most, unseen, longest, backwards,
+                    team, indptr, indices, word, shift, queue,
+                    start, end, depth, min(limit, deepest), few, unseen, longest, backwards,
                 )  # fmt: skip
-                advance(team, solo[1] - start)
+                advance(team, solo[1] - end)
             if barrier(team):
                 return
             start, end, depth, arcs, unseen = solo[0], solo[1], solo[2], solo[3], solo[4]
@@ -384,34 +429,45 @@ def _search(
             step += 1
         else:
             slot = _open_slot(team, shared, step)
-            _top_down(
-                team, indptr, indices, level, parent, queue, start, end, depth, backwards,
-                shared, slot, mine,
+            count = _top_down(
+                team, indptr, indices, word, shift, queue, start, end, depth,
+                longest <= EVEN_ROWS, pool, blocks, shared, slot,
             )  # fmt: skip
+            sums[slot, team.rank] = count
             if barrier(team):
                 return
-            size = load_relaxed(shared, _FOUND + slot)
-            unseen -= load_relaxed(shared, _ARCS + slot)
+            place, size = _place(team, sums, slot)
+            unseen -= load_relaxed(shared, _FOLLOWED + slot * _LINE)
+            _append(pool, blocks, count, queue, end + place)
+            if backwards and size * longest > unseen // ALPHA:
+                mine = _arcs_of(indptr, queue, end + place, end + place + count)
+                atomic_add(shared, _ARCS + slot * _LINE, mine)
+            if barrier(team):
+                return
+            arcs = load_relaxed(shared, _ARCS + slot * _LINE)
             start, end = end, end + size
             depth += 1
             step += 1
-            arcs = np.int64(0)
-            if backwards and size * longest > unseen // ALPHA:
-                slot = _open_slot(team, shared, step)
-                lo, hi = share(team, size)
-                atomic_add(
-                    shared, _ARCS + slot, _arcs_of(indptr, queue, start + lo, start + hi)
-                )
-                if barrier(team):
-                    return
-                arcs = load_relaxed(shared, _ARCS + slot)
-                step += 1
             if team.rank == 0:
                 advance(team, size)
-    if backwards:
-        if barrier(team):
-            return
-        _first_parents(team, in_indptr, in_indices, level, parent)
+    if barrier(team):
+        return
+    mask = (_ONE << shift) - _ONE
+    for v in range(first, last):
+        reached = word[v] != _UNREACHED
+        level[v] = np.int64(word[v] >> shift) if reached else -1
+        parent[v] = np.int64(word[v] & mask) if reached else -1
+
+
+def _shift(n: int) -> int:
+    """Bits for a parent; the rest of a word is for the level."""
+    return max(1, (n - 1).bit_length())
+
+
+def _too_deep(depth: int) -> OverflowError:
+    return OverflowError(
+        f"bfs: more than {depth} levels; so many vertices and levels together do not fit 64 bits"
+    )
 
 
 def search(
@@ -420,12 +476,14 @@ def search(
     n = outward.n
     kind = outward.indptr.dtype
     unsigned = np.uint32 if kind == np.int32 else np.uint64
+    level, parent = np.empty(n, kind), np.empty(n, kind)
+    if n == 0:
+        return level, parent, 0
     team = crew(threads, work=outward.nnz + n)
-    level = np.empty(n, kind)
-    parent = np.empty(n, kind)
     queue = np.empty(n, unsigned)
     queue[: sources.size] = sources
     back = outward if inward is None else inward
+    room = n // BLOCK + 1
     team.run(
         _search,
         outward.indptr,
@@ -435,11 +493,16 @@ def search(
         inward is not None,
         limit,
         sources.size,
-        level,
-        parent.view(unsigned),
+        np.uint64(_shift(n)),
+        np.empty(n, np.uint64),
         queue,
-        np.empty((team.size, BUFFER), unsigned),
+        np.empty((room + team.size) * BLOCK, unsigned),
+        np.empty((team.size, room), np.int64),
+        np.zeros((3, team.size), np.int64),
         np.empty((2, (n + WORD - 1) // WORD), np.uint64),
         np.zeros(SHARED, np.int64),
+        level,
+        parent,
+        errors={_TOO_DEEP: _too_deep},
     )
-    return level, parent, int(level.max(initial=0))
+    return level, parent, max(0, int(level.max()))

@@ -5,9 +5,14 @@
 //     together       all blocks: entries of the front's rows, then a meeting (roll_call.cuh)
 //     in a cluster   a small front: 8 blocks go on by themselves, the queue in shared memory
 //     backwards      a large front: unvisited vertices look for it, in a bitmap
-//   choose_parents   afterwards: in a row of the transpose, the first vertex of the level before
+//   choose_parents, choose_rest   in a row of the transpose, the first vertex of the level before
 // or, where there is no transpose (the search then never goes backwards):
 //   reset_parents, offer_parents   every arc to the next level offers its tail; the least counts
+//
+// Parents cost little where they are chosen by the side with fewer entries.  Backwards, a vertex
+// stops at its parent anyway.  Forwards, a front of few entries that finds rows of many (the first
+// levels of a skewed graph) goes over its entries once more and offers itself; else the vertices
+// look for their parents after the search, all at once, and rarely far.
 //
 // The queue lists pieces of rows, [begin, end) in `indices`, each at most PIECE entries: the
 // vertex itself is not needed any more, long rows are shared out by themselves, and the search
@@ -16,9 +21,9 @@
 //
 // Races.  level[v] goes from UNSEEN to its level once: forwards by compare-and-swap, whose winner
 // appends v; backwards by the one thread that owns v, while others read bitmaps only.  Within a
-// level all that reach v would write the same number, so levels do not depend on scheduling, nor
-// do parents, which are chosen from the levels.  The order in the queue does; nothing else depends
-// on it.
+// level all that reach v would write the same number, so levels do not depend on scheduling.
+// parent[v] is written by v's owner, or lowered by atomicMin among all of the level before: the
+// least does not depend on scheduling either.  The order in the queue does; nothing depends on it.
 #include "matchwood/edges.cuh"
 #include "matchwood/roll_call.cuh"
 
@@ -29,12 +34,16 @@ constexpr int LOCAL_BYTES = 16384;       // shared memory of one side of a block
 constexpr int CLUSTER_ENTER = 2048;      // pieces in the front: a cluster takes over ...
 constexpr int CLUSTER_LEAVE = 4096;      // ... until there are more, or more entries than
 constexpr int CLUSTER_ENTRIES = 32768;   // this.  Measured: bench/traversal/breadth_first_gpu.py
-constexpr int LOOK_FIRST = 32768;  // pieces; in larger fronts most neighbours are visited: look, then swap
 constexpr int ALPHA = 4;         // backwards when the front has this part of the unvisited entries ...
 constexpr int PASS = 8;          // ... and entries for this part of the vertices, which all are passed
-constexpr int SERIAL = 16;       // entries that a lane tries alone before its warp helps
+constexpr int OFFER = 4;         // a front offers itself as parent when what it found has so many times
+constexpr int OFFER_LEAST = 8192;  // its entries, and at least this many
+constexpr int SERIAL = 16;       // entries that a lane tries alone before its warp helps,
+constexpr int HELPED = 1024;     // and that the warp tries before choose_rest does it
 
 constexpr int TILE = 2048;       // entries of a warp in a pass over all of them
+
+constexpr unsigned int MUCH = 1u << 26;  // entries; a block's sum of as many from each warp fits a word
 
 constexpr int UNSEEN = -1;
 
@@ -48,6 +57,7 @@ constexpr int FRONT_ARCS = STAGE + 4;         // entries of its rows
 constexpr int SEEN_ARCS = STAGE + 5;          // entries of the rows of all visited vertices
 constexpr int SIDE = STAGE + 6;               // which bitmap holds the front, plus 2 when backwards
 constexpr int DEEPEST = STAGE + 7;            // largest level
+constexpr int UNFINISHED = STAGE + 8;         // some vertex is left to choose_rest
 constexpr int STARTING = 0, RUNNING = 1, DONE = 2;
 
 using Wide = unsigned long long;
@@ -62,7 +72,7 @@ struct Graph {
     I n;
     const I *indptr, *indices;        // arcs from a vertex
     const I *in_indptr, *in_indices;  // arcs to a vertex; null: not known
-    I* level;
+    I *level, *parent;                // parent: n, unless it has been found
     Piece<I>* queue;
     unsigned int* bits;               // two bitmaps
     I leaf;                           // rows of at most this length lead nowhere new
@@ -167,42 +177,86 @@ __device__ __forceinline__ void visit(
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
         if (!open[k] || before[k] != UNSEEN) row[k] = {0, 0};
+        if (row[k].begin < row[k].end) prefetch(&graph.indices[row[k].begin]);
         arcs += row[k].end - row[k].begin;
     }
     append(row, leaf, queue);
 }
 
-// The entries of `size` pieces, got by `fetch(i)`, shared among `warps` warps.
+// `size` pieces, got by `fetch(i)`, shared among `warps` warps, up to 32 at a time:
+// `each(piece, rows)` is called by all lanes, with an empty piece for lanes that have none.
+template <typename Fetch, typename Each>
+__device__ __forceinline__ void for_pieces(Wide size, Fetch fetch, int warp_, int warps, Each each)
+{
+    Wide even = (size + warps - 1) / warps;
+    int chunk = even < WARP ? (int)even : WARP;
+    for (Wide at = (Wide)warp_ * chunk; at < size; at += (Wide)warps * chunk) {
+        decltype(fetch(at)) piece = {0, 0};
+        if (lane() < chunk && at + lane() < size) piece = fetch(at + lane());
+        each(piece, WarpRows<int>(0, (int)(piece.end - piece.begin)));
+    }
+}
+
+// The t-th entry of a warp's pieces, or -1 when there are fewer.  All lanes of the warp call.
+template <typename I>
+__device__ __forceinline__ I end_of(const Graph<I>& graph, Piece<I> piece, const WarpRows<int>& rows, int t, int owner)
+{
+    I begin = __shfl_sync(ALL, piece.begin, owner);
+    int entry = rows.entry(t, owner);
+    return t < rows.total ? graph.indices[begin + entry] : I(-1);
+}
+
+// The level after the front.
 template <typename I, typename Fetch, typename Queue>
 __device__ __forceinline__ void expand(const Graph<I>& graph, Wide size, Fetch fetch, int warp_, int warps,
                                        I next, bool look, Queue& queue, Wide& arcs)
 {
-    for (Wide at = (Wide)warp_ * WARP; at < size; at += (Wide)warps * WARP) {
-        Piece<I> piece = {0, 0};
-        if (at + lane() < size) piece = fetch(at + lane());
-        int length = (int)(piece.end - piece.begin);
-        I w[BATCH];
-        if (__any_sync(ALL, length > 2 * BATCH)) {
-            WarpRows<int> rows(0, length);
-            for (int first = 0; first < rows.total; first += WARP * BATCH) {
-#pragma unroll
-                for (int k = 0; k < BATCH; ++k) {
-                    int t = first + k * WARP + lane(), owner = rows.owner(t);
-                    I begin = __shfl_sync(ALL, piece.begin, owner);
-                    int entry = rows.entry(t, owner);
-                    w[k] = t < rows.total ? graph.indices[begin + entry] : I(-1);
-                }
-                visit(graph, w, next, look, graph.leaf, queue, arcs);
-            }
-        } else {  // short rows: every lane reads its own
-            for (int first = 0; __any_sync(ALL, first < length); first += BATCH) {
-#pragma unroll
-                for (int k = 0; k < BATCH; ++k)
-                    w[k] = first + k < length ? graph.indices[piece.begin + first + k] : I(-1);
-                visit(graph, w, next, look, graph.leaf, queue, arcs);
-            }
+    for_pieces(size, fetch, warp_, warps, [&](Piece<I> piece, const WarpRows<int>& rows) {
+        if (rows.total <= WARP) {
+            I w[1] = {end_of(graph, piece, rows, lane(), rows.owner(lane()))};
+            visit(graph, w, next, look, graph.leaf, queue, arcs);
+            return;
         }
-    }
+        for (int first = 0; first < rows.total; first += WARP * BATCH) {
+            I w[BATCH];
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                int t = first + k * WARP + lane();
+                w[k] = end_of(graph, piece, rows, t, rows.owner(t));
+            }
+            visit(graph, w, next, look, graph.leaf, queue, arcs);
+        }
+    });
+}
+
+// The front, whose neighbours of level `next` are all known, offers itself as their parent.  The
+// vertex of a piece is looked up by bisection: this is done for few levels.
+template <typename I, typename Fetch>
+__device__ __forceinline__ void offer_front(
+    const Graph<I>& graph, Wide size, Fetch fetch, int warp_, int warps, I next)
+{
+    for_pieces(size, fetch, warp_, warps, [&](Piece<I> piece, const WarpRows<int>& rows) {
+        I low = 0, high = graph.n;  // indptr[low] <= begin < indptr[high]
+        while (piece.begin < piece.end && high - low > 1) {
+            I middle = low + (high - low) / 2;
+            if (graph.indptr[middle] <= piece.begin)
+                low = middle;
+            else
+                high = middle;
+        }
+        for (int first = 0; first < rows.total; first += WARP) {
+            int t = first + lane(), owner = rows.owner(t);
+            I w = end_of(graph, piece, rows, t, owner), u = __shfl_sync(ALL, low, owner);
+            if (w >= 0 && load_relaxed(&graph.level[w]) == next && load_relaxed(&graph.parent[w]) > u)
+                lower_to(&graph.parent[w], u);
+        }
+    });
+}
+
+template <typename I>
+__device__ __forceinline__ bool offers(const Graph<I>& graph, Wide arcs, Wide found)
+{
+    return graph.in_indptr != nullptr && found > OFFER_LEAST && found / OFFER > arcs;
 }
 
 // One level backwards, 32 vertices to a warp: who is unvisited and has an arc from the front?
@@ -219,32 +273,33 @@ __device__ __forceinline__ Wide look_back(
             at = graph.in_indptr[v];
             end = graph.in_indptr[v + 1];
         }
-        bool hit = false;
+        I up = -1;  // the first in the row, which is sorted
         I alone = end - at > SERIAL ? at + SERIAL : end;
-        while (!hit && at < alone) {
+        while (up < 0 && at < alone) {
+            I u[BATCH];
 #pragma unroll
-            for (int k = 0; k < BATCH; ++k) {
-                I u = at + k < alone ? graph.in_indices[at + k] : v;  // v itself is not in the front
-                hit |= front[u >> 5] >> (u & 31) & 1;
-            }
+            for (int k = 0; k < BATCH; ++k) u[k] = at + k < alone ? graph.in_indices[at + k] : I(-1);
+#pragma unroll
+            for (int k = BATCH - 1; k >= 0; --k)
+                if (u[k] >= 0 && (front[u[k] >> 5] >> (u[k] & 31) & 1)) up = u[k];
             at += BATCH;
         }
-        for (unsigned left = __ballot_sync(ALL, !hit && at < end); left != 0; left &= left - 1) {
+        for (unsigned left = __ballot_sync(ALL, up < 0 && at < end); left != 0; left &= left - 1) {
             int owner = __ffs(left) - 1;
-            I from = __shfl_sync(ALL, at, owner), to = __shfl_sync(ALL, end, owner);
-            bool any = false;
-            for (; !any && from < to; from += WARP) {
-                bool here = false;
-                if (lane() < to - from) {
-                    I u = graph.in_indices[from + lane()];
-                    here = front[u >> 5] >> (u & 31) & 1;
-                }
-                any = __any_sync(ALL, here);
+            I from = __shfl_sync(ALL, at, owner), to = __shfl_sync(ALL, end, owner), u = 0;
+            unsigned votes = 0;
+            for (; votes == 0 && from < to; from += WARP) {
+                bool here = lane() < to - from;
+                if (here) u = graph.in_indices[from + lane()];
+                votes = __ballot_sync(ALL, here && (front[u >> 5] >> (u & 31) & 1));
             }
-            if (lane() == owner) hit = any;
+            I first = __shfl_sync(ALL, u, __ffs(votes) - 1);
+            if (lane() == owner && votes != 0) up = first;
         }
+        bool hit = up >= 0;
         if (hit) {
             graph.level[v] = next;
+            graph.parent[v] = up;
             arcs += graph.indptr[v + 1] - graph.indptr[v];
         }
         unsigned votes = __ballot_sync(ALL, hit);
@@ -270,8 +325,10 @@ __device__ __forceinline__ void add_block(Wide value, Wide* part, Wide* total)
 {
     if (threadIdx.x == 0) *part = 0;
     __syncthreads();
-    value = warp_reduce(value, Plus());
-    if (lane() == 0 && value != 0) atomicAdd(part, value);
+    if (__any_sync(ALL, value != 0)) {
+        value = warp_reduce(value, Plus());
+        if (lane() == 0) atomicAdd(part, value);
+    }
     __syncthreads();
     if (threadIdx.x == 0 && *part != 0) atomicAdd(total, *part);
 }
@@ -299,37 +356,38 @@ __device__ void run_cluster(const Graph<I>& graph, const RollCall& roll, Local<I
     // warps of all blocks in turn, so that a small front is spread over the multiprocessors
     int warp_ = warp() * CLUSTER + cluster_rank(), warps = BLOCK / WARP * CLUSTER;
     FarQueue<I> far{graph.queue + front.tail, roll};
+    auto from_queue = [&](Wide i) { return graph.queue[front.head + i]; };
+    auto from_blocks = [&](Wide i) {  // the blocks' pieces one after the other
+        unsigned int at = (unsigned int)i;
+        int block = 0;
+#pragma unroll
+        for (int b = 0; b + 1 < CLUSTER; ++b) {
+            unsigned int count = local.counts[1 - fill][b];
+            if (block == b && at >= count) {
+                at -= count;
+                ++block;
+            }
+        }
+        Piece<I> piece;
+        Wide parts[sizeof(piece) / sizeof(Wide)];
+#pragma unroll
+        for (int k = 0; k < (int)(sizeof(piece) / sizeof(Wide)); ++k)
+            parts[k] = load_at(reinterpret_cast<const Wide*>(&local.pieces[1 - fill][at]) + k, block);
+        memcpy(&piece, parts, sizeof(piece));
+        return piece;
+    };
     while (true) {
         NearQueue<I> queue{local.pieces[fill], &local.count[fill], far};
         Wide arcs = 0;
-        if (first) {
-            auto fetch = [&](Wide i) { return graph.queue[front.head + i]; };
-            expand(graph, size, fetch, warp_, warps, I(front.depth + 1), false, queue, arcs);
-        } else {
-            auto fetch = [&](Wide i) {
-                unsigned int at = (unsigned int)i;
-                int block = 0;
-#pragma unroll
-                for (int b = 0; b + 1 < CLUSTER; ++b) {
-                    unsigned int count = local.counts[1 - fill][b];
-                    if (block == b && at >= count) {
-                        at -= count;
-                        ++block;
-                    }
-                }
-                Piece<I> piece;
-                Wide parts[sizeof(piece) / sizeof(Wide)];
-#pragma unroll
-                for (int k = 0; k < (int)(sizeof(piece) / sizeof(Wide)); ++k)
-                    parts[k] = load_at(reinterpret_cast<const Wide*>(&local.pieces[1 - fill][at]) + k, block);
-                memcpy(&piece, parts, sizeof(piece));
-                return piece;
-            };
-            expand(graph, size, fetch, warp_, warps, I(front.depth + 1), false, queue, arcs);
+        I next = front.depth + 1;
+        if (first)
+            expand(graph, size, from_queue, warp_, warps, next, false, queue, arcs);
+        else
+            expand(graph, size, from_blocks, warp_, warps, next, false, queue, arcs);
+        if (__any_sync(ALL, arcs != 0)) {  // so much that it does not fit is too much in any case
+            unsigned int sum = __reduce_add_sync(ALL, arcs < MUCH / WARP ? (unsigned int)arcs : MUCH / WARP);
+            if (lane() == 0) atomicAdd(&local.arcs[fill], sum);
         }
-        // more than 2^31 entries would be more than a level in here may have: it ends then
-        unsigned int sum = (unsigned int)warp_reduce(arcs < 0x3ffffff ? arcs : Wide(0x3ffffff), Plus());
-        if (lane() == 0 && sum != 0) atomicAdd(&local.arcs[fill], sum < 0x3ffffff ? sum : 0x3ffffffu);
         front.seen += arcs;  // of this thread; summed up at the end
         __syncthreads();
         if (threadIdx.x < CLUSTER) {
@@ -338,16 +396,24 @@ __device__ void run_cluster(const Graph<I>& graph, const RollCall& roll, Local<I
         }
         if (threadIdx.x == 0) local.count[1 - fill] = local.arcs[1 - fill] = 0;
         cluster_barrier();
-        size = front.arcs = 0;
+        Wide found = 0, pieces = 0;
 #pragma unroll
         for (int b = 0; b < CLUSTER; ++b) {
-            size += local.counts[fill][b];
-            front.arcs += local.sums[fill][b];
+            pieces += local.counts[fill][b];
+            found += local.sums[fill][b];
             fits &= local.counts[fill][b] <= NearQueue<I>::ROOM;
         }
-        ++front.depth;
-        if (size == 0 || size > CLUSTER_LEAVE || front.arcs > CLUSTER_ENTRIES || !fits || front.depth >= limit)
-            break;
+        if (offers(graph, front.arcs, found)) {
+            if (first)
+                offer_front(graph, size, from_queue, warp_, warps, next);
+            else
+                offer_front(graph, size, from_blocks, warp_, warps, next);
+            cluster_barrier();  // the next level overwrites what was read
+        }
+        size = pieces;
+        front.arcs = found;
+        front.depth = next;
+        if (size == 0 || size > CLUSTER_LEAVE || found > CLUSTER_ENTRIES || !fits || next >= limit) break;
         first = false;
         fill = 1 - fill;
     }
@@ -364,14 +430,14 @@ __device__ void run_cluster(const Graph<I>& graph, const RollCall& roll, Local<I
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(BLOCK) search(
     I n, I nnz, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool symmetric,
-    const I* sources, I n_sources, I limit, I patience, I* level, I* queue, unsigned int* bits,
+    const I* sources, I n_sources, I limit, I patience, I* level, I* parent, I* queue, unsigned int* bits,
     unsigned long long* control)
 {
     __shared__ Local<I> local;
     __shared__ Wide part, told;
     RollCall roll;
     if (!roll.sign_in(control)) return;
-    Graph<I> graph{n, indptr, indices, in_indptr, in_indices, level, reinterpret_cast<Piece<I>*>(queue), bits,
+    Graph<I> graph{n, indptr, indices, in_indptr, in_indices, level, parent, reinterpret_cast<Piece<I>*>(queue), bits,
                    I(symmetric ? 1 : 0)};  // a row of one entry leads back to where we came from
     int warp_ = warp() * roll.members + roll.rank, warps = roll.members * (BLOCK / WARP);
     Wide thread = (Wide)warp_ * WARP + lane(), threads = (Wide)warps * WARP;
@@ -390,7 +456,10 @@ __global__ void CLUSTERED __launch_bounds__(BLOCK) search(
 
     Front<I> front;
     if (load_relaxed(&control[STAGE]) == STARTING) {
-        for (Wide v = thread; v < (Wide)n; v += threads) level[v] = UNSEEN;
+        for (Wide v = thread; v < (Wide)n; v += threads) {
+            level[v] = UNSEEN;
+            parent[v] = n;
+        }
         roll.meet();
         Wide arcs = 0;
         FarQueue<I> far{graph.queue, roll};
@@ -477,9 +546,12 @@ __global__ void CLUSTERED __launch_bounds__(BLOCK) search(
             Wide arcs = 0;
             FarQueue<I> far{graph.queue + front.tail, roll};
             auto fetch = [&](Wide i) { return graph.queue[front.head + i]; };
-            expand(graph, size, fetch, warp_, warps, I(front.depth + 1), size > LOOK_FIRST, far, arcs);
-            Wide sum = meet(0, arcs, &front.arcs);
-            front.seen += front.arcs;
+            I next = front.depth + 1;
+            expand(graph, size, fetch, warp_, warps, next, true, far, arcs);
+            Wide sum = meet(0, arcs, &arcs);
+            if (offers(graph, front.arcs, arcs)) offer_front(graph, size, fetch, warp_, warps, next);
+            front.arcs = arcs;
+            front.seen += arcs;
             front.head = front.tail;
             front.tail += sum;
             ++front.depth;
@@ -505,47 +577,76 @@ __device__ __forceinline__ void record_deepest(I level, unsigned long long* cont
     if (threadIdx.x == 0 && level > (I)load_relaxed(&control[DEEPEST])) raise_to(&control[DEEPEST], (Wide)level);
 }
 
-// A vertex to each lane: its parent is the first in its row of arcs to it that has the level
-// before.  Writes parent, and the largest level to control.  Does nothing while the search goes on.
+// A vertex to each lane.  Who has no parent yet takes the first in its row of arcs to it that has
+// the level before.  Writes parent, the largest level to control, and in a bitmap the vertices
+// whose rows are so long that choose_rest goes on.  Does nothing while the search goes on.
 template <typename I>
-__global__ void choose_parents(
-    I n, const I* in_indptr, const I* in_indices, const I* level, I* parent, unsigned long long* control)
+__global__ void choose_parents(I n, const I* in_indptr, const I* in_indices, const I* level, I* parent,
+                               unsigned int* bits, unsigned long long* control)
 {
     if (load_relaxed(&control[STAGE]) != DONE) return;
     long long thread = global_thread();
     bool is_vertex = thread < n;
     I v = is_vertex ? (I)thread : I(0);
     I mine = is_vertex ? level[v] : I(UNSEEN);
-    I found = mine == 0 ? v : I(-1), at = 0, end = 0;
-    if (mine > 0) {
+    I found = mine == 0 ? v : mine > 0 ? parent[v] : I(-1), at = 0, end = 0;
+    if (found == n) {
         at = in_indptr[v];
         end = in_indptr[v + 1];
     }
     I alone = end - at > SERIAL ? at + SERIAL : end;
-    while (found < 0 && at < alone) {
+    while (found == n && at < alone) {
+        I u[BATCH];
 #pragma unroll
-        for (int k = BATCH - 1; k >= 0; --k) {
-            if (at + k >= alone) continue;
-            I u = in_indices[at + k];
-            if (level[u] == mine - 1) found = u;
-        }
+        for (int k = 0; k < BATCH; ++k) u[k] = at + k < alone ? in_indices[at + k] : I(-1);
+#pragma unroll
+        for (int k = BATCH - 1; k >= 0; --k)
+            if (u[k] >= 0 && level[u[k]] == mine - 1) found = u[k];
         at += BATCH;
     }
-    for (unsigned left = __ballot_sync(ALL, found < 0 && at < end); left != 0; left &= left - 1) {
+    for (unsigned left = __ballot_sync(ALL, found == n && at < end); left != 0; left &= left - 1) {
         int owner = __ffs(left) - 1;
-        I from = __shfl_sync(ALL, at, owner), to = __shfl_sync(ALL, end, owner);
-        I before = __shfl_sync(ALL, I(mine - 1), owner), u = 0;
+        I from = __shfl_sync(ALL, at, owner), to = __shfl_sync(ALL, end, owner), u = 0;
+        I before = __shfl_sync(ALL, I(mine - 1), owner);
+        if (to - from > HELPED) to = from + HELPED;
         unsigned votes = 0;
         for (; votes == 0 && from < to; from += WARP) {
-            bool fits = lane() < to - from;
-            if (fits) u = in_indices[from + lane()];
-            votes = __ballot_sync(ALL, fits && level[u] == before);
+            bool here = lane() < to - from;
+            if (here) u = in_indices[from + lane()];
+            votes = __ballot_sync(ALL, here && level[u] == before);
         }
         I first = __shfl_sync(ALL, u, __ffs(votes) - 1);
-        if (lane() == owner) found = first;
+        if (lane() == owner && votes != 0) found = first;
     }
     if (is_vertex) parent[v] = found;
+    unsigned unfinished = __ballot_sync(ALL, found == n);
+    if (lane() == 0 && is_vertex) {
+        bits[v >> 5] = unfinished;
+        if (unfinished != 0) store_relaxed(&control[UNFINISHED], Wide(1));
+    }
     record_deepest(mine, control);
+}
+
+// The vertices that choose_parents marked: all of their rows, TILE entries to a warp.
+template <typename I>
+__global__ void choose_rest(I n, I nnz, const I* in_indptr, const I* in_indices, const I* level, I* parent,
+                            const unsigned int* bits, const unsigned long long* control)
+{
+    if (load_relaxed(&control[STAGE]) != DONE || load_relaxed(&control[UNFINISHED]) == 0) return;
+    for_tiles<TILE>(n, nnz, in_indptr, [&](I v, I begin, I end) {
+        if ((bits[v >> 5] >> (v & 31) & 1) == 0) end = begin;
+        I before = level[v] - 1;
+        WarpRows<I> rows(begin, end);
+        for (I first = 0; first < rows.total; first += WARP) {
+            I t = first + lane();
+            int owner = rows.owner(t);
+            I entry = rows.entry(t, owner);
+            I w = __shfl_sync(ALL, v, owner), wanted = __shfl_sync(ALL, before, owner);
+            if (t >= rows.total) continue;
+            I u = in_indices[entry];
+            if (level[u] == wanted && load_relaxed(&parent[w]) > u) lower_to(&parent[w], u);
+        }
+    });
 }
 
 // Without arcs backwards: a source is its own parent, others have n until one is offered.

@@ -1,0 +1,176 @@
+"""Is this a [0,n]-factor, is it maximal?  Decided from the definition, by sorting pairs.
+
+A factor lists every edge twice, once at each end.  So the pairs (v, w) that it lists must be
+edges, no pair may come twice, and turned round they must be the same set.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+from matchwood.errors import CheckFailed
+from matchwood.factors.views import directed_magnitudes
+
+Array = np.ndarray[Any, Any]
+
+
+def check_factor(A: Any, answer: Any) -> None:
+    """Raise `CheckFailed` unless `answer` is a [0,n]-factor of the graph of `A`.
+
+    Parameters
+    ----------
+    A : as given to `factor`
+    answer : Factor, or an (N, n) array of neighbours with -1 for none
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.factors import check_factor
+    >>> A = matchwood.generators.path(3)
+    >>> check_factor(A, [[1], [0], [-1]])
+    >>> check_factor(A, [[1], [2], [1]])
+    Traceback (most recent call last):
+    matchwood.errors.CheckFailed: factor: vertex 0 lists 1, but 1 does not list 0
+    """
+    _pairs(A, answer)
+
+
+def check_maximal_factor(A: Any, answer: Any) -> None:
+    """Raise `CheckFailed` unless `answer` is a [0,n]-factor to which no edge can be added.
+
+    Parameters
+    ----------
+    A : as given to `factor`
+    answer : Factor, or an (N, n) array of neighbours with -1 for none
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.factors import check_maximal_factor
+    >>> A = matchwood.generators.path(4)
+    >>> check_maximal_factor(A, [[-1], [2], [1], [-1]])
+    >>> check_maximal_factor(A, [[1], [0], [-1], [-1]])
+    Traceback (most recent call last):
+    matchwood.errors.CheckFailed: factor: edge (2, 3) could be added: its ends have 0 and 0 of 1 neighbours
+    """
+    view, n, listed = _pairs(A, answer)
+    degree = np.bincount(listed // max(view.n, 1), minlength=view.n)
+    u, v = _rows(view), view.indices.astype(np.int64)
+    room = (degree[u] < n) & (degree[v] < n) & (u < v)
+    u, v = u[room], v[room]
+    addable = ~_within(u * view.n + v, listed)
+    if getattr(answer, "directed", False):  # an edge needs both directions
+        addable &= _within(v * view.n + u, _rows(view) * view.n + view.indices)
+    if addable.any():
+        at = int(addable.argmax())
+        i, j = int(u[at]), int(v[at])
+        raise CheckFailed(
+            f"factor: edge ({i}, {j}) could be added: its ends have {degree[i]} and {degree[j]} "
+            f"of {n} neighbours"
+        )
+
+
+def is_factor(A: Any, answer: Any) -> bool:
+    """Whether `answer` is a [0,n]-factor; `check_factor` says at which vertices it is not.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.factors import is_factor
+    >>> is_factor(matchwood.generators.path(3), [[1], [2], [1]])
+    False
+    """
+    return _holds(check_factor, A, answer)
+
+
+def is_maximal_factor(A: Any, answer: Any) -> bool:
+    """Whether `answer` is a maximal [0,n]-factor; `check_maximal_factor` says where it is not.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.factors import is_maximal_factor
+    >>> is_maximal_factor(matchwood.generators.path(3), [[1], [0], [-1]])
+    True
+    """
+    return _holds(check_maximal_factor, A, answer)
+
+
+def _holds(check: Any, A: Any, answer: Any) -> bool:
+    try:
+        check(A, answer)
+    except CheckFailed:
+        return False
+    return True
+
+
+def _rows(view: csr.View) -> Array:
+    return np.repeat(np.arange(view.n), np.diff(view.indptr))
+
+
+def _within(keys: Array, ascending: Array) -> Array:
+    """Which keys occur in an ascending list."""
+    if ascending.size == 0:
+        return np.zeros(keys.size, bool)
+    found: Array = ascending[np.searchsorted(ascending, keys).clip(max=ascending.size - 1)] == keys
+    return found
+
+
+def _pairs(A: Any, answer: Any) -> tuple[csr.View, int, Array]:
+    """The graph, n, and the pairs v N + w that the factor lists, ascending; all checked."""
+    G = csr.as_graph(A, "check_factor").on("cpu")
+    directed = getattr(answer, "directed", False)
+    view = directed_magnitudes(G, "check_factor") if directed else G.undirected_weights()
+    table = getattr(answer, "neighbours", answer)
+    table = np.asarray(engines.moved(table, "cpu"), np.int64)
+    N = view.n
+    if table.ndim != 2 or table.shape[0] != N or table.shape[1] < 1:
+        raise CheckFailed(f"factor: neighbours must have shape ({N}, n), got {table.shape}")
+    outside = (table < -1) | (table >= N)
+    if outside.any():
+        v, slot = np.argwhere(outside)[0].tolist()
+        raise CheckFailed(
+            f"factor: vertex {v} lists {table[v, slot]}, no vertex of 0..{N - 1} and not -1"
+        )
+    v, slot = np.nonzero(table >= 0)
+    w = table[v, slot]
+    keys = v * N + w
+    at = np.searchsorted(edges := _rows(view) * N + view.indices, keys)
+    missing = ~_within(keys, edges)
+    if missing.any():
+        i, j = int(v[missing.argmax()]), int(w[missing.argmax()])
+        raise CheckFailed(f"factor: vertex {i} lists {j}, but ({i}, {j}) is no edge")
+    listed = np.sort(keys)
+    twice = listed[1:] == listed[:-1]
+    if twice.any():
+        i, j = divmod(int(listed[:-1][twice][0]), N)
+        raise CheckFailed(f"factor: vertex {i} lists {j} twice")
+    alone = ~_within(w * N + v, listed)
+    if alone.any():
+        i, j = int(v[alone.argmax()]), int(w[alone.argmax()])
+        raise CheckFailed(f"factor: vertex {i} lists {j}, but {j} does not list {i}")
+    weights = getattr(answer, "weights", None)
+    if weights is not None:
+        _check_weights(np.asarray(engines.moved(weights, "cpu")), table, view.data, v, slot, at)
+    return view, table.shape[1], listed
+
+
+def _check_weights(
+    weights: Array, table: Array, data: Array, v: Array, slot: Array, at: Array
+) -> None:
+    if weights.shape != table.shape:
+        raise CheckFailed(f"factor: weights must have shape {table.shape}, got {weights.shape}")
+    wrong = weights[v, slot] != data[at]
+    if wrong.any():
+        k = int(wrong.argmax())
+        i, j = int(v[k]), int(table[v[k], slot[k]])
+        raise CheckFailed(
+            f"factor: edge ({i}, {j}) weighs {data[at[k]]}, got {weights[i, slot[k]]}"
+        )
+    idle = (table < 0) & (weights != 0)
+    if idle.any():
+        i, s = np.argwhere(idle)[0].tolist()
+        raise CheckFailed(f"factor: vertex {i} has no neighbour {s}, but a weight {weights[i, s]}")

@@ -1,0 +1,30 @@
+"""Pointing and matching in rounds, all vertices in every round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.matching.result import Found
+from matchwood.primitives.edge_order.reference import edge_key
+
+
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+    indptr, indices, data = (array.tolist() for array in view)
+    mate, rounds, weight = [-1] * view.n, 0, 0.0
+    while True:
+        pointer = [-1] * view.n
+        for u in range(view.n):
+            free = [k for k in range(indptr[u], indptr[u + 1]) if mate[indices[k]] < 0]
+            if mate[u] < 0 and free:
+                first = min(free, key=lambda k: edge_key(data[k], u, indices[k], seed, by_hash))
+                pointer[u] = indices[first]
+        if max(pointer, default=-1) < 0:
+            break
+        rounds += 1
+        for u, v in enumerate(pointer):
+            if u < v and pointer[v] == u:
+                mate[u], mate[v] = v, u
+                weight += data[indptr[u] + indices[indptr[u] : indptr[u + 1]].index(v)]
+    return Found(np.array(mate, view.indices.dtype), weight, rounds)
