@@ -22,7 +22,7 @@ import numpy as np
 
 from matchwood import engines, inputs
 from matchwood.primitives.assemble import canonical
-from matchwood.primitives.inspect import Structure, Values, structure, values
+from matchwood.primitives.inspect import Structure, Symmetry, Values, structure, symmetry, values
 from matchwood.primitives.symmetrize import magnitudes, union_with_transpose
 from matchwood.primitives.transpose import transpose
 
@@ -71,7 +71,7 @@ class Graph:
             indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
         self.n = raw.n
         self.engine = engines.location(indices)
-        self._structure = structure(indptr, indices, raw.n, symmetry=False)
+        self._structure = structure(indptr, indices, raw.n)
         _raise_fault(self._structure, indptr, indices, raw.n, caller)
         kind = _index_kind(raw.n, int(indices.shape[0]), index_dtype, caller)
         self._indptr = indptr.astype(kind, copy=False)
@@ -99,12 +99,17 @@ class Graph:
     @property
     def loops(self) -> int:
         """Stored entries on the diagonal."""
-        return int(self._symmetry().loops or 0)
+        return self._symmetry().loops
+
+    @property
+    def longest_row(self) -> int:
+        """Stored entries of the longest row, as given."""
+        return self._structure.longest
 
     @property
     def has_symmetric_pattern(self) -> bool:
         """(i, j) is stored whenever (j, i) is."""
-        return bool(self._symmetry().symmetric)
+        return self._symmetry().symmetric
 
     @property
     def has_symmetric_values(self) -> bool:
@@ -122,14 +127,9 @@ class Graph:
         """Number of neighbours of each vertex, loops not counted."""
         return self._keep("degrees", lambda: np.diff(self.undirected_pattern().indptr))
 
-    def _symmetry(self) -> Structure:
-        def make() -> Structure:
-            if self._structure.symmetric is not None and self._structure.ascending:
-                return self._structure
-            view = self.directed_pattern()
-            return structure(view.indptr, view.indices, self.n)
-
-        return self._keep("symmetry", make)
+    def _symmetry(self) -> Symmetry:
+        view = self.directed_pattern()
+        return self._keep("symmetry", lambda: symmetry(view.indptr, view.indices))
 
     def _values(self) -> Values:
         view = self.directed_weights()

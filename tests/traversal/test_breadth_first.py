@@ -68,6 +68,16 @@ def test_all_ways_to_expand_a_level(
         assert np.array_equal(found.level >= 0, (before != -9999) | (np.arange(G.n) == source))
 
 
+def test_fronts_that_grow_and_shrink_many_times(threads: int) -> None:
+    """A geometric graph changes between the ways to expand a level dozens of times."""
+    A = matchwood.generators.random_geometric(60_000, degree=6, rng=1)
+    G = matchwood.graph(A)
+    alone = matchwood.bfs(G, 0, threads=1)
+    check_bfs(G, 0, alone)
+    for _ in range(3):
+        assert_same(matchwood.bfs(G, 0, threads=threads), alone)
+
+
 def test_many_schedules(threads: int) -> None:
     """Many runs of a graph with contention: the same bits each time."""
     G = matchwood.graph(rmat(10, 16))

@@ -156,6 +156,7 @@ def factor(
         barrier=bit_barrier(real(caller, "p", p, 0, 1)),
         seed=seed(caller, rng),
         by_hash=ties == "hash",
+        directed=directed,
     )
     G = csr.as_graph(A, caller)
     chosen = engines.resolve(G.engine, engine)

@@ -76,6 +76,27 @@ def _propose(
         v = natural(np.int64(mine[i]))
         wanted = np.uint8(ANY - state[v] if charged else ANY)
         start, last = natural(v * n), natural(v * n + n - 1)
+        if n == 2 and not by_hash and weights[start] <= 0 and weights[last] <= 0:
+            # the same for this case, in registers: half the time
+            a, b = np.int64(-1), np.int64(-1)
+            w_a = w_b = data.dtype.type(0)
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                w = data[k]
+                if w > w_b:
+                    j = natural(np.int64(indices[k]))
+                    if state[j] & wanted != 0:
+                        if w > w_a:
+                            a, b, w_a, w_b = j, a, w, w_a
+                        else:
+                            b, w_b = j, w
+            neighbours[start], neighbours[last] = a, b
+            weights[start], weights[last] = w_a, w_b
+            proposals = np.int64(a >= 0) + np.int64(b >= 0)
+            proposed += proposals
+            if charged or proposals > 0:
+                mine[natural(left)] = v
+                left += 1
+            continue
         first = start  # of the free places, when those of unanswered proposals are given back
         for place in range(start, last + 1):
             if weights[place] > 0:
@@ -298,6 +319,37 @@ def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
         result,
     )
     return Found(neighbours, weights, int(result[0]), bool(result[1]))
+
+
+@kernel
+def _pass(
+    team: Team, indptr: Array, indices: Array, data: Array, n: int, seed: Any, by_hash: bool,
+    state: Array, listed: Array, neighbours: Array, weights: Array,
+) -> None:  # fmt: skip
+    lo, hi = share_rows(team, indptr)
+    _propose(
+        team, listed[lo:hi], False, n, seed, by_hash,
+        indptr, indices, data, state, neighbours, weights,
+    )  # fmt: skip
+
+
+class Pass:
+    """The proposals of a first round without charges, again and again: for benchmarks."""
+
+    def __init__(self, view: Any, n: int, threads: int | None = None) -> None:
+        rows = view.n
+        self.neighbours = np.full((rows, n), -1, view.indices.dtype)
+        self.weights = np.zeros((rows, n), view.data.dtype)
+        self._team = crew(threads, work=view.nnz + rows * n)
+        state = np.full(rows, ANY, np.uint8)
+        listed = np.arange(rows, dtype=view.indices.dtype)
+        flat = self.neighbours.reshape(-1), self.weights.reshape(-1)
+        self._args = (*view, n, np.uint64(0), False, state, listed, *flat)
+
+    def __call__(self) -> tuple[Array, Array]:
+        self.weights.fill(0)  # what is positive would count as confirmed
+        self._team.run(_pass, *self._args)
+        return self.neighbours, self.weights
 
 
 # Greedy: sorted on the team, taken by one member.

@@ -23,6 +23,7 @@ class Plan(NamedTuple):
     barrier: int  # of random_bit: p * 2**32
     seed: int
     by_hash: bool
+    directed: bool = False  # proposals may go unanswered for ever
 
     def charged(self, k: int) -> bool:
         """Whether the vertices have charges in round k."""

@@ -36,7 +36,7 @@ from matchwood.traversal.breadth_first import bfs
 
 Array = np.ndarray[Any, Any]
 
-SAMPLED_NEIGHBOURS = 2  # edges of each vertex before the largest component is looked for [1]
+SAMPLED_NEIGHBOURS = 2  # the first and the last, before the largest component is looked for [1]
 SAMPLES = 1024  # vertices asked for their component; the paper's figure
 CHUNK = 2048  # vertices that a member takes at a time when their work is not known
 
@@ -84,6 +84,14 @@ def _largest(parent: Array) -> Any:
     return champion
 
 
+@device
+def _join(parent: Array, u: Any, v: Any) -> None:
+    """`link`, with a quick look first: most ends have the same parent already."""
+    a, b = load_relaxed(parent, u), load_relaxed(parent, v)
+    if a != b:
+        link(parent, a, b)
+
+
 @kernel
 def _afforest(
     team: Any,
@@ -97,22 +105,29 @@ def _afforest(
     n = parent.size
     lo, hi = share(team, n)
     expect(team, 3 * n)
+    # The first neighbour, in sorted rows the smallest: a forest at once, without any search.
     for v in range(lo, hi):
         parent[v] = v
+        if indptr[v] < indptr[v + 1]:
+            parent[v] = min(parent.dtype.type(v), indices[np.uint64(indptr[v])])
     if barrier(team):
         return
-    for r in range(SAMPLED_NEIGHBOURS):
-        for v in range(lo, hi):
-            if interrupted(team, v):
-                return
-            if indptr[v] + r < indptr[v + 1]:
-                link(parent, parent.dtype.type(v), indices[np.uint64(indptr[v] + r)])
-        if barrier(team):
+    compress(parent, lo, hi)
+    if barrier(team):
+        return
+    advance(team, hi - lo)
+    # The last neighbour, in sorted rows the largest: joins most of what is left.
+    for v in range(lo, hi):
+        if interrupted(team, v):
             return
-        compress(parent, lo, hi)
-        if barrier(team):
-            return
-        advance(team, hi - lo)
+        if indptr[v] < indptr[v + 1]:
+            _join(parent, parent.dtype.type(v), indices[np.uint64(indptr[v + 1] - 1)])
+    if barrier(team):
+        return
+    compress(parent, lo, hi)
+    if barrier(team):
+        return
+    advance(team, hi - lo)
 
     giant = _largest(parent)
     chunk = next_chunk(team, n, CHUNK)
@@ -121,10 +136,8 @@ def _afforest(
             # A symmetric pattern stores an edge at its other end too, where it counts.
             if symmetric and load_relaxed(parent, v) == giant:
                 continue
-            start = np.uint64(min(indptr[v] + SAMPLED_NEIGHBOURS, indptr[v + 1]))
-            for k in range(start, np.uint64(indptr[v + 1])):
-                if load_relaxed(parent, indices[k]) != load_relaxed(parent, v):
-                    link(parent, parent.dtype.type(v), indices[k])
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                _join(parent, parent.dtype.type(v), indices[k])
         chunk = next_chunk(team, n, CHUNK)
     if barrier(team):
         return
@@ -161,6 +174,13 @@ def _fastsv(
     if barrier(team):
         return
     first, last = share_rows(team, indptr)
+    # No label is smaller than the first vertex with neighbours: rows that have it are done.
+    bottom = parent.dtype.type(0)
+    if symmetric:
+        for v in range(n):
+            if indptr[v] < indptr[v + 1]:
+                bottom = parent.dtype.type(v)
+                break
     done = False
     rounds = 0
     while not done:
@@ -172,6 +192,8 @@ def _fastsv(
             start, end = np.uint64(indptr[u]), np.uint64(indptr[u + 1])
             least = grandparent[u]
             for k in range(start, end):
+                if least == bottom:
+                    break
                 least = min(least, grandparent[indices[k]])
             _lower(parent, load_relaxed(parent, u), least)  # stochastic hooking
             _lower(parent, u, least)  # aggressive hooking

@@ -1,10 +1,11 @@
 // Connected components on the GPU.  Host side: gpu.py.  The rule and the papers: __init__.py.
 //
 // Afforest, a few launches:
-//   hook_first     every vertex under the first neighbour of its row, if that is smaller
-//   hook_last      one more neighbour of each: by now most vertices of the largest component agree
-//   compress       every vertex directly under its root (after each of the two)
+//   hook_near      every vertex under a smaller neighbour, near by if it can be; and what hangs
+//                  together within NEAR vertices in a row directly under the first of them
+//   compress       every vertex directly under its root
 //   find_largest   the root that most of a sample have: probably the largest component's
+//   hook_more      unless that are most: a try with one more neighbour of each, then compress
 //   hook_rest      all entries of the rows of the other vertices, shared out evenly
 // FastSV, two launches a round:
 //   sv_hook, sv_follow
@@ -21,53 +22,86 @@
 #include "matchwood/hashing.cuh"
 #include "matchwood/union_find.cuh"
 
-constexpr int TILE = 2048;   // entries of a warp in a pass over all of them
+constexpr int TILE = 2048;   // rows and entries of a warp in a pass over all of them
+constexpr int NEAR = 1024;   // vertices, one for each thread of a block
 constexpr int SAMPLE = 1024; // vertices, one for each thread of the block that looks at them
 constexpr int SLOTS = 2048;  // of the table that counts their roots
+constexpr int MOST = 8;      // settled: all but an eighth of the sample have the same root
 
-// A thread to a vertex.  Nothing is read that another thread writes.
+// A block to NEAR vertices.  In a matrix with some order, rows are near most of their neighbours,
+// and the chains v, v - 1, v - 2, ... that this gives are followed within the block, in shared
+// memory.  Only its first vertices are hooked outside.  (Grid 2048^2: it is chains of 2048 blocks
+// and not of 2048 vertices a row that compress has to follow.)
 template <typename I>
-__global__ void hook_first(I n, const I* indptr, const I* indices, I* parent)
+__global__ void hook_near(I n, const I* indptr, const I* indices, I* parent)
 {
-    long long thread = global_thread();
-    if (thread >= n) return;
-    I v = (I)thread, row = indptr[v];
-    I w = row < indptr[v + 1] ? indices[row] : v;
-    parent[v] = w < v ? w : v;
+    __shared__ int up[NEAR];
+    long long base = (long long)blockIdx.x * NEAR, v = base + threadIdx.x;
+    long long w = v;
+    if (v < n) {
+        I begin = indptr[v], end = indptr[v + 1];
+        if (begin < end) {
+            // the neighbour just below v, if the pattern is symmetric and the row sorted
+            I middle = indices[begin + (end - begin - 1) / 2], lowest = indices[begin];
+            if (base <= middle && middle < v)
+                w = middle;
+            else if (lowest < v)
+                w = lowest;
+        }
+    }
+    int mine = w < base ? (int)threadIdx.x : (int)(w - base);
+    bool moved = true;
+    while (moved) {
+        up[threadIdx.x] = mine;
+        __syncthreads();
+        int above = up[up[mine]];
+        moved = __syncthreads_or(above != mine);
+        mine = above;
+    }
+    if (v < n) parent[v] = (I)(mine == (int)threadIdx.x ? w : base + mine);
 }
 
+// A thread to a vertex: a try to join it with its last neighbour, or its middle one.  Both are
+// directly under their roots at first, and the larger root is lowered to the smaller one; a hook
+// made before may be overwritten by a lower one.  What is missed so hook_rest does: trees stay
+// trees of one component, and this only makes them large.
 template <typename I>
-__device__ __forceinline__ void join_ends(I* parent, I v, I w)
+__global__ void hook_more(I n, const I* indptr, const I* indices, bool last, const I* settled, I* parent)
 {
-    I a = load_relaxed(&parent[v]), b = load_relaxed(&parent[w]);
-    if (a != b) join_sets(parent, a, b);
-}
-
-// A thread to a vertex.  Races: union_find.cuh.
-template <typename I>
-__global__ void hook_last(I n, const I* indptr, const I* indices, I* parent)
-{
-    long long thread = global_thread();
-    if (thread >= n) return;
-    I v = (I)thread, end = indptr[v + 1];
-    if (indptr[v] < end) join_ends(parent, v, indices[end - 1]);
-}
-
-// A thread to a vertex.  Others may be walking through v meanwhile: any ancestor is right for them.
-template <typename I>
-__global__ void compress(I n, I* parent)
-{
+    if (*settled) return;
     long long v = global_thread();
     if (v >= n) return;
-    I up = load_relaxed(&parent[v]), root = find_root(parent, up);
+    I begin = indptr[v], end = indptr[v + 1];
+    if (begin == end) return;
+    I w = indices[last ? end - 1 : begin + (end - begin) / 2];
+    I a = load_relaxed(&parent[v]), b = load_relaxed(&parent[w]);
+    I low = a < b ? a : b, high = a < b ? b : a;
+    if (low < high && load_relaxed(&parent[high]) > low) lower_to(&parent[high], low);
+}
+
+// A thread to a vertex.  `outer`: only those that hook_near hung under a vertex of another block;
+// few, so they follow a long chain all at once, each halving the way of the others.
+// Others may be walking through v meanwhile: any ancestor is right for them.
+template <typename I>
+__global__ void compress(I n, bool outer, const I* settled, I* parent)
+{
+    if (settled != nullptr && *settled) return;
+    long long v = global_thread();
+    if (v >= n) return;
+    I up = load_relaxed(&parent[v]);
+    if (outer && up >= v / NEAR * NEAR) return;
+    I root = find_root(parent, up);
     if (root != up) store_relaxed(&parent[v], root);
 }
 
 // One block of SAMPLE threads.  Vertices drawn by a hash, those without neighbours not counted.
-// *largest: the most frequent root, any of equals; -1 when there is none.
+// *largest: the most frequent root, any of equals, -1 when there is none; *settled: whether most
+// have it.  `again`: does nothing when it was settled before.
 template <typename I>
-__global__ void find_largest(I n, const I* indptr, const I* parent, I* largest)
+__global__ void find_largest(I n, const I* indptr, const I* parent, bool again, I* largest, I* settled)
 {
+    if (again && *settled) return;
+    __shared__ int sampled;
     __shared__ I root[SLOTS];
     __shared__ int count[SLOTS];
     __shared__ unsigned long long best;
@@ -75,7 +109,10 @@ __global__ void find_largest(I n, const I* indptr, const I* parent, I* largest)
         root[slot] = -1;
         count[slot] = 0;
     }
-    if (threadIdx.x == 0) best = 0;
+    if (threadIdx.x == 0) {
+        best = 0;
+        sampled = 0;
+    }
     __syncthreads();
     I v = (I)(mix64(threadIdx.x + GOLDEN) % (unsigned long long)n);
     if (indptr[v] < indptr[v + 1]) {
@@ -87,16 +124,27 @@ __global__ void find_largest(I n, const I* indptr, const I* parent, I* largest)
             slot = (slot + 1) % SLOTS;
         }
         atomicAdd(&count[slot], 1);
+        atomicAdd(&sampled, 1);
     }
     __syncthreads();
     // count above, slot below: one word to compare
     for (int slot = threadIdx.x; slot < SLOTS; slot += SAMPLE)
         if (count[slot] > 0) atomicMax(&best, (unsigned long long)count[slot] << 32 | (unsigned)slot);
     __syncthreads();
-    if (threadIdx.x == 0) *largest = best == 0 ? I(-1) : root[(unsigned)best];
+    if (threadIdx.x == 0) {
+        *largest = best == 0 ? I(-1) : root[(unsigned)best];
+        *settled = sampled - (int)(best >> 32) <= sampled / MOST;
+    }
 }
 
-// TILE entries to a warp.  With a symmetric pattern, rows of vertices under *largest are skipped.
+template <typename I>
+__device__ __forceinline__ void join_ends(I* parent, I v, I w)
+{
+    I a = load_relaxed(&parent[v]), b = load_relaxed(&parent[w]);
+    if (a != b) join_sets(parent, a, b);
+}
+
+// TILE entries to a warp.  Races: union_find.cuh.  With a symmetric pattern, rows of vertices under *largest are skipped.
 template <typename I>
 __global__ void hook_rest(
     I n, I nnz, const I* indptr, const I* indices, bool symmetric, const I* largest, I* parent)

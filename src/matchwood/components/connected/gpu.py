@@ -13,8 +13,8 @@ SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     (
-        "hook_first<I>",
-        "hook_last<I>",
+        "hook_near<I>",
+        "hook_more<I>",
         "compress<I>",
         "find_largest<I>",
         "hook_rest<I>",
@@ -27,12 +27,16 @@ SOURCE = gpu.Source(
     ),
 )
 
-TILE = 2048  # as in gpu.cu
-SAMPLE = 1024  # as in gpu.cu
+# As in gpu.cu.
+TILE = 2048
+NEAR = 1024
+SAMPLE = 1024
+
 RUNS = 1024  # blocks that number the roots; each adds up the counts of all before it
 RUN_BLOCK = 512  # threads of such a block
 BATCH = 4  # rounds of FastSV between two looks of the host
-SAMPLED_NEIGHBOURS = 2  # hook_first and hook_last
+MORE = (True, False)  # neighbours that hook_more tries: the last of a row, the middle one
+SAMPLED_NEIGHBOURS = 2  # passes over all vertices before the largest component is skipped
 
 
 def label(
@@ -57,40 +61,45 @@ def label(
 
 
 def _workspace(n: int, kind: Any, **arrays: Any) -> Any:
-    return gpu.workspace(
-        "connected_components", counts=(RUNS, kind), largest=(1, kind), total=(1, kind), **arrays
-    )
+    return gpu.workspace("connected_components", counts=(RUNS, kind), words=(3, kind), **arrays)
 
 
-def _tiles(nnz: int) -> int:
-    """Threads of a pass over all entries."""
-    return -(-nnz // TILE) * 32
+def _tiles(view: Any) -> int:
+    """Threads of a pass over all rows and entries."""
+    return -(-(view.n + view.nnz) // TILE) * 32
 
 
 def _afforest(k: Any, view: Any, symmetric: bool, space: Any) -> None:
-    n, nnz, parent = view.n, view.nnz, space.parent
-    k.hook_first(n, (n, view.indptr, view.indices, parent))
-    k.compress(n, (n, parent))
-    k.hook_last(n, (n, view.indptr, view.indices, parent))
-    k.compress(n, (n, parent))
-    if symmetric:
-        sampled = (n, view.indptr, parent, space.largest)
-        k.find_largest(None, sampled, block=SAMPLE, grid=1)
-    rest = (n, nnz, view.indptr, view.indices, symmetric, space.largest, parent)
-    k.hook_rest(_tiles(nnz), rest)
+    n, parent = view.n, space.parent
+    largest, settled = space.words[0:1], space.words[1:2]
+    pattern = (n, view.indptr, view.indices)
+    k.hook_near(n, (*pattern, parent), block=NEAR)
+    k.compress(n, (n, True, None, parent))
+    k.compress(n, (n, False, None, parent))
+    sample = (n, view.indptr, parent)
+    k.find_largest(None, (*sample, False, largest, settled), block=SAMPLE, grid=1)
+    for last in MORE:
+        k.hook_more(n, (*pattern, last, settled, parent))
+        k.compress(n, (n, False, settled, parent))
+    k.find_largest(None, (*sample, True, largest, settled), block=SAMPLE, grid=1)
+    _hook_rest(k, view, symmetric, space)
+
+
+def _hook_rest(k: Any, view: Any, symmetric: bool, space: Any) -> None:
+    pattern = (view.n, view.nnz, view.indptr, view.indices, symmetric)
+    k.hook_rest(_tiles(view), (*pattern, space.words[0:1], space.parent))
 
 
 def _search_largest(k: Any, view: Any, space: Any) -> None:
     """Search from a vertex of the highest degree; hook the vertices that it does not reach."""
     cupy = engines.cupy()
-    n, nnz = view.n, view.nnz
+    n, largest = view.n, space.words[0:1]
     with gpu.guard("connected_components"):
         start = np.array([int(cupy.diff(view.indptr).argmax())])
         level = search(view, view, start, n)[0]
-        space.largest[0] = (level >= 0).argmax()  # the first, so the smallest
-    k.adopt_reached(n, (n, level, space.largest, space.parent))
-    rest = (n, nnz, view.indptr, view.indices, True, space.largest, space.parent)
-    k.hook_rest(_tiles(nnz), rest)
+        largest[0] = (level >= 0).argmax()  # the first, so the smallest
+    k.adopt_reached(n, (n, level, largest, space.parent))
+    _hook_rest(k, view, True, space)
 
 
 def _fastsv(k: Any, view: Any, symmetric: bool, space: Any) -> int:
@@ -108,7 +117,7 @@ def _fastsv(k: Any, view: Any, symmetric: bool, space: Any) -> int:
         changed[0].fill(1)
         for i in range(BATCH):
             pattern = (n, nnz, view.indptr, view.indices, symmetric)
-            k.sv_hook(_tiles(nnz), (*pattern, parent, grand, following, changed[i]))
+            k.sv_hook(_tiles(view), (*pattern, parent, grand, following, changed[i]))
             k.sv_follow(n, (n, following, grand, parent, changed[i], changed[i + 1]))
             parent, following = following, parent
         flag.fetch()
@@ -122,8 +131,9 @@ def _number(k: Any, n: int, parent: Any, space: Any, labels: Any) -> int:
     """Labels from a forest; the number of components."""
     blocks = min(RUNS, -(-n // RUN_BLOCK))
     run = -(-n // blocks)
+    total = space.words[2:3]
     k.count_roots(None, (n, run, parent, space.counts), block=RUN_BLOCK, grid=blocks)
-    numbered = (n, run, space.counts, parent, space.total)
+    numbered = (n, run, space.counts, parent, total)
     k.number_roots(None, numbered, block=RUN_BLOCK, grid=blocks)
     k.write_labels(n, (n, parent, labels))
-    return int(space.total.item())
+    return int(total.item())

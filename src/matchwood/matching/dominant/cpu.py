@@ -205,6 +205,8 @@ def _match(
     turn, rounds = 0, 0
     while size > 0:
         alone = size < ALONE or team.size == 1
+        if alone and barrier(team):  # everybody has read the words that member 0 writes now
+            return
         if alone and team.rank == 0:
             while size > 0 and (size < ALONE or team.size == 1):
                 if stopping(team):
@@ -230,8 +232,6 @@ def _match(
             if barrier(team):
                 return
             size, turn, rounds = shared[_SIZE], shared[_TURN], shared[_MATCHED]
-            if barrier(team):
-                return
             continue
         queue, others = queues[turn], queues[1 - turn]
         tail = shared[_TAILS + (1 - turn) * _LINE :]

@@ -23,8 +23,13 @@ class Structure(NamedTuple):
     at: int  # where: a row for indptr, an entry for indices
     ascending: bool  # every row is strictly ascending: sorted, no duplicates
     longest: int  # entries of the longest row
-    loops: int | None  # entries on the diagonal; None where not looked at
-    symmetric: bool | None  # the pattern is; False where not `ascending`, None where not looked at
+
+
+class Symmetry(NamedTuple):
+    """Facts about a sound, ascending pattern that cost more to find out."""
+
+    loops: int  # entries on the diagonal
+    symmetric: bool
 
 
 class Values(NamedTuple):
@@ -41,16 +46,17 @@ class Values(NamedTuple):
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
 
 
-def structure(
-    indptr: Any, indices: Any, n: int, *, symmetry: bool = True, threads: int | None = None
-) -> Structure:
-    """Facts about the pattern of a CSR matrix with n columns.
-
-    `loops` and `symmetric` cost more than the rest; an engine may leave them out where
-    `symmetry` is False.
-    """
+def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
+    """Is this a CSR pattern with n columns, and are its rows ascending?"""
     engine = engines.load(__name__, engines.location(indices))
-    found: Structure = engine.structure(indptr, indices, n, symmetry=symmetry, threads=threads)
+    found: Structure = engine.structure(indptr, indices, n, threads=threads)
+    return found
+
+
+def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
+    """Is a pattern symmetric, and what is on its diagonal?  Rows must be ascending."""
+    engine = engines.load(__name__, engines.location(indices))
+    found: Symmetry = engine.symmetry(indptr, indices, threads=threads)
     return found
 
 

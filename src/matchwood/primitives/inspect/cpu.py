@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.inspect import FAULTS, Structure, Values
+from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values
 from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows, stopping
 
 Array = np.ndarray[Any, Any]
@@ -130,24 +130,24 @@ def _symmetry(team: Any, indptr: Array, indices: Array, table: Array) -> None:
     line[_SUM2] = np.int64(sum2)
 
 
-def structure(
-    indptr: Array, indices: Array, n: int, *, symmetry: bool = True, threads: int | None = None
-) -> Structure:
+def structure(indptr: Array, indices: Array, n: int, *, threads: int | None = None) -> Structure:
     team = crew(threads, work=indices.size + indptr.size)
     table = np.zeros((team.size, _WIDTH), np.int64)
     team.run(_validate, indptr, indices, n, table)
     faulty = table[table[:, _FAULT] != 0]
     if faulty.size:
         first = faulty[np.argmin(faulty[:, _AT])]
-        return Structure(FAULTS[int(first[_FAULT])], int(first[_AT]), False, 0, None, None)
+        return Structure(FAULTS[int(first[_FAULT])], int(first[_AT]), False, 0)
     ascending = not table[:, _DESCENTS].any()
-    longest = int(table[:, _LONGEST].max(initial=0))
-    if not symmetry:
-        return Structure("", -1, ascending, longest, None, None)
+    return Structure("", -1, ascending, int(table[:, _LONGEST].max(initial=0)))
+
+
+def symmetry(indptr: Array, indices: Array, *, threads: int | None = None) -> Symmetry:
+    team = crew(threads, work=indices.size + indptr.size)
+    table = np.zeros((team.size, _WIDTH), np.int64)
     team.run(_symmetry, indptr, indices, table)
     balanced = table[:, _SUM1].sum() == 0 and table[:, _SUM2].sum() == 0
-    loops = int(table[:, _LOOPS].sum())
-    return Structure("", -1, ascending, longest, loops, bool(ascending and balanced))
+    return Symmetry(int(table[:, _LOOPS].sum()), bool(balanced))
 
 
 _BAD, _ZEROS, _VSUM1, _VSUM2 = range(4)

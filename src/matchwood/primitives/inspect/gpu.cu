@@ -60,39 +60,21 @@ __global__ void check_indptr(long long rows, const I* __restrict__ indptr, long 
 
 template <typename I>
 struct Structure {
-    struct Product {
-        I col;
-        I descends;  // not larger than the entry before, which may belong to the row before
-    };
+    using Product = I;        // 1 where an entry is not larger than the one before, in any row
     using Accumulator = int;  // nothing to merge: the sums go over rows
     const I* __restrict__ indptr;
     const I* __restrict__ indices;
     I n;
     unsigned long long* status;
-    I row;
-    Hashes at_row;
-    long long descents, loops, longest;
-    Hash sum1, sum2;
+    long long descents, longest;
 
-    __device__ __forceinline__ Product multiply(I k, I col) const
+    __device__ __forceinline__ I multiply(I k, I col) const
     {
         if (col < 0 || col >= n) fail(status, INDEX_RANGE, k);
-        return {col, I(k > 0 && col <= indices[k - 1])};
+        return I(k > 0 && col <= indices[k - 1]);
     }
-    __device__ __forceinline__ int start(I i)
-    {
-        row = i;
-        at_row = hashes(i);
-        return 0;
-    }
-    __device__ __forceinline__ void add(int&, Product entry)
-    {
-        Hashes at_col = hashes(entry.col);
-        sum1 += at_row.a * at_col.b - at_row.b * at_col.a;
-        sum2 += at_row.c * at_col.d - at_row.d * at_col.c;
-        loops += entry.col == row;
-        descents += entry.descends;
-    }
+    __device__ __forceinline__ int start(I) const { return 0; }
+    __device__ __forceinline__ void add(int&, I descends) { descents += descends; }
     __device__ __forceinline__ void merge(int&, int) const {}
     __device__ __forceinline__ void finish(I i, int)
     {
@@ -115,15 +97,53 @@ structure(const I* __restrict__ indptr, const I* __restrict__ indices,
           unsigned char* partials, unsigned int* chunks_done, I n, unsigned long long* table,
           unsigned long long* status)
 {
-    Structure<I> op{indptr, indices, n, status, 0, {}, 0, 0, 0, 0, 0};
+    Structure<I> op{indptr, indices, n, status, 0, 0};
     reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
     __syncthreads();
     publish(table, DESCENTS, (unsigned long long)op.descents);
+    long long longest = block_reduce(op.longest, 0ll, Most());
+    if (threadIdx.x == 0) atomicMax(&table[LONGEST], (unsigned long long)longest);
+}
+
+template <typename I>
+struct Symmetry {
+    using Product = I;  // the column
+    using Accumulator = int;
+    I row;
+    Hashes at_row;
+    long long loops;
+    Hash sum1, sum2;
+
+    __device__ __forceinline__ I multiply(I, I col) const { return col; }
+    __device__ __forceinline__ int start(I i)
+    {
+        row = i;
+        at_row = hashes(i);
+        return 0;
+    }
+    __device__ __forceinline__ void add(int&, I col)
+    {
+        Hashes at_col = hashes(col);
+        sum1 += at_row.a * at_col.b - at_row.b * at_col.a;
+        sum2 += at_row.c * at_col.d - at_row.d * at_col.c;
+        loops += col == row;
+    }
+    __device__ __forceinline__ void merge(int&, int) const {}
+    __device__ __forceinline__ void finish(I, int) const {}
+};
+
+template <typename I, int TILE>
+__global__ void __launch_bounds__(ROW_BLOCK)
+symmetry(const I* __restrict__ indptr, const I* __restrict__ indices,
+         const I* __restrict__ tile_row, const I* __restrict__ tile_entry, unsigned char* partials,
+         unsigned int* chunks_done, unsigned long long* table)
+{
+    Symmetry<I> op{0, {}, 0, 0, 0};
+    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+    __syncthreads();
     publish(table, LOOPS, (unsigned long long)op.loops);
     publish(table, SUM1, op.sum1);
     publish(table, SUM2, op.sum2);
-    long long longest = block_reduce(op.longest, 0ll, Most());
-    if (threadIdx.x == 0) atomicMax(&table[LONGEST], (unsigned long long)longest);
 }
 
 template <typename I, typename W>

@@ -1,4 +1,4 @@
-"""`inspect` on the GPU: three waits for `structure`, two for `values`.  Kernels: gpu.cu."""
+"""`inspect` on the GPU: three waits for `structure`, one for `symmetry`, two for `values`.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.inspect import FAULTS, Structure, Values
+from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values
 from matchwood.primitives.row_reduce.gpu import Tiles
 
 SOURCE = gpu.Source(
-    __package__, "gpu.cu", ("check_indptr<I>", "structure<I,2048>", "values<I,W,2048>")
+    __package__,
+    "gpu.cu",
+    ("check_indptr<I>", "structure<I,2048>", "symmetry<I,2048>", "values<I,W,2048>"),
 )
 
 # places in the table of facts, as gpu.cu has them
@@ -19,10 +21,8 @@ _DESCENTS, _LOOPS, _LONGEST, _SUM1, _SUM2, _ZEROS = range(6)
 _WORDS = 6
 
 
-def structure(
-    indptr: Any, indices: Any, n: int, *, symmetry: bool = True, threads: int | None = None
-) -> Structure:
-    """See matchwood.primitives.inspect.structure; looks at everything in one pass always."""
+def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
+    """See matchwood.primitives.inspect.structure."""
     cupy = engines.cupy()
     indptr, indices = cupy.ascontiguousarray(indptr), cupy.ascontiguousarray(indices)
     rows, nnz = indptr.size - 1, indices.size
@@ -36,18 +36,21 @@ def structure(
         tiles.launch(k.structure, 4, indices, (min(n, _limit(indices)), table, status))
         code, at = status.read()
     if code:
-        return Structure(FAULTS[code], at, False, 0, None, None)
+        return Structure(FAULTS[code], at, False, 0)
     facts = table.get()
-    ascending = int(facts[_DESCENTS]) == 0
+    return Structure("", -1, int(facts[_DESCENTS]) == 0, int(facts[_LONGEST]))
+
+
+def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
+    """See matchwood.primitives.inspect.symmetry."""
+    cupy = engines.cupy()
+    indices = cupy.ascontiguousarray(indices)
+    table = cupy.zeros(_WORDS, np.uint64)
+    k = SOURCE.kernels("symmetry", I=indices.dtype)
+    Tiles(indptr).launch(k.symmetry, 4, indices, (table,))
+    facts = table.get()
     balanced = int(facts[_SUM1]) == 0 and int(facts[_SUM2]) == 0
-    return Structure(
-        fault="",
-        at=-1,
-        ascending=ascending,
-        loops=int(facts[_LOOPS]),
-        longest=int(facts[_LONGEST]),
-        symmetric=ascending and balanced,
-    )
+    return Symmetry(int(facts[_LOOPS]), balanced)
 
 
 def _limit(indices: Any) -> int:

@@ -6,14 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.inspect import Structure, Values
+from matchwood.primitives.inspect import Structure, Symmetry, Values
 
 
-def structure(
-    indptr: Any, indices: Any, n: int, *, symmetry: bool = True, threads: int | None = None
-) -> Structure:
+def _entries(indptr: Any, indices: Any) -> list[tuple[int, int]]:
+    return [
+        (i, int(j))
+        for i in range(len(indptr) - 1)
+        for j in indices[int(indptr[i]) : int(indptr[i + 1])]
+    ]
+
+
+def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
     def broken(fault: str, at: int) -> Structure:
-        return Structure(fault, at, False, 0, None, None)
+        return Structure(fault, at, False, 0)
 
     rows = len(indptr) - 1
     if indptr[0] != 0:
@@ -26,20 +32,16 @@ def structure(
     for k, j in enumerate(indices):
         if not 0 <= j < n:
             return broken("index_range", k)
-    entries = [
-        (i, int(j)) for i in range(rows) for j in indices[int(indptr[i]) : int(indptr[i + 1])]
-    ]
+    entries = _entries(indptr, indices)
     steps = zip(entries, entries[1:], strict=False)
     ascending = all(a[0] < b[0] or a[1] < b[1] for a, b in steps)
-    pattern = set(entries)
-    return Structure(
-        fault="",
-        at=-1,
-        ascending=ascending,
-        loops=sum(i == j for i, j in entries),
-        longest=int(np.diff(indptr).max(initial=0)),
-        symmetric=ascending and all((j, i) in pattern for i, j in pattern),
-    )
+    return Structure("", -1, ascending, int(np.diff(indptr).max(initial=0)))
+
+
+def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
+    pattern = set(_entries(indptr, indices))
+    loops = sum(i == j for i, j in pattern)
+    return Symmetry(loops, all((j, i) in pattern for i, j in pattern))
 
 
 def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:

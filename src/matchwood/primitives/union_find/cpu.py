@@ -81,13 +81,14 @@ def link(parent: Any, u: Any, v: Any) -> bool:
 def compress(parent: Any, lo: int, hi: int) -> None:
     """Make parent[v] the root of v for v in lo..hi; no links may run at the same time."""
     for v in range(lo, hi):
-        root = load_relaxed(parent, v)
+        first = root = load_relaxed(parent, v)
         while True:
             above = load_relaxed(parent, root)
             if above == root:
                 break
             root = above
-        store_relaxed(parent, v, root)
+        if root != first:  # a store, needed or not, takes the line from other members' caches
+            store_relaxed(parent, v, root)
 
 
 @device

@@ -10,7 +10,7 @@ import numpy as np
 
 from matchwood import csr, engines
 
-LONG_ROWS = 12  # entries per row, on average; bench/traversal/breadth_first.py
+SKEW = 50  # longest row over average row; bench/traversal/breadth_first.py
 
 
 @dataclass(frozen=True)
@@ -145,12 +145,12 @@ def bfs(
 
 
 def _pays_backwards(G: csr.Graph, prepared: bool) -> bool:
-    """Searching backwards pays where rows are long; it needs a transpose, or symmetry verified.
+    """Searching backwards pays where a few vertices have most of the arcs.
 
-    A `Graph` is used again, so it may as well keep one.  For a raw matrix only the pass that
-    verifies symmetry is worth its time, and only where most of the search can then be skipped.
+    It needs the transpose, or symmetry verified.  A `Graph` is used again, so it may as well keep
+    what it takes; for a raw matrix only skewed degrees make up for the pass over the entries.
     """
-    return prepared or (G.nnz >= LONG_ROWS * G.n and G.has_symmetric_pattern)
+    return prepared or (G.longest_row * G.n >= SKEW * G.nnz and G.has_symmetric_pattern)
 
 
 def _sources(sources: Any, n: int) -> np.ndarray[Any, Any]:

@@ -51,7 +51,6 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-ALPHA = 15  # bottom up when the front's arcs exceed this part of those not seen yet [Beamer]
 BETA = 18  # top down again when the front is smaller than this part of all vertices [Beamer]
 ALONE = 4096  # arcs; with fewer to follow, one member is as quick (bench/traversal)
 EVEN_ROWS = 64  # entries; with rows no longer than this, equal numbers of vertices are equal work
@@ -63,10 +62,10 @@ ROWS = 64 * WORD  # vertices that a member takes at a time, bottom up
 # words of `shared`, a cache line apart; counters rotate over three levels, so that one can be set
 # to zero while another is read and the third is counted
 _LINE = 16
-_FOUND, _FOLLOWED, _BLOCKS, _ARCS = (3 * k * _LINE for k in range(4))
-_LONGEST = 12 * _LINE
-_SOLO = 13 * _LINE  # what member 0 found alone: start, end, depth, arcs, unseen; two, in turn
-SHARED = 15 * _LINE
+_FOUND, _BLOCKS, _ARCS = (3 * k * _LINE for k in range(3))
+_LONGEST = 9 * _LINE
+_SOLO = 10 * _LINE  # what member 0 found alone: start, end, depth, arcs; two, in turn
+SHARED = 12 * _LINE
 
 _TOO_DEEP = 1
 _ONE = np.uint64(1)
@@ -90,6 +89,18 @@ def _arcs_of(indptr: Array, queue: Array, start: int, end: int) -> int:
 
 
 @device
+def _pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
+    """Is it less work to go bottom up from a front with so many arcs?
+
+    An arc ends in the front with probability q = arcs / m, so an unvisited vertex looks at about
+    1 / q arcs before it finds one: unvisited * m / arcs in all, against `arcs` top down.  Meshes,
+    whose fronts are thin, never get there; where degrees are skewed, the second or third level
+    does.  (Beamer's rule, arcs > unseen / 15, sends meshes bottom up, three times slower.)
+    """
+    return np.float64(arcs) * np.float64(arcs) > np.float64(unvisited) * np.float64(m)
+
+
+@device
 def _alone(
     team: Any,
     indptr: Array,
@@ -102,15 +113,16 @@ def _alone(
     depth: int,
     limit: int,
     most: int,
-    unseen: int,
     longest: int,
     backwards: bool,
-) -> tuple[int, int, int, int, int]:
+) -> tuple[int, int, int, int]:
     """Levels by one member, while the front has under `most` vertices.
 
     Also stops where the direction should change.  Returns the window of the front, its depth,
-    its arcs, and the arcs that remain unseen.
+    and its arcs, where they matter.
     """
+    n = word.size
+    m = np.int64(indptr[n])
     arcs = np.int64(0)
     while end > start and depth < limit and end - start < most:
         if stopping(team):
@@ -123,7 +135,6 @@ def _alone(
             u = queue[i]
             mine = below | np.uint64(u)
             first, last = _row(indptr, u)
-            unseen -= np.int64(last - first)
             for k in range(first, last):
                 v = indices[k]
                 there = word[v]
@@ -133,11 +144,11 @@ def _alone(
                         queue[tail] = v
                         tail += 1
         start, end, depth = end, tail, depth + 1
-        if backwards and (end - start) * longest > unseen // ALPHA:
+        if backwards and _pays_bottom_up((end - start) * longest, n - end, m):
             arcs = _arcs_of(indptr, queue, start, end)
-            if arcs > unseen // ALPHA:
+            if _pays_bottom_up(arcs, n - end, m):
                 break
-    return start, end, depth, arcs, unseen
+    return start, end, depth, arcs
 
 
 @device
@@ -146,7 +157,6 @@ def _expand(
     indices: Array,
     word: Array,
     below: Any,
-    shift: Any,
     queue: Array,
     lo: int,
     hi: int,
@@ -155,13 +165,11 @@ def _expand(
     count: int,
     shared: Array,
     slot: int,
-) -> tuple[int, int]:
+) -> int:
     """Follow the arcs of queue[lo:hi]; what is found goes to blocks of the pool.
 
-    `count` vertices are in this member's blocks before; returns how many afterwards, and the
-    arcs followed.
+    `count` vertices are in this member's blocks before; returns how many afterwards.
     """
-    followed = np.int64(0)
     at = np.int64(0)
     if count > 0:
         at = blocks[(count - 1) // BLOCK] * BLOCK + (count - 1) % BLOCK + 1
@@ -169,7 +177,6 @@ def _expand(
         u = queue[i]
         mine = below | np.uint64(u)
         first, last = _row(indptr, u)
-        followed += np.int64(last - first)
         for k in range(first, last):
             v = indices[k]
             if load_relaxed(word, v) > mine and atomic_min(word, v, mine) == _UNREACHED:
@@ -180,7 +187,7 @@ def _expand(
                 pool[at] = v
                 at += 1
                 count += 1
-    return count, followed
+    return count
 
 
 @device
@@ -205,23 +212,18 @@ def _top_down(
     size = end - start
     if even:
         lo, hi = share(team, size)
-        count, followed = _expand(
-            indptr, indices, word, below, shift, queue, start + lo, start + hi,
+        return _expand(
+            indptr, indices, word, below, queue, start + lo, start + hi,
             pool, blocks, 0, shared, slot,
         )  # fmt: skip
-        atomic_add(shared, _FOLLOWED + slot * _LINE, followed)
-        return count
     count = 0
-    total = np.int64(0)
     chunk = next_chunk(team, size, CHUNK)
     while chunk >= 0:
-        count, followed = _expand(
-            indptr, indices, word, below, shift, queue,
+        count = _expand(
+            indptr, indices, word, below, queue,
             start + chunk, start + min(chunk + CHUNK, size), pool, blocks, count, shared, slot,
         )  # fmt: skip
-        total += followed
         chunk = next_chunk(team, size, CHUNK)
-    atomic_add(shared, _FOLLOWED + slot * _LINE, total)
     return count
 
 
@@ -323,11 +325,13 @@ def _bitmap_to_queue(team: Any, bitmap: Array, queue: Array, at: int) -> None:
 
 @device
 def _open_slot(team: Any, shared: Array, step: int) -> int:
-    """The slot of this step; member 0 empties the next one, which nobody uses now."""
+    """The slot of this step; member 0 empties the next one, which nobody uses now.
+
+    Every step must open its slot, used or not: a slot left out would be found full later.
+    """
     if team.rank == 0:
         after = (step + 1) % 3 * _LINE
         store_relaxed(shared, _FOUND + after, 0)
-        store_relaxed(shared, _FOLLOWED + after, 0)
         store_relaxed(shared, _BLOCKS + after, 0)
         store_relaxed(shared, _ARCS + after, 0)
     return step % 3
@@ -374,8 +378,9 @@ def _search(
     each = max(np.int64(1), np.int64(indptr[n]) // n)  # arcs of a vertex, on average
     few = n + 1 if team.size == 1 else ALONE // each
     start, end, depth, step = 0, sources, 0, 0
-    unseen = np.int64(indptr[n])  # arcs of vertices not expanded yet
-    arcs = _arcs_of(indptr, queue, 0, sources)  # of the front, where that could matter
+    m = np.int64(indptr[n])
+    reached = np.int64(sources)
+    arcs = _arcs_of(indptr, queue, 0, sources)  # of the front, where that matters
     expect(team, n)
     size = end - start
     front = 0
@@ -383,12 +388,12 @@ def _search(
         if depth >= deepest:
             fail(team, _TOO_DEEP, depth)
             return
-        if backwards and arcs > unseen // ALPHA:
+        if backwards and _pays_bottom_up(arcs, n - reached, m):
             _level_to_bitmap(team, word, shift, depth, bitmaps[front])
             if barrier(team):
                 return
-            before = 0
-            while size > 0 and depth < limit and (size >= before or size > n // BETA):
+            first_time = True
+            while depth < limit and depth < deepest and (first_time or size > n // BETA):
                 slot = _open_slot(team, shared, step)
                 count = _bottom_up(
                     team, in_indptr, in_indices, word, shift,
@@ -397,16 +402,19 @@ def _search(
                 atomic_add(shared, _FOUND + slot * _LINE, count)
                 if barrier(team):
                     return
-                before, size = size, load_relaxed(shared, _FOUND + slot * _LINE)
+                size = load_relaxed(shared, _FOUND + slot * _LINE)
+                reached += size
+                first_time = False
                 front = 1 - front
                 depth += 1
                 step += 1
                 if team.rank == 0:
                     advance(team, size)
-            sums[step % 3, team.rank] = _count_bits(team, bitmaps[front])
+            slot = _open_slot(team, shared, step)
+            sums[slot, team.rank] = _count_bits(team, bitmaps[front])
             if barrier(team):
                 return
-            place, size = _place(team, sums, step % 3)
+            place, size = _place(team, sums, slot)
             _bitmap_to_queue(team, bitmaps[front], queue, end + place)
             if barrier(team):
                 return
@@ -414,17 +422,19 @@ def _search(
             arcs = np.int64(0)  # at least one level top down before the next change
             step += 1
         elif size < few:
+            _open_slot(team, shared, step)
             at = _SOLO + step % 2 * _LINE
             solo = shared[at : at + _LINE]
             if team.rank == 0:
-                solo[0], solo[1], solo[2], solo[3], solo[4] = _alone(
+                solo[0], solo[1], solo[2], solo[3] = _alone(
                     team, indptr, indices, word, shift, queue,
-                    start, end, depth, min(limit, deepest), few, unseen, longest, backwards,
+                    start, end, depth, min(limit, deepest), few, longest, backwards,
                 )  # fmt: skip
                 advance(team, solo[1] - end)
             if barrier(team):
                 return
-            start, end, depth, arcs, unseen = solo[0], solo[1], solo[2], solo[3], solo[4]
+            reached += solo[1] - end
+            start, end, depth, arcs = solo[0], solo[1], solo[2], solo[3]
             size = end - start
             step += 1
         else:
@@ -437,9 +447,9 @@ def _search(
             if barrier(team):
                 return
             place, size = _place(team, sums, slot)
-            unseen -= load_relaxed(shared, _FOLLOWED + slot * _LINE)
+            reached += size
             _append(pool, blocks, count, queue, end + place)
-            if backwards and size * longest > unseen // ALPHA:
+            if backwards and _pays_bottom_up(size * longest, n - reached, m):
                 mine = _arcs_of(indptr, queue, end + place, end + place + count)
                 atomic_add(shared, _ARCS + slot * _LINE, mine)
             if barrier(team):
@@ -454,9 +464,9 @@ def _search(
         return
     mask = (_ONE << shift) - _ONE
     for v in range(first, last):
-        reached = word[v] != _UNREACHED
-        level[v] = np.int64(word[v] >> shift) if reached else -1
-        parent[v] = np.int64(word[v] & mask) if reached else -1
+        found = word[v] != _UNREACHED
+        level[v] = np.int64(word[v] >> shift) if found else -1
+        parent[v] = np.int64(word[v] & mask) if found else -1
 
 
 def _shift(n: int) -> int:

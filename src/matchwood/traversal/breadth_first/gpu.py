@@ -12,7 +12,7 @@ from matchwood import engines, gpu
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("search<I>", "choose_parents<I>", "reset_parents<I>", "offer_parents<I>"),
+    ("search<I>", "choose_parents<I>", "choose_rest<I>", "reset_parents<I>", "offer_parents<I>"),
 )
 
 # As in gpu.cu and roll_call.cuh.
@@ -53,22 +53,30 @@ def search(
     limit = min(limit, n)
     arguments = (
         n, nnz, outward.indptr, outward.indices, *to, symmetric,
-        space.sources, sources.size, limit, PATIENCE, level, space.queue, space.bits, control,
+        space.sources, sources.size, limit, PATIENCE,
+        level, parent, space.queue, space.bits, control,
     )  # fmt: skip
     blocks = min(_blocks(), CLUSTER * -(-(n + nnz) // (ENTRIES * CLUSTER)))
     while True:
         k.search(None, arguments, block=BLOCK, grid=blocks)
         # launched at once: they do nothing unless the search has ended
         if inward is not None:
-            k.choose_parents(n, (n, *to, level, parent, control))
+            k.choose_parents(n, (n, *to, level, parent, space.bits, control))
+            rest = (n, nnz, *to, level, parent, space.bits, control)
+            k.choose_rest(_tiles(n, nnz), rest)
         else:
             k.reset_parents(n, (n, level, parent, control))
             offered = (n, nnz, outward.indptr, outward.indices, level, parent, control)
-            k.offer_parents(-(-nnz // TILE) * 32, offered)
+            k.offer_parents(_tiles(n, nnz), offered)
         words = control.get()
         if words[STAGE] == DONE:
             return level, parent, int(words[DEEPEST])
         control.data.memset_async(0, ROLL_WORDS * control.itemsize)
+
+
+def _tiles(n: int, nnz: int) -> int:
+    """Threads of a pass over all rows and entries."""
+    return -(-(n + nnz) // TILE) * 32
 
 
 def _blocks() -> int:

@@ -1,0 +1,389 @@
+// [0,n]-factors on the GPU: one round is `propose` and `confirm`.  Host loop: gpu.py.  The rule and
+// the paper: __init__.py.
+//
+//   begin     all vertices have room; their charges for the first round
+//   propose   one pass over the matrix (matchwood/row_reduce.cuh): each vertex with room writes
+//             those it prefers into its free places
+//   confirm   one thread per vertex: which proposals were answered, who has room left, and the
+//             charges of the next round
+//   settle    one thread per vertex: unanswered places become -1, the preferred neighbour first
+//
+// A place is confirmed or free by a bit of `confirmed`; free places hold the proposals of this
+// round, or old ones that nobody reads.  `state` has one word for 32 vertices: low bits, who has
+// room and may find a neighbour; high bits, their charges.  `propose` gathers one such word for
+// each entry, which for millions of vertices lie in the L2 cache.  Charges are hashed in registers,
+// once a vertex and round where the word is made: hashing them for every entry instead would cost
+// 170 instructions an entry, several times as long as the whole pass.
+//
+// Races: `propose` reads `state` and `confirmed`, and each row writes its own places.  `confirm`
+// reads all places and writes none; each vertex has its own byte of `confirmed`, each warp its own
+// word of `state`.  Flags are set to 1 by relaxed stores, whoever comes first.
+#include "matchwood/atomics.cuh"
+#include "matchwood/edge_order.cuh"
+#include "matchwood/hashing.cuh"
+#include "matchwood/row_reduce.cuh"
+
+constexpr int STOP = 0, ROUNDS = 1;  // words of `flags`, then two for each round of a batch
+constexpr int SPARSE = 8;  // where one row of so many has room, warps take these rows one by one
+
+// ---- preferences ----
+
+template <typename W> struct Bits;
+template <> struct Bits<float> {
+    using Key = int;  // the weight's bits; the sign holds a charge
+    static constexpr Key SIGN = (Key)0x80000000u, MOST = 0x7fffffff;
+    static __device__ __forceinline__ Key of(float w) { return __float_as_int(w); }
+    static __device__ __forceinline__ float weight(Key key) { return __int_as_float(key); }
+};
+template <> struct Bits<double> {
+    using Key = long long;
+    static constexpr Key SIGN = (Key)0x8000000000000000ull, MOST = 0x7fffffffffffffffll;
+    static __device__ __forceinline__ Key of(double w) { return __double_as_longlong(w); }
+    static __device__ __forceinline__ double weight(Key key) { return __longlong_as_double(key); }
+};
+
+// A neighbour that may be proposed to.  Key 0 and column -1: none.
+template <typename I, typename W>
+struct Offer {
+    typename Bits<W>::Key key;
+    I col;
+};
+
+template <typename I, typename W, bool HASH>
+struct Candidate : Offer<I, W> {};
+template <typename I, typename W>
+struct Candidate<I, W, true> : Offer<I, W> {
+    unsigned long long hash;
+};
+
+__device__ __forceinline__ long long packed(const Offer<int, float>& a)
+{
+    return (long long)((unsigned long long)(unsigned)a.key << 32 | (unsigned)~a.col);
+}
+
+// Whether a vertex prefers neighbour a to b.  Negative keys come after all others; none (-1) does
+// not come before none.
+__device__ __forceinline__ bool better(const Candidate<int, float, false>& a,
+                                       const Candidate<int, float, false>& b)
+{
+    return packed(a) > packed(b);
+}
+template <typename I, typename W>
+__device__ __forceinline__ bool better(const Candidate<I, W, false>& a, const Candidate<I, W, false>& b)
+{
+    return a.key > b.key || (a.key == b.key && (unsigned long long)(long long)a.col < (unsigned long long)(long long)b.col);
+}
+template <typename I, typename W>
+__device__ __forceinline__ bool better(const Candidate<I, W, true>& a, const Candidate<I, W, true>& b)
+{
+    if (a.key != b.key) return a.key > b.key;
+    if (a.hash != b.hash) return a.hash > b.hash;
+    return (unsigned long long)(long long)a.col < (unsigned long long)(long long)b.col;
+}
+
+template <typename I>
+__device__ __forceinline__ void hash_if_asked(Offer<I, float>&, I, unsigned long long) {}
+template <typename I>
+__device__ __forceinline__ void hash_if_asked(Offer<I, double>&, I, unsigned long long) {}
+template <typename I, typename W>
+__device__ __forceinline__ void hash_if_asked(Candidate<I, W, true>& a, I row, unsigned long long seed)
+{
+    a.hash = a.col < 0 ? 0 : tie_hash(row, a.col, seed);
+}
+
+// ---- state ----
+
+__device__ __forceinline__ bool has_room(unsigned long long word, unsigned v) { return word >> (v & 31) & 1; }
+__device__ __forceinline__ bool charge_of(unsigned long long word, unsigned v) { return word >> (32 + (v & 31)) & 1; }
+
+// Word of the vertices v .. v + 31 of a warp; all lanes call, and lane 0 writes it.
+__device__ __forceinline__ void write_state(unsigned long long* word, bool room, bool charge)
+{
+    unsigned low = __ballot_sync(ALL, room), high = __ballot_sync(ALL, charge);
+    if (lane() == 0) *word = (unsigned long long)high << 32 | low;
+}
+
+// One thread per vertex, whole warps.
+template <typename I>
+__global__ void begin(I rows, bool charged, unsigned int r, unsigned long long barrier,
+                      unsigned long long* state, unsigned char* __restrict__ confirmed)
+{
+    long long v = global_thread();
+    if ((v & ~31ll) >= rows) return;
+    bool room = v < rows;
+    if (room) confirmed[v] = 0;
+    write_state(&state[v / 32], room, room && charged && random_bit((unsigned)v, r, barrier));
+}
+
+// ---- propose ----
+
+template <typename T>
+struct alignas(2 * sizeof(T)) Two {
+    T first, second;
+};
+
+// N places in registers; the first n of them are wanted.
+template <typename I, typename W, int N, bool HASH>
+struct Propose {
+    using Key = typename Bits<W>::Key;
+    using Product = Offer<I, W>;
+    static constexpr bool KEEP = HASH && N <= 4;  // hashes of 8 would not fit into shared memory
+    using Entry = Candidate<I, W, KEEP>;
+    struct Accumulator {
+        Entry best[N];
+        I row;
+        Key flip;  // exclusive-or with it makes keys of the wrong charge negative
+        int taken;  // confirmed places; -1: the row has no room
+    };
+    const W* __restrict__ data;
+    const unsigned long long* __restrict__ state;
+    const unsigned char* __restrict__ confirmed;
+    I* neighbours;
+    W* weights;
+    unsigned long long seed;
+    int n;
+    bool charged;
+    bool proposed;  // by a row of this thread
+
+    __device__ __forceinline__ Product multiply(I k, I col) const
+    {
+        unsigned long long word = state[col >> 5];
+        Key key = Bits<W>::of(data[k]);
+        if (charge_of(word, (unsigned)col)) key |= Bits<W>::SIGN;
+        return has_room(word, (unsigned)col) ? Product{key, col} : Product{0, I(-1)};
+    }
+    __device__ __forceinline__ Accumulator start(I row) const
+    {
+        Accumulator none;
+        unsigned long long word = state[row >> 5];
+        bool room = has_room(word, (unsigned)row);
+#pragma unroll
+        for (int s = 0; s < N; ++s) {
+            none.best[s].key = room ? 0 : Bits<W>::MOST;  // where there is no room nothing is better
+            none.best[s].col = I(-1);
+            hash_if_asked(none.best[s], row, seed);
+        }
+        none.row = row;
+        none.flip = charged && !charge_of(word, (unsigned)row) ? Bits<W>::SIGN : 0;
+        none.taken = room ? confirmed[row] : -1;
+        return none;
+    }
+    __device__ __forceinline__ void add(Accumulator& sum, Product next) const
+    {
+        Entry entry;
+        entry.key = next.key ^ sum.flip;
+        entry.col = next.col;
+        if (HASH) {
+            if (entry.key <= 0 || entry.key < sum.best[N - 1].key) return;
+            hash_if_asked(entry, sum.row, seed);
+        }
+        if (!before(entry, sum.best[N - 1], sum.row)) return;
+        if (sum.taken > 0 && is_confirmed(sum, entry.col)) return;
+#pragma unroll
+        for (int s = 0; s < N; ++s) {
+            if (before(entry, sum.best[s], sum.row)) {
+                Entry next_one = sum.best[s];
+                sum.best[s] = entry;
+                entry = next_one;
+            }
+        }
+    }
+    __device__ __forceinline__ bool before(const Entry& a, const Entry& b, I row) const
+    {
+        if (HASH && !KEEP && a.key == b.key && a.col >= 0 && b.col >= 0)
+            return prefers_tied(row, a.col, row, b.col, seed, true);
+        return better(a, b);
+    }
+    __device__ __forceinline__ bool is_confirmed(const Accumulator& sum, I col) const
+    {
+        for (int s = 0; s < n; ++s)
+            if ((sum.taken >> s & 1) && neighbours[(long long)sum.row * n + s] == col) return true;
+        return false;
+    }
+    // The best N of two sorted lists are the better ones of each pair (s, N - 1 - s), and lie so
+    // that a few exchanges sort them (K. E. Batcher, 1968).
+    __device__ __forceinline__ void merge(Accumulator& sum, const Accumulator& other) const
+    {
+#pragma unroll
+        for (int s = 0; s < N; ++s)
+            if (before(other.best[N - 1 - s], sum.best[s], sum.row)) sum.best[s] = other.best[N - 1 - s];
+#pragma unroll
+        for (int step = N / 2; step > 0; step /= 2) {
+#pragma unroll
+            for (int s = 0; s < N; ++s) {
+                if ((s & step) == 0 && before(sum.best[s + step], sum.best[s], sum.row)) {
+                    Entry swap = sum.best[s];
+                    sum.best[s] = sum.best[s + step];
+                    sum.best[s + step] = swap;
+                }
+            }
+        }
+    }
+    __device__ __forceinline__ void finish(I row, const Accumulator& sum)
+    {
+        if (sum.taken < 0) return;
+        proposed |= sum.best[0].col >= 0;
+        long long first = (long long)row * n;
+        if (N == 2 && n == 2 && sum.taken == 0) {
+            const Entry &a = sum.best[0], &b = sum.best[N - 1];
+            *reinterpret_cast<Two<I>*>(neighbours + first) = {a.col, b.col};
+            *reinterpret_cast<Two<W>*>(weights + first) = {Bits<W>::weight(a.key), Bits<W>::weight(b.key)};
+            return;
+        }
+        unsigned left = ~(unsigned)sum.taken & ((1u << n) - 1);
+#pragma unroll
+        for (int s = 0; s < N; ++s) {
+            if (left == 0) break;
+            int place = __ffs(left) - 1;
+            left &= left - 1;
+            neighbours[first + place] = sum.best[s].col;
+            weights[first + place] = Bits<W>::weight(sum.best[s].key);
+        }
+    }
+};
+
+// The rows row .. end - 1 with room, of the 32 in word w.
+template <typename I>
+__device__ __forceinline__ unsigned rows_with_room(const unsigned long long* state, I w, I row, I end)
+{
+    unsigned word = (unsigned)state[w];
+    I base = w * 32;
+    if (base < row) word &= ALL << (int)(row - base);
+    if (end - base < 32) word &= (1u << (int)(end - base)) - 1;
+    return word;
+}
+
+// How many of the rows row .. end - 1 have room.  All lanes of a warp call and get it.
+template <typename I>
+__device__ __forceinline__ int count_room(const unsigned long long* state, I row, I end)
+{
+    int count = 0;
+    for (I w = row / 32 + lane(); w * 32 < end; w += WARP) count += __popc(rows_with_room(state, w, row, end));
+    return warp_reduce(count, Plus());
+}
+
+// A warp for each row with room, straight from the matrix: for tiles that have few of them.
+template <typename I, typename Op>
+__device__ __forceinline__ void reduce_rows_with_room(const I* __restrict__ indptr, const I* __restrict__ indices,
+                                                      I row, I end, Op& op)
+{
+    int turn = 0;
+    for (I w = row / 32; w * 32 < end; ++w) {
+        for (unsigned left = rows_with_room(op.state, w, row, end); left != 0; left &= left - 1) {
+            if (turn++ % (ROW_BLOCK / WARP) != warp()) continue;
+            I r = w * 32 + (__ffs(left) - 1);
+            typename Op::Accumulator sum = op.start(r);
+            I stop = indptr[r + 1];
+            for (I k = indptr[r] + lane(); k < stop; k += WARP) op.add(sum, op.multiply(k, indices[k]));
+            merge_lanes(op, sum, WARP);
+            if (lane() == 0) op.finish(r, sum);
+        }
+    }
+}
+
+// One block per tile.  `settled` says that rows may be without room: tiles of such rows are skipped.
+// proposed[0] becomes 1 when a row proposes.
+template <typename I, typename W, int N, bool HASH, int TILE>
+__global__ void __launch_bounds__(ROW_BLOCK)
+propose(const I* __restrict__ indptr, const I* __restrict__ indices, const I* __restrict__ tile_row,
+        const I* __restrict__ tile_entry, unsigned char* partials, unsigned int* chunks_done,
+        const W* __restrict__ data, const unsigned long long* __restrict__ state,
+        const unsigned char* __restrict__ confirmed, I* neighbours, W* weights,
+        unsigned long long seed, int n, bool charged, bool settled, const int* flags, int* proposed)
+{
+    if (flags[STOP]) return;
+    Propose<I, W, N, HASH> op{data, state, confirmed, neighbours, weights, seed, n, charged, false};
+    bool sparse = false;
+    I row = tile_row[blockIdx.x], next = tile_row[blockIdx.x + 1];
+    I end = next < 0 ? ~next : next;
+    if (settled && row < 0) {
+        if (!has_room(state[~row >> 5], (unsigned)~row)) return;
+    } else if (settled) {
+        long long room = count_room(state, row, end);
+        if (room == 0) return;
+        sparse = room * SPARSE <= end - row;
+    }
+    if (sparse)
+        reduce_rows_with_room(indptr, indices, row, end, op);
+    else
+        reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+    bool any = __syncthreads_or(op.proposed);
+    if (any && threadIdx.x == 0 && load_relaxed(proposed) == 0) store_relaxed(proposed, 1);
+}
+
+// ---- confirm ----
+
+// One thread per vertex, whole warps.  *proposed: whether anything was, in this round; *answered
+// becomes 1 when anything is confirmed (null where nobody asks).  Of the flags thread 0 alone has
+// to do with STOP and ROUNDS; after a stop nothing is proposed and nothing changes.
+template <typename I, int N>
+__global__ void confirm(I rows, int n, const I* __restrict__ neighbours, unsigned char* __restrict__ confirmed,
+                        unsigned long long* state, bool charged, bool charge_next, unsigned int r_next,
+                        unsigned long long barrier, int k, int* flags, const int* proposed, int* answered)
+{
+    long long v = global_thread();
+    if (!charged && *proposed == 0) {  // line 23: maximal, if not found so before
+        if (v == 0 && flags[STOP] == 0) {
+            flags[ROUNDS] = k + 1;
+            flags[STOP] = 1;
+        }
+        return;
+    }
+    if ((v & ~31ll) >= rows) return;
+    unsigned long long word = state[v / 32];
+    if ((unsigned)word == 0) return;
+    bool room = v < rows && has_room(word, (unsigned)v), news = false;
+    if (room) {
+        unsigned taken = confirmed[v], all = (1u << n) - 1, now = taken;
+        bool any = false;
+#pragma unroll
+        for (int s = 0; s < N; ++s) {
+            if (s >= n || (taken >> s & 1)) continue;
+            I w = neighbours[v * n + s];
+            if (w < 0) continue;
+            any = true;
+            bool mutual = false;
+#pragma unroll
+            for (int t = 0; t < N; ++t)
+                if (t < n) mutual |= neighbours[(long long)w * n + t] == (I)v;
+            if (mutual) now |= 1u << s;
+        }
+        news = now != taken;
+        if (news) confirmed[v] = (unsigned char)now;
+        room = now != all && (charged || any);
+    }
+    write_state(&state[v / 32], room, room && charge_next && random_bit((unsigned)v, r_next, barrier));
+    if (answered != nullptr && __any_sync(ALL, news) && lane() == 0) store_relaxed(answered, 1);
+}
+
+// ---- settle ----
+
+// One thread per vertex.
+template <typename I, typename W>
+__global__ void settle(I rows, int n, unsigned long long seed, bool by_hash,
+                       const unsigned char* __restrict__ confirmed, I* __restrict__ neighbours,
+                       W* __restrict__ weights)
+{
+    long long v = global_thread();
+    if (v >= rows) return;
+    unsigned taken = confirmed[v];
+    I* list = neighbours + v * n;
+    W* weight = weights + v * n;
+    int kept = 0;
+    for (int s = 0; s < n; ++s) {
+        if (!(taken >> s & 1)) continue;
+        I w = list[s];
+        W heavy = weight[s];
+        int place = kept++;
+        for (; place > 0 && prefers(heavy, (I)v, w, weight[place - 1], (I)v, list[place - 1], seed, by_hash); --place) {
+            list[place] = list[place - 1];
+            weight[place] = weight[place - 1];
+        }
+        list[place] = w;
+        weight[place] = heavy;
+    }
+    for (; kept < n; ++kept) {
+        list[kept] = I(-1);
+        weight[kept] = W(0);
+    }
+}

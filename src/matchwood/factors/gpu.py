@@ -1,0 +1,159 @@
+"""[0,n]-factors on the GPU.  Kernels: gpu.cu; the rule and the paper: __init__.py.
+
+Rounds are launched in batches.  A round that finds the factor maximal says so in a flag on the
+device, and the launches after it return at once; the host looks at the flags after each batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+from matchwood.factors.result import Found, Plan
+from matchwood.primitives.hashing import round_number
+from matchwood.primitives.row_reduce.gpu import Tiles
+
+SLOTS = (1, 2, 4, 8)  # neighbours that a kernel keeps
+BATCH = 8  # rounds between two looks of the host
+TILE = 2048  # rows and entries of a tile
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "begin<I>",
+        "propose1 = propose<I,W,1,H,T>",
+        "propose2 = propose<I,W,2,H,T>",
+        "propose4 = propose<I,V,4,H,T>",
+        "propose8 = propose<I,V,8,H,T>",
+        "confirm1 = confirm<I,1>",
+        "confirm2 = confirm<I,2>",
+        "confirm4 = confirm<I,4>",
+        "confirm8 = confirm<I,8>",
+        "settle<I,W>",
+    ),
+    # What the compile test builds.  H: ties by hash.  T: the size of the tiles.  V is W again, in
+    # one type, since these take long to compile.
+    types={"H": ("false", "true"), "T": ("2048",), "V": (np.float64,)},
+)
+
+
+class Rounds:
+    """The arrays of one factor on the GPU, and its rounds one by one."""
+
+    def __init__(self, view: Any, plan: Plan, tile: int = TILE) -> None:
+        if plan.n > SLOTS[-1]:
+            raise ValueError(
+                f"factor: n must be at most {SLOTS[-1]} on the GPU, got {plan.n}; "
+                "use engine='cpu' for more"
+            )
+        self.view, self.plan = view, plan
+        rows, kind, values = view.n, view.indices.dtype, view.data.dtype
+        self.slots = min(slots for slots in SLOTS if slots >= plan.n)
+        self._words = -(-rows // 32)
+        needs = rows * plan.n * (kind.itemsize + values.itemsize) + rows + 8 * self._words
+        gpu.reserve(needs, "factor")
+        self.neighbours = gpu.empty((rows, plan.n), kind, "factor")
+        self.weights = gpu.empty((rows, plan.n), values, "factor")
+        self._space = gpu.workspace(
+            "factor", state=(self._words, np.uint64), confirmed=(rows, np.uint8)
+        )
+        names = (f"propose{self.slots}", f"confirm{self.slots}")
+        by_hash = "true" if plan.by_hash else "false"
+        types = {"I": kind, "W": values, "V": values, "H": by_hash, "T": str(tile)}
+        self._kernels = SOURCE.kernels("begin", "settle", *names, **types)
+        self._propose, self._confirm = (getattr(self._kernels, name) for name in names)
+        self.tiles = Tiles(view.indptr, tile)
+        self._accumulator = 24 * self.slots + 24  # bytes, at most
+        self._scratch = self.tiles.scratch(self._accumulator)
+        self.flag = gpu.Flag(2 + 2 * BATCH)
+        words = self.flag.device_words
+        self._proposed = [words[2 + 2 * i : 3 + 2 * i] for i in range(BATCH)]
+        self._answered = [words[3 + 2 * i : 4 + 2 * i] for i in range(BATCH)]
+
+    def begin(self) -> None:
+        """All vertices have room, and their charges for round 0."""
+        rows, space = self.view.n, self._space
+        charge = self._charge(0)
+        self._kernels.begin(32 * self._words, (rows, *charge, space.state, space.confirmed))
+
+    def propose(self, k: int, settled: bool | None = None) -> None:
+        """The first half of round k: one pass over the matrix."""
+        space, plan = self._space, self.plan
+        args = (
+            self.view.data, space.state, space.confirmed, self.neighbours, self.weights,
+            plan.seed, plan.n, plan.charged(k), k > 0 if settled is None else settled,
+            self.flag, self._proposed[k % BATCH],
+        )  # fmt: skip
+        indices = self.view.indices
+        self.tiles.launch(self._propose, self._accumulator, indices, args, self._scratch)
+
+    def confirm(self, k: int, *, ask: bool = False) -> None:
+        """The second half of round k, and the charges of the next."""
+        space, plan = self._space, self.plan
+        self._confirm(
+            32 * self._words,
+            (
+                self.view.n, plan.n, self.neighbours, space.confirmed, space.state,
+                plan.charged(k), *self._charge(k + 1), k, self.flag,
+                self._proposed[k % BATCH], self._answered[k % BATCH] if ask else None,
+            ),
+        )  # fmt: skip
+
+    def settle(self) -> None:
+        """Sort the confirmed neighbours, clear the rest."""
+        plan = self.plan
+        self._kernels.settle(
+            self.view.n,
+            (
+                self.view.n, plan.n, plan.seed, plan.by_hash,
+                self._space.confirmed, self.neighbours, self.weights,
+            ),
+        )  # fmt: skip
+
+    def _charge(self, k: int) -> tuple[bool, int, int]:
+        plan = self.plan
+        return plan.charged(k), round_number(plan.seed, k), plan.barrier
+
+
+def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
+    """See matchwood.factors.factor."""
+    if view.n == 0:
+        return _empty(view, plan)
+    rounds = Rounds(view, plan)
+    rounds.begin()
+    counts_idle = plan.directed and plan.limit < 0
+    k = idle = 0
+    stopped = False
+    while not stopped and k != plan.limit and not (counts_idle and idle == plan.m):
+        # `idle` may end the search after any round, so that no round too many may be launched
+        last = k + (1 if counts_idle else BATCH)
+        last = last if plan.limit < 0 else min(last, plan.limit)
+        rounds.flag.clear()
+        for number in range(k, last):
+            rounds.propose(number)
+            rounds.confirm(number, ask=counts_idle)
+        rounds.flag.fetch()
+        words = rounds.flag.read()
+        stopped = bool(words[0])
+        idle = 0 if words[3 + 2 * (k % BATCH)] else idle + 1
+        k = int(words[1]) if stopped else last
+    rounds.settle()
+    return Found(rounds.neighbours, rounds.weights, k, stopped)
+
+
+def greedy(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
+    """See matchwood.factors.factor: rounds without charges until maximal give the greedy factor."""
+    found = parallel(view, plan._replace(limit=-1, m=1, k_m=0))
+    return found._replace(rounds=0, maximal=True)
+
+
+def _empty(view: Any, plan: Plan) -> Found:
+    """No vertices: the first round without charges finds nothing to propose."""
+    cupy = engines.cupy()
+    maximal = plan.limit < 0 or plan.limit > plan.k_m
+    neighbours = cupy.empty((0, plan.n), view.indices.dtype)
+    weights = cupy.empty((0, plan.n), view.data.dtype)
+    return Found(neighbours, weights, plan.k_m + 1 if maximal else plan.limit, maximal)

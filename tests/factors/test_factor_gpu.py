@@ -1,0 +1,98 @@
+"""The GPU gives the arrays that the CPU gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from graphs import ZOO, disjoint, grid, rmat, star, with_dtypes
+
+import matchwood
+from matchwood.factors import check_factor, coverage_of_order, factor
+
+pytestmark = pytest.mark.gpu
+
+
+def same(A: Any, n: int, **options: Any) -> None:
+    expected, found = factor(A, n, **options), factor(A, n, engine="gpu", **options)
+    label = f"n={n} {options}"
+    assert np.array_equal(found.neighbours, expected.neighbours), label
+    assert np.array_equal(found.weights, expected.weights), label
+    assert found.neighbours.dtype == expected.neighbours.dtype
+    assert found.maximal == expected.maximal, label
+    assert found.rounds == expected.rounds, label
+    assert found.coverage == pytest.approx(expected.coverage)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_zoo(name: str) -> None:
+    A = ZOO[name]()
+    same(A, 1)
+    same(A, 2, M=None)
+    same(A, 3, M=7, ties="hash", k_m=1, rng=3)
+    same(A, 2, M=None, directed=True)
+    same(A, 2, M=0)
+    same(A, 2, method="greedy")
+
+
+@pytest.mark.parametrize("ties", ["index", "hash"])
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_larger_graphs(index_dtype: type, dtype: type, ties: str) -> None:
+    """Rows of many lengths: lanes, warps, chunks of 8192 entries and more than one of them."""
+    parts = [rmat(12, 12), star(30_000), grid(100, 90, 1.0)]
+    A = with_dtypes(disjoint(parts), index_dtype, dtype)
+    G = matchwood.graph(A, index_dtype=index_dtype)
+    for n in (1, 2, 4, 8) if dtype == np.float32 else (2, 3):
+        same(G, n, ties=ties)
+    same(G, 2, ties=ties, M=None, k_m=2)
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_every_n(n: int) -> None:
+    A = sp.csr_array(rmat(10, 20))
+    same(A, n, M=None)
+    same(A, n, M=6, ties="hash")
+
+
+def test_subnormal_weights() -> None:
+    A = grid(6, 6, 1.0)
+    A.data = (np.arange(A.nnz) % 5 + 1).astype(np.float32) * np.float32(1e-42)
+    A = sp.csr_array(A.maximum(A.T))
+    same(A, 2, M=None)
+
+
+def test_stays_on_the_device() -> None:
+    import cupyx.scipy.sparse
+
+    A = cupyx.scipy.sparse.csr_matrix(sp.csr_matrix(grid(20, 20)))
+    found = factor(A, 2)
+    assert type(found.neighbours).__module__.startswith("cupy")
+    assert type(found.edges()).__module__.startswith("cupy")
+    check_factor(A, found)
+    assert found.edges().get().tolist() == factor(grid(20, 20), 2).edges().tolist()
+    assert coverage_of_order(A) == pytest.approx(coverage_of_order(grid(20, 20)))
+
+
+def test_too_many_neighbours() -> None:
+    with pytest.raises(ValueError, match="n must be at most 8 on the GPU, got 9"):
+        factor(grid(5, 5), 9, engine="gpu")
+
+
+def test_memory() -> None:
+    """Beyond the graph at most (8 n + 16) bytes a vertex."""
+    import cupy
+
+    A = matchwood.generators.aniso(1, (1500, 1500), dtype=np.float32, engine="gpu")
+    G = matchwood.graph(A)
+    G.undirected_weights()
+    pool = cupy.get_default_memory_pool()
+    for n in (1, 2, 4):
+        factor(G, n)  # compiles
+        pool.free_all_blocks()
+        before = pool.total_bytes()
+        found = factor(G, n)
+        assert pool.total_bytes() - before <= (8 * n + 16) * G.n
+        del found
