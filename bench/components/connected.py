@@ -34,9 +34,8 @@ def run() -> list[harness.Result]:
         if kit is not None:
             import networkit
 
-            functions["networkit"] = lambda kit=kit: networkit.components.ParallelConnectedComponents(
-                kit
-            ).run()
+            method = networkit.components.ParallelConnectedComponents
+            functions["networkit"] = lambda kit=kit, method=method: method(kit).run()
         tree = peers.igraph_graph(A)
         if tree is not None:
             functions["igraph"] = lambda tree=tree: tree.connected_components()

@@ -115,7 +115,11 @@ def run(small: bool = False) -> list[harness.Result]:
                 print(f"  {title}: {ms:.3f} ms, {spmv / ms:.2f} of SpMV's speed", flush=True)
         whole = device_ms(lambda G=G: factor(G, 2), calls=5)
         wall = _wall_ms(lambda G=G: factor(G, 2))
-        rows["factor(n=2, M=5)"] = {"median": whole / 1e3, "spmvs": whole / spmv, "wall": wall / 1e3}
+        rows["factor(n=2, M=5)"] = {
+            "median": whole / 1e3,
+            "spmvs": whole / spmv,
+            "wall": wall / 1e3,
+        }
         found = factor(G, 2)
         verdict = "met" if whole <= 6 * spmv else "MISSED"
         print(

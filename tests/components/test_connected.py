@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from graphs import ZOO, cycle, disjoint, grid, path, rmat, shuffled, star
 from hypothesis import given
 from scipy.sparse import csgraph
-from strategies import graphs
 
 import matchwood
+from graphs import ZOO, cycle, disjoint, grid, path, rmat, shuffled, star
 from matchwood.check import check_connected_components
+from strategies import graphs
 
 METHODS = ["auto", "afforest", "fastsv", "bfs"]
 

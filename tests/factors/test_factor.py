@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from graphs import ZOO, complete, cycle, grid, path, random_graph, rmat, star, with_dtypes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import graphs
 
 import matchwood
+from graphs import complete, cycle, grid, path, random_graph, rmat, star, with_dtypes
 from matchwood.factors import (
     Factor,
     check_factor,
@@ -22,6 +21,7 @@ from matchwood.factors import (
     is_factor,
     is_maximal_factor,
 )
+from strategies import graphs
 
 VARIANTS: list[dict[str, Any]] = [
     {"n": 1},
@@ -92,7 +92,8 @@ def test_larger_graphs(index_dtype: type, dtype: type, threads: int) -> None:
         G = matchwood.graph(with_dtypes(A, index_dtype, dtype), index_dtype=index_dtype)
         for ties in ("index", "hash"):
             one = factor(G, 2, ties=ties, M=None, threads=1)
-            assert one.neighbours.dtype == index_dtype and one.weights.dtype == dtype
+            assert one.neighbours.dtype == index_dtype
+            assert one.weights.dtype == dtype
             same(factor(G, 2, ties=ties, M=None, threads=threads), one)
             check_maximal_factor(G, one)
 
@@ -127,7 +128,8 @@ def test_result() -> None:
     assert weights.tolist() == [[5, 4], [0, 0], [5, 3], [4, 3]]
     assert (found.n, found.cardinality, found.weight, found.rounds) == (2, 3, 12.0, 5)
     assert found.edges().tolist() == [[0, 2], [0, 3], [2, 3]]
-    assert not found.maximal and is_maximal_factor(A, found)
+    assert not found.maximal
+    assert is_maximal_factor(A, found)
     assert repr(found) == "<Factor: [0,2], 3 edges of 4 vertices, coverage 0.800, 5 rounds>"
     with pytest.raises(ValueError, match="does not know its graph"):
         _ = Factor(neighbours, weights).coverage
@@ -205,7 +207,8 @@ def test_the_check_finds_every_fault() -> None:
             check_factor(A, table)
         assert not is_factor(A, table)
     loose = [[1, -1], [0, -1], none, none]
-    assert is_factor(A, loose) and not is_maximal_factor(A, loose)
+    assert is_factor(A, loose)
+    assert not is_maximal_factor(A, loose)
     with pytest.raises(matchwood.CheckFailed, match=r"edge \(0, 3\) could be added.* 1 and 0 of 2"):
         check_maximal_factor(A, loose)
     for weights, message in [

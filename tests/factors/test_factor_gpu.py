@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from graphs import ZOO, disjoint, grid, rmat, star, with_dtypes
 
 import matchwood
+from graphs import ZOO, disjoint, grid, rmat, star, with_dtypes
 from matchwood.factors import check_factor, coverage_of_order, factor
 
 pytestmark = pytest.mark.gpu

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from graphs import ZOO, grid, rmat
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import graphs
 
+from graphs import ZOO, grid, rmat
 from matchwood.errors import CheckFailed
 from matchwood.primitives import assemble, inspect, symmetrize, transpose
 from matchwood.primitives.assemble import check as assemble_check
@@ -21,6 +20,7 @@ from matchwood.primitives.symmetrize import check as symmetrize_check
 from matchwood.primitives.symmetrize import reference as symmetrize_reference
 from matchwood.primitives.transpose import check as transpose_check
 from matchwood.primitives.transpose import reference as transpose_reference
+from strategies import graphs
 
 TEAMS = (1, 2, 3, 7)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from graphs import ZOO, grid, path, rmat, star
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csgraph
-from strategies import graphs
 
 import matchwood
+from graphs import ZOO, grid, path, rmat, star
 from matchwood.check import check_bfs
 from matchwood.traversal.breadth_first import cpu
+from strategies import graphs
 
 SPREAD = [0, 7, 3]
 

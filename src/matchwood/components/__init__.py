@@ -1,6 +1,6 @@
 """Which vertices belong together.
 
-    connected_components    joined by paths, whatever the direction of their arcs
+connected_components    joined by paths, whatever the direction of their arcs
 """
 
 from matchwood.components.connected import Components, connected_components

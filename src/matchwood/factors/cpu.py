@@ -40,10 +40,10 @@ TALLY = 32
 
 @device
 def _is_listed(v: Any, first: int, end: int, neighbours: Array) -> bool:
+    found = False
     for place in range(natural(first), end):
-        if neighbours[place] == v:
-            return True
-    return False
+        found |= neighbours[place] == v
+    return found
 
 
 # A call that is not inlined counts references of every array it gets, as long as a short row
@@ -401,10 +401,10 @@ def greedy(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
     weights = np.zeros((rows, n), view.data.dtype)
     team = crew(threads, work=view.nnz + rows)
     starts = np.zeros(team.size + 1, np.int64)
-    u, v, w = (np.empty(0, kind) for kind in (view.indices.dtype, view.indices.dtype, view.data.dtype))
+    u, v, w = _edge_arrays(view, 0)
     team.run(_list_edges, *view, starts, False, u, v, w)
     np.cumsum(starts, out=starts)
-    u, v, w = (np.empty(int(starts[-1]), array.dtype) for array in (u, v, w))
+    u, v, w = _edge_arrays(view, int(starts[-1]))
     team.run(_list_edges, *view, starts, True, u, v, w)
     ties = "hash" if plan.by_hash else "index"
     perm = order_edges(u, v, w, seed=plan.seed, ties=ties, engine="cpu", threads=threads)
@@ -413,3 +413,8 @@ def greedy(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
         _take, perm, u, v, w, n, degree, neighbours.reshape(-1), weights.reshape(-1)
     )
     return Found(neighbours, weights, 0, True)
+
+
+def _edge_arrays(view: Any, m: int) -> tuple[Array, Array, Array]:
+    kind = view.indices.dtype
+    return np.empty(m, kind), np.empty(m, kind), np.empty(m, view.data.dtype)

@@ -48,7 +48,8 @@ def greedy(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
     """See matchwood.factors.factor: Algorithm 1."""
     pi: list[list[int]] = [[] for _ in range(view.n)]
     edges = [(w, u, v) for u in range(view.n) for v, w in _row(view, u).items() if u < v]
-    for _, u, v in sorted(edges, key=lambda e: edge_key(*e, plan.seed, plan.by_hash)):  # 4
+    edges.sort(key=lambda e: edge_key(e[0], e[1], e[2], plan.seed, plan.by_hash))
+    for _, u, v in edges:  # 4
         if len(pi[u]) < plan.n and len(pi[v]) < plan.n:  # 5
             pi[u].append(v)
             pi[v].append(u)
@@ -63,11 +64,11 @@ def _row(view: Any, v: int) -> dict[int, float]:
 
 def _preferences(view: Any, plan: Plan) -> list[list[int]]:
     """The neighbours of each vertex, the preferred ones first."""
-    rows = (_row(view, v) for v in range(view.n))
-    return [
-        sorted(row, key=lambda w, v=v, row=row: edge_key(row[w], v, w, plan.seed, plan.by_hash))
-        for v, row in enumerate(rows)
-    ]
+    lists = []
+    for v in range(view.n):
+        keys = {w: edge_key(a, v, w, plan.seed, plan.by_hash) for w, a in _row(view, v).items()}
+        lists.append(sorted(keys, key=keys.__getitem__))
+    return lists
 
 
 def _found(view: Any, plan: Plan, pi: list[list[int]], rounds: int, maximal: bool) -> Found:

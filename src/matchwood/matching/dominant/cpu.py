@@ -2,20 +2,24 @@
 
 A round works on a queue: in the first round all vertices, then those whose pointer became invalid.
 
-    point    each vertex of the queue finds its first edge to a free neighbour
-    match    two vertices that point at each other become mates
-    wake     a vertex that was not matched waits for the one it points at, in a list that hangs
-             from it; the lists of newly matched vertices are the next queue
+    point     each vertex of the queue finds its first edge to a free neighbour
+    settle    two vertices that point at each other are matched; any other waits for the one it
+              points at, in a list that hangs from it
 
-So a vertex costs work when its pointer has to change and not while it waits; on a path of
-ascending weights, where a round matches one edge, that makes n rounds of constant work.  Small
-queues are worked off by member 0 alone, without barriers.
+When v is matched its list is closed: those who were in it, and those who come later, make up the
+next queue.  So a vertex costs work when its pointer has to change and not while it waits; on a
+path of ascending weights, where a round matches one edge, that makes n rounds of constant work.
+Small queues are worked off by member 0 alone, without barriers.
 
-Races.  Each phase ends with a barrier and reads only what earlier phases wrote, with two
-exceptions.  Two ends of an edge may both find it mutual: the smaller end's `mate` is set by
-compare-and-swap, and the member that did so does the rest.  Several vertices may join one waiting
-list: each puts itself in front by an exchange.  Lists are only joined at free vertices and only
-read at matched ones.  The queue's order is arbitrary, and no phase depends on it.
+Encodings.  `pointer[v]` is NOBODY when v has no free neighbour left; at the end every other pointer
+is mutual, and the array is the matching.  `waiting[v]` is the first vertex of v's list, NOBODY for
+none, CLOSED when v is matched; `following` links the lists.  No list holds a vertex twice, since
+a vertex waits for one other.
+
+Races.  Pointing reads only what the last round settled.  Settling reads pointers, which nobody
+changes then, and changes lists by compare-and-swap and exchange.  Of the two ends of a mutual edge
+the one that closes the smaller end's list does the matching; a vertex that finds a list closed
+goes to the queue itself.  The order of lists and queue is arbitrary, and nothing depends on it.
 """
 
 from __future__ import annotations
@@ -38,6 +42,7 @@ from matchwood.teams import (
     device,
     expect,
     kernel,
+    load_acquire,
     load_relaxed,
     next_chunk,
     share,
@@ -46,7 +51,7 @@ from matchwood.teams import (
 )
 
 Array = np.ndarray[Any, Any]
-CHUNK = 256  # vertices that a member takes at a time while pointing
+CHUNK = 512  # vertices that a member takes at a time while pointing
 SHORT = 32  # entries; in longer rows branches pay, see suitor/cpu.py
 ALONE = 1000  # vertices in the queue; fewer are quicker without a second member
 
@@ -58,15 +63,31 @@ SHARED = 4 * _LINE
 
 
 @device
-def _first_among_ties(
-    indices: Array, data: Array, start: Any, end: Any, u: Any, mate: Array, seed: Any, by_hash: bool
+def _nobody(array: Array) -> Any:
+    return ~array.dtype.type(0)
+
+
+@device
+def _closed(array: Array) -> Any:
+    return ~array.dtype.type(1)
+
+
+@device
+def _point_among_ties(
+    indices: Array,
+    data: Array,
+    start: Any,
+    end: Any,
+    u: Any,
+    waiting: Array,
+    seed: Any,
+    by_hash: bool,
 ) -> Any:
     """As `_first_free`, for rows with equal weights."""
-    free = ~mate.dtype.type(0)
-    best, best_w = u, data.dtype.type(0)
+    best, best_w = _nobody(waiting), data.dtype.type(0)
     for k in range(start, end):
         v, w = indices[k], data[k]
-        if w < best_w or mate[v] != free:
+        if w < best_w or waiting[v] == _closed(waiting):
             continue
         if w > best_w or prefers_tied(u, v, u, best, seed, by_hash):
             best, best_w = v, w
@@ -75,109 +96,120 @@ def _first_among_ties(
 
 @device
 def _first_free(
-    indptr: Array, indices: Array, data: Array, u: Any, mate: Array, seed: Any, by_hash: bool
+    indptr: Array, indices: Array, data: Array, u: Any, waiting: Array, seed: Any, by_hash: bool
 ) -> Any:
-    """The free neighbour along u's first edge, and the weight; u itself when there is none."""
-    free = ~mate.dtype.type(0)
-    best, best_w = u, data.dtype.type(0)
+    """The free neighbour along u's first edge and the weight; NOBODY when there is none."""
+    best, best_w = _nobody(waiting), data.dtype.type(0)
     tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
     if end - start <= np.uint64(SHORT):
         for k in range(start, end):  # no branches: none of them could be predicted
             v, w = indices[k], data[k]
-            is_free = mate[v] == free
-            better = (w > best_w) & is_free
-            tied |= (w == best_w) & is_free
+            free = waiting[v] != _closed(waiting)
+            better = (w > best_w) & free
+            tied |= (w == best_w) & free
             best = v if better else best
             best_w = w if better else best_w
     else:
         for k in range(start, end):
             w = data[k]
-            if w >= best_w and mate[indices[k]] == free:
+            if w >= best_w and waiting[indices[k]] != _closed(waiting):
                 tied |= w == best_w
                 best, best_w = indices[k], w
     if tied:
-        best, best_w = _first_among_ties(indices, data, start, end, u, mate, seed, by_hash)
+        best, best_w = _point_among_ties(indices, data, start, end, u, waiting, seed, by_hash)
     return best, best_w
 
 
 @device
-def _point(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    u: Any,
-    mate: Array,
-    pointer: Array,
-    weight: Array,
-    seed: Any,
-    by_hash: bool,
-) -> None:
-    v, w = _first_free(indptr, indices, data, u, mate, seed, by_hash)
-    pointer[u] = v
-    weight[u] = w
+def _first(
+    indptr: Array, indices: Array, data: Array, u: Any, waiting: Array, seed: Any, by_hash: bool
+) -> Any:
+    """`_first_free` when everybody is free: the weights alone decide."""
+    at, best_w = np.uint64(0), data.dtype.type(0)
+    tied = False
+    start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
+    if end - start <= np.uint64(SHORT):
+        for k in range(start, end):
+            w = data[k]
+            better = w > best_w
+            tied |= w == best_w
+            at = k if better else at
+            best_w = w if better else best_w
+    else:
+        for k in range(start, end):
+            w = data[k]
+            if w >= best_w:
+                tied |= w == best_w
+                at, best_w = k, w
+    best = _nobody(waiting)
+    if tied:
+        best, best_w = _point_among_ties(indices, data, start, end, u, waiting, seed, by_hash)
+    elif start < end:
+        best = indices[at]
+    return best, best_w
 
 
 @device
-def _marry(u: Any, mate: Array, pointer: Array) -> bool:
-    """Match u with the vertex it points at, if that points back.  True: this call did it."""
-    free = ~mate.dtype.type(0)
+def _close(waiting: Array, v: Any, alone: bool) -> Any:
+    """Close v's list; returns its first vertex, or CLOSED when that was done before."""
+    if alone:
+        head = waiting[v]
+        waiting[v] = _closed(waiting)
+        return head
+    return atomic_exchange(waiting, v, _closed(waiting))
+
+
+@device
+def _enter(waiting: Array, v: Any, u: Any, following: Array, alone: bool) -> bool:
+    """Put u into v's list; False when that is closed."""
+    head = load_acquire(waiting, v)
+    while head != _closed(waiting):
+        following[u] = head
+        if alone:
+            waiting[v] = u
+            return True
+        seen = atomic_cas(waiting, v, head, u)
+        if seen == head:
+            return True
+        head = seen
+    return False
+
+
+@device
+def _settle(
+    u: Any,
+    pointer: Array,
+    waiting: Array,
+    following: Array,
+    alone: bool,
+    buffer: Array,
+    count: int,
+    queue: Array,
+    tail: Array,
+) -> Any:
+    """Match u, or let it wait, or queue it; returns the fill of `buffer` and whether u matched."""
     v = pointer[u]
-    if v == u or pointer[v] != u:
-        return False
+    if v == _nobody(pointer):
+        return count, False
+    if pointer[v] != u:
+        if not _enter(waiting, v, u, following, alone):
+            count = push(buffer, count, u, queue, tail)
+        return count, False
     low, high = min(u, v), max(u, v)
-    if atomic_cas(mate, low, free, high) != free:
-        return False
-    store_relaxed(mate, high, low)
-    return True
-
-
-@device
-def _wake(
-    u: Any,
-    mate: Array,
-    pointer: Array,
-    waiting: Array,
-    following: Array,
-    buffer: Array,
-    count: int,
-    queue: Array,
-    tail: Array,
-) -> int:
-    """Queue those who wait for u where u is matched now; else let u wait, or queue it."""
-    free = ~mate.dtype.type(0)
-    v = pointer[u]
-    if mate[u] != free:
-        # An end that was not in the queue is looked after by the end that was.
-        count = _release(u, mate, waiting, following, buffer, count, queue, tail)
-        return _release(v, mate, waiting, following, buffer, count, queue, tail)
-    if v == u:
-        return count
-    if mate[v] != free:
-        return push(buffer, count, u, queue, tail)
-    following[u] = atomic_exchange(waiting, v, u)
-    return count
-
-
-@device
-def _release(
-    u: Any,
-    mate: Array,
-    waiting: Array,
-    following: Array,
-    buffer: Array,
-    count: int,
-    queue: Array,
-    tail: Array,
-) -> int:
-    """Queue the free vertices of u's waiting list, which is empty afterwards."""
-    free = ~mate.dtype.type(0)
-    waiter = atomic_exchange(waiting, u, free)
-    while waiter != free:
-        if mate[waiter] == free:
+    waiter = _close(waiting, low, alone)
+    if waiter == _closed(waiting):
+        return count, False  # the other end does it
+    while waiter != _nobody(waiting):
+        if waiter != high:
             count = push(buffer, count, waiter, queue, tail)
         waiter = following[waiter]
-    return count
+    waiter = _close(waiting, high, alone)
+    while waiter != _nobody(waiting):
+        if waiter != low:
+            count = push(buffer, count, waiter, queue, tail)
+        waiter = following[waiter]
+    return count, True
 
 
 @kernel
@@ -188,7 +220,6 @@ def _match(
     data: Array,
     seed: Any,
     by_hash: bool,
-    mate: Array,
     pointer: Array,
     weight: Array,
     waiting: Array,
@@ -198,32 +229,62 @@ def _match(
     shared: Array,
     sums: Array,
 ) -> None:
-    """Caller: mate and waiting all ones (nobody), queues[0] = 0 .. n - 1; vertices unsigned."""
-    size = mate.size
-    expect(team, size)
+    """Caller: waiting all ones (nobody); vertices unsigned.  `pointer` becomes the matching."""
+    n = pointer.size
+    kind = pointer.dtype.type
+    expect(team, n)
     buffer = buffers[team.rank]
-    turn, rounds = 0, 0
+    solo = team.size == 1
+
+    # first round: the queue would be 0 .. n - 1
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
+            pointer[i], weight[i] = _first(
+                indptr, indices, data, kind(i), waiting, seed, by_hash
+            )
+        chunk = next_chunk(team, n, CHUNK)
+    if barrier(team):
+        return
+    turn, rounds, size, matched = 0, 0, n, False
+    lo, hi = share(team, n)
+    tail = shared[_TAILS:]
+    count = 0
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        count, done = _settle(
+            kind(i), pointer, waiting, following, solo, buffer, count, queues[0], tail
+        )
+        matched |= done
+    flush(buffer, count, queues[0], tail)
+    if matched:
+        store_relaxed(shared, _MATCHED, 1)
+    advance(team, hi - lo)
+    if barrier(team):
+        return
+    rounds, size = load_relaxed(shared, _MATCHED), tail[0]
+
     while size > 0:
-        alone = size < ALONE or team.size == 1
+        alone = solo or size < ALONE
         if alone and barrier(team):  # everybody has read the words that member 0 writes now
             return
         if alone and team.rank == 0:
-            while size > 0 and (size < ALONE or team.size == 1):
+            while size > 0 and (solo or size < ALONE):
                 if stopping(team):
                     break
                 queue, others = queues[turn], queues[1 - turn]
                 tail = shared[_TAILS + (1 - turn) * _LINE :]
                 tail[0] = 0
-                matched = False
-                count = 0
                 for i in range(size):
-                    _point(indptr, indices, data, queue[i], mate, pointer, weight, seed, by_hash)
-                for i in range(size):
-                    matched |= _marry(queue[i], mate, pointer)
-                for i in range(size):
-                    count = _wake(
-                        queue[i], mate, pointer, waiting, following, buffer, count, others, tail
+                    u = queue[i]
+                    pointer[u], weight[u] = _first_free(
+                        indptr, indices, data, u, waiting, seed, by_hash
                     )
+                matched, count = False, 0
+                for i in range(size):
+                    count, done = _settle(
+                        queue[i], pointer, waiting, following, True, buffer, count, others, tail
+                    )
+                    matched |= done
                 flush(buffer, count, others, tail)
                 rounds += matched
                 size, turn = tail[0], 1 - turn
@@ -235,28 +296,28 @@ def _match(
             continue
         queue, others = queues[turn], queues[1 - turn]
         tail = shared[_TAILS + (1 - turn) * _LINE :]
+        if team.rank == 0:
+            tail[0] = 0
         chunk = next_chunk(team, size, CHUNK)
         while chunk >= 0:
             for i in range(chunk, min(chunk + CHUNK, size)):
-                _point(indptr, indices, data, queue[i], mate, pointer, weight, seed, by_hash)
+                u = queue[i]
+                pointer[u], weight[u] = _first_free(
+                    indptr, indices, data, u, waiting, seed, by_hash
+                )
             chunk = next_chunk(team, size, CHUNK)
-        if team.rank == 0:
-            tail[0] = 0
         if barrier(team):
             return
         lo, hi = share(team, size)
-        matched = False
+        matched, count = False, 0
         for i in range(lo, hi):
-            matched |= _marry(queue[i], mate, pointer)
+            count, done = _settle(
+                queue[i], pointer, waiting, following, False, buffer, count, others, tail
+            )
+            matched |= done
+        flush(buffer, count, others, tail)
         if matched:
             store_relaxed(shared, _MATCHED, rounds + 1)
-        if barrier(team):
-            return
-        count = 0
-        for i in range(lo, hi):
-            count = _wake(queue[i], mate, pointer, waiting, following, buffer, count, others, tail)
-        flush(buffer, count, others, tail)
-        advance(team, hi - lo)
         if barrier(team):
             return
         rounds = load_relaxed(shared, _MATCHED)
@@ -268,11 +329,10 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     n, kind = view.n, view.indices.dtype
     unsigned = f"u{kind.itemsize}"
     team = crew(threads, work=view.nnz + n)
-    mate, waiting = np.full(n, -1, kind), np.full(n, -1, kind)
-    pointer, following = np.empty(n, kind), np.empty(n, kind)
-    queues = np.empty((2, n), kind)
-    queues[0] = np.arange(n)
-    weight = np.zeros(n, view.data.dtype)
+    mate, following = np.empty(n, kind), np.empty(n, unsigned)
+    waiting = np.full(n, -1, kind)
+    queues = np.empty((2, n), unsigned)
+    weight = np.empty(n, view.data.dtype)
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
     team.run(
         _match,
@@ -281,9 +341,11 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         view.data,
         np.uint64(seed),
         by_hash,
-        *(array.view(unsigned) for array in (mate, pointer)),
+        mate.view(unsigned),
         weight,
-        *(array.view(unsigned) for array in (waiting, following, queues)),
+        waiting.view(unsigned),
+        following,
+        queues,
         np.empty((team.size, BUFFER), unsigned),
         shared,
         sums,

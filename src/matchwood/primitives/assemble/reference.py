@@ -19,7 +19,7 @@ def assemble(
     reduce: str = "sum",
     threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
-    dtype = np.float32 if data is None else data.dtype
+    dtype = np.dtype(np.float32) if data is None else data.dtype
     weights = np.ones(len(rows), dtype) if data is None else data
     entries = list(zip(rows.tolist(), cols.tolist(), weights, strict=True))
     if symmetric:

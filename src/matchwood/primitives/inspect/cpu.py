@@ -56,10 +56,10 @@ def _sound_indptr(team: Any, indptr: Array, entries: int, table: Array) -> bool:
         line[_AT] = rows
     if barrier(team):
         return False
+    sound = True
     for member in range(team.size):
-        if table[member, _FAULT] != 0:
-            return False
-    return True
+        sound = sound and table[member, _FAULT] == 0
+    return sound
 
 
 @kernel

@@ -1,4 +1,7 @@
-"""`inspect` on the GPU: three waits for `structure`, one for `symmetry`, two for `values`.  Kernels: gpu.cu."""
+"""`inspect` on the GPU.  Kernels: gpu.cu.
+
+Waits for the device: three times in `structure`, once in `symmetry`, twice in `values`.
+"""
 
 from __future__ import annotations
 

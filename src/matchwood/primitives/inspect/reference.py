@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,7 @@ def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) 
         if not 0 <= j < n:
             return broken("index_range", k)
     entries = _entries(indptr, indices)
-    steps = zip(entries, entries[1:], strict=False)
-    ascending = all(a[0] < b[0] or a[1] < b[1] for a, b in steps)
+    ascending = all(a[0] < b[0] or a[1] < b[1] for a, b in itertools.pairwise(entries))
     return Structure("", -1, ascending, int(np.diff(indptr).max(initial=0)))
 
 

@@ -80,9 +80,7 @@ def _check_levels(level: Any, u: Any, v: Any, limit: int) -> None:
     wrong = np.flatnonzero(live & ((level[v] < 0) | (level[v] > level[u] + 1)))
     if wrong.size:
         i, j = int(u[wrong[0]]), int(v[wrong[0]])
-        raise CheckFailed(
-            f"bfs: arc {i} -> {j} leads from level {level[i]} to level {level[j]}"
-        )
+        raise CheckFailed(f"bfs: arc {i} -> {j} leads from level {level[i]} to level {level[j]}")
 
 
 def _check_parents(level: Any, parent: Any, u: Any, v: Any) -> None:
