@@ -23,7 +23,8 @@ def same(A: Any, n: int, **options: Any) -> None:
     assert found.neighbours.dtype == expected.neighbours.dtype
     assert found.maximal == expected.maximal, label
     assert found.rounds == expected.rounds, label
-    assert found.coverage == pytest.approx(expected.coverage)
+    if expected.weight > 1e-30:  # CuPy's sums take subnormal numbers for 0
+        assert found.coverage == pytest.approx(expected.coverage)
 
 
 @pytest.mark.parametrize("name", ZOO)

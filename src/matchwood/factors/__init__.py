@@ -163,7 +163,8 @@ def factor(
     H = G.on(chosen)
     view = directed_magnitudes(H, caller) if directed else H.undirected_weights(caller)
     run = getattr(engines.load(__name__, chosen), method)
-    found: Found = run(view, plan, threads=threads)
+    keep = {"keep": H._keep} if chosen == "gpu" else {}  # tiles of a prepared Graph
+    found: Found = run(view, plan, threads=threads, **keep)
     return Factor(
         engines.moved(found.neighbours, G.engine),
         engines.moved(found.weights, G.engine),

@@ -23,7 +23,8 @@
 #include "matchwood/hashing.cuh"
 #include "matchwood/row_reduce.cuh"
 
-constexpr int STOP = 0, ROUNDS = 1;  // words of `flags`, then two for each round of a batch
+constexpr int BATCH = 8;  // rounds that have their own flags; as in gpu.py
+constexpr int STOP = 0, ROUNDS = 1, PROPOSED = 2, ANSWERED = PROPOSED + BATCH;  // words of `flags`
 constexpr int SPARSE = 8;  // where one row of so many has room, warps take these rows one by one
 
 // ---- preferences ----
@@ -91,10 +92,31 @@ __device__ __forceinline__ void hash_if_asked(Candidate<I, W, true>& a, I row, u
     a.hash = a.col < 0 ? 0 : tie_hash(row, a.col, seed);
 }
 
+// The best N of two sorted lists are the better ones of each pair (s, N - 1 - s), and lie so that a
+// few exchanges sort them (K. E. Batcher, 1968).
+template <int N, typename Entry>
+__device__ __forceinline__ void merge_sorted(Entry (&best)[N], const Entry (&other)[N])
+{
+#pragma unroll
+    for (int s = 0; s < N; ++s)
+        if (better(other[N - 1 - s], best[s])) best[s] = other[N - 1 - s];
+#pragma unroll
+    for (int step = N / 2; step > 0; step /= 2) {
+#pragma unroll
+        for (int s = 0; s < N; ++s) {
+            if ((s & step) == 0 && better(best[s + step], best[s])) {
+                Entry swap = best[s];
+                best[s] = best[s + step];
+                best[s + step] = swap;
+            }
+        }
+    }
+}
+
 // ---- state ----
 
-__device__ __forceinline__ bool has_room(unsigned long long word, unsigned v) { return word >> (v & 31) & 1; }
-__device__ __forceinline__ bool charge_of(unsigned long long word, unsigned v) { return word >> (32 + (v & 31)) & 1; }
+__device__ __forceinline__ bool has_room(unsigned long long word, unsigned v) { return (unsigned)word >> (v & 31) & 1; }
+__device__ __forceinline__ bool charge_of(unsigned long long word, unsigned v) { return (unsigned)(word >> 32) >> (v & 31) & 1; }
 
 // Word of the vertices v .. v + 31 of a warp; all lanes call, and lane 0 writes it.
 __device__ __forceinline__ void write_state(unsigned long long* word, bool room, bool charge)
@@ -145,12 +167,23 @@ struct Propose {
     bool charged;
     bool proposed;  // by a row of this thread
 
+    // The key of entry k as the rows see it: 0 where the column has no room, with its charge.
+    __device__ __forceinline__ Key key_of(I k, I col) const
+    {
+        Key key = Bits<W>::of(data[k]);
+        unsigned bit = (unsigned)col & 31;
+        if (charged) {
+            unsigned long long word = state[col >> 5];
+            if ((unsigned)(word >> 32) >> bit & 1) key |= Bits<W>::SIGN;
+            return (unsigned)word >> bit & 1 ? key : 0;
+        }
+        unsigned word = reinterpret_cast<const unsigned*>(state)[2 * (long long)(col >> 5)];
+        return word >> bit & 1 ? key : 0;
+    }
     __device__ __forceinline__ Product multiply(I k, I col) const
     {
-        unsigned long long word = state[col >> 5];
-        Key key = Bits<W>::of(data[k]);
-        if (charge_of(word, (unsigned)col)) key |= Bits<W>::SIGN;
-        return has_room(word, (unsigned)col) ? Product{key, col} : Product{0, I(-1)};
+        Key key = key_of(k, col);
+        return {key, key == 0 ? I(-1) : col};
     }
     __device__ __forceinline__ Accumulator start(I row) const
     {
@@ -178,7 +211,7 @@ struct Propose {
             hash_if_asked(entry, sum.row, seed);
         }
         if (!before(entry, sum.best[N - 1], sum.row)) return;
-        if (sum.taken > 0 && is_confirmed(sum, entry.col)) return;
+        if (sum.taken > 0 && is_confirmed(sum.row, sum.taken, entry.col)) return;
 #pragma unroll
         for (int s = 0; s < N; ++s) {
             if (before(entry, sum.best[s], sum.row)) {
@@ -194,14 +227,13 @@ struct Propose {
             return prefers_tied(row, a.col, row, b.col, seed, true);
         return better(a, b);
     }
-    __device__ __forceinline__ bool is_confirmed(const Accumulator& sum, I col) const
+    __device__ __forceinline__ bool is_confirmed(I row, int taken, I col) const
     {
         for (int s = 0; s < n; ++s)
-            if ((sum.taken >> s & 1) && neighbours[(long long)sum.row * n + s] == col) return true;
+            if ((taken >> s & 1) && neighbours[(long long)row * n + s] == col) return true;
         return false;
     }
-    // The best N of two sorted lists are the better ones of each pair (s, N - 1 - s), and lie so
-    // that a few exchanges sort them (K. E. Batcher, 1968).
+    // As `merge_sorted` below, with what hashes need.
     __device__ __forceinline__ void merge(Accumulator& sum, const Accumulator& other) const
     {
 #pragma unroll
@@ -281,17 +313,101 @@ __device__ __forceinline__ void reduce_rows_with_room(const I* __restrict__ indp
     }
 }
 
+// The rows of a tile by ties="index".  As `reduce_short_rows` of row_reduce.cuh, but what lies in
+// shared memory is the keys alone, half as much: an entry is known by its place in the tile, which
+// within a row goes up with its column, and the columns of those chosen are read again.  In a first
+// round without charges (FRESH) all entries are admissible, and no other columns are read at all.
+template <int TILE, bool FRESH, typename I, typename W, int N>
+__device__ __forceinline__ void propose_rows(const I* __restrict__ indptr, const I* __restrict__ indices, I row,
+                                             int rows, I entry, int entries, Propose<I, W, N, false>& op,
+                                             typename Bits<W>::Key* keys)
+{
+    using Op = Propose<I, W, N, false>;
+    using Key = typename Op::Key;
+    constexpr int AHEAD = entries_ahead(TILE);
+    __shared__ unsigned short starts[TILE + 1];
+
+    for (int r = threadIdx.x; r <= rows; r += ROW_BLOCK) starts[r] = (unsigned short)(indptr[row + r] - entry);
+    for (int first = threadIdx.x; first < entries; first += AHEAD * ROW_BLOCK) {
+        Key key[AHEAD];
+        if (FRESH) {
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a)
+                key[a] = Bits<W>::of(op.data[entry + min(first + a * ROW_BLOCK, entries - 1)]);
+        } else {
+            I col[AHEAD];
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a) col[a] = indices[entry + min(first + a * ROW_BLOCK, entries - 1)];
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a)
+                key[a] = op.key_of(entry + min(first + a * ROW_BLOCK, entries - 1), col[a]);
+        }
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a)
+            if (first + a * ROW_BLOCK < entries) keys[product_place(first + a * ROW_BLOCK)] = key[a];
+    }
+    __syncthreads();
+
+    int width = 1;  // lanes for a row
+    while (width < WARP && entries >= 2 * ROW_EACH * width * rows) width *= 2;
+    int together = ROW_BLOCK / width;
+    for (int first = 0; first < rows; first += together) {
+        int r = first + threadIdx.x / width;
+        int at = min(r, rows - 1);
+        typename Op::Accumulator sum;
+        if (FRESH) {
+#pragma unroll
+            for (int s = 0; s < N; ++s) sum.best[s].key = 0;
+            sum.row = row + at, sum.flip = 0, sum.taken = 0;
+        } else {
+            sum = op.start(row + at);
+        }
+        Candidate<int, W, false> best[N];  // of an entry, its place in the tile instead of the column
+#pragma unroll
+        for (int s = 0; s < N; ++s) best[s].key = sum.best[s].key, best[s].col = -1;
+        int end = r < rows ? starts[at + 1] : 0;
+        for (int k = starts[at] + threadIdx.x % width; k < end; k += width) {
+            Key key = keys[product_place(k)] ^ sum.flip;
+            if (key <= best[N - 1].key) continue;
+            if (!FRESH && sum.taken > 0 && op.is_confirmed(sum.row, sum.taken, indices[entry + k])) continue;
+#pragma unroll
+            for (int s = N - 1; s > 0; --s) {
+                if (key > best[s - 1].key)
+                    best[s] = best[s - 1];
+                else if (key > best[s].key)
+                    best[s].key = key, best[s].col = k;
+            }
+            if (key > best[0].key) best[0].key = key, best[0].col = k;
+        }
+        for (int step = width / 2; step > 0; step /= 2) {
+            Candidate<int, W, false> other[N];
+#pragma unroll
+            for (int s = 0; s < N; ++s) other[s] = shuffle_down(best[s], step);
+            merge_sorted<N>(best, other);
+        }
+        if (r < rows && threadIdx.x % width == 0 && sum.taken >= 0) {
+#pragma unroll
+            for (int s = 0; s < N; ++s) {
+                sum.best[s].key = best[s].key;
+                sum.best[s].col = best[s].col < 0 ? I(-1) : indices[entry + best[s].col];
+            }
+            op.finish(row + r, sum);
+        }
+    }
+}
+
 // One block per tile.  `settled` says that rows may be without room: tiles of such rows are skipped.
-// proposed[0] becomes 1 when a row proposes.
+// flags[PROPOSED + slot] becomes 1 when a row proposes.
 template <typename I, typename W, int N, bool HASH, int TILE>
 __global__ void __launch_bounds__(ROW_BLOCK)
 propose(const I* __restrict__ indptr, const I* __restrict__ indices, const I* __restrict__ tile_row,
         const I* __restrict__ tile_entry, unsigned char* partials, unsigned int* chunks_done,
         const W* __restrict__ data, const unsigned long long* __restrict__ state,
         const unsigned char* __restrict__ confirmed, I* neighbours, W* weights,
-        unsigned long long seed, int n, bool charged, bool settled, const int* flags, int* proposed)
+        unsigned long long seed, int n, bool charged, bool settled, int* flags, int slot)
 {
     if (flags[STOP]) return;
+    int* proposed = &flags[PROPOSED + slot];
     Propose<I, W, N, HASH> op{data, state, confirmed, neighbours, weights, seed, n, charged, false};
     bool sparse = false;
     I row = tile_row[blockIdx.x], next = tile_row[blockIdx.x + 1];
@@ -305,24 +421,42 @@ propose(const I* __restrict__ indptr, const I* __restrict__ indices, const I* __
     }
     if (sparse)
         reduce_rows_with_room(indptr, indices, row, end, op);
-    else
+    else if constexpr (HASH)
         reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+    else {
+        using Op = Propose<I, W, N, false>;
+        constexpr int KEYS = (TILE + longest_short_row(TILE)) * 33 / 32 * (int)sizeof(typename Op::Key);
+        constexpr int PARTS = ROW_BLOCK * (int)sizeof(typename Op::Accumulator);
+        __shared__ alignas(16) unsigned char storage[KEYS > PARTS ? KEYS : PARTS];
+        auto* keys = reinterpret_cast<typename Op::Key*>(storage);
+        I entry = tile_entry[blockIdx.x];
+        int entries = (int)(tile_entry[blockIdx.x + 1] - entry);
+        if (row < 0)
+            reduce_chunk(indptr, indices, (I)~row, entry, entries, op, partials, chunks_done,
+                         reinterpret_cast<typename Op::Accumulator*>(storage));
+        else if (!settled && !charged)
+            propose_rows<TILE, true>(indptr, indices, row, (int)(end - row), entry, entries, op, keys);
+        else
+            propose_rows<TILE, false>(indptr, indices, row, (int)(end - row), entry, entries, op, keys);
+    }
     bool any = __syncthreads_or(op.proposed);
     if (any && threadIdx.x == 0 && load_relaxed(proposed) == 0) store_relaxed(proposed, 1);
 }
 
 // ---- confirm ----
 
-// One thread per vertex, whole warps.  *proposed: whether anything was, in this round; *answered
-// becomes 1 when anything is confirmed (null where nobody asks).  Of the flags thread 0 alone has
-// to do with STOP and ROUNDS; after a stop nothing is proposed and nothing changes.
+// One thread per vertex, whole warps.  A vertex that found nobody in a round without charges never
+// will, and its neighbours know that it has no use for them: its room is closed.  Not so where the
+// matrix has no symmetry (`directed`), which also wants to know whether anything was confirmed.
+// Of the flags thread 0 alone has to do with STOP and ROUNDS; after a stop nothing is proposed and
+// nothing changes.
 template <typename I, int N>
 __global__ void confirm(I rows, int n, const I* __restrict__ neighbours, unsigned char* __restrict__ confirmed,
                         unsigned long long* state, bool charged, bool charge_next, unsigned int r_next,
-                        unsigned long long barrier, int k, int* flags, const int* proposed, int* answered)
+                        unsigned long long barrier, int k, bool directed, int* flags, int slot)
 {
     long long v = global_thread();
-    if (!charged && *proposed == 0) {  // line 23: maximal, if not found so before
+    if (!charged && flags[PROPOSED + slot] == 0) {  // line 23: maximal, if not found so before
         if (v == 0 && flags[STOP] == 0) {
             flags[ROUNDS] = k + 1;
             flags[STOP] = 1;
@@ -350,10 +484,10 @@ __global__ void confirm(I rows, int n, const I* __restrict__ neighbours, unsigne
         }
         news = now != taken;
         if (news) confirmed[v] = (unsigned char)now;
-        room = now != all && (charged || any);
+        room = now != all && (charged || any || directed);
     }
     write_state(&state[v / 32], room, room && charge_next && random_bit((unsigned)v, r_next, barrier));
-    if (answered != nullptr && __any_sync(ALL, news) && lane() == 0) store_relaxed(answered, 1);
+    if (directed && __any_sync(ALL, news) && lane() == 0) store_relaxed(&flags[ANSWERED + slot], 1);
 }
 
 // ---- settle ----

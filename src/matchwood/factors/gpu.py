@@ -6,6 +6,7 @@ device, and the launches after it return at once; the host looks at the flags af
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from matchwood.primitives.hashing import round_number
 from matchwood.primitives.row_reduce.gpu import Tiles
 
 SLOTS = (1, 2, 4, 8)  # neighbours that a kernel keeps
-BATCH = 8  # rounds between two looks of the host
-TILE = 2048  # rows and entries of a tile
+BATCH = 8  # rounds between two looks of the host; as in gpu.cu
+TILE = 2048  # rows and entries of a tile; 1024 is slower by a fifth on all graphs of the benchmark
+
+Keep = Callable[[str, Callable[[], Any]], Any] | None
 
 SOURCE = gpu.Source(
     __package__,
@@ -43,7 +46,7 @@ SOURCE = gpu.Source(
 class Rounds:
     """The arrays of one factor on the GPU, and its rounds one by one."""
 
-    def __init__(self, view: Any, plan: Plan, tile: int = TILE) -> None:
+    def __init__(self, view: Any, plan: Plan, tiles: Tiles) -> None:
         if plan.n > SLOTS[-1]:
             raise ValueError(
                 f"factor: n must be at most {SLOTS[-1]} on the GPU, got {plan.n}; "
@@ -62,16 +65,13 @@ class Rounds:
         )
         names = (f"propose{self.slots}", f"confirm{self.slots}")
         by_hash = "true" if plan.by_hash else "false"
-        types = {"I": kind, "W": values, "V": values, "H": by_hash, "T": str(tile)}
+        types = {"I": kind, "W": values, "V": values, "H": by_hash, "T": str(tiles.size)}
         self._kernels = SOURCE.kernels("begin", "settle", *names, **types)
         self._propose, self._confirm = (getattr(self._kernels, name) for name in names)
-        self.tiles = Tiles(view.indptr, tile)
+        self.tiles = tiles
         self._accumulator = 24 * self.slots + 24  # bytes, at most
         self._scratch = self.tiles.scratch(self._accumulator)
         self.flag = gpu.Flag(2 + 2 * BATCH)
-        words = self.flag.device_words
-        self._proposed = [words[2 + 2 * i : 3 + 2 * i] for i in range(BATCH)]
-        self._answered = [words[3 + 2 * i : 4 + 2 * i] for i in range(BATCH)]
 
     def begin(self) -> None:
         """All vertices have room, and their charges for round 0."""
@@ -85,20 +85,19 @@ class Rounds:
         args = (
             self.view.data, space.state, space.confirmed, self.neighbours, self.weights,
             plan.seed, plan.n, plan.charged(k), k > 0 if settled is None else settled,
-            self.flag, self._proposed[k % BATCH],
+            self.flag, k % BATCH,
         )  # fmt: skip
         indices = self.view.indices
         self.tiles.launch(self._propose, self._accumulator, indices, args, self._scratch)
 
-    def confirm(self, k: int, *, ask: bool = False) -> None:
+    def confirm(self, k: int) -> None:
         """The second half of round k, and the charges of the next."""
         space, plan = self._space, self.plan
         self._confirm(
             32 * self._words,
             (
                 self.view.n, plan.n, self.neighbours, space.confirmed, space.state,
-                plan.charged(k), *self._charge(k + 1), k, self.flag,
-                self._proposed[k % BATCH], self._answered[k % BATCH] if ask else None,
+                plan.charged(k), *self._charge(k + 1), k, plan.directed, self.flag, k % BATCH,
             ),
         )  # fmt: skip
 
@@ -118,11 +117,17 @@ class Rounds:
         return plan.charged(k), round_number(plan.seed, k), plan.barrier
 
 
-def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
-    """See matchwood.factors.factor."""
+def parallel(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None) -> Found:
+    """See matchwood.factors.factor.  `keep` remembers the tiles of a prepared Graph."""
     if view.n == 0:
         return _empty(view, plan)
-    rounds = Rounds(view, plan)
+
+    def make() -> Tiles:
+        return Tiles(view.indptr, TILE)
+
+    kind = "directed" if plan.directed else "undirected"
+    tiles = make() if keep is None else keep(f"factors, {kind} tiles", make)
+    rounds = Rounds(view, plan, tiles)
     rounds.begin()
     counts_idle = plan.directed and plan.limit < 0
     k = idle = 0
@@ -134,19 +139,19 @@ def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
         rounds.flag.clear()
         for number in range(k, last):
             rounds.propose(number)
-            rounds.confirm(number, ask=counts_idle)
+            rounds.confirm(number)
         rounds.flag.fetch()
         words = rounds.flag.read()
         stopped = bool(words[0])
-        idle = 0 if words[3 + 2 * (k % BATCH)] else idle + 1
+        idle = 0 if words[2 + BATCH + k % BATCH] else idle + 1
         k = int(words[1]) if stopped else last
     rounds.settle()
     return Found(rounds.neighbours, rounds.weights, k, stopped)
 
 
-def greedy(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
+def greedy(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None) -> Found:
     """See matchwood.factors.factor: rounds without charges until maximal give the greedy factor."""
-    found = parallel(view, plan._replace(limit=-1, m=1, k_m=0))
+    found = parallel(view, plan._replace(limit=-1, m=1, k_m=0), keep=keep)
     return found._replace(rounds=0, maximal=True)
 
 

@@ -31,11 +31,38 @@ struct WarpRows {
     __device__ __forceinline__ I entry(I t, int owner) const { return __shfl_sync(ALL, shift, owner) + t; }
 };
 
-// Start to fetch what lies at p.
-template <typename T>
-__device__ __forceinline__ void prefetch(const T* p)
+// The first entry u of the lane's row [begin, end) with test(u, key), else -1.  A lane tries ALONE
+// entries by itself, a few at once; then the warp helps, for up to HELPED more.  `key` is the
+// lane's own: the test may be done by another one.  All lanes of the warp call.
+template <int ALONE, int HELPED, typename I, typename Test>
+__device__ __forceinline__ I first_in_row(const I* indices, I begin, I end, I key, Test test)
 {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+    constexpr int BATCH = 4;
+    I found = -1, alone = end - begin > ALONE ? begin + ALONE : end, at = begin;
+    while (found < 0 && at < alone) {
+        I u[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) u[k] = at + k < alone ? indices[at + k] : I(-1);
+#pragma unroll
+        for (int k = BATCH - 1; k >= 0; --k)
+            if (u[k] >= 0 && test(u[k], key)) found = u[k];
+        at += BATCH;
+    }
+    for (unsigned left = __ballot_sync(ALL, found < 0 && at < end); left != 0; left &= left - 1) {
+        int owner = __ffs(left) - 1;
+        I from = __shfl_sync(ALL, at, owner), to = __shfl_sync(ALL, end, owner), its = __shfl_sync(ALL, key, owner);
+        if (to - from > HELPED) to = from + HELPED;
+        I u = 0;
+        unsigned votes = 0;
+        for (; votes == 0 && from < to; from += WARP) {
+            bool here = lane() < to - from;
+            if (here) u = indices[from + lane()];
+            votes = __ballot_sync(ALL, here && test(u, its));
+        }
+        I first = __shfl_sync(ALL, u, __ffs(votes) - 1);
+        if (lane() == owner && votes != 0) found = first;
+    }
+    return found;
 }
 
 // The last row that starts at `place` or before, in a list of all rows and entries: each row's

@@ -78,35 +78,37 @@ struct RollCall {
         return atomicAdd(word(), count) & ((1ull << ADDED_BITS) - 1);
     }
 
-    // A word to add to; read it after the next meeting and before the one after that.
+    // Another sum of the next meeting, to add to.
     __device__ unsigned long long* aside() const { return &words[5 + turn]; }
 
     // Wait for all members; what any thread wrote before is visible to all of them afterwards.
-    // Returns the sum since the last meeting.  All threads call; `count` counts from thread 0.
-    // Idle members wait with `idle` set, so that they do not disturb those who work.
-    __device__ unsigned long long meet(unsigned long long count = 0, bool idle = false)
+    // Returns the sum since the last meeting, and the one aside if it is wanted.  All threads
+    // call.  Idle members wait with `idle` set, so that they do not disturb those who work.
+    __device__ unsigned long long meet(unsigned long long* wanted = nullptr, bool idle = false)
     {
-        __shared__ unsigned long long sum;
+        __shared__ unsigned long long sums[2];
         __syncthreads();
         if (threadIdx.x == 0) {
             fence_device();
-            atomicAdd(word(), (1ull << ADDED_BITS) + count);
+            atomicAdd(word(), 1ull << ADDED_BITS);
             unsigned long long seen = load_relaxed(word());
             while ((int)(seen >> ADDED_BITS) != members) {
                 if (idle) __nanosleep(200);
                 seen = load_relaxed(word());
             }
             fence_device();
+            sums[0] = seen & ((1ull << ADDED_BITS) - 1);
+            if (wanted != nullptr) sums[1] = load_relaxed(aside());
             // Everyone has come to this meeting, so everyone has left the one before: its words
             // are free.  They are used again after the next meeting, to which these stores come.
             if (rank == 0) {
                 store_relaxed(&words[2 + (turn + 2) % 3], 0ull);
                 store_relaxed(&words[5 + (turn + 2) % 3], 0ull);
             }
-            sum = seen & ((1ull << ADDED_BITS) - 1);
         }
         turn = (turn + 1) % 3;
         __syncthreads();
-        return sum;
+        if (wanted != nullptr) *wanted = sums[1];
+        return sums[0];
     }
 };

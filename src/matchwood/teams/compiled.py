@@ -113,6 +113,7 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
 
     def __init__(self, py_func: Any, py_file: str) -> None:
         self._module = py_func.__module__
+        self._py_file = py_file  # named in messages of Numba's
 
     def get_cache_path(self) -> str:
         return str(cache_folder())

@@ -61,7 +61,7 @@ __global__ void hook_near(I n, const I* indptr, const I* indices, I* parent)
     if (v < n) parent[v] = (I)(mine == (int)threadIdx.x ? w : base + mine);
 }
 
-// A thread to a vertex: a try to join it with its last neighbour, or its middle one.  Both are
+// Vertices in turn: a try to join each with its last neighbour, or its middle one.  Both are
 // directly under their roots at first, and the larger root is lowered to the smaller one; a hook
 // made before may be overwritten by a lower one.  What is missed so hook_rest does: trees stay
 // trees of one component, and this only makes them large.
@@ -69,29 +69,29 @@ template <typename I>
 __global__ void hook_more(I n, const I* indptr, const I* indices, bool last, const I* settled, I* parent)
 {
     if (*settled) return;
-    long long v = global_thread();
-    if (v >= n) return;
-    I begin = indptr[v], end = indptr[v + 1];
-    if (begin == end) return;
-    I w = indices[last ? end - 1 : begin + (end - begin) / 2];
-    I a = load_relaxed(&parent[v]), b = load_relaxed(&parent[w]);
-    I low = a < b ? a : b, high = a < b ? b : a;
-    if (low < high && load_relaxed(&parent[high]) > low) lower_to(&parent[high], low);
+    for (long long v = global_thread(); v < n; v += all_threads()) {
+        I begin = indptr[v], end = indptr[v + 1];
+        if (begin == end) continue;
+        I w = indices[last ? end - 1 : begin + (end - begin) / 2];
+        I a = load_relaxed(&parent[v]), b = load_relaxed(&parent[w]);
+        I low = a < b ? a : b, high = a < b ? b : a;
+        if (low < high && load_relaxed(&parent[high]) > low) lower_to(&parent[high], low);
+    }
 }
 
-// A thread to a vertex.  `outer`: only those that hook_near hung under a vertex of another block;
+// Vertices in turn.  `outer`: only those that hook_near hung under a vertex of another block;
 // few, so they follow a long chain all at once, each halving the way of the others.
 // Others may be walking through v meanwhile: any ancestor is right for them.
 template <typename I>
 __global__ void compress(I n, bool outer, const I* settled, I* parent)
 {
     if (settled != nullptr && *settled) return;
-    long long v = global_thread();
-    if (v >= n) return;
-    I up = load_relaxed(&parent[v]);
-    if (outer && up >= v / NEAR * NEAR) return;
-    I root = find_root(parent, up);
-    if (root != up) store_relaxed(&parent[v], root);
+    for (long long v = global_thread(); v < n; v += all_threads()) {
+        I up = load_relaxed(&parent[v]);
+        if (outer && up >= v / NEAR * NEAR) continue;
+        I root = find_root(parent, up);
+        if (root != up) store_relaxed(&parent[v], root);
+    }
 }
 
 // One block of SAMPLE threads.  Vertices drawn by a hash, those without neighbours not counted.
@@ -152,6 +152,7 @@ __global__ void hook_rest(
     I skip = symmetric ? *largest : I(-1);
     for_tiles<TILE>(n, nnz, indptr, [&](I v, I begin, I end) {
         if (load_relaxed(&parent[v]) == skip) end = begin;
+        if (!__any_sync(ALL, begin < end)) return;
         WarpRows<I> rows(begin, end);
         for (I first = 0; first < rows.total; first += WARP) {
             I t = first + lane();

@@ -32,6 +32,7 @@ TILE = 2048
 NEAR = 1024
 SAMPLE = 1024
 
+PASS = 1 << 19  # threads of a pass over the vertices that may turn out to be needless
 RUNS = 1024  # blocks that number the roots; each adds up the counts of all before it
 RUN_BLOCK = 512  # threads of such a block
 BATCH = 4  # rounds of FastSV between two looks of the host
@@ -79,8 +80,8 @@ def _afforest(k: Any, view: Any, symmetric: bool, space: Any) -> None:
     sample = (n, view.indptr, parent)
     k.find_largest(None, (*sample, False, largest, settled), block=SAMPLE, grid=1)
     for last in MORE:
-        k.hook_more(n, (*pattern, last, settled, parent))
-        k.compress(n, (n, False, settled, parent))
+        k.hook_more(min(n, PASS), (*pattern, last, settled, parent))
+        k.compress(min(n, PASS), (n, False, settled, parent))
     k.find_largest(None, (*sample, True, largest, settled), block=SAMPLE, grid=1)
     _hook_rest(k, view, symmetric, space)
 

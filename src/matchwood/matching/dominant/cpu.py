@@ -75,7 +75,7 @@ def _closed(array: Array) -> Any:
 @device
 def _point_among_ties(
     indices: Array,
-    data: Array,
+    weights: Array,
     start: Any,
     end: Any,
     u: Any,
@@ -84,9 +84,9 @@ def _point_among_ties(
     by_hash: bool,
 ) -> Any:
     """As `_first_free`, for rows with equal weights."""
-    best, best_w = _nobody(waiting), data.dtype.type(0)
+    best, best_w = _nobody(waiting), weights.dtype.type(0)
     for k in range(start, end):
-        v, w = indices[k], data[k]
+        v, w = indices[k], weights[k]
         if w < best_w or waiting[v] == _closed(waiting):
             continue
         if w > best_w or prefers_tied(u, v, u, best, seed, by_hash):
@@ -96,55 +96,56 @@ def _point_among_ties(
 
 @device
 def _first_free(
-    indptr: Array, indices: Array, data: Array, u: Any, waiting: Array, seed: Any, by_hash: bool
+    indptr: Array, indices: Array, weights: Array, u: Any, waiting: Array, seed: Any, by_hash: bool
 ) -> Any:
     """The free neighbour along u's first edge and the weight; NOBODY when there is none."""
-    best, best_w = _nobody(waiting), data.dtype.type(0)
+    taken = weights.dtype.type(-1)
+    best, best_w = _nobody(waiting), weights.dtype.type(0)
     tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
     if end - start <= np.uint64(SHORT):
         for k in range(start, end):  # no branches: none of them could be predicted
-            v, w = indices[k], data[k]
-            free = waiting[v] != _closed(waiting)
-            better = (w > best_w) & free
-            tied |= (w == best_w) & free
+            v, w = indices[k], weights[k]
+            w = w if waiting[v] != _closed(waiting) else taken
+            better = w > best_w
+            tied |= w == best_w
             best = v if better else best
             best_w = w if better else best_w
     else:
         for k in range(start, end):
-            w = data[k]
+            w = weights[k]
             if w >= best_w and waiting[indices[k]] != _closed(waiting):
                 tied |= w == best_w
                 best, best_w = indices[k], w
     if tied:
-        best, best_w = _point_among_ties(indices, data, start, end, u, waiting, seed, by_hash)
+        best, best_w = _point_among_ties(indices, weights, start, end, u, waiting, seed, by_hash)
     return best, best_w
 
 
 @device
 def _first(
-    indptr: Array, indices: Array, data: Array, u: Any, waiting: Array, seed: Any, by_hash: bool
+    indptr: Array, indices: Array, weights: Array, u: Any, waiting: Array, seed: Any, by_hash: bool
 ) -> Any:
     """`_first_free` when everybody is free: the weights alone decide."""
-    at, best_w = np.uint64(0), data.dtype.type(0)
+    at, best_w = np.uint64(0), weights.dtype.type(0)
     tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
     if end - start <= np.uint64(SHORT):
         for k in range(start, end):
-            w = data[k]
+            w = weights[k]
             better = w > best_w
             tied |= w == best_w
             at = k if better else at
             best_w = w if better else best_w
     else:
         for k in range(start, end):
-            w = data[k]
+            w = weights[k]
             if w >= best_w:
                 tied |= w == best_w
                 at, best_w = k, w
     best = _nobody(waiting)
     if tied:
-        best, best_w = _point_among_ties(indices, data, start, end, u, waiting, seed, by_hash)
+        best, best_w = _point_among_ties(indices, weights, start, end, u, waiting, seed, by_hash)
     elif start < end:
         best = indices[at]
     return best, best_w
@@ -217,10 +218,11 @@ def _match(
     team: Team,
     indptr: Array,
     indices: Array,
-    data: Array,
+    weights: Array,
     seed: Any,
     by_hash: bool,
     pointer: Array,
+    pointed: Array,
     weight: Array,
     waiting: Array,
     following: Array,
@@ -229,105 +231,92 @@ def _match(
     shared: Array,
     sums: Array,
 ) -> None:
-    """Caller: waiting all ones (nobody); vertices unsigned.  `pointer` becomes the matching."""
+    """Caller: waiting all ones (nobody).  `pointer` becomes the matching.
+
+    Vertices are unsigned; weights are the bits of positive floats as integers (see
+    suitor/cpu.py).  `weight` is `pointed` as floats.
+    """
     n = pointer.size
     kind = pointer.dtype.type
     expect(team, n)
     buffer = buffers[team.rank]
-    solo = team.size == 1
-
-    # first round: the queue would be 0 .. n - 1
-    chunk = next_chunk(team, n, CHUNK)
-    while chunk >= 0:
-        for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
-            pointer[i], weight[i] = _first(
-                indptr, indices, data, kind(i), waiting, seed, by_hash
-            )
-        chunk = next_chunk(team, n, CHUNK)
-    if barrier(team):
-        return
-    turn, rounds, size, matched = 0, 0, n, False
-    lo, hi = share(team, n)
-    tail = shared[_TAILS:]
-    count = 0
-    for i in range(np.uint64(lo), np.uint64(hi)):
-        count, done = _settle(
-            kind(i), pointer, waiting, following, solo, buffer, count, queues[0], tail
-        )
-        matched |= done
-    flush(buffer, count, queues[0], tail)
-    if matched:
-        store_relaxed(shared, _MATCHED, 1)
-    advance(team, hi - lo)
-    if barrier(team):
-        return
-    rounds, size = load_relaxed(shared, _MATCHED), tail[0]
-
+    turn, rounds, size = 0, 0, n
+    alone = False  # member 0 works, the others wait for it
     while size > 0:
-        alone = solo or size < ALONE
-        if alone and barrier(team):  # everybody has read the words that member 0 writes now
-            return
-        if alone and team.rank == 0:
-            while size > 0 and (solo or size < ALONE):
-                if stopping(team):
-                    break
-                queue, others = queues[turn], queues[1 - turn]
-                tail = shared[_TAILS + (1 - turn) * _LINE :]
-                tail[0] = 0
-                for i in range(size):
-                    u = queue[i]
-                    pointer[u], weight[u] = _first_free(
-                        indptr, indices, data, u, waiting, seed, by_hash
-                    )
-                matched, count = False, 0
-                for i in range(size):
-                    count, done = _settle(
-                        queue[i], pointer, waiting, following, True, buffer, count, others, tail
-                    )
-                    matched |= done
-                flush(buffer, count, others, tail)
-                rounds += matched
-                size, turn = tail[0], 1 - turn
-            shared[_SIZE], shared[_TURN], shared[_MATCHED] = size, turn, rounds
-        if alone:
+        if alone and team.rank > 0:
             if barrier(team):
                 return
             size, turn, rounds = shared[_SIZE], shared[_TURN], shared[_MATCHED]
+            alone = False
             continue
         queue, others = queues[turn], queues[1 - turn]
         tail = shared[_TAILS + (1 - turn) * _LINE :]
         if team.rank == 0:
             tail[0] = 0
-        chunk = next_chunk(team, size, CHUNK)
-        while chunk >= 0:
-            for i in range(chunk, min(chunk + CHUNK, size)):
-                u = queue[i]
-                pointer[u], weight[u] = _first_free(
-                    indptr, indices, data, u, waiting, seed, by_hash
-                )
-            chunk = next_chunk(team, size, CHUNK)
-        if barrier(team):
+
+        if rounds == 0:  # the queue would be 0 .. n - 1
+            chunk = next_chunk(team, n, CHUNK)
+            while chunk >= 0:
+                for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
+                    pointer[i], pointed[i] = _first(
+                        indptr, indices, weights, kind(i), waiting, seed, by_hash
+                    )
+                chunk = next_chunk(team, n, CHUNK)
+        else:
+            chunk = 0 if alone else next_chunk(team, size, CHUNK)
+            while chunk >= 0:
+                for i in range(chunk, min(chunk + CHUNK, size)):
+                    u = queue[i]
+                    pointer[u], pointed[u] = _first_free(
+                        indptr, indices, weights, u, waiting, seed, by_hash
+                    )
+                if not alone:
+                    chunk = next_chunk(team, size, CHUNK)
+                elif chunk + CHUNK < size:
+                    chunk += CHUNK
+                else:
+                    chunk = -1
+        if not alone and barrier(team):
             return
-        lo, hi = share(team, size)
+
+        lo, hi = (0, size) if alone else share(team, size)
+        plain = alone or team.size == 1
         matched, count = False, 0
         for i in range(lo, hi):
+            u = kind(i) if rounds == 0 else queue[i]
             count, done = _settle(
-                queue[i], pointer, waiting, following, False, buffer, count, others, tail
+                u, pointer, waiting, following, plain, buffer, count, others, tail
             )
             matched |= done
         flush(buffer, count, others, tail)
+        advance(team, hi - lo if rounds == 0 else 0)
+
+        turn = 1 - turn
+        if alone:
+            size = tail[0]
+            rounds += matched
+            if stopping(team):
+                return
+            if size == 0 or size >= ALONE:
+                shared[_SIZE], shared[_TURN], shared[_MATCHED] = size, turn, rounds
+                alone = False
+                if barrier(team):
+                    return
+            continue
         if matched:
             store_relaxed(shared, _MATCHED, rounds + 1)
         if barrier(team):
             return
-        rounds = load_relaxed(shared, _MATCHED)
-        size, turn = tail[0], 1 - turn
+        size, rounds = tail[0], load_relaxed(shared, _MATCHED)
+        alone = 0 < size < ALONE and team.size > 1
+        if alone and barrier(team):  # everybody has read the words that member 0 writes now
+            return
     sum_blocks(team, weight, sums)
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
     n, kind = view.n, view.indices.dtype
-    unsigned = f"u{kind.itemsize}"
+    unsigned, bits = f"u{kind.itemsize}", f"i{view.data.dtype.itemsize}"
     team = crew(threads, work=view.nnz + n)
     mate, following = np.empty(n, kind), np.empty(n, unsigned)
     waiting = np.full(n, -1, kind)
@@ -338,10 +327,11 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         _match,
         view.indptr.view(unsigned),
         view.indices.view(unsigned),
-        view.data,
+        view.data.view(bits),
         np.uint64(seed),
         by_hash,
         mate.view(unsigned),
+        weight.view(bits),
         weight,
         waiting.view(unsigned),
         following,

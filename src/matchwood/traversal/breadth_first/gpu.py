@@ -1,4 +1,7 @@
-"""Breadth-first search on the GPU.  Kernels: gpu.cu; the rule and the paper: __init__.py."""
+"""Breadth-first search on the GPU.  The rule and the paper: __init__.py.
+
+Levels: gpu.cu, one launch for the whole search; parents: gpu_parents.cu.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,24 @@ import numpy as np
 
 from matchwood import engines, gpu
 
-SOURCE = gpu.Source(
+SOURCE = gpu.Source(__package__, "gpu.cu", ("search<I>",))
+PARENTS = gpu.Source(
     __package__,
-    "gpu.cu",
-    ("search<I>", "choose_parents<I>", "choose_rest<I>", "reset_parents<I>", "offer_parents<I>"),
+    "gpu_parents.cu",
+    ("choose_parents<I>", "choose_rest<I>", "reset_parents<I>", "offer_parents<I>"),
 )
 
-# As in gpu.cu and roll_call.cuh.
-BLOCK = 1024
+# As in gpu.cu, gpu_parents.cu, pieces.cuh, roll_call.cuh and cluster.cuh.
+BLOCK = 512
 PIECE = 256
 TILE = 2048
-ROLL_WORDS = 8
-CONTROL_WORDS = 24
-STAGE, DEEPEST, DONE = 14, 21, 2
+CLUSTER = 8
+ROLL_WORDS, STAGE, DONE = 8, 14, 2
+DEEPEST, UNFINISHED, CONTROL_WORDS = 21, 22, 23
 
-CLUSTER = 8  # blocks; the grid is a multiple of it
+RESIDENT = 1024  # threads that a multiprocessor has registers for
 ENTRIES = 1024  # of a small graph, for each block that takes part
-PATIENCE = 16384  # rounds of a launch, at most some 50 ms; Ctrl-C is heard between launches
+PATIENCE = 16384  # rounds of a launch, at most some 80 ms; Ctrl-C is heard between launches
 
 
 def search(
@@ -36,7 +40,6 @@ def search(
     parent = gpu.empty(n, kind, "bfs")
     if n == 0:
         return level, parent, 0
-    k = SOURCE.kernels(I=kind)
     space = gpu.workspace(
         "bfs",
         queue=(2 * (n + nnz // PIECE + 1), kind),
@@ -50,33 +53,37 @@ def search(
         space.sources.set(np.ascontiguousarray(sources, kind))
     to = (None, None) if inward is None else (inward.indptr, inward.indices)
     symmetric = to[1] is outward.indices
-    limit = min(limit, n)
     arguments = (
         n, nnz, outward.indptr, outward.indices, *to, symmetric,
-        space.sources, sources.size, limit, PATIENCE,
+        space.sources, sources.size, min(limit, n), PATIENCE,
         level, parent, space.queue, space.bits, control,
     )  # fmt: skip
+    k = SOURCE.kernels(I=kind)
     blocks = min(_blocks(), CLUSTER * -(-(n + nnz) // (ENTRIES * CLUSTER)))
     while True:
         k.search(None, arguments, block=BLOCK, grid=blocks)
-        # launched at once: they do nothing unless the search has ended
-        if inward is not None:
-            k.choose_parents(n, (n, *to, level, parent, space.bits, control))
-            rest = (n, nnz, *to, level, parent, space.bits, control)
-            k.choose_rest(_tiles(n, nnz), rest)
-        else:
-            k.reset_parents(n, (n, level, parent, control))
-            offered = (n, nnz, outward.indptr, outward.indices, level, parent, control)
-            k.offer_parents(_tiles(n, nnz), offered)
+        # at once, without a look at the device: it does nothing unless the search has ended
+        _choose_parents(outward, to, level, parent, space)
         words = control.get()
         if words[STAGE] == DONE:
             return level, parent, int(words[DEEPEST])
         control.data.memset_async(0, ROLL_WORDS * control.itemsize)
 
 
-def _tiles(n: int, nnz: int) -> int:
-    """Threads of a pass over all rows and entries."""
-    return -(-(n + nnz) // TILE) * 32
+def _choose_parents(outward: Any, to: tuple[Any, Any], level: Any, parent: Any, space: Any) -> None:
+    n, nnz, bits = outward.n, outward.nnz, space.bits
+    k = PARENTS.kernels(I=level.dtype)
+    stage, deepest, unfinished = (
+        space.control[word : word + 1] for word in (STAGE, DEEPEST, UNFINISHED)
+    )
+    tiles = -(-(n + nnz) // TILE) * 32
+    if to[0] is not None:
+        k.choose_parents(n, (n, *to, level, parent, bits, stage, deepest, unfinished))
+        k.choose_rest(tiles, (n, nnz, *to, level, parent, bits, stage, unfinished))
+    else:
+        k.reset_parents(n, (n, level, parent, stage, deepest))
+        arcs = (outward.indptr, outward.indices)
+        k.offer_parents(tiles, (n, nnz, *arcs, level, parent, stage))
 
 
 def _blocks() -> int:
@@ -85,5 +92,5 @@ def _blocks() -> int:
 
 @functools.cache
 def _most_blocks(device: int) -> int:
-    """One block for each multiprocessor, in whole clusters."""
-    return max(1, gpu.multiprocessors() // CLUSTER) * CLUSTER
+    """As many as run at once, in whole clusters.  (Those too many would find the roll closed.)"""
+    return max(1, gpu.multiprocessors() * (RESIDENT // BLOCK) // CLUSTER) * CLUSTER

@@ -1,0 +1,135 @@
+// The first edge of a row, in the order of edge_order.cuh, among those that the neighbours admit.
+//
+// Weights are positive, so they are handled as their bits: unsigned integers in the same order, of
+// which 0 is "no edge".  Who decides about neighbours is a struct with
+//   B held(I v)                   v has no use for an edge of less weight; all ones: for none at all
+//   bool takes(I v, I u, B w)     whether v would take {u, v} of just the weight held(v)
+#pragma once
+#include "matchwood/atomics.cuh"
+#include "matchwood/edge_order.cuh"
+#include "matchwood/threads.cuh"
+
+template <typename W>
+using Bits = typename WordOf<sizeof(W)>::type;
+
+template <typename I, typename B>
+struct Edge {
+    B w;  // 0: none
+    I v;
+};
+
+struct Ties {
+    unsigned long long seed;
+    bool by_hash;
+};
+
+template <typename I, typename W>
+struct Rows {
+    const I *indptr, *indices;
+    const Bits<W>* data;
+    Ties ties;
+};
+
+// Of two edges of u.
+template <typename I, typename B>
+__device__ __forceinline__ bool comes_first(I u, Edge<I, B> a, Edge<I, B> b, Ties ties)
+{
+    if (a.w != b.w) return a.w > b.w;
+    return a.w != 0 && prefers_tied(u, a.v, u, b.v, ties.seed, ties.by_hash);
+}
+
+// The entries from `begin + rank` on, every `step`-th.  AHEAD of them are under way at once.
+// SELECTIVE: columns are read only where the weight is not below the best; pays in long rows.
+template <int AHEAD, bool SELECTIVE, typename I, typename W, typename Others>
+__device__ __forceinline__ void scan_row(const Rows<I, W>& rows, I u, I begin, I end, int rank, int step,
+                                         const Others& others, Edge<I, Bits<W>>& best)
+{
+    using B = Bits<W>;
+    for (long long k = (long long)begin + rank; k < end; k += (long long)AHEAD * step) {
+        B w[AHEAD], held[AHEAD];
+        I v[AHEAD];
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) {
+            long long at = k + (long long)a * step;
+            w[a] = at < end ? rows.data[at] : B(0);
+            if (!SELECTIVE) v[a] = at < end ? rows.indices[at] : u;
+        }
+        if (SELECTIVE) {
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a) {
+                if (w[a] < best.w) w[a] = 0;
+                v[a] = w[a] != 0 ? rows.indices[k + (long long)a * step] : u;
+            }
+        }
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) held[a] = w[a] != 0 ? others.held(v[a]) : ~B(0);
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) {
+            Edge<I, B> edge{w[a], v[a]};
+            if (w[a] < held[a] || !comes_first(u, edge, best, rows.ties)) continue;
+            if (w[a] > held[a] || others.takes(v[a], u, w[a])) best = edge;
+        }
+    }
+}
+
+// The first of the edges of u that WIDTH neighbouring lanes hold, in all of them.  All lanes of
+// the warp call.
+template <int WIDTH, typename I, typename B>
+__device__ __forceinline__ void first_of_lanes(I u, Edge<I, B>& best, Ties ties)
+{
+#pragma unroll
+    for (int step = WIDTH / 2; step > 0; step /= 2) {
+        Edge<I, B> other{__shfl_xor_sync(ALL, best.w, step), __shfl_xor_sync(ALL, best.v, step)};
+        if (comes_first(u, other, best, ties)) best = other;
+    }
+}
+
+// WIDTH lanes to a vertex, the whole warp to one whose row is long.  All lanes of the warp call,
+// those of a group with the same u, begin and end; begin == end where there is nothing to do.
+template <int WIDTH, typename I, typename W, typename Others>
+__device__ __forceinline__ Edge<I, Bits<W>> first_by_lanes(const Rows<I, W>& rows, I u, I begin, I end,
+                                                           const Others& others)
+{
+    constexpr int LONG = 16 * WIDTH;  // entries
+    using Found = Edge<I, Bits<W>>;
+    Found best{0, u};
+    bool is_long = end - begin > LONG;
+    if (!is_long) scan_row<4, false>(rows, u, begin, end, lane() % WIDTH, WIDTH, others, best);
+    __syncwarp();
+    first_of_lanes<WIDTH>(u, best, rows.ties);
+    unsigned left = __ballot_sync(ALL, is_long && lane() % WIDTH == 0);
+    for (; left != 0; left &= left - 1) {
+        int owner = __ffs(left) - 1;
+        I x = __shfl_sync(ALL, u, owner);
+        I from = __shfl_sync(ALL, begin, owner), to = __shfl_sync(ALL, end, owner);
+        Found mine{0, x};
+        scan_row<4, true>(rows, x, from, to, lane(), WARP, others, mine);
+        __syncwarp();
+        first_of_lanes<WARP>(x, mine, rows.ties);
+        if (lane() / WIDTH == owner / WIDTH) best = mine;
+    }
+    return best;
+}
+
+// A block to a vertex; the answer in all threads.  All threads of the block call.
+template <typename I, typename W, typename Others>
+__device__ __forceinline__ Edge<I, Bits<W>> first_by_block(const Rows<I, W>& rows, I u, const Others& others)
+{
+    using B = Bits<W>;
+    __shared__ B weights[WARP];
+    __shared__ I ends[WARP];
+    Edge<I, B> best{0, u};
+    scan_row<4, true>(rows, u, rows.indptr[u], rows.indptr[u + 1], (int)threadIdx.x, (int)blockDim.x, others, best);
+    __syncwarp();
+    first_of_lanes<WARP>(u, best, rows.ties);
+    if (lane() == 0) {
+        weights[warp()] = best.w;
+        ends[warp()] = best.v;
+    }
+    __syncthreads();
+    bool is_warp = lane() < (int)(blockDim.x / WARP);
+    best = {is_warp ? weights[lane()] : B(0), is_warp ? ends[lane()] : u};
+    first_of_lanes<WARP>(u, best, rows.ties);
+    __syncthreads();
+    return best;
+}

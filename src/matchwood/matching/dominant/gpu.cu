@@ -1,0 +1,269 @@
+// Locally dominant matching on the GPU.  Host side: gpu.py.  The rule and the papers:
+// matching/weighted.py.
+//
+//   match_rounds   one cooperative launch, a round in three steps with barriers between them:
+//     point        the vertices of the queue (all in the first round) find their first edge
+//     marry        two that point at each other become mates, and are listed
+//     wake         the neighbours that point at one of them are the next queue
+//   close_books    the pointers that are left become -1; the weight
+//
+// Waking goes through the rows of the newly matched, once for each vertex in all: a list of those
+// who wait for a hub would be walked by one thread.  A small queue is worked off by one block,
+// without barriers over the grid.
+//
+// mate[u]: the mate, or ~v where u is free and points at v; ~u points at nobody.  So a vertex is
+// free when its word is negative, and three arrays of n are all that is needed.
+//
+// Very long rows are put aside in `giants` and get a block each after the others.
+//
+// Races.  In `point` only the owner of u writes mate[u], and others read the sign alone, which stays.
+// In `marry` the smaller end's word is changed by compare-and-swap by one of the two, who then does
+// the rest; the others that read these words look for ~(their own number), which nobody else can
+// write.  `wake` reads mate only.  The queue's order is arbitrary and nothing depends on it; a
+// vertex points at one other, so it is queued at most once.
+#include "matchwood/edges.cuh"
+#include "matchwood/first_edge.cuh"
+#include "matchwood/frontier.cuh"
+#include "matchwood/grid_barrier.cuh"
+
+constexpr int BLOCK = 512;
+constexpr int GIANT = 4096;   // entries; as in gpu.py
+constexpr int ALONE = 1024;   // vertices in the queue; fewer are left to one block
+
+// Words of `control`, as in gpu.py.
+constexpr int SIZE = 0;      // of the queue
+constexpr int MATCHED = 1;   // vertices listed as matched
+constexpr int TO_POINT = 2;  // giants put aside, in `point` ...
+constexpr int TO_WAKE = 3;   // ... and in `wake`
+constexpr int HEAD = 4;      // where the list of the newly matched begins
+constexpr int ROUNDS = 5;    // rounds that matched somebody
+constexpr int LEFT = 6;      // rounds until this launch ends
+constexpr int STARTED = 7;   // the queue is written; before, it is all vertices
+
+using Wide = unsigned long long;
+
+template <typename I, typename B>
+struct Free {
+    const I* mate;
+    __device__ __forceinline__ B held(I v) const { return load_relaxed(&mate[v]) < 0 ? B(0) : ~B(0); }
+    __device__ __forceinline__ bool takes(I, I, B) const { return false; }
+};
+
+template <typename I, typename W, int WIDTH>
+struct Matcher {
+    I n;
+    Rows<I, W> rows;
+    I *mate, *queue, *matched, *giants;
+    Wide* control;
+    GridBarrier barrier;
+    bool alone;  // this block is the only one at work
+
+    __device__ __forceinline__ Wide first_thread() const { return alone ? threadIdx.x : global_thread(); }
+    __device__ __forceinline__ Wide threads() const { return alone ? blockDim.x : all_threads(); }
+    __device__ __forceinline__ bool leader() const { return blockIdx.x == 0 && threadIdx.x == 0; }
+
+    __device__ __forceinline__ void wait() const
+    {
+        if (!alone) return barrier.wait();
+        fence();
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ void aim(I u, Edge<I, Bits<W>> best) const { store_relaxed(&mate[u], (I)~best.v); }
+
+    __device__ void point(Wide size, bool all) const
+    {
+        Free<I, Bits<W>> free{mate};
+        Wide groups = threads() / WIDTH, first = first_thread() / WIDTH;
+        Wide warp_first = first_thread() / WARP * (WARP / WIDTH);
+        for (Wide step = 0; warp_first + step < size; step += groups) {  // the same for a whole warp
+            Wide k = first + step;
+            bool mine = k < size;
+            I u = mine ? (all ? (I)k : load_relaxed(&queue[k])) : I(0);
+            I begin = mine ? rows.indptr[u] : I(0), end = mine ? rows.indptr[u + 1] : I(0);
+            bool giant = end - begin > GIANT;
+            append(giants, &control[TO_POINT], u, giant && lane() % WIDTH == 0);
+            if (giant) end = begin;
+            Edge<I, Bits<W>> best = first_by_lanes<WIDTH>(rows, u, begin, end, free);
+            if (mine && !giant && lane() % WIDTH == 0) aim(u, best);
+        }
+    }
+
+    __device__ void point_giants(Wide count) const
+    {
+        Free<I, Bits<W>> free{mate};
+        for (Wide k = alone ? 0 : blockIdx.x; k < count; k += alone ? 1 : gridDim.x) {
+            I u = load_relaxed(&giants[k]);
+            Edge<I, Bits<W>> best = first_by_block(rows, u, free);
+            if (threadIdx.x == 0) aim(u, best);
+        }
+    }
+
+    __device__ void marry(Wide size, bool all) const
+    {
+        Wide first = first_thread();
+        for (Wide base = first - lane(); base < size; base += threads()) {
+            Wide k = base + lane();
+            bool won = false;
+            I u = 0, v = 0;
+            if (k < size) {
+                u = all ? (I)k : load_relaxed(&queue[k]);
+                v = (I)~load_relaxed(&mate[u]);
+                if (v >= 0 && v != u && load_relaxed(&mate[v]) == (I)~u) {
+                    I low = u < v ? u : v, high = u < v ? v : u;
+                    won = compare_and_swap(&mate[low], (I)~high, high) == (I)~high;
+                    if (won) store_relaxed(&mate[high], low);
+                }
+            }
+            append(matched, &control[MATCHED], u, won);
+            append(matched, &control[MATCHED], v, won);
+        }
+    }
+
+    // Neighbour y of the matched x joins the queue if it points at x.  All lanes of the warp call.
+    __device__ __forceinline__ void call(bool is_entry, I entry, I x) const
+    {
+        I y = is_entry ? rows.indices[entry] : I(0);
+        append(queue, &control[SIZE], y, is_entry && load_relaxed(&mate[y]) == (I)~x);
+    }
+
+    __device__ void wake(Wide head, Wide tail) const
+    {
+        for (Wide base = head + (first_thread() - lane()); base < tail; base += threads()) {
+            Wide k = base + lane();
+            bool mine = k < tail;
+            I v = mine ? load_relaxed(&matched[k]) : I(0);
+            I begin = mine ? rows.indptr[v] : I(0), end = mine ? rows.indptr[v + 1] : I(0);
+            bool giant = end - begin > GIANT;
+            append(giants, &control[TO_WAKE], v, giant);
+            if (giant) end = begin;
+            WarpRows<I> list(begin, end);
+            for (I first = 0; first < list.total; first += WARP) {
+                I t = first + lane();
+                int owner = list.owner(t);
+                I entry = list.entry(t, owner), x = __shfl_sync(ALL, v, owner);
+                call(t < list.total, entry, x);
+            }
+        }
+    }
+
+    __device__ void wake_giants(Wide count) const
+    {
+        for (Wide k = alone ? 0 : blockIdx.x; k < count; k += alone ? 1 : gridDim.x) {
+            I x = load_relaxed(&giants[k]);
+            long long end = rows.indptr[x + 1];
+            for (long long base = (long long)rows.indptr[x] + warp() * WARP; base < end; base += blockDim.x)
+                call(base + lane() < end, (I)(base + lane()), x);
+        }
+    }
+
+    // One round; returns the size of the next queue.  Counters are set to 0 by the leader when all
+    // have read them and before the barrier that precedes their next use.
+    __device__ Wide round(Wide size, bool all, Wide& head, Wide& rounds) const
+    {
+        if (leader()) store_relaxed(&control[TO_WAKE], Wide(0));
+        point(size, all);
+        wait();
+        Wide aside = load_relaxed(&control[TO_POINT]);
+        if (aside > 0) {
+            point_giants(aside);
+            wait();
+        }
+        if (leader()) {
+            if (aside > 0) store_relaxed(&control[TO_POINT], Wide(0));
+            store_relaxed(&control[SIZE], Wide(0));
+        }
+        marry(size, all);
+        wait();
+        Wide tail = load_relaxed(&control[MATCHED]);
+        wake(head, tail);
+        wait();
+        aside = load_relaxed(&control[TO_WAKE]);
+        if (aside > 0) {
+            wake_giants(aside);
+            wait();
+        }
+        rounds += tail > head;
+        head = tail;
+        return load_relaxed(&control[SIZE]);
+    }
+};
+
+// Cooperative.  Caller: mate[u] = ~u for all, control 0 but for SIZE = n and LEFT; barrier words 0.
+// Ends when the queue is empty or LEFT rounds are over; may be launched again.
+template <typename I, typename W, int WIDTH>
+__global__ void __launch_bounds__(BLOCK, 2)
+    match_rounds(I n, const I* indptr, const I* indices, const W* data, unsigned long long seed, bool by_hash,
+                 I* mate, I* queue, I* matched, I* giants, unsigned long long* control, unsigned int* words)
+{
+    Rows<I, W> rows{indptr, indices, reinterpret_cast<const Bits<W>*>(data), {seed, by_hash}};
+    Matcher<I, W, WIDTH> crew{n, rows, mate, queue, matched, giants, control, GridBarrier(words), false};
+    Wide size = load_relaxed(&control[SIZE]), head = load_relaxed(&control[HEAD]);
+    Wide rounds = load_relaxed(&control[ROUNDS]), left = load_relaxed(&control[LEFT]);
+    bool all = load_relaxed(&control[STARTED]) == 0;
+    crew.barrier.wait();  // all have read them
+    while (size > 0 && left > 0) {
+        crew.alone = size <= ALONE;
+        if (!crew.alone) {
+            size = crew.round(size, all, head, rounds);
+            all = false;
+            --left;
+        } else {
+            if (blockIdx.x == 0) {
+                for (; size > 0 && size <= ALONE && left > 0; --left) {
+                    size = crew.round(size, all, head, rounds);
+                    all = false;
+                }
+                __syncthreads();
+            }
+        }
+        if (crew.leader()) {
+            store_relaxed(&control[HEAD], head);
+            store_relaxed(&control[ROUNDS], rounds);
+            store_relaxed(&control[LEFT], left);
+            store_relaxed(&control[STARTED], Wide(1));
+        }
+        if (crew.alone) {
+            crew.barrier.wait();
+            size = load_relaxed(&control[SIZE]);
+            head = load_relaxed(&control[HEAD]);
+            rounds = load_relaxed(&control[ROUNDS]);
+            left = load_relaxed(&control[LEFT]);
+            all = false;
+            crew.barrier.wait();
+        }
+    }
+}
+
+template <typename I>
+__global__ void point_at_nobody(I n, I* mate)
+{
+    long long v = global_thread();
+    if (v < n) mate[v] = (I)~v;
+}
+
+// The weight of an edge is looked up in the row of its end with fewer neighbours.
+// sums[block] = the edges of its vertices; always the same blocks, so always the same bits.
+template <typename I, typename W>
+__global__ void close_books(I n, const I* indptr, const I* indices, const W* data, I* mate, double* sums)
+{
+    double sum = 0;
+    for (long long u = global_thread(); u < n; u += all_threads()) {
+        I v = load_relaxed(&mate[u]);
+        if (v < 0 && v != -1) store_relaxed(&mate[u], I(-1));
+        if (v <= u) continue;
+        bool shorter = indptr[u + 1] - indptr[u] <= indptr[v + 1] - indptr[v];
+        I row = shorter ? (I)u : v, wanted = shorter ? v : (I)u;
+        I low = indptr[row], high = indptr[row + 1];
+        while (low < high) {
+            I middle = low + (high - low) / 2;
+            if (indices[middle] < wanted)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        sum += widened(data[low]);
+    }
+    sum = block_reduce(sum, 0.0, Plus());
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}

@@ -1,0 +1,65 @@
+"""Locally dominant matching on the GPU.  Kernels: gpu.cu; the rule: matching/weighted.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+from matchwood.matching.result import Found
+
+WIDTHS = (2, 4, 8)  # lanes for a row
+EACH = 4  # entries for each of them, on average
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "point_at_nobody<I>",
+        "close_books<I,W>",
+        *(f"match_rounds{width} = match_rounds<I,W,{width}>" for width in WIDTHS),
+    ),
+)
+
+# As in gpu.cu.
+BLOCK = 512
+GIANT = 4096
+SIZE, ROUNDS, LEFT, CONTROL_WORDS = 0, 5, 6, 8
+
+PATIENCE = 8192  # rounds of a launch, some 50 ms; Ctrl-C is heard between launches
+SUMS = 512  # blocks that add up the weight
+
+
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+    n, nnz, kind, weight = view.n, view.nnz, view.indices.dtype, view.data.dtype
+    mate = gpu.empty(n, kind, "weighted_matching")
+    if n == 0 or nnz == 0:
+        mate.data.memset_async(0xFF, mate.nbytes)
+        return Found(mate, 0.0, 0)
+    k = SOURCE.kernels(I=kind, W=weight)
+    space = gpu.workspace(
+        "weighted_matching",
+        queue=(n, kind),
+        matched=(n, kind),
+        giants=(nnz // GIANT + 1, kind),
+        control=(CONTROL_WORDS, np.uint64),
+        barrier=(2, np.uint32),
+        sums=(SUMS, np.float64),
+    )
+    words = np.zeros(CONTROL_WORDS, np.uint64)
+    words[SIZE] = n
+    space.barrier.data.memset_async(0, space.barrier.nbytes)
+    k.point_at_nobody(n, (n, mate))
+    width = next((width for width in WIDTHS if nnz <= EACH * width * n), WIDTHS[-1])
+    match_rounds = getattr(k, f"match_rounds{width}")
+    arguments = (
+        n, view.indptr, view.indices, view.data, seed, by_hash,
+        mate, space.queue, space.matched, space.giants, space.control, space.barrier,
+    )  # fmt: skip
+    while words[SIZE]:
+        words[LEFT] = PATIENCE
+        space.control.set(words)
+        match_rounds(n * width, arguments, block=BLOCK, cooperative=True)
+        words = space.control.get()
+    k.close_books(None, (n, view.indptr, view.indices, view.data, mate, space.sums), grid=SUMS)
+    return Found(mate, float(space.sums.get().sum()), int(words[ROUNDS]))

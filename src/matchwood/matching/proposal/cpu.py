@@ -1,0 +1,371 @@
+"""Maximal matching on a team.  The rule and the paper: __init__.py.
+
+A round is two passes over the free vertices, three with weights, and a barrier after each:
+
+    propose     a blue vertex writes its choice into `target`, and itself into the chosen one's
+                `mate`, by atomic minimum: the smallest proposer stays.  Without free neighbour: dead
+    respond     with weights: a red vertex that has a proposal looks for its heaviest one
+    resolve     who is matched leaves the list of the live, the others get their next colour
+
+Vertices are cut into chunks.  A chunk keeps its own list of live vertices, shortened in place, and
+members take chunks as they become free.
+
+Races.  In `propose` only `mate` of red vertices is shared, and a minimum is the same in any order.
+`state` of a vertex that dies is written while others read `state`, but they read that of their
+neighbours, and the neighbours of one that dies are not live.  In the other passes a vertex
+writes its own words only, and reads what others wrote before the last barrier: a blue one the
+`mate` of a red one, which that does not change in `resolve`.
+
+Vertices are unsigned in the kernels, and -1 as an unsigned number is more than any vertex.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.matching.cpu_weight import BLOCK, block_sums, matched_weight
+from matchwood.primitives.edge_order.cpu import prefers_tied
+from matchwood.primitives.hashing import hash2 as hash_of_pairs
+from matchwood.primitives.hashing.cpu import hash2, quarter_md5
+from matchwood.primitives.sort import radix_sort
+from matchwood.teams import (
+    Team,
+    advance,
+    atomic_add,
+    atomic_min,
+    barrier,
+    crew,
+    device,
+    expect,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+)
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 2048  # vertices of a chunk
+ROUNDS = 1024  # of one run of the kernel; 5 to 20 are usual, more only with p next to 0 or 1
+TAKEN, BLUE, RED = np.uint8(0), np.uint8(1), np.uint8(2)  # taken: matched or dead
+_32 = np.uint64(32)
+
+
+@device
+def _place(v: Any, k: Any, seed: Any, degree: Any) -> Any:
+    """Where in its row v begins to look in round k."""
+    return ((hash2(k, v, seed) >> _32) * np.uint64(degree)) >> _32
+
+
+@device
+def _first_red(
+    indptr: Array, indices: Array, v: Any, place: Any, state: Array, free: Any
+) -> Any:
+    """The first red neighbour from that place on, else `free`; and whether one is free at all."""
+    start, end = np.uint64(indptr[v]), np.uint64(indptr[v + indptr.dtype.type(1)])
+    seen = TAKEN
+    for e in range(start + place, end):
+        colour = state[indices[e]]
+        if colour == RED:
+            return indices[e], True
+        seen |= colour
+    for e in range(start, start + place):
+        colour = state[indices[e]]
+        if colour == RED:
+            return indices[e], True
+        seen |= colour
+    return free, seen != TAKEN
+
+
+@device
+def _first_edge(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    weighted: bool,
+    v: Any,
+    wanted: Any,
+    state: Array,
+    target: Array,
+    mutual: bool,
+    seed: Any,
+) -> Any:
+    """The first edge of v, in the order of edges, to a neighbour whose state is in `wanted`.
+
+    `mutual`: only neighbours that have proposed to v.  Returns as `_first_red`.
+    """
+    free = ~target.dtype.type(0)
+    best, best_w = free, data.dtype.type(0)
+    seen = TAKEN
+    for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + indptr.dtype.type(1)])):
+        u = indices[e]
+        colour = state[u]
+        seen |= colour
+        if colour & wanted == TAKEN or (mutual and target[u] != v):
+            continue
+        w = data[e] if weighted else data.dtype.type(1)
+        if best == free or w > best_w or (
+            w == best_w and prefers_tied(v, u, v, best, seed, True)
+        ):
+            best, best_w = u, w
+    return best, seen != TAKEN
+
+
+@device
+def _colour(part: Array, words: Array, r: Any, threshold: Any, state: Array) -> None:
+    """Colours of these vertices; the hashes on their own, so that they use vector registers."""
+    hashes = words[: part.size]
+    for i in range(part.size):
+        hashes[i] = quarter_md5(part[i], r)
+    for i in range(part.size):
+        state[part[i]] = BLUE if np.uint64(hashes[i]) < threshold else RED
+
+
+@device
+def _round_number(seed: Any, k: Any) -> Any:
+    """`round_number` of primitives/hashing."""
+    return np.uint32(hash2(0, k, seed) >> _32) | np.uint32(1)
+
+
+@kernel
+def _begin(
+    team: Team,
+    indptr: Array,
+    seed: Any,
+    threshold: Any,
+    mate: Array,
+    state: Array,
+    live: Array,
+    sizes: Array,
+    words: Array,
+) -> None:
+    """All vertices with neighbours are live, and have their colours of round 0."""
+    n = mate.size
+    r = _round_number(seed, 0)
+    chunk = next_chunk(team, sizes.size, 1)
+    while chunk >= 0:
+        first = chunk * CHUNK
+        kept = 0
+        for i in range(first, min(first + CHUNK, n)):
+            mate[i] = ~mate.dtype.type(0)
+            state[i] = TAKEN
+            if indptr[i] < indptr[i + 1]:
+                live[first + kept] = i
+                kept += 1
+        sizes[chunk] = kept
+        _colour(live[first : first + kept], words[team.rank], r, threshold, state)
+        chunk = next_chunk(team, sizes.size, 1)
+
+
+@kernel
+def _rounds(
+    team: Team,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    weighted: bool,
+    seed: Any,
+    threshold: Any,
+    done: int,
+    coloured: bool,
+    mate: Array,
+    target: Array,
+    state: Array,
+    live: Array,
+    sizes: Array,
+    words: Array,
+    matched: Array,
+    left: Array,
+) -> None:
+    """Rounds `done`, `done` + 1, ... until nobody is live or `matched` is full.
+
+    Caller: matched, how many a round matches, and left, how many are live after it, are 0.
+    """
+    none = ~mate.dtype.type(0)
+    for number in range(matched.size):
+        k = done + number
+        wanted = RED if coloured else BLUE | RED
+        chunk = next_chunk(team, sizes.size, 1)
+        while chunk >= 0:
+            part = live[chunk * CHUNK : chunk * CHUNK + sizes[chunk]]
+            for i in range(part.size):
+                v = part[i]
+                if coloured and state[v] != BLUE:
+                    continue
+                if coloured and not weighted:
+                    degree = indptr[v + indptr.dtype.type(1)] - indptr[v]
+                    place = _place(v, k, seed, degree)
+                    u, alive = _first_red(indptr, indices, v, place, state, none)
+                else:
+                    u, alive = _first_edge(
+                        indptr, indices, data, weighted, v, wanted, state, target, False, seed
+                    )
+                target[v] = u
+                if not alive:
+                    state[v] = TAKEN
+                if coloured and u != none:
+                    atomic_min(mate, u, v)
+            chunk = next_chunk(team, sizes.size, 1)
+        if barrier(team):
+            return
+        if weighted and coloured:
+            chunk = next_chunk(team, sizes.size, 1)
+            while chunk >= 0:
+                part = live[chunk * CHUNK : chunk * CHUNK + sizes[chunk]]
+                for i in range(part.size):
+                    v = part[i]
+                    if state[v] == RED and mate[v] != none:
+                        u, alive = _first_edge(
+                            indptr, indices, data, weighted, v, BLUE, state, target, True, seed
+                        )
+                        mate[v] = u
+                chunk = next_chunk(team, sizes.size, 1)
+            if barrier(team):
+                return
+        r = _round_number(seed, k + 1)
+        got = stay = 0
+        chunk = next_chunk(team, sizes.size, 1)
+        while chunk >= 0:
+            first = chunk * CHUNK
+            part = live[first : first + sizes[chunk]]
+            kept = 0
+            for i in range(part.size):
+                v = part[i]
+                colour = state[v]
+                if colour != TAKEN:
+                    if coloured:
+                        if colour == BLUE and target[v] != none and mate[target[v]] == v:
+                            mate[v] = target[v]
+                    elif target[target[v]] == v:  # a live vertex that is left has a target
+                        mate[v] = target[v]
+                    if mate[v] == none:
+                        part[kept] = v
+                        kept += 1
+                    else:
+                        state[v] = TAKEN
+                        got += 1
+            sizes[chunk] = kept
+            stay += kept
+            _colour(part[:kept], words[team.rank], r, threshold, state)
+            chunk = next_chunk(team, sizes.size, 1)
+        atomic_add(matched, number, got)
+        atomic_add(left, number, stay)
+        advance(team, got)
+        if barrier(team) or left[number] == 0:
+            return
+        coloured = matched[number] > 0 or not coloured
+
+
+@kernel
+def _serially(
+    team: Team,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    weighted: bool,
+    seed: Any,
+    order: Array,
+    mate: Array,
+    target: Array,
+    state: Array,
+) -> None:
+    """Algorithm 1, for a team of one.  Caller: mate all ones, state all RED for free."""
+    none = ~mate.dtype.type(0)
+    expect(team, order.size)
+    for i in range(order.size):
+        if interrupted(team, i):
+            return
+        if i & 4095 == 0:
+            advance(team, min(4096, order.size - i))
+        v = mate.dtype.type(order[i])
+        if state[v] == TAKEN:
+            continue
+        state[v] = TAKEN
+        if weighted:
+            u, _ = _first_edge(
+                indptr, indices, data, weighted, v, RED, state, target, False, seed
+            )
+        else:
+            degree = indptr[v + indptr.dtype.type(1)] - indptr[v]
+            u, _ = _first_red(indptr, indices, v, _place(v, 0, seed, degree), state, none)
+        if u != none:
+            mate[v] = u
+            mate[u] = v
+            state[u] = TAKEN
+
+
+@kernel
+def _weigh(team: Team, indptr: Array, indices: Array, data: Array, mate: Array, sums: Array) -> None:
+    """sums[b] = the weights of the vertices' edges in block b; each edge counts at both ends."""
+    lo, hi = share(team, sums.size)
+    for b in range(lo, hi):
+        total = 0.0
+        for v in range(np.uint64(b * BLOCK), np.uint64(min((b + 1) * BLOCK, mate.size))):
+            u = mate[v]
+            if u == ~mate.dtype.type(0):
+                continue
+            low, high = np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])
+            while low + np.uint64(1) < high:  # rows are sorted
+                middle = (low + high) >> np.uint64(1)
+                if indices[middle] <= u:
+                    low = middle
+                else:
+                    high = middle
+            total += np.float64(data[low])
+        sums[b] = total
+
+
+def match(
+    view: Any, method: str, seed: int, barrier: int, *, threads: int | None = None
+) -> tuple[Array, float, list[int]]:
+    kind = view.indices.dtype
+    mate = np.full(view.n, -1, kind)
+    unsigned = f"u{kind.itemsize}"
+    weighted = view.data is not None
+    data = view.data if weighted else np.empty(0, np.float32)
+    rows = (view.indptr.view(unsigned), view.indices.view(unsigned))
+    arrays = (*rows, data, weighted, np.uint64(seed))
+    matched: list[int] = []
+    if method == "serial":
+        vertices = np.arange(view.n, dtype=kind)
+        key = hash_of_pairs(vertices, np.zeros_like(vertices), seed, threads=threads)
+        order = radix_sort(key, vertices, threads=threads)[1]
+        target, state = np.empty(0, unsigned), np.full(view.n, RED)
+        crew(1, work=view.nnz).run(_serially, *arrays, order, mate.view(unsigned), target, state)
+    else:
+        matched = _all_rounds(view, arrays, np.uint64(barrier), mate.view(unsigned), threads)
+    if not weighted:
+        return mate, float(np.count_nonzero(mate >= 0) // 2), matched
+    sums = block_sums(view.n)
+    crew(threads, work=4 * view.n).run(_weigh, *rows, data, mate.view(unsigned), sums)
+    return mate, matched_weight(sums), matched
+
+
+def _all_rounds(
+    view: Any, arrays: tuple[Any, ...], threshold: Any, mate: Array, threads: int | None
+) -> list[int]:
+    n = view.n
+    team = crew(threads, work=view.nnz + 4 * n)
+    target, live = np.empty_like(mate), np.empty_like(mate)
+    state = np.empty(n, np.uint8)
+    sizes = np.empty(-(-n // CHUNK), np.int64)
+    words = np.empty((team.size, CHUNK), np.uint32)
+    indptr, seed = arrays[0], arrays[4]
+    team.run(_begin, indptr, seed, threshold, mate, state, live, sizes, words)
+    matched: list[int] = []
+    coloured = True
+    total = 0
+    while sizes.any():
+        got, left = np.zeros(ROUNDS, np.int64), np.zeros(ROUNDS, np.int64)
+        team.run(
+            _rounds, *arrays, threshold, len(matched), coloured,
+            mate, target, state, live, sizes, words, got, left,
+        )  # fmt: skip
+        rounds = min(int(np.count_nonzero(left)) + 1, ROUNDS)
+        for count in got[:rounds].tolist():
+            total += count
+            matched.append(total)
+            coloured = count > 0 or not coloured
+    return matched

@@ -1,0 +1,116 @@
+"""Maximal matching by its definition: plain loops.  The rule: __init__.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from matchwood.primitives.edge_order.reference import edge_key
+from matchwood.primitives.hashing import round_number
+from matchwood.primitives.hashing.reference import hash2_number, quarter_md5_number
+
+Found = tuple[Any, float, list[int]]
+
+
+class Rows:
+    """Neighbours and weights of a view, and the ways to choose among them."""
+
+    def __init__(self, view: Any, seed: int) -> None:
+        ends = view.indptr.tolist()
+        self.n = view.n
+        self.seed = seed
+        self.weighted = view.data is not None
+        self.rows = [view.indices[a:b].tolist() for a, b in zip(ends, ends[1:], strict=False)]
+        data = view.data if self.weighted else np.ones(view.nnz)
+        self.weights = [
+            dict(zip(row, data[a:b].tolist(), strict=True))
+            for row, a, b in zip(self.rows, ends, ends[1:], strict=False)
+        ]
+
+    def from_random_place(self, v: int, k: int) -> list[int]:
+        """The neighbours of v, beginning at its place in round k and going round."""
+        row = self.rows[v]
+        place = (hash2_number(k, v, self.seed) >> 32) * len(row) >> 32
+        return row[place:] + row[:place]
+
+    def first_edge(self, v: int, among: Iterable[int]) -> int | None:
+        """The neighbour at the other end of v's first edge in the order of edges."""
+        return min(
+            among, key=lambda u: edge_key(self.weights[v][u], v, u, self.seed), default=None
+        )
+
+    def select(self, v: int, k: int, wanted: Callable[[int], bool]) -> int | None:
+        """`select` of the paper, among the neighbours that are wanted."""
+        if self.weighted:
+            return self.first_edge(v, filter(wanted, self.rows[v]))
+        return next(filter(wanted, self.from_random_place(v, k)), None)
+
+    def weight(self, mate: list[int]) -> float:
+        return sum(self.weights[v][u] for v, u in enumerate(mate) if u > v)
+
+
+def match(
+    view: Any, method: str, seed: int, barrier: int, *, threads: int | None = None
+) -> Found:
+    rows = Rows(view, seed)
+    mate = [-1] * rows.n
+    matched = _propose(rows, mate, barrier) if method == "proposal" else _serial(rows, mate)
+    return np.array(mate, view.indptr.dtype), float(rows.weight(mate)), matched
+
+
+def _serial(rows: Rows, mate: list[int]) -> list[int]:
+    """Algorithm 1."""
+    for v in sorted(range(rows.n), key=lambda v: (hash2_number(v, 0, rows.seed), v)):
+        if mate[v] < 0:
+            u = rows.select(v, 0, lambda u: mate[u] < 0)
+            if u is not None:
+                mate[v], mate[u] = u, v
+    return []
+
+
+def _propose(rows: Rows, mate: list[int], barrier: int) -> list[int]:
+    """Algorithm 3; how many vertices are matched after each round."""
+    live = {v for v in range(rows.n) if rows.rows[v]}
+    matched: list[int] = []
+    coloured = True
+    while live:
+        k = len(matched)
+        if coloured:
+            r = round_number(rows.seed, k)
+            blue = {v for v in live if quarter_md5_number(v, r) < barrier}
+            pairs, dead = _coloured_round(rows, k, live, blue)
+        else:
+            pairs, dead = _uncoloured_round(rows, live)
+        for v, u in pairs:
+            mate[v], mate[u] = u, v
+            live -= {v, u}
+        live -= dead
+        matched.append(rows.n - mate.count(-1))
+        coloured = bool(pairs) or not coloured
+    return matched
+
+
+def _coloured_round(
+    rows: Rows, k: int, live: set[int], blue: set[int]
+) -> tuple[list[tuple[int, int]], set[int]]:
+    red = live - blue
+    proposers: dict[int, list[int]] = {}
+    for v in sorted(blue):
+        u = rows.select(v, k, red.__contains__)
+        if u is not None:
+            proposers.setdefault(u, []).append(v)
+    dead = {v for v in blue if live.isdisjoint(rows.rows[v])}
+    accepted = [
+        (u, rows.first_edge(u, suitors) if rows.weighted else min(suitors))
+        for u, suitors in proposers.items()
+    ]
+    return [(u, v) for u, v in accepted if v is not None], dead
+
+
+def _uncoloured_round(rows: Rows, live: set[int]) -> tuple[list[tuple[int, int]], set[int]]:
+    points_at = {v: rows.first_edge(v, live.intersection(rows.rows[v])) for v in live}
+    dead = {v for v, u in points_at.items() if u is None}
+    pairs = [(v, u) for v, u in points_at.items() if u is not None and v < u and points_at[u] == v]
+    return pairs, dead

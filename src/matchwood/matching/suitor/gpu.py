@@ -1,0 +1,54 @@
+"""Suitor matching on the GPU.  Kernels: gpu.cu; the rule and the paper: matching/weighted.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+from matchwood.matching.result import Found
+
+WIDTHS = (2, 4, 8)  # lanes for a row
+EACH = 4  # entries for each of them, on average
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    ("list_giants<I>", "add_offers<I,W>", *(f"woo{width} = woo<I,W,{width}>" for width in WIDTHS)),
+)
+
+# As in gpu.cu.
+BLOCK = 512
+GIANT = 4096
+
+SUMS = 512  # blocks that add up the weight
+
+
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+    n, nnz, kind, weight = view.n, view.nnz, view.indices.dtype, view.data.dtype
+    mate = gpu.empty(n, kind, "weighted_matching")
+    mate.data.memset_async(0xFF, mate.nbytes)
+    if n == 0 or nnz == 0:
+        return Found(mate, 0.0, 1)
+    k = SOURCE.kernels(I=kind, W=weight)
+    space = gpu.workspace(
+        "weighted_matching",
+        want=(n, weight),
+        offer=(n, weight),
+        giants=(nnz // GIANT + 1, kind),
+        count=(1, np.uint64),
+        sums=(SUMS, np.float64),
+    )
+    for array in (space.want, space.offer, space.count):
+        array.data.memset_async(0, array.nbytes)
+    k.list_giants(n, (n, view.indptr, space.giants, space.count))
+    width = next((width for width in WIDTHS if nnz <= EACH * width * n), WIDTHS[-1])
+    woo = getattr(k, f"woo{width}")
+    arguments = (
+        n, view.indptr, view.indices, view.data, seed, by_hash,
+        space.giants, space.count, mate, space.want, space.offer,
+    )  # fmt: skip
+    blocks = min(woo.resident(BLOCK), -(-n * width // BLOCK))
+    woo(None, arguments, block=BLOCK, grid=blocks)
+    k.add_offers(None, (n, space.offer, space.sums), grid=SUMS)
+    return Found(mate, float(space.sums.get().sum()) / 2, 1)

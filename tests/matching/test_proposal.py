@@ -1,0 +1,207 @@
+"""Maximal matching: every engine gives the reference's mates and rounds; it always ends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from graphs import ZOO, complete, cycle, disjoint, grid, path, rmat, shuffled, star
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import graphs
+
+import matchwood
+from matchwood.errors import CheckFailed
+from matchwood.matching.proposal import BEST_P, cpu, maximal_matching
+from matchwood.matching.proposal.check import check_maximal_matching
+from matchwood.primitives.hashing.reference import quarter_md5_number
+
+METHODS = ["proposal", "serial"]
+WEIGHTED = [False, True]
+
+
+def assert_same(found, expected) -> None:
+    assert np.array_equal(found.mate, expected.mate)
+    assert found.mate.dtype == expected.mate.dtype
+    assert found.rounds == expected.rounds
+    assert found.matched_by_round == expected.matched_by_round
+    assert math.isclose(found.weight, expected.weight, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", WEIGHTED)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ZOO)
+def test_equals_the_reference(name: str, method: str, weighted: bool, threads: int) -> None:
+    A = ZOO[name]()
+    for rng in (0, 7):
+        given = {"method": method, "weighted": weighted, "rng": rng}
+        expected = maximal_matching(A, engine="reference", **given)
+        check_maximal_matching(A, expected, weighted=weighted)
+        assert_same(maximal_matching(A, threads=threads, **given), expected)
+
+
+@given(
+    graphs(max_n=40, max_m=60),
+    st.integers(0, 2**64 - 1),
+    st.floats(0, 1, exclude_min=True, exclude_max=True),
+    st.booleans(),
+)
+def test_random_graphs(A: sp.csr_array, rng: int, p: float, weighted: bool) -> None:
+    for method in METHODS:
+        given = {"method": method, "weighted": weighted, "rng": rng, "p": p}
+        expected = maximal_matching(A, engine="reference", **given)
+        check_maximal_matching(A, expected, weighted=weighted)
+        assert expected.rounds <= A.shape[0] + 2
+        for threads in (1, 3):
+            assert_same(maximal_matching(A, threads=threads, **given), expected)
+
+
+@pytest.mark.parametrize("weighted", WEIGHTED)
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+def test_larger_graphs(index_dtype: type, weighted: bool, threads: int) -> None:
+    A = shuffled(disjoint([rmat(10, 6), path(4000), star(700), grid(40, 50)]), isolated=100)
+    G = matchwood.graph(A, index_dtype=index_dtype)
+    expected = maximal_matching(G, weighted=weighted, engine="reference")
+    for _ in range(5):  # other schedules
+        assert_same(maximal_matching(G, weighted=weighted, threads=threads), expected)
+    assert expected.mate.dtype == index_dtype
+
+
+def test_vertex_0_never_changes_its_colour() -> None:
+    """What makes the rounds without colours necessary."""
+    assert len({quarter_md5_number(0, r) for r in range(1, 1001, 2)}) == 1
+
+
+@pytest.mark.parametrize("weighted", WEIGHTED)
+@pytest.mark.parametrize("p", [1e-300, 1e-12, 0.1, BEST_P, 0.9, 1 - 2**-53])
+def test_always_ends(p: float, weighted: bool, engine: str) -> None:
+    for A in (path(2), star(30), star(30, centre=29), path(9), complete(7), disjoint([path(2)] * 9)):
+        for rng in range(5):
+            found = maximal_matching(A, p=p, rng=rng, weighted=weighted, engine=engine)
+            check_maximal_matching(A, found, weighted=weighted)
+            assert found.rounds <= A.shape[0] + 2
+
+
+def test_one_colour_takes_few_rounds() -> None:
+    """Rounds without colours follow the order by hash: no chains as long as the graph."""
+    found = maximal_matching(path(5000), p=1e-300)
+    check_maximal_matching(path(5000), found)
+    assert found.rounds < 60
+
+
+def test_more_rounds_than_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = maximal_matching(cycle(300), p=1e-300, threads=1)
+    assert expected.rounds > 6
+    for rounds in (1, 2, 3):
+        monkeypatch.setattr(cpu, "ROUNDS", rounds)
+        assert_same(maximal_matching(cycle(300), p=1e-300, threads=1), expected)
+
+
+def test_first_round_of_a_random_graph() -> None:
+    """Equation 2 of the paper, to 1 %; for it degrees must be large, as there."""
+    A = matchwood.generators.erdos_renyi(50_000, 2_500_000, rng=1)
+    G = matchwood.graph((A.indptr, A.indices))
+    for p in (0.3, BEST_P, 0.7):
+        matched = maximal_matching(G, p=p, rng=3).matched_by_round[0] / G.n
+        assert matched == pytest.approx(2 * (1 - p) * (1 - math.exp(-p / (1 - p))), rel=0.01)
+
+
+def test_best_p_is_the_best() -> None:
+    def share(p: float) -> float:
+        return 2 * (1 - p) * (1 - math.exp(-p / (1 - p)))
+
+    assert max(np.linspace(0.5, 0.57, 7001), key=share) == pytest.approx(BEST_P, abs=2e-5)
+
+
+def test_few_rounds_and_as_large_as_serial() -> None:
+    for A in (grid(60, 60), rmat(11, 8)):
+        found = maximal_matching(A)
+        assert found.rounds < 25
+        assert found.cardinality > 0.96 * maximal_matching(A, method="serial").cardinality
+
+
+def test_weights_are_looked_at() -> None:
+    A = matchwood.generators.random_weights(matchwood.generators.grid((50, 50)), rng=4)
+    heavy = maximal_matching(A, weighted=True)
+    edges = heavy.edges()
+    assert heavy.weight == pytest.approx(A[edges[:, 0], edges[:, 1]].sum(), rel=1e-6)
+    light = maximal_matching(A).edges()
+    assert heavy.weight > 1.2 * A[light[:, 0], light[:, 1]].sum()
+
+
+def test_result() -> None:
+    found = maximal_matching(path(6))
+    mate, weight = found
+    assert weight == found.cardinality == len(found.edges())
+    assert (mate >= 0).sum() == found.matched_by_round[-1]
+    assert found.rounds == len(found.matched_by_round)
+    assert 0.5 <= found.quality <= 1
+    assert maximal_matching(path(6), method="serial").matched_by_round is None
+
+
+def test_patterns_read_no_values() -> None:
+    A = path(5)
+    A.data[:] = np.nan
+    check_maximal_matching(A, maximal_matching(A))
+    with pytest.raises(ValueError, match="maximal_matching: weights must be finite"):
+        maximal_matching(A, weighted=True)
+
+
+def test_zeros_are_edges_of_patterns_only() -> None:
+    A = path(2)
+    A.data[:] = 0
+    assert maximal_matching(A).cardinality == 1
+    assert maximal_matching(A, weighted=True).cardinality == 0
+
+
+def test_seeds() -> None:
+    A = grid(20, 20)
+    one = maximal_matching(A, rng=np.random.default_rng(5))
+    assert np.array_equal(one.mate, maximal_matching(A, rng=np.random.default_rng(5)).mate)
+    assert np.array_equal(maximal_matching(A).mate, maximal_matching(A, rng=None).mate)
+    assert not np.array_equal(maximal_matching(A).mate, maximal_matching(A, rng=1).mate)
+
+
+def test_bad_arguments() -> None:
+    A = path(3)
+    for arguments, message in [
+        ({"method": "luby"}, "method must be one of 'proposal', 'serial'"),
+        ({"p": 0.0}, "p must lie between 0 and 1"),
+        ({"p": 1}, "p must lie between 0 and 1"),
+        ({"p": math.nan}, "p must be finite"),
+        ({"rng": -1}, "rng must lie in"),
+        ({"engine": "fpga"}, "engine must be"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            maximal_matching(A, **arguments)
+    with pytest.raises(TypeError, match="weighted must be True or False"):
+        maximal_matching(A, weighted=1)
+    with pytest.raises(ValueError, match="maximal_matching: A must be square"):
+        maximal_matching(sp.csr_array((2, 3)))
+
+
+def test_the_check_finds_every_fault() -> None:
+    A = disjoint([path(4), path(2)])
+    right = [1, 0, 3, 2, 5, 4]
+    check_maximal_matching(A, right)
+    for mate, message in [
+        ([1, 0, -1, -1, 5, 4], r"edge \(2, 3\) can be added"),
+        ([1, 2, 1, -1, 5, 4], r"mate\[0\] is 1, but mate\[1\] is 2"),
+        ([2, -1, 0, -1, 5, 4], "0 and 2 are matched, but not joined"),
+        ([0, 2, 1, -1, 5, 4], "0 and 0 are matched, but not joined"),
+        ([6, 2, 1, -1, 5, 4], r"mate\[0\] is 6, no vertex"),
+        ([-2, 2, 1, -1, 5, 4], r"mate\[0\] is -2, no vertex"),
+        (right[:5], "must have 6 elements"),
+    ]:
+        with pytest.raises(CheckFailed, match=message):
+            check_maximal_matching(A, mate)
+    found = maximal_matching(A)
+    object.__setattr__(found, "weight", 1.0)
+    with pytest.raises(CheckFailed, match="the weight is"):
+        check_maximal_matching(A, found)
+    found = maximal_matching(A)
+    object.__setattr__(found, "matched_by_round", [1] * found.rounds)
+    with pytest.raises(CheckFailed, match="matched_by_round is"):
+        check_maximal_matching(A, found)
