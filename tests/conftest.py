@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,12 @@ def no_mpi() -> str | None:
     if shutil.which("mpiexec") is None:
         return "there is no mpiexec"
     return None
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C: a shell starts background jobs, and so their children, with it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

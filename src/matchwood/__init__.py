@@ -22,6 +22,14 @@ _HOMES = {
     # components
     "connected_components": "matchwood.components",  # which vertices are joined by paths
     "Components": "matchwood.components",  # what `connected_components` returns
+    # matching
+    "weighted_matching": "matchwood.matching",  # a heavy matching, and how near to the best
+    "maximal_matching": "matchwood.matching",  # one to which no edge can be added
+    "Matching": "matchwood.matching",  # what both return
+    # factors
+    "factor": "matchwood.factors",  # up to n strong edges at each vertex
+    "Factor": "matchwood.factors",  # what `factor` returns
+    "coverage_of_order": "matchwood.factors",  # weight next to the diagonal
     # graphs in and out
     "generators": "matchwood.generators",  # graphs made from a seed
     "io": "matchwood.io",  # read and write files
@@ -39,6 +47,8 @@ _HOMES = {
     "warmup": "matchwood.warm",  # compile every kernel now
     # families, as modules
     "components": "matchwood.components",
+    "factors": "matchwood.factors",
+    "matching": "matchwood.matching",
     "traversal": "matchwood.traversal",
 }
 
@@ -47,8 +57,10 @@ __all__ = ["__version__", *_HOMES]
 if TYPE_CHECKING:
     from matchwood import check as check
     from matchwood import components as components
+    from matchwood import factors as factors
     from matchwood import generators as generators
     from matchwood import io as io
+    from matchwood import matching as matching
     from matchwood import primitives as primitives
     from matchwood import traversal as traversal
     from matchwood.components import Components as Components
@@ -60,6 +72,12 @@ if TYPE_CHECKING:
     from matchwood.errors import EngineUnavailable as EngineUnavailable
     from matchwood.errors import FileFormatError as FileFormatError
     from matchwood.errors import OutOfMemory as OutOfMemory
+    from matchwood.factors import Factor as Factor
+    from matchwood.factors import coverage_of_order as coverage_of_order
+    from matchwood.factors import factor as factor
+    from matchwood.matching import Matching as Matching
+    from matchwood.matching import maximal_matching as maximal_matching
+    from matchwood.matching import weighted_matching as weighted_matching
     from matchwood.teams.crew import on_progress as on_progress
     from matchwood.traversal import BFS as BFS
     from matchwood.traversal import bfs as bfs

@@ -75,6 +75,8 @@ def _files(folder: Path | None) -> int:
 
 def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
     from matchwood.components import connected_components
+    from matchwood.factors import factor
+    from matchwood.matching import maximal_matching, weighted_matching
     from matchwood.primitives import row_reduce
     from matchwood.traversal import bfs
 
@@ -90,6 +92,13 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "components, afforest": lambda G: connected_components(G, method="afforest"),
         "components, fastsv": lambda G: connected_components(G, method="fastsv"),
         "components, bfs": lambda G: connected_components(G, method="bfs"),
+        **{
+            f"matching, {method}": functools.partial(weighted_matching, method=method)
+            for method in ("greedy", "dominant", "suitor", "random_weighted")
+        },
+        "matching, maximal": lambda G: maximal_matching(G),
+        "matching, maximal, weighted": lambda G: maximal_matching(G, weighted=True),
+        "factor": lambda G: factor(G, 2),
         "row_reduce": lambda G: _reduce(row_reduce, G),
     }
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("bench.factors.tables", reason="the benchmarks are not beside the tests")
 
-from bench.factors import tables  # noqa: E402
+from bench.factors import tables
 
 
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,19 +7,21 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from graphs import ZOO, complete, cycle, disjoint, grid, path, rmat, shuffled, star
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import graphs
 
 import matchwood
+from graphs import ZOO, complete, cycle, disjoint, grid, path, rmat, shuffled, star
 from matchwood.errors import CheckFailed
 from matchwood.matching.proposal import BEST_P, cpu, maximal_matching
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.primitives.hashing.reference import quarter_md5_number
+from strategies import graphs
+from support import cores
 
 METHODS = ["proposal", "serial"]
 WEIGHTED = [False, True]
+THREADS = sorted({1, 2, 3, 2 * cores() + 1})
 
 
 def assert_same(found, expected) -> None:
@@ -33,12 +35,12 @@ def assert_same(found, expected) -> None:
 @pytest.mark.parametrize("weighted", WEIGHTED)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ZOO)
-def test_equals_the_reference(name: str, method: str, weighted: bool, threads: int) -> None:
+def test_equals_the_reference(name: str, method: str, weighted: bool) -> None:
     A = ZOO[name]()
-    for rng in (0, 7):
-        given = {"method": method, "weighted": weighted, "rng": rng}
-        expected = maximal_matching(A, engine="reference", **given)
-        check_maximal_matching(A, expected, weighted=weighted)
+    given = {"method": method, "weighted": weighted, "rng": 7}
+    expected = maximal_matching(A, engine="reference", **given)
+    check_maximal_matching(A, expected, weighted=weighted)
+    for threads in THREADS:
         assert_same(maximal_matching(A, threads=threads, **given), expected)
 
 
@@ -60,11 +62,11 @@ def test_random_graphs(A: sp.csr_array, rng: int, p: float, weighted: bool) -> N
 
 @pytest.mark.parametrize("weighted", WEIGHTED)
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
-def test_larger_graphs(index_dtype: type, weighted: bool, threads: int) -> None:
+def test_larger_graphs(index_dtype: type, weighted: bool) -> None:
     A = shuffled(disjoint([rmat(10, 6), path(4000), star(700), grid(40, 50)]), isolated=100)
     G = matchwood.graph(A, index_dtype=index_dtype)
     expected = maximal_matching(G, weighted=weighted, engine="reference")
-    for _ in range(5):  # other schedules
+    for threads in 3 * THREADS:  # other schedules
         assert_same(maximal_matching(G, weighted=weighted, threads=threads), expected)
     assert expected.mate.dtype == index_dtype
 
@@ -77,7 +79,14 @@ def test_vertex_0_never_changes_its_colour() -> None:
 @pytest.mark.parametrize("weighted", WEIGHTED)
 @pytest.mark.parametrize("p", [1e-300, 1e-12, 0.1, BEST_P, 0.9, 1 - 2**-53])
 def test_always_ends(p: float, weighted: bool, engine: str) -> None:
-    for A in (path(2), star(30), star(30, centre=29), path(9), complete(7), disjoint([path(2)] * 9)):
+    for A in (
+        path(2),
+        star(30),
+        star(30, centre=29),
+        path(9),
+        complete(7),
+        disjoint([path(2)] * 9),
+    ):
         for rng in range(5):
             found = maximal_matching(A, p=p, rng=rng, weighted=weighted, engine=engine)
             check_maximal_matching(A, found, weighted=weighted)
@@ -93,7 +102,7 @@ def test_one_colour_takes_few_rounds() -> None:
 
 def test_more_rounds_than_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = maximal_matching(cycle(300), p=1e-300, threads=1)
-    assert expected.rounds > 6
+    assert expected.rounds > 4
     for rounds in (1, 2, 3):
         monkeypatch.setattr(cpu, "ROUNDS", rounds)
         assert_same(maximal_matching(cycle(300), p=1e-300, threads=1), expected)
@@ -119,7 +128,7 @@ def test_few_rounds_and_as_large_as_serial() -> None:
     for A in (grid(60, 60), rmat(11, 8)):
         found = maximal_matching(A)
         assert found.rounds < 25
-        assert found.cardinality > 0.96 * maximal_matching(A, method="serial").cardinality
+        assert found.cardinality > 0.95 * maximal_matching(A, method="serial").cardinality
 
 
 def test_weights_are_looked_at() -> None:

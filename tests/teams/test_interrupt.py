@@ -21,14 +21,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def _heard():
-    """A shell starts background jobs with Ctrl-C ignored; here it must be heard."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @kernel
 def _by_chunks(team, arrived):
     """Hours of chunks."""
@@ -99,7 +91,6 @@ def test_ctrl_c_ends_a_kernel_soon(long_kernel, how, threads):
 
 
 SCRIPT = """
-    import signal
     import time
     import numpy as np
     import matchwood
@@ -119,7 +110,6 @@ SCRIPT = """
         if barrier(team):
             return
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     told = []
     def tell(done, total):
         if not told:

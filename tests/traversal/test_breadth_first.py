@@ -12,7 +12,7 @@ from scipy.sparse import csgraph
 import matchwood
 from graphs import ZOO, grid, path, rmat, star
 from matchwood.check import check_bfs
-from matchwood.traversal.breadth_first import cpu
+from matchwood.traversal.breadth_first import cpu, cpu_bottom_up
 from strategies import graphs
 
 SPREAD = [0, 7, 3]
@@ -167,7 +167,7 @@ def test_the_check_finds_every_fault() -> None:
 
 
 def test_constants_are_sound() -> None:
-    assert cpu.ROWS % cpu.WORD == 0  # one writer for each bitmap word
+    assert cpu_bottom_up.ROWS % cpu_bottom_up.WORD == 0  # one writer for each bitmap word
 
 
 def test_too_many_levels_for_a_word(monkeypatch: pytest.MonkeyPatch) -> None:

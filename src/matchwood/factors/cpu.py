@@ -77,7 +77,7 @@ def _propose(
         wanted = np.uint8(ANY - state[v] if charged else ANY)
         start, last = natural(v * n), natural(v * n + n - 1)
         if n == 2 and not by_hash and weights[start] <= 0 and weights[last] <= 0:
-            # the same for this case, in registers: half the time
+            # the same for this case, in registers
             a, b = np.int64(-1), np.int64(-1)
             w_a = w_b = data.dtype.type(0)
             for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
@@ -85,10 +85,12 @@ def _propose(
                 if w > w_b:
                     j = natural(np.int64(indices[k]))
                     if state[j] & wanted != 0:
-                        if w > w_a:
-                            a, b, w_a, w_b = j, a, w, w_a
-                        else:
-                            b, w_b = j, w
+                        # no branch here: with random weights none would be foreseen
+                        first = -np.int64(w > w_a)  # all ones or all zeros
+                        b = (a & first) | (j & ~first)
+                        a = (j & first) | (a & ~first)
+                        w_b = min(w, w_a)
+                        w_a = max(w, w_a)
             neighbours[start], neighbours[last] = a, b
             weights[start], weights[last] = w_a, w_b
             proposals = np.int64(a >= 0) + np.int64(b >= 0)

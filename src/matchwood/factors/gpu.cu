@@ -13,7 +13,7 @@
 // room and may find a neighbour; high bits, their charges.  `propose` gathers one such word for
 // each entry, which for millions of vertices lie in the L2 cache.  Charges are hashed in registers,
 // once a vertex and round where the word is made: hashing them for every entry instead would cost
-// 170 instructions an entry, several times as long as the whole pass.
+// some 170 instructions an entry (counted, not timed), more than all else that is done with it.
 //
 // Races: `propose` reads `state` and `confirmed`, and each row writes its own places.  `confirm`
 // reads all places and writes none; each vertex has its own byte of `confirmed`, each warp its own
@@ -21,109 +21,15 @@
 #include "matchwood/atomics.cuh"
 #include "matchwood/edge_order.cuh"
 #include "matchwood/hashing.cuh"
+#include "matchwood/preferences.cuh"
+#include "matchwood/rooms.cuh"
 #include "matchwood/row_reduce.cuh"
 
 constexpr int BATCH = 8;  // rounds that have their own flags; as in gpu.py
 constexpr int STOP = 0, ROUNDS = 1, PROPOSED = 2, ANSWERED = PROPOSED + BATCH;  // words of `flags`
 constexpr int SPARSE = 8;  // where one row of so many has room, warps take these rows one by one
 
-// ---- preferences ----
-
-template <typename W> struct Bits;
-template <> struct Bits<float> {
-    using Key = int;  // the weight's bits; the sign holds a charge
-    static constexpr Key SIGN = (Key)0x80000000u, MOST = 0x7fffffff;
-    static __device__ __forceinline__ Key of(float w) { return __float_as_int(w); }
-    static __device__ __forceinline__ float weight(Key key) { return __int_as_float(key); }
-};
-template <> struct Bits<double> {
-    using Key = long long;
-    static constexpr Key SIGN = (Key)0x8000000000000000ull, MOST = 0x7fffffffffffffffll;
-    static __device__ __forceinline__ Key of(double w) { return __double_as_longlong(w); }
-    static __device__ __forceinline__ double weight(Key key) { return __longlong_as_double(key); }
-};
-
-// A neighbour that may be proposed to.  Key 0 and column -1: none.
-template <typename I, typename W>
-struct Offer {
-    typename Bits<W>::Key key;
-    I col;
-};
-
-template <typename I, typename W, bool HASH>
-struct Candidate : Offer<I, W> {};
-template <typename I, typename W>
-struct Candidate<I, W, true> : Offer<I, W> {
-    unsigned long long hash;
-};
-
-__device__ __forceinline__ long long packed(const Offer<int, float>& a)
-{
-    return (long long)((unsigned long long)(unsigned)a.key << 32 | (unsigned)~a.col);
-}
-
-// Whether a vertex prefers neighbour a to b.  Negative keys come after all others; none (-1) does
-// not come before none.
-__device__ __forceinline__ bool better(const Candidate<int, float, false>& a,
-                                       const Candidate<int, float, false>& b)
-{
-    return packed(a) > packed(b);
-}
-template <typename I, typename W>
-__device__ __forceinline__ bool better(const Candidate<I, W, false>& a, const Candidate<I, W, false>& b)
-{
-    return a.key > b.key || (a.key == b.key && (unsigned long long)(long long)a.col < (unsigned long long)(long long)b.col);
-}
-template <typename I, typename W>
-__device__ __forceinline__ bool better(const Candidate<I, W, true>& a, const Candidate<I, W, true>& b)
-{
-    if (a.key != b.key) return a.key > b.key;
-    if (a.hash != b.hash) return a.hash > b.hash;
-    return (unsigned long long)(long long)a.col < (unsigned long long)(long long)b.col;
-}
-
-template <typename I>
-__device__ __forceinline__ void hash_if_asked(Offer<I, float>&, I, unsigned long long) {}
-template <typename I>
-__device__ __forceinline__ void hash_if_asked(Offer<I, double>&, I, unsigned long long) {}
-template <typename I, typename W>
-__device__ __forceinline__ void hash_if_asked(Candidate<I, W, true>& a, I row, unsigned long long seed)
-{
-    a.hash = a.col < 0 ? 0 : tie_hash(row, a.col, seed);
-}
-
-// The best N of two sorted lists are the better ones of each pair (s, N - 1 - s), and lie so that a
-// few exchanges sort them (K. E. Batcher, 1968).
-template <int N, typename Entry>
-__device__ __forceinline__ void merge_sorted(Entry (&best)[N], const Entry (&other)[N])
-{
-#pragma unroll
-    for (int s = 0; s < N; ++s)
-        if (better(other[N - 1 - s], best[s])) best[s] = other[N - 1 - s];
-#pragma unroll
-    for (int step = N / 2; step > 0; step /= 2) {
-#pragma unroll
-        for (int s = 0; s < N; ++s) {
-            if ((s & step) == 0 && better(best[s + step], best[s])) {
-                Entry swap = best[s];
-                best[s] = best[s + step];
-                best[s + step] = swap;
-            }
-        }
-    }
-}
-
-// ---- state ----
-
-__device__ __forceinline__ bool has_room(unsigned long long word, unsigned v) { return (unsigned)word >> (v & 31) & 1; }
-__device__ __forceinline__ bool charge_of(unsigned long long word, unsigned v) { return (unsigned)(word >> 32) >> (v & 31) & 1; }
-
-// Word of the vertices v .. v + 31 of a warp; all lanes call, and lane 0 writes it.
-__device__ __forceinline__ void write_state(unsigned long long* word, bool room, bool charge)
-{
-    unsigned low = __ballot_sync(ALL, room), high = __ballot_sync(ALL, charge);
-    if (lane() == 0) *word = (unsigned long long)high << 32 | low;
-}
+// ---- begin ----
 
 // One thread per vertex, whole warps.
 template <typename I>
@@ -274,26 +180,6 @@ struct Propose {
     }
 };
 
-// The rows row .. end - 1 with room, of the 32 in word w.
-template <typename I>
-__device__ __forceinline__ unsigned rows_with_room(const unsigned long long* state, I w, I row, I end)
-{
-    unsigned word = (unsigned)state[w];
-    I base = w * 32;
-    if (base < row) word &= ALL << (int)(row - base);
-    if (end - base < 32) word &= (1u << (int)(end - base)) - 1;
-    return word;
-}
-
-// How many of the rows row .. end - 1 have room.  All lanes of a warp call and get it.
-template <typename I>
-__device__ __forceinline__ int count_room(const unsigned long long* state, I row, I end)
-{
-    int count = 0;
-    for (I w = row / 32 + lane(); w * 32 < end; w += WARP) count += __popc(rows_with_room(state, w, row, end));
-    return warp_reduce(count, Plus());
-}
-
 // A warp for each row with room, straight from the matrix: for tiles that have few of them.
 template <typename I, typename Op>
 __device__ __forceinline__ void reduce_rows_with_room(const I* __restrict__ indptr, const I* __restrict__ indices,
@@ -313,34 +199,83 @@ __device__ __forceinline__ void reduce_rows_with_room(const I* __restrict__ indp
     }
 }
 
-// The rows of a tile by ties="index".  As `reduce_short_rows` of row_reduce.cuh, but what lies in
-// shared memory is the keys alone, half as much: an entry is known by its place in the tile, which
-// within a row goes up with its column, and the columns of those chosen are read again.  In a first
-// round without charges (FRESH) all entries are admissible, and no other columns are read at all.
-template <int TILE, bool FRESH, typename I, typename W, int N>
-__device__ __forceinline__ void propose_rows(const I* __restrict__ indptr, const I* __restrict__ indices, I row,
-                                             int rows, I entry, int entries, Propose<I, W, N, false>& op,
-                                             typename Bits<W>::Key* keys)
+// A row of a tile by ties="index", by `width` neighbouring lanes; all lanes of the warp call, with
+// end = -1 where there is nothing to do.  An entry is known by its place in the tile, which within a
+// row goes up with the column; the columns of those chosen are read again.
+template <bool FRESH, typename I, typename W, int N>
+__device__ __forceinline__ void propose_row(const I* __restrict__ indices, I row, I entry, int begin, int end,
+                                            int width, Propose<I, W, N, false>& op,
+                                            const typename Bits<W>::Key* keys)
 {
     using Op = Propose<I, W, N, false>;
     using Key = typename Op::Key;
-    constexpr int AHEAD = entries_ahead(TILE);
-    __shared__ unsigned short starts[TILE + 1];
+    typename Op::Accumulator sum;
+    if (FRESH)
+        sum.flip = 0, sum.taken = 0;
+    else
+        sum = op.start(row);
+    Candidate<int, W, false> best[N];
+#pragma unroll
+    for (int s = 0; s < N; ++s) {
+        best[s].key = FRESH ? 0 : sum.best[s].key;
+        best[s].col = -1;
+    }
+    for (int k = begin + threadIdx.x % width; k < end; k += width) {
+        Key key = keys[product_place(k)] ^ sum.flip;
+        if (key <= best[N - 1].key) continue;
+        if (!FRESH && sum.taken > 0 && op.is_confirmed(row, sum.taken, indices[entry + k])) continue;
+#pragma unroll
+        for (int s = N - 1; s > 0; --s) {
+            if (key > best[s - 1].key) {
+                best[s] = best[s - 1];
+            } else if (key > best[s].key) {
+                best[s].key = key;
+                best[s].col = k;
+            }
+        }
+        if (key > best[0].key) {
+            best[0].key = key;
+            best[0].col = k;
+        }
+    }
+    for (int step = width / 2; step > 0; step /= 2) {
+        Candidate<int, W, false> other[N];
+#pragma unroll
+        for (int s = 0; s < N; ++s) other[s] = shuffle_down(best[s], step);
+        merge_sorted<N>(best, other);
+    }
+    if (end < 0 || threadIdx.x % width != 0 || sum.taken < 0) return;
+    sum.row = row;
+#pragma unroll
+    for (int s = 0; s < N; ++s) {
+        sum.best[s].key = best[s].key;
+        sum.best[s].col = best[s].col < 0 ? I(-1) : indices[entry + best[s].col];
+    }
+    op.finish(row, sum);
+}
 
+// The rows of a tile by ties="index".  As `reduce_short_rows` of row_reduce.cuh, but what lies in
+// shared memory is the keys alone, half as much.  In a first round without charges (FRESH) all
+// entries are admissible, and only the columns of those chosen are read.
+template <int TILE, bool FRESH, typename I, typename W, int N>
+__device__ __forceinline__ void propose_rows(const I* __restrict__ indptr, const I* __restrict__ indices, I row,
+                                             int rows, I entry, int entries, Propose<I, W, N, false>& op,
+                                             typename Bits<W>::Key* keys, unsigned short* starts)
+{
+    using Key = typename Bits<W>::Key;
+    constexpr int AHEAD = entries_ahead(TILE);
     for (int r = threadIdx.x; r <= rows; r += ROW_BLOCK) starts[r] = (unsigned short)(indptr[row + r] - entry);
     for (int first = threadIdx.x; first < entries; first += AHEAD * ROW_BLOCK) {
         Key key[AHEAD];
-        if (FRESH) {
-#pragma unroll
-            for (int a = 0; a < AHEAD; ++a)
-                key[a] = Bits<W>::of(op.data[entry + min(first + a * ROW_BLOCK, entries - 1)]);
-        } else {
-            I col[AHEAD];
+        I col[AHEAD];
+        if (!FRESH) {
 #pragma unroll
             for (int a = 0; a < AHEAD; ++a) col[a] = indices[entry + min(first + a * ROW_BLOCK, entries - 1)];
+        }
 #pragma unroll
-            for (int a = 0; a < AHEAD; ++a)
-                key[a] = op.key_of(entry + min(first + a * ROW_BLOCK, entries - 1), col[a]);
+        for (int a = 0; a < AHEAD; ++a) {
+            I k = entry + min(first + a * ROW_BLOCK, entries - 1);
+            key[a] = FRESH ? Bits<W>::of(op.data[k]) : op.key_of(k, col[a]);
         }
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a)
@@ -350,48 +285,20 @@ __device__ __forceinline__ void propose_rows(const I* __restrict__ indptr, const
 
     int width = 1;  // lanes for a row
     while (width < WARP && entries >= 2 * ROW_EACH * width * rows) width *= 2;
-    int together = ROW_BLOCK / width;
+    int together = ROW_BLOCK / width, most = ROW_MOST * width;  // longer rows are left to whole warps
     for (int first = 0; first < rows; first += together) {
-        int r = first + threadIdx.x / width;
-        int at = min(r, rows - 1);
-        typename Op::Accumulator sum;
-        if (FRESH) {
-#pragma unroll
-            for (int s = 0; s < N; ++s) sum.best[s].key = 0;
-            sum.row = row + at, sum.flip = 0, sum.taken = 0;
-        } else {
-            sum = op.start(row + at);
-        }
-        Candidate<int, W, false> best[N];  // of an entry, its place in the tile instead of the column
-#pragma unroll
-        for (int s = 0; s < N; ++s) best[s].key = sum.best[s].key, best[s].col = -1;
-        int end = r < rows ? starts[at + 1] : 0;
-        for (int k = starts[at] + threadIdx.x % width; k < end; k += width) {
-            Key key = keys[product_place(k)] ^ sum.flip;
-            if (key <= best[N - 1].key) continue;
-            if (!FRESH && sum.taken > 0 && op.is_confirmed(sum.row, sum.taken, indices[entry + k])) continue;
-#pragma unroll
-            for (int s = N - 1; s > 0; --s) {
-                if (key > best[s - 1].key)
-                    best[s] = best[s - 1];
-                else if (key > best[s].key)
-                    best[s].key = key, best[s].col = k;
-            }
-            if (key > best[0].key) best[0].key = key, best[0].col = k;
-        }
-        for (int step = width / 2; step > 0; step /= 2) {
-            Candidate<int, W, false> other[N];
-#pragma unroll
-            for (int s = 0; s < N; ++s) other[s] = shuffle_down(best[s], step);
-            merge_sorted<N>(best, other);
-        }
-        if (r < rows && threadIdx.x % width == 0 && sum.taken >= 0) {
-#pragma unroll
-            for (int s = 0; s < N; ++s) {
-                sum.best[s].key = best[s].key;
-                sum.best[s].col = best[s].col < 0 ? I(-1) : indices[entry + best[s].col];
-            }
-            op.finish(row + r, sum);
+        int r = first + threadIdx.x / width, at = min(r, rows - 1);
+        int begin = starts[at], end = starts[at + 1];
+        bool mine = r < rows && end - begin <= most;
+        propose_row<FRESH>(indices, (I)(row + at), entry, begin, mine ? end : -1, width, op, keys);
+    }
+    if (width == WARP) return;
+    for (int first = warp() * WARP; first < rows; first += ROW_BLOCK) {
+        int r = first + lane();
+        unsigned left = __ballot_sync(ALL, r < rows && starts[min(r + 1, rows)] - starts[min(r, rows)] > most);
+        for (; left != 0; left &= left - 1) {
+            int at = first + __ffs(left) - 1;
+            propose_row<FRESH>(indices, (I)(row + at), entry, starts[at], starts[at + 1], WARP, op, keys);
         }
     }
 }
@@ -428,6 +335,7 @@ propose(const I* __restrict__ indptr, const I* __restrict__ indices, const I* __
         constexpr int KEYS = (TILE + longest_short_row(TILE)) * 33 / 32 * (int)sizeof(typename Op::Key);
         constexpr int PARTS = ROW_BLOCK * (int)sizeof(typename Op::Accumulator);
         __shared__ alignas(16) unsigned char storage[KEYS > PARTS ? KEYS : PARTS];
+        __shared__ unsigned short starts[TILE + 1];
         auto* keys = reinterpret_cast<typename Op::Key*>(storage);
         I entry = tile_entry[blockIdx.x];
         int entries = (int)(tile_entry[blockIdx.x + 1] - entry);
@@ -435,9 +343,9 @@ propose(const I* __restrict__ indptr, const I* __restrict__ indices, const I* __
             reduce_chunk(indptr, indices, (I)~row, entry, entries, op, partials, chunks_done,
                          reinterpret_cast<typename Op::Accumulator*>(storage));
         else if (!settled && !charged)
-            propose_rows<TILE, true>(indptr, indices, row, (int)(end - row), entry, entries, op, keys);
+            propose_rows<TILE, true>(indptr, indices, row, (int)(end - row), entry, entries, op, keys, starts);
         else
-            propose_rows<TILE, false>(indptr, indices, row, (int)(end - row), entry, entries, op, keys);
+            propose_rows<TILE, false>(indptr, indices, row, (int)(end - row), entry, entries, op, keys, starts);
     }
     bool any = __syncthreads_or(op.proposed);
     if (any && threadIdx.x == 0 && load_relaxed(proposed) == 0) store_relaxed(proposed, 1);

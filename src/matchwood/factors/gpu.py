@@ -16,9 +16,9 @@ from matchwood.factors.result import Found, Plan
 from matchwood.primitives.hashing import round_number
 from matchwood.primitives.row_reduce.gpu import Tiles
 
-SLOTS = (1, 2, 4, 8)  # neighbours that a kernel keeps
+SLOTS = (1, 2, 4, 8)  # neighbours that a kernel keeps; by hash 2 at least
 BATCH = 8  # rounds between two looks of the host; as in gpu.cu
-TILE = 2048  # rows and entries of a tile; 1024 is slower by a fifth on all graphs of the benchmark
+TILE = 2048  # rows and entries of a tile; 1024 was slower by a fifth: bench/factors/factor_gpu.py
 
 Keep = Callable[[str, Callable[[], Any]], Any] | None
 
@@ -27,19 +27,22 @@ SOURCE = gpu.Source(
     "gpu.cu",
     (
         "begin<I>",
-        "propose1 = propose<I,W,1,H,T>",
-        "propose2 = propose<I,W,2,H,T>",
-        "propose4 = propose<I,V,4,H,T>",
-        "propose8 = propose<I,V,8,H,T>",
+        "propose1 = propose<I,V,1,false,T>",
+        "propose2 = propose<I,W,2,false,T>",
+        "propose4 = propose<I,V,4,false,T>",
+        "propose8 = propose<I,V,8,false,T>",
+        "propose2_by_hash = propose<I,V,2,true,T>",
+        "propose4_by_hash = propose<I,V,4,true,T>",
+        "propose8_by_hash = propose<I,V,8,true,T>",
         "confirm1 = confirm<I,1>",
         "confirm2 = confirm<I,2>",
         "confirm4 = confirm<I,4>",
         "confirm8 = confirm<I,8>",
         "settle<I,W>",
     ),
-    # What the compile test builds.  H: ties by hash.  T: the size of the tiles.  V is W again, in
-    # one type, since these take long to compile.
-    types={"H": ("false", "true"), "T": ("2048",), "V": (np.float64,)},
+    # What the compile test builds.  T: the size of the tiles.  V is W again, in one type, since
+    # these take long to compile.
+    types={"T": ("2048",), "V": (np.float64,)},
 )
 
 
@@ -54,7 +57,8 @@ class Rounds:
             )
         self.view, self.plan = view, plan
         rows, kind, values = view.n, view.indices.dtype, view.data.dtype
-        self.slots = min(slots for slots in SLOTS if slots >= plan.n)
+        least = max(plan.n, 2) if plan.by_hash else plan.n
+        self.slots = min(slots for slots in SLOTS if slots >= least)
         self._words = -(-rows // 32)
         needs = rows * plan.n * (kind.itemsize + values.itemsize) + rows + 8 * self._words
         gpu.reserve(needs, "factor")
@@ -63,9 +67,9 @@ class Rounds:
         self._space = gpu.workspace(
             "factor", state=(self._words, np.uint64), confirmed=(rows, np.uint8)
         )
-        names = (f"propose{self.slots}", f"confirm{self.slots}")
-        by_hash = "true" if plan.by_hash else "false"
-        types = {"I": kind, "W": values, "V": values, "H": by_hash, "T": str(tiles.size)}
+        ties = "_by_hash" if plan.by_hash else ""
+        names = (f"propose{self.slots}{ties}", f"confirm{self.slots}")
+        types = {"I": kind, "W": values, "V": values, "T": str(tiles.size)}
         self._kernels = SOURCE.kernels("begin", "settle", *names, **types)
         self._propose, self._confirm = (getattr(self._kernels, name) for name in names)
         self.tiles = tiles

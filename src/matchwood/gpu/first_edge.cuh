@@ -30,12 +30,19 @@ struct Rows {
     Ties ties;
 };
 
+// Of two edges of equal weight.  Not inlined: seldom reached, and a lot of code.
+template <typename I>
+__device__ __noinline__ bool tied_first(I u1, I v1, I u2, I v2, Ties ties)
+{
+    return prefers_tied(u1, v1, u2, v2, ties.seed, ties.by_hash);
+}
+
 // Of two edges of u.
 template <typename I, typename B>
 __device__ __forceinline__ bool comes_first(I u, Edge<I, B> a, Edge<I, B> b, Ties ties)
 {
     if (a.w != b.w) return a.w > b.w;
-    return a.w != 0 && prefers_tied(u, a.v, u, b.v, ties.seed, ties.by_hash);
+    return a.w != 0 && tied_first(u, a.v, u, b.v, ties);
 }
 
 // The entries from `begin + rank` on, every `step`-th.  AHEAD of them are under way at once.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from matchwood import engines, gpu
-from matchwood.traversal.breadth_first.gpu import search
+from matchwood import csr, engines, gpu
+from matchwood.traversal.breadth_first import bfs
 
 SOURCE = gpu.Source(
     __package__,
@@ -96,8 +94,9 @@ def _search_largest(k: Any, view: Any, space: Any) -> None:
     cupy = engines.cupy()
     n, largest = view.n, space.words[0:1]
     with gpu.guard("connected_components"):
-        start = np.array([int(cupy.diff(view.indptr).argmax())])
-        level = search(view, view, start, n)[0]
+        arrays, kind = (view.indptr, view.indices), view.indptr.dtype
+        G = csr.as_graph(arrays, "connected_components", index_dtype=kind)
+        level = bfs(G, int(cupy.diff(view.indptr).argmax())).level
         largest[0] = (level >= 0).argmax()  # the first, so the smallest
     k.adopt_reached(n, (n, level, largest, space.parent))
     _hook_rest(k, view, True, space)

@@ -11,10 +11,10 @@ next queue.  So a vertex costs work when its pointer has to change and not while
 path of ascending weights, where a round matches one edge, that makes n rounds of constant work.
 Small queues are worked off by member 0 alone, without barriers.
 
-Encodings.  `pointer[v]` is NOBODY when v has no free neighbour left; at the end every other pointer
-is mutual, and the array is the matching.  `waiting[v]` is the first vertex of v's list, NOBODY for
-none, CLOSED when v is matched; `following` links the lists.  No list holds a vertex twice, since
-a vertex waits for one other.
+Encodings.  `pointer[v]` is all ones (-1) when v has no free neighbour left; at the end every other
+pointer is mutual, and the array is the matching.  `waiting[v]` is the first vertex of v's list, n
+for none, CLOSED (negative) when v is matched, so that its sign blanks out a weight without a
+branch; `following` links the lists.  No list holds a vertex twice: a vertex waits for one other.
 
 Races.  Pointing reads only what the last round settled.  Settling reads pointers, which nobody
 changes then, and changes lists by compare-and-swap and exchange.  Of the two ends of a mutual edge
@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.matching.cpu_rows import prefetch_queued
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
 from matchwood.matching.result import Found
 from matchwood.primitives.edge_order.cpu import prefers_tied
@@ -35,6 +36,7 @@ from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 from matchwood.teams import (
     Team,
     advance,
+    atomic_add,
     atomic_cas,
     atomic_exchange,
     barrier,
@@ -61,15 +63,12 @@ _LINE = 16
 _TAILS, _MATCHED, _SIZE, _TURN = 0, 2 * _LINE, 3 * _LINE, 3 * _LINE + 1
 SHARED = 4 * _LINE
 
-
-@device
-def _nobody(array: Array) -> Any:
-    return ~array.dtype.type(0)
+CLOSED = -1  # in `waiting`
 
 
 @device
-def _closed(array: Array) -> Any:
-    return ~array.dtype.type(1)
+def _nobody(pointer: Array) -> Any:
+    return ~pointer.dtype.type(0)
 
 
 @device
@@ -84,10 +83,10 @@ def _point_among_ties(
     by_hash: bool,
 ) -> Any:
     """As `_first_free`, for rows with equal weights."""
-    best, best_w = _nobody(waiting), weights.dtype.type(0)
+    best, best_w = _nobody(indices), weights.dtype.type(0)
     for k in range(start, end):
         v, w = indices[k], weights[k]
-        if w < best_w or waiting[v] == _closed(waiting):
+        if w < best_w or waiting[v] < 0:
             continue
         if w > best_w or prefers_tied(u, v, u, best, seed, by_hash):
             best, best_w = v, w
@@ -98,15 +97,15 @@ def _point_among_ties(
 def _first_free(
     indptr: Array, indices: Array, weights: Array, u: Any, waiting: Array, seed: Any, by_hash: bool
 ) -> Any:
-    """The free neighbour along u's first edge and the weight; NOBODY when there is none."""
-    taken = weights.dtype.type(-1)
-    best, best_w = _nobody(waiting), weights.dtype.type(0)
+    """The free neighbour along u's first edge and the weight; nobody when there is none."""
+    blank = weights.dtype.type(8 * waiting.itemsize - 1)
+    best, best_w = _nobody(indices), weights.dtype.type(0)
     tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
     if end - start <= np.uint64(SHORT):
         for k in range(start, end):  # no branches: none of them could be predicted
-            v, w = indices[k], weights[k]
-            w = w if waiting[v] != _closed(waiting) else taken
+            v = indices[k]
+            w = weights.dtype.type(weights[k] | (waiting[v] >> blank))  # -1 when v is matched
             better = w > best_w
             tied |= w == best_w
             best = v if better else best
@@ -114,7 +113,7 @@ def _first_free(
     else:
         for k in range(start, end):
             w = weights[k]
-            if w >= best_w and waiting[indices[k]] != _closed(waiting):
+            if w >= best_w and waiting[indices[k]] >= 0:
                 tied |= w == best_w
                 best, best_w = indices[k], w
     if tied:
@@ -143,7 +142,7 @@ def _first(
             if w >= best_w:
                 tied |= w == best_w
                 at, best_w = k, w
-    best = _nobody(waiting)
+    best = _nobody(indices)
     if tied:
         best, best_w = _point_among_ties(indices, weights, start, end, u, waiting, seed, by_hash)
     elif start < end:
@@ -152,25 +151,74 @@ def _first(
 
 
 @device
-def _close(waiting: Array, v: Any, alone: bool) -> Any:
-    """Close v's list; returns its first vertex, or CLOSED when that was done before."""
-    if alone:
-        head = waiting[v]
-        waiting[v] = _closed(waiting)
-        return head
-    return atomic_exchange(waiting, v, _closed(waiting))
+def _settle_first(
+    team: Team,
+    pointer: Array,
+    waiting: Array,
+    following: Array,
+    rest: Array,
+    queue: Array,
+    tail: Array,
+) -> bool:
+    """`_settle` for the first round, when all lists are empty: in three passes without branches.
+
+    `rest` is a queue that is not in use.  True: the team stops.
+    """
+    n = pointer.size
+    nothing = waiting.dtype.type(n)
+    lo, hi = share(team, n)
+    left = np.uint64(lo)
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        v = pointer[i]
+        alone = v == _nobody(pointer)
+        mutual = pointer[i if alone else v] == i
+        waiting[i] = CLOSED if mutual else nothing
+        rest[left] = i
+        left += np.uint64(not (mutual or alone))
+    if barrier(team):
+        return True
+    woken = 0
+    for i in range(np.uint64(lo), left):
+        woken += load_relaxed(waiting, pointer[rest[i]]) < 0
+    at = np.uint64(atomic_add(tail, 0, woken))
+    end = left
+    left = np.uint64(lo)
+    for i in range(np.uint64(lo), end):
+        u = rest[i]
+        closed = load_relaxed(waiting, pointer[u]) < 0
+        if closed:
+            queue[at] = u
+        else:
+            rest[left] = u
+        at += np.uint64(closed)
+        left += np.uint64(not closed)
+    for i in range(np.uint64(lo), left):
+        u = rest[i]
+        _enter(waiting, pointer[u], u, following, team.size == 1)
+    return False
 
 
 @device
-def _enter(waiting: Array, v: Any, u: Any, following: Array, alone: bool) -> bool:
+def _close(waiting: Array, v: Any, plain: bool) -> Any:
+    """Close v's list; returns its first vertex, or CLOSED when that was done before."""
+    closed = waiting.dtype.type(CLOSED)
+    if plain:
+        head = waiting[v]
+        waiting[v] = closed
+        return head
+    return atomic_exchange(waiting, v, closed)
+
+
+@device
+def _enter(waiting: Array, v: Any, u: Any, following: Array, plain: bool) -> bool:
     """Put u into v's list; False when that is closed."""
     head = load_acquire(waiting, v)
-    while head != _closed(waiting):
+    while head >= 0:
         following[u] = head
-        if alone:
+        if plain:
             waiting[v] = u
             return True
-        seen = atomic_cas(waiting, v, head, u)
+        seen = atomic_cas(waiting, v, head, waiting.dtype.type(u))
         if seen == head:
             return True
         head = seen
@@ -183,33 +231,32 @@ def _settle(
     pointer: Array,
     waiting: Array,
     following: Array,
-    alone: bool,
+    plain: bool,
     buffer: Array,
     count: int,
     queue: Array,
     tail: Array,
 ) -> Any:
     """Match u, or let it wait, or queue it; returns the fill of `buffer` and whether u matched."""
+    n = pointer.size
     v = pointer[u]
     if v == _nobody(pointer):
         return count, False
     if pointer[v] != u:
-        if not _enter(waiting, v, u, following, alone):
+        if not _enter(waiting, v, u, following, plain):
             count = push(buffer, count, u, queue, tail)
         return count, False
-    low, high = min(u, v), max(u, v)
-    waiter = _close(waiting, low, alone)
-    if waiter == _closed(waiting):
+    head = _close(waiting, min(u, v), plain)
+    if head < 0:
         return count, False  # the other end does it
-    while waiter != _nobody(waiting):
-        if waiter != high:
-            count = push(buffer, count, waiter, queue, tail)
-        waiter = following[waiter]
-    waiter = _close(waiting, high, alone)
-    while waiter != _nobody(waiting):
-        if waiter != low:
-            count = push(buffer, count, waiter, queue, tail)
-        waiter = following[waiter]
+    for _ in range(2):  # the lists of both ends, without the ends themselves
+        while head != n:
+            if head != u and head != v:
+                count = push(buffer, count, head, queue, tail)
+            head = waiting.dtype.type(following[head])
+        head = _close(waiting, max(u, v), plain)
+        if head < 0:
+            break
     return count, True
 
 
@@ -231,7 +278,7 @@ def _match(
     shared: Array,
     sums: Array,
 ) -> None:
-    """Caller: waiting all ones (nobody).  `pointer` becomes the matching.
+    """`pointer` becomes the matching.  Caller: waiting is not negative, shared is 0.
 
     Vertices are unsigned; weights are the bits of positive floats as integers (see
     suitor/cpu.py).  `weight` is `pointed` as floats.
@@ -266,6 +313,7 @@ def _match(
             chunk = 0 if alone else next_chunk(team, size, CHUNK)
             while chunk >= 0:
                 for i in range(chunk, min(chunk + CHUNK, size)):
+                    prefetch_queued(indptr, indices, weights, queue, i, size)
                     u = queue[i]
                     pointer[u], pointed[u] = _first_free(
                         indptr, indices, weights, u, waiting, seed, by_hash
@@ -279,17 +327,22 @@ def _match(
         if not alone and barrier(team):
             return
 
-        lo, hi = (0, size) if alone else share(team, size)
-        plain = alone or team.size == 1
-        matched, count = False, 0
-        for i in range(lo, hi):
-            u = kind(i) if rounds == 0 else queue[i]
-            count, done = _settle(
-                u, pointer, waiting, following, plain, buffer, count, others, tail
-            )
-            matched |= done
-        flush(buffer, count, others, tail)
-        advance(team, hi - lo if rounds == 0 else 0)
+        matched = True
+        if rounds == 0:
+            if _settle_first(team, pointer, waiting, following, queue, others, tail):
+                return
+            advance(team, share(team, n)[1] - share(team, n)[0])
+            matched = indices.size > 0
+        else:
+            lo, hi = (0, size) if alone else share(team, size)
+            plain = alone or team.size == 1
+            matched, count = False, 0
+            for i in range(lo, hi):
+                count, done = _settle(
+                    queue[i], pointer, waiting, following, plain, buffer, count, others, tail
+                )
+                matched |= done
+            flush(buffer, count, others, tail)
 
         turn = 1 - turn
         if alone:
@@ -319,7 +372,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     unsigned, bits = f"u{kind.itemsize}", f"i{view.data.dtype.itemsize}"
     team = crew(threads, work=view.nnz + n)
     mate, following = np.empty(n, kind), np.empty(n, unsigned)
-    waiting = np.full(n, -1, kind)
+    waiting = np.zeros(n, kind)
     queues = np.empty((2, n), unsigned)
     weight = np.empty(n, view.data.dtype)
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
@@ -333,7 +386,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         mate.view(unsigned),
         weight.view(bits),
         weight,
-        waiting.view(unsigned),
+        waiting,
         following,
         queues,
         np.empty((team.size, BUFFER), unsigned),

@@ -7,27 +7,26 @@ from typing import Any
 import numpy as np
 
 from matchwood import gpu
+from matchwood.matching.gpu_weight import close_books
 from matchwood.matching.result import Found
 
-WIDTHS = (2, 4, 8)  # lanes for a row
+WIDTHS = (2, 8)  # lanes for a row
 EACH = 4  # entries for each of them, on average
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     (
         "point_at_nobody<I>",
-        "close_books<I,W>",
         *(f"match_rounds{width} = match_rounds<I,W,{width}>" for width in WIDTHS),
     ),
 )
 
 # As in gpu.cu.
 BLOCK = 512
-GIANT = 4096
+GIANT = 1024
 SIZE, ROUNDS, LEFT, CONTROL_WORDS = 0, 5, 6, 8
 
 PATIENCE = 8192  # rounds of a launch, some 50 ms; Ctrl-C is heard between launches
-SUMS = 512  # blocks that add up the weight
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
@@ -44,7 +43,6 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         giants=(nnz // GIANT + 1, kind),
         control=(CONTROL_WORDS, np.uint64),
         barrier=(2, np.uint32),
-        sums=(SUMS, np.float64),
     )
     words = np.zeros(CONTROL_WORDS, np.uint64)
     words[SIZE] = n
@@ -61,5 +59,4 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         space.control.set(words)
         match_rounds(n * width, arguments, block=BLOCK, cooperative=True)
         words = space.control.get()
-    k.close_books(None, (n, view.indptr, view.indices, view.data, mate, space.sums), grid=SUMS)
-    return Found(mate, float(space.sums.get().sum()), int(words[ROUNDS]))
+    return Found(mate, close_books(view, mate), int(words[ROUNDS]))

@@ -87,7 +87,7 @@ def maximal_matching(
     every free vertex points at its first free edge in the order of edges (all weights being
     equal unless `weighted`), and edges pointed at from both ends are matched.  The first of all
     free edges is one, so every two rounds match an edge or find that none is left, and there are
-    at most n + 2 rounds; in practice 5 to 20.
+    at most n + 2 rounds; in practice 10 to 25.
 
     Memory besides the graph and `mate`: 9 bytes a vertex with 32-bit indices, 17 with 64-bit.
 
@@ -103,7 +103,7 @@ def maximal_matching(
     >>> A = matchwood.generators.path(4)
     >>> found = maximal_matching(A)
     >>> found.edges().tolist()
-    [[1, 2]]
+    [[0, 1], [2, 3]]
 
     In a star one edge is all there can be, whatever the colours:
 
@@ -116,7 +116,9 @@ def maximal_matching(
     number = seed(caller, rng)
     p = real(caller, "p", p, 0.0, 1.0)
     if not 0.0 < p < 1.0:
-        raise ValueError(f"{caller}: p must lie between 0 and 1, got {p:g}: one colour matches none")
+        raise ValueError(
+            f"{caller}: p must lie between 0 and 1, got {p:g}: one colour matches none"
+        )
     weighted = flag(caller, "weighted", weighted)
     G = csr.as_graph(A, caller)
     chosen = engines.resolve(G.engine, engine)

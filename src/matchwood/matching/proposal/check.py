@@ -49,16 +49,16 @@ def check_maximal_matching(A: Any, answer: Any, *, weighted: bool = False) -> No
         v = int(lone[0])
         u = int(mate[v])
         raise CheckFailed(f"maximal matching: mate[{v}] is {u}, but mate[{u}] is {mate[u]}")
-    u, v = np.repeat(np.arange(n), np.diff(view.indptr)), view.indices
-    used = mate[u] == v
-    strange = np.setdiff1d(ends, u[used])
+    rows, columns = np.repeat(np.arange(n), np.diff(view.indptr)), view.indices
+    used = mate[rows] == columns
+    strange = np.setdiff1d(ends, rows[used])
     if strange.size:
-        w = int(strange[0])
-        raise CheckFailed(f"maximal matching: {w} and {mate[w]} are matched, but not joined")
-    open_edges = np.flatnonzero((mate[u] < 0) & (mate[v] < 0))
-    if open_edges.size:
-        e = open_edges[0]
-        raise CheckFailed(f"maximal matching: edge ({u[e]}, {v[e]}) can be added")
+        v = int(strange[0])
+        raise CheckFailed(f"maximal matching: {v} and {mate[v]} are matched, but not joined")
+    addable = np.flatnonzero((mate[rows] < 0) & (mate[columns] < 0))
+    if addable.size:
+        e = addable[0]
+        raise CheckFailed(f"maximal matching: edge ({rows[e]}, {columns[e]}) can be added")
     if hasattr(answer, "mate"):
         weight = float(view.data[used].sum(dtype=np.float64)) / 2 if weighted else ends.size / 2
         _check_numbers(answer, weight, ends.size)

@@ -3,7 +3,8 @@
 A round is two passes over the free vertices, three with weights, and a barrier after each:
 
     propose     a blue vertex writes its choice into `target`, and itself into the chosen one's
-                `mate`, by atomic minimum: the smallest proposer stays.  Without free neighbour: dead
+                `mate`, by atomic minimum: the smallest proposer stays.
+                Without a free neighbour it dies
     respond     with weights: a red vertex that has a proposal looks for its heaviest one
     resolve     who is matched leaves the list of the live, the others get their next colour
 
@@ -48,7 +49,7 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 CHUNK = 2048  # vertices of a chunk
-ROUNDS = 1024  # of one run of the kernel; 5 to 20 are usual, more only with p next to 0 or 1
+ROUNDS = 1024  # of one run of the kernel; 10 to 25 are usual, more only with p next to 0 or 1
 TAKEN, BLUE, RED = np.uint8(0), np.uint8(1), np.uint8(2)  # taken: matched or dead
 _32 = np.uint64(32)
 
@@ -60,9 +61,7 @@ def _place(v: Any, k: Any, seed: Any, degree: Any) -> Any:
 
 
 @device
-def _first_red(
-    indptr: Array, indices: Array, v: Any, place: Any, state: Array, free: Any
-) -> Any:
+def _first_red(indptr: Array, indices: Array, v: Any, place: Any, state: Array, free: Any) -> Any:
     """The first red neighbour from that place on, else `free`; and whether one is free at all."""
     start, end = np.uint64(indptr[v]), np.uint64(indptr[v + indptr.dtype.type(1)])
     seen = TAKEN
@@ -106,9 +105,7 @@ def _first_edge(
         if colour & wanted == TAKEN or (mutual and target[u] != v):
             continue
         w = data[e] if weighted else data.dtype.type(1)
-        if best == free or w > best_w or (
-            w == best_w and prefers_tied(v, u, v, best, seed, True)
-        ):
+        if best == free or w > best_w or (w == best_w and prefers_tied(v, u, v, best, seed, True)):
             best, best_w = u, w
     return best, seen != TAKEN
 
@@ -284,9 +281,7 @@ def _serially(
             continue
         state[v] = TAKEN
         if weighted:
-            u, _ = _first_edge(
-                indptr, indices, data, weighted, v, RED, state, target, False, seed
-            )
+            u, _ = _first_edge(indptr, indices, data, weighted, v, RED, state, target, False, seed)
         else:
             degree = indptr[v + indptr.dtype.type(1)] - indptr[v]
             u, _ = _first_red(indptr, indices, v, _place(v, 0, seed, degree), state, none)
@@ -297,7 +292,9 @@ def _serially(
 
 
 @kernel
-def _weigh(team: Team, indptr: Array, indices: Array, data: Array, mate: Array, sums: Array) -> None:
+def _weigh(
+    team: Team, indptr: Array, indices: Array, data: Array, mate: Array, sums: Array
+) -> None:
     """sums[b] = the weights of the vertices' edges in block b; each edge counts at both ends."""
     lo, hi = share(team, sums.size)
     for b in range(lo, hi):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,11 @@ class Rows:
         self.n = view.n
         self.seed = seed
         self.weighted = view.data is not None
-        self.rows = [view.indices[a:b].tolist() for a, b in zip(ends, ends[1:], strict=False)]
+        self.rows = [view.indices[a:b].tolist() for a, b in pairwise(ends)]
         data = view.data if self.weighted else np.ones(view.nnz)
         self.weights = [
             dict(zip(row, data[a:b].tolist(), strict=True))
-            for row, a, b in zip(self.rows, ends, ends[1:], strict=False)
+            for row, (a, b) in zip(self.rows, pairwise(ends), strict=True)
         ]
 
     def from_random_place(self, v: int, k: int) -> list[int]:
@@ -37,9 +38,7 @@ class Rows:
 
     def first_edge(self, v: int, among: Iterable[int]) -> int | None:
         """The neighbour at the other end of v's first edge in the order of edges."""
-        return min(
-            among, key=lambda u: edge_key(self.weights[v][u], v, u, self.seed), default=None
-        )
+        return min(among, key=lambda u: edge_key(self.weights[v][u], v, u, self.seed), default=None)
 
     def select(self, v: int, k: int, wanted: Callable[[int], bool]) -> int | None:
         """`select` of the paper, among the neighbours that are wanted."""
@@ -51,9 +50,7 @@ class Rows:
         return sum(self.weights[v][u] for v, u in enumerate(mate) if u > v)
 
 
-def match(
-    view: Any, method: str, seed: int, barrier: int, *, threads: int | None = None
-) -> Found:
+def match(view: Any, method: str, seed: int, barrier: int, *, threads: int | None = None) -> Found:
     rows = Rows(view, seed)
     mate = [-1] * rows.n
     matched = _propose(rows, mate, barrier) if method == "proposal" else _serial(rows, mate)

@@ -67,7 +67,7 @@ def _takes(v: Any, u: Any, w: Any, mate: Array, offer: Array, seed: Any, by_hash
     if w != held:
         return w > held
     suitor = load_acquire(mate, v)
-    if suitor == free or suitor == locked:
+    if suitor == free or suitor == locked:  # noqa: SIM109  a tuple costs a comparison more
         return True  # just changing: the lock will tell
     return prefers_tied(u, v, suitor, v, seed, by_hash)
 

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import gpu
 from matchwood.matching.result import Found
 
-WIDTHS = (2, 4, 8)  # lanes for a row
+WIDTHS = (2, 8)  # lanes for a row
 EACH = 4  # entries for each of them, on average
 SOURCE = gpu.Source(
     __package__,

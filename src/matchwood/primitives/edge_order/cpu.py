@@ -42,9 +42,7 @@ def prefers_tied(u1: Any, v1: Any, u2: Any, v2: Any, seed: Any, by_hash: bool) -
 
 
 @device
-def prefers(
-    w1: Any, u1: Any, v1: Any, w2: Any, u2: Any, v2: Any, seed: Any, by_hash: bool
-) -> bool:
+def prefers(w1: Any, u1: Any, v1: Any, w2: Any, u2: Any, v2: Any, seed: Any, by_hash: bool) -> bool:
     """The edge {u1, v1} of weight w1 comes before the edge {u2, v2} of weight w2."""
     if w1 != w2:
         return w1 > w2

@@ -4,7 +4,8 @@ One kernel for the whole search, level after level, in one of three ways:
 
     alone       the front is small: member 0 goes on by itself, without barriers, until it grows
     top down    members share the front; vertices found go to the queue
-    bottom up   members take chunks of all vertices; those unvisited look for the front's bitmap
+    bottom up   members take chunks of all vertices, those unvisited look for the front
+                (cpu_bottom_up.py)
 
 Encoding.  Level and parent of v are one word, the level in the high bits: `word[v]`, all ones
 where v is not reached.  The smallest word is the right one: earliest level, then smallest
@@ -18,8 +19,7 @@ in one core's cache.  (Handing out small chunks to whoever is free took three ti
 meshes.)
 
 Races.  Top down, several members may reach v at once: `word[v]` only goes down, by an atomic
-minimum, and the one member that saw all ones there appends v.  Bottom up, a chunk is a whole
-number of bitmap words, so each bitmap word and each `word` has one writer.
+minimum, and the one member that saw all ones there appends v.  Bottom up there are none.
 
 Vertices are unsigned in the kernels: Numba looks at every signed index for a sign.
 """
@@ -48,6 +48,15 @@ from matchwood.teams import (
     stopping,
     store_relaxed,
 )
+from matchwood.traversal.breadth_first.cpu_bottom_up import (
+    ONE,
+    UNREACHED,
+    WORD,
+    bitmap_to_queue,
+    bottom_up,
+    count_bits,
+    level_to_bitmap,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -56,8 +65,6 @@ ALONE = 4096  # arcs; with fewer to follow, one member is as quick (bench/traver
 EVEN_ROWS = 64  # entries; with rows no longer than this, equal numbers of vertices are equal work
 CHUNK = 64  # vertices of the front that a member takes at a time where rows are uneven
 BLOCK = 512  # found vertices that a member collects at a time
-WORD = 64  # bits of a bitmap word
-ROWS = 64 * WORD  # vertices that a member takes at a time, bottom up
 
 # words of `shared`, a cache line apart; counters rotate over three levels, so that one can be set
 # to zero while another is read and the third is counted
@@ -68,8 +75,6 @@ _SOLO = 10 * _LINE  # what member 0 found alone: start, end, depth, arcs; two, i
 SHARED = 12 * _LINE
 
 _TOO_DEEP = 1
-_ONE = np.uint64(1)
-_UNREACHED = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @device
@@ -89,7 +94,7 @@ def _arcs_of(indptr: Array, queue: Array, start: int, end: int) -> int:
 
 
 @device
-def _pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
+def _paysbottom_up(arcs: int, unvisited: int, m: int) -> bool:
     """Is it less work to go bottom up from a front with so many arcs?
 
     An arc ends in the front with probability q = arcs / m, so an unvisited vertex looks at about
@@ -140,13 +145,13 @@ def _alone(
                 there = word[v]
                 if there > mine:
                     word[v] = mine
-                    if there == _UNREACHED:
+                    if there == UNREACHED:
                         queue[tail] = v
                         tail += 1
         start, end, depth = end, tail, depth + 1
-        if backwards and _pays_bottom_up((end - start) * longest, n - end, m):
+        if backwards and _paysbottom_up((end - start) * longest, n - end, m):
             arcs = _arcs_of(indptr, queue, start, end)
-            if _pays_bottom_up(arcs, n - end, m):
+            if _paysbottom_up(arcs, n - end, m):
                 break
     return start, end, depth, arcs
 
@@ -179,7 +184,7 @@ def _expand(
         first, last = _row(indptr, u)
         for k in range(first, last):
             v = indices[k]
-            if load_relaxed(word, v) > mine and atomic_min(word, v, mine) == _UNREACHED:
+            if load_relaxed(word, v) > mine and atomic_min(word, v, mine) == UNREACHED:
                 if count % BLOCK == 0:
                     block = atomic_add(shared, _BLOCKS + slot * _LINE, 1)
                     blocks[count // BLOCK] = block
@@ -248,82 +253,6 @@ def _append(pool: Array, blocks: Array, count: int, queue: Array, place: int) ->
 
 
 @device
-def _bottom_up(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    word: Array,
-    shift: Any,
-    front: Array,
-    found: Array,
-    depth: int,
-) -> int:
-    """One level; returns how many vertices this member found."""
-    n = word.size
-    count = 0
-    six, low = indices.dtype.type(6), indices.dtype.type(63)
-    below = np.uint64(depth + 1) << shift
-    chunk = next_chunk(team, n, ROWS)
-    while chunk >= 0:
-        for place in range(chunk // WORD, (min(chunk + ROWS, n) + WORD - 1) // WORD):
-            bits = np.uint64(0)
-            for v in range(np.uint64(place * WORD), np.uint64(min(place * WORD + WORD, n))):
-                if word[v] == _UNREACHED:
-                    for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + _ONE])):
-                        u = indices[k]
-                        if (front[u >> six] >> np.uint64(u & low)) & _ONE:
-                            word[v] = below | np.uint64(u)
-                            bits |= _ONE << (v & np.uint64(63))
-                            count += 1
-                            break
-            found[place] = bits
-        chunk = next_chunk(team, n, ROWS)
-    return count
-
-
-@device
-def _level_to_bitmap(team: Any, word: Array, shift: Any, depth: int, bitmap: Array) -> None:
-    """Bits of the vertices of one level; each member writes words of its own."""
-    n = word.size
-    lo, hi = share(team, bitmap.size)
-    level = np.uint64(depth)
-    for place in range(lo, hi):
-        bits = np.uint64(0)
-        for v in range(place * WORD, min(place * WORD + WORD, n)):
-            if word[v] >> shift == level and word[v] != _UNREACHED:
-                bits |= _ONE << np.uint64(v & 63)
-        bitmap[place] = bits
-
-
-@device
-def _count_bits(team: Any, bitmap: Array) -> int:
-    """Vertices in this member's share of a bitmap."""
-    count = 0
-    lo, hi = share(team, bitmap.size)
-    for place in range(lo, hi):
-        bits = bitmap[place]
-        while bits != np.uint64(0):
-            bits &= bits - _ONE
-            count += 1
-    return count
-
-
-@device
-def _bitmap_to_queue(team: Any, bitmap: Array, queue: Array, at: int) -> None:
-    """Write the vertices of this member's share of a bitmap, ascending, from queue[at] on."""
-    lo, hi = share(team, bitmap.size)
-    for place in range(lo, hi):
-        bits = bitmap[place]
-        v = place * WORD
-        while bits != np.uint64(0):
-            if bits & _ONE:
-                queue[at] = v
-                at += 1
-            bits >>= _ONE
-            v += 1
-
-
-@device
 def _open_slot(team: Any, shared: Array, step: int) -> int:
     """The slot of this step; member 0 empties the next one, which nobody uses now.
 
@@ -360,11 +289,11 @@ def _search(
 ) -> None:
     n = word.size
     blocks = lists[team.rank]
-    deepest = np.int64(_UNREACHED >> shift) - 1 if shift > _ONE else np.int64(n)
+    deepest = np.int64(UNREACHED >> shift) - 1 if shift > ONE else np.int64(n)
     first, last = share(team, n)
     longest = np.int64(0)
     for v in range(first, last):
-        word[v] = _UNREACHED
+        word[v] = UNREACHED
         longest = max(longest, np.int64(indptr[v + 1]) - np.int64(indptr[v]))
     atomic_max(shared, _LONGEST, longest)
     if barrier(team):
@@ -388,14 +317,14 @@ def _search(
         if depth >= deepest:
             fail(team, _TOO_DEEP, depth)
             return
-        if backwards and _pays_bottom_up(arcs, n - reached, m):
-            _level_to_bitmap(team, word, shift, depth, bitmaps[front])
+        if backwards and _paysbottom_up(arcs, n - reached, m):
+            level_to_bitmap(team, word, shift, depth, bitmaps[front])
             if barrier(team):
                 return
             first_time = True
             while depth < limit and depth < deepest and (first_time or size > n // BETA):
                 slot = _open_slot(team, shared, step)
-                count = _bottom_up(
+                count = bottom_up(
                     team, in_indptr, in_indices, word, shift,
                     bitmaps[front], bitmaps[1 - front], depth,
                 )  # fmt: skip
@@ -411,11 +340,11 @@ def _search(
                 if team.rank == 0:
                     advance(team, size)
             slot = _open_slot(team, shared, step)
-            sums[slot, team.rank] = _count_bits(team, bitmaps[front])
+            sums[slot, team.rank] = count_bits(team, bitmaps[front])
             if barrier(team):
                 return
             place, size = _place(team, sums, slot)
-            _bitmap_to_queue(team, bitmaps[front], queue, end + place)
+            bitmap_to_queue(team, bitmaps[front], queue, end + place)
             if barrier(team):
                 return
             start, end = end, end + size
@@ -449,7 +378,7 @@ def _search(
             place, size = _place(team, sums, slot)
             reached += size
             _append(pool, blocks, count, queue, end + place)
-            if backwards and _pays_bottom_up(size * longest, n - reached, m):
+            if backwards and _paysbottom_up(size * longest, n - reached, m):
                 mine = _arcs_of(indptr, queue, end + place, end + place + count)
                 atomic_add(shared, _ARCS + slot * _LINE, mine)
             if barrier(team):
@@ -462,9 +391,9 @@ def _search(
                 advance(team, size)
     if barrier(team):
         return
-    mask = (_ONE << shift) - _ONE
+    mask = (ONE << shift) - ONE
     for v in range(first, last):
-        found = word[v] != _UNREACHED
+        found = word[v] != UNREACHED
         level[v] = np.int64(word[v] >> shift) if found else -1
         parent[v] = np.int64(word[v] & mask) if found else -1
 

@@ -1,0 +1,215 @@
+"""Is this a matching, is it maximal, is it the greedy one?  Decided in passes over the edges.
+
+A matching is locally dominant when every edge outside it shares an end with an edge inside that
+comes before it in the order of primitives/edge_order.  There is exactly one such matching, the
+greedy one: of all edges, the first is in it, and so on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+from matchwood.errors import CheckFailed
+from matchwood.generators.arguments import one_of, seed
+from matchwood.matching.proposal.check import check_maximal_matching
+from matchwood.matching.weighted import METHODS
+from matchwood.primitives.hashing import hash2
+
+Array = np.ndarray[Any, Any]
+ROUNDING = 1e-9  # of sums, as a part of the weight
+
+
+def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None:
+    """Raise `CheckFailed` unless `answer` is a matching of the graph of `A`.
+
+    Parameters
+    ----------
+    A : as given to `weighted_matching`
+    answer : Matching, or mate
+        Of a `Matching` the weight is checked as well, and that it does not exceed its bound,
+        if that is known.
+    weighted : bool or None
+        True: entries that are zero are no edges.  None: as the `Matching` was found; False for
+        an array.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.matching.check import check_matching
+    >>> A = matchwood.generators.path(3)
+    >>> check_matching(A, [1, 0, -1])
+    >>> check_matching(A, [1, 2, 1])
+    Traceback (most recent call last):
+    matchwood.errors.CheckFailed: matching: mate[0] is 1, but mate[1] is 2
+    """
+    weighted = _is_weighted(answer) if weighted is None else weighted
+    view = _view(A, weighted, "check_matching")
+    _mate, own = _mates(view, answer)
+    if hasattr(answer, "mate"):
+        weight = float(own.sum()) / 2
+        if not math.isclose(answer.weight, weight, rel_tol=ROUNDING):
+            raise CheckFailed(f"matching: the edges weigh {weight}, not {answer.weight}")
+        bound = vars(answer).get("bound", answer.known_bound)
+        if bound is not None and weight > bound * (1 + ROUNDING):
+            raise CheckFailed(f"matching: the weight {weight} exceeds its bound {bound}")
+
+
+def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") -> None:
+    """Raise `CheckFailed` unless `answer` is the greedy matching of `A`.
+
+    Parameters
+    ----------
+    A : as given to `weighted_matching`
+    answer : Matching, or mate
+    rng, ties : as given to `weighted_matching`
+        A `Generator` has moved on since; pass the seed it gave.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from matchwood.matching.check import check_locally_dominant
+    >>> A = sp.csr_array([[0, 4, 0, 0], [4, 0, 5, 0], [0, 5, 0, 4], [0, 0, 4, 0]])
+    >>> check_locally_dominant(A, [-1, 2, 1, -1])
+    >>> check_locally_dominant(A, [1, 0, 3, 2])
+    Traceback (most recent call last):
+    matchwood.errors.CheckFailed: matching: edge (1, 2) of weight 5.0 comes before those of its ends
+    """
+    caller = "check_locally_dominant"
+    one_of(caller, "ties", ties, ("hash", "index"))
+    number = seed(caller, rng)
+    view = _view(A, True, caller)
+    mate, own = _mates(view, answer)
+    u, v = _rows(view), view.indices.astype(np.int64)
+    w = view.data.astype(np.float64)
+    # once each, and only those that no heavier edge blocks
+    loose = np.flatnonzero((u < v) & (mate[u] != v) & (w >= own[u]) & (w >= own[v]))
+    u, v, w = u[loose], v[loose], w[loose]
+    blocked = np.zeros(u.size, bool)
+    for end in (u, v):
+        tied = np.flatnonzero(own[end] == w)  # own edge of the same weight: the order decides
+        first = _comes_before(end[tied], mate[end[tied]], u[tied], v[tied], number, ties == "hash")
+        blocked[tied[first]] = True
+    if not blocked.all():
+        k = int(blocked.argmin())
+        raise CheckFailed(
+            f"matching: edge ({u[k]}, {v[k]}) of weight {w[k]} comes before those of its ends"
+        )
+
+
+def is_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> bool:
+    """Whether `answer` is a matching of `A`; `check_matching` says at which vertices it is not.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.matching import is_matching
+    >>> is_matching(matchwood.generators.path(3), [1, 2, 1])
+    False
+    """
+    return _holds(check_matching, A, answer, weighted=weighted)
+
+
+def is_maximal_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> bool:
+    """Whether `answer` is a matching of `A` to which no edge can be added.
+
+    `check_maximal_matching` says which edge could be, or at which vertices it is no matching.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.matching import is_maximal_matching
+    >>> is_maximal_matching(matchwood.generators.path(4), [-1, 2, 1, -1])
+    True
+    >>> is_maximal_matching(matchwood.generators.path(4), [1, 0, -1, -1])
+    False
+    """
+    weighted = _is_weighted(answer) if weighted is None else weighted
+    mate = getattr(answer, "mate", answer)
+    return _holds(check_maximal_matching, A, mate, weighted=weighted)
+
+
+def is_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") -> bool:
+    """Whether `answer` is the greedy matching; `check_locally_dominant` names the edge that is not.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.matching import is_locally_dominant, weighted_matching
+    >>> A = matchwood.generators.path(9)
+    >>> is_locally_dominant(A, weighted_matching(A, method="suitor"))
+    True
+    """
+    return _holds(check_locally_dominant, A, answer, rng=rng, ties=ties)
+
+
+def _holds(check: Callable[..., None], A: Any, answer: Any, **options: Any) -> bool:
+    try:
+        check(A, answer, **options)
+    except CheckFailed:
+        return False
+    return True
+
+
+def _is_weighted(answer: Any) -> bool:
+    return getattr(answer, "method", "") in METHODS
+
+
+def _view(A: Any, weighted: bool, caller: str) -> csr.View:
+    G = csr.as_graph(A, caller).on("cpu")
+    if weighted:
+        return G.undirected_weights(caller)
+    view = G.undirected_pattern()
+    return view._replace(data=np.ones(view.nnz))
+
+
+def _rows(view: csr.View) -> Array:
+    return np.repeat(np.arange(view.n), np.diff(view.indptr))
+
+
+def _mates(view: csr.View, answer: Any) -> tuple[Array, Array]:
+    """The mates, checked, and the weight of each vertex's own edge (0 without)."""
+    n = view.n
+    mate = np.asarray(engines.moved(getattr(answer, "mate", answer), "cpu"), np.int64)
+    if mate.shape != (n,):
+        raise CheckFailed(f"matching: mate must have {n} elements, got shape {mate.shape}")
+    outside = np.flatnonzero((mate < -1) | (mate >= n))
+    if outside.size:
+        v = int(outside[0])
+        raise CheckFailed(f"matching: mate[{v}] is {mate[v]}, no vertex of 0..{n - 1} and not -1")
+    ends = np.flatnonzero(mate >= 0)
+    lone = ends[mate[mate[ends]] != ends]
+    if lone.size:
+        v = int(lone[0])
+        u = int(mate[v])
+        raise CheckFailed(f"matching: mate[{v}] is {u}, but mate[{u}] is {mate[u]}")
+    tails = _rows(view)
+    used = np.flatnonzero(mate[tails] == view.indices)
+    own = np.zeros(n)
+    own[tails[used]] = view.data[used]
+    joined = np.zeros(n, bool)
+    joined[tails[used]] = True
+    strange = ends[~joined[ends]]
+    if strange.size:
+        v = int(strange[0])
+        raise CheckFailed(
+            f"matching: {v} and {mate[v]} are matched, but ({v}, {mate[v]}) is no edge"
+        )
+    return mate, own
+
+
+def _comes_before(u1: Array, v1: Array, u2: Array, v2: Array, number: int, by_hash: bool) -> Array:
+    """For edges of equal weight: {u1, v1} comes before {u2, v2}."""
+    low1, high1 = np.minimum(u1, v1), np.maximum(u1, v1)
+    low2, high2 = np.minimum(u2, v2), np.maximum(u2, v2)
+    by_ends: Array = (low1 < low2) | ((low1 == low2) & (high1 < high2))
+    if not by_hash:
+        return by_ends
+    h1 = hash2(low1, high1, number, engine="reference")
+    h2 = hash2(low2, high2, number, engine="reference")
+    result: Array = (h1 > h2) | ((h1 == h2) & by_ends)
+    return result

@@ -1,0 +1,31 @@
+// The weight of a matching on the GPU.  Host side: gpu_weight.py.
+#include "matchwood/atomics.cuh"
+#include "matchwood/exact.cuh"
+#include "matchwood/threads.cuh"
+
+// A thread to a vertex: mate[u] is read and written by it alone.
+// The weight of an edge is looked up in the row of its end with fewer neighbours.
+// sums[block] = the edges of its vertices; always the same blocks, so always the same bits.
+template <typename I, typename W>
+__global__ void close_books(I n, const I* indptr, const I* indices, const W* data, I* mate, double* sums)
+{
+    double sum = 0;
+    for (long long u = global_thread(); u < n; u += all_threads()) {
+        I v = load_relaxed(&mate[u]);
+        if (v < 0 && v != -1) store_relaxed(&mate[u], I(-1));
+        if (v <= u) continue;
+        bool shorter = indptr[u + 1] - indptr[u] <= indptr[v + 1] - indptr[v];
+        I row = shorter ? (I)u : v, wanted = shorter ? v : (I)u;
+        I low = indptr[row], high = indptr[row + 1];
+        while (low < high) {
+            I middle = low + (high - low) / 2;
+            if (indices[middle] < wanted)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        sum += widened(data[low]);
+    }
+    sum = block_reduce(sum, 0.0, Plus());
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}

@@ -1,0 +1,20 @@
+"""The weight of a matching on the GPU.  Kernel: gpu_weight.cu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+
+SOURCE = gpu.Source(__package__, "gpu_weight.cu", ("close_books<I,W>",))
+SUMS = 512  # blocks that add up the weight
+
+
+def close_books(view: Any, mate: Any) -> float:
+    """The weight of a matching; words of `mate` that are negative become -1."""
+    k = SOURCE.kernels(I=view.indices.dtype, W=view.data.dtype)
+    sums = gpu.empty(SUMS, np.float64, "weighted_matching")
+    k.close_books(None, (view.n, view.indptr, view.indices, view.data, mate, sums), grid=SUMS)
+    return float(sums.get().sum())

@@ -1,0 +1,7 @@
+"""Greedy matching: edges from the heaviest to the lightest.
+
+Read on in reference.py, check.py, cpu.py.
+
+Take each edge, in the order of primitives/edge_order, whose ends are both free.  This is the
+definition that the dominant and the suitor matching are other ways to.
+"""

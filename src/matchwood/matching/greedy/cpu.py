@@ -1,0 +1,266 @@
+"""Greedy matching on a team.  The rule: __init__.py.
+
+Sorting all edges is a waste: when the heavy ones are through, most ends are taken, and with them
+most light edges.  So edges come in batches, from heavy to light.  A batch is
+
+    collected    all edges in a range of weights whose ends are still free: one pass over the rows
+                 of free vertices, by all members
+    sorted       radix sort by the leading bits of the weight, counted within the batch; the few
+                 that agree in those are put right by comparing them in full
+    taken        one after the other, by member 0
+
+The ranges come from a sample of the weights, and change the time but not the result.  Weights that
+are equal fall into one batch; where there are many of those, `order_edges` sorts.
+
+Weights are compared as integers, see suitor/cpu.py.  Races: the order in which members append
+edges to a batch is arbitrary, and the sort undoes it, since no two edges are equal in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
+from matchwood.matching.result import Found
+from matchwood.primitives.edge_order.cpu import order_edges, prefers
+from matchwood.primitives.sort.cpu import sort_pairs
+from matchwood.teams import (
+    Team,
+    atomic_add,
+    barrier,
+    crew,
+    device,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+    stopping,
+)
+
+Array = np.ndarray[Any, Any]
+CHUNK = 512  # vertices that a member takes at a time
+BUFFER = 256  # edges that a member collects before it goes to the shared batch
+SAMPLE = 16384  # weights looked at to choose the ranges
+FIRST = 0.5  # edges of the first batch for each vertex (bench/matching/weighted.py)
+GROWTH = 2.5  # how much larger the share of edges of the next batch is, before ends are taken
+LEADING = 24  # bits: three passes of the radix sort
+RUN = 16  # edges; when more agree in the leading bits, all bits are sorted
+
+
+@device
+def _append(
+    edges: Array, weights: Array, count: int, batch: Array, heavy: Array, tail: Array
+) -> int:
+    """Move a member's `count` edges to the batch; returns 0."""
+    start = np.uint64(atomic_add(tail, 0, count))
+    for i in range(np.uint64(count)):
+        batch[0, start + i] = edges[0, i]
+        batch[1, start + i] = edges[1, i]
+        heavy[start + i] = weights[i]
+    return 0
+
+
+@kernel
+def _collect(
+    team: Team,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    mate: Array,
+    low: Any,
+    high: Any,
+    batch: Array,
+    heavy: Array,
+    tail: Array,
+    edges: Array,
+    edge_weights: Array,
+    most: Array,
+) -> None:
+    """Append every edge of weight low <= w < high between free vertices to the batch.
+
+    most[rank] becomes the largest weight that this member found.  Rows are sorted, so the
+    neighbours behind u stand at the end of its row.
+    """
+    n = mate.size
+    free = ~mate.dtype.type(0)
+    mine, mine_weights = edges[team.rank], edge_weights[team.rank]
+    count, largest = 0, low
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
+            if mate[i] != free:
+                continue
+            start, k = np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])
+            while k > start:
+                k -= np.uint64(1)
+                v = indices[k]
+                if v < i:
+                    break
+                w = weights[k]
+                if low <= w < high and mate[v] == free:
+                    mine[0, np.uint64(count)] = i
+                    mine[1, np.uint64(count)] = v
+                    mine_weights[np.uint64(count)] = w
+                    largest = max(largest, w)
+                    count += 1
+                    if count == BUFFER:
+                        count = _append(mine, mine_weights, count, batch, heavy, tail)
+        chunk = next_chunk(team, n, CHUNK)
+    _append(mine, mine_weights, count, batch, heavy, tail)
+    most[team.rank, 0] = largest
+
+
+@kernel
+def _lead(team: Team, heavy: Array, top: Any, shift: Any, keys: Array) -> None:
+    """keys = how far below the top a weight is, in units of 2^shift."""
+    lo, hi = share(team, heavy.size)
+    source, target = heavy[lo:hi], keys[lo:hi]
+    for i in range(source.size):
+        target[i] = np.uint32((top - source[i]) >> shift)
+
+
+@kernel
+def _count_long_runs(team: Team, keys: Array, sums: Array) -> None:
+    """sums[rank] = keys of this member that end more than RUN equal ones."""
+    lo, hi = share(team, keys.size)
+    lo = max(lo, RUN)
+    long = 0
+    if lo < hi:
+        late, early = keys[lo:hi], keys[lo - RUN : hi - RUN]
+        for i in range(late.size):
+            long += late[i] == early[i]
+    sums[team.rank] = long
+
+
+@kernel
+def _arrange(
+    team: Team,
+    keys: Array,
+    perm: Array,
+    batch: Array,
+    heavy: Array,
+    seed: Any,
+    by_hash: bool,
+) -> None:
+    """Put edges whose keys are equal into order: by insertion, since such runs are short.
+
+    A run belongs to the member in whose share it begins.
+    """
+    lo, hi = share(team, keys.size)
+    while 0 < lo < hi and keys[lo] == keys[lo - 1]:
+        lo += 1
+    if lo >= hi:
+        return
+    i = lo + 1
+    while i < keys.size and (i < hi or keys[i] == keys[i - 1]):
+        if keys[i] == keys[i - 1]:
+            e = perm[i]
+            j = i
+            while (
+                j > 0
+                and keys[j - 1] == keys[i]
+                and prefers(
+                    heavy[e], batch[0, e], batch[1, e],
+                    heavy[perm[j - 1]], batch[0, perm[j - 1]], batch[1, perm[j - 1]],
+                    seed, by_hash,
+                )
+            ):  # fmt: skip
+                perm[j] = perm[j - 1]
+                j -= 1
+            perm[j] = e
+        i += 1
+        if interrupted(team, i):
+            return
+
+
+@kernel
+def _take(team: Team, perm: Array, batch: Array, heavy: Array, mate: Array, matched: Array) -> None:
+    """Match the ends of each edge of the batch that finds both free, in order."""
+    free = ~mate.dtype.type(0)
+    if team.rank > 0:
+        return
+    for i in range(perm.size):
+        if interrupted(team, i):
+            return
+        e = np.uint64(perm[i])
+        u, v = batch[0, e], batch[1, e]
+        if (mate[u] == free) & (mate[v] == free):
+            mate[u], mate[v] = v, u
+            matched[u] = matched[v] = heavy[e]
+
+
+@kernel
+def _total(team: Team, weight: Array, sums: Array) -> None:
+    if stopping(team) or barrier(team):
+        return
+    sum_blocks(team, weight, sums)
+
+
+def _ranges(weights: Array, n: int) -> list[int]:
+    """Least weights (as integers) of the batches, falling; the last is 0."""
+    m = weights.size
+    if m == 0:
+        return []
+    sample = np.sort(weights[:: max(1, m // SAMPLE)])
+    part, bounds = FIRST * n / (m / 2), []
+    while part < 1:
+        bounds.append(int(sample[int((1 - part) * sample.size)]))
+        part *= GROWTH
+    return [*dict.fromkeys(bounds), 0]
+
+
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+    n, kind, bits = view.n, view.indices.dtype, np.dtype(f"i{view.data.dtype.itemsize}")
+    unsigned = f"u{kind.itemsize}"
+    indptr, indices = view.indptr.view(unsigned), view.indices.view(unsigned)
+    weights = view.data.view(bits)
+    team = crew(threads, work=view.nnz + n)
+    mate, weight = np.full(n, -1, kind), np.zeros(n, view.data.dtype)
+    batch = np.empty((2, view.nnz // 2), unsigned)  # pages that no batch reaches cost nothing
+    heavy = np.empty(view.nnz // 2, bits)
+    edges = np.empty((team.size, 2, BUFFER), unsigned)
+    edge_weights = np.empty((team.size, BUFFER), bits)
+    most, tail = np.zeros((team.size, 16), bits), np.zeros(1, np.int64)
+    ranges, high = _ranges(weights, n), bits.type(np.iinfo(bits).max)
+    for low in map(bits.type, ranges):
+        tail[0] = 0
+        team.run(
+            _collect, indptr, indices, weights, mate.view(unsigned), low, high, batch, heavy, tail,
+            edges, edge_weights, most,
+        )  # fmt: skip
+        high = low
+        size = int(tail[0])
+        if size:
+            found = heavy[:size]
+            perm = _order(batch, found, most[:, 0].max(), low, seed, by_hash, team, threads)
+            team.run(_take, perm, batch, found, mate.view(unsigned), weight.view(bits))
+    sums = block_sums(n)
+    team.run(_total, weight, sums)
+    return Found(mate, matched_weight(sums), len(ranges))
+
+
+def _order(
+    batch: Array,
+    heavy: Array,
+    top: Any,
+    low: Any,
+    seed: int,
+    by_hash: bool,
+    team: Any,
+    threads: int | None,
+) -> Array:
+    """The places of a batch's edges, heaviest first."""
+    shift = max(0, int(top - low).bit_length() - LEADING)
+    keys = np.empty(heavy.size, np.uint32)
+    team.run(_lead, heavy, top, heavy.dtype.type(shift), keys)
+    keys, perm = sort_pairs(keys, threads=threads)
+    sums = np.zeros(team.size, np.int64)
+    team.run(_count_long_runs, keys, sums)
+    if sums.any():
+        u, v = batch.view(f"i{batch.dtype.itemsize}")[:, : heavy.size]
+        weights = heavy.view(f"f{heavy.dtype.itemsize}")
+        return order_edges(u, v, weights, seed=seed, by_hash=by_hash, threads=threads)
+    team.run(_arrange, keys, perm, batch, heavy, np.uint64(seed), by_hash)
+    return perm

@@ -1,0 +1,92 @@
+"""Maximal matching on the GPU.  Kernels: gpu.cu; the rule and the paper: __init__.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+from matchwood.errors import EngineUnavailable
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    ("match_random = match<I,float,false>", "match_heavy = match<I,W,true>", "weigh<I,W>"),
+)
+
+BLOCK = 512  # as in gpu.cu
+ROUNDS = 256  # of a launch; more only with p next to 0 or 1.  Ctrl-C is heard between launches
+WEIGH_BLOCK = 256
+
+
+def match(
+    view: Any, method: str, seed: int, barrier: int, *, threads: int | None = None
+) -> tuple[Any, float, list[int]]:
+    if method == "serial":
+        raise EngineUnavailable(
+            "maximal_matching: method='serial' visits one vertex after the other and runs on the "
+            "CPU only; use method='proposal', or engine='cpu'"
+        )
+    n, kind = view.n, view.indices.dtype
+    mate = gpu.empty(n, kind, "maximal_matching")
+    if n == 0:
+        return mate, 0.0, []
+    if view.data is None:
+        kernel = SOURCE.kernels("match_random", I=kind).match_random
+    else:
+        kernels = SOURCE.kernels("match_heavy", "weigh", I=kind, W=view.data.dtype)
+        kernel = kernels.match_heavy
+    matched = _rounds(kernel, view, seed, barrier, mate)
+    if view.data is None:
+        return mate, float(matched[-1] // 2 if matched else 0), matched
+    blocks = -(-n // WEIGH_BLOCK)
+    sums = gpu.empty(blocks, np.float64, "maximal_matching")
+    rows = (view.indptr, view.indices, view.data)
+    kernels.weigh(n, (n, *rows, mate, sums), block=WEIGH_BLOCK)
+    return mate, float(sums.sum().item()) / 2, matched
+
+
+def _rounds(kernel: Any, view: Any, seed: int, barrier: int, mate: Any) -> list[int]:
+    """Fill `mate`; how many vertices are matched after each round."""
+    n, kind = view.n, view.indices.dtype
+    tiles = -(-n // BLOCK)
+    blocks = min(tiles, kernel.resident(BLOCK))
+    room = BLOCK * -(-tiles // blocks)
+    space = gpu.workspace(
+        "maximal_matching",
+        target=(n, kind),
+        state=(n, np.uint8),
+        live=(blocks * room, kind),
+        sizes=(blocks, kind),
+        # control words, got, left, gate: one array, so that one copy brings all
+        words=(4 + 2 * ROUNDS, np.int64),
+    )
+    words = space.words
+    control, gate = words[:3], words[3:4].view(np.uint32)
+    got, left = words[4 : 4 + ROUNDS].view(np.uint64), words[4 + ROUNDS :].view(np.uint64)
+    host = np.zeros(words.size, np.int64)
+    host[1] = 1
+    matched: list[int] = []
+    total = 0
+    while True:
+        words.set(host)
+        kernel(
+            None,
+            (
+                n, view.indptr, view.indices, view.data, seed, barrier, ROUNDS, room,
+                mate, space.target, space.state, space.live, space.sizes, control,
+                got, left, gate,
+            ),
+            block=BLOCK,
+            grid=blocks,
+            cooperative=True,
+        )  # fmt: skip
+        host = words.get()
+        for count in host[4 : 4 + int(host[0]) - len(matched)].tolist():
+            total += count
+            matched.append(total)
+        if host[2]:
+            # vertices without neighbours take no part; without any other there is no round
+            return matched if total else []
+        host[3:] = 0

@@ -1,0 +1,87 @@
+"""Random order, heaviest free neighbour.  The rule: __init__.py.
+
+The order is made by a team; the vertices go one after the other.  Rows come from all over the
+matrix, so they are fetched before they are needed.  Weights are compared as integers, see
+suitor/cpu.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.matching.cpu_rows import prefetch_queued
+from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
+from matchwood.matching.result import Found
+from matchwood.primitives.edge_order.cpu import prefers_tied
+from matchwood.primitives.hashing.cpu import hash2_array
+from matchwood.primitives.sort.cpu import sort_pairs
+from matchwood.teams import Team, advance, barrier, crew, expect, interrupted, kernel
+
+Array = np.ndarray[Any, Any]
+
+
+@kernel
+def _visit(
+    team: Team,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    seed: Any,
+    by_hash: bool,
+    order: Array,
+    mate: Array,
+    matched: Array,
+    weight: Array,
+    sums: Array,
+) -> None:
+    """Caller: mate all ones, matched all zero; `weight` is `matched` as floats."""
+    free = ~mate.dtype.type(0)
+    one = indptr.dtype.type(1)
+    expect(team, order.size)
+    for i in range(order.size if team.rank == 0 else 0):
+        if interrupted(team, i):
+            return
+        if i & 4095 == 0:
+            advance(team, min(4096, order.size - i))
+        prefetch_queued(indptr, indices, weights, order, i, order.size)
+        u = order[i]
+        if mate[u] != free:
+            continue
+        best, best_w = free, weights.dtype.type(0)
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+            w = weights[k]
+            if w < best_w or mate[indices[k]] != free:
+                continue
+            if w > best_w or prefers_tied(u, indices[k], u, best, seed, by_hash):
+                best, best_w = indices[k], w
+        if best != free:
+            mate[u], mate[best] = best, u
+            matched[u] = matched[best] = best_w
+    if barrier(team):
+        return
+    sum_blocks(team, weight, sums)
+
+
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+    n, kind = view.n, view.indices.dtype
+    unsigned, bits = f"u{kind.itemsize}", f"i{view.data.dtype.itemsize}"
+    v = np.arange(n, dtype=kind)
+    _, order = sort_pairs(hash2_array(v, np.zeros_like(v), seed, threads=threads), v)
+    mate, weight = np.full(n, -1, kind), np.zeros(n, view.data.dtype)
+    sums = block_sums(n)
+    crew(threads, work=view.nnz + n).run(
+        _visit,
+        view.indptr.view(unsigned),
+        view.indices.view(unsigned),
+        view.data.view(bits),
+        np.uint64(seed),
+        by_hash,
+        order.view(unsigned),
+        mate.view(unsigned),
+        weight.view(bits),
+        weight,
+        sums,
+    )
+    return Found(mate, matched_weight(sums), 1)

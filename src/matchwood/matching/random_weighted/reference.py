@@ -1,0 +1,23 @@
+"""Random order, heaviest free neighbour, by the definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.matching.result import Found
+from matchwood.primitives.edge_order.reference import edge_key
+from matchwood.primitives.hashing.reference import hash2_number
+
+
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+    indptr, indices, data = (array.tolist() for array in view)
+    mate, weight = [-1] * view.n, 0.0
+    for u in sorted(range(view.n), key=lambda v: (hash2_number(v, 0, seed), v)):
+        free = [k for k in range(indptr[u], indptr[u + 1]) if mate[indices[k]] < 0]
+        if mate[u] < 0 and free:
+            k = min(free, key=lambda k: edge_key(data[k], u, indices[k], seed, by_hash))
+            mate[u], mate[indices[k]] = indices[k], u
+            weight += data[k]
+    return Found(np.array(mate, view.indices.dtype), weight, 1)

@@ -1,0 +1,98 @@
+"""The bottom-up levels of breadth-first search on a team.  Read cpu.py first.
+
+The front is a bitmap here, one bit a vertex.  No races: members take whole words of the bitmap
+that is being made, so each of its words, and each `word[v]`, has one writer; the front's bitmap is
+only read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.teams import device, next_chunk, share
+
+Array = np.ndarray[Any, Any]
+
+WORD = 64  # bits of a bitmap word
+ROWS = 64 * WORD  # vertices that a member takes at a time
+
+ONE = np.uint64(1)
+UNREACHED = np.uint64(0xFFFFFFFFFFFFFFFF)  # `word` of a vertex that no source leads to
+
+
+@device
+def bottom_up(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    word: Array,
+    shift: Any,
+    front: Array,
+    found: Array,
+    depth: int,
+) -> int:
+    """One level; returns how many vertices this member found."""
+    n = word.size
+    count = 0
+    six, low = indices.dtype.type(6), indices.dtype.type(63)
+    below = np.uint64(depth + 1) << shift
+    chunk = next_chunk(team, n, ROWS)
+    while chunk >= 0:
+        for place in range(chunk // WORD, (min(chunk + ROWS, n) + WORD - 1) // WORD):
+            bits = np.uint64(0)
+            for v in range(np.uint64(place * WORD), np.uint64(min(place * WORD + WORD, n))):
+                if word[v] == UNREACHED:
+                    for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + ONE])):
+                        u = indices[k]
+                        if (front[u >> six] >> np.uint64(u & low)) & ONE:
+                            word[v] = below | np.uint64(u)
+                            bits |= ONE << (v & np.uint64(63))
+                            count += 1
+                            break
+            found[place] = bits
+        chunk = next_chunk(team, n, ROWS)
+    return count
+
+
+@device
+def level_to_bitmap(team: Any, word: Array, shift: Any, depth: int, bitmap: Array) -> None:
+    """Bits of the vertices of one level; each member writes words of its own."""
+    n = word.size
+    lo, hi = share(team, bitmap.size)
+    level = np.uint64(depth)
+    for place in range(lo, hi):
+        bits = np.uint64(0)
+        for v in range(place * WORD, min(place * WORD + WORD, n)):
+            if word[v] >> shift == level and word[v] != UNREACHED:
+                bits |= ONE << np.uint64(v & 63)
+        bitmap[place] = bits
+
+
+@device
+def count_bits(team: Any, bitmap: Array) -> int:
+    """Vertices in this member's share of a bitmap."""
+    count = 0
+    lo, hi = share(team, bitmap.size)
+    for place in range(lo, hi):
+        bits = bitmap[place]
+        while bits != np.uint64(0):
+            bits &= bits - ONE
+            count += 1
+    return count
+
+
+@device
+def bitmap_to_queue(team: Any, bitmap: Array, queue: Array, at: int) -> None:
+    """Write the vertices of this member's share of a bitmap, ascending, from queue[at] on."""
+    lo, hi = share(team, bitmap.size)
+    for place in range(lo, hi):
+        bits = bitmap[place]
+        v = place * WORD
+        while bits != np.uint64(0):
+            if bits & ONE:
+                queue[at] = v
+                at += 1
+            bits >>= ONE
+            v += 1

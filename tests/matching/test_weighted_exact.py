@@ -1,0 +1,127 @@
+"""The heaviest matching: SciPy for bipartite graphs, rustworkx for others, brute force as judge."""
+
+from __future__ import annotations
+
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+
+import matchwood
+from graphs import ZOO, bipartite, complete, cycle, from_edges, grid, random_graph, star
+from matchwood.matching import Matching, weighted_matching
+from matchwood.matching.exact import cpu
+from matchwood.matching.exact.check import check_exact
+from strategies import graphs
+
+
+def best_of_networkx(A: sp.csr_array) -> float:
+    view = matchwood.graph(A).undirected_weights()
+    G = nx.from_scipy_sparse_array(
+        sp.csr_array((view.data.astype(float), view.indices, view.indptr), (view.n,) * 2)
+    )
+    return float(sum(G[a][b]["weight"] for a, b in nx.max_weight_matching(G)))
+
+
+BIPARTITE = (
+    "0x0",
+    "1x1",
+    "one edge",
+    "no edges",
+    "path",
+    "star",
+    "bipartite",
+    "tree",
+    "grid",
+    "shuffled grid",
+    "only zeros",
+    "skew-symmetric",
+    "equal weights",
+    "directed path",
+)
+
+
+@pytest.mark.parametrize("name", BIPARTITE)
+def test_bipartite_graphs(name: str) -> None:
+    A = ZOO[name]()
+    found = weighted_matching(A, method="exact")
+    assert found.weight == pytest.approx(best_of_networkx(A), rel=1e-9)
+    assert found.bound == found.weight
+    check_exact(A, found)
+
+
+def test_general_graphs() -> None:
+    pytest.importorskip("rustworkx")
+    for A in (
+        complete(15),
+        cycle(31),
+        random_graph(60, 150),
+        ZOO["mixed signs"](),
+        ZOO["float32"](),
+    ):
+        found = weighted_matching(A, method="exact")
+        assert found.weight == pytest.approx(best_of_networkx(A), rel=1e-9)
+        check_exact(A, found)
+
+
+@given(graphs(max_n=12, max_m=30))
+def test_equals_brute_force(A: sp.csr_array) -> None:
+    expected = weighted_matching(A, method="exact", engine="reference")
+    expected.check(A)
+    assert expected.weight == pytest.approx(best_of_networkx(A), rel=1e-9)
+    try:
+        found = weighted_matching(A, method="exact")
+    except matchwood.EngineUnavailable:
+        return  # not bipartite, and no rustworkx here
+    assert found.weight == pytest.approx(expected.weight, rel=1e-9)
+    found.check(A)
+
+
+def test_integers_keep_every_bit() -> None:
+    """Weights that differ by little beside a large one."""
+    pytest.importorskip("rustworkx")
+    w = np.array([1.0, 1.0 + 2**-30, 2.0**20, 1.0, 2.0**-10])
+    A = from_edges(7, [0, 1, 2, 4, 5], [1, 2, 0, 5, 6], w)
+    found = weighted_matching(A, method="exact")
+    assert found.weight == best_of_networkx(A)
+
+
+def test_it_refuses_what_takes_hours() -> None:
+    with pytest.raises(
+        ValueError, match=r"20000 vertices and \d+ edges would take about \d+ hours"
+    ):
+        weighted_matching(random_graph(20_000, 60_000_000 // 20), method="exact")
+    with pytest.raises(ValueError, match=r"bipartite graph with 1000000 vertices and .* hours"):
+        cpu._refuse_hours(
+            cpu.BIPARTITE_SECONDS * 5e5**2, "a bipartite graph with 1000000 vertices and 9 edges"
+        )
+    with pytest.raises(ValueError, match=r"at most 24 vertices, got 25"):
+        weighted_matching(cycle(25), method="exact", engine="reference")
+
+
+def test_without_rustworkx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rustworkx", None)
+    view = matchwood.graph(cycle(5)).undirected_weights()
+    with pytest.raises(matchwood.EngineUnavailable, match=r"pip install 'matchwood\[exact\]'"):
+        cpu.match(view, 0, True)
+    assert cpu.match(matchwood.graph(cycle(6)).undirected_weights(), 0, True).weight == 3.0
+
+
+def test_sides_are_found() -> None:
+    for A, sides in ((star(9), {1, 8}), (bipartite(3, 4), {3, 4}), (grid(3, 3), {4, 5})):
+        left = cpu._one_side(A)
+        assert left is not None
+        assert {int(left.sum()), int((~left).sum())} == sides
+    assert cpu._one_side(cycle(5)) is None
+
+
+def test_the_check_is_strict() -> None:
+    A = sp.csr_array([[0, 4, 0, 0], [4, 0, 5, 0], [0, 5, 0, 4], [0, 0, 4, 0]])
+    right = weighted_matching(A, method="exact")
+    check_exact(A, right)
+    poor = Matching(np.array([1, 0, -1, -1]), 4.0, method="exact")
+    with pytest.raises(matchwood.CheckFailed, match=r"but there is one of 5.0"):
+        check_exact(A, poor)

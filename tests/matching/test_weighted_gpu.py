@@ -1,0 +1,159 @@
+"""Weighted matching on the GPU: every method gives what the definition gives, bit for bit.
+
+Only the GPU engines and the reference run here, so these tests need no compiler for the CPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+
+import numpy as np
+import pytest
+
+import matchwood
+from graphs import complete, disjoint, from_edges, grid, path, rmat, shuffled, star
+from matchwood import csr
+from matchwood.matching.dominant import reference
+from matchwood.matching.weighted import weighted_matching
+
+pytestmark = pytest.mark.gpu
+
+METHODS = ("dominant", "suitor", "greedy")
+SEED = 7
+
+
+def engine(method):
+    return importlib.import_module(f"matchwood.matching.{method}.gpu")
+
+
+def weighted(A, kind, levels=1 << 20):
+    """The pattern of A with random weights: so many different ones, exact in both types."""
+    rng = np.random.default_rng(SEED)
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    upper = rows < A.indices
+    w = rng.integers(1, levels, int(upper.sum()), endpoint=True)
+    return from_edges(A.shape[0], rows[upper], A.indices[upper], w, dtype=kind)
+
+
+def two_hubs():
+    """Two vertices with rows long enough for a block, which share their neighbours."""
+    n = 9000
+    others = np.arange(2, n)
+    ends = np.concatenate((np.zeros(n - 2, int), np.ones(n - 2, int), others[:-1]))
+    return from_edges(n, ends, np.concatenate((others, others, others[1:])))
+
+
+def subnormal(A):
+    A.data *= np.finfo(A.dtype).smallest_subnormal
+    return A
+
+
+LARGER = {
+    "grid": lambda kind: weighted(grid(60, 61), kind),
+    "equal weights": lambda kind: weighted(grid(50, 61), kind, 1),
+    "few weights": lambda kind: weighted(rmat(11, 8), kind, 3),
+    "shuffled grid": lambda kind: weighted(shuffled(grid(40, 61), isolated=50), kind, 2),
+    "rmat": lambda kind: weighted(rmat(12, 8), kind),
+    "ascending path": lambda kind: from_edges(
+        800, np.arange(799), np.arange(1, 800), np.arange(1, 800), dtype=kind
+    ),
+    "star": lambda kind: weighted(star(9000, centre=8999), kind),
+    "equal star": lambda kind: weighted(star(9000, centre=0), kind, 1),
+    "two hubs": lambda kind: weighted(two_hubs(), kind),
+    "two hubs, few weights": lambda kind: weighted(two_hubs(), kind, 2),
+    "complete graphs": lambda kind: weighted(disjoint([complete(90), complete(200)]), kind, 40),
+    "subnormal weights": lambda kind: subnormal(weighted(grid(20, 20), kind, 9)),
+}
+
+
+@functools.cache
+def expected_of(name, by_hash):
+    """The definition's answer, which the types of weights and indices do not change."""
+    return reference.match(view_of(LARGER[name](np.float64), np.int32), SEED, by_hash)
+
+
+def weight_of(A, mate):
+    u = np.flatnonzero(mate > np.arange(mate.size))
+    return float(A[u, mate[u]].astype(np.float64).sum())
+
+
+def view_of(A, index_dtype):
+    return csr.View(
+        A.indptr.astype(index_dtype), A.indices.astype(index_dtype), np.ascontiguousarray(A.data)
+    )
+
+
+def on_gpu(view):
+    cupy = pytest.importorskip("cupy")
+    return csr.View(*(cupy.asarray(array) for array in view))
+
+
+def assert_same(found, mate, weight, index_dtype):
+    assert found.mate.dtype == index_dtype
+    assert np.array_equal(found.mate.get(), mate)
+    assert found.weight == pytest.approx(weight, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("types", [(np.int32, np.float32), (np.int64, np.float64),
+                                   (np.int32, np.float64), (np.int64, np.float32)],
+                         ids=lambda types: f"{types[0].__name__}, {types[1].__name__}")  # fmt: skip
+@pytest.mark.parametrize("name", LARGER)
+def test_larger(name, types):
+    index_dtype, kind = types
+    A = LARGER[name](kind)
+    view = view_of(A, index_dtype)
+    assert view.data.dtype == kind
+    there = on_gpu(view)
+    for by_hash in (True, False):
+        expected = expected_of(name, by_hash)
+        weight = weight_of(A, expected.mate)
+        for method in METHODS:
+            for _ in range(3):  # other schedules
+                found = engine(method).match(there, SEED, by_hash)
+                assert_same(found, expected.mate, weight, index_dtype)
+            if method == "dominant":
+                assert found.rounds == expected.rounds
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_zoo(zoo_graph, method):
+    cupy = pytest.importorskip("cupy")
+    A = abs(zoo_graph)
+    A.sum_duplicates()
+    arrays = tuple(cupy.asarray(array) for array in (A.indptr, A.indices, A.data))
+    G = matchwood.graph(arrays)
+    view = G.undirected_weights()
+    found = weighted_matching(G, method=method, rng=SEED)
+    expected = reference.match(csr.View(*(array.get() for array in view)), SEED, True)
+    assert np.array_equal(found.mate.get(), expected.mate)
+    assert found.weight == pytest.approx(expected.weight, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_edges(method):
+    for n in (0, 1, 5):
+        view = csr.View(np.zeros(n + 1, np.int32), np.zeros(0, np.int32), np.zeros(0))
+        found = engine(method).match(on_gpu(view), SEED, True)
+        assert found.mate.tolist() == [-1] * n
+        assert found.weight == 0
+
+
+def test_many_launches(monkeypatch):
+    """More rounds than one launch is given."""
+    monkeypatch.setattr(engine("dominant"), "PATIENCE", 7)
+    monkeypatch.setattr(engine("greedy"), "PATIENCE", 7)
+    view = view_of(LARGER["ascending path"](np.float64), np.int32)
+    expected = reference.match(view, SEED, True)
+    for method in ("dominant", "greedy"):
+        found = engine(method).match(on_gpu(view), SEED, True)
+        assert_same(found, expected.mate, expected.weight, np.int32)
+
+
+def test_larger_than_one_wave():
+    """The three agree where thousands of blocks would be needed."""
+    A = weighted(path(300_000), np.float32, 1000)
+    view = on_gpu(view_of(A, np.int32))
+    found = [engine(method).match(view, SEED, True) for method in METHODS]
+    assert bool((found[0].mate == found[1].mate).all())
+    assert bool((found[0].mate == found[2].mate).all())
