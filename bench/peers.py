@@ -20,7 +20,8 @@ def networkit_graph(A: sp.csr_array, *, weighted: bool = False) -> Any:
     except ImportError:
         return None
     u, v, w = _undirected_edges(A)
-    edges = (w.astype(np.float64), (u, v)) if weighted else (u, v)
+    ends = u.astype(np.uint64), v.astype(np.uint64)  # of any other type it crashes
+    edges = (w.astype(np.float64), ends) if weighted else ends
     return networkit.GraphFromCoo(edges, n=A.shape[0], weighted=weighted, directed=False)
 
 

@@ -29,7 +29,7 @@ def peak(function: Callable[[], Any]) -> int:
 @pytest.mark.parametrize(
     ("name", "call", "scratch", "result"),
     [
-        ("bfs", lambda G: matchwood.bfs(G, 0, threads=2), 16.5, 8),
+        ("bfs", lambda G: matchwood.bfs(G, 0, threads=2), 8.5, 8),
         ("afforest", lambda G: matchwood.connected_components(G, threads=2), 4, 4),
         (
             "fastsv",

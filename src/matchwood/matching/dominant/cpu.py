@@ -31,7 +31,7 @@ import numpy as np
 from matchwood.matching.cpu_rows import prefetch_queued
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
 from matchwood.matching.result import Found
-from matchwood.primitives.edge_order.cpu import prefers_tied
+from matchwood.primitives.edge_order.cpu import rank_in_row
 from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 from matchwood.teams import (
     Team,
@@ -83,13 +83,20 @@ def _point_among_ties(
     by_hash: bool,
 ) -> Any:
     """As `_first_free`, for rows with equal weights."""
-    best, best_w = _nobody(indices), weights.dtype.type(0)
+    best, best_w, best_rank = _nobody(indices), weights.dtype.type(0), np.uint64(0)
+    ranked = False
     for k in range(start, end):
-        v, w = indices[k], weights[k]
+        v, w, rank = indices[k], weights[k], np.uint64(0)
         if w < best_w or waiting[v] < 0:
             continue
-        if w > best_w or prefers_tied(u, v, u, best, seed, by_hash):
-            best, best_w = v, w
+        tied = w == best_w
+        if tied:
+            if not ranked:
+                best_rank, ranked = rank_in_row(u, best, seed, by_hash), True
+            rank = rank_in_row(u, v, seed, by_hash)
+            if rank <= best_rank:
+                continue
+        best, best_w, best_rank, ranked = v, w, rank, tied
     return best, best_w
 
 

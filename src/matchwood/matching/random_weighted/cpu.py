@@ -14,7 +14,7 @@ import numpy as np
 from matchwood.matching.cpu_rows import prefetch_queued
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
 from matchwood.matching.result import Found
-from matchwood.primitives.edge_order.cpu import prefers_tied
+from matchwood.primitives.edge_order.cpu import rank_in_row
 from matchwood.primitives.hashing.cpu import hash2_array
 from matchwood.primitives.sort.cpu import sort_pairs
 from matchwood.teams import Team, advance, barrier, crew, expect, interrupted, kernel
@@ -49,13 +49,20 @@ def _visit(
         u = order[i]
         if mate[u] != free:
             continue
-        best, best_w = free, weights.dtype.type(0)
+        best, best_w, best_rank = free, weights.dtype.type(0), np.uint64(0)
+        ranked = False
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
-            w = weights[k]
-            if w < best_w or mate[indices[k]] != free:
+            v, w, rank = indices[k], weights[k], np.uint64(0)
+            if w < best_w or mate[v] != free:
                 continue
-            if w > best_w or prefers_tied(u, indices[k], u, best, seed, by_hash):
-                best, best_w = indices[k], w
+            tied = w == best_w
+            if tied:
+                if not ranked:
+                    best_rank, ranked = rank_in_row(u, best, seed, by_hash), True
+                rank = rank_in_row(u, v, seed, by_hash)
+                if rank <= best_rank:
+                    continue
+            best, best_w, best_rank, ranked = v, w, rank, tied
         if best != free:
             mate[u], mate[best] = best, u
             matched[u] = matched[best] = best_w

@@ -36,7 +36,7 @@ import numpy as np
 
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
 from matchwood.matching.result import Found
-from matchwood.primitives.edge_order.cpu import prefers_tied
+from matchwood.primitives.edge_order.cpu import prefers_tied, rank_in_row
 from matchwood.teams import (
     Team,
     advance,
@@ -84,13 +84,21 @@ def _choose_among_ties(
     by_hash: bool,
 ) -> Any:
     """As `_choose`, for rows where weights or offers are equal."""
-    best, best_w = u, weights.dtype.type(0)
-    for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-        v, w = indices[k], weights[k]
-        if w < best_w or (w == best_w and not prefers_tied(u, v, u, best, seed, by_hash)):
+    best, best_w, best_rank = u, weights.dtype.type(0), np.uint64(0)
+    ranked = False
+    for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])):
+        v, w, rank = indices[k], weights[k], np.uint64(0)
+        if w < best_w:
             continue
+        tied = w == best_w
+        if tied:
+            if not ranked:
+                best_rank, ranked = rank_in_row(u, best, seed, by_hash), True
+            rank = rank_in_row(u, v, seed, by_hash)
+            if rank <= best_rank:
+                continue
         if _takes(v, u, w, mate, offer, seed, by_hash):
-            best, best_w = v, w
+            best, best_w, best_rank, ranked = v, w, rank, tied
     return best, best_w
 
 

@@ -42,6 +42,15 @@ def prefers_tied(u1: Any, v1: Any, u2: Any, v2: Any, seed: Any, by_hash: bool) -
 
 
 @device
+def rank_in_row(u: Any, v: Any, seed: Any, by_hash: bool) -> Any:
+    """What decides between edges of u of equal weight, larger first; computed once for each.
+
+    For scans of a sorted row: equal ranks leave the smaller neighbour, the one that came before.
+    """
+    return tie_hash(u, v, seed) if by_hash else np.uint64(0)
+
+
+@device
 def prefers(w1: Any, u1: Any, v1: Any, w2: Any, u2: Any, v2: Any, seed: Any, by_hash: bool) -> bool:
     """The edge {u1, v1} of weight w1 comes before the edge {u2, v2} of weight w2."""
     if w1 != w2:

@@ -415,14 +415,17 @@ def search(
     n = outward.n
     kind = outward.indptr.dtype
     unsigned = np.uint32 if kind == np.int32 else np.uint64
-    level, parent = np.empty(n, kind), np.empty(n, kind)
     if n == 0:
-        return level, parent, 0
+        return np.empty(0, kind), np.empty(0, kind), 0
     team = crew(threads, work=outward.nnz + n)
-    queue = np.empty(n, unsigned)
+    # Until the words are taken apart, the memory of the result serves as queue and pool.
+    room = n // BLOCK + 1
+    level = np.empty(n, kind)
+    pool = np.empty((room + team.size) * BLOCK, unsigned)
+    parent = pool.view(kind)[:n]
+    queue = level.view(unsigned)
     queue[: sources.size] = sources
     back = outward if inward is None else inward
-    room = n // BLOCK + 1
     team.run(
         _search,
         outward.indptr,
@@ -435,7 +438,7 @@ def search(
         np.uint64(_shift(n)),
         np.empty(n, np.uint64),
         queue,
-        np.empty((room + team.size) * BLOCK, unsigned),
+        pool,
         np.empty((team.size, room), np.int64),
         np.zeros((3, team.size), np.int64),
         np.empty((2, (n + WORD - 1) // WORD), np.uint64),
