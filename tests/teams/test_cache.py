@@ -94,12 +94,23 @@ def test_a_changed_helper_of_the_engine_is_never_served_stale(package):
     assert result(package) == (2000, 0)  # both members now take all of it
 
 
-def test_only_files_that_hold_kernels_count(package):
+def test_a_changed_constant_in_a_file_without_kernels_is_never_served_stale(package):
+    page = package / "matchwood/probe/page.py"
+    page.write_text("FACTOR = 1\n")
+    edit(
+        package / "matchwood/probe/cpu_helper.py",
+        "FACTOR = 1\n",
+        "from matchwood.probe.page import FACTOR\n",
+    )
     assert result(package) == (1000, 0)
-    (package / "matchwood/probe/page.py").write_text("PAGE = 1\n")
-    assert result(package) == (1000, 1)
+    page.write_text("FACTOR = 3\n")
+    assert result(package) == (3000, 0)
+
+
+def test_only_files_that_the_kernel_imports_count(package):
+    assert result(package) == (1000, 0)
     (package / "matchwood/probe/cpu_unused.py").write_text("UNUSED = 1\n")
-    assert result(package) == (1000, 0)
+    assert result(package) == (1000, 1)
 
 
 @pytest.mark.parametrize("decorator", [compiled.kernel, compiled.device, compiled.inlined])
@@ -210,4 +221,8 @@ def test_functions_from_elsewhere_are_not_kept_in_the_cache():
     assert compiled._name(3) == "3"
     from matchwood.teams import barrier
 
-    assert compiled._name(barrier) == "matchwood.teams.team.barrier"
+    name = compiled._name(barrier)
+    assert name.split() == [
+        "matchwood.teams.team.barrier",
+        compiled.source_hash(compiled.PACKAGE / "teams" / "team.py"),
+    ]

@@ -26,7 +26,7 @@ from matchwood.teams.atomics import (
     store_relaxed,
     store_release,
 )
-from matchwood.teams.compiled import cache_folder, device, inlined, kernel, source_hash, user_cache
+from matchwood.teams.compiled import cache_folder, device, inlined, kernel, user_cache
 from matchwood.teams.crew import Crew, available_cpus, crew, default_threads, on_progress
 from matchwood.teams.team import (
     Team,
@@ -70,7 +70,6 @@ __all__ = [
     "on_progress",
     "share",
     "share_rows",
-    "source_hash",
     "stopping",
     "store_relaxed",
     "store_release",

@@ -4,13 +4,14 @@
 Both release the interpreter lock.
 
 Numba's own cache looks only at the file of the kernel, so it serves stale code when a helper in
-another file changes.  Ours is a folder per state of the sources: its name is the version and a
-hash over every file that may hold kernels (`cpu*.py` anywhere, and all of teams/).  A kernel in
-any other file would escape the hash, so the decorators refuse it.
+another file changes.  Ours names the code by a hash over the kernel's file, all of teams/, and
+every file of the package that they import, directly or not, at the top of the file: where the
+functions and constants that a kernel uses come from.  An edit recompiles what it can touch.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import hashlib
@@ -34,29 +35,49 @@ from matchwood._version import __version__
 PACKAGE = Path(__file__).resolve().parent.parent
 
 # No `fastmath`: it would break NaN checks and the promise of one answer.  The NumPy error model
-# drops the division-by-zero branch, which no kernel relies on.
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+# drops the division-by-zero branch, which no kernel relies on.  Kernels allocate nothing, so arrays
+# need no reference counts: with them every call of a device function inside a loop counts
+# atomically, which made a matching four times slower.  A kernel that allocates does not compile.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 def _holds_kernels(path: Path) -> bool:
     return path.match("cpu*.py") or path.parent == PACKAGE / "teams"
 
 
-def kernel_sources() -> list[Path]:
-    """Every file whose text decides what the compiled kernels do."""
-    return sorted(path for path in PACKAGE.rglob("*.py") if _holds_kernels(path))
+@functools.cache
+def _imported(path: Path) -> frozenset[Path]:
+    """Files of the package that a file imports at its top."""
+    names = []
+    for node in ast.parse(path.read_bytes()).body:
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names += [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+    found = set()
+    for name in names:
+        first, *rest = name.split(".")
+        if first == PACKAGE.name:
+            place = PACKAGE.joinpath(*rest)
+            found |= {place.with_suffix(".py"), place / "__init__.py"}
+    return frozenset(file for file in found if file.is_file())
 
 
 @functools.cache
-def source_hash() -> str:
-    """Hash over the kernel sources, and the compiler and settings that turn them into code."""
+def source_hash(path: Path) -> str:
+    """Hash over all that decides what the kernels of a file do: sources, compiler, settings."""
     settings = [getattr(numba.config, name, None) for name in ("BOUNDSCHECK", "OPT", "DEBUGINFO")]
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
     digest.update(repr(settings).encode())
-    for path in kernel_sources():
-        digest.update(str(path.relative_to(PACKAGE)).encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    reached, waiting = set(), {path, *(PACKAGE / "teams").glob("*.py")}
+    while waiting:
+        file = waiting.pop()
+        reached.add(file)
+        waiting |= _imported(file) - reached
+    for file in sorted(reached):
+        digest.update(str(file.relative_to(PACKAGE)).encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def user_cache() -> Path:
@@ -75,11 +96,11 @@ def user_cache() -> Path:
 
 @functools.cache
 def cache_folder() -> Path | None:
-    """Where this state of the sources keeps its code; None when nothing can be written."""
+    """Where this version keeps its code; None when nothing can be written."""
     for base in (user_cache(), _private_temporary()):
         if base is None:
             continue
-        folder = base / f"{__version__}-{source_hash()}"
+        folder = base / __version__
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
@@ -119,7 +140,7 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         return str(cache_folder())
 
     def get_source_stamp(self) -> str:
-        return source_hash()
+        return source_hash(Path(self._py_file).resolve())
 
     def get_disambiguator(self) -> str:
         return str(self._module)
@@ -178,7 +199,8 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         named = [_name(value) for value in values]
         if None in named:
             return None
-        key = repr((named, codegen.magic_tuple(), self._py_func.__code__.co_code))
+        source = source_hash(_file(self._py_func))
+        key = repr((source, named, codegen.magic_tuple(), self._py_func.__code__.co_code))
         digest = hashlib.sha256(key.encode()).hexdigest()[:16]
         return Path(self._cache_path) / f"{self._impl.filename_base}.{digest}.nbc"
 
@@ -189,29 +211,33 @@ _DIGEST = hashlib.sha256().digest_size
 def _name(value: Any) -> str | None:
     """What an argument's type, or a value that a function encloses, is called in every process.
 
-    A function of ours is known by its name, since its text is in the hash of the sources; one
-    from elsewhere may change at any time and has no name.
+    A function of ours is known by its name and the hash of its sources; one from elsewhere may
+    change at any time and has no name.
     """
     if isinstance(value, types.Dispatcher):
         value = value.dispatcher
     if isinstance(value, Dispatcher):
         function = value.py_func
-        path = Path(function.__code__.co_filename).resolve()
+        path = _file(function)
         if function.__closure__ or not (path.is_relative_to(PACKAGE) and _holds_kernels(path)):
             return None
-        return f"{function.__module__}.{function.__qualname__}"
+        return f"{function.__module__}.{function.__qualname__} {source_hash(path)}"
     if isinstance(value, (types.Type, bool, int, float, str, bytes, type(None))):
         text = repr(value)
         return None if " at 0x" in text else text
     return None
 
 
+def _file(function: Callable[..., Any]) -> Path:
+    return Path(function.__code__.co_filename).resolve()
+
+
 def _require_hashed(function: Callable[..., Any]) -> None:
-    path = Path(function.__code__.co_filename).resolve()
+    path = _file(function)
     if path.is_relative_to(PACKAGE) and not _holds_kernels(path):
         raise RuntimeError(
             f"{function.__qualname__}: kernels live in files named cpu*.py or in teams/, "
-            f"so that the cache sees their text; {path.name} is neither"
+            f"which is where readers look for them; {path.name} is neither"
         )
 
 
@@ -231,7 +257,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     """A function that every member of a team runs; its first argument is the team."""
     _require_hashed(function)
     dispatcher = numba.njit(**_OPTIONS)(function)
-    inside = Path(function.__code__.co_filename).resolve().is_relative_to(PACKAGE)
+    inside = _file(function).is_relative_to(PACKAGE)
     if inside and cache_folder() is not None:
         dispatcher._cache = _Cache(function)
     return dispatcher
