@@ -21,15 +21,31 @@ _HOMES = {
     "BFS": "matchwood.traversal",  # what `bfs` returns
     # components
     "connected_components": "matchwood.components",  # which vertices are joined by paths
-    "Components": "matchwood.components",  # what `connected_components` returns
+    "strongly_connected_components": "matchwood.components",  # which reach each other
+    "Components": "matchwood.components",  # what both return
+    "condensation": "matchwood.components",  # a vertex for each of those: no cycles are left
+    "Condensation": "matchwood.components",  # what `condensation` returns
+    # independent sets
+    "maximal_independent_set": "matchwood.independent",  # no two neighbours, none can be added
     # matching
     "weighted_matching": "matchwood.matching",  # a heavy matching, and how near to the best
     "maximal_matching": "matchwood.matching",  # one to which no edge can be added
-    "Matching": "matchwood.matching",  # what both return
+    "streaming_matching": "matchwood.matching",  # one from a stream of edges
+    "Matching": "matchwood.matching",  # what all three return
+    "upper_bound": "matchwood.matching",  # how heavy any matching can be at most
+    "Bound": "matchwood.matching",  # what `upper_bound` returns
+    "coarsen": "matchwood.matching",  # the graph in which matched vertices are one
+    "Coarsening": "matchwood.matching",  # what `coarsen` returns
+    "multilevel": "matchwood.matching",  # ever coarser graphs
+    "Hierarchy": "matchwood.matching",  # what `multilevel` returns
     # factors
     "factor": "matchwood.factors",  # up to n strong edges at each vertex
     "Factor": "matchwood.factors",  # what `factor` returns
     "coverage_of_order": "matchwood.factors",  # weight next to the diagonal
+    # forests
+    "linear_forest": "matchwood.forests",  # disjoint paths of strong edges, and an order along them
+    "tridiagonal_of": "matchwood.forests",  # the values of a matrix along the paths
+    "LinearForest": "matchwood.forests",  # what `linear_forest` returns
     # graphs in and out
     "generators": "matchwood.generators",  # graphs made from a seed
     "io": "matchwood.io",  # read and write files
@@ -48,6 +64,8 @@ _HOMES = {
     # families, as modules
     "components": "matchwood.components",
     "factors": "matchwood.factors",
+    "forests": "matchwood.forests",
+    "independent": "matchwood.independent",
     "matching": "matchwood.matching",
     "traversal": "matchwood.traversal",
 }
@@ -58,13 +76,20 @@ if TYPE_CHECKING:
     from matchwood import check as check
     from matchwood import components as components
     from matchwood import factors as factors
+    from matchwood import forests as forests
     from matchwood import generators as generators
+    from matchwood import independent as independent
     from matchwood import io as io
     from matchwood import matching as matching
     from matchwood import primitives as primitives
     from matchwood import traversal as traversal
     from matchwood.components import Components as Components
+    from matchwood.components import Condensation as Condensation
+    from matchwood.components import condensation as condensation
     from matchwood.components import connected_components as connected_components
+    from matchwood.components import (
+        strongly_connected_components as strongly_connected_components,
+    )
     from matchwood.config import show_config as show_config
     from matchwood.csr import Graph as Graph
     from matchwood.csr import graph as graph
@@ -75,8 +100,19 @@ if TYPE_CHECKING:
     from matchwood.factors import Factor as Factor
     from matchwood.factors import coverage_of_order as coverage_of_order
     from matchwood.factors import factor as factor
+    from matchwood.forests import LinearForest as LinearForest
+    from matchwood.forests import linear_forest as linear_forest
+    from matchwood.forests import tridiagonal_of as tridiagonal_of
+    from matchwood.independent import maximal_independent_set as maximal_independent_set
+    from matchwood.matching import Bound as Bound
+    from matchwood.matching import Coarsening as Coarsening
+    from matchwood.matching import Hierarchy as Hierarchy
     from matchwood.matching import Matching as Matching
+    from matchwood.matching import coarsen as coarsen
     from matchwood.matching import maximal_matching as maximal_matching
+    from matchwood.matching import multilevel as multilevel
+    from matchwood.matching import streaming_matching as streaming_matching
+    from matchwood.matching import upper_bound as upper_bound
     from matchwood.matching import weighted_matching as weighted_matching
     from matchwood.teams.crew import on_progress as on_progress
     from matchwood.traversal import BFS as BFS

@@ -14,11 +14,20 @@ from matchwood._lazy import attach as _attach
 _HOMES = {
     "check_bfs": "matchwood.traversal.breadth_first.check",  # levels and parents
     "check_connected_components": "matchwood.components.connected.check",  # labels of components
+    "check_strongly_connected_components": "matchwood.components.strong.check",  # of strong ones
+    "check_condensation": "matchwood.components.strong.quotient.check",  # graph of components
+    "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
     "check_matching": "matchwood.matching.check",  # mates and their weight
     "check_maximal_matching": "matchwood.matching.proposal.check",  # no edge could be added
     "check_locally_dominant": "matchwood.matching.check",  # the greedy matching
+    "check_bound": "matchwood.matching.bound.check",  # a proof that no matching is heavier
+    "check_coarsening": "matchwood.matching.coarsening.check",  # merged vertices and edges
+    "is_matching": "matchwood.matching.check",  # the same as answers yes or no
+    "is_maximal_matching": "matchwood.matching.check",
+    "is_locally_dominant": "matchwood.matching.check",
     "check_factor": "matchwood.factors.check",  # at most n neighbours each, mutual
     "check_maximal_factor": "matchwood.factors.check",  # no edge could be added
+    "check_linear_forest": "matchwood.forests.check",  # disjoint paths, cycles cut at their weakest
 }
 
 __all__ = [*_HOMES]
@@ -27,10 +36,25 @@ if TYPE_CHECKING:
     from matchwood.components.connected.check import (
         check_connected_components as check_connected_components,
     )
+    from matchwood.components.strong.check import (
+        check_strongly_connected_components as check_strongly_connected_components,
+    )
+    from matchwood.components.strong.quotient.check import (
+        check_condensation as check_condensation,
+    )
     from matchwood.factors.check import check_factor as check_factor
     from matchwood.factors.check import check_maximal_factor as check_maximal_factor
+    from matchwood.forests.check import check_linear_forest as check_linear_forest
+    from matchwood.independent.maximal.check import (
+        check_maximal_independent_set as check_maximal_independent_set,
+    )
+    from matchwood.matching.bound.check import check_bound as check_bound
     from matchwood.matching.check import check_locally_dominant as check_locally_dominant
     from matchwood.matching.check import check_matching as check_matching
+    from matchwood.matching.check import is_locally_dominant as is_locally_dominant
+    from matchwood.matching.check import is_matching as is_matching
+    from matchwood.matching.check import is_maximal_matching as is_maximal_matching
+    from matchwood.matching.coarsening.check import check_coarsening as check_coarsening
     from matchwood.matching.proposal.check import (
         check_maximal_matching as check_maximal_matching,
     )

@@ -168,12 +168,3 @@ def test_the_check_finds_every_fault() -> None:
 
 def test_constants_are_sound() -> None:
     assert cpu_bottom_up.ROWS % cpu_bottom_up.WORD == 0  # one writer for each bitmap word
-
-
-def test_too_many_levels_for_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With 60 bits for the parent there are 4 for the level, enough for 14."""
-    monkeypatch.setattr(cpu, "_shift", lambda n: 60)
-    for threads in (1, 2):
-        assert matchwood.bfs(path(14), 0, threads=threads).rounds == 13
-        with pytest.raises(OverflowError, match="do not fit 64 bits"):
-            matchwood.bfs(path(40), 0, threads=threads)

@@ -4,6 +4,8 @@
     maximal_matching      one to which no edge can be added: random proposals, random order
     streaming_matching    a heavy one from a stream of edges that need not fit in memory
     upper_bound           how heavy any matching can be at most, proved by a dual solution
+    coarsen               the graph in which matched vertices are one
+    multilevel            the same again and again: a hierarchy of ever coarser graphs
 
     is_matching           do these mates belong together?
     is_maximal_matching   ... and no edge could be added?
@@ -16,6 +18,8 @@ cent of the best; "exact" shows how many on small graphs, `Matching.quality` a b
 
 from matchwood.matching.bound import Bound, upper_bound
 from matchwood.matching.check import is_locally_dominant, is_matching, is_maximal_matching
+from matchwood.matching.coarsening import Coarsening, coarsen
+from matchwood.matching.coarsening.multilevel import Hierarchy, multilevel
 from matchwood.matching.proposal import maximal_matching
 from matchwood.matching.result import Matching
 from matchwood.matching.streaming import streaming_matching
@@ -23,11 +27,15 @@ from matchwood.matching.weighted import weighted_matching
 
 __all__ = [
     "Bound",
+    "Coarsening",
+    "Hierarchy",
     "Matching",
+    "coarsen",
     "is_locally_dominant",
     "is_matching",
     "is_maximal_matching",
     "maximal_matching",
+    "multilevel",
     "streaming_matching",
     "upper_bound",
     "weighted_matching",

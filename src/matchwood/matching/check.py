@@ -16,6 +16,7 @@ import numpy as np
 from matchwood import csr, engines
 from matchwood.errors import CheckFailed
 from matchwood.generators.arguments import one_of, seed
+from matchwood.matching import mates
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.matching.weighted import METHODS
 from matchwood.primitives.hashing import hash2
@@ -175,18 +176,10 @@ def _mates(view: csr.View, answer: Any) -> tuple[Array, Array]:
     """The mates, checked, and the weight of each vertex's own edge (0 without)."""
     n = view.n
     mate = np.asarray(engines.moved(getattr(answer, "mate", answer), "cpu"), np.int64)
-    if mate.shape != (n,):
-        raise CheckFailed(f"matching: mate must have {n} elements, got shape {mate.shape}")
-    outside = np.flatnonzero((mate < -1) | (mate >= n))
-    if outside.size:
-        v = int(outside[0])
-        raise CheckFailed(f"matching: mate[{v}] is {mate[v]}, no vertex of 0..{n - 1} and not -1")
+    wrong = mates.fault(mate, n)
+    if wrong:
+        raise CheckFailed(f"matching: {wrong}")
     ends = np.flatnonzero(mate >= 0)
-    lone = ends[mate[mate[ends]] != ends]
-    if lone.size:
-        v = int(lone[0])
-        u = int(mate[v])
-        raise CheckFailed(f"matching: mate[{v}] is {u}, but mate[{u}] is {mate[u]}")
     tails = _rows(view)
     used = np.flatnonzero(mate[tails] == view.indices)
     own = np.zeros(n)

@@ -10,34 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
 AHEAD = 8  # places in the queue; 4 and 16 measured the same
 FETCHED = 64  # entries of a row; behind them the processor has noticed the stream
-
-
-@intrinsic
-def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
-    """Hint that array[index] is read soon; an index past the end does no harm."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, args[0])
-        pointer = cgutils.get_item_pointer(
-            context, builder, signature.args[0], view, [args[1]], wraparound=False
-        )
-        byte_pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
-        hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        read, keep, is_data = word(0), word(3), word(1)
-        builder.call(hint, [builder.bitcast(pointer, byte_pointer), read, keep, is_data])
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), codegen
 
 
 @device

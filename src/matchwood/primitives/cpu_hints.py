@@ -51,23 +51,29 @@ def with_item(typingctx: Any, items: Any, place: Any, item: Any) -> Any:
     return items(items, types.intp, items.dtype), codegen
 
 
-@intrinsic
-def prefetch_write(typingctx: Any, array: Any, index: Any) -> Any:
-    """Hint that array[index] is written soon; an index past the end does no harm."""
+def _prefetch(write: int) -> Any:
+    """An intrinsic that tells the processor which memory comes next."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, args[0])
-        pointer = cgutils.get_item_pointer(
-            context, builder, signature.args[0], view, [args[1]], wraparound=False
-        )
-        byte_pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
-        hint = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], kind)
-        write, keep, is_data = word(1), word(3), word(1)
-        builder.call(hint, [builder.bitcast(pointer, byte_pointer), write, keep, is_data])
-        return context.get_dummy_value()
+    def hint(typingctx: Any, array: Any, index: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            view = context.make_array(signature.args[0])(context, builder, args[0])
+            pointer = cgutils.get_item_pointer(
+                context, builder, signature.args[0], view, [args[1]], wraparound=False
+            )
+            byte_pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
+            call = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], kind)
+            keep, is_data = word(3), word(1)
+            builder.call(call, [builder.bitcast(pointer, byte_pointer), word(write), keep, is_data])
+            return context.get_dummy_value()
 
-    return types.void(array, types.intp), codegen
+        return types.void(array, types.intp), codegen
+
+    return intrinsic(hint)
+
+
+prefetch = _prefetch(0)  # (array, index): is read soon; an index past the end does no harm
+prefetch_write = _prefetch(1)  # (array, index): is written soon; likewise
 
 
 @intrinsic

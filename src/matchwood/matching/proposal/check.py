@@ -9,6 +9,7 @@ import numpy as np
 
 from matchwood import csr, engines
 from matchwood.errors import CheckFailed
+from matchwood.matching import mates
 
 
 def check_maximal_matching(A: Any, answer: Any, *, weighted: bool = False) -> None:
@@ -37,18 +38,10 @@ def check_maximal_matching(A: Any, answer: Any, *, weighted: bool = False) -> No
     view = G.undirected_weights(caller) if weighted else G.undirected_pattern()
     n = view.n
     mate = np.asarray(engines.moved(getattr(answer, "mate", answer), "cpu"), np.int64)
-    if mate.shape != (n,):
-        raise CheckFailed(f"maximal matching: mate must have {n} elements, got shape {mate.shape}")
-    out = np.flatnonzero((mate < -1) | (mate >= n))
-    if out.size:
-        v = int(out[0])
-        raise CheckFailed(f"maximal matching: mate[{v}] is {mate[v]}, no vertex")
+    wrong = mates.fault(mate, n)
+    if wrong:
+        raise CheckFailed(f"maximal matching: {wrong}")
     ends = np.flatnonzero(mate >= 0)
-    lone = ends[mate[mate[ends]] != ends]
-    if lone.size:
-        v = int(lone[0])
-        u = int(mate[v])
-        raise CheckFailed(f"maximal matching: mate[{v}] is {u}, but mate[{u}] is {mate[u]}")
     rows, columns = np.repeat(np.arange(n), np.diff(view.indptr)), view.indices
     used = mate[rows] == columns
     strange = np.setdiff1d(ends, rows[used])

@@ -7,10 +7,9 @@ One kernel for the whole search, level after level, in one of three ways:
     bottom up   members take chunks of all vertices, those unvisited look for the front
                 (cpu_bottom_up.py)
 
-Encoding.  Level and parent of v are one word, the level in the high bits: `word[v]`, all ones
-where v is not reached.  The smallest word is the right one: earliest level, then smallest
-parent.  So reaching v from u means word[v] = min(word[v], word of (level, u)), one comparison
-and one cache line for each arc.  A last pass takes the words apart.
+`level[v]` and `parent[v]` are all ones (that is, -1) where v is not reached.  A vertex gets its
+level from whoever reaches it first, and its parent is the minimum over all of the level before
+that reach it.
 
 The queue holds every vertex at most once, in the order of levels; the front is a window of it.
 Vertices found by a member lie together in it, in the order of members, and members share the
@@ -18,8 +17,9 @@ front in that order: so a member goes on where it has been, and vertices of one 
 in one core's cache.  (Handing out small chunks to whoever is free took three times as long on
 meshes.)
 
-Races.  Top down, several members may reach v at once: `word[v]` only goes down, by an atomic
-minimum, and the one member that saw all ones there appends v.  Bottom up there are none.
+Races.  Top down, several members may reach v at once: one of them changes `level[v]`, by
+compare-and-swap, and appends v; `parent[v]` only goes down, by an atomic minimum, and is not read
+before the next barrier but to save that.  Bottom up there are none.
 
 Vertices are unsigned in the kernels: Numba looks at every signed index for a sign.
 """
@@ -33,13 +33,13 @@ import numpy as np
 from matchwood.teams import (
     advance,
     atomic_add,
+    atomic_cas,
     atomic_max,
     atomic_min,
     barrier,
     crew,
     device,
     expect,
-    fail,
     interrupted,
     kernel,
     load_relaxed,
@@ -49,13 +49,12 @@ from matchwood.teams import (
     store_relaxed,
 )
 from matchwood.traversal.breadth_first.cpu_bottom_up import (
-    ONE,
-    UNREACHED,
     WORD,
     bitmap_to_queue,
     bottom_up,
     count_bits,
     level_to_bitmap,
+    unreached,
 )
 
 Array = np.ndarray[Any, Any]
@@ -72,9 +71,8 @@ _LINE = 16
 _FOUND, _BLOCKS, _ARCS = (3 * k * _LINE for k in range(3))
 _LONGEST = 9 * _LINE
 _SOLO = 10 * _LINE  # what member 0 found alone: start, end, depth, arcs; two, in turn
-SHARED = 12 * _LINE
-
-_TOO_DEEP = 1
+_DEEPEST = 12 * _LINE
+SHARED = 13 * _LINE
 
 
 @device
@@ -110,8 +108,8 @@ def _alone(
     team: Any,
     indptr: Array,
     indices: Array,
-    word: Array,
-    shift: Any,
+    level: Array,
+    parent: Array,
     queue: Array,
     start: int,
     end: int,
@@ -126,28 +124,30 @@ def _alone(
     Also stops where the direction should change.  Returns the window of the front, its depth,
     and its arcs, where they matter.
     """
-    n = word.size
+    n = level.size
     m = np.int64(indptr[n])
     arcs = np.int64(0)
+    nowhere = unreached(level)
     while end > start and depth < limit and end - start < most:
         if stopping(team):
             break
         tail = end
-        below = np.uint64(depth + 1) << shift
+        below = level.dtype.type(depth + 1)
         for i in range(start, end):
             if interrupted(team, i):
                 break
             u = queue[i]
-            mine = below | np.uint64(u)
             first, last = _row(indptr, u)
             for k in range(first, last):
                 v = indices[k]
-                there = word[v]
-                if there > mine:
-                    word[v] = mine
-                    if there == UNREACHED:
+                if level[v] >= below:  # not reached, or reached from this level
+                    if level[v] == nowhere:
+                        level[v] = below
+                        parent[v] = u
                         queue[tail] = v
                         tail += 1
+                    elif parent[v] > u:
+                        parent[v] = u
         start, end, depth = end, tail, depth + 1
         if backwards and _paysbottom_up((end - start) * longest, n - end, m):
             arcs = _arcs_of(indptr, queue, start, end)
@@ -160,7 +160,8 @@ def _alone(
 def _expand(
     indptr: Array,
     indices: Array,
-    word: Array,
+    level: Array,
+    parent: Array,
     below: Any,
     queue: Array,
     lo: int,
@@ -178,13 +179,18 @@ def _expand(
     at = np.int64(0)
     if count > 0:
         at = blocks[(count - 1) // BLOCK] * BLOCK + (count - 1) % BLOCK + 1
+    nowhere = unreached(level)
     for i in range(lo, hi):
         u = queue[i]
-        mine = below | np.uint64(u)
         first, last = _row(indptr, u)
         for k in range(first, last):
             v = indices[k]
-            if load_relaxed(word, v) > mine and atomic_min(word, v, mine) == UNREACHED:
+            there = load_relaxed(level, v)
+            if there < below:
+                continue
+            if load_relaxed(parent, v) > u:
+                atomic_min(parent, v, u)
+            if there == nowhere and atomic_cas(level, v, nowhere, below) == nowhere:
                 if count % BLOCK == 0:
                     block = atomic_add(shared, _BLOCKS + slot * _LINE, 1)
                     blocks[count // BLOCK] = block
@@ -200,8 +206,8 @@ def _top_down(
     team: Any,
     indptr: Array,
     indices: Array,
-    word: Array,
-    shift: Any,
+    level: Array,
+    parent: Array,
     queue: Array,
     start: int,
     end: int,
@@ -213,19 +219,19 @@ def _top_down(
     slot: int,
 ) -> int:
     """One level; returns how many vertices this member found."""
-    below = np.uint64(depth + 1) << shift
+    below = level.dtype.type(depth + 1)
     size = end - start
     if even:
         lo, hi = share(team, size)
         return _expand(
-            indptr, indices, word, below, queue, start + lo, start + hi,
+            indptr, indices, level, parent, below, queue, start + lo, start + hi,
             pool, blocks, 0, shared, slot,
         )  # fmt: skip
     count = 0
     chunk = next_chunk(team, size, CHUNK)
     while chunk >= 0:
         count = _expand(
-            indptr, indices, word, below, queue,
+            indptr, indices, level, parent, below, queue,
             start + chunk, start + min(chunk + CHUNK, size), pool, blocks, count, shared, slot,
         )  # fmt: skip
         chunk = next_chunk(team, size, CHUNK)
@@ -276,31 +282,31 @@ def _search(
     backwards: bool,
     limit: int,
     sources: int,
-    shift: Any,
-    word: Array,
+    level: Array,
+    parent: Array,
     queue: Array,
     pool: Array,
     lists: Array,
     sums: Array,
     bitmaps: Array,
     shared: Array,
-    level: Array,
-    parent: Array,
 ) -> None:
-    n = word.size
+    n = level.size
+    nowhere = unreached(level)
     blocks = lists[team.rank]
-    deepest = np.int64(UNREACHED >> shift) - 1 if shift > ONE else np.int64(n)
     first, last = share(team, n)
     longest = np.int64(0)
     for v in range(first, last):
-        word[v] = UNREACHED
+        level[v] = nowhere
+        parent[v] = nowhere
         longest = max(longest, np.int64(indptr[v + 1]) - np.int64(indptr[v]))
     atomic_max(shared, _LONGEST, longest)
     if barrier(team):
         return
     if team.rank == 0:
         for i in range(sources):
-            word[queue[i]] = np.uint64(queue[i])
+            level[queue[i]] = 0
+            parent[queue[i]] = queue[i]
     if barrier(team):
         return
     longest = shared[_LONGEST]
@@ -314,18 +320,15 @@ def _search(
     size = end - start
     front = 0
     while size > 0 and depth < limit:
-        if depth >= deepest:
-            fail(team, _TOO_DEEP, depth)
-            return
         if backwards and _paysbottom_up(arcs, n - reached, m):
-            level_to_bitmap(team, word, shift, depth, bitmaps[front])
+            level_to_bitmap(team, level, depth, bitmaps[front])
             if barrier(team):
                 return
             first_time = True
-            while depth < limit and depth < deepest and (first_time or size > n // BETA):
+            while depth < limit and (first_time or size > n // BETA):
                 slot = _open_slot(team, shared, step)
                 count = bottom_up(
-                    team, in_indptr, in_indices, word, shift,
+                    team, in_indptr, in_indices, level, parent,
                     bitmaps[front], bitmaps[1 - front], depth,
                 )  # fmt: skip
                 atomic_add(shared, _FOUND + slot * _LINE, count)
@@ -356,8 +359,8 @@ def _search(
             solo = shared[at : at + _LINE]
             if team.rank == 0:
                 solo[0], solo[1], solo[2], solo[3] = _alone(
-                    team, indptr, indices, word, shift, queue,
-                    start, end, depth, min(limit, deepest), few, longest, backwards,
+                    team, indptr, indices, level, parent, queue,
+                    start, end, depth, limit, few, longest, backwards,
                 )  # fmt: skip
                 advance(team, solo[1] - end)
             if barrier(team):
@@ -369,7 +372,7 @@ def _search(
         else:
             slot = _open_slot(team, shared, step)
             count = _top_down(
-                team, indptr, indices, word, shift, queue, start, end, depth,
+                team, indptr, indices, level, parent, queue, start, end, depth,
                 longest <= EVEN_ROWS, pool, blocks, shared, slot,
             )  # fmt: skip
             sums[slot, team.rank] = count
@@ -389,24 +392,8 @@ def _search(
             step += 1
             if team.rank == 0:
                 advance(team, size)
-    if barrier(team):
-        return
-    mask = (ONE << shift) - ONE
-    for v in range(first, last):
-        found = word[v] != UNREACHED
-        level[v] = np.int64(word[v] >> shift) if found else -1
-        parent[v] = np.int64(word[v] & mask) if found else -1
-
-
-def _shift(n: int) -> int:
-    """Bits for a parent; the rest of a word is for the level."""
-    return max(1, (n - 1).bit_length())
-
-
-def _too_deep(depth: int) -> OverflowError:
-    return OverflowError(
-        f"bfs: more than {depth} levels; so many vertices and levels together do not fit 64 bits"
-    )
+    if team.rank == 0:
+        shared[_DEEPEST] = max(0, depth if size > 0 else depth - 1)
 
 
 def search(
@@ -418,14 +405,12 @@ def search(
     if n == 0:
         return np.empty(0, kind), np.empty(0, kind), 0
     team = crew(threads, work=outward.nnz + n)
-    # Until the words are taken apart, the memory of the result serves as queue and pool.
     room = n // BLOCK + 1
-    level = np.empty(n, kind)
-    pool = np.empty((room + team.size) * BLOCK, unsigned)
-    parent = pool.view(kind)[:n]
-    queue = level.view(unsigned)
+    level, parent = np.empty(n, unsigned), np.empty(n, unsigned)
+    queue = np.empty(n, unsigned)
     queue[: sources.size] = sources
     back = outward if inward is None else inward
+    shared = np.zeros(SHARED, np.int64)
     team.run(
         _search,
         outward.indptr,
@@ -435,16 +420,13 @@ def search(
         inward is not None,
         limit,
         sources.size,
-        np.uint64(_shift(n)),
-        np.empty(n, np.uint64),
+        level,
+        parent,
         queue,
-        pool,
+        np.empty((room + team.size) * BLOCK if team.size > 1 else 0, unsigned),
         np.empty((team.size, room), np.int64),
         np.zeros((3, team.size), np.int64),
         np.empty((2, (n + WORD - 1) // WORD), np.uint64),
-        np.zeros(SHARED, np.int64),
-        level,
-        parent,
-        errors={_TOO_DEEP: _too_deep},
+        shared,
     )
-    return level, parent, max(0, int(level.max()))
+    return level.view(kind), parent.view(kind), int(shared[_DEEPEST])

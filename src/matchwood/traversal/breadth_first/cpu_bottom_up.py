@@ -1,8 +1,8 @@
 """The bottom-up levels of breadth-first search on a team.  Read cpu.py first.
 
 The front is a bitmap here, one bit a vertex.  No races: members take whole words of the bitmap
-that is being made, so each of its words, and each `word[v]`, has one writer; the front's bitmap is
-only read.
+that is being made, so each of its words, and each level and parent, has one writer; the front's
+bitmap is only read.
 """
 
 from __future__ import annotations
@@ -11,15 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.teams import device, next_chunk, share
 
 Array = np.ndarray[Any, Any]
 
 WORD = 64  # bits of a bitmap word
 ROWS = 64 * WORD  # vertices that a member takes at a time
+AHEAD = np.uint64(16)  # rows; most are left after an entry or two, so the next is fetched by hand
 
 ONE = np.uint64(1)
-UNREACHED = np.uint64(0xFFFFFFFFFFFFFFFF)  # `word` of a vertex that no source leads to
+
+
+@device
+def unreached(level: Array) -> Any:
+    """Level and parent of a vertex that no source leads to: all ones, that is -1."""
+    return level.dtype.type(-1)
 
 
 @device
@@ -27,27 +34,31 @@ def bottom_up(
     team: Any,
     indptr: Array,
     indices: Array,
-    word: Array,
-    shift: Any,
+    level: Array,
+    parent: Array,
     front: Array,
     found: Array,
     depth: int,
 ) -> int:
     """One level; returns how many vertices this member found."""
-    n = word.size
+    n = level.size
     count = 0
+    nowhere = unreached(level)
+    size = np.uint64(n)
     six, low = indices.dtype.type(6), indices.dtype.type(63)
-    below = np.uint64(depth + 1) << shift
+    below = level.dtype.type(depth + 1)
     chunk = next_chunk(team, n, ROWS)
     while chunk >= 0:
         for place in range(chunk // WORD, (min(chunk + ROWS, n) + WORD - 1) // WORD):
             bits = np.uint64(0)
             for v in range(np.uint64(place * WORD), np.uint64(min(place * WORD + WORD, n))):
-                if word[v] == UNREACHED:
+                prefetch(indices, indptr[min(v + AHEAD, size)])
+                if level[v] == nowhere:
                     for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + ONE])):
                         u = indices[k]
                         if (front[u >> six] >> np.uint64(u & low)) & ONE:
-                            word[v] = below | np.uint64(u)
+                            level[v] = below
+                            parent[v] = u
                             bits |= ONE << (v & np.uint64(63))
                             count += 1
                             break
@@ -57,15 +68,15 @@ def bottom_up(
 
 
 @device
-def level_to_bitmap(team: Any, word: Array, shift: Any, depth: int, bitmap: Array) -> None:
+def level_to_bitmap(team: Any, level: Array, depth: int, bitmap: Array) -> None:
     """Bits of the vertices of one level; each member writes words of its own."""
-    n = word.size
+    n = level.size
     lo, hi = share(team, bitmap.size)
-    level = np.uint64(depth)
+    wanted = level.dtype.type(depth)
     for place in range(lo, hi):
         bits = np.uint64(0)
         for v in range(place * WORD, min(place * WORD + WORD, n)):
-            if word[v] >> shift == level and word[v] != UNREACHED:
+            if level[v] == wanted:
                 bits |= ONE << np.uint64(v & 63)
         bitmap[place] = bits
 
