@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -70,3 +71,19 @@ def same(one: Any, other: Any) -> bool:
     if hasattr(one, "dtype"):
         return one.dtype == other.dtype and one.shape == other.shape and bool((one == other).all())
     return bool(one == other)
+
+
+def run_verb(*words: str) -> Any:
+    """`matchwood WORDS ...`, which must end well."""
+    from typer.testing import CliRunner
+
+    from matchwood.cli import app
+
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def run_verb_json(*words: str) -> dict[str, Any]:
+    """What `matchwood WORDS ... --json` prints."""
+    return json.loads(run_verb(*words, "--json").stdout)

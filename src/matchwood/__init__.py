@@ -27,6 +27,11 @@ _HOMES = {
     "Condensation": "matchwood.components",  # what `condensation` returns
     # independent sets
     "maximal_independent_set": "matchwood.independent",  # no two neighbours, none can be added
+    # spanning
+    "minimum_spanning_forest": "matchwood.spanning",  # the lightest edges that join everything
+    "Forest": "matchwood.spanning",  # what `minimum_spanning_forest` returns
+    # independent sets
+    "maximal_independent_set": "matchwood.independent",  # no two neighbours, none can be added
     # matching
     "weighted_matching": "matchwood.matching",  # a heavy matching, and how near to the best
     "maximal_matching": "matchwood.matching",  # one to which no edge can be added
@@ -46,6 +51,25 @@ _HOMES = {
     "linear_forest": "matchwood.forests",  # disjoint paths of strong edges, and an order along them
     "tridiagonal_of": "matchwood.forests",  # the values of a matrix along the paths
     "LinearForest": "matchwood.forests",  # what `linear_forest` returns
+    # linear systems
+    "tridiagonal": "matchwood.tridiagonal",  # solve tridiagonal systems, with pivoting
+    "block_tridiagonal": "matchwood.tridiagonal",  # ... of 2x2 blocks
+    "preconditioners": "matchwood.preconditioners",  # Jacobi, tridiagonal, along linear forests
+    "solve": "matchwood.krylov",  # solve a sparse system with one of them
+    "Solution": "matchwood.krylov",  # what `solve` returns
+    # ordering
+    "reverse_cuthill_mckee": "matchwood.ordering",  # an order with entries near the diagonal
+    "cuthill_mckee": "matchwood.ordering",  # the same, not reversed
+    "pseudo_peripheral_vertex": "matchwood.ordering",  # a vertex at the rim, to start from
+    "Ordering": "matchwood.ordering",  # what `reverse_cuthill_mckee` returns with statistics
+    "permute": "matchwood.ordering",  # a matrix in another order
+    "measures": "matchwood.ordering",  # bandwidth, profile and wavefronts at once
+    "Measures": "matchwood.ordering",  # what `measures` returns
+    "bandwidth": "matchwood.ordering",  # largest distance of an entry from the diagonal
+    "profile": "matchwood.ordering",  # sum of the distances of the first entries
+    "max_wavefront": "matchwood.ordering",  # most rows active at once
+    "rms_wavefront": "matchwood.ordering",  # root mean square of the active rows
+    "is_rcm_order": "matchwood.ordering",  # is this the order of Cuthill and McKee?
     # graphs in and out
     "generators": "matchwood.generators",  # graphs made from a seed
     "io": "matchwood.io",  # read and write files
@@ -67,6 +91,8 @@ _HOMES = {
     "forests": "matchwood.forests",
     "independent": "matchwood.independent",
     "matching": "matchwood.matching",
+    "ordering": "matchwood.ordering",
+    "spanning": "matchwood.spanning",
     "traversal": "matchwood.traversal",
 }
 
@@ -81,8 +107,12 @@ if TYPE_CHECKING:
     from matchwood import independent as independent
     from matchwood import io as io
     from matchwood import matching as matching
+    from matchwood import ordering as ordering
     from matchwood import primitives as primitives
+    from matchwood import spanning as spanning
+    from matchwood import preconditioners as preconditioners
     from matchwood import traversal as traversal
+    from matchwood import tridiagonal as tridiagonal
     from matchwood.components import Components as Components
     from matchwood.components import Condensation as Condensation
     from matchwood.components import condensation as condensation
@@ -107,6 +137,9 @@ if TYPE_CHECKING:
     from matchwood.matching import Bound as Bound
     from matchwood.matching import Coarsening as Coarsening
     from matchwood.matching import Hierarchy as Hierarchy
+    from matchwood.independent import maximal_independent_set as maximal_independent_set
+    from matchwood.krylov import Solution as Solution
+    from matchwood.krylov import solve as solve
     from matchwood.matching import Matching as Matching
     from matchwood.matching import coarsen as coarsen
     from matchwood.matching import maximal_matching as maximal_matching
@@ -114,9 +147,24 @@ if TYPE_CHECKING:
     from matchwood.matching import streaming_matching as streaming_matching
     from matchwood.matching import upper_bound as upper_bound
     from matchwood.matching import weighted_matching as weighted_matching
+    from matchwood.ordering import Measures as Measures
+    from matchwood.ordering import Ordering as Ordering
+    from matchwood.ordering import bandwidth as bandwidth
+    from matchwood.ordering import cuthill_mckee as cuthill_mckee
+    from matchwood.ordering import is_rcm_order as is_rcm_order
+    from matchwood.ordering import max_wavefront as max_wavefront
+    from matchwood.ordering import measures as measures
+    from matchwood.ordering import permute as permute
+    from matchwood.ordering import profile as profile
+    from matchwood.ordering import pseudo_peripheral_vertex as pseudo_peripheral_vertex
+    from matchwood.ordering import reverse_cuthill_mckee as reverse_cuthill_mckee
+    from matchwood.ordering import rms_wavefront as rms_wavefront
+    from matchwood.spanning import Forest as Forest
+    from matchwood.spanning import minimum_spanning_forest as minimum_spanning_forest
     from matchwood.teams.crew import on_progress as on_progress
     from matchwood.traversal import BFS as BFS
     from matchwood.traversal import bfs as bfs
+    from matchwood.tridiagonal import block_tridiagonal as block_tridiagonal
     from matchwood.warm import warmup as warmup
 else:  # hidden from type checkers, for which it would make every name exist
     __getattr__, __dir__ = _attach(__name__, _HOMES)

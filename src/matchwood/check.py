@@ -17,6 +17,8 @@ _HOMES = {
     "check_strongly_connected_components": "matchwood.components.strong.check",  # of strong ones
     "check_condensation": "matchwood.components.strong.quotient.check",  # graph of components
     "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
+    "check_spanning_forest": "matchwood.spanning.forest.check",  # spans, no circle, lightest
+    "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
     "check_matching": "matchwood.matching.check",  # mates and their weight
     "check_maximal_matching": "matchwood.matching.proposal.check",  # no edge could be added
     "check_locally_dominant": "matchwood.matching.check",  # the greedy matching
@@ -26,8 +28,12 @@ _HOMES = {
     "is_maximal_matching": "matchwood.matching.check",
     "is_locally_dominant": "matchwood.matching.check",
     "check_factor": "matchwood.factors.check",  # at most n neighbours each, mutual
+    "is_factor": "matchwood.factors.check",  # yes or no
+    "is_maximal_factor": "matchwood.factors.check",
     "check_maximal_factor": "matchwood.factors.check",  # no edge could be added
     "check_linear_forest": "matchwood.forests.check",  # disjoint paths, cycles cut at their weakest
+    "check_tridiagonal_solution": "matchwood.tridiagonal.check",  # plain or with 2x2 blocks
+    "check_rcm_order": "matchwood.ordering.rcm.check",  # the order of Cuthill and McKee
 }
 
 __all__ = [*_HOMES]
@@ -44,11 +50,16 @@ if TYPE_CHECKING:
     )
     from matchwood.factors.check import check_factor as check_factor
     from matchwood.factors.check import check_maximal_factor as check_maximal_factor
+    from matchwood.factors.check import is_factor as is_factor
+    from matchwood.factors.check import is_maximal_factor as is_maximal_factor
     from matchwood.forests.check import check_linear_forest as check_linear_forest
     from matchwood.independent.maximal.check import (
         check_maximal_independent_set as check_maximal_independent_set,
     )
     from matchwood.matching.bound.check import check_bound as check_bound
+    from matchwood.independent.maximal.check import (
+        check_maximal_independent_set as check_maximal_independent_set,
+    )
     from matchwood.matching.check import check_locally_dominant as check_locally_dominant
     from matchwood.matching.check import check_matching as check_matching
     from matchwood.matching.check import is_locally_dominant as is_locally_dominant
@@ -58,6 +69,11 @@ if TYPE_CHECKING:
     from matchwood.matching.proposal.check import (
         check_maximal_matching as check_maximal_matching,
     )
+    from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
+    from matchwood.ordering.rcm.check import check_rcm_order as check_rcm_order
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs
+    from matchwood.tridiagonal.check import (
+        check_tridiagonal_solution as check_tridiagonal_solution,
+    )
 else:  # hidden from type checkers, for which it would make every name exist
     __getattr__, __dir__ = _attach(__name__, _HOMES)

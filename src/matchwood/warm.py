@@ -74,10 +74,16 @@ def _files(folder: Path | None) -> int:
 
 
 def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
-    from matchwood.components import connected_components
+    from matchwood.components import (
+        condensation,
+        connected_components,
+        strongly_connected_components,
+    )
     from matchwood.factors import factor
-    from matchwood.matching import maximal_matching, weighted_matching
+    from matchwood.independent import maximal_independent_set
+    from matchwood.matching import maximal_matching, multilevel, weighted_matching
     from matchwood.primitives import row_reduce
+    from matchwood.spanning import minimum_spanning_forest
     from matchwood.traversal import bfs
 
     def views(G: Graph) -> None:
@@ -93,14 +99,45 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "components, fastsv": lambda G: connected_components(G, method="fastsv"),
         "components, bfs": lambda G: connected_components(G, method="bfs"),
         **{
+            f"strong components, {method}": functools.partial(
+                strongly_connected_components, method=method
+            )
+            for method in ("auto", "tarjan", "forward_backward", "multistep")
+        },
+        "condensation": lambda G: condensation(G),
+        **{
+            f"independent set, {method}": functools.partial(maximal_independent_set, method=method)
+            for method in ("luby", "lexicographic", "luby_sampling")
+        },
+        **{
+            f"spanning forest, {method}": functools.partial(minimum_spanning_forest, method=method)
+            for method in ("boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal")
+        },
+        **{
             f"matching, {method}": functools.partial(weighted_matching, method=method)
             for method in ("greedy", "dominant", "suitor", "random_weighted")
         },
+        "matching, streaming": lambda G: weighted_matching(G, method="streaming"),
+        "matching, bound": lambda G: weighted_matching(G).bound,
         "matching, maximal": lambda G: maximal_matching(G),
+        "matching, serial": lambda G: maximal_matching(G, method="serial"),
+        "multilevel": lambda G: multilevel(G, until=5),
         "matching, maximal, weighted": lambda G: maximal_matching(G, weighted=True),
         "factor": lambda G: factor(G, 2),
+        "factor, greedy": lambda G: factor(G, 2, method="greedy"),
+        "ordering": _order,
         "row_reduce": lambda G: _reduce(row_reduce, G),
     }
+
+
+def _order(G: Graph) -> None:
+    from matchwood.ordering import permute, pseudo_peripheral_vertex, reverse_cuthill_mckee
+
+    perm = reverse_cuthill_mckee(G)
+    for method in ("serial", "leveled", "unordered", "batch_basic", "batch"):
+        reverse_cuthill_mckee(G, start=0, method=method, stats=True)
+    pseudo_peripheral_vertex(G, threads=2)
+    permute(G, perm)
 
 
 def _reduce(row_reduce: Any, G: Graph) -> None:

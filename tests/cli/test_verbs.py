@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from typer.testing import CliRunner, Result
 
 import matchwood
-from matchwood.cli import app
+from support import run_verb as run
+from support import run_verb_json as run_json
 
 SMALL = sp.csr_array(([1.0, 1, 1, 1], ([0, 1, 3, 5], [1, 2, 4, 5])), shape=(7, 7))
 
@@ -25,17 +24,20 @@ def small(tmp_path: Path) -> str:
     return str(path)
 
 
-VERBS = ("info", "components", "bfs", "generate", "convert", "bench", "warmup", "config", "demo")
-
-
-def run(*words: str) -> Result:
-    result = CliRunner().invoke(app, list(words))
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def run_json(*words: str) -> dict[str, Any]:
-    return json.loads(run(*words, "--json").stdout)
+VERBS = (
+    "info",
+    "components",
+    "bfs",
+    "match",
+    "factor",
+    "coarsen",
+    "generate",
+    "convert",
+    "bench",
+    "warmup",
+    "config",
+    "demo",
+)
 
 
 def test_without_a_verb_help_is_shown() -> None:

@@ -23,7 +23,8 @@ def test_every_problem_on_every_graph(found: demo.Demo) -> None:
     assert len(found.places) >= 5
     assert pairs == {(p.name, place.name) for p in problems.PROBLEMS for place in found.places}
     assert demo.wrong(found) == []
-    assert all(min(row.prepared, row.raw, row.scipy) > 0 for row in found.rows)
+    assert all(min(row.prepared, row.raw) > 0 for row in found.rows)
+    assert all(row.scipy is None or row.scipy > 0 for row in found.rows)
 
 
 def test_summary_says_all_right(found: demo.Demo) -> None:

@@ -17,13 +17,19 @@ import typer
 from matchwood.cli import (
     bench,
     bfs,
+    coarsen,
     components,
     config,
     convert,
     demo,
     errors,
+    factor,
     generate,
     info,
+    match,
+    mis,
+    mst,
+    scc,
     warmup,
 )
 
@@ -60,6 +66,12 @@ def _top(
 app.command("info")(info.command)
 app.command("components")(components.command)
 app.command("bfs")(bfs.command)
+app.command("mis")(mis.command)
+app.command("mst")(mst.command)
+app.command("scc")(scc.command)
+app.command("match")(match.command)
+app.command("factor")(factor.command)
+app.command("coarsen")(coarsen.command)
 app.command("generate", context_settings=generate.SETTINGS)(generate.command)
 app.command("convert")(convert.command)
 app.command("bench")(bench.command)

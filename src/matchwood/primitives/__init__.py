@@ -8,6 +8,7 @@
     hashing      mix64, hash2       64-bit mixers; quarter_md5, the random bit of a vertex
     row_reduce   reduce_rows        reduce over a row's neighbours with your own operation
     assemble     assemble           an edge list into sorted CSR
+    edge_order   order_edges        the total order of weighted edges, without ties
 
 Each folder's page says more.  Import from the folder (``from matchwood.primitives.sort import
 radix_sort``); nothing is re-exported here, since some folders bear the name of their function.

@@ -10,7 +10,7 @@ import matchwood
 from matchwood.report import scenes
 from matchwood.report.demo import row
 from matchwood.report.problems import PROBLEMS, Problem
-from matchwood.report.show import blank_table, milliseconds
+from matchwood.report.show import blank_table, milliseconds, times
 
 
 def choose(names: Sequence[str]) -> list[Problem]:
@@ -40,7 +40,10 @@ def run(
             found = row(problem, scene, threads, repeats)
             if found.verdict != "right" or not found.same:
                 raise matchwood.CheckFailed(f"{problem.name} on {scene.name}: {found.verdict}")
-            ratios = {"prepared": found.scipy / found.prepared, "raw": found.scipy / found.raw}
+            ratios = {
+                way: None if found.scipy is None else found.scipy / getattr(found, way)
+                for way in ("prepared", "raw")
+            }
             results.append({**asdict(found), "times_scipy": ratios})
     results.sort(key=lambda found: [problem.name for problem in problems].index(found["problem"]))
     return {
@@ -66,11 +69,11 @@ def table(found: dict[str, Any]) -> Any:
         cells = [
             r["problem"],
             r["graph"],
-            milliseconds(r["scipy"]),
+            "" if r["scipy"] is None else milliseconds(r["scipy"]),
             milliseconds(r["raw"]),
-            f"{ratios['raw']:.1f}x",
+            times(ratios["raw"]),
             milliseconds(r["prepared"]),
-            f"{ratios['prepared']:.1f}x",
+            times(ratios["prepared"]),
             "" if r["gpu"] is None else milliseconds(r["gpu"]),
         ]
         result.add_row(*map(Text, cells))

@@ -26,7 +26,7 @@ class Row:
     answer: str
     prepared: float  # seconds, on a prepared graph
     raw: float  # seconds, from a SciPy matrix
-    scipy: float  # seconds
+    scipy: float | None  # seconds; None where SciPy has nothing like it
     gpu: float | None  # seconds, on a graph that lives on the GPU
     verdict: str  # "right", or what the check said
     same: bool  # at one thread, at all threads and on the GPU
@@ -117,8 +117,9 @@ def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int
     calls = {
         "prepared": lambda: problem.ours(G, threads),
         "raw": lambda: problem.ours(A, threads),
-        "scipy": lambda: problem.scipy(B),
     }
+    if problem.scipy is not None:
+        calls["scipy"] = lambda: problem.scipy(B)
     on_gpu = _gpu_call(problem, G)
     if on_gpu is not None:
         calls["gpu"] = on_gpu
@@ -130,7 +131,7 @@ def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int
         answer=problem.say(answer),
         prepared=seconds["prepared"],
         raw=seconds["raw"],
-        scipy=seconds["scipy"],
+        scipy=seconds.get("scipy"),
         gpu=seconds.get("gpu"),
         verdict=verdict,
         same=alike,

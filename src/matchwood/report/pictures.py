@@ -98,6 +98,21 @@ def coloured_parts(points: Array, A: Any, label: Array, title: str = "components
     return picture
 
 
+def matched_edges(points: Array, A: Any, mate: Array, title: str = "matching") -> Svg:
+    """Matched edges and their ends in colour; free vertices stand out."""
+    picture = Svg(SIDE, SIDE + LEGEND, title)
+    at = _placed(points)
+    u, v = _upper_edges(A)
+    picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.45)
+    ends = np.flatnonzero(mate > np.arange(mate.size))
+    picture.segments(at[ends], at[mate[ends]], color=MAIN, width=2.2)
+    picture.dots(at[mate >= 0], color=MAIN, radius=1.9)
+    picture.dots(at[mate < 0], color=colors.CATEGORIES[3], radius=2.6)
+    text = f"{ends.size} edges, {int((mate < 0).sum())} vertices free"
+    picture.text(SIDE / 2, SIDE + 16, text, anchor="middle")
+    return picture
+
+
 def spy(A: Any, cells: int = 60, title: str = "where the entries are") -> Svg:
     """The matrix from afar: the darker a cell, the more entries lie in it.
 

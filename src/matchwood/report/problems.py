@@ -1,7 +1,7 @@
 """The problems that the demo and `matchwood bench` run.  To add one, add one entry to PROBLEMS.
 
-Each runs on a prepared graph or on a matrix, has a peer in SciPy, a check, a few words about an
-answer, and (if you like) a picture that it makes on a small graph.
+Each runs on a prepared graph or on a matrix, has a peer in SciPy (or None), a check, a few words
+about an answer, and (if you like) a picture that it makes on a small graph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy.sparse import csgraph
 
 import matchwood
 from matchwood import engines
-from matchwood.report import sketches
+from matchwood.report import independent, sketches, spanning, strong
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Problem:
     name: str  # in tables
     short: str  # on the command line
     ours: Callable[..., Any]  # (graph or matrix, threads) -> answer
-    scipy: Callable[[Any], Any]  # (matrix) -> answer
+    scipy: Callable[[Any], Any] | None  # (matrix) -> answer; None: SciPy has nothing like it
     check: Callable[[Any, Any], None]  # (matrix, answer): raises CheckFailed if it is wrong
     say: Callable[[Any], str]  # the answer in a few words
     picture: Callable[[], sketches.Sketch] | None = None
@@ -50,6 +50,50 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_connected_components(A, x),
         say=lambda x: f"{x.count:,} found, largest {int(np.bincount(x.labels).max()):,}",
         picture=sketches.components,
+    ),
+    Problem(
+        name="strong components",
+        short="scc",
+        ours=strong.ours,
+        scipy=lambda A: csgraph.connected_components(A, directed=True, connection="strong"),
+        check=lambda A, x: matchwood.check.check_strongly_connected_components(A, x),
+        say=lambda x: f"{x.count:,} found, largest {int(np.bincount(x.labels).max()):,}",
+        picture=strong.sketch,
+    ),
+    Problem(
+        name="independent set",
+        short="mis",
+        ours=independent.ours,
+        scipy=None,
+        check=lambda A, x: matchwood.check.check_maximal_independent_set(A, x.members),
+        say=lambda x: f"{int(x.members.sum()):,} members",
+        picture=independent.sketch,
+    ),
+    Problem(
+        name="spanning forest",
+        short="mst",
+        ours=spanning.ours,
+        scipy=csgraph.minimum_spanning_tree,
+        check=lambda A, x: matchwood.check.check_spanning_forest(A, x),
+        say=lambda x: f"{x.edges.shape[0]:,} edges, {x.components:,} trees",
+        picture=spanning.sketch,
+    ),
+    Problem(
+        name="weighted matching",
+        short="matching",
+        ours=lambda G, threads: matchwood.weighted_matching(G, threads=threads),
+        scipy=None,
+        check=lambda A, x: matchwood.check.check_locally_dominant(A, x),
+        say=lambda x: f"{x.cardinality:,} edges, {x.quality:.1%} of the best or more",
+        picture=sketches.matching,
+    ),
+    Problem(
+        name="[0,2]-factor",
+        short="factor",
+        ours=lambda G, threads: matchwood.factor(G, 2, ties="hash", threads=threads),
+        scipy=None,
+        check=lambda A, x: matchwood.check.check_factor(A, x),
+        say=lambda x: f"{x.coverage:.0%} of the weight in {x.rounds} rounds",
     ),
 )
 

@@ -36,15 +36,25 @@ def cells(found: Demo, row: Row) -> list[str]:
         row.graph,
         row.answer,
         verdict,
-        milliseconds(row.scipy),
+        "" if row.scipy is None else milliseconds(row.scipy),
         milliseconds(row.raw),
         milliseconds(row.prepared),
-        f"{row.scipy / row.prepared:.1f}x",
+        times(_faster(row, row.prepared)),
     ]
     if _has_gpu(found):
         gpu = row.gpu
-        texts += ["", ""] if gpu is None else [milliseconds(gpu), f"{row.scipy / gpu:.0f}x"]
+        texts += ["", ""] if gpu is None else [milliseconds(gpu), times(_faster(row, gpu))]
     return texts
+
+
+def _faster(row: Row, seconds: float) -> float | None:
+    """How many times as fast as SciPy; None where it has nothing like it."""
+    return None if row.scipy is None else row.scipy / seconds
+
+
+def times(ratio: float | None) -> str:
+    """A ratio, or nothing."""
+    return "" if ratio is None else f"{ratio:.0f}x" if ratio >= 100 else f"{ratio:.1f}x"
 
 
 def milliseconds(seconds: float) -> str:
@@ -65,7 +75,7 @@ def tables(found: Demo) -> Iterator[Any]:
         graphs.add_row(place.name, f"{place.n:,}", f"{place.entries:,}", made, place.about)
     yield graphs
     for problem in PROBLEMS:
-        results = blank_table(f"{problem.name}, beside SciPy")
+        results = blank_table(problem.name + (", beside SciPy" if problem.scipy else ""))
         for k, head in enumerate(heads(found)[1:]):
             results.add_column(head, justify="left" if k < 3 else "right", no_wrap=k < 2)
         for row in found.rows:
@@ -83,8 +93,13 @@ def html(found: Demo) -> str:
     """The page: what was measured, then the pictures."""
     groups = []
     for problem in PROBLEMS:
-        mine = [row for row in found.rows if row.problem == problem.name]
-        groups.append((problem.name, [(row.graph, row.scipy / row.prepared) for row in mine]))
+        mine = [
+            (row.graph, row.scipy / row.prepared)
+            for row in found.rows
+            if row.problem == problem.name and row.scipy is not None
+        ]
+        if mine:
+            groups.append((problem.name, mine))
     chart = pictures.ratios(groups, "times as fast as SciPy").markup()
     numbers = range(4, len(heads(found)))
     sections = [

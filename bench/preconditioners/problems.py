@@ -1,0 +1,76 @@
+"""The linear systems on which the preconditioners are tried: the paper's, or such as those."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from matchwood import generators, io
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REAL = (
+    "bcsstk13", "bcsstk14", "bcsstk15", "bcsstk16", "bcsstk17", "bcsstk18", "1138_bus", "add32",
+    "fidapex6", "685_bus", "494_bus", "662_bus",
+)  # fmt: skip
+
+
+def convection_diffusion(shape: tuple[int, int, int] = (58, 148, 148), **options: Any) -> Any:
+    """7-point convection-diffusion, as atmosmodm: strong in the direction in which indices jump.
+
+    95 % of the weight off the diagonal lies along the first axis, 3 % along the last, which is
+    the order of the indices.  Not symmetric.
+    """
+    weights = np.zeros((3, 3, 3))
+    for axis, strength, wind in ((0, 0.95, 0.2), (1, 0.02, 0.1), (2, 0.03, -0.1)):
+        for side in (-1, 1):
+            at = [1, 1, 1]
+            at[axis] += side
+            weights[tuple(at)] = -strength * (1 + side * wind)
+    weights[1, 1, 1] = -weights.sum()
+    return generators.stencil(weights, shape, **options)
+
+
+def real(name: str) -> Any | None:
+    """A matrix of the data folder, None where it is not there."""
+    folder = Path(os.environ.get("MATCHWOOD_DATA", ROOT.parent / "shared" / "data"))
+    for path in sorted(folder.rglob(f"{name}.mtx*")) if folder.is_dir() else ():
+        return sp.csr_array(io.read(path)).astype(np.float64)
+    return None
+
+
+def problems(side: int, shape: tuple[int, int, int], engine: str) -> dict[str, Callable[[], Any]]:
+    """Functions that make the matrices, by name."""
+    made: dict[str, Callable[[], Any]] = {
+        f"aniso{kind}": lambda kind=kind: generators.aniso(kind, (side, side), engine=engine)
+        for kind in (1, 2, 3)
+    }
+    made["convection-diffusion"] = lambda: convection_diffusion(shape, engine=engine)
+    for name in REAL:
+        if real(name) is not None:
+            made[name] = lambda name=name: on(real(name), engine)
+    return made
+
+
+def on(A: Any, engine: str) -> Any:
+    """A SciPy matrix on the engine."""
+    if engine == "cpu":
+        return A
+    from cupyx.scipy.sparse import csr_matrix
+
+    return csr_matrix(sp.csr_matrix(A))
+
+
+def right_hand_side(A: Any) -> tuple[Any, Any]:
+    """The paper's solution x[i] = sin(16 pi i / n), and b for it."""
+    n = A.shape[0]
+    x = np.sin(16 * np.pi * np.arange(n) / n)
+    if not isinstance(A, sp.sparray):
+        import cupy
+
+        x = cupy.asarray(x)
+    return x, A @ x

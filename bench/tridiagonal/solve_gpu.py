@@ -1,0 +1,111 @@
+"""Tridiagonal solvers on the GPU against a copy of their arrays, and cuSPARSE's gtsv2.
+
+``python -m bench.tridiagonal.solve_gpu [--json FILE]``: n = 2^25, float32 and float64.  The bars:
+at most 1.6 times the time of copying the five arrays once, and half of gtsv2's, in float32.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import numpy as np
+
+from bench import harness
+from bench.traversal.breadth_first_gpu import milliseconds
+from matchwood import engines, tridiagonal
+from matchwood.tridiagonal import gpu as plain
+from matchwood.tridiagonal.block import gpu as blocks
+
+N = 1 << 25
+BARS = {"over copy": 1.6, "gtsv2 over ours": 2.0}
+
+
+def gtsv2(dl: Any, d: Any, du: Any, b: Any) -> Any:
+    """cuSPARSE's solver with pivoting; the answer takes the place of b.  Returns what runs it."""
+    cupy = engines.cupy()
+    from cupy_backends.cuda.libs import cusparse
+
+    letter = "s" if d.dtype == np.float32 else "d"
+    n = d.size
+    handle = cupy.cuda.device.get_cusparse_handle()
+    pointers = [array.data.ptr for array in (dl, d, du, b)]
+    size = getattr(cusparse, f"{letter}gtsv2_bufferSizeExt")(handle, n, 1, *pointers, n)
+    buffer = cupy.empty(size, np.uint8)
+    run = getattr(cusparse, f"{letter}gtsv2")
+    return lambda: run(handle, n, 1, *pointers, n, buffer.data.ptr)
+
+
+def run() -> list[harness.Result]:
+    results: list[harness.Result] = []
+    if not engines.gpu_available():
+        print("no GPU here")
+        return results
+    cupy = engines.cupy()
+    for dtype in (np.float32, np.float64):
+        rng = cupy.random.default_rng(1)
+        dl, d, du, b = (rng.standard_normal(N, dtype=dtype) for _ in range(4))
+        dl[0], du[-1] = 0, 0
+        x = tridiagonal.solve(dl, d, du, b)
+        off = d * x - b
+        off[1:] += dl[1:] * x[:-1]
+        off[:-1] += du[:-1] * x[1:]
+        assert float(abs(off).max()) < 100 * np.finfo(dtype).eps * float(abs(x).max())
+        del off
+        solver = plain.Solver(N, dtype)
+        five = (dl, d, du, b, x)
+        others = [cupy.empty_like(array) for array in five]
+        answer = others[4]
+        functions = {
+            "copy of five arrays": lambda: [o.data.copy_from_device_async(a.data, a.nbytes)
+                                            for a, o in zip(five, others, strict=True)],
+            "solve": lambda: tridiagonal.solve(dl, d, du, b),
+            "solve, no check": lambda: solver.solve(dl, d, du, b, answer),
+            "cuSPARSE gtsv2": gtsv2(dl, d, du, others[3]),
+        }  # fmt: skip
+        rows = _times(functions)
+        name = f"tridiagonal, n = 2^25, {np.dtype(dtype)}"
+        results.append({"title": name, "rows": rows})
+        copy, ours = rows["copy of five arrays"]["median"], rows["solve"]["median"]
+        theirs = rows["cuSPARSE gtsv2"]["median"]
+        print(f"    solve is {ours / copy:.2f} copies (bar 1.6), {theirs / ours:.1f} times gtsv2 (bar 2)")
+        del five, others, answer, functions, dl, d, du, b, x, solver
+        cupy.get_default_memory_pool().free_all_blocks()
+        results.append(_blocks(dtype))
+        cupy.get_default_memory_pool().free_all_blocks()
+    return results
+
+
+def _blocks(dtype: Any) -> harness.Result:
+    cupy = engines.cupy()
+    n = N // 8
+    rng = cupy.random.default_rng(1)
+    dl, d, du = (rng.standard_normal(4 * n, dtype=dtype).reshape(n, 2, 2) for _ in range(3))
+    b = rng.standard_normal(2 * n, dtype=dtype)
+    x = cupy.empty_like(b)
+    solver = blocks.Solver(n, dtype)
+    five = (dl, d, du, b, x)
+    others = [cupy.empty_like(array) for array in five]
+    functions = {
+        "copy of five arrays": lambda: [o.data.copy_from_device_async(a.data, a.nbytes)
+                                        for a, o in zip(five, others, strict=True)],
+        "solve, no check": lambda: solver.solve(dl, d, du, b, x),
+    }  # fmt: skip
+    print(f"block tridiagonal, n = 2^22, {np.dtype(dtype)}")
+    rows = _times(functions)
+    copy, ours = (row["median"] for row in rows.values())
+    print(f"    solve is {ours / copy:.2f} copies")
+    return {"title": f"block tridiagonal, n = 2^22, {np.dtype(dtype)}", "rows": rows}
+
+
+def _times(functions: dict[str, Any]) -> dict[str, Any]:
+    rows = {}
+    for name, function in functions.items():
+        times = milliseconds(function)
+        rows[name] = {"median": statistics.median(times) / 1e3, "best": min(times) / 1e3}
+        print(f"    {name:24} {statistics.median(times):8.3f} ms, best {min(times):8.3f}")
+    return rows
+
+
+if __name__ == "__main__":
+    harness.main(run)

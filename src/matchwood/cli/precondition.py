@@ -1,0 +1,104 @@
+"""`matchwood precondition`: what each preconditioner of a matrix contains, and what it costs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from matchwood.cli.options import Engine, Graph, Json, Read, Threads
+
+KINDS = ("jacobi", "tridiagonal", "algebraic_tridiagonal", "algebraic_block_tridiagonal")
+
+
+def command(
+    matrix: Graph,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", help="Only this one: " + ", ".join(KINDS), metavar="NAME"),
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option("-M", "--rounds", min=0, help="Rounds of the factors.")
+    ] = 5,
+    m: Annotated[
+        int | None, typer.Option("-m", min=1, help="Charges are off in every m-th round.")
+    ] = None,
+    engine: Engine = None,
+    threads: Threads = None,
+    read: Read = None,
+    as_json: Json = False,
+) -> None:
+    """Set up preconditioners: how much of the matrix they contain, setup and application time."""
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    import matchwood
+    from matchwood.cli.load import load
+    from matchwood.cli.output import duration, print_json, print_table
+    from matchwood.cli.progress import progress
+
+    loaded = load(matrix, read=read)
+    G = matchwood.graph(loaded.matrix).on(engine or "cpu")
+    rows: dict[str, Any] = {}
+    for name in KINDS if kind is None else (kind,):
+        with progress(f"setting up {name}"):
+            rows[name] = _measure(G, name, rounds, m, threads)
+    if as_json:
+        print_json({"matrix": matrix, "rows": G.n, "entries": G.nnz, "preconditioners": rows})
+        return
+    print_table(
+        f"preconditioners of {matrix}: {G.n:,} rows, {G.nnz:,} entries",
+        ("", "coverage", "setup", "one application", "setup by phase"),
+        [_cells(name, row, duration) for name, row in rows.items()],
+    )
+
+
+def _measure(
+    G: Any, name: str, rounds: int, m: int | None, threads: int | None
+) -> dict[str, Any]:
+    """Set up twice, so that compiling does not count; apply once to ones."""
+    from matchwood import engines, preconditioners
+    from matchwood.report.timing import clock
+
+    options: dict[str, Any] = {} if name == "jacobi" else {"threads": threads}
+    if name.startswith("algebraic"):
+        options["M"] = rounds
+        if m is not None:
+            options["m"] = m
+    make = getattr(preconditioners, name)
+    try:
+        M = make(G, **options)
+        ones = 1 + 0 * _diagonal_like(G)
+        _ = M @ ones
+        M = make(G, **options)
+        phases = M.seconds
+        with clock() as taken:
+            _ = M @ ones
+            if G.engine == "gpu":
+                engines.cupy().cuda.get_current_stream().synchronize()
+    except ValueError as error:  # singular, a zero diagonal: the others may be possible
+        return {"error": str(error)}
+    return {
+        "coverage": M.coverage,
+        "setup": sum(phases.values()),
+        "application": taken.seconds,
+        "phases": phases,
+    }
+
+
+def _diagonal_like(G: Any) -> Any:
+    """A vector of the matrix's type where it lies."""
+    import numpy as np
+
+    from matchwood import engines
+
+    xp = engines.cupy() if G.engine == "gpu" else np
+    return xp.zeros(G.n, G.directed_weights().data.dtype)
+
+
+def _cells(name: str, row: dict[str, Any], duration: Any) -> tuple[str, ...]:
+    title = name.replace("_", " ")
+    if "error" in row:
+        return title, "", "", "", row["error"]
+    phases = ", ".join(f"{phase} {duration(taken)}" for phase, taken in row["phases"].items())
+    times = (duration(row["setup"]), duration(row["application"]))
+    return title, f"{row['coverage']:.3f}", *times, phases

@@ -1,0 +1,167 @@
+"""Trimming: a vertex without arcs to it, or without arcs from it, is a component by itself.
+
+Taking it away may leave others without arcs, and so on.  Each open vertex has two counters, its
+arcs from and to open vertices.  A vertex taken away because nothing leads to it lowers a counter of
+those that it leads to; all it came from were taken away before.  So each arc is followed once, from
+one end, and the whole is linear, however long the chain.
+
+A member follows the chain by itself, by a stack linked through `following`: a vertex is on one
+stack at most, and once.
+
+Races.  Counters are lowered atomically; whoever brings one to zero claims the vertex by an atomic
+"or" on its mark, and the first to do so has it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.components.strong.cpu_reach import DONE, OPEN
+from matchwood.teams import (
+    atomic_add,
+    atomic_or,
+    barrier,
+    device,
+    interrupted,
+    load_relaxed,
+    next_chunk,
+    share,
+)
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 1024  # vertices that a member takes at a time
+
+
+@device
+def has_loop(indptr: Array, indices: Array, v: Any) -> Any:
+    """Is (v, v) stored?  Rows are sorted."""
+    lo, hi = np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])
+    while lo < hi:
+        middle = (lo + hi) >> np.uint64(1)
+        if np.uint64(indices[middle]) < v:
+            lo = middle + np.uint64(1)
+        else:
+            hi = middle
+    return lo < np.uint64(indptr[v + np.uint64(1)]) and np.uint64(indices[lo]) == v
+
+
+@device
+def lonely(indptr: Array, indices: Array, v: Any) -> Any:
+    """Does the row of v hold nothing, or nothing but v?  Rows have no duplicates."""
+    start, end = np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])
+    return start == end or (start + np.uint64(1) == end and np.uint64(indices[start]) == v)
+
+
+@device
+def _open_arcs(indptr: Array, indices: Array, mark: Array, v: Any) -> Any:
+    count = np.int64(0)
+    for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])):
+        w = indices[k]
+        count += mark[w] == OPEN and np.uint64(w) != v
+    return count
+
+
+@device
+def _count(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    in_indptr: Array,
+    in_indices: Array,
+    loops: bool,
+    whole: bool,
+    mark: Array,
+    out_degree: Array,
+    in_degree: Array,
+) -> None:
+    """Both counters of all open vertices; `whole`: all vertices are open."""
+    n = mark.size
+    one = np.uint64(1)
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for v in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
+            if mark[v] != OPEN:
+                continue
+            if whole:
+                loop = np.int64(loops and has_loop(indptr, indices, v))
+                out_degree[v] = np.int64(indptr[v + one]) - np.int64(indptr[v]) - loop
+                in_degree[v] = np.int64(in_indptr[v + one]) - np.int64(in_indptr[v]) - loop
+            else:
+                out_degree[v] = _open_arcs(indptr, indices, mark, v)
+                in_degree[v] = _open_arcs(in_indptr, in_indices, mark, v)
+        chunk = next_chunk(team, n, CHUNK)
+
+
+@device
+def _lower(
+    indptr: Array, indices: Array, mark: Array, degree: Array, following: Array, v: Any, top: Any
+) -> tuple[Any, int]:
+    """Neighbours of v have one arc less; those with none left are claimed and put on the stack."""
+    kind = degree.dtype.type
+    claimed = 0
+    for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])):
+        w = indices[k]
+        if load_relaxed(mark, w) != OPEN:
+            continue
+        if atomic_add(degree, w, kind(-1)) == kind(1) and atomic_or(mark, w, DONE) == OPEN:
+            following[w] = top
+            top = w
+            claimed += 1
+    return top, claimed
+
+
+@device
+def trim(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    in_indptr: Array,
+    in_indices: Array,
+    loops: bool,
+    whole: bool,
+    mark: Array,
+    parent: Array,
+    out_degree: Array,
+    in_degree: Array,
+    following: Array,
+) -> int:
+    """Take away all that can be; returns how many this member took.  All members call.
+
+    Ends with a barrier; -1: the team stops.
+    """
+    n = mark.size
+    kind = out_degree.dtype.type
+    _count(team, indptr, indices, in_indptr, in_indices, loops, whole, mark, out_degree, in_degree)
+    if barrier(team):
+        return -1
+    nobody = kind(-1)  # the end of a stack
+    taken = 0
+    lo, hi = share(team, n)
+    for seed in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(seed)):
+            return -1
+        if load_relaxed(mark, seed) != OPEN:
+            continue
+        if load_relaxed(out_degree, seed) != kind(0) and load_relaxed(in_degree, seed) != kind(0):
+            continue
+        if atomic_or(mark, seed, DONE) != OPEN:
+            continue
+        top = kind(seed)
+        following[seed] = nobody
+        taken += 1
+        while top != nobody:
+            v = np.uint64(top)
+            parent[v] = v
+            top = following[v]
+            if interrupted(team, taken):
+                return -1
+            # one of the two is zero: the other side is where its arcs still count
+            if load_relaxed(in_degree, v) == kind(0):
+                top, claimed = _lower(indptr, indices, mark, in_degree, following, v, top)
+            else:
+                top, claimed = _lower(in_indptr, in_indices, mark, out_degree, following, v, top)
+            taken += claimed
+    return -1 if barrier(team) else taken

@@ -1,0 +1,69 @@
+"""Strongly connected components on the GPU.  The rule and the papers: __init__.py.
+
+Kernels: gpu.cu, the largest component and trivial ones; gpu_spread.cu, the others and the
+numbering.  "multistep" does both; "propagation" only the second, with every vertex a pivot;
+"forward_backward" both, with a pivot for each set that remains.  Two launches, and one look at the
+device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+
+LARGEST = gpu.Source(__package__, "gpu.cu", ("find_largest<I>",))
+SPREAD = gpu.Source(__package__, "gpu_spread.cu", ("spread_values<I>",))
+
+# As in gpu.cu and gpu_spread.cu.
+BLOCK = 256
+PART = 256
+SEARCHED = 6
+STAGE, ROUND, PASS, TOTAL, FINISHED = 6, 7, 8, 10, 2
+CONTROL = 16  # words, of each
+
+ENTRIES = 8  # of a small graph, for each thread
+PATIENCE = 256  # passes of a launch; Ctrl-C is heard between launches
+
+
+def label(
+    view: Any, inward: Any, loops: bool, method: str, *, threads: int | None = None
+) -> tuple[int, Any, int]:
+    caller = "strongly_connected_components"
+    n, nnz, kind = view.n, view.nnz, view.indptr.dtype
+    labels = gpu.empty(n, kind, caller)
+    if n == 0:
+        return 0, labels, 0
+    parts = 2 * (n + nnz // PART)
+    space = gpu.workspace(
+        caller,
+        control=(2 * CONTROL, np.uint64),
+        mark=(n, np.uint8),
+        component=(n, kind),
+        into=(n, kind),
+        outof=(n, kind),
+        pivot=(n, kind),
+        kind=(n, np.uint32),
+        row_parts=(parts, kind),
+        column_parts=(parts, kind),
+    )
+    space.control.data.memset_async(0, space.control.nbytes)
+    first, second = space.control[:CONTROL], space.control[CONTROL:]
+    arcs = (n, view.indptr, view.indices, inward.indptr, inward.indices)
+    wanted = min(BLOCK * n, n + nnz // ENTRIES)  # threads; no more blocks than vertices
+    find = LARGEST.kernels(I=kind).find_largest
+    search = method != "propagation"
+    find(wanted, (*arcs, search, space.mark, space.component, first), block=BLOCK, cooperative=True)
+    spread = SPREAD.kernels(I=kind).spread_values
+    arguments = (
+        *arcs, method == "forward_backward", PATIENCE, space.mark, space.component,
+        space.into, space.outof, space.pivot, space.kind,
+        space.row_parts, space.column_parts, labels, second,
+    )  # fmt: skip
+    while True:
+        spread(wanted, arguments, block=BLOCK, cooperative=True)
+        words = space.control.get()
+        if words[CONTROL + STAGE] == FINISHED:
+            return int(words[CONTROL + TOTAL]), labels, int(words[SEARCHED] + words[CONTROL + PASS])

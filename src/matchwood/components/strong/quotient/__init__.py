@@ -1,0 +1,148 @@
+"""The condensation of a graph.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+from matchwood.components.strong import strongly_connected_components
+from matchwood.primitives.assemble import assemble
+
+
+@dataclass(frozen=True)
+class Condensation:
+    """What `condensation` returns; unpacks as ``graph, labels``.
+
+    Attributes
+    ----------
+    graph : (count, count) sparse matrix of ones
+        Arcs between components, each once, no loops; all lead from a smaller to a larger number.
+    labels : (n,) integer array
+        The component of each vertex, in the numbering of `graph`.
+    levels : (count,) integer array
+        The number of arcs on the longest way to each component; ascending.
+    """
+
+    graph: Any
+    labels: Any
+    levels: Any
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.graph, self.labels))
+
+    @property
+    def count(self) -> int:
+        """Number of components."""
+        return int(self.graph.shape[0])
+
+
+def condensation(
+    A: Any,
+    *,
+    method: str = "auto",
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Condensation:
+    """Contract every strongly connected component to a vertex: a graph without cycles.
+
+    Components are numbered in a topological order, by
+
+        (arcs on the longest way that leads to the component, its smallest vertex)
+
+    so that every arc of the condensation leads from a smaller to a larger number.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+        Only the pattern is read: a stored ``A[i, j]``, zero or not, is an arc from i to j.
+    method, engine, threads
+        As for `strongly_connected_components`.
+
+    Returns
+    -------
+    Condensation
+        With `graph`, `labels` and `levels`; they live where `A` lives.  Unpacks as
+        ``graph, labels``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is no square matrix, or the method is unknown.
+
+    Notes
+    -----
+    Deterministic: the order above has no ties, so all engines give the same graph and labels.
+
+    Memory: two indices for each arc between different components, and as many to sort them.  On
+    the GPU a level of the order costs a round, so a condensation that is one long path takes as
+    many rounds as it has vertices.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> graph, labels = matchwood.condensation((5, [[3, 0], [0, 4], [4, 0], [1, 3], [1, 2]]))
+    >>> labels.tolist()
+    [3, 0, 1, 2, 3]
+    >>> graph.toarray().astype(int).tolist()
+    [[0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    """
+    G = csr.as_graph(A, "condensation")
+    chosen = engines.resolve(G.engine, engine)
+    place = engines.home(chosen)
+    H = G.on(chosen)
+    if method == "auto" and chosen == "cpu" and A is not G:
+        method = "tarjan"
+    count, labels = strongly_connected_components(H, method=method, engine=chosen, threads=threads)
+    view = H.directed_pattern()
+    xp = engines.cupy() if place == "gpu" else np
+    tails = _tails(xp, view, labels)
+    heads = labels[view.indices]
+    between = tails != heads
+    indptr, indices = arcs_between(tails[between], heads[between], count)
+    level = engines.load(__name__, chosen).levels(indptr, indices, threads=threads)
+    perm = xp.argsort(level, kind="stable")  # perm[new] = old
+    number = xp.empty(count, labels.dtype)
+    number[perm] = xp.arange(count, dtype=labels.dtype)
+    rows = number[_tails(xp, csr.View(indptr, indices), xp.arange(count, dtype=labels.dtype))]
+    indptr, indices, _ = assemble(count, count, rows, number[indices])
+    parts = (indptr, indices, number[labels], level[perm])
+    return _result(count, *(engines.moved(part, G.engine) for part in parts))
+
+
+def arcs_between(tails: Any, heads: Any, count: int) -> tuple[Any, Any]:
+    """CSR arrays of a graph of `count` vertices with these arcs, each once."""
+    indptr, indices, _ = assemble(count, count, tails, heads)
+    return indptr, indices
+
+
+def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:
+    """Arcs on the longest way to each vertex; -1 for those on a cycle or behind one."""
+    engine = engines.load(__name__, engines.location(indices))
+    return engine.levels(indptr, indices, threads=threads)
+
+
+def _tails(xp: Any, view: Any, values: Any) -> Any:
+    """values[v] for every entry of the row of v."""
+    if xp is np:
+        return np.repeat(values, np.diff(view.indptr))
+    from matchwood.primitives.transpose.gpu import expand_rows
+
+    return values[expand_rows(view.indptr, view.nnz)]
+
+
+def _result(count: int, indptr: Any, indices: Any, labels: Any, level: Any) -> Condensation:
+    if engines.location(indices) == "gpu":
+        from cupyx.scipy import sparse as gpu_sparse
+
+        ones = engines.cupy().ones(indices.shape[0], np.float32)
+        graph = gpu_sparse.csr_matrix((ones, indices, indptr), shape=(count, count))
+    else:
+        from scipy import sparse
+
+        ones = np.ones(indices.shape[0], np.float32)
+        graph = sparse.csr_array((ones, indices, indptr), shape=(count, count))
+    return Condensation(graph, labels, level)

@@ -1,0 +1,38 @@
+"""Topological levels on the GPU.  Kernel: gpu.cu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+
+SOURCE = gpu.Source(__package__, "gpu.cu", ("peel_levels<I>",))
+
+BLOCK = 256  # as in gpu.cu
+TAIL, HEAD = 1, 2
+CONTROL = 4  # words
+PATIENCE = 8192  # levels of a launch, some 50 ms; Ctrl-C is heard between launches
+
+
+def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:
+    cupy = engines.cupy()
+    n, kind = int(indptr.size) - 1, indptr.dtype
+    with gpu.guard("condensation", 6 * n * kind.itemsize):
+        level = cupy.full(n, -1, kind)
+        if n == 0:
+            return level
+        arcs_to = cupy.bincount(indices, minlength=n).astype(kind)
+        control = cupy.zeros(CONTROL, np.uint64)
+        front = cupy.flatnonzero(arcs_to == 0).astype(kind)
+        queue = cupy.empty(n, kind)
+        queue[: front.size] = front
+        control[TAIL] = front.size
+        peel = SOURCE.kernels(I=kind).peel_levels
+        while True:
+            arguments = (n, indptr, indices, PATIENCE, arcs_to, queue, level, control)
+            peel(n, arguments, block=BLOCK, cooperative=True)
+            words = control.get()
+            if words[HEAD] == words[TAIL]:
+                return level

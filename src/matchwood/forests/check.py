@@ -1,0 +1,161 @@
+"""Is this the linear forest of its factor?  Decided from the definition, with sorted pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+from matchwood.components import connected_components
+from matchwood.errors import CheckFailed
+from matchwood.factors.check import check_factor
+
+Array = np.ndarray[Any, Any]
+
+
+def check_linear_forest(A: Any, forest: Any) -> None:
+    """Raise `CheckFailed` unless `forest` is a linear forest of the graph of `A`.
+
+    Every vertex is in exactly one path, which is named by its smaller end, at position 1;
+    consecutive vertices of a path are edges of `A`; what the forest has not of its factor are the
+    weakest edges of its cycles, one of each.
+
+    Parameters
+    ----------
+    A : as given to `linear_forest`
+    forest : LinearForest
+
+    Examples
+    --------
+    >>> import dataclasses
+    >>> import matchwood
+    >>> A = matchwood.generators.path(4)
+    >>> forest = matchwood.linear_forest(A)
+    >>> matchwood.check.check_linear_forest(A, forest)
+    >>> wrong = dataclasses.replace(forest, perm=forest.perm[::-1])
+    >>> matchwood.check.check_linear_forest(A, wrong)
+    Traceback (most recent call last):
+    matchwood.errors.CheckFailed: linear forest: perm[0] is 3, but place[3] is 3
+    """
+    G = csr.as_graph(A, "check_linear_forest").on("cpu")
+    n = G.n
+    perm, path, position, place = (
+        np.asarray(engines.moved(array, "cpu")).astype(np.int64)
+        for array in (forest.perm, forest.path, forest.position, forest.place)
+    )
+    for name, array in (("perm", perm), ("path", path), ("position", position), ("place", place)):
+        if array.shape != (n,):
+            raise CheckFailed(
+                f"linear forest: {name} must have {n} elements, got shape {array.shape}"
+            )
+    _check_order(perm, path, position, place)
+    if n == 0:
+        return
+    check_factor(G, forest.factor)
+    table = np.asarray(engines.moved(forest.factor.neighbours, "cpu")).astype(np.int64)
+    inside = path[perm[1:]] == path[perm[:-1]]
+    u, v = perm[:-1][inside], perm[1:][inside]
+    _check_edges(G, u, v)
+    strange = ~(table[u] == v[:, None]).any(axis=1)
+    if strange.any():
+        k = int(strange.argmax())
+        raise CheckFailed(f"linear forest: edge ({u[k]}, {v[k]}) is not in the factor")
+    _check_cuts(forest, table, np.minimum(u, v) * n + np.maximum(u, v))
+
+
+def _check_order(perm: Array, path: Array, position: Array, place: Array) -> None:
+    n = perm.size
+    outside = np.flatnonzero((perm < 0) | (perm >= n))
+    if outside.size:
+        k = int(outside[0])
+        raise CheckFailed(f"linear forest: perm[{k}] is {perm[k]}, no vertex of 0..{n - 1}")
+    misplaced = np.flatnonzero(place[perm] != np.arange(n))
+    if misplaced.size:
+        k = int(misplaced[0])
+        raise CheckFailed(
+            f"linear forest: perm[{k}] is {perm[k]}, but place[{perm[k]}] is {place[perm[k]]}"
+        )
+    ids, at = path[perm], position[perm]
+    new_path = np.ones(n, bool)
+    new_path[1:] = ids[1:] != ids[:-1]
+    wrong = np.flatnonzero(ids[1:] < ids[:-1])
+    if wrong.size:
+        k = int(wrong[0])
+        raise CheckFailed(
+            f"linear forest: path {ids[k + 1]} comes after path {ids[k]} in the order"
+        )
+    start = np.maximum.accumulate(np.where(new_path, np.arange(n), 0))
+    wrong = np.flatnonzero(at != np.arange(n) - start + 1)
+    if wrong.size:
+        k = int(wrong[0])
+        raise CheckFailed(
+            f"linear forest: vertex {perm[k]} has position {at[k]}, "
+            f"but comes as number {k - start[k] + 1} of path {ids[k]}"
+        )
+    firsts = np.flatnonzero(new_path)
+    lasts = np.append(firsts[1:], n) - 1
+    smaller = np.minimum(perm[firsts], perm[lasts]) if n else firsts
+    wrong = np.flatnonzero((perm[firsts] != smaller) | (ids[firsts] != smaller))
+    if wrong.size:
+        k = int(wrong[0])
+        raise CheckFailed(
+            f"linear forest: path {ids[firsts[k]]} runs from {perm[firsts[k]]} to "
+            f"{perm[lasts[k]]}; it must have the name of the smaller end, and start there"
+        )
+
+
+def _check_edges(G: csr.Graph, u: Array, v: Array) -> None:
+    view = G.undirected_pattern()
+    edges = np.repeat(np.arange(G.n), np.diff(view.indptr)) * G.n + view.indices
+    keys = u * G.n + v
+    if edges.size:
+        found = edges[np.searchsorted(edges, keys).clip(max=edges.size - 1)] == keys
+    else:
+        found = np.zeros(keys.size, bool)
+    if not found.all():
+        k = int(found.argmin())
+        raise CheckFailed(f"linear forest: ({u[k]}, {v[k]}) is no edge of the matrix")
+
+
+def _check_cuts(forest: Any, table: Array, kept: Array) -> None:
+    """The edges of the factor that the forest lacks are the weakest of its cycles."""
+    n = table.shape[0]
+    weights = np.asarray(engines.moved(forest.factor.weights, "cpu")).astype(np.float64)
+    if forest.factor.directed:
+        from matchwood.forests import _mean_weights
+
+        weights = np.asarray(
+            _mean_weights(table, np.asarray(engines.moved(forest.factor.weights, "cpu")))
+        ).astype(np.float64)
+    u, slot = np.nonzero(table > np.arange(n)[:, None])
+    v, w = table[u, slot], weights[u, slot]
+    order = np.lexsort((v, u))
+    u, v, w = u[order], v[order], w[order]
+    keys = u * n + v
+    is_kept = np.isin(keys, kept, assume_unique=True)
+    label = connected_components((n, np.stack((u, v), axis=1))).labels
+    cyclic = np.bincount(label[u], minlength=n)[label] == np.bincount(label, minlength=n)[label]
+    # the weakest edge of each cycle: of its edges by (label, weight, ends) the first
+    order = np.lexsort((v, u, w, label[u]))
+    order = order[cyclic[u[order]]]
+    first = np.ones(order.size, bool)
+    first[1:] = label[u[order]][1:] != label[u[order]][:-1]
+    weakest = np.zeros(u.size, bool)
+    weakest[order[first]] = True
+    wrong = np.flatnonzero(is_kept == weakest)
+    if wrong.size:
+        k = int(wrong[0])
+        raise CheckFailed(
+            f"linear forest: edge ({u[k]}, {v[k]}) is the weakest of a cycle and must be removed"
+            if weakest[k]
+            else f"linear forest: edge ({u[k]}, {v[k]}) of the factor is missing, "
+            "and is not the weakest of a cycle"
+        )
+    removed = np.asarray(engines.moved(forest.removed, "cpu")).astype(np.int64)
+    expected = np.stack((u[weakest], v[weakest]), axis=1)
+    if removed.shape != expected.shape or (removed != expected).any():
+        raise CheckFailed(
+            f"linear forest: removed lists {removed[:3].tolist()}..., "
+            f"but the edges cut are {expected[:3].tolist()}..."
+        )

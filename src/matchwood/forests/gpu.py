@@ -1,0 +1,162 @@
+"""Linear forests on the GPU.  Kernels and their idea: gpu.cu; the rule and the paper: __init__.py.
+
+Nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+from matchwood.forests.found import Found
+from matchwood.primitives.scan.gpu import scan_into
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "begin<I>",
+        "follow<I>",
+        "rings<I,W>",
+        "rank",
+        "weigh<I,W>",
+        "cut<I,W>",
+        "record<I>",
+        "settle<I>",
+        "collect<I,W>",
+    ),
+)
+
+SPACING = 16  # vertices for each sampled one
+EACH = 4  # vertices of a thread in `begin`, as gpu.cu has it
+WORDS = 16  # counters, with room
+MOST = 1 << 30  # vertices; marks have 30 bits for a length
+PHASES = ("paths", "cycles", "permutation")
+
+
+class Clock:
+    """Events between phases; the times are asked for when somebody wants them."""
+
+    def __init__(self) -> None:
+        self._event = engines.cupy().cuda.Event
+        self._events: list[Any] = []
+
+    def tick(self) -> None:
+        event = self._event()
+        event.record()
+        self._events.append(event)
+
+    def seconds(self) -> Mapping[str, float]:
+        elapsed = engines.cupy().cuda.get_elapsed_time
+        self._events[-1].synchronize()
+        pairs = zip(self._events[:-1], self._events[1:], strict=True)
+        return dict(zip(PHASES, (elapsed(a, b) / 1000 for a, b in pairs), strict=True))
+
+
+def forest(
+    neighbours: Any, weights: Any, *, method: str = "auto", threads: int | None = None
+) -> Found:
+    """See matchwood.forests.linear_forest."""
+    cupy = engines.cupy()
+    n, kind = int(neighbours.shape[0]), neighbours.dtype
+    if method == "doubling":
+        from matchwood.forests.scans import forest_by_scans
+
+        return forest_by_scans(neighbours, weights)
+    if n >= MOST:
+        raise ValueError(f"linear_forest: at most {MOST - 1} vertices on the GPU, got {n}")
+    table, weight = cupy.ascontiguousarray(neighbours), cupy.ascontiguousarray(weights)
+    capacity = n // SPACING + n // (16 * SPACING) + 1024
+    needs = n * (8 + 6 * kind.itemsize) + 80 * capacity
+    gpu.reserve(needs, "linear_forest")
+    perm, path, position, place = (gpu.empty(n, kind, "linear_forest") for _ in range(4))
+    space = gpu.workspace(
+        "linear_forest",
+        marks=(n, np.uint64),
+        counts=(n, kind),
+        starts=(n + 1, kind),
+        nodes=(capacity, np.int32),
+        links=(4 * 2 * capacity, np.int32),
+        spare=(4 * 2 * capacity, np.int32),
+        records=(4 * capacity, np.int32),
+        cuts=(4 * capacity, np.int32),
+        best=(2 * capacity, np.uint64),
+        counters=(WORDS, np.uint32),
+    )
+    k = SOURCE.kernels(I=kind, W=weight.dtype)
+    clock = Clock()
+    clock.tick()
+    space.counters.data.memset_async(0, space.counters.nbytes)
+    args = (space.marks, space.counts, space.nodes, perm, space.counters)
+    k.begin(-(-n // EACH), (n, table, SPACING, capacity, *args))
+    if n:
+        walks = min(n, k.follow.resident() * 256)
+        k.follow(
+            walks,
+            (
+                n, table, capacity, space.nodes, perm, space.marks, space.counts, space.links,
+                space.counters,
+            ),
+        )  # fmt: skip
+        k.rank(
+            capacity,
+            (capacity, space.links, space.spare, space.records, space.best, space.counters),
+            cooperative=True,
+        )
+    clock.tick()
+    if n:
+        rings = min(n, k.rings.resident() * 256)
+        k.rings(rings, (n, table, weight, space.marks, space.counts, space.counters))
+        for turn in range(weight.itemsize // 4):
+            k.weigh(
+                n,
+                (
+                    n, table, weight, space.marks, space.records, space.best, space.counters,
+                    turn,
+                ),
+            )  # fmt: skip
+        k.cut(
+            min(capacity, walks),
+            (
+                table, weight, capacity, space.marks, space.records, space.best, space.cuts,
+                space.counts, space.counters,
+            ),
+        )  # fmt: skip
+    clock.tick()
+    if n:
+        k.record(
+            walks,
+            (
+                capacity, perm, space.links, space.spare, space.cuts, space.records, space.marks,
+                space.counts, space.counters,
+            ),
+        )  # fmt: skip
+        scan_into(space.counts, space.starts)
+        k.settle(n, (n, space.marks, space.records, space.starts, perm, path, position, place))
+    clock.tick()
+
+    def cuts() -> Any:
+        """Edges of the factor between vertices of one path that do not follow each other."""
+        u = cupy.arange(n, dtype=kind)[:, None]
+        apart = abs(position[neighbours] - position[u]) != 1
+        rows, slot = cupy.nonzero((neighbours > u) & apart)
+        return cupy.stack((rows.astype(kind), neighbours[rows, slot]), axis=1)
+
+    return Found(perm, path, position, place, cuts, clock.seconds)
+
+
+def coefficients(
+    view: Any, perm: Any, place: Any, position: Any, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """See matchwood.forests.tridiagonal_of."""
+    n, kind = view.n, view.data.dtype
+    dl, d, du = (gpu.empty(n, kind, "tridiagonal_of") for _ in range(3))
+    width = 1
+    while width < 32 and 4 * width * n <= view.nnz:
+        width *= 2
+    k = SOURCE.kernels("collect", I=view.indices.dtype, W=kind)
+    k.collect(n * width, (n, width, *view, perm, place, position, dl, d, du))
+    return dl, d, du

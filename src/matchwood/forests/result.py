@@ -1,0 +1,130 @@
+"""What `linear_forest` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.factors import Factor
+from matchwood.forests.found import Found
+
+
+@dataclass(frozen=True, eq=False)
+class LinearForest:
+    """Disjoint paths that hold every vertex.  Unpacks as ``perm, path, position``.
+
+    Attributes
+    ----------
+    perm : (N,) integer array
+        ``perm[new] = old``: path after path by id, each from its smaller end.  In this order the
+        edges of the forest lie next to the diagonal.
+    path : (N,) integer array
+        The path of each vertex, named by the smaller of its two ends.
+    position : (N,) integer array
+        The place of each vertex in its path: 1 at the smaller end, then 2, 3, ...
+    place : (N,) integer array
+        ``place[old] = new``.
+    factor : Factor
+        The [0,2]-factor that the forest was made from.
+    """
+
+    perm: Any
+    path: Any
+    position: Any
+    place: Any
+    factor: Factor = field(repr=False)
+    found: Found = field(repr=False)
+    factor_seconds: float | None = field(default=None, repr=False)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.perm, self.path, self.position))
+
+    def __repr__(self) -> str:
+        return (
+            f"<LinearForest: {self.count} paths of {self.perm.shape[0]} vertices, "
+            f"{self.removed.shape[0]} cycles cut>"
+        )
+
+    @property
+    def _xp(self) -> Any:
+        return engines.cupy() if engines.location(self.perm) == "gpu" else np
+
+    @cached_property
+    def offsets(self) -> Any:
+        """Where each path starts in `perm`, and N: path k is ``perm[offsets[k]:offsets[k + 1]]``.
+
+        Paths are in the order of their ids.
+        """
+        xp, n = self._xp, self.perm.shape[0]
+        starts = xp.flatnonzero(self.position[self.perm] == 1)
+        return xp.concatenate((starts, xp.full(1, n))).astype(self.perm.dtype)
+
+    @cached_property
+    def count(self) -> int:
+        """Number of paths; a vertex without edges is one."""
+        return int((self.position == 1).sum())
+
+    @cached_property
+    def removed(self) -> Any:
+        """The edges that were taken out to cut cycles, (R, 2): smaller end first, ascending."""
+        xp = self._xp
+        cuts = xp.sort(engines.moved(self.found.cuts(), engines.location(self.perm)), axis=1)
+        return cuts[xp.argsort(cuts[:, 0])]  # an end of a cut belongs to no other
+
+    @cached_property
+    def removed_weights(self) -> Any:
+        """The weights of `removed`, in float64; of both directions the mean."""
+        table, weights = self.factor.neighbours, self.factor.weights
+        u, v = self.removed[:, 0], self.removed[:, 1]
+        there = (table[u] == v[:, None]) * weights[u].astype(np.float64)
+        back = (table[v] == u[:, None]) * weights[v].astype(np.float64)
+        return (there.sum(axis=1) + back.sum(axis=1)) / 2
+
+    @cached_property
+    def weight(self) -> float:
+        """Sum of the weights of the forest's edges."""
+        return self.factor.weight - float(self.removed_weights.sum())
+
+    @cached_property
+    def coverage(self) -> float:
+        """Part of the weight of all edges of the graph that the forest has; 0 without edges."""
+        covered = self.factor.coverage
+        return covered * (self.weight / self.factor.weight) if covered > 0 else 0.0
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        """Time of each phase: ``factor`` (where it was computed here), ``paths``, ``cycles``
+        and ``permutation``.  On the GPU this waits for the device."""
+        known = {} if self.factor_seconds is None else {"factor": self.factor_seconds}
+        return {**known, **self.found.seconds()}
+
+    def edges(self) -> Any:
+        """The edges as an (M, 2) array, in the order of `perm`.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> matchwood.linear_forest(matchwood.generators.cycle(4)).edges().tolist()
+        [[0, 3], [3, 2], [2, 1]]
+        """
+        xp = self._xp
+        joined = xp.flatnonzero(self.position[self.perm[1:]] > 1)
+        return xp.stack((self.perm[joined], self.perm[joined + 1]), axis=1)
+
+    def check(self, A: Any) -> None:
+        """Raise `CheckFailed` unless this is the linear forest of its factor of `A`.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> A = matchwood.generators.cycle(4)
+        >>> matchwood.linear_forest(A).check(A)
+        """
+        from matchwood.forests.check import check_linear_forest
+
+        check_linear_forest(A, self)

@@ -1,0 +1,77 @@
+"""The linear forest by scans along its paths, as the paper has it (section 3.3).
+
+    1. cycles       a scan with `minimum` finds the weakest weight of each cycle, a second one the
+                    edge that has it; these edges are taken out
+    2. paths        a scan with `add` over ones: the ends of each path, and how far they are
+    3. permutation  by (path, position), from the lengths of the paths
+
+For both engines: only array operations and `path_scan`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.forests.found import Found
+from matchwood.primitives.path_scan import path_scan
+from matchwood.primitives.scan import exclusive_scan
+
+
+def forest_by_scans(neighbours: Any, weights: Any, *, threads: int | None = None) -> Found:
+    """See matchwood.forests.linear_forest, method "doubling"."""
+    on_gpu = engines.location(neighbours) == "gpu"
+    xp: Any = engines.cupy() if on_gpu else np
+    options = {"method": "doubling", "threads": threads}
+
+    def now() -> float:
+        if on_gpu:
+            xp.cuda.get_current_stream().synchronize()
+        return time.perf_counter()
+
+    clock = [now()]
+    n, kind = int(neighbours.shape[0]), neighbours.dtype
+    table, cuts = _without_cycles(xp, neighbours, weights, options)
+    clock.append(now())
+    rows = xp.arange(n, dtype=kind)
+    scan = path_scan(table, xp.ones(n, kind), "add", **options)
+    side = (scan.ends[:, 1] < scan.ends[:, 0]).astype(kind)  # that of the smaller end
+    path = xp.where(side == 1, scan.ends[:, 1], scan.ends[:, 0])
+    position = xp.where(side == 1, scan.values[:, 1], scan.values[:, 0])
+    clock.append(now())
+    lengths = xp.where(path == rows, scan.values.max(axis=1) if n else 0, 0).astype(kind)
+    place = exclusive_scan(lengths, threads=threads)[path] + position - 1
+    perm = xp.empty(n, kind)
+    perm[place] = rows
+    clock.append(now())
+    seconds = dict(zip(("cycles", "paths", "permutation"), np.diff(clock).tolist(), strict=True))
+    return Found(perm, path, position, place, lambda: cuts, lambda: seconds)
+
+
+def _without_cycles(
+    xp: Any, neighbours: Any, weights: Any, options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """The table without the weakest edge of each cycle, and these edges."""
+    n, kind = int(neighbours.shape[0]), neighbours.dtype
+    none = xp.empty((0, 2), kind)
+    if n == 0:
+        return neighbours, none
+    lightest = weights.min(axis=1)  # of a vertex on a cycle, which has two edges
+    scan = path_scan(neighbours, lightest, "minimum", **options)
+    if not bool(scan.cycle.any()):
+        return neighbours, none
+    least = scan.values.min(axis=1)
+    rows = xp.arange(n, dtype=np.int64)[:, None]
+    keys = xp.minimum(rows, neighbours) * n + xp.maximum(rows, neighbours)
+    most = np.iinfo(np.int64).max
+    offered = xp.where((weights == least[:, None]) & scan.cycle[:, None], keys, most).min(axis=1)
+    chosen = path_scan(neighbours, offered, "minimum", **options).values.min(axis=1)
+    is_cut = scan.cycle[:, None] & (keys == chosen[:, None])
+    u, slot = xp.nonzero(is_cut & (neighbours > rows))
+    return (
+        xp.where(is_cut, np.array(-1, kind), neighbours).astype(kind, copy=False),
+        xp.stack((u.astype(kind), neighbours[u, slot]), axis=1),
+    )

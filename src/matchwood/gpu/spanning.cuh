@@ -1,0 +1,75 @@
+// The total order on edges for spanning forests, as spanning/forest/order.py has it.
+#pragma once
+#include "matchwood/atomics.cuh"
+
+using Code = unsigned long long;
+constexpr Code NOTHING = ~Code(0);  // no edge: behind all words
+
+// Read from eight words in device memory, which order.py's fields fill in this order.
+struct Order {
+    bool floating;
+    Code sign, flip, base;
+    int drop, places;
+
+    __device__ __forceinline__ explicit Order(const unsigned long long* words)
+        : floating(words[0] != 0), sign(words[1]), flip(words[2]), base(words[3]), drop((int)words[4]),
+          places((int)words[5])
+    {
+    }
+    __device__ __forceinline__ Code place(Code word) const { return word & ((Code(1) << places) - 1); }
+    __device__ __forceinline__ Code word(Code code, Code k) const { return code >> drop << places | k; }
+};
+
+// The code of a weight given by its bits.
+template <typename B>
+__device__ __forceinline__ Code code_of(const Order& order, B bits)
+{
+    Code x = bits;
+    if (order.floating) {
+        if (x == order.sign) x = 0;  // -0.0
+        x ^= x & order.sign ? (order.sign << 1) - 1 : order.sign;
+    } else {
+        x ^= order.sign;
+    }
+    return (x ^ order.flip) - order.base;
+}
+
+// Of two words whose prefixes lack bits: by prefixes, codes, places.
+template <typename B>
+__device__ __forceinline__ bool word_before(Code x, Code y, const Order& order, const B* bits)
+{
+    if (x >> order.places != y >> order.places || y == NOTHING) return x < y;
+    Code a = code_of(order, bits[order.place(x)]), b = code_of(order, bits[order.place(y)]);
+    return a == b ? x < y : a < b;
+}
+
+// The entry of the edge {u, v}: where the larger stands in the row of the smaller.
+template <typename I>
+__device__ __forceinline__ I upper_entry(const I* indptr, const I* indices, I u, I v)
+{
+    I row = u < v ? u : v, column = u < v ? v : u;
+    I low = indptr[row], high = indptr[row + 1];
+    while (low < high) {
+        I middle = low + (high - low) / 2;
+        if (indices[middle] < column)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+// The row that holds entry k.
+template <typename I>
+__device__ __forceinline__ long long row_of(I n, const I* indptr, I k)
+{
+    long long low = 0, high = n;
+    while (high - low > 1) {
+        long long middle = (low + high) / 2;
+        if (indptr[middle] <= k)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}

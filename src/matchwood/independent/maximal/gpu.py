@@ -1,0 +1,110 @@
+"""Maximal independent sets on the GPU.  The rule and the papers: __init__.py, order.py.
+
+Kernels: gpu.cu (the greedy set), gpu_sampling.cu (Luby's sampling).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+from matchwood.independent.maximal.order import start_of
+
+SOURCE = gpu.Source(
+    __package__, "gpu.cu", ("by_degree = greedy<I,false>", "by_index = greedy<I,true>")
+)
+SAMPLING = gpu.Source(__package__, "gpu_sampling.cu", ("sample<I>",))
+
+# As in gpu.cu and gpu_sampling.cu.
+BLOCK = 512
+WARP = 32
+LEFT, ROUND_WORDS = 3, 4
+
+CYCLES = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C is heard between launches
+ROUNDS = 128  # of sampling in a launch, for the same reason; most graphs need less than 30
+CALLER = "maximal_independent_set"
+
+
+def choose(view: Any, method: str, seed: int, *, threads: int | None = None) -> tuple[Any, int]:
+    n = view.n
+    status = gpu.empty(n, np.uint8, CALLER)
+    rounds = 0
+    if n > 0:
+        find = _sample if method == "luby_sampling" else _greedy
+        rounds = find(view, method, seed, status)
+    return status.view(np.bool_), rounds
+
+
+def _dealt(kernel: Any, n: int) -> tuple[int, int, int, int]:
+    """Blocks, warps, vertices of a tile, and of a warp at most."""
+    most = kernel.resident(BLOCK) * (BLOCK // WARP)
+    tile = min(WARP, -(-n // most))
+    tiles = -(-n // tile)
+    blocks = -(-min(tiles, most) // (BLOCK // WARP))
+    warps = blocks * (BLOCK // WARP)
+    return blocks, warps, tile, tile * -(-tiles // warps)
+
+
+def _greedy(view: Any, method: str, seed: int, status: Any) -> int:
+    n, kind = view.n, view.indices.dtype
+    name = "by_index" if method == "lexicographic" else "by_degree"
+    kernel = getattr(SOURCE.kernels(name, I=kind), name)
+    blocks, warps, tile, room = _dealt(kernel, n)
+    space = gpu.workspace(
+        CALLER,
+        words=(2, np.uint64),
+        link=(n if name == "by_index" else 0, kind),
+        sizes=(warps, kind),
+        live=(warps * room, kind),
+        place=(warps * room, kind),
+    )
+    left, gate = space.words[:1], space.words[1:].view(np.uint32)
+    again = False
+    while True:
+        space.words.data.memset_async(0, space.words.nbytes)
+        kernel(
+            None,
+            (
+                n, view.indptr, view.indices, start_of(seed), again, CYCLES, tile, room,
+                status, space.link, space.live, space.place, space.sizes, left, gate,
+            ),
+            block=BLOCK,
+            grid=blocks,
+            cooperative=True,
+        )  # fmt: skip
+        if int(left.item()) == 0:
+            return 1
+        again = True
+
+
+def _sample(view: Any, method: str, seed: int, status: Any) -> int:
+    n, kind = view.n, view.indices.dtype
+    kernel = SAMPLING.kernels(I=kind).sample
+    blocks, warps, tile, room = _dealt(kernel, n)
+    space = gpu.workspace(
+        CALLER,
+        words=(1 + ROUND_WORDS * ROUNDS, np.uint64),
+        sizes=(warps, kind),
+        live=(warps * room, kind),
+        degree=(n, kind),
+    )
+    gate, words = space.words[:1].view(np.uint32), space.words[1:]
+    done = 0
+    while True:
+        space.words.data.memset_async(0, space.words.nbytes)
+        kernel(
+            None,
+            (
+                n, view.indptr, view.indices, seed, done, ROUNDS, tile, room,
+                status, space.degree, space.live, space.sizes, words, gate,
+            ),
+            block=BLOCK,
+            grid=blocks,
+            cooperative=True,
+        )  # fmt: skip
+        left = words.get()[LEFT::ROUND_WORDS]
+        if left[-1] == 0:
+            return done + int(np.count_nonzero(left)) + 1
+        done += ROUNDS

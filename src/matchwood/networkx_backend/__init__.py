@@ -1,0 +1,37 @@
+"""A backend for NetworkX: its functions, our answers.
+
+    nx.connected_components(G, backend="matchwood")
+    nx.config.backend_priority.algos = ["matchwood"]      # for a whole program
+
+Read info.py first (which functions), then convert.py and reading.py (how a graph comes in),
+graph.py (what it becomes), rules.py (which calls are taken), and the functions by family:
+components.py, spanning.py, traversal.py, sets.py.
+
+    convert_from_nx    convert a graph once, for many calls
+    convert_to_nx      and back
+    Graph              what it is converted to
+    CALLS              how often NetworkX has called which of our functions
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matchwood._lazy import attach as _attach
+
+_HOMES = {
+    "convert_from_nx": "matchwood.networkx_backend.convert",
+    "convert_to_nx": "matchwood.networkx_backend.convert",
+    "Graph": "matchwood.networkx_backend.graph",
+    "CALLS": "matchwood.networkx_backend.names",
+}
+
+__all__ = [*_HOMES]
+
+if TYPE_CHECKING:
+    from matchwood.networkx_backend.convert import convert_from_nx as convert_from_nx
+    from matchwood.networkx_backend.convert import convert_to_nx as convert_to_nx
+    from matchwood.networkx_backend.graph import Graph as Graph
+    from matchwood.networkx_backend.names import CALLS as CALLS
+else:
+    __getattr__, __dir__ = _attach(__name__, _HOMES)

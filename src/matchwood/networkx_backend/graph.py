@@ -1,0 +1,220 @@
+"""A NetworkX graph as matchwood sees it: nodes by number, neighbours as CSR arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from operator import getitem
+from typing import Any, TypeVar
+
+import numpy as np
+
+from matchwood import csr, inputs
+from matchwood.networkx_backend.info import settings
+from matchwood.networkx_backend.reading import (
+    Edges,
+    Rows,
+    attribute,
+    read_edges,
+    read_values,
+    sources,
+)
+from matchwood.primitives.inspect import Symmetry
+from matchwood.primitives.sort import radix_sort
+
+T = TypeVar("T")
+
+
+class Structure(csr.Graph):
+    """A graph of which NetworkX knows already that it is undirected."""
+
+    def __init__(self, indptr: Any, indices: Any) -> None:
+        super().__init__(inputs.Raw(indptr.size - 1, indptr, indices, None), None, "networkx")
+
+    @property
+    def has_symmetric_pattern(self) -> bool:
+        """(i, j) is stored whenever (j, i) is."""
+        return True
+
+    def _symmetry(self) -> Symmetry:
+        def loops() -> Symmetry:
+            rows = np.repeat(np.arange(self.n, dtype=self._indices.dtype), np.diff(self._indptr))
+            return Symmetry(int((rows == self._indices).sum()), True)
+
+        return self._keep("symmetry", loops)
+
+
+class Graph:
+    """A graph converted from NetworkX; made by `convert_from_nx`, not changed afterwards.
+
+    NetworkX passes these to the functions of this backend, and keeps them with the graphs that
+    they came from until those change.  A program may hold one itself and give it to NetworkX's
+    functions instead of the graph, which saves the conversion.
+
+    Attributes
+    ----------
+    nodes : list
+        The nodes in NetworkX's order; vertex i of the arrays is ``nodes[i]``.
+    indptr, indices : arrays
+        The neighbours of each vertex, in NetworkX's order.  Of an undirected graph an edge
+        appears at both ends.
+    adjacency, node_data : dict or None
+        The graph's own dictionaries, where attributes were asked for or the graph is a
+        multigraph.  They are shared, so the graph must not be changed while this one is in use.
+    graph : dict
+        Attributes of the graph.
+    """
+
+    __networkx_backend__ = "matchwood"
+
+    def __init__(
+        self,
+        rows: Rows,
+        *,
+        directed: bool,
+        multigraph: bool,
+        adjacency: dict[Any, Any] | None = None,
+        node_data: Mapping[Any, dict[Any, Any]] | None = None,
+        attributes: dict[Any, Any] | None = None,
+        nx_class: type | None = None,
+    ) -> None:
+        self.rows = rows
+        self.nodes, self.numbered, self.indptr, self.indices = rows
+        self.adjacency, self.node_data = adjacency, node_data
+        self.graph = attributes if attributes is not None else {}
+        self.nx_class = nx_class
+        self._directed, self._multigraph = directed, multigraph
+        self.__networkx_cache__: dict[str, Any] = {}
+        self._kept: dict[Any, Any] = {}
+
+    # What NetworkX asks of a graph
+
+    def is_directed(self) -> bool:
+        """True if edges have a direction."""
+        return self._directed
+
+    def is_multigraph(self) -> bool:
+        """True if two nodes may be joined by several edges."""
+        return self._multigraph
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.nodes)
+
+    def __contains__(self, node: Any) -> bool:
+        try:
+            return self.number_of(node) is not None
+        except TypeError:  # not hashable
+            return False
+
+    def number_of_nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.nodes)
+
+    order = number_of_nodes
+
+    def number_of_edges(self) -> int:
+        """How many edges there are, parallel ones counted each."""
+        return int(self.edges.u.size)
+
+    def __repr__(self) -> str:
+        kind = ("Multi" if self._multigraph else "") + ("DiGraph" if self._directed else "Graph")
+        return f"<matchwood {kind}: {len(self)} nodes, {self.number_of_edges()} edges>"
+
+    # Nodes and numbers
+
+    def number_of(self, node: Any) -> int | None:
+        """The vertex that stands for a node; None where it is no node of the graph."""
+        if self.numbered:  # equal objects have equal hashes, and that of a small integer is itself
+            i = hash(node)
+            return i if 0 <= i < len(self.nodes) and self.nodes[i] == node else None
+        found: int | None = self.keep(
+            "places", lambda: {node: i for i, node in enumerate(self.nodes)}
+        ).get(node)
+        return found
+
+    def names(self, vertices: Any) -> list[Any]:
+        """The nodes that an array of vertices stands for."""
+        if self.numbered:
+            found: list[Any] = vertices.tolist()
+            return found
+        table = self.keep("names", lambda: np.fromiter(self.nodes, object, len(self.nodes)))
+        return list(table[vertices])
+
+    def sets(self, count: int, labels: Any) -> Iterator[set[Any]]:
+        """The nodes of each label 0 .. count - 1."""
+        sizes = np.bincount(labels, minlength=count)
+        largest = int(sizes.argmax()) if count else 0
+        others = labels
+        rest: Any = None
+        if count and 2 * sizes[largest] > labels.size:  # to take the others away is quicker
+            rest = np.flatnonzero(labels != largest)
+            others = labels[rest]
+            sizes[largest] = 0
+        bits = max(1, int(count - 1).bit_length())
+        unsigned = others.view(np.uint32 if others.dtype.itemsize == 4 else np.uint64)
+        place = radix_sort(unsigned, bits=bits)[1]
+        names = self.names(place if rest is None else rest[place])
+        ends = np.cumsum(sizes).tolist()
+        start = 0
+        for label, end in enumerate(ends):
+            if rest is not None and label == largest:
+                giant = self.keep("set", lambda: set(self.nodes)).copy()
+                giant.difference_update(names)
+                yield giant
+            else:
+                yield set(names[start:end])
+            start = end
+
+    # What is worked out when first needed, and kept: the graph does not change
+
+    def keep(self, key: Any, make: Callable[[], T]) -> T:
+        """`make()`, once for each key.  Two threads at once may both make it, which does no harm."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
+
+    @property
+    def sources(self) -> Any:
+        """The vertex at which each entry of `indices` stands."""
+        return self.keep("sources", lambda: sources(self.rows))
+
+    @property
+    def edges(self) -> Edges:
+        """Every edge once, in the order of ``G.edges``."""
+        return self.keep(
+            "edges",
+            lambda: read_edges(self.rows, self.adjacency, self._directed, self._multigraph),
+        )
+
+    def edge_data(self, numbers: Any) -> list[dict[Any, Any]]:
+        """The dictionaries of edges, given by their places in `edges`."""
+        edges = self.edges
+        if edges.data is not None:
+            return list(map(edges.data.__getitem__, numbers.tolist()))
+        if self.adjacency is None:
+            return [{} for _ in range(numbers.size)]
+        rows = map(self.adjacency.__getitem__, self.names(edges.u[numbers]))
+        return list(map(getitem, rows, self.names(edges.v[numbers])))
+
+    def edge_values(self, name: Any) -> Any:
+        """An attribute of every edge, 1 where it is missing: an array, or a list of anything."""
+
+        def find() -> Any:
+            if self._multigraph:
+                return attribute(self.edges.data or [], name)
+            if self.adjacency is None:
+                return np.ones(self.edges.u.size)
+            quick = settings().read_memory
+            return read_values(self.rows, self.adjacency, self._directed, name, quick=quick)
+
+        return self.keep(("values", name), find)
+
+    @property
+    def structure(self) -> csr.Graph:
+        """The graph for matchwood's functions."""
+        if self._directed:
+            return self.keep("structure", lambda: csr.graph((self.indptr, self.indices)))
+        return self.keep("structure", lambda: Structure(self.indptr, self.indices))

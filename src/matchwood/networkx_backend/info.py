@@ -1,0 +1,96 @@
+"""What NetworkX learns of this backend when it is imported; so nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+SUMMARY = "Components, spanning trees, matchings, independent sets and searches on all cores"
+
+DEFAULTS: dict[str, Any] = {
+    "threads": None,  # CPU threads of a call; None takes MATCHWOOD_NUM_THREADS or all CPUs
+    "engine": None,  # "gpu" does the work there; the graphs themselves stay in memory
+    "approximate_matching": False,  # may max_weight_matching be answered with a lighter one?
+    "small_graphs": False,  # run also where NetworkX itself is quicker
+    "read_memory": True,  # read the dictionaries of CPython where they lie, when converting
+}
+
+_SAME_ORDER = "The same edges, in the order that NetworkX gives them."
+_SETS = "Components come in NetworkX's order: by their first node."
+_KRUSKAL = (
+    "Only ``algorithm='kruskal'``: the edges are those that NetworkX's Kruskal takes, also where "
+    "weights are equal, and in its order."
+)
+_NO_SORT = "``sort_neighbors`` is left to NetworkX."
+
+FUNCTIONS: dict[str, dict[str, Any]] = {
+    "connected_components": {"additional_docs": _SETS},
+    "number_connected_components": {},
+    "is_connected": {},
+    "node_connected_component": {},
+    "weakly_connected_components": {"additional_docs": _SETS},
+    "number_weakly_connected_components": {},
+    "is_weakly_connected": {},
+    "strongly_connected_components": {
+        "additional_docs": "Components come in reverse topological order, as NetworkX's do; "
+        "where that leaves a choice it may be another one."
+    },
+    "number_strongly_connected_components": {},
+    "is_strongly_connected": {},
+    "condensation": {
+        "additional_docs": "Without ``scc``, components are numbered in reverse topological "
+        "order, as NetworkX does; where that leaves a choice it may be another one."
+    },
+    "maximal_independent_set": {
+        "additional_docs": "Another set than NetworkX finds for the same seed, with more nodes "
+        "on most graphs: those with few neighbours are tried first."
+    },
+    "maximal_matching": {
+        "additional_docs": "Another matching than NetworkX's, also maximal."
+    },
+    "max_weight_matching": {
+        "additional_docs": "Only when asked for, since it is approximate: at least half the "
+        "weight of the best, on most graphs more than nine tenths.  Set "
+        "``nx.config.backends.matchwood.approximate_matching = True``.  "
+        "``maxcardinality=True`` is left to NetworkX."
+    },
+    "minimum_spanning_edges": {"additional_docs": _KRUSKAL},
+    "maximum_spanning_edges": {"additional_docs": _KRUSKAL},
+    "minimum_spanning_tree": {"additional_docs": _KRUSKAL},
+    "maximum_spanning_tree": {"additional_docs": _KRUSKAL},
+    "bfs_edges": {
+        "additional_docs": f"{_SAME_ORDER}  {_NO_SORT}  ``reverse`` of a directed graph too."
+    },
+    "bfs_tree": {
+        "additional_docs": f"{_SAME_ORDER}  {_NO_SORT}  ``reverse`` of a directed graph too."
+    },
+    "bfs_predecessors": {"additional_docs": f"{_SAME_ORDER}  {_NO_SORT}"},
+    "bfs_successors": {"additional_docs": f"{_SAME_ORDER}  {_NO_SORT}"},
+    "bfs_layers": {"additional_docs": "The same lists, in the order that NetworkX gives them."},
+    "generic_bfs_edges": {
+        "additional_docs": f"{_SAME_ORDER}  ``neighbors`` is left to NetworkX."
+    },
+    "descendants_at_distance": {},
+    "single_source_shortest_path_length": {},
+    "single_target_shortest_path_length": {},
+}
+
+
+def get_info() -> dict[str, Any]:
+    """The description that NetworkX asks for."""
+    return {
+        "backend_name": "matchwood",
+        "project": "matchwood",
+        "package": "matchwood",
+        "short_summary": SUMMARY,
+        "default_config": dict(DEFAULTS),
+        "functions": {name: dict(entry) for name, entry in FUNCTIONS.items()},
+    }
+
+
+def settings() -> Any:
+    """``nx.config.backends.matchwood``, or its defaults where the backend is not installed."""
+    networkx = sys.modules["networkx"]
+    found = getattr(networkx.config.backends, "matchwood", None)
+    return SimpleNamespace(**DEFAULTS) if found is None else found

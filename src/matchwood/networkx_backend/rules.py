@@ -1,0 +1,82 @@
+"""Which calls this backend takes: `can_run` by the arguments, `should_run` by the size."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from itertools import islice
+from typing import Any
+
+from matchwood.networkx_backend.info import FUNCTIONS, settings
+
+# Nodes and edges together from which we are faster, conversion included, with numbered nodes.
+# Measured: bench/networkx_backend/thresholds.py, 2 cores.  The first call of a process also loads
+# compiled code, once.
+FROM = 20_000
+FROM_WHERE_NETWORKX_IS_SLOW = 2_000
+SLOW = frozenset({"maximal_independent_set", "max_weight_matching"})
+FROM_CONVERTED = 2_000  # where the graph is converted already
+
+SAMPLE = 64  # rows looked at to guess the number of edges; to count them takes NetworkX too long
+
+
+def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """True, or the reason why not."""
+    if name not in FUNCTIONS:
+        return "not implemented"
+    try:
+        given = _signature(name).bind(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    given.apply_defaults()
+    asked = given.arguments
+    G = asked["G"]
+    if asked.get("sort_neighbors") is not None:
+        return "neighbours are visited in the order of the graph"
+    if asked.get("neighbors") is not None:
+        return "neighbours are those of the graph"
+    if asked.get("reverse") and G.is_directed():
+        return "the order of predecessors is not kept"
+    if name.endswith(("spanning_edges", "spanning_tree")):
+        if asked["algorithm"] != "kruskal":
+            return "edges are chosen as Kruskal's algorithm does"
+        if G.is_directed():
+            return "spanning trees are of undirected graphs"
+    if name == "max_weight_matching":
+        if not settings().approximate_matching:
+            return "approximate; allow it by nx.config.backends.matchwood.approximate_matching"
+        if asked["maxcardinality"]:
+            return "maxcardinality needs the exact algorithm"
+    return True
+
+
+def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """True, or the reason why NetworkX is the better choice."""
+    if settings().small_graphs:
+        return True
+    G = args[0] if args else kwargs["G"]
+    if _is_converted(G):
+        least = FROM_CONVERTED
+    else:
+        least = FROM_WHERE_NETWORKX_IS_SLOW if name in SLOW else FROM
+    # a view counts its nodes one by one, and is slow in NetworkX itself
+    adjacency = G._adj
+    n = len(adjacency)
+    if n >= least:
+        return True
+    rows = list(islice(adjacency.values(), SAMPLE))
+    entries = sum(map(len, rows)) * n // max(1, len(rows))
+    size = n + (entries if G.is_directed() else entries // 2)
+    return True if size >= least else f"NetworkX is quick enough below {least} nodes and edges"
+
+
+def _is_converted(G: Any) -> bool:
+    cache = getattr(G, "__networkx_cache__", None) or {}
+    return bool(cache.get("backends", {}).get("matchwood"))
+
+
+@functools.cache
+def _signature(name: str) -> inspect.Signature:
+    interface = importlib.import_module("matchwood.networkx_backend.interface")
+    return inspect.signature(getattr(interface, name))

@@ -1,0 +1,107 @@
+"""Independent sets and matchings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import matching
+from matchwood.independent import maximal_independent_set as independent_set
+from matchwood.networkx_backend.graph import Graph
+from matchwood.networkx_backend.info import settings
+from matchwood.networkx_backend.names import dispatched
+from matchwood.networkx_backend.spanning import as_numbers
+
+
+@dispatched
+def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> list[Any]:
+    import networkx as nx
+
+    random = nx.utils.create_py_random_state(seed)
+    if len(G) == 0:
+        return [random.choice(G.nodes)]  # the error that NetworkX gives
+    pattern: Any = G.structure
+    chosen = list(set(nodes)) if nodes else []
+    free = np.arange(len(G))
+    if chosen:
+        free = _free_beside(G, chosen)
+        pattern = _induced(G, free)
+    asked = settings()
+    mask = independent_set(
+        pattern, rng=random.randrange(1 << 31), engine=asked.engine, threads=asked.threads
+    )
+    return chosen + G.names(free[mask])
+
+
+def _free_beside(G: Graph, chosen: list[Any]) -> Any:
+    """Vertices that may be added to these nodes; an error unless they are independent."""
+    import networkx as nx
+
+    numbers = [G.number_of(node) for node in chosen]
+    if None in numbers:
+        raise nx.NetworkXUnfeasible(f"{set(chosen)} is not a subset of the nodes of G")
+    inside = np.zeros(len(G), bool)
+    inside[numbers] = True
+    beside = np.zeros(len(G), bool)
+    beside[G.indices[inside[G.sources]]] = True
+    if (inside & beside).any():
+        raise nx.NetworkXUnfeasible(f"{set(chosen)} is not an independent set of G")
+    return np.flatnonzero(~(inside | beside))
+
+
+def _induced(G: Graph, vertices: Any) -> tuple[Any, Any]:
+    """The pattern among these vertices, which are renumbered 0, 1, ..."""
+    place = np.full(len(G), -1, G.indices.dtype)
+    place[vertices] = np.arange(vertices.size)
+    u, v = place[G.sources], place[G.indices]
+    both = (u >= 0) & (v >= 0)
+    indptr = np.zeros(vertices.size + 1, G.indptr.dtype)
+    np.cumsum(np.bincount(u[both], minlength=vertices.size), out=indptr[1:])
+    return indptr, v[both]
+
+
+def _pairs(G: Graph, found: Any) -> set[tuple[Any, Any]]:
+    """The edges of a matching, each in a direction in which the graph has it."""
+    u, v = found.edges().T
+    if G.is_directed():
+        n = len(G)
+        arcs = G.sources.astype(np.int64) * n + G.indices
+        there = np.isin(u.astype(np.int64) * n + v, arcs)
+        u, v = np.where(there, u, v), np.where(there, v, u)
+    return set(zip(G.names(u), G.names(v), strict=True))
+
+
+@dispatched
+def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
+    asked = settings()
+    return _pairs(
+        G, matching.maximal_matching(G.structure, engine=asked.engine, threads=asked.threads)
+    )
+
+
+@dispatched
+def max_weight_matching(
+    G: Graph, maxcardinality: bool = False, weight: Any = "weight"
+) -> set[tuple[Any, Any]]:
+    """Approximate: rules.py lets this be called only where the user has said so."""
+    edges = G.edges
+    weights = as_numbers(G.edge_values(weight))
+    if weights is None:
+        raise NotImplementedError("weights must be integers or floats")
+    if np.isnan(weights).any() or np.isinf(weights).any():
+        raise NotImplementedError("weights must be finite")
+    useful = np.flatnonzero(weights > 0)  # the others make no matching heavier
+    u, v = edges.u[useful], edges.v[useful]
+    if G.is_multigraph():  # of parallel edges the heaviest
+        heavy = useful[np.argsort(-weights[useful], kind="stable")]
+        pairs = edges.u[heavy].astype(np.int64) * len(G) + edges.v[heavy]
+        useful = heavy[np.unique(pairs, return_index=True)[1]]
+        u, v = edges.u[useful], edges.v[useful]
+    asked = settings()
+    found = matching.weighted_matching(
+        (len(G), np.stack((u, v), axis=1), weights[useful].astype(np.float64)),
+        engine=asked.engine,
+        threads=asked.threads,
+    )
+    return _pairs(G, found)

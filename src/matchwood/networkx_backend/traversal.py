@@ -1,0 +1,193 @@
+"""Breadth-first searches, in the order in which NetworkX meets the nodes.
+
+NetworkX looks at neighbours in the order in which edges were added, and shows it: in the order of
+edges, layers and dictionaries, and in the parents.  matchwood's own search has other parents (the
+smallest), so the order is found by a queue of its own, in compiled code (cpu.queue_order).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.networkx_backend.graph import Graph
+from matchwood.networkx_backend.names import dispatched
+
+
+class Search(NamedTuple):
+    """Vertices in the order of the queue; layer d is ``order[ends[d - 1] : ends[d]]``."""
+
+    order: Any
+    parent: Any
+    ends: list[int]
+
+
+def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
+    from matchwood.networkx_backend import cpu
+    from matchwood.teams import crew
+
+    indptr, indices = pattern
+    n, kind = indptr.size - 1, indices.dtype
+    order, parent = np.empty(n, kind), np.full(n, -1, kind)
+    layers = np.zeros(n + 2, np.int64)
+    order[: len(sources)] = sources
+    parent[sources] = sources
+    layers[0] = len(sources)
+    depth = n if limit is None or limit >= n else max(0, math.ceil(limit))
+    crew(1, work=indices.size + n).run(cpu.queue_order, indptr, indices, order, parent, layers, depth)
+    ends = layers[: layers[-1]].tolist()
+    return Search(order[: ends[-1]], parent, ends)
+
+
+def _from_node(G: Graph, source: Any, limit: float | None) -> Search:
+    v = G.number_of(source)
+    if v is None:
+        import networkx as nx
+
+        kind = "digraph" if G.is_directed() else "graph"
+        raise nx.NetworkXError(f"The node {source} is not in the {kind}.")
+    return _search((G.indptr, G.indices), [v], limit)
+
+
+def _parents_and_children(G: Graph, source: Any, limit: float | None) -> tuple[list[Any], ...]:
+    found = _from_node(G, source, limit)
+    children = found.order[1:]
+    return G.names(found.parent[children]), G.names(children)
+
+
+@dispatched
+def bfs_edges(
+    G: Graph,
+    source: Any,
+    reverse: bool = False,
+    depth_limit: float | None = None,
+    sort_neighbors: Any = None,
+) -> Iterator[tuple[Any, Any]]:
+    yield from zip(*_parents_and_children(G, source, depth_limit), strict=True)
+
+
+@dispatched
+def generic_bfs_edges(
+    G: Graph, source: Any, neighbors: Any = None, depth_limit: float | None = None
+) -> Iterator[tuple[Any, Any]]:
+    yield from zip(*_parents_and_children(G, source, depth_limit), strict=True)
+
+
+@dispatched
+def bfs_predecessors(
+    G: Graph, source: Any, depth_limit: float | None = None, sort_neighbors: Any = None
+) -> Iterator[tuple[Any, Any]]:
+    parents, children = _parents_and_children(G, source, depth_limit)
+    yield from zip(children, parents, strict=True)
+
+
+@dispatched
+def bfs_successors(
+    G: Graph, source: Any, depth_limit: float | None = None, sort_neighbors: Any = None
+) -> Iterator[tuple[Any, list[Any]]]:
+    found = _from_node(G, source, depth_limit)
+    children = found.order[1:]
+    if children.size == 0:
+        yield source, []
+        return
+    parents = found.parent[children]
+    starts = np.flatnonzero(np.r_[True, parents[1:] != parents[:-1]])
+    ends = [*starts[1:].tolist(), children.size]
+    names = G.names(children)
+    for parent, start, end in zip(G.names(parents[starts]), starts.tolist(), ends, strict=True):
+        yield parent, names[start:end]
+
+
+@dispatched
+def bfs_tree(
+    G: Graph,
+    source: Any,
+    reverse: bool = False,
+    depth_limit: float | None = None,
+    sort_neighbors: Any = None,
+) -> Any:
+    import networkx as nx
+
+    T = nx.DiGraph()
+    parents, children = _parents_and_children(G, source, depth_limit)
+    names = [source, *children]
+    T._node.update((node, {}) for node in names)
+    successors, predecessors = T._succ, T._pred
+    successors.update((node, {}) for node in names)
+    predecessors.update((node, {}) for node in names)
+    for u, v in zip(parents, children, strict=True):
+        successors[u][v] = predecessors[v][u] = {}
+    return T
+
+
+@dispatched
+def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
+    if sources in G:
+        sources = [sources]
+    first = list(set(sources))  # NetworkX's own order of the first layer
+    numbers = [G.number_of(source) for source in first]
+    if None in numbers:
+        import networkx as nx
+
+        missing = first[numbers.index(None)]
+        raise nx.NetworkXError(f"The node {missing} is not in the graph.")
+    if not first:
+        return
+    found = _search((G.indptr, G.indices), numbers, None)  # type: ignore[arg-type]
+    names = G.names(found.order)
+    start = 0
+    for end in found.ends:
+        yield names[start:end]
+        start = end
+
+
+@dispatched
+def descendants_at_distance(G: Graph, source: Any, distance: Any) -> set[Any]:
+    if source not in G:
+        import networkx as nx
+
+        raise nx.NetworkXError(f"The node {source} is not in the graph.")
+    found = _from_node(G, source, distance if distance == distance else None)
+    layers = range(len(found.ends))
+    if distance not in layers:
+        return set()
+    d = layers.index(distance)
+    start = found.ends[d - 1] if d else 0
+    return set(G.names(found.order[start : found.ends[d]]))
+
+
+def _lengths(G: Graph, pattern: Any, v: int, cutoff: float | None) -> dict[Any, int]:
+    found = _search(pattern, [v], cutoff)
+    levels = np.repeat(np.arange(len(found.ends)), np.diff([0, *found.ends]))
+    return dict(zip(G.names(found.order), levels.tolist(), strict=True))
+
+
+@dispatched
+def single_source_shortest_path_length(
+    G: Graph, source: Any, cutoff: float | None = None
+) -> dict[Any, int]:
+    v = G.number_of(source)
+    if v is None:
+        import networkx as nx
+
+        raise nx.NodeNotFound(f"Source {source} is not in G")
+    return _lengths(G, (G.indptr, G.indices), v, cutoff)
+
+
+@dispatched
+def single_target_shortest_path_length(
+    G: Graph, target: Any, cutoff: float | None = None
+) -> Any:
+    import networkx as nx
+
+    v = G.number_of(target)
+    if v is None:
+        raise nx.NodeNotFound(f"Target {target} is not in G")
+    backwards = G.structure.transposed_pattern() if G.is_directed() else None
+    pattern = (G.indptr, G.indices) if backwards is None else backwards[:2]
+    found = _lengths(G, pattern, v, cutoff)
+    early = tuple(map(int, nx.__version__.split(".")[:2])) < (3, 5)  # they returned an iterator
+    return iter(found.items()) if early else found

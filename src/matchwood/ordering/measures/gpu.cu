@@ -1,0 +1,84 @@
+// Bandwidth, profile and wavefronts on the GPU.  Host side: gpu.py; definitions: __init__.py.
+#include "matchwood/atomics.cuh"
+#include "matchwood/edges.cuh"
+
+constexpr int TILE = 2048;  // rows and entries of a warp
+
+// place[v], or v where there is none.
+template <typename I>
+__device__ __forceinline__ I at(const I* place, I v)
+{
+    return place == nullptr ? v : place[v];
+}
+
+template <typename I>
+__global__ void start_rows(I n, const I* place, I* first)
+{
+    long long v = global_thread();
+    if (v < n) first[v] = at(place, (I)v);
+}
+
+// first[u]: the least place of u and its neighbours; its own at first.  Lowered by atomicMin alone,
+// after a look that spares most of them; long rows are shared by many warps.
+template <typename I>
+__global__ void lower_rows(I n, I nnz, const I* indptr, const I* indices, const I* place, I* first)
+{
+    for_tiles<TILE>(n, nnz, indptr, [&](I u, I begin, I end) {
+        WarpRows<I> rows(begin, end);
+        for (I start = 0; start < rows.total; start += WARP) {
+            I t = start + lane();
+            int owner = rows.owner(t);
+            I entry = rows.entry(t, owner), row = __shfl_sync(ALL, u, owner);
+            if (t >= rows.total) continue;
+            I column = at(place, indices[entry]);
+            if (load_relaxed(&first[row]) > column) lower_to(&first[row], column);
+        }
+    });
+}
+
+// The largest and the sum of all distances from the diagonal; 0 at first.
+template <typename I>
+__global__ void add_distances(
+    I n, const I* place, const I* first, unsigned long long* most, unsigned long long* sum)
+{
+    unsigned long long largest = 0, all = 0;
+    for (long long v = global_thread(); v < n; v += all_threads()) {
+        unsigned long long distance = (unsigned long long)(at(place, (I)v) - first[v]);
+        largest = distance > largest ? distance : largest;
+        all += distance;
+    }
+    largest = block_reduce(largest, 0ull, Most());
+    all = block_reduce(all, 0ull, Plus());
+    if (threadIdx.x == 0) {
+        atomicMax(most, largest);
+        atomicAdd(sum, all);
+    }
+}
+
+// Rows that begin at each place; 0 at first.
+template <typename I>
+__global__ void count_first(I n, const I* first, I* count)
+{
+    long long v = global_thread();
+    if (v < n) take(&count[first[v]], I(1));
+}
+
+// Of the running sums of those counts, less the rows that have ended, the largest and the sum of
+// squares; 0 at first.
+template <typename I>
+__global__ void add_fronts(I n, const I* begun, unsigned long long* most, double* squares)
+{
+    unsigned long long largest = 0;
+    double all = 0;
+    for (long long i = global_thread(); i < n; i += all_threads()) {
+        unsigned long long front = (unsigned long long)(begun[i] - i);
+        largest = front > largest ? front : largest;
+        all += (double)front * (double)front;
+    }
+    largest = block_reduce(largest, 0ull, Most());
+    all = block_reduce(all, 0.0, Plus());
+    if (threadIdx.x == 0) {
+        atomicMax(most, largest);
+        atomicAdd(squares, all);
+    }
+}

@@ -1,0 +1,55 @@
+"""Bandwidth, profile and wavefronts on the GPU.  Kernels: gpu.cu; definitions: __init__.py."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "start_rows<I>",
+        "lower_rows<I>",
+        "add_distances<I>",
+        "count_first<I>",
+        "add_fronts<I>",
+    ),
+)
+
+TILE = 2048  # as in gpu.cu
+THREADS = 1 << 18  # of a pass over the vertices that adds up
+
+
+def measure(
+    view: Any, place: Any, which: tuple[str, ...], *, threads: int | None = None
+) -> dict[str, Any]:
+    cupy = engines.cupy()
+    n, nnz, kind = view.n, view.nnz, view.indptr.dtype
+    k = SOURCE.kernels(I=kind)
+    needs = 3 * n * kind.itemsize
+    with gpu.guard("measures", needs):
+        first = cupy.empty(n, kind)
+        words = cupy.zeros(3, np.uint64)
+        squares = cupy.zeros(1, np.float64)
+        k.start_rows(n, (n, place, first))
+        tiles = -(-(n + nnz) // TILE) * 32
+        k.lower_rows(tiles, (n, nnz, view.indptr, view.indices, place, first))
+        k.add_distances(min(n, THREADS), (n, place, first, words[0:1], words[1:2]))
+        if any(name.endswith("wavefront") for name in which):
+            count = cupy.zeros(n, kind)
+            k.count_first(n, (n, first, count))
+            begun = cupy.cumsum(count, dtype=kind)
+            k.add_fronts(min(n, THREADS), (n, begun, words[2:3], squares))
+        found = words.get()
+        answers = {
+            "bandwidth": int(found[0]),
+            "profile": int(found[1]),
+            "max_wavefront": int(found[2]),
+            "rms_wavefront": math.sqrt(float(squares.get()[0]) / max(1, n)),
+        }
+    return {name: answers[name] for name in which}

@@ -1,0 +1,122 @@
+"""A matrix in another order.  Read on in reference.py, cpu.py, gpu.py + gpu.cu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+
+
+def permute(
+    A: Any, perm: Any, *, engine: str | None = None, threads: int | None = None
+) -> Any:
+    """The matrix with rows and columns in another order: ``B[i, j] = A[perm[i], perm[j]]``.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+        Not changed.
+    perm : (n,) integer array or Ordering
+        ``perm[new] = old``, as `reverse_cuthill_mckee` returns it.
+    engine : {None, "reference", "cpu", "gpu"}
+        None takes the engine where `A` already lives.
+    threads : int or None
+        CPU threads.
+
+    Returns
+    -------
+    B : SciPy `csr_array` or CuPy `csr_matrix`
+        With sorted rows; duplicates of `A` are added up, explicit zeros stay.  Values have the
+        type of `A`'s; ones where `A` has none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is no square matrix, or `perm` no permutation of its rows.
+
+    Notes
+    -----
+    Each row is copied to its new place, its columns renamed, and sorted by itself; rows are shared
+    among the threads by their entries.  Work O(m log(row)), memory that of the result.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> import matchwood
+    >>> A = sp.csr_array([[0, 1, 2], [3, 0, 0], [0, 0, 4]])
+    >>> matchwood.permute(A, [2, 0, 1]).toarray()
+    array([[4, 0, 0],
+           [2, 0, 1],
+           [0, 3, 0]])
+    """
+    G = csr.as_graph(A, "permute")
+    chosen = engines.resolve(G.engine, engine)
+    H = G.on(chosen)
+    order = as_permutation(perm, G.n, "permute", H.engine)
+    view = _with_values(H)
+    kind = view.indptr.dtype
+    order = order.astype(kind, copy=False)
+    place = inverse(order)
+    arrays = engines.load(__name__, chosen).permute(view, order, place, threads=threads)
+    indptr, indices, data = (engines.moved(array, G.engine) for array in arrays)
+    return _matrix(indptr, indices, data, G)
+
+
+def inverse(perm: Any) -> Any:
+    """``place[old] = new`` of a permutation ``perm[new] = old``, or the other way round."""
+    xp = engines.cupy() if engines.location(perm) == "gpu" else np
+    place = xp.empty_like(perm)
+    place[perm] = xp.arange(perm.shape[0], dtype=perm.dtype)
+    return place
+
+
+def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
+    """The argument `perm` as an index array on that engine; an error unless it is a permutation."""
+    order = getattr(perm, "perm", perm)
+    if not hasattr(order, "dtype"):
+        order = np.asarray(order)
+        if order.size == 0:
+            order = order.astype(np.int64)
+    if order.dtype.kind not in "iu":
+        raise TypeError(f"{name}: perm must hold integers, got {order.dtype}")
+    if order.shape != (n,):
+        raise ValueError(f"{name}: perm must have shape ({n},), got {tuple(order.shape)}")
+    order = engines.moved(order, engine).astype(np.int64, copy=False)
+    xp = engines.cupy() if engine == "gpu" else np
+    if n and (int(order.min()) < 0 or int(order.max()) >= n):
+        bad = int(order[(order < 0) | (order >= n)][0])
+        raise ValueError(f"{name}: perm must hold 0..{n - 1}, got {bad}")
+    seen = xp.zeros(n, bool)
+    seen[order] = True
+    if n and not bool(seen.all()):
+        raise ValueError(
+            f"{name}: perm must hold every row once, but {int(seen.argmin())} is missing"
+        )
+    return order
+
+
+def _with_values(G: csr.Graph) -> csr.View:
+    if G._data is None:
+        return G.directed_pattern()
+    if G._structure.ascending:
+        return csr.View(G._indptr, G._indices, G._data)
+    return G.directed_weights("permute")
+
+
+def _matrix(indptr: Any, indices: Any, data: Any, G: csr.Graph) -> Any:
+    gpu = G.engine == "gpu"
+    xp = engines.cupy() if gpu else np
+    if data is None:
+        data = xp.ones(indices.shape[0], np.float32)
+    if gpu:
+        from cupyx.scipy.sparse import csr_matrix
+
+        B = csr_matrix((data, indices, indptr), shape=(G.n, G.n))
+    else:
+        import scipy.sparse
+
+        B = scipy.sparse.csr_array((data, indices, indptr), shape=(G.n, G.n))
+    B.has_canonical_format = True
+    return B

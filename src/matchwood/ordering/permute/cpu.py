@@ -1,0 +1,156 @@
+"""A symmetric permutation on a team: rows are copied, renamed, and sorted one by one.
+
+A member takes rows of the result, equal parts of the entries.  A row's new columns are packed with
+the positions of their values into one word and sorted: by insertion where short, else by merging
+runs back and forth between two buffers as long as the longest row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows
+
+Array = np.ndarray[Any, Any]
+
+SHORT = 32  # entries sorted by insertion
+ONE = np.uint64(1)
+
+
+@kernel
+def _lengths(team: Any, indptr: Array, perm: Array, out: Array, sums: Array) -> None:
+    """Row pointers of the result."""
+    n = perm.size
+    lo, hi = share(team, n)
+    total = np.int64(0)
+    for i in range(lo, hi):
+        total += np.int64(indptr[perm[i] + 1]) - np.int64(indptr[perm[i]])
+    sums[team.rank] = total
+    if barrier(team):
+        return
+    at = np.int64(0)
+    for member in range(team.rank):
+        at += sums[member]
+    for i in range(lo, hi):
+        out[i] = at
+        at += np.int64(indptr[perm[i] + 1]) - np.int64(indptr[perm[i]])
+    if hi == n:
+        out[n] = at
+
+
+@device
+def _sort(words: Array, other: Array, count: int) -> bool:
+    """Sort words[:count]; True when the result is in `other`."""
+    for first in range(0, count, SHORT):
+        for x in range(first + 1, min(first + SHORT, count)):
+            word = words[x]
+            j = x
+            while j > first and words[j - 1] > word:
+                words[j] = words[j - 1]
+                j -= 1
+            words[j] = word
+    run = SHORT
+    there = False
+    while run < count:
+        if there:
+            _merge(other, words, count, run)
+        else:
+            _merge(words, other, count, run)
+        there = not there
+        run *= 2
+    return there
+
+
+@device
+def _merge(source: Array, target: Array, count: int, run: int) -> None:
+    for first in range(0, count, 2 * run):
+        a, b = first, min(first + run, count)
+        a_end, b_end = b, min(first + 2 * run, count)
+        for x in range(first, b_end):
+            if a < a_end and (b >= b_end or source[a] < source[b]):
+                target[x] = source[a]
+                a += 1
+            else:
+                target[x] = source[b]
+                b += 1
+
+
+@kernel
+def _rows(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    perm: Array,
+    place: Array,
+    out_indptr: Array,
+    out_indices: Array,
+    out_data: Array,
+    shift: Any,
+    buffers: Array,
+) -> None:
+    words, other = buffers[team.rank, 0], buffers[team.rank, 1]
+    mask = (ONE << shift) - ONE
+    lo, hi = share_rows(team, out_indptr)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        first = np.int64(indptr[perm[i]])
+        count = np.int64(indptr[perm[i] + 1]) - first
+        for k in range(count):
+            column = np.uint64(place[indices[first + k]])
+            words[k] = (column << shift) | np.uint64(k)
+        found = other if _sort(words, other, count) else words
+        at = np.int64(out_indptr[i])
+        for k in range(count):
+            out_indices[at + k] = found[k] >> shift
+            if data.size > 0:
+                out_data[at + k] = data[first + np.int64(found[k] & mask)]
+
+
+def permute(
+    view: Any, perm: Any, place: Any, *, threads: int | None = None
+) -> tuple[Array, Array, Array | None]:
+    n, kind = view.n, view.indptr.dtype
+    team = crew(threads, work=view.nnz + n)
+    indptr, indices = np.zeros(n + 1, kind), np.empty(view.nnz, kind)
+    if n == 0:
+        return indptr, indices, view.data
+    longest = int(np.diff(view.indptr).max())
+    shift = max(1, longest.bit_length())
+    if shift + n.bit_length() > 64:
+        raise OverflowError(f"permute: {n} columns and rows of {longest} do not fit 64 bits")
+    given = view.data
+    word = _as_words(given)
+    if given is not None and word is None:
+        return _by_position(view, perm, place, threads)
+    values = np.empty(0, np.uint32) if word is None else word
+    out = np.empty(values.size, values.dtype)
+    team.run(_lengths, view.indptr, perm, indptr, np.zeros(team.size, np.int64))
+    team.run(
+        _rows, view.indptr, view.indices, values, perm, place, indptr, indices, out,
+        np.uint64(shift), np.empty((team.size, 2, max(1, longest)), np.uint64),
+    )  # fmt: skip
+    return indptr, indices, None if given is None else out.view(given.dtype)
+
+
+def _as_words(data: Any) -> Array | None:
+    """The values as unsigned integers of 4 or 8 bytes; None where they have another size.
+
+    So the kernel is compiled for two types of values, not for all there are.
+    """
+    if data is None or data.dtype.itemsize not in (4, 8):
+        return None
+    return np.ascontiguousarray(data).view(f"u{data.dtype.itemsize}")
+
+
+def _by_position(
+    view: Any, perm: Any, place: Any, threads: int | None
+) -> tuple[Array, Array, Array | None]:
+    """Values of another size: permute their positions, and gather."""
+    positions = view._replace(data=np.arange(view.nnz, dtype=np.int64))
+    indptr, indices, order = permute(positions, perm, place, threads=threads)
+    assert order is not None
+    return indptr, indices, view.data[order]

@@ -1,0 +1,207 @@
+"""Is this the order of Cuthill and McKee?  Decided from the rule, without following a queue.
+
+Let f(v) be the place of v's earliest-placed neighbour.  An order is right when components follow
+their smallest vertices, each starts where it may, every other vertex has f(v) < place(v), and
+these vertices ascend by (f, degree, vertex): then each place holds the vertex of least key among
+those that have a placed neighbour, which is the rule.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+from matchwood.components import connected_components
+from matchwood.errors import CheckFailed
+from matchwood.traversal import bfs
+
+Array = np.ndarray[Any, Any]
+
+
+def is_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = True) -> bool:
+    """True when `perm` is what `reverse_cuthill_mckee` must return; see `check_rcm_order`.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> A = matchwood.generators.path(4)
+    >>> matchwood.is_rcm_order(A, [3, 2, 1, 0]), matchwood.is_rcm_order(A, [2, 3, 1, 0])
+    (True, False)
+    """
+    try:
+        check_rcm_order(A, perm, start=start, reverse=reverse)
+    except CheckFailed:
+        return False
+    return True
+
+
+def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = True) -> None:
+    """Raise `CheckFailed`, naming the vertices at fault, unless `perm` is right.
+
+    Parameters
+    ----------
+    A : as given to `reverse_cuthill_mckee`
+    perm : (n,) array or Ordering
+    start : as given to `reverse_cuthill_mckee`, or "any" to allow every start
+    reverse : bool
+        False for the order of `cuthill_mckee`.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> A = matchwood.generators.path(4)
+    >>> matchwood.check.check_rcm_order(A, [3, 2, 1, 0])
+    >>> matchwood.check.check_rcm_order(A, [2, 3, 1, 0])
+    Traceback (most recent call last):
+    matchwood.errors.CheckFailed: order: vertex 3 is placed before its neighbour 2, and has no other
+    """
+    G = csr.as_graph(A, "check_rcm_order").on("cpu")
+    view = G.undirected_pattern()
+    order = _permutation(getattr(perm, "perm", perm), G.n)
+    if G.n == 0:
+        return
+    if reverse:
+        order = order[::-1]
+    place = np.empty(G.n, np.int64)
+    place[order] = np.arange(G.n)
+    labels = connected_components(G).labels
+    begins = _components_in_turn(order, labels)
+    _starts_allowed(G, view, order[begins], labels, start)
+    _levels_contiguous(G, order, begins, labels)
+    _keys_ascend(view, order, place, begins)
+
+
+def _permutation(perm: Any, n: int) -> Array:
+    order = np.asarray(engines.moved(perm, "cpu"))
+    if order.shape != (n,) or (n and order.dtype.kind not in "iu"):
+        raise CheckFailed(
+            f"order: must be {n} integers, got {order.dtype} of shape {order.shape}"
+        )
+    outside = (order < 0) | (order >= n)
+    if outside.any():
+        k = int(outside.argmax())
+        raise CheckFailed(f"order: place {k} holds {order[k]}, which is no vertex of 0..{n - 1}")
+    counts = np.bincount(order.astype(np.int64), minlength=n)
+    if n and counts.max() > 1:
+        raise CheckFailed(
+            f"order: no permutation, vertex {int(counts.argmax())} appears {counts.max()} times "
+            f"and vertex {int(counts.argmin())} not at all"
+        )
+    return order.astype(np.int64)
+
+
+def _components_in_turn(order: Array, labels: Array) -> Array:
+    """Places where components begin; labels ascend by smallest vertex already."""
+    along = labels[order]
+    wrong = np.flatnonzero(np.diff(along) < 0)
+    if wrong.size:
+        k = int(wrong[0])
+        raise CheckFailed(
+            f"order: vertex {order[k + 1]} follows vertex {order[k]}, but its component has the "
+            "smaller first vertex, and must come before as a whole"
+        )
+    return np.flatnonzero(np.diff(along, prepend=-1))
+
+
+def _starts_allowed(G: Any, view: Any, begun: Array, labels: Array, start: Any) -> None:
+    if isinstance(start, str) and start == "any":
+        return
+    allowed = np.full(begun.size, -1)
+    if start is not None:
+        given = np.atleast_1d(np.asarray(engines.moved(start, "cpu"), np.int64))
+        allowed[labels[given]] = given
+    if (allowed < 0).any():
+        found = found_starts(G, view, labels)
+        allowed = np.where(allowed < 0, found, allowed)
+    wrong = np.flatnonzero(begun != allowed)
+    if wrong.size:
+        k = int(wrong[0])
+        raise CheckFailed(
+            f"order: component {k} starts at vertex {begun[k]}, but must start at {allowed[k]}"
+        )
+
+
+def found_starts(G: Any, view: Any, labels: Array) -> Array:
+    """The start of every component, by searches from one vertex of each at the same time."""
+    count = int(labels.max()) + 1
+    degree = np.diff(view.indptr).astype(np.int64)
+
+    def least(vertices: Array) -> Array:
+        """Of each component's vertices that with the least (degree, vertex)."""
+        ordered = vertices[np.lexsort((vertices, degree[vertices], labels[vertices]))]
+        return ordered[np.flatnonzero(np.diff(labels[ordered], prepend=-1))]
+
+    v = least(np.arange(G.n))
+    width = depth = np.full(count, -1)
+    start, going = v, np.ones(count, bool)
+    first = True
+    while going.any():
+        level = bfs(G, v, directed=False).level.astype(np.int64)
+        new_depth = np.zeros(count, np.int64)
+        np.maximum.at(new_depth, labels, level)
+        new_width = _widths(labels, level, new_depth)
+        better = going & (first | (new_width < width))
+        start = np.where(better, v, start)
+        going = better & (new_depth > depth)
+        width, depth = np.where(better, new_width, width), np.where(better, new_depth, depth)
+        v = np.where(going, least(np.flatnonzero(level == new_depth[labels])), v)
+        first = False
+    return start
+
+
+def _widths(labels: Array, level: Array, depth: Array) -> Array:
+    """The most vertices in two neighbouring levels, for each component."""
+    begin = np.concatenate(([0], np.cumsum(depth + 2)))  # one empty level behind the last
+    sizes = np.bincount(begin[labels] + level, minlength=int(begin[-1]))
+    pairs = sizes + np.append(sizes[1:], 0)
+    return np.maximum.reduceat(pairs, begin[:-1])
+
+
+def _levels_contiguous(G: Any, order: Array, begins: Array, labels: Array) -> None:
+    level = bfs(G, order[begins], directed=False).level
+    along = level[order]
+    wrong = np.flatnonzero((np.diff(along) < 0) & (np.diff(labels[order]) == 0))
+    if wrong.size:
+        k = int(wrong[0])
+        raise CheckFailed(
+            f"order: vertex {order[k + 1]} of level {along[k + 1]} follows vertex {order[k]} "
+            f"of level {along[k]}"
+        )
+
+
+def _keys_ascend(view: Any, order: Array, place: Array, begins: Array) -> None:
+    n = order.size
+    degree = np.diff(view.indptr).astype(np.int64)
+    first = np.full(n, n)  # f of the vertex at each place
+    rows = np.flatnonzero(degree)
+    if rows.size:
+        first[place[rows]] = np.minimum.reduceat(place[view.indices], view.indptr[rows])
+    is_start = np.zeros(n, bool)
+    is_start[begins] = True
+    orphan = np.flatnonzero((first > np.arange(n)) & ~is_start)
+    if orphan.size:
+        k = int(orphan[0])
+        raise CheckFailed(
+            f"order: vertex {order[k]} is placed before its neighbour {order[first[k]]}, "
+            "and has no other"
+            if degree[order[k]] == 1
+            else f"order: vertex {order[k]} is placed before all its neighbours, "
+            f"of which {order[first[k]]} is the first"
+        )
+    inside = ~is_start[1:] & ~is_start[:-1]
+    for key, name in ((first, "parent"), (degree[order], "degree"), (order, "vertex")):
+        step = np.diff(key)
+        wrong = np.flatnonzero(inside & (step < 0))
+        if wrong.size:
+            k = int(wrong[0])
+            a, b = order[k], order[k + 1]
+            if name == "parent":
+                what = f"its parent {order[first[k + 1]]} is placed before {order[first[k]]}"
+            elif name == "degree":
+                what = f"its degree {degree[b]} is less than {degree[a]}, with the same parent"
+            else:
+                what = "its number is less, with the same parent and degree"
+            raise CheckFailed(f"order: vertex {b} follows vertex {a}, but {what}")
+        inside = inside & (step == 0)

@@ -1,0 +1,198 @@
+"""Batches of the queue, discovered ahead of their turn: algorithm 4.  The board: cpu_board.py.
+
+A worker takes batches one after the other and waits where it must: for all batches before to have
+discovered, then for the place of its children.  Every batch with children makes new ones.
+
+No deadlock: batches are taken in order, and of those not finished the first has all its signals.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.ordering.rcm.cpu_board import (
+    BEGIN,
+    BIG,
+    COMPLETED,
+    DEQUEUED,
+    DISCOVERED,
+    EMPTY,
+    END,
+    EXECUTED,
+    FILLED,
+    FINISHED,
+    GENERATED,
+    HEAD,
+    IN_DISCOVER,
+    IN_OUTPUT,
+    IN_REDISCOVER,
+    IN_SIGNAL,
+    IN_SORT,
+    IN_STALL,
+    NEXT,
+    POS,
+    READY,
+    REDISCOVERIES,
+    REMOVED,
+    STATE,
+    arcs_between,
+    arcs_from,
+    batches_for,
+    cut,
+    discover,
+    line,
+    publish,
+    rediscover,
+    send,
+    sort_all,
+    ticks,
+)
+from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay
+from matchwood.teams import (
+    advance,
+    atomic_add,
+    back_off,
+    barrier,
+    device,
+    kernel,
+    load_acquire,
+    share,
+    stopping,
+    store_relaxed,
+    store_release,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+@device
+def begin_all(
+    team: Any, start: Any, at: Any, claim: Array, queue: Array, board: Array
+) -> bool:
+    """Free claims, the start in its place, and batch 0 ready; True when the team stops."""
+    lo, hi = share(team, claim.size)
+    free = claim.dtype.type(0xFFFFFFFFFFFFFFFF)
+    for v in range(lo, hi):
+        claim[v] = free
+    if barrier(team):
+        return True
+    if team.rank == 0:
+        queue[at] = start
+        claim[start] = claim.dtype.type(0)
+        send(board, ZERO, at + ONE, ONE, ZERO, ZERO, COMPLETED)
+        publish(board, ZERO, at, at + ONE)
+    return barrier(team)
+
+
+@device
+def _await(team: Any, words: Array, at: Any, value: Any, shared: Array) -> bool:
+    """Wait until words[at] >= value; False when the order is finished or the team stops."""
+    looks = 0
+    while load_acquire(words, at) < value:
+        if stopping(team) or load_acquire(shared, FINISHED) > ZERO:
+            # it may have come between the two looks
+            return load_acquire(words, at) >= value
+        looks = back_off(looks)
+    return True
+
+
+@device
+def _lap(counts: Array, stage: int, since: Any, timed: bool) -> Any:
+    """Book the time since then on a stage; returns now."""
+    if not timed:
+        return since
+    now = ticks()
+    counts[stage] += now - since
+    return now
+
+
+@kernel
+def order_batch_basic(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    start: Any,
+    queue: Array,
+    at: Any,
+    shift: Any,
+    full: Any,
+    claim: Array,
+    board: Array,
+    lists: Array,
+    all_ends: Array,
+    wide_list: Array,
+    all_keys: Array,
+    all_other: Array,
+    all_bins: Array,
+    shared: Array,
+    all_counts: Array,
+    timed: bool,
+    delays: Array,
+) -> None:
+    rank = team.rank
+    keys, other, bins = all_keys[rank], all_other[rank], all_bins[rank]
+    ends, counts = all_ends[rank, 0], all_counts[rank]
+    if begin_all(team, start, at, claim, queue, board):
+        return
+    now = ticks() if timed else ZERO
+    while True:
+        b = atomic_add(shared, HEAD, ONE)
+        words = line(b)
+        if words >= np.uint64(board.size) or not _await(team, board, words + READY, ONE, shared):
+            return
+        counts[DEQUEUED] += ONE
+        begin, end = board[words + BEGIN], board[words + END]
+        counts[EXECUTED if end > begin else EMPTY] += ONE
+        parents = end - begin
+        arcs = arcs_between(indptr, queue, begin, end)
+        now = _lap(counts, IN_STALL, now, timed)
+        # A batch with more arcs than the buffer holds takes the wide list, when its turn has come.
+        big = arcs > np.uint64(lists.shape[2])
+        if big:
+            if not _await(team, board, words + STATE, DISCOVERED, shared):
+                return
+            looks = 0
+            while load_acquire(shared, BIG) > ZERO:
+                if stopping(team):
+                    return
+                looks = back_off(looks)
+            store_release(shared, BIG, ONE)  # no other big batch can have its turn now
+            now = _lap(counts, IN_STALL, now, timed)
+        found = wide_list if big else lists[rank, 0]
+        count = discover(indptr, indices, claim, queue, begin, end, b, found, ends)
+        now = _lap(counts, IN_DISCOVER, now, timed)
+        delay(team, delays)
+        sort_all(indptr, found, ends, parents, shift, keys, other, bins)
+        now = _lap(counts, IN_SORT, now, timed)
+        delay(team, delays)
+        if not _await(team, board, words + STATE, DISCOVERED, shared):
+            return
+        now = _lap(counts, IN_STALL, now, timed)
+        left = rediscover(claim, b, found, ends, parents)
+        counts[REDISCOVERIES] += ONE if left < count else ZERO
+        counts[REMOVED] += count - left
+        now = _lap(counts, IN_REDISCOVER, now, timed)
+        store_release(board, words + np.uint64(8) + STATE, DISCOVERED)
+        delay(team, delays)
+        if not _await(team, board, words + STATE, COMPLETED, shared):
+            return
+        now = _lap(counts, IN_STALL, now, timed)
+        pos, following = board[words + POS], board[words + NEXT]
+        arcs = arcs_from(indptr, found, left)
+        made = batches_for(left, arcs, full)
+        send(board, b + ONE, pos + left, following + made, ZERO, ZERO, COMPLETED)
+        if b + ONE == following + made:  # no batch is left: the last one had no children
+            store_relaxed(shared, FILLED, pos)
+            store_release(shared, FINISHED, ONE)
+        now = _lap(counts, IN_SIGNAL, now, timed)
+        delay(team, delays)
+        for x in range(left):
+            queue[pos + x] = found[x]
+        if big:
+            store_release(shared, BIG, ZERO)
+        cut(indptr, queue, pos, pos + left, arcs, board, following, made)
+        counts[GENERATED] += made
+        advance(team, np.int64(left))
+        now = _lap(counts, IN_OUTPUT, now, timed)

@@ -1,0 +1,381 @@
+"""What both batch methods share: the board of batches, their signals, discovery, new batches.
+
+A batch is a range of places in the queue; its vertices are parents.  Batches are numbered in the
+order of the queue, and `claim[v]` is the least batch that has reached v so far.  Each batch has
+a line of words on the board:
+
+    READY, BEGIN, END    its parents are at places BEGIN to END
+    TURN                 all batches before it have looked at their neighbours (DISCOVERED)
+    STATE                COUNTED: the words POS, NEXT, OVER, OVER_ARCS hold: where its children go,
+                         the number of the next batch to be made, and the overhang, vertices placed
+                         just before that are in no batch yet.  COMPLETED: the overhang is written
+    CHILDREN, ARCS       of this batch, once they are certain
+    FATE, MADE           what becomes of its children, and into how many batches they are cut
+
+Two signals run along the chain of batches.  The paper has each worker receive and pass them on;
+then they wait wherever a worker is busy with another batch.  Here a signal that meets a batch
+whose own part is done (its discovery, its children certain) is passed on at once by whoever
+brought it, as far as it can go; otherwise the batch's worker takes it from there.  Who comes second
+to the words MET_TURN and MET_COUNT, the signal or the worker, is the one that goes on.
+
+Races.  Words are published with release (READY, TURN, STATE, FATE) and read with acquire; an
+exchange on MET_TURN and MET_COUNT is both.  So what was written before, the queue included, is
+seen.  `claim` only goes down, by atomic minimum; a batch whose turn has come is the least that is
+left and may store plainly, since no claim of others can be below.  Once a batch's turn has come,
+what is claimed for it stays so.  A claim that is read too early is too large at worst.
+"""
+
+from __future__ import annotations
+
+import platform
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, fetch_rows, sort_children
+from matchwood.teams import (
+    atomic_exchange,
+    atomic_min,
+    back_off,
+    device,
+    load_relaxed,
+    store_relaxed,
+    store_release,
+)
+
+Array = np.ndarray[Any, Any]
+
+PARENT_WEIGHT = np.uint64(64)  # a parent weighs as much as so many arcs
+
+
+class Tuning(NamedTuple):
+    """Sizes of batches.  Measured: bench/ordering/rcm.py; tests take small ones."""
+
+    full: int = 8192  # weight of a batch: some 64 parents and 4096 arcs
+    enough: int = 4 * 8192  # weight from which a lone worker makes batches for all
+    room: int = 16384  # children that a worker's own buffer holds; for more it takes turns
+    slots: int = 4  # batches in work per thread
+
+    def parents(self) -> int:
+        """The most parents of a batch: the last may be heavier than what is left."""
+        return self.full // int(PARENT_WEIGHT) + 2
+
+    def batches(self, n: int, m: int) -> int:
+        """The most batches that can be made, each from vertices of at least a quarter of `full`."""
+        return 5 * (m + n * int(PARENT_WEIGHT)) // self.full + 64
+
+
+LINE = 16
+(READY, BEGIN, END, TURN, STATE, POS, NEXT, OVER) = (np.uint64(k) for k in range(8))
+(OVER_ARCS, CHILDREN, ARCS, FATE, MADE, MET_TURN, MET_COUNT) = (np.uint64(k) for k in range(8, 15))
+COUNTED, COMPLETED = np.uint64(1), np.uint64(2)
+CUT, LEFT, LONE, NOTHING = (np.uint64(k) for k in range(1, 5))
+"""Fates: made into batches; left to the next batch as overhang; followed alone; none to place."""
+
+SPIN = 600  # looks before the core is offered to others ...
+LONG = 100_000  # ... and before sleeping
+
+# words of `shared`, a cache line apart
+HEAD, FINISHED, WIDE_TAKEN, FILLED = (16 * k for k in range(4))
+SHARED = 4 * 16
+
+# what is counted for each member: events, then ticks by stage
+COUNTERS = ("generated", "dequeued", "executed", "empty", "rediscoveries", "removed")
+GENERATED, DEQUEUED, EXECUTED, EMPTY, REDISCOVERIES, REMOVED = range(6)
+STAGES = ("discover", "sort", "rediscover", "signal", "output", "stall")
+IN_DISCOVER, IN_SORT, IN_REDISCOVER, IN_SIGNAL, IN_OUTPUT, IN_STALL = range(6, 12)
+COUNTS = 16
+
+_ARM = platform.machine().lower() in ("aarch64", "arm64")
+_X86 = platform.machine().lower() in ("x86_64", "amd64", "x64")
+
+
+@intrinsic
+def ticks(typingctx: Any) -> Any:
+    """A clock of the core, in steps of its own; 0 where there is none that programs may read."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        if _ARM:
+            kind = ir.FunctionType(word, [])
+            return builder.asm(kind, "mrs $0, cntvct_el0", "=r", (), side_effect=True)
+        if _X86:
+            kind = ir.FunctionType(word, [])
+            clock = builder.module.declare_intrinsic("llvm.readcyclecounter", (), kind)
+            return builder.call(clock, ())
+        return word(0)
+
+    return types.uint64(), codegen
+
+
+@device
+def line(b: Any) -> Any:
+    """Where the words of batch b begin."""
+    return b * np.uint64(LINE)
+
+
+@device
+def weight_of(vertices: Any, arcs: Any) -> Any:
+    return arcs + vertices * PARENT_WEIGHT
+
+
+@device
+def batches_for(vertices: Any, arcs: Any, full: Any) -> Any:
+    """Into how many batches vertices with so many arcs are cut."""
+    return (weight_of(vertices, arcs) + full - ONE) // full
+
+
+@device
+def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any) -> Any:
+    one = queue.dtype.type(1)
+    arcs = ZERO
+    for i in range(begin, end):
+        u = queue[i]
+        arcs += np.uint64(indptr[u + one] - indptr[u])
+    return arcs
+
+
+@device
+def discover(
+    indptr: Array,
+    indices: Array,
+    claim: Array,
+    queue: Array,
+    begin: Any,
+    end: Any,
+    b: Any,
+    in_turn: bool,
+    found: Array,
+    ends: Array,
+) -> Any:
+    """List the neighbours of places begin to end that batch b is the least to claim so far.
+
+    ends[i - begin] is where the children of the i-th parent end.  Returns their number.
+    """
+    one = indices.dtype.type(1)
+    mine = claim.dtype.type(b)
+    count = ZERO
+    for i in range(begin, end):
+        fetch_rows(indptr, indices, queue, i, end)
+        u = queue[i]
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+            v = indices[k]
+            if load_relaxed(claim, v) > mine:
+                if in_turn:
+                    store_relaxed(claim, v, mine)
+                elif atomic_min(claim, v, mine) <= mine:
+                    continue
+                found[count] = v
+                count += ONE
+        ends[i - begin] = count
+    return count
+
+
+@device
+def rediscover(claim: Array, b: Any, found: Array, ends: Array, parents: Any) -> Any:
+    """Drop children that batches before b have claimed since; returns how many are left."""
+    mine = claim.dtype.type(b)
+    at = kept = ZERO
+    for i in range(parents):
+        end = np.uint64(ends[i])
+        while at < end:
+            v = found[at]
+            at += ONE
+            if load_relaxed(claim, v) == mine:
+                found[kept] = v
+                kept += ONE
+        ends[i] = kept
+    return kept
+
+
+@device
+def sort_all(
+    indptr: Array,
+    found: Array,
+    ends: Array,
+    parents: Any,
+    shift: Any,
+    keys: Array,
+    other: Array,
+    bins: Array,
+) -> None:
+    """Sort the children of each parent."""
+    first = ZERO
+    for i in range(parents):
+        end = np.uint64(ends[i])
+        sort_children(indptr, found, first, end - first, shift, keys, other, bins)
+        first = end
+
+
+@device
+def arcs_from(indptr: Array, found: Array, count: Any) -> Any:
+    return arcs_between(indptr, found, ZERO, count)
+
+
+@device
+def publish(board: Array, b: Any, begin: Any, end: Any) -> None:
+    """Let batch b be taken."""
+    at = line(b)
+    board[at + BEGIN] = begin
+    board[at + END] = end
+    store_release(board, at + READY, ONE)
+
+
+@device
+def cut(
+    indptr: Array, queue: Array, begin: Any, end: Any, arcs: Any, board: Array, b: Any, count: Any
+) -> Any:
+    """Make batches b to b + count of the places begin to end, of equal weights.
+
+    A vertex heavier than a batch leaves the ones behind it empty.  Returns how many are empty.
+    """
+    one = queue.dtype.type(1)
+    total = weight_of(end - begin, arcs)
+    passed = ZERO
+    made = empty = ZERO
+    first = begin
+    for i in range(begin, end):
+        u = queue[i]
+        passed += weight_of(ONE, np.uint64(indptr[u + one] - indptr[u]))
+        # the batch is full when its share of the weight is reached
+        while made + ONE < count and passed * count >= total * (made + ONE):
+            empty += ONE if first == i + ONE else ZERO
+            publish(board, b + made, first, i + ONE)
+            first = i + ONE
+            made += ONE
+    while made < count:
+        empty += ONE if first == end else ZERO
+        publish(board, b + made, first, end)
+        first = end
+        made += ONE
+    return empty
+
+
+@device
+def take_turn(board: Array, b: Any) -> None:
+    """All batches before b have discovered: tell b, and those behind as far as that holds."""
+    while line(b) < np.uint64(board.size):
+        at = line(b)
+        store_release(board, at + TURN, ONE)
+        if atomic_exchange(board, at + MET_TURN, ONE) == ZERO:
+            return
+        b += ONE
+
+
+@device
+def end_discovery(board: Array, b: Any) -> None:
+    """Batch b has looked at all its neighbours."""
+    if atomic_exchange(board, line(b) + MET_TURN, ONE) > ZERO:
+        take_turn(board, b + ONE)
+
+
+@device
+def send(
+    board: Array, b: Any, pos: Any, following: Any, over: Any, over_arcs: Any, state: Any
+) -> None:
+    """Tell batch b where its children go."""
+    at = line(b)
+    board[at + POS] = pos
+    board[at + NEXT] = following
+    board[at + OVER] = over
+    board[at + OVER_ARCS] = over_arcs
+    store_release(board, at + STATE, state)
+
+
+@device
+def count_from(
+    board: Array, b: Any, limit: Any, full: Any, enough: Any, merge: bool, shared: Array
+) -> None:
+    """Batch b knows its children and where they go: decide on them, and tell those behind.
+
+    Goes on as long as batches know their children.  `merge`: few children are left to the next
+    batch, or followed alone when there is none.
+    """
+    while True:
+        at = line(b)
+        count, arcs = board[at + CHILDREN], board[at + ARCS]
+        pos, following = board[at + POS], board[at + NEXT]
+        over, over_arcs = board[at + OVER], board[at + OVER_ARCS]
+        total, total_arcs = over + count, over_arcs + arcs
+        weight = weight_of(total, total_arcs)
+        last = b + ONE == following  # no batch is behind this one
+        end = pos + count
+        done = False
+        if merge and end == limit:  # all places are filled, or will be
+            fate, done = NOTHING, True
+        elif total == ZERO:
+            fate, done = NOTHING, last
+        elif merge and last and weight < enough:
+            fate = LONE
+        elif merge and not last and weight < full // np.uint64(4):
+            fate = LEFT
+        else:
+            fate = CUT
+            made = batches_for(total, total_arcs, full)
+            board[at + MADE] = made
+            following += made
+        if fate == LEFT:
+            send(board, b + ONE, end, following, total, total_arcs, COUNTED)
+        elif fate != LONE and not done:
+            send(board, b + ONE, end, following, ZERO, ZERO, COMPLETED)
+        store_release(board, at + FATE, fate)
+        if done:  # after the fate: who sees this sees the fates of all that have one
+            store_relaxed(shared, FILLED, end)
+            store_release(shared, FINISHED, ONE)
+        if done or fate == LONE:
+            return
+        if atomic_exchange(board, at + np.uint64(LINE) + MET_COUNT, ONE) == ZERO:
+            return
+        b += ONE
+
+
+@device
+def children_known(
+    board: Array,
+    b: Any,
+    count: Any,
+    arcs: Any,
+    limit: Any,
+    full: Any,
+    enough: Any,
+    merge: bool,
+    shared: Array,
+) -> None:
+    """The children of batch b are certain."""
+    at = line(b)
+    board[at + CHILDREN] = count
+    board[at + ARCS] = arcs
+    if atomic_exchange(board, at + MET_COUNT, ONE) > ZERO:
+        count_from(board, b, limit, full, enough, merge, shared)
+
+
+@device
+def resume(
+    board: Array,
+    b: Any,
+    pos: Any,
+    following: Any,
+    limit: Any,
+    full: Any,
+    enough: Any,
+    merge: bool,
+    shared: Array,
+) -> None:
+    """Tell batch b where its children go, after some were placed alone."""
+    send(board, b, pos, following, ZERO, ZERO, COMPLETED)
+    if atomic_exchange(board, line(b) + MET_COUNT, ONE) > ZERO:
+        count_from(board, b, limit, full, enough, merge, shared)
+
+
+@device
+def patience(looks: int) -> int:
+    """Wait a little for another worker.  Signals come soon, so sleep only after a long time."""
+    if looks < LONG:
+        if looks >= SPIN:
+            back_off(SPIN)  # offers the core, no more
+        return looks + 1
+    back_off(LONG)
+    return looks

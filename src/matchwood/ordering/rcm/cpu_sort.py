@@ -1,0 +1,165 @@
+"""What the methods share: children by (degree, vertex), hints, and delays for tests.
+
+A key is one word, the degree in the high bits and the vertex in the low ones.  Children of one
+parent come in ascending order of their vertices, since rows are sorted; so a stable sort by
+degree alone is enough, and long lists take a radix sort by the digits in which degrees differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from matchwood.teams import device, inlined, load_relaxed
+
+Array = np.ndarray[Any, Any]
+
+SHORT = np.uint64(32)  # children; up to so many by insertion, which is quicker than 256 counts
+DIGIT = np.uint64(8)  # bits
+BINS = 256
+ONE = np.uint64(1)
+ZERO = np.uint64(0)
+
+
+@intrinsic
+def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
+    """Hint that array[index] is read soon; an index past the end does no harm."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        pointer = cgutils.get_item_pointer(
+            context, builder, signature.args[0], view, [args[1]], wraparound=False
+        )
+        byte_pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
+        hint = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], kind)
+        read, keep, is_data = word(0), word(3), word(1)
+        builder.call(hint, [builder.bitcast(pointer, byte_pointer), read, keep, is_data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen
+
+
+AHEAD = np.uint64(4)  # places of the queue; rows that far ahead are fetched. bench/ordering/rcm.py
+
+
+@inlined
+def fetch_rows(indptr: Array, indices: Array, queue: Array, i: Any, end: Any) -> None:
+    """Fetch the row of a vertex AHEAD of place i, and where the row of one further ahead begins.
+
+    Rows follow each other in the order of the queue, which no hardware guesses: on a mesh larger
+    than the caches this halves the time.
+    """
+    ahead = i + AHEAD
+    if ahead < end:
+        prefetch(indices, np.uint64(indptr[queue[ahead]]))
+        prefetch(indptr, queue[min(ahead + AHEAD, end - ONE)])
+
+
+@device
+def degree_of(indptr: Array, v: Any) -> Any:
+    return np.uint64(indptr[v + indptr.dtype.type(1)] - indptr[v])
+
+
+@device
+def key_of(indptr: Array, v: Any, shift: Any) -> Any:
+    return (degree_of(indptr, v) << shift) | np.uint64(v)
+
+
+@device
+def _sort_long(keys: Array, count: Any, shift: Any, other: Array, bins: Array) -> None:
+    """Sort keys[:count]; equal degrees must come by ascending vertex already."""
+    differ = ZERO
+    for x in range(count):
+        differ |= keys[x] ^ keys[ZERO]
+    digit = shift
+    there = False  # whether the keys are in `other`
+    while digit < np.uint64(64) and (differ >> digit) > ZERO:
+        if (differ >> digit) & np.uint64(BINS - 1) > ZERO:
+            if there:
+                _one_digit(other, keys, count, digit, bins)
+            else:
+                _one_digit(keys, other, count, digit, bins)
+            there = not there
+        digit += DIGIT
+    if there:
+        for x in range(count):
+            keys[x] = other[x]
+
+
+@device
+def _one_digit(source: Array, target: Array, count: Any, digit: Any, bins: Array) -> None:
+    mask = np.uint64(BINS - 1)
+    for k in range(bins.size):
+        bins[k] = ZERO
+    for x in range(count):
+        bins[(source[x] >> digit) & mask] += ONE
+    total = ZERO
+    for k in range(bins.size):
+        here = bins[k]
+        bins[k] = total
+        total += here
+    for x in range(count):
+        key = source[x]
+        k = (key >> digit) & mask
+        target[bins[k]] = key
+        bins[k] += ONE
+
+
+@inlined
+def sort_children(
+    indptr: Array,
+    list_: Array,
+    a: Any,
+    count: Any,
+    shift: Any,
+    keys: Array,
+    other: Array,
+    bins: Array,
+) -> None:
+    """Sort the vertices list_[a:a+count] of one parent, ascending so far, by (degree, vertex).
+
+    Expanded where it is called, since it is called for every parent, most of which have few
+    children: handing over the arrays took twice as long as the rest on a grid.
+    """
+    if count == np.uint64(2):
+        u, v = list_[a], list_[a + ONE]
+        if degree_of(indptr, v) < degree_of(indptr, u):
+            list_[a], list_[a + ONE] = v, u
+    elif count > np.uint64(2):
+        if count <= SHORT:
+            for x in range(count):
+                key = key_of(indptr, list_[a + x], shift)
+                j = x
+                while j > ZERO and keys[j - ONE] > key:
+                    keys[j] = keys[j - ONE]
+                    j -= ONE
+                keys[j] = key
+        else:
+            for x in range(count):
+                keys[x] = key_of(indptr, list_[a + x], shift)
+            _sort_long(keys, count, shift, other, bins)
+        mask = (ONE << shift) - ONE
+        for x in range(count):
+            list_[a + x] = list_.dtype.type(keys[x] & mask)
+
+
+@device
+def delay(team: Any, delays: Array) -> None:
+    """Wait for a random while, when a test asks for it: delays[rank] is the state, 0 for none."""
+    if delays.size == 0:
+        return
+    at = team.rank * 16
+    x = delays[at]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    delays[at] = x
+    # mostly short, now and then long enough for others to overtake by several phases
+    spins = (x >> np.uint64(20)) & np.uint64(0x3F if x & np.uint64(7) else 0x3FFF)
+    for _ in range(spins):
+        load_relaxed(delays, at)

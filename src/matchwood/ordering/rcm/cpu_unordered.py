@@ -1,0 +1,98 @@
+"""Cuthill-McKee with a thread for each level: algorithm 3.
+
+A breadth-first search finds the levels, and so where each begins in the order.  Then member k takes
+levels k, k + size, k + 2 size, ...: it reads the vertices of its level as soon as they are placed
+and places their children, which are the next level, read by the next member in turn.
+
+`placed[l]` says how far level l is filled.  Its one writer publishes it with release after the
+children of a parent, its one reader looks with acquire, so what is read was written before.  A
+vertex of level l + 1 is marked only by the member of level l.  No deadlock: the member of the first
+level that is not finished has finished all its earlier ones, and its input is complete.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.ordering.rcm.cpu_serial import CODE, END, FREE, LAST, LEVELS, PLACED, WHOLE, WIDTH
+from matchwood.ordering.rcm.cpu_sort import ONE, delay, sort_children
+from matchwood.teams import advance, back_off, kernel, load_acquire, stopping, store_release
+from matchwood.traversal import bfs
+
+Array = np.ndarray[Any, Any]
+
+_LINE = 16  # placed[] words of neighbouring levels are read by different members
+
+
+@kernel
+def order_unordered(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    level: Array,
+    mark: Array,
+    queue: Array,
+    bounds: Array,
+    placed: Array,
+    shift: Any,
+    all_keys: Array,
+    all_other: Array,
+    all_bins: Array,
+    delays: Array,
+) -> None:
+    """Place all levels; bounds[l] to bounds[l + 1] are the places of level l."""
+    rank = team.rank
+    keys, other, bins = all_keys[rank], all_other[rank], all_bins[rank]
+    one = indices.dtype.type(1)
+    for mine in range(rank, bounds.size - 2, team.size):
+        below = level.dtype.type(mine + 1)
+        known = np.uint64(bounds[mine])
+        tail = np.uint64(bounds[mine + 1])
+        for i in range(np.uint64(bounds[mine]), np.uint64(bounds[mine + 1])):
+            looks = 0
+            while i >= known:
+                known = np.uint64(load_acquire(placed, mine * _LINE))
+                if i >= known:
+                    if stopping(team):
+                        return
+                    looks = back_off(looks)
+            if i & np.uint64(4095) == np.uint64(0) and stopping(team):
+                return
+            u = queue[i]
+            head = tail
+            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+                v = indices[k]
+                if level[v] == below and mark[v] == FREE:
+                    mark[v] = PLACED
+                    queue[tail] = v
+                    tail += ONE
+            sort_children(indptr, queue, head, tail - head, shift, keys, other, bins)
+            delay(team, delays)
+            if tail > head:
+                store_release(placed, (mine + 1) * _LINE, np.int64(tail))
+        advance(team, bounds[mine + 1] - bounds[mine])
+
+
+def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
+    """Host side; `run` is cpu.Run."""
+    from matchwood import csr
+
+    G = csr.as_graph((run.indptr, run.view.indices), "reverse_cuthill_mckee", index_dtype=run.kind)
+    level = bfs(G, start, threads=run.team.size).level
+    sizes = np.bincount(level[level >= 0])
+    bounds = np.concatenate(([at], at + np.cumsum(sizes), [0]))[: sizes.size + 1]
+    bounds = np.append(bounds, bounds[-1])  # an empty level behind the last
+    queue[at] = start
+    run.mark[start] = PLACED
+    placed = np.repeat(bounds[:-1], _LINE)
+    placed[0] = at + 1
+    keys, other, bins = run.sorting(run.team.size)
+    run.team.run(
+        order_unordered, run.indptr, run.indices, level, run.mark, queue, bounds, placed,
+        np.uint64(run.shift), keys, other, bins, run.delays,
+    )  # fmt: skip
+    pairs = np.append(sizes, 0) + np.append(sizes[1:], (0, 0))
+    run.facts[END], run.facts[LEVELS] = bounds[-1], sizes.size
+    run.facts[WIDTH], run.facts[LAST], run.facts[CODE] = pairs.max(), bounds[-3], WHOLE

@@ -1,0 +1,91 @@
+"""Cuthill-McKee in speculative batches on the GPU.  Kernels and the idea: gpu_batch.cu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+
+SOURCE = gpu.Source(
+    __package__, "gpu_batch.cu", ("place_batches<I>", "reset_batches<I>", "own_starts<I>")
+)
+
+# As in gpu_batch.cu.
+BLOCK = 256
+PARENTS = 256
+EACH = {4: 7, 8: 3}  # by bytes of an index
+OVER, MADE, COUNTERS, STAGES, CONTROL_WORDS = 1, 2, 3, 8, 14
+COUNTED = ("dequeued", "executed", "empty", "rediscoveries", "removed")
+TIMED = ("discover", "sort", "rediscover", "signal", "output", "stall")
+
+
+def place_batches(
+    view: Any,
+    starts: Any,
+    total: int,
+    *,
+    stats: bool = False,
+    blocks: int | None = None,
+    delay: int = 0,
+) -> tuple[Any, dict[str, Any]]:
+    """As `gpu.place_levels`; `blocks` and `delay` (a seed) are for tests.
+
+    Memory beside the result: three arrays of n, and the ring of batches, some 200 bytes for
+    every 256 vertices and for every 1792 entries.
+    """
+    n, kind = view.n, view.indptr.dtype
+    found = gpu.empty(n, kind, "reverse_cuthill_mckee")
+    slots = EACH[kind.itemsize] * BLOCK
+    longest = int((view.indptr[starts + 1] - view.indptr[starts]).max())
+    each = max(1, min(PARENTS, slots // longest))
+    first = -(-starts.size // each)
+    ring = ring_size(n, view.nnz, slots, first)
+    space = gpu.workspace(
+        "reverse_cuthill_mckee",
+        owner=(n, kind),
+        spare=(2 * n, kind),
+        words=((8, ring), np.uint32),
+        places=((4, ring), kind),
+        control=(CONTROL_WORDS, np.uint64),
+    )
+    control = space.control
+    control.data.memset_async(0, control.nbytes)
+    k = SOURCE.kernels(I=kind)
+    k.reset_batches(
+        max(n, ring),
+        (n, starts, starts.size, each, found, space.owner, ring, space.words, space.places),
+    )
+    k.own_starts(starts.size, (starts, starts.size, space.owner))
+    most = k.place_batches.resident(BLOCK) if blocks is None else blocks
+    k.place_batches(
+        None,
+        (n, view.indptr, view.indices, total, found, space.owner, space.spare, ring,
+         space.words, space.places, delay, stats, control),
+        block=BLOCK,
+        grid=most,
+    )  # fmt: skip
+    return found, _counters(control.get()) if stats else {}
+
+
+def ring_size(n: int, nnz: int, slots: int, first: int) -> int:
+    """Entries of the ring, a power of two: more than batches that can be unfinished at once.
+
+    Of `nodes` vertices whose rows have `value` entries (each counted as `slots` at most), at most
+    ``1 + 2 long + short / (slots / 2) + nodes / PARENTS`` batches are made, where `long` rows
+    are longer than half of `slots`: that is at most ``1 + 4 value / slots + nodes / PARENTS``.
+    Unless no other batch is left, ``1 <= 2 value / slots + 2 nodes / PARENTS``, for fewer are
+    passed on.  Vertices of unfinished batches are distinct; empty batches count with those made
+    together with them.  Blocks may hold batches that finish out of order; they are far fewer.
+    """
+    needed = 6 * (nnz // slots + 1) + 3 * (n // PARENTS + 1) + first + 4096
+    return 1 << needed.bit_length()
+
+
+def _counters(words: np.ndarray[Any, Any]) -> dict[str, Any]:
+    counters: dict[str, Any] = {"generated": int(words[MADE])}
+    counters |= {name: int(words[COUNTERS + i]) for i, name in enumerate(COUNTED)}
+    cycles = words[STAGES : STAGES + len(TIMED)].astype(np.float64)
+    shares = cycles / max(1.0, cycles.sum())
+    return counters | {name: float(share) for name, share in zip(TIMED, shares, strict=True)}

@@ -1,0 +1,52 @@
+"""What `reverse_cuthill_mckee(..., stats=True)` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from matchwood.ordering.measures import Measures
+
+STAGES = ("discover", "sort", "rediscover", "signal", "output", "stall")
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """An order of the vertices, how good it is, and how it was found.
+
+    Attributes
+    ----------
+    perm : (n,) integer array
+        ``perm[new] = old``.
+    before, after : Measures
+        Bandwidth, profile and wavefronts in the given order and in the new one.
+    counters : dict
+        ``method`` used for the largest component, ``components``, ``levels`` (summed over the
+        components), ``front`` (vertices per level), ``searches`` (for starts), ``threads``; of
+        batches ``generated``, ``dequeued``, ``executed``, ``empty``, ``rediscoveries`` that
+        removed children and children ``removed``; shares of time in ``discover``, ``sort``,
+        ``rediscover``, ``signal``, ``output``, ``stall``, as far as the method has such stages.
+    seconds : dict
+        ``search`` for starts and ``order``.
+    """
+
+    perm: Any
+    before: Measures
+    after: Measures
+    counters: Mapping[str, Any]
+    seconds: Mapping[str, float]
+
+    def place(self) -> Any:
+        """``place[old] = new``, the inverse of `perm`.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> found = matchwood.reverse_cuthill_mckee((3, [[0, 2], [2, 1]]), stats=True)
+        >>> found.perm.tolist(), found.place().tolist()
+        ([1, 2, 0], [2, 0, 1])
+        """
+        from matchwood.ordering.permute import inverse
+
+        return inverse(self.perm)

@@ -1,0 +1,329 @@
+"""Preconditioners that a tridiagonal solver applies, as linear operators.
+
+    jacobi                        the diagonal
+    tridiagonal                   the diagonal and its neighbours, in the order as given
+    algebraic_tridiagonal         the same along the paths of a linear forest: the strongest entries
+    algebraic_block_tridiagonal   pairs of vertices, then paths of pairs: 2x2 blocks
+
+Each returns a `scipy.sparse.linalg.LinearOperator`, or CuPy's where the matrix lies on a GPU: ready
+for ``M=`` of their solvers.  Besides ``matvec``, ``matmat``, ``rmatvec`` and ``.H`` it has
+
+    coverage      part of the weight off the diagonal that it contains
+    seconds       time of its setup by phase
+    name
+
+Read on in operator.py, cpu_blocks.py, gpu_blocks.py + gpu_blocks.cu.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import csr, engines
+from matchwood.factors import coverage_of_order, factor
+from matchwood.forests import linear_forest, tridiagonal_of
+from matchwood.matching import coarsen
+from matchwood.preconditioners.blocks import blocks_of, members_of
+from matchwood.preconditioners.operator import Core, Stopwatch, operator
+from matchwood.tridiagonal import block_tridiagonal, factorize
+
+__all__ = ["algebraic_block_tridiagonal", "algebraic_tridiagonal", "jacobi", "tridiagonal"]
+
+
+def _matrix(A: Any, caller: str) -> Any:
+    """The Graph of A; complex and rectangular matrices end here."""
+    G = csr.as_graph(A, caller)
+    G.directed_weights(caller)
+    return G
+
+
+def _sparse(G: Any) -> Any:
+    """The matrix of a Graph, as SciPy or CuPy has it, sharing its memory."""
+    view = G.directed_weights()
+    if G.engine == "gpu":
+        from cupyx.scipy.sparse import csr_matrix
+
+        return csr_matrix((view.data, view.indices, view.indptr), shape=(G.n, G.n))
+    import scipy.sparse as sp
+
+    return sp.csr_array((view.data, view.indices, view.indptr), shape=(G.n, G.n))
+
+
+def jacobi(A: Any) -> Any:
+    """The inverse of the diagonal.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+
+    Returns
+    -------
+    M : LinearOperator
+        Of the type of the values of `A`, where `A` lies.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is not square or complex, or has a zero on its diagonal; the message names the row.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> import matchwood
+    >>> M = matchwood.preconditioners.jacobi(sp.csr_array([[2., 1.], [0., 4.]]))
+    >>> (M @ [2.0, 2.0]).tolist(), M.coverage
+    ([1.0, 0.5], 0.0)
+    """
+    caller = "jacobi"
+    G = _matrix(A, caller)
+    clock = Stopwatch(G.engine)
+    diagonal = _sparse(G).diagonal()
+    zero = diagonal == 0
+    if bool(zero.any()):
+        raise ValueError(f"{caller}: the diagonal is zero at row {int(zero.argmax())}")
+    inverse = 1 / diagonal
+    clock.lap("coefficients")
+
+    def apply(rows: Any, transpose: bool) -> Any:
+        return rows * inverse
+
+    return operator(Core(caller, G.n, inverse.dtype, G.engine, apply, lambda: 0.0, clock.seconds))
+
+
+def tridiagonal(A: Any, *, allow_singular: bool = False, threads: int | None = None) -> Any:
+    """The inverse of the tridiagonal part of a matrix, in the order as given.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+    allow_singular : bool
+        Go on where the tridiagonal part is singular, as `tridiagonal.solve` does.
+    threads : int or None
+        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+
+    Returns
+    -------
+    M : LinearOperator
+        Of the type of the values of `A`, where `A` lies.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is not square or complex.
+    numpy.linalg.LinAlgError
+        If its tridiagonal part is singular (a zero on the diagonal alone need not be a fault).
+
+    Examples
+    --------
+    Exact for a matrix that is tridiagonal:
+
+    >>> import scipy.sparse as sp
+    >>> import matchwood
+    >>> A = sp.csr_array([[2., 1., 0.], [1., 2., 1.], [0., 1., 2.]])
+    >>> M = matchwood.preconditioners.tridiagonal(A)
+    >>> (M @ (A @ [1.0, 2.0, 3.0])).round(12).tolist(), M.coverage
+    ([1.0, 2.0, 3.0], 1.0)
+    """
+    caller = "tridiagonal"
+    G = _matrix(A, caller)
+    clock = Stopwatch(G.engine)
+    matrix = _sparse(G)
+    xp = engines.cupy() if G.engine == "gpu" else np
+    dl, d, du = (xp.zeros(G.n, matrix.dtype) for _ in range(3))
+    d[:] = matrix.diagonal()
+    if G.n > 1:
+        dl[1:], du[:-1] = matrix.diagonal(-1), matrix.diagonal(1)
+    clock.lap("coefficients")
+    made = factorize(dl, d, du, allow_singular=allow_singular, threads=threads)
+    clock.lap("solver")
+
+    def apply(rows: Any, transpose: bool) -> Any:
+        return made.solve_ordered(rows, transpose=transpose)
+
+    core = Core(caller, G.n, d.dtype, G.engine, apply, lambda: coverage_of_order(G), clock.seconds)
+    return operator(core)
+
+
+def algebraic_tridiagonal(
+    A: Any, *, allow_singular: bool = False, threads: int | None = None, **options: Any
+) -> Any:
+    """The inverse of the tridiagonal matrix along the paths of a linear forest.
+
+    The forest holds strong entries of `A` wherever they lie; in its order they are next to the
+    diagonal [1]_.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+    allow_singular : bool
+        Go on where the tridiagonal matrix is singular, as `tridiagonal.solve` does.
+    threads : int or None
+        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+    **options
+        For `factor`: ``M``, ``m``, ``k_m``, ``p``, ``rng``, ``ties``.
+
+    Returns
+    -------
+    M : LinearOperator
+        Of the type of the values of `A`, where `A` lies.  `forest` is the linear forest.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is not square or complex, or an option is out of range.
+    numpy.linalg.LinAlgError
+        If the tridiagonal matrix is singular (a zero on the diagonal alone need not be a fault).
+
+    References
+    ----------
+    .. [1] C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph
+       on GPUs. ICPP 2022. doi:10.1145/3545008.3545035
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> A = matchwood.generators.aniso(2, (50, 50))
+    >>> M = matchwood.preconditioners.algebraic_tridiagonal(A)
+    >>> round(M.coverage, 2), round(matchwood.coverage_of_order(A), 2)
+    (0.67, 0.13)
+    """
+    caller = "algebraic_tridiagonal"
+    G = _matrix(A, caller)
+    forest = linear_forest(G, threads=threads, **options)
+    clock = Stopwatch(G.engine, lambda: forest.seconds)
+    dl, d, du = tridiagonal_of(G, forest, threads=threads)
+    clock.lap("coefficients")
+    try:
+        made = factorize(dl, d, du, allow_singular=allow_singular, threads=threads)
+    except np.linalg.LinAlgError as error:
+        raise np.linalg.LinAlgError(f"{caller}, rows in the order of the forest: {error}") from None
+    clock.lap("solver")
+
+    def apply(rows: Any, transpose: bool) -> Any:
+        return made.solve_ordered(rows, forest.perm, transpose=transpose)
+
+    core = Core(caller, G.n, d.dtype, G.engine, apply, lambda: forest.coverage, clock.seconds)
+    return operator(core, forest=forest)
+
+
+def algebraic_block_tridiagonal(
+    A: Any,
+    m: int | None = None,
+    *,
+    allow_singular: bool = False,
+    threads: int | None = None,
+    **options: Any,
+) -> Any:
+    """The inverse of a block tridiagonal matrix of strong entries, with 2x2 blocks.
+
+    A [0,1]-factor pairs vertices that are strongly joined; in the graph of pairs a linear forest
+    is found [1]_.  A vertex without a mate gets a ghost: its row is ``1 x = 1``, without neighbours.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+    m : int or None
+        Charges are off in every m-th round of both factors; 1 never uses them.  Which is better
+        depends on the matrix: 1 where weights tell neighbours apart, 5 where many are equal.
+        None tries both and keeps what contains more weight.
+    allow_singular : bool
+        Go on where the block tridiagonal matrix is singular, as `block_tridiagonal.solve` does.
+    threads : int or None
+        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+    **options
+        For both factors: ``M``, ``k_m``, ``p``, ``rng``, ``ties``.
+
+    Returns
+    -------
+    M : LinearOperator
+        Of the type of the values of `A`, where `A` lies.  `forest` is the linear forest of pairs,
+        `m` the value that was used.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is not square or complex, or an option is out of range.
+    numpy.linalg.LinAlgError
+        If the block tridiagonal matrix is singular.
+
+    References
+    ----------
+    .. [1] C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph
+       on GPUs. ICPP 2022. doi:10.1145/3545008.3545035
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> A = matchwood.generators.aniso(2, (50, 50))
+    >>> M = matchwood.preconditioners.algebraic_block_tridiagonal(A)
+    >>> M.shape, M.m, round(M.coverage, 1)
+    ((2500, 2500), 1, 0.7)
+    """
+    caller = "algebraic_block_tridiagonal"
+    unknown = options.keys() - {"M", "k_m", "p", "rng", "ties"}
+    if unknown:
+        raise TypeError(f"{caller}: unknown argument {min(unknown)!r}")
+    G = _matrix(A, caller)
+    clock = Stopwatch(G.engine)
+    found = [
+        _block_pattern(G, one, clock, threads, options) for one in (TRIED if m is None else (m,))
+    ]
+    best = found[0]
+    if len(found) > 1:
+        best = max(found, key=lambda pattern: pattern.inside)
+        clock.lap("comparison")
+    try:
+        made = block_tridiagonal.factorize(
+            *best.blocks, allow_singular=allow_singular, threads=threads
+        )
+    except np.linalg.LinAlgError as error:
+        raise np.linalg.LinAlgError(f"{caller}, pairs in the order of the forest: {error}") from None
+    clock.lap("solver")
+
+    def apply(rows: Any, transpose: bool) -> Any:
+        return made.solve_ordered(rows, best.members, transpose=transpose)
+
+    def coverage() -> float:
+        view = G.directed_weights()
+        total = float(abs(view.data).sum(dtype=np.float64))
+        total -= float(abs(_sparse(G).diagonal()).sum(dtype=np.float64))
+        return best.inside / total if total > 0 else 0.0
+
+    kind = best.blocks[1].dtype
+    core = Core(caller, G.n, kind, G.engine, apply, coverage, clock.seconds)
+    return operator(core, forest=best.forest, m=best.m)
+
+
+TRIED = (1, 5)  # the paper's two
+
+
+class _Pattern(NamedTuple):
+    m: int
+    forest: Any
+    members: Any
+    blocks: tuple[Any, Any, Any]
+
+    @property
+    def inside(self) -> float:
+        """Weight off the diagonal."""
+        d = self.blocks[1]
+        total = sum(float(abs(block).sum(dtype=np.float64)) for block in self.blocks)
+        return total - sum(float(abs(d[:, i, i]).sum(dtype=np.float64)) for i in (0, 1))
+
+
+def _block_pattern(
+    G: Any, m: int, clock: Stopwatch, threads: int | None, options: dict[str, Any]
+) -> _Pattern:
+    mate = factor(G, 1, m=m, threads=threads, **options).neighbours[:, 0]
+    clock.lap("pairs")
+    coarse = coarsen(G, mate, threads=threads)
+    clock.lap("coarse graph")
+    forest = linear_forest(coarse.matrix, m=m, threads=threads, **options)
+    clock.skip(lambda: forest.seconds)
+    members = members_of(coarse.map, mate, forest)
+    clock.lap("permutation of pairs")
+    blocks = blocks_of(G, coarse.map, forest, members, threads=threads)
+    clock.lap("coefficients")
+    return _Pattern(m, forest, members, blocks)

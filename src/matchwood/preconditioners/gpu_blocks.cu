@@ -1,0 +1,46 @@
+// 2x2 blocks of a matrix along a linear forest of pairs.  Host side: gpu_blocks.py.
+
+#include "matchwood/threads.cuh"
+
+// One thread a pair: it reads the rows of its two vertices and writes its own blocks only.  `place`
+// of a vertex is that of its pair, `position` that of a pair in its path, from 1.
+template <typename I, typename W>
+__global__ void collect(I pairs, const I* __restrict__ indptr, const I* __restrict__ indices,
+                        const W* __restrict__ data, const I* __restrict__ place,
+                        const I* __restrict__ position, const I* __restrict__ members, W* __restrict__ dl,
+                        W* __restrict__ d, W* __restrict__ du)
+{
+    long long k = global_thread();
+    if (k >= pairs) return;
+    W lower[4] = {}, diagonal[4] = {}, upper[4] = {};
+    bool before = position[k] > 1;
+    bool after = k + 1 < pairs && position[k + 1] > 1;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        I v = members[2 * k + i];
+        if (v < 0) {
+            diagonal[3 * i] = W(1);
+            continue;
+        }
+        for (I e = indptr[v]; e < indptr[v + 1]; ++e) {
+            I w = indices[e];
+            long long there = place[w];
+            if (there < k - 1 || there > k + 1) continue;
+            bool second = members[2 * there + 1] == w;
+            W value = data[e];
+#pragma unroll
+            for (int c = 0; c < 2; ++c) {
+                if (second != (c == 1)) continue;
+                if (there == k) diagonal[2 * i + c] = value;
+                if (there == k - 1 && before) lower[2 * i + c] = value;
+                if (there == k + 1 && after) upper[2 * i + c] = value;
+            }
+        }
+    }
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+        dl[4 * k + c] = lower[c];
+        d[4 * k + c] = diagonal[c];
+        du[4 * k + c] = upper[c];
+    }
+}

@@ -1,0 +1,132 @@
+"""Linear operators of SciPy and of CuPy from one description; and the clock of a setup."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+
+
+@dataclass(frozen=True)
+class Core:
+    """What a preconditioner is, whoever's interface it will have."""
+
+    name: str
+    n: int
+    dtype: Any
+    engine: str
+    apply: Callable[[Any, bool], Any]  # (rows (k, n) of dtype, transpose) -> (k, n)
+    coverage: Callable[[], float]
+    seconds: Callable[[], dict[str, float]]
+
+
+class Stopwatch:
+    """Seconds by phase.  On the GPU events are recorded, and read when somebody asks."""
+
+    def __init__(
+        self, engine: str, before: Callable[[], Mapping[str, float]] | None = None
+    ) -> None:
+        self._engine = engine
+        self._marks: list[tuple[str, Any]] = [("", self._now())]
+        self._others = [before] if before is not None else []
+
+    def _now(self) -> Any:
+        if self._engine == "cpu":
+            return time.perf_counter()
+        event = engines.cupy().cuda.Event()
+        event.record()
+        return event
+
+    def lap(self, phase: str) -> None:
+        """The time since the last mark belongs to `phase`."""
+        self._marks.append((phase, self._now()))
+
+    def skip(self, known: Callable[[], Mapping[str, float]]) -> None:
+        """The time since the last mark is known elsewhere."""
+        self._others.append(known)
+        self._marks.append(("", self._now()))
+
+    def seconds(self) -> dict[str, float]:
+        """All phases."""
+        found: dict[str, float] = {}
+        for other in self._others:
+            for phase, taken in other().items():
+                found[phase] = found.get(phase, 0.0) + taken
+        for (_, start), (phase, end) in zip(self._marks[:-1], self._marks[1:], strict=True):
+            if phase:
+                found[phase] = found.get(phase, 0.0) + self._between(start, end)
+        return found
+
+    def _between(self, start: Any, end: Any) -> float:
+        if self._engine == "cpu":
+            return float(end - start)
+        end.synchronize()
+        return float(engines.cupy().cuda.get_elapsed_time(start, end)) / 1e3
+
+
+def operator(core: Core, **extra: Any) -> Any:
+    """A LinearOperator; `extra` become attributes of it."""
+    made = _class(core.engine)(core)
+    for name, value in extra.items():
+        setattr(made, name, value)
+    return made
+
+
+@functools.cache
+def _class(engine: str) -> Any:
+    """The class of preconditioners on that engine."""
+    if engine == "gpu":
+        engines.cupy()
+        from cupyx.scipy.sparse.linalg import LinearOperator
+    else:
+        from scipy.sparse.linalg import LinearOperator
+
+    class Preconditioner(LinearOperator):  # type: ignore[misc]
+        """A preconditioner, with `name`, `coverage` and `seconds`."""
+
+        def __init__(self, core: Core) -> None:
+            super().__init__(np.dtype(core.dtype), (core.n, core.n))
+            self._core = core
+            self.name = core.name
+
+        def __repr__(self) -> str:
+            return f"<preconditioner {self.name}: {self.shape[0]} rows, {self.dtype}, {engine}>"
+
+        @functools.cached_property
+        def coverage(self) -> float:
+            """Part of the weight off the diagonal that the preconditioner contains."""
+            return self._core.coverage()
+
+        @property
+        def seconds(self) -> dict[str, float]:
+            """Time of the setup by phase."""
+            return self._core.seconds()
+
+        def _apply(self, columns: Any, transpose: bool) -> Any:
+            """A vector (n,) or (n, 1), or columns (n, k); the result has the wider type."""
+            if columns.dtype.kind == "c":
+                raise TypeError(f"{self.name}: vectors must be real, got {columns.dtype}")
+            xp = engines.cupy() if engine == "gpu" else np
+            rows = xp.ascontiguousarray(columns.reshape(self.shape[0], -1).T, dtype=self.dtype)
+            answer = self._core.apply(rows, transpose).T.reshape(columns.shape)
+            return answer.astype(np.result_type(self.dtype, columns.dtype), copy=False)
+
+        def _matvec(self, x: Any) -> Any:
+            return self._apply(x, False)
+
+        def _rmatvec(self, x: Any) -> Any:
+            return self._apply(x, True)
+
+        def _matmat(self, X: Any) -> Any:
+            return self._apply(X, False)
+
+        def _rmatmat(self, X: Any) -> Any:
+            return self._apply(X, True)
+
+    return Preconditioner

@@ -1,0 +1,200 @@
+"""Minimum spanning forests.  Read on in reference.py, check.py, costs.py, order.py, cpu.py, gpu.py.
+
+costs.py makes the weights of undirected edges from any matrix, order.py says in which order edges
+come; both serve all engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+from matchwood.spanning.forest.costs import undirected_costs
+
+METHODS = ("auto", "boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal")
+
+
+@dataclass(frozen=True)
+class Forest:
+    """What `minimum_spanning_forest` found; unpacks as ``edges, weights``.
+
+    Attributes
+    ----------
+    edges : (m, 2) integer array
+        The ends of each edge, the smaller one first; edges ascend by them.
+    weights : (m,) array of float32, float64 or int64
+        Their weights, as they are in the graph.
+    total : float or int
+        The sum of the weights: an int, exact, for integers; else added up in float64.
+    components : int
+        Trees of the forest, single vertices among them.
+    n : int
+        Vertices of the graph.
+    rounds : int
+        Rounds of the method.
+    """
+
+    edges: Any
+    weights: Any
+    total: Any
+    components: int
+    n: int = 0
+    rounds: int = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.edges, self.weights))
+
+    def tocsr(self) -> Any:
+        """The forest as a sparse matrix: the upper triangle, as SciPy's function returns it.
+
+        A weight of zero is stored as any other.
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> matchwood.minimum_spanning_forest((3, [[0, 2], [1, 2]], [0.0, 5.0])).tocsr().toarray()
+        array([[0., 0., 0.],
+               [0., 0., 5.],
+               [0., 0., 0.]])
+        """
+        if engines.location(self.edges) == "gpu":
+            import cupyx.scipy.sparse as sparse
+
+            xp, make = engines.cupy(), sparse.csr_matrix
+        else:
+            import scipy.sparse
+
+            xp, make = np, scipy.sparse.csr_array
+        starts = xp.arange(self.n + 1, dtype=self.edges.dtype)
+        indptr = xp.searchsorted(xp.ascontiguousarray(self.edges[:, 0]), starts)
+        columns = xp.ascontiguousarray(self.edges[:, 1])
+        return make((self.weights, columns, indptr.astype(columns.dtype)), (self.n, self.n))
+
+
+def minimum_spanning_forest(
+    A: Any,
+    *,
+    method: str = "auto",
+    maximum: bool = False,
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Forest:
+    """Find the lightest edges that join everything that can be joined.
+
+    A spanning forest is a set of edges without a circle that joins all vertices of each connected
+    component.  Of all of them this is one with the least sum of weights, and of those the one
+    that Kruskal's algorithm finds when it takes edges in the order
+
+        (weight, smaller end, larger end)
+
+    With this total order the forest is unique.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+        Every stored entry off the diagonal is an edge, those of value zero too; without values
+        all weigh 1.  Weights may be any finite numbers.  Where ``A[i, j]`` and ``A[j, i]`` differ
+        the lighter one counts (the heavier one with `maximum`); where just one is stored, it
+        does.  Entries stored twice are added up.
+    method : {"auto", "boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal"}
+        ``"boruvka"`` hooks every tree along its first edge, all at once, round by round [1]_, and
+        looks at the light edges first where there are many for each vertex [2]_.
+        ``"awerbuch_shiloach"`` hooks only trees of height one, and needs no list of edges [3]_
+        [4]_.  ``"kruskal"`` sorts the edges and takes them in turn [5]_; ``"filter_kruskal"``
+        sorts the lightest and drops most others unsorted [6]_.  ``"auto"`` takes Boruvka.
+    maximum : bool
+        The heaviest forest instead: by falling weight, equal ones still by their ends.
+    engine : {None, "reference", "cpu", "gpu"}
+        None takes the engine where `A` already lives.  Nothing is ever moved silently.
+    threads : int or None
+        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+
+    Returns
+    -------
+    Forest
+        With `edges` (sorted by their ends), `weights`, `total`, `components`, `rounds` and
+        ``tocsr()``; arrays live where `A` lives.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `A` is no square matrix, a weight is not finite or no real number, an integer does not
+        fit int64, or the method is unknown.
+
+    Notes
+    -----
+    Deterministic: the order is total, so every method and engine, at any number of threads,
+    returns the same edges.  `total` of floats is a sum in float64, which may differ in the last
+    digits between engines.
+
+    Weights stay what they are: float32, float64, or int64 (all integers), which are compared
+    exactly, also above 2**53.  (Edge lists and NetworkX graphs have passed through float64.)
+
+    Every method ends: Boruvka after log2(n) rounds, Awerbuch and Shiloach after 1.71 log2(n) + 2.
+    Work O(m log n).  Memory beside the graph, with 32-bit indices and float32: a bit for each
+    stored entry, and for each edge 16 bytes at most (``"boruvka"``; far less when light edges go
+    first), none (``"awerbuch_shiloach"``), 36 (``"kruskal"``), or 24 (``"filter_kruskal"``).  A
+    matrix whose values are not symmetric, or that has a diagonal, is copied first; a `Graph` keeps
+    the copy.
+
+    References
+    ----------
+    .. [1] O. Boruvka. O jistem problemu minimalnim. Prace Moravske prirodovedecke spolecnosti
+       3, 1926.
+    .. [2] A. Fallin, A. Gonzalez, J. Seo, M. Burtscher. A high-performance MST implementation for
+       GPUs. SC 2023. doi:10.1145/3581784.3607093
+    .. [3] B. Awerbuch, Y. Shiloach. New connectivity and MSF algorithms for shuffle-exchange
+       network and PRAM. IEEE Trans. Comput. C-36(10), 1987. doi:10.1109/TC.1987.1676869
+    .. [4] T. Baer, R. Kanakagiri, E. Solomonik. Parallel minimum spanning forest computation
+       using sparse matrix kernels. SIAM PP 2022. doi:10.1137/1.9781611977141.7
+    .. [5] J. B. Kruskal. On the shortest spanning subtree of a graph and the traveling salesman
+       problem. Proc. AMS 7(1), 1956. doi:10.1090/S0002-9939-1956-0078686-7
+    .. [6] V. Osipov, P. Sanders, J. Singler. The filter-Kruskal minimum spanning tree algorithm.
+       ALENEX 2009. doi:10.1137/1.9781611972894.5
+
+    Examples
+    --------
+    A circle of four edges, one of them of weight zero, and a vertex alone:
+
+    >>> import matchwood
+    >>> A = (5, [[0, 1], [1, 2], [2, 3], [0, 3]], [2.0, 0.0, -1.0, 3.0])
+    >>> found = matchwood.minimum_spanning_forest(A)
+    >>> found.edges.tolist(), found.total, found.components
+    ([[0, 1], [1, 2], [2, 3]], 1.0, 2)
+    >>> matchwood.minimum_spanning_forest(A, maximum=True).edges.tolist()
+    [[0, 1], [0, 3], [1, 2]]
+    """
+    if method not in METHODS:
+        expected = ", ".join(repr(name) for name in METHODS)
+        raise ValueError(
+            f"minimum_spanning_forest: method must be one of {expected}, got {method!r}"
+        )
+    G = csr.as_graph(A, "minimum_spanning_forest")
+    chosen = engines.resolve(G.engine, engine)
+    costs = undirected_costs(G.on(chosen), "minimum_spanning_forest", bool(maximum))
+    edges, weights, rounds = engines.load(__name__, chosen).span(
+        costs, method, bool(maximum), threads=threads
+    )
+    count = int(edges.shape[0])
+    return Forest(
+        engines.moved(edges, G.engine),
+        engines.moved(weights, G.engine),
+        sum_of(weights),
+        G.n - count,
+        G.n,
+        rounds,
+    )
+
+
+def sum_of(weights: Any) -> Any:
+    """Sum of the weights: of floats in float64, of integers exactly, whatever its size."""
+    if weights.dtype.kind == "f":
+        return float(weights.sum(dtype=np.float64)) if weights.size else 0.0
+    if not weights.size:
+        return 0
+    high, low = (weights >> 32).sum(), (weights & 0xFFFF_FFFF).sum()
+    return (int(high) << 32) + int(low)

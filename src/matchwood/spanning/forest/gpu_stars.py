@@ -1,0 +1,62 @@
+"""Awerbuch's and Shiloach's rounds on the GPU.  Kernels: gpu_stars.cu; the steps: cpu_stars.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu_stars.cu",
+    (
+        "find_edges<I,B>",
+        "hook_stars<I>",
+        "keep_roots<I>",
+        "jump<I>",
+        "find_tall<I>",
+        "spread_tall<I>",
+    ),
+    types={"B": (np.uint32, np.uint64)},
+)
+
+CALLER = "minimum_spanning_forest"
+
+
+def awerbuch_shiloach(costs: Any, order: Any) -> tuple[Any, int]:
+    """Marks of the forest's entries, and rounds; `order` is in device memory.
+
+    Memory: 21 bytes a vertex, a bit an entry; nothing for edges.
+    """
+    cupy = engines.cupy()
+    n, kind = costs.n, costs.indices.dtype
+    bits = costs.data.view(f"u{costs.data.dtype.itemsize}")
+    k = SOURCE.kernels(I=kind, B=bits.dtype)
+    space = gpu.workspace(
+        CALLER,
+        parent=(n, kind), above=(n, kind), at=(n, kind), chosen=(n, kind),
+        star=(n, np.int32), kept=(n, np.bool_),
+    )  # fmt: skip
+    marks = gpu.empty(-(-costs.nnz // 64), np.uint64, CALLER)
+    marks.fill(0)
+    parent, star, chosen, at = space.parent, space.star, space.chosen, space.at
+    parent[...] = cupy.arange(n, dtype=kind)
+    star.fill(1)
+    chosen.fill(-1)
+    flag = gpu.Flag()
+    pattern = (n, costs.indptr, costs.indices)
+    limit = 2 * n.bit_length() + 8  # as in cpu_stars.py
+    for rounds in range(limit):
+        flag.clear()
+        k.find_edges(32 * n, (*pattern, bits, order, parent, star, at, chosen))
+        k.hook_stars(n, (n, costs.indices, parent, star, at, chosen, space.above, flag))
+        k.keep_roots(n, (*pattern, parent, star, at, chosen, space.above, space.kept, marks))
+        k.jump(n, (n, space.above, space.kept, parent, star, chosen, flag))
+        flag.fetch()
+        k.find_tall(n, (n, parent, star))
+        k.spread_tall(n, (n, parent, star))
+        if not flag.read():
+            return marks, rounds
+    raise RuntimeError(f"still changing after {limit} rounds")

@@ -1,0 +1,252 @@
+"""The block tridiagonal solver on a team: as ../cpu.py, with P x P blocks for numbers.
+
+The elimination of a part walks down its block rows with 2 P equations in hand, in the unknowns
+(X[s-1], X[s] | X[j], X[j+1]); block row j+1 adds P, and X[j] is eliminated with row pivoting among
+all 3 P.  The work matrix has columns [left 2 P | X[j] | X[j+1] | X[j+2] | b | weight].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.teams import crew, device, interrupted, kernel, share
+from matchwood.tridiagonal.cpu_elements import Elements, eliminate, report
+
+Array = np.ndarray[Any, Any]
+
+ROWS = 16  # block rows of a part
+WORK = 40  # a block row is some forty steps of the kind that `crew` counts
+
+
+@device
+def _entry(blocks: Array, row: int, i: int, k: int, zero: Any) -> Any:
+    """Rows past the end are X = 0 (see `_equation`), those before and after have no neighbour."""
+    return blocks[row, i, k] if row < blocks.shape[0] else zero
+
+
+@device
+def _equation(
+    w: Array, at: int, row: int, dl: Array, d: Array, du: Array, b: Array, perm: Array, column: int
+) -> None:
+    """Block row `row` into rows at..at+p-1 of w: (dl, d, du) from `column` on, b and weight."""
+    n, p = d.shape[0], d.shape[1]
+    zero, one = w.dtype.type(0), w.dtype.type(1)
+    rhs = 5 * p
+    for i in range(p):
+        for k in range(rhs):
+            w[at + i, k] = zero
+        largest = zero
+        for k in range(p):
+            lower = _entry(dl, row, i, k, zero) if row > 0 else zero
+            upper = _entry(du, row, i, k, zero) if row < n - 1 else zero
+            diagonal = d[row, i, k] if row < n else (one if i == k else zero)
+            w[at + i, column + k] = lower
+            w[at + i, column + p + k] = diagonal
+            w[at + i, column + 2 * p + k] = upper
+            largest = max(largest, max(abs(lower), max(abs(diagonal), abs(upper))))
+        if row < n:
+            # with perm, equation (row, i) has its right-hand side at b.flat[perm[row, i]];
+            # a ghost, whose number is negative, has 1
+            if perm.size > 0:
+                place = perm[row, i]
+                w[at + i, rhs] = b[place] if place >= 0 else one
+            else:
+                w[at + i, rhs] = b[row * p + i]
+        else:
+            w[at + i, rhs] = zero
+        w[at + i, rhs + 1] = one / largest if largest > zero else zero
+
+
+@device
+def _not_finite(w: Array, first: int, last: int, p: int) -> bool:
+    total = w.dtype.type(0)
+    for i in range(first, last):
+        for k in range(5 * p + 1):
+            total += w.dtype.type(0) * w[i, k]
+    return not total == 0
+
+
+@device
+def _next(w: Array, p: int) -> None:
+    """What is left after the elimination of X[j] moves up, and X[j+1] takes its place."""
+    rhs = 5 * p
+    for i in range(2 * p):
+        for k in range(2 * p):
+            w[i, k] = w[p + i, k]
+            w[i, 2 * p + k] = w[p + i, 3 * p + k]
+        for k in range(p):
+            w[i, 4 * p + k] = 0
+        w[i, rhs] = w[p + i, rhs]
+        w[i, rhs + 1] = w[p + i, rhs + 1]
+
+
+@device
+def _start(
+    w: Array, start: int, dl: Array, d: Array, du: Array, b: Array, perm: Array
+) -> None:
+    """The first two block rows: equations in (X[s-1], X[s] | X[s+1], X[s+2])."""
+    p = d.shape[1]
+    _equation(w, 0, start, dl, d, du, b, perm, 0)
+    _equation(w, p, start + 1, dl, d, du, b, perm, p)
+
+
+@device
+def _reduce_part(
+    part: int,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array,
+    element: Array,
+    w: Array,
+    fault: Array,
+) -> None:
+    p, start = d.shape[1], part * ROWS
+    lacking = -1
+    _start(w, start, dl, d, du, b, perm)
+    bad = _not_finite(w, 0, 2 * p, p)
+    for j in range(2, ROWS):
+        _equation(w, 2 * p, start + j, dl, d, du, b, perm, 2 * p)
+        bad |= _not_finite(w, 2 * p, 3 * p, p)
+        if eliminate(w, 3 * p, 2 * p, 3 * p, 5 * p + 1) >= 0 and lacking < 0:
+            lacking = j - 1
+        _next(w, p)
+    for i in range(2 * p):
+        for k in range(4 * p):
+            element[i, k] = w[i, k]
+        element[i, 4 * p] = w[i, 5 * p]
+        element[i, 4 * p + 1] = w[i, 5 * p + 1]
+    if lacking >= 0:
+        report(fault, 0, start + lacking)
+    if bad:
+        fault[1] = 1
+
+
+@device
+def _substitute_part(
+    part: int,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array,
+    ends: Array,
+    x: Array,
+    w: Array,
+    pivots: Array,
+) -> None:
+    n, p, start = d.shape[0], d.shape[1], part * ROWS
+    _start(w, start, dl, d, du, b, perm)
+    for i in range(2 * p):
+        for k in range(2 * p):
+            w[i, 5 * p] -= w[i, k] * ends[part, k]
+            w[i, k] = 0
+    for j in range(2, ROWS):
+        _equation(w, 2 * p, start + j, dl, d, du, b, perm, 2 * p)
+        eliminate(w, 3 * p, 2 * p, 3 * p, 5 * p + 1)
+        for i in range(p):
+            for k in range(3 * p + 1):
+                pivots[j - 1, i, k] = w[i, 2 * p + k]
+        _next(w, p)
+    # pivots[j, :, 0] becomes X[j]; the two block rows after it are needed for the next
+    for i in range(p):
+        pivots[0, i, 0] = ends[part, p + i]
+        pivots[ROWS - 1, i, 0] = ends[part + 1, i]
+        pivots[ROWS, i, 0] = ends[part + 1, p + i]
+    for j in range(ROWS - 2, 0, -1):
+        for i in range(p - 1, -1, -1):
+            value = pivots[j, i, 3 * p]
+            for k in range(i + 1, p):
+                value -= pivots[j, i, k] * pivots[j, k, 0]
+            for k in range(p):
+                value -= pivots[j, i, p + k] * pivots[j + 1, k, 0]
+                value -= pivots[j, i, 2 * p + k] * pivots[j + 2, k, 0]
+            pivots[j, i, 0] = value
+    for j in range(min(ROWS, n - start)):
+        for i in range(p):
+            if perm.size > 0:
+                if perm[start + j, i] >= 0:
+                    x[perm[start + j, i]] = pivots[j, i, 0]
+            else:
+                x[(start + j) * p + i] = pivots[j, i, 0]
+
+
+@kernel
+def _reduce(
+    team: Any,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array,
+    elements: Array,
+    parts: int,
+    work: Array,
+    fault: Array,
+) -> None:
+    """The element of every part."""
+    lo, hi = share(team, parts)
+    for part in range(lo, hi):
+        if interrupted(team, part << 6):
+            return
+        _reduce_part(part, dl, d, du, b, perm, elements[part], work[team.rank], fault)
+
+
+@kernel
+def _substitute(
+    team: Any,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array,
+    ends: Array,
+    parts: int,
+    work: Array,
+    pivots: Array,
+    x: Array,
+) -> None:
+    """The solution inside of every part."""
+    lo, hi = share(team, parts)
+    for part in range(lo, hi):
+        if interrupted(team, part << 6):
+            return
+        _substitute_part(
+            part, dl, d, du, b, perm, ends, x, work[team.rank], pivots[team.rank]
+        )
+
+
+def solve(
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array | None = None,
+    *,
+    threads: int | None = None,
+) -> tuple[Array, int, bool]:
+    """Solution for every row of b; the block row without a pivot or -1; whether all was finite.
+
+    Calculated in double precision; a row of b has one equation of a block row after the other.
+    """
+    kind = b.dtype
+    dl, d, du, b = (a.astype(np.float64, copy=False) for a in (dl, d, du, b))
+    n, p = d.shape[0], d.shape[1]
+    x = np.empty_like(b)
+    if n == 0 or b.shape[0] == 0:
+        return x.astype(kind), -1, True
+    parts = -(-n // ROWS)
+    team = crew(threads, work=WORK * n)
+    order = np.empty((0, p), np.int32) if perm is None else perm
+    work = np.empty((team.size, 3 * p, 5 * p + 2))
+    pivots = np.empty((team.size, ROWS + 1, p, 3 * p + 1))
+    room = Elements(parts, p, ROWS, n, threads)
+    for one, out in zip(b, x, strict=True):
+        system = (dl, d, du, one, order)
+        team.run(_reduce, *system, room.elements, parts, work, room.fault)
+        room.solve()
+        team.run(_substitute, *system, room.ends, parts, work, pivots, out)
+    return x.astype(kind, copy=False), room.row, room.finite

@@ -1,0 +1,261 @@
+// The 2x2 block tridiagonal solver on the GPU: as ../gpu.cu, with blocks for numbers.  Host: gpu.py.
+//
+//   reduce_rows       one thread a part of ROWS block rows: its element
+//   join, solve_top, expand                                  elements.cuh
+//   substitute_rows   one thread a part: the unknowns between its ends
+//
+// Equation i of block row r has its right-hand side at b[perm[2 r + i]] where there is a perm, and 1
+// where that is negative (a ghost, whose solution is not written).
+
+#include "matchwood/elements.cuh"
+#include "matchwood/tile.cuh"
+
+constexpr int CHUNKS = 16;       // of each of dl, d, du, for a thread
+constexpr int RIGHT_CHUNKS = 8;  // of the right-hand side
+
+template <typename T>
+struct Rows {
+    static constexpr int ROWS = CHUNKS * 16 / (4 * sizeof(T));
+};
+
+template <typename T>
+__device__ __forceinline__ void get_block(const Chunk* tile, int row, T (&block)[4])
+{
+    constexpr int EACH = 16 / sizeof(T);
+#pragma unroll
+    for (int c = 0; c < 4 / EACH; ++c) {
+        T values[EACH];
+        get_chunk<CHUNKS>(tile, row * (4 / EACH) + c, values);
+#pragma unroll
+        for (int v = 0; v < EACH; ++v) block[c * EACH + v] = values[v];
+    }
+}
+
+template <typename T>
+__device__ __forceinline__ void put_block(Chunk* tile, int row, const T (&block)[4])
+{
+    constexpr int EACH = 16 / sizeof(T);
+#pragma unroll
+    for (int c = 0; c < 4 / EACH; ++c) {
+        T values[EACH];
+#pragma unroll
+        for (int v = 0; v < EACH; ++v) values[v] = block[c * EACH + v];
+        put_chunk<CHUNKS>(tile, row * (4 / EACH) + c, values);
+    }
+}
+
+// The two right-hand sides of block row `row` of this thread.
+template <typename T>
+__device__ __forceinline__ T* right_of(Chunk* tile, int row)
+{
+    return &tile_item<RIGHT_CHUNKS, T>(tile, (threadIdx.x * Rows<T>::ROWS + row) * 2);
+}
+
+template <typename T, typename I>
+__device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl, const T* d, const T* du,
+                                          const T* b, const I* perm, T* gathered)
+{
+    long long first = (long long)blockIdx.x * blockDim.x * Rows<T>::ROWS;
+    int array = CHUNKS * blockDim.x;
+    Chunk* right = tile + 3 * array;
+    auto zero = [](int) { return T(0); };
+    load_tile<CHUNKS>(tile, dl, 4 * first, 4 * n, zero);
+    load_tile<CHUNKS>(tile + array, d, 4 * first, 4 * n, [](int i) { return i % 4 % 3 ? T(0) : T(1); });
+    load_tile<CHUNKS>(tile + 2 * array, du, 4 * first, 4 * n, zero);
+    if (perm == nullptr) {
+        load_tile<RIGHT_CHUNKS>(right, b, 2 * first, 2 * n, zero);
+    } else {
+        for (int i = threadIdx.x; i < (int)blockDim.x * Rows<T>::ROWS * 2; i += blockDim.x) {
+            T value = T(0);
+            if (2 * first + i < 2 * n) {
+                I place = perm[2 * first + i];
+                value = place >= 0 ? b[place] : T(1);
+                gathered[2 * first + i] = value;
+            }
+            tile_item<RIGHT_CHUNKS, T>(right, i) = value;
+        }
+    }
+    tile_loaded();
+    // what is not part of the matrix
+    long long start = first + (long long)threadIdx.x * Rows<T>::ROWS;
+    T none[4] = {};
+    if (start == 0) put_block(tile, 0, none);
+    if (start < n && n <= start + Rows<T>::ROWS) put_block(tile + 2 * array, (int)(n - 1 - start), none);
+}
+
+// Block row `row` of this thread into equations AT, AT+1 of w, its blocks from column FROM on.
+template <int AT, int FROM, int R, int C, typename T>
+__device__ __forceinline__ void equations(T (&w)[R][C], T (&weight)[R], Chunk* tile, int row)
+{
+    int array = CHUNKS * blockDim.x;
+    T lower[4], diagonal[4], upper[4];
+    get_block(tile, row, lower);
+    get_block(tile + array, row, diagonal);
+    get_block(tile + 2 * array, row, upper);
+    const T* right = right_of<T>(tile + 3 * array, row);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int k = 0; k < C; ++k) w[AT + i][k] = T(0);
+        T largest = T(0);
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            T a = lower[2 * i + k], b = diagonal[2 * i + k], c = upper[2 * i + k];
+            if (FROM + k >= 0) w[AT + i][FROM + k >= 0 ? FROM + k : 0] = a;
+            if (FROM + 2 + k >= 0) w[AT + i][FROM + 2 + k >= 0 ? FROM + 2 + k : 0] = b;
+            w[AT + i][FROM + 4 + k] = c;
+            largest = larger(larger(largest, magnitude(a)), larger(magnitude(b), magnitude(c)));
+        }
+        w[AT + i][C - 1] = right[i];
+        weight[AT + i] = weight_of(largest);
+    }
+}
+
+// After X[j] is eliminated: the other equations move up, X[j+1] takes its place.
+template <int LEFT, int C, typename T>
+__device__ __forceinline__ void move_up(T (&w)[6][C], T (&weight)[6])
+{
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int k = 0; k < LEFT; ++k) w[i][k] = w[i + 2][k];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) w[i][LEFT + k] = w[i + 2][LEFT + 2 + k];
+        w[i][LEFT + 4] = w[i][LEFT + 5] = T(0);
+        w[i][C - 1] = w[i + 2][C - 1];
+        weight[i] = weight[i + 2];
+    }
+}
+
+template <typename T, typename I>
+__global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
+                            const T* __restrict__ du, const T* __restrict__ b, const I* __restrict__ perm,
+                            T* __restrict__ gathered, T* __restrict__ elements, long long total,
+                            unsigned long long* status)
+{
+    extern __shared__ Chunk tile[];
+    load_rows(tile, n, dl, d, du, b, perm, gathered);
+    long long part = global_thread();
+    long long start = part * Rows<T>::ROWS;
+    if (start >= n) return;
+
+    T w[6][11], weight[6];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
+    int lacking = -1;
+    equations<0, 0>(w, weight, tile, 0);
+    equations<2, 2>(w, weight, tile, 1);
+#pragma unroll 1
+    for (int j = 2; j < Rows<T>::ROWS; ++j) {
+        equations<4, 4>(w, weight, tile, j);
+        if (eliminate<4, 2>(w, weight) >= 0 && lacking < 0) lacking = j - 1;
+        move_up<4>(w, weight);
+    }
+    if (lacking >= 0) fail(status, SINGULAR, start + lacking);
+    T finite = T(0);  // what is not finite in any row has spread to all equations
+#pragma unroll
+    for (int k = 0; k < 11; ++k) finite += T(0) * w[0][k] + T(0) * w[3][k];
+    if (!(finite == T(0))) fail(status, NOT_FINITE, start);
+    Elements<2, T> out = {elements, total};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int k = 0; k < 8; ++k) out.at(part, i, k) = w[i][k];
+        out.at(part, i, 8) = w[i][10];
+        out.at(part, i, 9) = weight[i];
+    }
+}
+
+// The two pivot rows of X[j-1] take the place of block row j; the solution that of the right-hand side.
+template <typename T, typename I>
+__global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
+                                const T* __restrict__ du, const T* __restrict__ b,
+                                const T* __restrict__ ends, const I* __restrict__ perm, T* __restrict__ x)
+{
+    constexpr int ROWS = Rows<T>::ROWS;
+    extern __shared__ Chunk tile[];
+    int array = CHUNKS * blockDim.x;
+    load_rows<T, I>(tile, n, dl, d, du, b, nullptr, nullptr);
+    long long part = global_thread();
+    if (part * ROWS < n) {
+        T w[6][7], weight[6];  // X[j] | X[j+1] | X[j+2] | right-hand side
+        T before[4], lower[4], diagonal[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) before[k] = ends[4 * part + k];
+        equations<0, -4>(w, weight, tile, 0);
+        equations<2, -2>(w, weight, tile, 1);
+        get_block(tile, 0, lower);
+        get_block(tile + array, 0, diagonal);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            w[i][6] -= lower[2 * i] * before[0] + lower[2 * i + 1] * before[1];
+            w[i][6] -= diagonal[2 * i] * before[2] + diagonal[2 * i + 1] * before[3];
+        }
+        get_block(tile, 1, lower);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) w[2 + i][6] -= lower[2 * i] * before[2] + lower[2 * i + 1] * before[3];
+#pragma unroll 1
+        for (int j = 2; j < ROWS; ++j) {
+            equations<4, 0>(w, weight, tile, j);
+            eliminate<0, 2>(w, weight);
+            T one[4] = {w[0][1], w[0][2], w[0][3], w[0][4]};
+            T two[4] = {w[0][5], w[0][6], w[1][2], w[1][3]};
+            T three[4] = {w[1][4], w[1][5], w[1][6], T(0)};
+            put_block(tile, j, one);
+            put_block(tile + array, j, two);
+            put_block(tile + 2 * array, j, three);
+            move_up<0>(w, weight);
+        }
+        T near[2] = {ends[4 * part + 4], ends[4 * part + 5]}, far[2] = {ends[4 * part + 6], ends[4 * part + 7]};
+#pragma unroll 1
+        for (int j = ROWS - 1; j >= 1; --j) {  // X[j] is `near`
+            T* place = right_of<T>(tile + 3 * array, j);
+            place[0] = near[0], place[1] = near[1];
+            T one[4], two[4], three[4];
+            get_block(tile, j, one);
+            get_block(tile + array, j, two);
+            get_block(tile + 2 * array, j, three);
+            T second = three[2] - two[2] * near[0] - two[3] * near[1] - three[0] * far[0] - three[1] * far[1];
+            T first = two[1] - one[0] * second - one[1] * near[0] - one[2] * near[1] - one[3] * far[0] -
+                      two[0] * far[1];
+            far[0] = near[0], far[1] = near[1];
+            near[0] = first, near[1] = second;
+        }
+        T* place = right_of<T>(tile + 3 * array, 0);
+        place[0] = before[2], place[1] = before[3];
+    }
+    __syncthreads();
+    long long first = 2 * (long long)blockIdx.x * blockDim.x * ROWS;
+    Chunk* solution = tile + 3 * array;
+    if (perm == nullptr) {
+        store_tile<RIGHT_CHUNKS>(solution, x, first, 2 * n);
+    } else {
+        for (int i = threadIdx.x; i < (int)blockDim.x * ROWS * 2; i += blockDim.x)
+            if (first + i < 2 * n && perm[first + i] >= 0)
+                x[perm[first + i]] = tile_item<RIGHT_CHUNKS, T>(solution, i);
+    }
+}
+
+template <typename T>
+__global__ void join(T* elements, long long total, long long start, long long size, unsigned level,
+                     long long rows, long long n, unsigned long long* status)
+{
+    extern __shared__ Chunk tile[];
+    join_level(Elements<2, T>{elements, total}, start, size, (T*)tile, level, rows, n, status);
+}
+
+template <typename T>
+__global__ void expand(T* elements, long long total, long long start, long long size, T* ends, long long step,
+                       long long parts)
+{
+    extern __shared__ Chunk tile[];
+    expand_level(Elements<2, T>{elements, total}, start, size, (T*)tile, ends, step, parts);
+}
+
+template <typename T>
+__global__ void top(T* elements, long long total, long long start, long long size, int capacity, T* ends,
+                    unsigned level, long long step, long long parts, long long rows, long long n,
+                    unsigned long long* status)
+{
+    extern __shared__ Chunk tile[];
+    solve_top(Elements<2, T>{elements, total}, start, size, (T*)tile, capacity, ends, level, step, parts, rows, n,
+              status);
+}

@@ -1,0 +1,32 @@
+"""Host side of gpu.cu: two passes over the block rows, and the levels between them: gpu_elements.py."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+from matchwood.tridiagonal import gpu_elements
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    ("reduce_rows<T,I>", "substitute_rows<T,I>", "join<T>", "top<T>", "expand<T>"),
+    types={"T": (np.float32, np.float64)},
+)
+
+PART = 256  # bytes of each of dl, d, du that a thread treats: as CHUNKS in gpu.cu
+BLOCK = 32  # threads; 28 KiB of shared memory
+
+
+class Solver(gpu_elements.Solver):
+    """Solves systems of blocks of one size and type on the current stream, without waiting."""
+
+    def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
+        rows = PART // (4 * np.dtype(dtype).itemsize)
+        super().__init__(SOURCE, n, 2, rows, BLOCK, dtype, index, **options)
+
+
+solve = functools.partial(gpu_elements.solve, Solver)

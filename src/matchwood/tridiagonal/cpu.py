@@ -1,0 +1,113 @@
+"""The tridiagonal solver on a team.  Parts and their ends: cpu_parts.py; the ends: cpu_elements.py.
+
+One pass over the rows leaves an element for each part of 64; these are solved for the ends of the
+parts; a second pass gets the inner unknowns.  The parts do not depend on the number of threads,
+so neither does any bit of the solution.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.teams import crew, interrupted, kernel, share
+from matchwood.tridiagonal.cpu_elements import Elements, report
+from matchwood.tridiagonal.cpu_parts import (
+    BAD,
+    FINITE,
+    LANES,
+    ROWS,
+    SCRATCH,
+    load_ends,
+    load_tile,
+    reduce_tile,
+    store_elements,
+    store_solution,
+    substitute_tile,
+)
+
+Array = np.ndarray[Any, Any]
+
+WORK = 4  # a row is some four steps of the kind that `crew` counts
+
+
+@kernel
+def _reduce(
+    team: Any,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array,
+    elements: Array,
+    parts: int,
+    scratch: Array,
+    fault: Array,
+) -> None:
+    """The element of every part."""
+    s = scratch[team.rank]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_tile(tile, dl, d, du, b, perm, s)
+        reduce_tile(s)
+        store_elements(tile, s, elements, parts)
+        for lane in range(LANES):
+            if s[BAD + lane] > 0:
+                report(fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
+            if not s[FINITE + lane] == 0:
+                fault[1] = 1
+
+
+@kernel
+def _substitute(
+    team: Any,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array,
+    ends: Array,
+    parts: int,
+    scratch: Array,
+    x: Array,
+) -> None:
+    """The solution inside of every part."""
+    s = scratch[team.rank]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_tile(tile, dl, d, du, b, perm, s)
+        load_ends(tile, s, ends, parts)
+        substitute_tile(s)
+        store_solution(tile, s, perm, x)
+
+
+def solve(
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array | None = None,
+    *,
+    threads: int | None = None,
+) -> tuple[Array, int, bool]:
+    """Solution for every row of b; the row without a pivot or -1; whether all was finite."""
+    n = d.size
+    x = np.empty_like(b)
+    if n == 0 or b.shape[0] == 0:
+        return x, -1, True
+    parts = -(-n // ROWS)
+    team = crew(threads, work=WORK * n)
+    order = np.empty(0, np.int32) if perm is None else perm
+    scratch = np.empty((team.size, SCRATCH))  # double precision for either type: no slower
+    room = Elements(parts, 1, ROWS, n, threads)
+    for one, out in zip(b, x, strict=True):
+        system = (dl, d, du, one, order)
+        team.run(_reduce, *system, room.elements, parts, scratch, room.fault)
+        room.solve()
+        team.run(_substitute, *system, room.ends, parts, scratch, out)
+    return x, room.row, room.finite

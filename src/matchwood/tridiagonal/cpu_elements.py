@@ -1,0 +1,295 @@
+"""Elements: what is left of many rows.  Joining them, solving for their ends, expanding again.
+
+An element stands for block rows s..e with blocks of P x P (P = 1: plain rows).  It is 2 P equations
+in X[s-1], X[s], X[e], X[e+1], stored as (2 P, 4 P + 2): coefficients of the left two, of the right
+two, right-hand side, and one over the size of the row it came from.
+
+Two neighbours share X[e] and X[e+1].  These occur nowhere else, so their 4 P equations eliminate
+them with row pivoting and leave 2 P: the joined element.  GROUP at a time are joined, level by
+level, until one is left; its 2 P equations have only X[first] and X[last].  `expand` goes back down:
+with the ends of a joined element known, it repeats the elimination and substitutes back.
+
+Elements are in double precision, whatever the rows were: there are few of them.
+
+The work matrix has 4 P rows and columns [left 2 P | shared 2 P | right 2 P | b | weight].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.teams import atomic_min, barrier, crew, device, kernel, share
+
+Array = np.ndarray[Any, Any]
+
+GROUP = 16  # elements joined to one
+WORK = 100  # steps of the kind that `crew` counts, for each element
+
+EPSILON = 2.0**-52
+NO_FAULT = np.iinfo(np.int64).max
+_LEVEL_BITS = 48  # a fault is level << 48 | row: those of lower levels count first
+_ROW_MASK = (1 << _LEVEL_BITS) - 1
+
+
+def plan(parts: int) -> Array:
+    """Where the elements of each level begin in one array; the last entry is their number."""
+    starts, size = [0], parts
+    while True:
+        starts.append(starts[-1] + size)
+        if size == 1:
+            return np.array(starts, np.int64)
+        size = -(-size // GROUP)
+
+
+@device
+def report(fault: Array, level: int, row: int) -> None:
+    """A column without a pivot: keep the first by (level, row), whatever the schedule."""
+    atomic_min(fault, 0, (level << _LEVEL_BITS) | row)
+
+
+@device
+def eliminate(w: Array, rows: int, first: int, last: int, weight: int) -> int:
+    """Eliminate columns first..last-1 from the first `rows` rows, pivot rows on top.
+
+    Columns up to `weight`, which holds what pivots are measured by, are carried along.  Returns
+    the first column, counted from `first`, that had no pivot; -1 when all had.
+    """
+    zero, one = w.dtype.type(0), w.dtype.type(1)
+    lacking = -1
+    for c in range(first, last):
+        top = c - first
+        best, at = abs(w[top, c]) * w[top, weight], top
+        for i in range(top + 1, rows):
+            score = abs(w[i, c]) * w[i, weight]
+            if score > best:
+                best, at = score, i
+        if at != top:
+            for k in range(weight + 1):
+                w[top, k], w[at, k] = w[at, k], w[top, k]
+        if w[top, c] == zero:
+            if lacking < 0:
+                lacking = top
+            w[top, c] = EPSILON / w[top, weight] if w[top, weight] > zero else EPSILON
+        inverse = one / w[top, c]
+        for i in range(top + 1, rows):
+            m = w[i, c] * inverse
+            if m != zero:
+                for k in range(first):
+                    w[i, k] -= m * w[top, k]
+                for k in range(c + 1, weight):
+                    w[i, k] -= m * w[top, k]
+        for k in range(first):
+            w[top, k] *= inverse
+        for k in range(c + 1, weight):
+            w[top, k] *= inverse
+    return lacking
+
+
+@device
+def _begin(w: Array, element: Array, p: int, left: bool) -> None:
+    """The first element of a group into rows 0..2p-1; its right is what will be shared."""
+    for i in range(2 * p):
+        for k in range(2 * p):
+            w[i, k] = element[i, k] if left else w.dtype.type(0)
+            w[i, 2 * p + k] = element[i, 2 * p + k]
+            w[i, 4 * p + k] = 0
+        w[i, 6 * p] = element[i, 4 * p]
+        w[i, 6 * p + 1] = element[i, 4 * p + 1]
+
+
+@device
+def _append(w: Array, element: Array, p: int) -> None:
+    """The next element into rows 2p..4p-1; its left is what is shared."""
+    for i in range(2 * p):
+        for k in range(2 * p):
+            w[2 * p + i, k] = 0
+            w[2 * p + i, 2 * p + k] = element[i, k]
+            w[2 * p + i, 4 * p + k] = element[i, 2 * p + k]
+        w[2 * p + i, 6 * p] = element[i, 4 * p]
+        w[2 * p + i, 6 * p + 1] = element[i, 4 * p + 1]
+
+
+@device
+def _move_up(w: Array, p: int) -> None:
+    """What is left of a join becomes the first element of the next."""
+    for i in range(2 * p):
+        for k in range(2 * p):
+            w[i, k] = w[2 * p + i, k]
+            w[i, 2 * p + k] = w[2 * p + i, 4 * p + k]
+            w[i, 4 * p + k] = 0
+        w[i, 6 * p] = w[2 * p + i, 6 * p]
+        w[i, 6 * p + 1] = w[2 * p + i, 6 * p + 1]
+
+
+@device
+def _join_group(
+    elements: Array, begin: int, count: int, out: Array, w: Array, p: int
+) -> int:
+    """Join `count` elements into `out`.  Returns where a pivot lacked: 2 p (k - 1) + column."""
+    lacking = -1
+    _begin(w, elements[begin], p, True)
+    for k in range(1, count):
+        _append(w, elements[begin + k], p)
+        found = eliminate(w, 4 * p, 2 * p, 4 * p, 6 * p + 1)
+        if found >= 0 and lacking < 0:
+            lacking = 2 * p * (k - 1) + found
+        _move_up(w, p)
+    for i in range(2 * p):
+        for k in range(4 * p):
+            out[i, k] = w[i, k]
+        out[i, 4 * p] = w[i, 6 * p]
+        out[i, 4 * p + 1] = w[i, 6 * p + 1]
+    return lacking
+
+
+@device
+def _expand_group(
+    elements: Array, begin: int, count: int, ends: Array, first: int, step: int, w: Array, p: int
+) -> None:
+    """Ends between the elements of a group, those beside the group being known.
+
+    Element k lies between ends[first + k * step] and the next; the last end is number
+    len(ends) - 1 at most.  The elements are overwritten by the pivot rows.
+    """
+    last = ends.shape[0] - 1
+    _begin(w, elements[begin], p, False)
+    for i in range(2 * p):
+        for k in range(2 * p):
+            w[i, 6 * p] -= elements[begin, i, k] * ends[first, k]
+    for k in range(1, count):
+        element = elements[begin + k]
+        _append(w, element, p)
+        eliminate(w, 4 * p, 2 * p, 4 * p, 6 * p + 1)
+        for i in range(2 * p):
+            for c in range(4 * p):
+                element[i, c] = w[i, 2 * p + c]
+            element[i, 4 * p] = w[i, 6 * p]
+        _move_up(w, p)
+    for k in range(count - 1, 0, -1):
+        element = elements[begin + k]
+        here, right = first + k * step, min(first + (k + 1) * step, last)
+        for i in range(2 * p - 1, -1, -1):
+            value = element[i, 4 * p]
+            for c in range(i + 1, 2 * p):
+                value -= element[i, c] * ends[here, c]
+            for c in range(2 * p):
+                value -= element[i, 2 * p + c] * ends[right, c]
+            ends[here, i] = value
+
+
+@device
+def _solve_last(element: Array, ends: Array, w: Array, p: int) -> int:
+    """X[first] and X[last] from the one element that is left."""
+    last = ends.shape[0] - 1
+    for i in range(2 * p):
+        for k in range(p):
+            w[i, k] = element[i, p + k]
+            w[i, p + k] = element[i, 2 * p + k]
+        w[i, 2 * p] = element[i, 4 * p]
+        w[i, 2 * p + 1] = element[i, 4 * p + 1]
+    lacking = eliminate(w, 2 * p, 0, 2 * p, 2 * p + 1)
+    for k in range(2 * p):
+        ends[0, k] = 0
+        ends[last, k] = 0
+    for i in range(2 * p - 1, -1, -1):
+        value = w[i, 2 * p]
+        for c in range(i + 1, 2 * p):
+            value -= w[i, c] * (ends[0, p + c] if c < p else ends[last, c - p])
+        if i < p:
+            ends[0, p + i] = value
+        else:
+            ends[last, i - p] = value
+    return lacking
+
+
+@kernel
+def _solve_ends(
+    team: Any,
+    elements: Array,
+    starts: Array,
+    ends: Array,
+    work: Array,
+    p: int,
+    rows: int,
+    n: int,
+    fault: Array,
+) -> None:
+    """The whole way up and down."""
+    w = work[team.rank]
+    levels = starts.size - 1
+    for level in range(1, levels):
+        below, size = starts[level - 1], starts[level] - starts[level - 1]
+        lo, hi = share(team, starts[level + 1] - starts[level])
+        for g in range(lo, hi):
+            count = min(GROUP, size - g * GROUP)
+            lacking = _join_group(
+                elements, below + g * GROUP, count, elements[starts[level] + g], w, p
+            )
+            if lacking >= 0:
+                before = g * GROUP + lacking // (2 * p) + 1
+                row = before * rows * GROUP ** (level - 1) - 1 + lacking % (2 * p) // p
+                report(fault, level, min(row, n - 1))
+        if barrier(team):
+            return
+    if team.rank == 0:
+        lacking = _solve_last(elements[starts[levels - 1]], ends, w, p)
+        if lacking >= 0:
+            report(fault, levels, 0 if lacking < p else n - 1)
+    if barrier(team):
+        return
+    for level in range(levels - 1, 0, -1):
+        below, size = starts[level - 1], starts[level] - starts[level - 1]
+        step = GROUP ** (level - 1)
+        lo, hi = share(team, starts[level + 1] - starts[level])
+        for g in range(lo, hi):
+            count = min(GROUP, size - g * GROUP)
+            begin = below + g * GROUP
+            _expand_group(elements, begin, count, ends, g * GROUP * step, step, w, p)
+        if barrier(team):
+            return
+
+
+class Elements:
+    """Room for the elements of `parts` parts and their ends.
+
+    `rows` is the number of block rows of a part, `n` that of the system.
+    """
+
+    def __init__(self, parts: int, p: int, rows: int, n: int, threads: int | None) -> None:
+        self._p, self._rows, self._n = p, rows, n
+        self._starts = plan(parts)
+        self._crew = crew(threads, work=WORK * parts * p**3)
+        self._work = np.empty((self._crew.size, 4 * p, 6 * p + 2))
+        self.elements = np.empty((int(self._starts[-1]), 2 * p, 4 * p + 2))
+        self.ends = np.empty((parts + 1, 2 * p))
+        self._fault = np.array([NO_FAULT, 0], np.int64)
+
+    def solve(self) -> None:
+        """Get the ends from the elements of level 0, which are overwritten."""
+        self._crew.run(
+            _solve_ends,
+            self.elements,
+            self._starts,
+            self.ends,
+            self._work,
+            self._p,
+            self._rows,
+            self._n,
+            self._fault,
+        )
+
+    @property
+    def fault(self) -> Array:
+        """Where `report` writes; the second word is set where something was not finite."""
+        return self._fault
+
+    @property
+    def row(self) -> int:
+        """The first row without a pivot, -1 when there is none."""
+        return -1 if self._fault[0] == NO_FAULT else int(self._fault[0]) & _ROW_MASK
+
+    @property
+    def finite(self) -> bool:
+        return self._fault[1] == 0

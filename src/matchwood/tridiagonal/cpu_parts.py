@@ -1,0 +1,307 @@
+"""Rows of a tridiagonal system to equations between the ends of parts, and back: eight at a time.
+
+A part is ROWS consecutive rows s..e.  Its inner unknowns s+1..e-1 occur in no other row, so they
+can be eliminated by its own rows, with row pivoting that never lacks a pivot unless the matrix is
+singular.  Two equations in x[s-1], x[s], x[e], x[e+1] are left: an element.  cpu_elements.py solves
+for the ends; `substitute` then gets the inner unknowns.
+
+The elimination walks down the rows with two equations A, B in hand, both in the unknowns
+(x[s-1], x[s] | x[j], x[j+1]); row j+1 is the third, and of the three the one with the largest
+coefficient of x[j], measured against the largest entry of the row it came from, is the pivot.
+
+LANES parts are treated at the same time, lane by lane, in loops that the compiler turns into
+vector instructions; all that such a loop touches lies in one array, at distances it can see.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.teams import device
+
+Array = np.ndarray[Any, Any]
+
+LANES = 8  # two vectors of AVX2 in double precision, one of AVX-512
+ROWS = 64  # rows of a part: its tile, 4 arrays x 64 x 8 lanes, stays in the first cache
+TILE = ROWS * LANES
+
+# Where things lie in a member's scratch: one number for each lane.
+A_L1, A_L2, A_R1, A_R2, A_F, A_W = (k * LANES for k in range(6))
+B_L1, B_L2, B_R1, B_R2, B_F, B_W = (k * LANES for k in range(6, 12))
+BAD = 12 * LANES  # first row after an unknown without a pivot; 0 = none
+FINITE = 13 * LANES  # 0, or NaN when something was not finite
+X0, X1, X2 = (k * LANES for k in range(14, 17))
+LOWER = 17 * LANES  # the tile: dl, d, du, b; then the pivot rows
+DIAGONAL = LOWER + TILE
+UPPER = DIAGONAL + TILE
+RIGHT = UPPER + TILE
+SCRATCH = RIGHT + TILE
+
+
+@device
+def load_tile(
+    tile: int, dl: Array, d: Array, du: Array, b: Array, perm: Array, s: Array
+) -> None:
+    """The rows of a tile, lane beside lane; rows past the end are x = 0.
+
+    With `perm` of length n the right-hand side of row i is b[perm[i]].
+    """
+    n = d.size
+    gather = perm.size > 0
+    for lane in range(LANES):
+        start = (tile * LANES + lane) * ROWS
+        rows = max(0, min(ROWS, n - start))
+        part_l, part_d, part_u = dl[start:], d[start:], du[start:]
+        for j in range(rows):
+            s[LOWER + j * LANES + lane] = part_l[j]
+            s[DIAGONAL + j * LANES + lane] = part_d[j]
+            s[UPPER + j * LANES + lane] = part_u[j]
+        if gather:
+            part_p = perm[start:]
+            for j in range(rows):
+                s[RIGHT + j * LANES + lane] = b[np.uint64(part_p[j])]
+        else:
+            part_b = b[start:]
+            for j in range(rows):
+                s[RIGHT + j * LANES + lane] = part_b[j]
+        for j in range(rows, ROWS):
+            s[LOWER + j * LANES + lane] = 0
+            s[DIAGONAL + j * LANES + lane] = 1
+            s[UPPER + j * LANES + lane] = 0
+            s[RIGHT + j * LANES + lane] = 0
+        if start == 0:
+            s[LOWER + lane] = 0
+        if start < n <= start + ROWS:
+            s[UPPER + (n - 1 - start) * LANES + lane] = 0
+
+
+@device
+def _weight(lower: Any, diagonal: Any, upper: Any, zero: Any, one: Any) -> Any:
+    """One over the largest entry of a row: what its coefficients are measured against."""
+    largest = abs(lower) if abs(lower) > abs(diagonal) else abs(diagonal)
+    largest = abs(upper) if abs(upper) > largest else largest
+    inverse = one / largest
+    return inverse if largest > zero else zero
+
+
+@device
+def _stand_in(second: Any, third: Any, epsilon: Any) -> Any:
+    """What replaces a pivot that is zero: rounding noise of its row."""
+    noise = epsilon * (abs(second) + abs(third))
+    return noise if noise > 0 else epsilon
+
+
+@device
+def reduce_tile(s: Array) -> None:
+    """Eliminate the inner unknowns of every lane's part: A and B are its element afterwards."""
+    zero, one = s.dtype.type(0), s.dtype.type(1)
+    epsilon = s.dtype.type(2.0**-52 if s.itemsize == 8 else 2.0**-23)
+    # spikes below this part of their row are noise of rounding's noise: without them no
+    # subnormal numbers, which are slow
+    noise = s.dtype.type(1e-30 if s.itemsize == 8 else 1e-15)
+    for t in range(LANES):
+        s[A_L1 + t] = s[LOWER + t]
+        s[A_L2 + t] = s[DIAGONAL + t]
+        s[A_R1 + t] = s[UPPER + t]
+        s[A_R2 + t] = zero
+        s[A_F + t] = s[RIGHT + t]
+        s[A_W + t] = _weight(s[LOWER + t], s[DIAGONAL + t], s[UPPER + t], zero, one)
+        s[B_L1 + t] = zero
+        s[B_L2 + t] = s[LOWER + LANES + t]
+        s[B_R1 + t] = s[DIAGONAL + LANES + t]
+        s[B_R2 + t] = s[UPPER + LANES + t]
+        s[B_F + t] = s[RIGHT + LANES + t]
+        at = LANES + t
+        s[B_W + t] = _weight(s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], zero, one)
+        s[BAD + t] = zero
+        s[FINITE + t] = zero
+    for j in range(2):
+        for t in range(LANES):
+            at = j * LANES + t
+            s[FINITE + t] += zero * s[LOWER + at] + zero * s[DIAGONAL + at]
+            s[FINITE + t] += zero * s[UPPER + at] + zero * s[RIGHT + at]
+    for j in range(2, ROWS):
+        row = s.dtype.type(j)
+        for t in range(LANES):
+            at = j * LANES + t
+            c1, c2, c3, cf = s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], s[RIGHT + at]
+            cw = _weight(c1, c2, c3, zero, one)
+            s[FINITE + t] += zero * c1 + zero * c2 + (zero * c3 + zero * cf)
+            a_l1, b_l1 = s[A_L1 + t], s[B_L1 + t]
+            a_l2, b_l2 = s[A_L2 + t], s[B_L2 + t]
+            a_r1, b_r1 = s[A_R1 + t], s[B_R1 + t]
+            a_r2, b_r2 = s[A_R2 + t], s[B_R2 + t]
+            a_f, b_f = s[A_F + t], s[B_F + t]
+            a_w, b_w = s[A_W + t], s[B_W + t]
+            swap = abs(b_r1) * b_w > abs(a_r1) * a_w
+            p_l1 = b_l1 if swap else a_l1
+            q_l1 = a_l1 if swap else b_l1
+            p_l2 = b_l2 if swap else a_l2
+            q_l2 = a_l2 if swap else b_l2
+            p_r1 = b_r1 if swap else a_r1
+            q_r1 = a_r1 if swap else b_r1
+            p_r2 = b_r2 if swap else a_r2
+            q_r2 = a_r2 if swap else b_r2
+            p_f = b_f if swap else a_f
+            q_f = a_f if swap else b_f
+            p_w = b_w if swap else a_w
+            q_w = a_w if swap else b_w
+            new = abs(c1) * cw > abs(p_r1) * p_w  # the new row is the pivot, p stays in hand
+            k_l1 = zero if new else p_l1
+            o_l1 = p_l1 if new else zero
+            k_l2 = zero if new else p_l2
+            o_l2 = p_l2 if new else zero
+            k_r1 = c1 if new else p_r1
+            o_r1 = p_r1 if new else c1
+            k_r2 = c2 if new else p_r2
+            o_r2 = p_r2 if new else c2
+            k_r3 = c3 if new else zero
+            o_r3 = zero if new else c3
+            k_f = cf if new else p_f
+            o_f = p_f if new else cf
+            k_w = cw if new else p_w
+            o_w = p_w if new else cw
+            none = k_r1 == zero
+            bad = s[BAD + t]
+            first = row if bad == zero else bad
+            s[BAD + t] = first if none else bad
+            k_r1 = _stand_in(k_r2, k_r3, epsilon) if none else k_r1
+            inverse = one / k_r1
+            m = q_r1 * inverse
+            l1, l2 = q_l1 - m * k_l1, q_l2 - m * k_l2
+            r1, r2 = q_r2 - m * k_r2, -m * k_r3
+            small = noise * (abs(r1) + abs(r2))
+            s[A_L1 + t] = l1 if abs(l1) > small else zero
+            s[A_L2 + t] = l2 if abs(l2) > small else zero
+            s[A_R1 + t] = r1
+            s[A_R2 + t] = r2
+            s[A_F + t] = q_f - m * k_f
+            s[A_W + t] = q_w
+            m = o_r1 * inverse
+            l1, l2 = o_l1 - m * k_l1, o_l2 - m * k_l2
+            r1, r2 = o_r2 - m * k_r2, o_r3 - m * k_r3
+            small = noise * (abs(r1) + abs(r2))
+            s[B_L1 + t] = l1 if abs(l1) > small else zero
+            s[B_L2 + t] = l2 if abs(l2) > small else zero
+            s[B_R1 + t] = r1
+            s[B_R2 + t] = r2
+            s[B_F + t] = o_f - m * k_f
+            s[B_W + t] = o_w
+
+
+@device
+def store_elements(tile: int, s: Array, elements: Array, parts: int) -> None:
+    """A and B of every lane as element (2, 6): two of the left, two of the right, b, weight."""
+    for lane in range(LANES):
+        part = tile * LANES + lane
+        if part < parts:
+            for k in range(6):
+                elements[part, 0, k] = s[k * LANES + lane]
+                elements[part, 1, k] = s[(6 + k) * LANES + lane]
+
+
+@device
+def load_ends(tile: int, s: Array, ends: Array, parts: int) -> None:
+    """What is known of the solution beside every part goes to the right-hand sides."""
+    for lane in range(LANES):
+        part = min(tile * LANES + lane, parts - 1)
+        before, first = s.dtype.type(ends[part, 0]), s.dtype.type(ends[part, 1])
+        s[X0 + lane] = first
+        s[X1 + lane] = ends[part + 1, 0]
+        s[X2 + lane] = ends[part + 1, 1]
+        s[RIGHT + lane] -= s[LOWER + lane] * before + s[DIAGONAL + lane] * first
+        s[RIGHT + LANES + lane] -= s[LOWER + LANES + lane] * first
+
+
+@device
+def substitute_tile(s: Array) -> None:
+    """The same elimination without the unknowns of the left, then back substitution.
+
+    The pivot row of x[j], divided by its pivot, takes the place of row j; then x[j] that of d.
+    """
+    zero, one = s.dtype.type(0), s.dtype.type(1)
+    epsilon = s.dtype.type(2.0**-52 if s.itemsize == 8 else 2.0**-23)
+    for t in range(LANES):
+        s[A_R1 + t] = s[UPPER + t]
+        s[A_R2 + t] = zero
+        s[A_F + t] = s[RIGHT + t]
+        s[A_W + t] = _weight(s[LOWER + t], s[DIAGONAL + t], s[UPPER + t], zero, one)
+        s[B_R1 + t] = s[DIAGONAL + LANES + t]
+        s[B_R2 + t] = s[UPPER + LANES + t]
+        s[B_F + t] = s[RIGHT + LANES + t]
+        at = LANES + t
+        s[B_W + t] = _weight(s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], zero, one)
+    for j in range(2, ROWS):
+        for t in range(LANES):
+            at = j * LANES + t
+            c1, c2, c3, cf = s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], s[RIGHT + at]
+            cw = _weight(c1, c2, c3, zero, one)
+            a_r1, b_r1 = s[A_R1 + t], s[B_R1 + t]
+            a_r2, b_r2 = s[A_R2 + t], s[B_R2 + t]
+            a_f, b_f = s[A_F + t], s[B_F + t]
+            a_w, b_w = s[A_W + t], s[B_W + t]
+            swap = abs(b_r1) * b_w > abs(a_r1) * a_w
+            p_r1 = b_r1 if swap else a_r1
+            q_r1 = a_r1 if swap else b_r1
+            p_r2 = b_r2 if swap else a_r2
+            q_r2 = a_r2 if swap else b_r2
+            p_f = b_f if swap else a_f
+            q_f = a_f if swap else b_f
+            p_w = b_w if swap else a_w
+            q_w = a_w if swap else b_w
+            new = abs(c1) * cw > abs(p_r1) * p_w
+            k_r1 = c1 if new else p_r1
+            o_r1 = p_r1 if new else c1
+            k_r2 = c2 if new else p_r2
+            o_r2 = p_r2 if new else c2
+            k_r3 = c3 if new else zero
+            o_r3 = zero if new else c3
+            k_f = cf if new else p_f
+            o_f = p_f if new else cf
+            k_w = cw if new else p_w
+            o_w = p_w if new else cw
+            k_r1 = _stand_in(k_r2, k_r3, epsilon) if k_r1 == zero else k_r1
+            inverse = one / k_r1
+            m = q_r1 * inverse
+            s[A_R1 + t] = q_r2 - m * k_r2
+            s[A_R2 + t] = -m * k_r3
+            s[A_F + t] = q_f - m * k_f
+            s[A_W + t] = q_w
+            m = o_r1 * inverse
+            s[B_R1 + t] = o_r2 - m * k_r2
+            s[B_R2 + t] = o_r3 - m * k_r3
+            s[B_F + t] = o_f - m * k_f
+            s[B_W + t] = o_w
+            s[LOWER - LANES + at] = k_r2 * inverse
+            s[UPPER - LANES + at] = k_r3 * inverse
+            s[RIGHT - LANES + at] = k_f * inverse
+    for t in range(LANES):
+        s[DIAGONAL + t] = s[X0 + t]
+        s[DIAGONAL + TILE - LANES + t] = s[X1 + t]
+    for j in range(ROWS - 2, 0, -1):
+        for t in range(LANES):
+            at = j * LANES + t
+            x = s[RIGHT + at] - s[LOWER + at] * s[X1 + t] - s[UPPER + at] * s[X2 + t]
+            s[X2 + t] = s[X1 + t]
+            s[X1 + t] = x
+            s[DIAGONAL + at] = x
+
+
+@device
+def store_solution(tile: int, s: Array, perm: Array, x: Array) -> None:
+    """x of the tile's rows; with `perm` that of row i goes to x[perm[i]]."""
+    n = x.size
+    scatter = perm.size > 0
+    for lane in range(LANES):
+        start = (tile * LANES + lane) * ROWS
+        rows = max(0, min(ROWS, n - start))
+        if scatter:
+            part_p = perm[start:]
+            for j in range(rows):
+                x[np.uint64(part_p[j])] = s[DIAGONAL + j * LANES + lane]
+        else:
+            part_x = x[start:]
+            for j in range(rows):
+                part_x[j] = s[DIAGONAL + j * LANES + lane]

@@ -1,0 +1,31 @@
+"""Host side of gpu.cu: two passes over the rows, and the levels between them: gpu_elements.py."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+from matchwood.tridiagonal import gpu_elements
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    ("reduce_rows<T,I>", "substitute_rows<T,I>", "join<T>", "top<T>", "expand<T>"),
+    types={"T": (np.float32, np.float64)},
+)
+
+ROWS = 32  # of a part, as in gpu.cu
+BLOCK = 32  # threads; 16 or 32 KiB of shared memory
+
+
+class Solver(gpu_elements.Solver):
+    """Solves plain systems of one size and type on the current stream, without waiting."""
+
+    def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
+        super().__init__(SOURCE, n, 1, ROWS, BLOCK, dtype, index, **options)
+
+
+solve = functools.partial(gpu_elements.solve, Solver)

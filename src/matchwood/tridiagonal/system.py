@@ -1,0 +1,237 @@
+"""What the public functions of tridiagonal/ and tridiagonal/block/ share: arrays in, errors out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+
+
+@dataclass(frozen=True)
+class System:
+    """Checked coefficients: three contiguous arrays of one floating type on one engine."""
+
+    caller: str
+    package: str
+    dl: Any
+    d: Any
+    du: Any
+
+    @property
+    def n(self) -> int:
+        """Rows, or block rows."""
+        return int(self.d.shape[0])
+
+    @property
+    def block(self) -> tuple[int, ...]:
+        """() for plain rows, (2,) for block rows: what a right-hand side has at each."""
+        return tuple(self.d.shape[1:2])
+
+    @property
+    def where(self) -> str:
+        return engines.location(self.d)
+
+    @cached_property
+    def transposed(self) -> System:
+        """The system of the transposed matrix."""
+        dl, d, du = (a.swapaxes(1, 2) if self.block else a for a in (self.dl, self.d, self.du))
+        xp = _module(self.where)
+        lower, upper = xp.zeros_like(d), xp.zeros_like(d)
+        lower[1:], upper[:-1] = du[:-1], dl[1:]
+        arrays = (xp.ascontiguousarray(a) for a in (lower, d, upper))
+        return System(self.caller, self.package, *arrays)
+
+    def right_hand_side(self, b: Any) -> Any:
+        """b, checked, with the system's or a wider type; where the system lies."""
+        array = _floating(b, "b", self.caller)
+        shape = (self.n, *self.block)
+        if array.shape[: len(shape)] != shape or array.ndim > len(shape) + 1:
+            expected = ", ".join(map(str, shape))
+            raise ValueError(
+                f"{self.caller}: b must have shape ({expected}) or ({expected}, k), "
+                f"got {array.shape}"
+            )
+        if engines.location(array) != self.where:
+            raise TypeError(
+                f"{self.caller}: b must lie where the matrix does, on the {self.where.upper()}"
+            )
+        return array
+
+    def solve(
+        self,
+        b: Any,
+        *,
+        allow_singular: bool = False,
+        engine: str | None = None,
+        threads: int | None = None,
+    ) -> Any:
+        """x with the shape of b."""
+        b = self.right_hand_side(b)
+        kind = np.result_type(self.d.dtype, b.dtype)
+        chosen = engines.resolve(self.where, engine)
+        home = engines.home(chosen)
+        xp = _module(home)
+        dl, d, du = (
+            engines.moved(a, home).astype(kind, copy=False) for a in (self.dl, self.d, self.du)
+        )
+        right = engines.moved(b, home).astype(kind, copy=False)
+        columns = b.shape[-1] if b.ndim > 1 + len(self.block) else 1
+        length = self.n * (self.block or (1,))[0]
+        rows = xp.ascontiguousarray(right.reshape(length, columns).T)
+        x, lacking, finite = engines.load(self.package, chosen).solve(
+            dl, d, du, rows, threads=threads
+        )
+        if not finite:
+            self.refuse_not_finite(b)
+        if lacking >= 0 and not allow_singular:
+            raise self.singular(lacking)
+        return engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where)
+
+    def singular(self, row: int) -> np.linalg.LinAlgError:
+        """The error for a row without a pivot."""
+        kind = "block row" if self.block else "row"
+        return np.linalg.LinAlgError(
+            f"{self.caller}: the matrix is singular, the unknown of {kind} {row} has no pivot; "
+            "allow_singular=True goes on with a tiny one"
+        )
+
+    def refuse_not_finite(self, b: Any) -> None:
+        """Raise the error that names what is not finite."""
+        arrays = {"dl": self.dl[1:], "d": self.d, "du": self.du[:-1], "b": b}
+        for name, array in arrays.items():
+            bad = np.argwhere(~np.isfinite(np.asarray(engines.moved(array, "cpu"))))
+            if bad.size:
+                row = int(bad[0][0]) + (name == "dl")
+                raise ValueError(f"{self.caller}: {name} must be finite, but is not at row {row}")
+        raise OverflowError(f"{self.caller}: numbers grew beyond the range of their type")
+
+
+def _module(where: str) -> Any:
+    return engines.cupy() if where == "gpu" else np
+
+
+def _floating(array: Any, name: str, caller: str) -> Any:
+    if engines.location(array) == "cpu":
+        if hasattr(array, "__cuda_array_interface__"):
+            array = engines.cupy().asarray(array)
+        else:
+            array = np.asarray(array)
+    if array.dtype.kind == "c":
+        raise TypeError(f"{caller}: {name} must be real, got {array.dtype}")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{caller}: {name} must hold numbers, got {array.dtype}")
+    if array.dtype in (np.float32, np.float64):
+        return array
+    return array.astype(np.float64)
+
+
+def system(caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool) -> System:
+    """The gate for coefficients."""
+    given = {"dl": dl, "d": d, "du": du}
+    arrays = {name: _floating(array, name, caller) for name, array in given.items()}
+    shape = arrays["d"].shape
+    if len(shape) != (3 if block else 1) or (block and shape[1:] != (2, 2)):
+        wanted = "(n, 2, 2)" if block else "(n,)"
+        raise ValueError(f"{caller}: d must have shape {wanted}, got {shape}")
+    for name, array in arrays.items():
+        if array.shape != shape:
+            raise ValueError(
+                f"{caller}: dl, d and du must have the same shape, got {shape} for d "
+                f"and {array.shape} for {name} (dl[0] and du[-1] are there but not read)"
+            )
+    places = {engines.location(array) for array in arrays.values()}
+    if len(places) > 1:
+        raise TypeError(f"{caller}: dl, d and du must lie on one engine, CPU or GPU")
+    kind = np.result_type(*(array.dtype for array in arrays.values()))
+    xp = _module(places.pop())
+    lower, diagonal, upper = (
+        xp.ascontiguousarray(array.astype(kind, copy=False)) for array in arrays.values()
+    )
+    return System(caller, package, lower, diagonal, upper)
+
+
+class Factorization:
+    """A matrix made ready to be solved with many times; made by `factorize`.
+
+    The coefficients are kept, checked once, in the form that the engine reads; a solve repeats the
+    elimination, which costs less than reading its stored result would.
+
+    Attributes
+    ----------
+    n : int
+        Rows, or block rows.
+    dtype : numpy.dtype
+        Of the coefficients; a wider right-hand side is solved in its own.
+    """
+
+    def __init__(self, made: System, allow_singular: bool, threads: int | None) -> None:
+        self._system = made
+        self._threads = threads
+        self.n, self.dtype = made.n, made.d.dtype
+        self._solvers: dict[Any, Any] = {}
+        zero = _module(made.where).zeros((made.n, *made.block), made.d.dtype)
+        made.solve(zero, allow_singular=allow_singular, threads=threads)
+
+    def __repr__(self) -> str:
+        kind = "block rows" if self._system.block else "rows"
+        return f"<Factorization: {self.n} {kind}, {self.dtype}, {self._system.where}>"
+
+    def solve(self, b: Any, *, transpose: bool = False) -> Any:
+        """Solve with the matrix, or with its transpose.
+
+        Parameters
+        ----------
+        b : array, one right-hand side or many, as in `solve`
+        transpose : bool
+
+        Returns
+        -------
+        x : array with the shape of b
+
+        Examples
+        --------
+        >>> import matchwood
+        >>> made = matchwood.tridiagonal.factorize([0, 1], [2, 1], [1, 0])
+        >>> made.solve([3.0, 2.0]).tolist(), made.solve([3.0, 2.0], transpose=True).tolist()
+        ([1.0, 1.0], [1.0, 1.0])
+        """
+        made = self._system.transposed if transpose else self._system
+        return made.solve(b, allow_singular=True, threads=self._threads)
+
+    def solve_ordered(self, b: Any, order: Any = None, *, transpose: bool = False) -> Any:
+        """Solve where the rows of the matrix are in another order than b and x.
+
+        Row i has its right-hand side at ``b[order[i]]`` and its unknown at ``x[order[i]]``.  Nothing
+        is looked at or waited for: neither `b` nor the pivots.  For preconditioners.
+
+        Parameters
+        ----------
+        b : (k, m) contiguous array of `dtype`
+            k right-hand sides.
+        order : (n,) or (n, 2) integers, or None
+            None is the order of the rows.  Of blocks the places of both unknowns.  -1 is an unknown that is not there: its
+            right-hand side is 1, and it is not returned.
+        transpose : bool
+
+        Returns
+        -------
+        x : (k, m) array
+        """
+        made = self._system.transposed if transpose else self._system
+        if made.where == "cpu":
+            run = engines.load(made.package, "cpu").solve
+            return run(made.dl, made.d, made.du, b, order, threads=self._threads)[0]
+        key = None if order is None else order.dtype
+        if key not in self._solvers:
+            module = engines.load(made.package, "gpu")
+            self._solvers[key] = module.Solver(
+                made.n, self.dtype, key or np.int32, permuted=order is not None
+            )
+        x = _module("gpu").empty_like(b)
+        for one, out in zip(b, x, strict=True):
+            self._solvers[key].solve(made.dl, made.d, made.du, one, out, order)
+        return x

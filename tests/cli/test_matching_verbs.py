@@ -1,0 +1,61 @@
+"""`matchwood match`, `factor` and `coarsen`: the answers of the functions, as tables and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import matchwood
+from support import run_verb as run
+from support import run_verb_json as run_json
+
+GRAPH = "delaunay:n=60,seed=2"
+
+
+def test_match(tmp_path: Path) -> None:
+    A = matchwood.generators.delaunay(60, rng=2)
+    expected = matchwood.weighted_matching(A)
+    facts = run_json("match", GRAPH, "--check", "-o", str(tmp_path / "mate.npy"))
+    assert facts["edges"] == expected.cardinality
+    assert facts["checked"] is True
+    assert 0.5 <= facts["quality"] <= 1
+    np.testing.assert_array_equal(np.load(tmp_path / "mate.npy"), expected.mate)
+    text = run("match", GRAPH, "--method", "greedy", "--check").stdout
+    assert "at least" in text
+    assert "right" in text
+
+
+@pytest.mark.parametrize("method", ["proposal", "serial"])
+def test_maximal(method: str) -> None:
+    facts = run_json("match", GRAPH, "--method", method, "--check", "--rng", "3")
+    assert facts["method"] == method
+    assert facts["weight"] == facts["edges"]
+
+
+def test_factor(tmp_path: Path) -> None:
+    facts = run_json(
+        "factor", "aniso:2,9x9", "-n", "2", "--check", "-o", str(tmp_path / "near.csv")
+    )
+    assert 0.5 < facts["coverage"] < 1
+    lines = (tmp_path / "near.csv").read_text().splitlines()
+    assert lines[0] == "vertex,neighbour1,neighbour2"
+    assert len(lines) == 82
+    whole = run_json("factor", "aniso:2,9x9", "--rounds", "0")
+    assert whole["maximal"] is True
+    assert "of the weight" in run("factor", "path:9", "--method", "greedy").stdout
+
+
+def test_coarsen(tmp_path: Path) -> None:
+    facts = run_json(
+        "coarsen", "star:200", "--until", "5",
+        "-o", str(tmp_path / "part.npy"), "--coarsest", str(tmp_path / "last.mtx"),
+    )  # fmt: skip
+    assert facts["sizes"][0] == 200
+    assert facts["sizes"][-1] <= 5
+    part = np.load(tmp_path / "part.npy")
+    assert part.shape == (200,)
+    assert part.max() == facts["sizes"][-1] - 1
+    assert matchwood.io.read(tmp_path / "last.mtx").shape == (facts["sizes"][-1],) * 2
+    assert "largest weight" in run("coarsen", "path:40", "--until", "9").stdout

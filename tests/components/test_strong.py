@@ -1,0 +1,220 @@
+"""Strong components: all methods and engines give one numbering, and the check is strict."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from scipy.sparse import csgraph
+
+import matchwood
+from graphs import ZOO, disjoint, from_edges, grid, rmat, shuffled
+from matchwood.check import check_strongly_connected_components
+from matchwood.components.strong import cpu, cpu_colour, cpu_tasks
+from strategies import graphs
+from strong_graphs import (
+    HARD,
+    big_and_small,
+    chain_of_cycles,
+    directed_cycle,
+    directed_path,
+)
+
+METHODS = ["auto", "tarjan", "forward_backward", "multistep"]
+
+
+def by_smallest_vertex(labels: np.ndarray) -> np.ndarray:
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def expected(A: sp.csr_array) -> tuple[int, np.ndarray]:
+    """SciPy's partition, in our numbering."""
+    pattern = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), shape=A.shape)
+    count, labels = csgraph.connected_components(pattern, directed=True, connection="strong")
+    return count, by_smallest_vertex(labels)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ZOO)
+def test_equals_the_reference(name: str, method: str, threads: int) -> None:
+    A = ZOO[name]()
+    reference = matchwood.strongly_connected_components(A, engine="reference")
+    for argument in (A, matchwood.graph(A)):
+        found = matchwood.strongly_connected_components(argument, method=method, threads=threads)
+        assert found.count == reference.count
+        assert np.array_equal(found.labels, reference.labels)
+        assert found.labels.dtype == reference.labels.dtype
+    check_strongly_connected_components(A, found)
+
+
+@given(graphs(max_n=40, max_m=80))
+def test_random_graphs(A: sp.csr_array) -> None:
+    reference = matchwood.strongly_connected_components(A, engine="reference")
+    G = matchwood.graph(A)
+    for method in METHODS:
+        for threads in (1, 2, 5):
+            found = matchwood.strongly_connected_components(G, method=method, threads=threads)
+            assert np.array_equal(found.labels, reference.labels)
+    check_strongly_connected_components(A, reference)
+
+
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("name", HARD)
+def test_hard_cases_agree_with_scipy(name: str, index_dtype: type) -> None:
+    A = HARD[name]()
+    G = matchwood.graph(A, index_dtype=index_dtype)
+    count, labels = expected(A)
+    for method in METHODS:
+        for threads in (1, 2, 3, 5):
+            found = matchwood.strongly_connected_components(G, method=method, threads=threads)
+            assert found.count == count
+            assert np.array_equal(found.labels, labels)
+            assert found.labels.dtype == index_dtype
+    check_strongly_connected_components(A, found)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_many_schedules(method: str, threads: int) -> None:
+    G = matchwood.graph(big_and_small(9))
+    first = matchwood.strongly_connected_components(G, method="tarjan").labels
+    for _ in range(25):
+        found = matchwood.strongly_connected_components(G, method=method, threads=threads)
+        assert np.array_equal(found.labels, first)
+
+
+def test_colours_find_what_is_left(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """Also for teams of two, and down to the last vertex."""
+    monkeypatch.setattr(cpu, "FEW_FOR_TWO", 0)
+    monkeypatch.setattr(cpu, "FEW_VERTICES", 0)
+    for make in HARD.values():
+        A = make()
+        found = matchwood.strongly_connected_components(A, method="multistep", threads=threads)
+        assert np.array_equal(found.labels, expected(A)[1])
+
+
+@pytest.mark.parametrize("method", ["forward_backward", "multistep"])
+def test_rounds_are_limited(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """Descending colours find one cycle of the chain in a round: the limit ends that."""
+    monkeypatch.setattr(cpu, "FEW_FOR_TWO", 0)
+    for make in HARD.values():
+        A = make()
+        found = matchwood.strongly_connected_components(A, method=method, threads=2)
+        assert found.rounds <= 2 + max(cpu_colour.ROUNDS, cpu_tasks.ROUNDS)
+        assert np.array_equal(found.labels, expected(A)[1])
+
+
+def test_a_symmetric_pattern_has_its_connected_components_found() -> None:
+    A = shuffled(disjoint([grid(20, 30), rmat(8, 2)]), isolated=9)
+    A = sp.csr_array(A + A.T)
+    G = matchwood.graph(A)
+    for method in METHODS:
+        found = matchwood.strongly_connected_components(G, method=method)
+        assert np.array_equal(found.labels, matchwood.connected_components(A).labels)
+
+
+def test_loops_do_not_matter() -> None:
+    A = directed_path(3000).tocoo()
+    loops = np.arange(0, 3000, 7)
+    with_loops = from_edges(3000, np.append(A.row, loops), np.append(A.col, loops), symmetric=False)
+    for method in METHODS:
+        for threads in (1, 2):
+            G = matchwood.graph(with_loops)
+            found = matchwood.strongly_connected_components(G, method=method, threads=threads)
+            assert found.count == 3000
+
+
+def test_input_is_not_changed() -> None:
+    A = big_and_small(8)
+    copies = A.indptr.copy(), A.indices.copy()
+    for method in METHODS:
+        matchwood.strongly_connected_components(A, method=method, threads=2)
+    assert np.array_equal(A.indptr, copies[0])
+    assert np.array_equal(A.indices, copies[1])
+
+
+def test_calls_from_several_threads() -> None:
+    G = matchwood.graph(big_and_small(9))
+    right = matchwood.strongly_connected_components(G, method="tarjan").labels
+    wrong: list[str] = []
+
+    def work(method: str) -> None:
+        for _ in range(10):
+            found = matchwood.strongly_connected_components(G, method=method, threads=2)
+            if not np.array_equal(found.labels, right):
+                wrong.append(method)
+
+    workers = [threading.Thread(target=work, args=(method,)) for method in METHODS]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_a_stop_is_heard() -> None:
+    """A progress callback that raises ends the call soon, as Ctrl-C does."""
+    G = matchwood.graph(directed_path(3_000_000))
+    G.transposed_pattern()
+    matchwood.strongly_connected_components(directed_path(9), method="multistep", threads=2)
+
+    class Enough(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Enough
+
+    start = time.perf_counter()
+    try:
+        with matchwood.on_progress(stop):
+            matchwood.strongly_connected_components(G, method="multistep", threads=2)
+    except Enough:
+        pass
+    assert time.perf_counter() - start < 5.0
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(ValueError, match="method must be one of 'auto', 'tarjan'"):
+        matchwood.strongly_connected_components(directed_path(3), method="kosaraju")
+    with pytest.raises(ValueError, match="strongly_connected_components: A must be square"):
+        matchwood.strongly_connected_components(sp.csr_array((2, 3)))
+    with pytest.raises(ValueError, match="'propagation' is for the 'gpu' engine"):
+        matchwood.strongly_connected_components(directed_path(3), method="propagation")
+    with pytest.raises(ValueError, match="threads must be at least 1"):
+        matchwood.strongly_connected_components(directed_path(3), threads=0, method="multistep")
+
+
+def test_the_check_finds_every_fault() -> None:
+    A = disjoint([directed_cycle(3), directed_path(2), directed_cycle(4)])
+    right = [0, 0, 0, 1, 2, 3, 3, 3, 3]
+    check_strongly_connected_components(A, right)
+    check_strongly_connected_components(A, (4, right))
+    for labels, message in [
+        ([0, 0, 0, 1, 2, 3, 3, 4, 4], "vertex 6 does not reach vertex 5, though both"),
+        ([0, 1, 2, 3, 4, 5, 5, 5, 5], r"labels . and . reach each other, by arcs \(., .\), "),
+        ([0, 0, 0, 1, 1, 2, 2, 2, 2], "vertex 4 does not reach vertex 3, though both"),
+        ([0, 0, 0, 0, 1, 2, 2, 2, 2], "vertex 3 is not reached from vertex 0, though both"),
+        ([1, 1, 1, 0, 2, 3, 3, 3, 3], "label 1 .* must come before label 0"),
+        ([0, 0, 0, 1, 2, 4, 4, 4, 4], "without gaps"),
+        ([0, 0, 0, 1, 2, -1, 3, 3, 3], "without gaps"),
+        (right[:5], "must have 9 elements"),
+    ]:
+        with pytest.raises(matchwood.CheckFailed, match=message):
+            check_strongly_connected_components(A, labels)
+    with pytest.raises(matchwood.CheckFailed, match="count is 5"):
+        check_strongly_connected_components(A, (5, right))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_large_hard_cases(method: str) -> None:
+    n = 1_000_000
+    for A in (directed_path(n), directed_cycle(n), chain_of_cycles(10_000, 10)):
+        G = matchwood.graph(A)
+        found = matchwood.strongly_connected_components(G, method=method)
+        assert np.array_equal(found.labels, expected(A)[1])
+        check_strongly_connected_components(G, found)

@@ -1,0 +1,101 @@
+"""Measures of an order, and permuted matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+
+import matchwood
+from graphs import ZOO, path, rmat, shuffled, star
+from matchwood.ordering import (
+    bandwidth,
+    max_wavefront,
+    measures,
+    permute,
+    profile,
+    rms_wavefront,
+)
+from strategies import graphs
+
+
+def some_order(n: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).permutation(n)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_equals_the_reference(name: str) -> None:
+    A = ZOO[name]()
+    perm = some_order(A.shape[0])
+    for order in (None, perm):
+        expected = measures(A, order, engine="reference")
+        for threads in (1, 2, 5):
+            assert measures(A, order, threads=threads) == expected
+    B, C = permute(A, perm, threads=3), permute(A, perm, engine="reference")
+    for part in ("indptr", "indices", "data"):
+        assert np.array_equal(getattr(B, part), getattr(C, part))
+        assert getattr(B, part).dtype == getattr(C, part).dtype
+    assert measures(B) == measures(A, perm)
+
+
+@given(graphs(max_n=30, max_m=80))
+def test_random_matrices(A: sp.csr_array) -> None:
+    perm = some_order(A.shape[0], 7)
+    B = permute(A, perm, threads=2)
+    dense = A.toarray()[perm][:, perm]
+    assert np.array_equal(B.toarray(), dense)
+    assert B.has_sorted_indices
+    assert measures(A, perm) == measures(A, perm, engine="reference")
+    stored = sp.coo_array(permute(matchwood.graph((A.indptr, A.indices)), perm))
+    assert bandwidth(A, perm) == (np.abs(stored.row - stored.col).max() if stored.nnz else 0)
+
+
+def test_one_by_one() -> None:
+    A = shuffled(rmat(8, 5), isolated=4)
+    perm = matchwood.reverse_cuthill_mckee(A)
+    found = measures(A, perm)
+    assert (found.bandwidth, found.profile) == (bandwidth(A, perm), profile(A, perm))
+    assert found.max_wavefront == max_wavefront(A, perm)
+    assert found.rms_wavefront == rms_wavefront(A, perm)
+    assert bandwidth(A, matchwood.reverse_cuthill_mckee(A, stats=True)) == found.bandwidth
+
+
+def test_long_rows_and_other_types() -> None:
+    A = star(500)
+    perm = some_order(500)
+    for kind in (np.float32, np.int8, np.int64, np.complex128, bool):
+        B = permute(sp.csr_array(A.astype(kind)), perm, threads=2)
+        assert B.dtype == kind
+        assert np.array_equal(B.toarray(), A.toarray().astype(kind)[perm][:, perm])
+
+
+def test_nothing_and_one() -> None:
+    assert measures(sp.csr_array((0, 0))).bandwidth == 0
+    assert permute(sp.csr_array((0, 0)), []).shape == (0, 0)
+    assert measures(sp.csr_array((1, 1))).max_wavefront == 1
+
+
+def test_bad_permutations() -> None:
+    A = path(4)
+    for perm, error, message in [
+        ([0, 1, 2], ValueError, r"perm must have shape \(4,\), got \(3,\)"),
+        ([0, 1, 2, 4], ValueError, "perm must hold 0..3, got 4"),
+        ([0, 1, 1, 2], ValueError, "perm must hold every row once, but 3 is missing"),
+        ([0.0, 1, 2, 3], TypeError, "perm must hold integers"),
+    ]:
+        for function in (permute, bandwidth, measures):
+            with pytest.raises(error, match=message):
+                function(A, perm)
+
+
+def test_input_is_not_changed() -> None:
+    A = ZOO["duplicates, unsorted"]()
+    before = A.copy()
+    perm = some_order(A.shape[0])
+    kept = perm.copy()
+    permute(A, perm)
+    measures(A, perm)
+    for name in ("indptr", "indices", "data"):
+        assert np.array_equal(getattr(A, name), getattr(before, name))
+    assert np.array_equal(perm, kept)

@@ -1,0 +1,226 @@
+"""Cuthill-McKee on the GPU: every method gives what the definition gives, bit for bit.
+
+Only the GPU engine and the reference run here, so these tests need no compiler for the CPU.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import matchwood
+from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
+from matchwood import csr
+from matchwood.ordering.rcm import gpu as engine
+from matchwood.ordering.rcm import gpu_batch, reference
+
+pytestmark = pytest.mark.gpu
+
+METHODS = engine.METHODS
+NONE = np.empty(0, np.int64)
+
+
+def binary_tree(n):
+    """Vertex v hangs on (v - 1) // 2."""
+    from graphs import from_edges
+
+    child = np.arange(1, n)
+    return from_edges(n, child, (child - 1) // 2)
+
+
+def caterpillar(length, legs):
+    """A path with so many leaves on every vertex."""
+    from graphs import from_edges
+
+    spine = np.arange(length)
+    leaves = np.arange(length, length * (legs + 1))
+    u = np.concatenate([spine[:-1], np.repeat(spine, legs)])
+    return from_edges(length * (legs + 1), u, np.concatenate([spine[1:], leaves]))
+
+
+LARGER = {
+    "grid": lambda: shuffled(grid(90, 101)),
+    "long path": lambda: shuffled(path(5000)),
+    "star": lambda: star(30_000, centre=29_999),
+    "two-level star": lambda: shuffled(caterpillar(40, 700)),
+    "tree": lambda: shuffled(binary_tree(20_000)),
+    "complete": lambda: complete(1500),
+    "rmat 13": lambda: rmat(13, 6),
+    "rmat 13, dense": lambda: rmat(12, 60),
+    "many small": lambda: shuffled(disjoint([complete(5), path(4)] * 2000), isolated=500),
+    "two large": lambda: disjoint([rmat(11, 8), star(5000), rmat(11, 8)]),
+}
+
+
+def prepared(A, index_dtype=np.int32):
+    """The graph on the GPU, and its undirected pattern as NumPy arrays."""
+    cupy = pytest.importorskip("cupy")
+    arrays = (cupy.asarray(A.indptr), cupy.asarray(A.indices))
+    G = matchwood.graph(arrays, index_dtype=index_dtype)
+    view = G.undirected_pattern()
+    return G, csr.View(view.indptr.get(), view.indices.get())
+
+
+def expected(view, starts=NONE, reverse=False):
+    return reference.order(view, starts, "serial", reverse)[0]
+
+
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("method", METHODS)
+def test_zoo(zoo_graph, method, index_dtype):
+    G, view = prepared(zoo_graph, index_dtype)
+    found = matchwood.reverse_cuthill_mckee(G, method=method)
+    assert found.dtype == index_dtype
+    assert np.array_equal(found.get(), expected(view, reverse=True))
+    if view.n:
+        start = np.array([view.n // 2])
+        found = matchwood.cuthill_mckee(G, method=method, start=start)
+        assert np.array_equal(found.get(), expected(view, start))
+        vertex = view.n // 3
+        assert matchwood.pseudo_peripheral_vertex(G, vertex) == reference.start_of(view, vertex)
+
+
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("name", LARGER)
+def test_larger(name, index_dtype):
+    G, view = prepared(LARGER[name](), index_dtype)
+    answer = expected(view)
+    for method in METHODS:
+        for _ in range(3):  # other schedules
+            found = matchwood.cuthill_mckee(G, method=method)
+            assert np.array_equal(found.get(), answer), method
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 3, 17, 132, 1000, 5000])
+def test_batches_with_few_and_many_blocks(blocks):
+    """No deadlock whatever is resident: with one block, and with more than the device runs."""
+    cupy = pytest.importorskip("cupy")
+    for name in ("grid", "tree", "rmat 13", "two-level star"):
+        G, view = prepared(LARGER[name]())
+        start = reference.start_of(view, int(np.diff(view.indptr).argmax()))
+        answer = reference.place_from(reference._neighbours(view), start)
+        found, _ = gpu_batch.place_batches(
+            G.undirected_pattern(), cupy.array([start], np.int32), len(answer), blocks=blocks
+        )
+        assert found[: len(answer)].get().tolist() == answer
+
+
+@pytest.mark.parametrize("name", ["grid", "rmat 13", "two-level star", "tree"])
+def test_batches_with_delays(name):
+    """Random pauses between the stages, so that signals come early and late."""
+    cupy = pytest.importorskip("cupy")
+    G, view = prepared(LARGER[name]())
+    pattern = G.undirected_pattern()
+    start = reference.start_of(view, int(np.diff(view.indptr).argmax()))
+    answer = np.array(reference.place_from(reference._neighbours(view), start))
+    starts = cupy.array([start], np.int32)
+    for seed in range(1, 101):
+        found, _ = gpu_batch.place_batches(
+            pattern, starts, answer.size, blocks=1 + seed * 7 % 300, delay=seed
+        )
+        assert np.array_equal(found[: answer.size].get(), answer), seed
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_complete_graph_of_20000(method):
+    """One vertex has more children than shared memory holds; all others have none."""
+    cupy = pytest.importorskip("cupy")
+    n = 20_000
+    others = cupy.arange(n - 1, dtype=np.int32)
+    row = cupy.arange(n, dtype=np.int32)[:, None]
+    indices = (others[None, :] + (others[None, :] >= row)).astype(np.int32).ravel()
+    indptr = cupy.arange(n + 1, dtype=np.int32) * np.int32(n - 1)
+    G = matchwood.graph((indptr, indices))
+    found = matchwood.cuthill_mckee(G, start=7, method=method).get()
+    assert np.array_equal(found, np.concatenate([[7], np.delete(np.arange(n), 7)]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_goes_on_after_a_pause(monkeypatch, method):
+    """A launch ends after so many levels, the next one takes up where it ended."""
+    for name in ("long path", "grid", "rmat", "star"):
+        G, view = prepared(ZOO[name]())
+        for patience in (1, 3):
+            monkeypatch.setattr(engine, "PATIENCE", patience)
+            found = matchwood.cuthill_mckee(G, method=method)
+            assert np.array_equal(found.get(), expected(view))
+
+
+def test_two_starts_in_one_component():
+    G, _ = prepared(disjoint([path(4), path(5)]))
+    with pytest.raises(ValueError, match="vertices 5 and 8 are in one component"):
+        matchwood.cuthill_mckee(G, start=[8, 0, 5])
+    found = matchwood.cuthill_mckee(G, start=[8, 1])
+    assert found.get().tolist() == [1, 0, 2, 3, 8, 7, 6, 5, 4]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_stats(method):
+    G, view = prepared(LARGER["rmat 13"]())
+    found = matchwood.reverse_cuthill_mckee(G, method=method, stats=True)
+    _, counters = reference.order(view, NONE, "serial", True)
+    for key in ("components", "levels", "front", "searches"):
+        assert found.counters[key] == counters[key], key
+    assert found.counters["method"] == method
+    assert found.after.bandwidth == matchwood.bandwidth(G, found.perm)
+    if method == "batch":
+        made, taken = found.counters["generated"], found.counters["dequeued"]
+        assert made >= taken == found.counters["executed"] + found.counters["empty"] > 0
+        shares = sum(found.counters[key] for key in gpu_batch.TIMED)
+        assert shares == pytest.approx(1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_input_is_not_changed(method):
+    G, view = prepared(LARGER["rmat 13"]())
+    matchwood.reverse_cuthill_mckee(G, method=method)
+    pattern = G.undirected_pattern()
+    assert np.array_equal(pattern.indptr.get(), view.indptr)
+    assert np.array_equal(pattern.indices.get(), view.indices)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_several_threads_at_once(method):
+    """Orders on streams of their own, more blocks than the device runs at once."""
+    cupy = pytest.importorskip("cupy")
+    G, view = prepared(LARGER["grid"]())
+    starts = [0, 17, 400, view.n - 1]
+    wanted = [expected(view, np.array([s])) for s in starts]
+    wrong = []
+
+    def body(k):
+        with cupy.cuda.Stream(non_blocking=True):
+            for _ in range(5):
+                found = matchwood.cuthill_mckee(G, start=starts[k], method=method)
+                if not np.array_equal(found.get(), wanted[k]):
+                    wrong.append(k)
+
+    cupy.cuda.Device().synchronize()
+    members = [threading.Thread(target=body, args=(k,)) for k in range(4)]
+    for member in members:
+        member.start()
+    for member in members:
+        member.join()
+    assert wrong == []
+
+
+def test_isolated_vertices_are_quick():
+    """A million of them, and a path: no loop over components."""
+    cupy = pytest.importorskip("cupy")
+    n = 1_000_000
+    edges = cupy.array([[5, 900_000], [900_000, 17], [999_999, 0]])
+    G = matchwood.graph((n, edges))
+    found = matchwood.cuthill_mckee(G).get()
+    assert found[:2].tolist() == [0, 999_999]
+    assert found[5:9].tolist() == [4, 5, 900_000, 17]
+    assert np.array_equal(np.sort(found), np.arange(n))
+
+
+def test_ring_is_large_enough():
+    """More entries than batches that can wait at once, and a power of two."""
+    for n, nnz in ((1, 0), (10**6, 10**7), (10**9, 10**10)):
+        size = gpu_batch.ring_size(n, nnz, 1792, 1)
+        assert size & (size - 1) == 0
+        assert size > 3 * n / 256 + 6 * nnz / 1792

@@ -1,0 +1,120 @@
+"""Reverse Cuthill-McKee under many schedules: delays at random between the phases.
+
+Batches are made as small as can be, so that small graphs have many of them in work at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matchwood
+from graphs import complete, disjoint, grid, path, rmat, star
+from matchwood.ordering.rcm import cpu
+from matchwood.ordering.rcm.cpu_board import Tuning
+from matchwood.ordering.rcm.reference import order as by_definition
+
+NONE = np.empty(0, np.int64)
+PARALLEL = ["auto", "leveled", "unordered", "batch_basic", "batch"]
+TUNINGS = [
+    Tuning(full=130, enough=1, room=40, slots=2),  # a vertex or two a batch, wide lists in use
+    Tuning(full=256, enough=300, room=16, slots=3),
+    Tuning(full=512, enough=2000, room=4096, slots=4),
+    Tuning(full=200, enough=1, room=4096, slots=1),
+]
+GRAPHS = {
+    "mesh": lambda: matchwood.generators.mesh((8, 8, 8)),
+    "rmat": lambda: rmat(8, 6),
+    "grid": lambda: grid(17, 18),
+    "star": lambda: star(600),
+    "complete": lambda: complete(60),
+    "parts": lambda: disjoint([grid(9, 9), path(40), star(50), complete(12)]),
+}
+
+
+def many(name: str, method: str, seeds: range) -> None:
+    view = matchwood.graph(GRAPHS[name]()).undirected_pattern()
+    expected, _ = by_definition(view, NONE, "serial", False)
+    for seed in seeds:
+        threads = 1 + seed % 5
+        found, _ = cpu.order(
+            view, NONE, method, False, threads=threads,
+            seed=seed, tuning=TUNINGS[seed % len(TUNINGS)],
+        )  # fmt: skip
+        assert np.array_equal(found, expected), f"seed {seed}, {threads} threads"
+
+
+@pytest.fixture(autouse=True)
+def _all_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
+    monkeypatch.setattr(cpu.cpu_leveled, "WIDE_ARCS", 50)
+
+
+@pytest.mark.parametrize("method", PARALLEL)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_delays(name: str, method: str) -> None:
+    many(name, method, range(20))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", PARALLEL)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_hundreds_of_delays(name: str, method: str) -> None:
+    many(name, method, range(100, 500))
+
+
+@pytest.mark.parametrize("method", ["serial", *PARALLEL])
+def test_ctrl_c(method: str) -> None:
+    """Within 100 ms, most of which is the interpreter's."""
+    G = matchwood.graph(matchwood.generators.grid((1500, 1500)))
+    G.undirected_pattern()
+    matchwood.ordering.cuthill_mckee(matchwood.generators.grid((400, 400)), start=0, method=method)
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        time.sleep(0.015)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=interrupt)
+    ended = 0.0
+    try:
+        sender.start()
+        matchwood.ordering.cuthill_mckee(G, start=0, method=method, threads=2)
+        sender.join()
+        time.sleep(0.2)
+    except KeyboardInterrupt:
+        ended = time.perf_counter()
+    sender.join()
+    if ended:
+        assert ended - sent[0] < 0.5  # a loaded machine; alone it is below 0.1
+
+
+def test_counters_add_up() -> None:
+    view = matchwood.graph(GRAPHS["mesh"]()).undirected_pattern()
+    for tuning in TUNINGS:
+        for threads in (1, 4):
+            _, counters = cpu.order(
+                view, NONE, "batch", False, threads=threads, stats=True, tuning=tuning
+            )
+            assert counters["executed"] + counters["empty"] == counters["dequeued"]
+            assert counters["dequeued"] <= counters["generated"]
+            assert counters["removed"] >= counters["rediscoveries"]
+
+
+def test_early_termination() -> None:
+    """In a complete graph all are placed after one batch; the others are left in the queue."""
+    view = matchwood.graph(complete(300)).undirected_pattern()
+    _, counters = cpu.order(
+        view, np.array([5]), "batch", False, threads=1, stats=True,
+        tuning=Tuning(full=512, enough=1),
+    )  # fmt: skip
+    assert counters["dequeued"] < 5
+
+
