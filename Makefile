@@ -3,6 +3,7 @@
 #
 #   make demo         run every problem on a few graphs, check and compare; writes demo.html
 #   make test         the tests, without the slow ones;  make test-slow  the slow ones
+#   make test-networkx  those of NetworkX that concern our backend, run through it; part of test
 #   make test-bounds  the tests of kernels, with every index checked
 #   make lint         ruff and mypy
 #   make bench        all benchmarks, with the peers that have wheels here; writes JSON
@@ -14,9 +15,12 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 PEERS := networkit igraph
+WORKERS ?= 2
+NETWORKX_TESTS := $(addprefix networkx.algorithms., components tests.test_mis tests.test_matching \
+	tree.tests.test_mst traversal.tests.test_bfs shortest_paths.tests.test_unweighted)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-bounds test-gpu lint mypy format bench docs clean
+.PHONY: help demo test test-networkx test-slow test-bounds test-gpu lint mypy format bench docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -44,10 +48,17 @@ demo: $(VENV)/.core
 	$(VENV)/bin/matchwood demo
 
 test: $(VENV)/.test
-	$(PY) -m pytest
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile
+	$(MAKE) test-networkx
+
+# Nothing may fail, and each of our functions must have been called; see the plugin named here.
+test-networkx: $(VENV)/.test
+	NETWORKX_TEST_BACKEND=matchwood NETWORKX_FALLBACK_TO_NX=True $(PY) -m pytest \
+		-c /dev/null --rootdir=$(VENV) --confcutdir=$(VENV) -q -rxX -p no:cacheprovider \
+		-p matchwood.networkx_backend.testing --pyargs $(NETWORKX_TESTS)
 
 test-slow: $(VENV)/.test
-	$(PY) -m pytest -m slow
+	$(PY) -m pytest -m slow -n $(WORKERS) --dist loadfile
 
 test-bounds: $(VENV)/.test
 	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest --ignore=tests/cli --ignore=tests/report --ignore=tests/teams

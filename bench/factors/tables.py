@@ -180,7 +180,7 @@ def five_rounds(graphs: dict[str, Any]) -> Table:
 
 
 def orders_of_diagonals(side: int = 200) -> dict[str, int]:
-    """M_max of aniso2 without charges, with its anti-diagonals numbered one by one in some order."""
+    """M_max of aniso2 without charges, its anti-diagonals numbered one by one in some order."""
     A = generators.aniso(2, (side, side), dtype=np.float32)
     i, j = np.divmod(np.arange(side * side), side)
     diagonal = i + j

@@ -31,7 +31,7 @@ def town(one_way):
 
 
 # %%
-# With every street one-way, most of the town still hangs together.
+# Even with every street one-way, a large part of the town still hangs together.
 
 fig, axes = plt.subplots(1, 3, figsize=(11, 4.1))
 palette = np.vstack((plt.cm.Dark2.colors, plt.cm.Set1.colors[:1], (0.82, 0.82, 0.82)))

@@ -80,6 +80,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         strongly_connected_components,
     )
     from matchwood.factors import factor
+    from matchwood.forests import linear_forest, tridiagonal_of
     from matchwood.independent import maximal_independent_set
     from matchwood.matching import maximal_matching, multilevel, weighted_matching
     from matchwood.primitives import row_reduce
@@ -124,6 +125,11 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "multilevel": lambda G: multilevel(G, until=5),
         "matching, maximal, weighted": lambda G: maximal_matching(G, weighted=True),
         "factor": lambda G: factor(G, 2),
+        **{
+            f"forest, {method}": functools.partial(linear_forest, method=method)
+            for method in ("splitters", "doubling", "walk")
+        },
+        "forest, tridiagonal": lambda G: tridiagonal_of(G, linear_forest(G)),
         "factor, greedy": lambda G: factor(G, 2, method="greedy"),
         "ordering": _order,
         "row_reduce": lambda G: _reduce(row_reduce, G),

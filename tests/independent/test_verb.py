@@ -147,3 +147,4 @@ def test_real_graphs_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("MATCHWOOD_DATA")
     assert thesis.data_folder() is None
     assert list(thesis.real_cases(None)) == []
+    assert thesis._stem("USA-road-d.NY.gr.gz") == "USA-road-d.NY"

@@ -74,7 +74,7 @@ def test_quick_is_plain(name, kind):
 def test_any_small_graph(pairs, directed):
     G = nx.DiGraph(pairs) if directed else nx.Graph(pairs)
     quick, plain = reading._quick_rows(G._adj), reading._plain_rows(G._adj)
-    if {-1, -2} <= set(G):  # hash(-1) == hash(-2)
+    if len(set(map(hash, G))) < len(G):  # as those of -1 and -2, or of 0 and ""
         assert quick is None
     else:
         assert same(quick, plain)

@@ -9,7 +9,6 @@ import os
 import signal
 import threading
 import time
-from typing import Any
 
 import numpy as np
 import pytest
@@ -116,5 +115,3 @@ def test_early_termination() -> None:
         tuning=Tuning(full=512, enough=1),
     )  # fmt: skip
     assert counters["dequeued"] < 5
-
-

@@ -150,8 +150,8 @@ def test_the_check_finds_every_fault() -> None:
 
     for wrong, message in [
         (with_entry("ends", (1, 0), 2), r"ends\[1, 0\] is 2, expected 0"),
-        (with_entry("values", (2, 1), 8), r"values\[2, 1\] is 8, expected 7"),
-        (with_entry("distances", (2, 1), 3), r"distances\[2, 1\] is 3, expected 1"),
+        (with_entry("values", (2, 1), 8), r"values\[1, 1\] is 9, expected 10"),
+        (with_entry("distances", (2, 1), 3), r"distances\[1, 1\] is 2, expected 4"),
         (with_entry("cycle", 1, True), r"cycle\[0\] is False, unlike"),
         (with_entry("cycle", 0, True), r"cycle\[0\] is True, but 0 is the end"),
         (with_entry("cycle", 4, False), r"cycle\[4\] is False, unlike"),

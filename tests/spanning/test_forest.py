@@ -290,6 +290,30 @@ def test_calls_from_several_threads() -> None:
         assert_same(each, right)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_ctrl_c(method: str) -> None:
+    """A call that is interrupted ends at once, and the next one is as good as any."""
+    import time
+
+    G = matchwood.graph(weighted(matchwood.generators.rmat(19, engine="cpu"), "float32"))
+    right = msf(G)
+    delays = []
+    for _ in range(3):
+        raised = []
+
+        def interrupt(done: int, total: int, raised: list[float] = raised) -> None:
+            raised.append(time.perf_counter())
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt), matchwood.on_progress(interrupt):
+            for _ in range(20):
+                msf(G, method=method, threads=2)
+        delays.append(time.perf_counter() - raised[0])
+    assert min(delays) < 0.1
+    assert_same(msf(G, method=method), right)
+
+
 # The order
 
 

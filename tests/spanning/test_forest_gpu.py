@@ -142,3 +142,16 @@ def test_result_and_input():
     assert np.array_equal(G.indptr.get(), A.indptr)
     assert np.array_equal(G.indices.get(), A.indices)
     assert np.array_equal(G.data.get(), A.data)
+
+
+def test_chains_as_long_as_the_graph():
+    """Every vertex chooses the next one: a chain that starts where the first threads are."""
+    n = 300_000
+    for step in (1, -1):
+        A = path(n)
+        order = np.argsort(A.tocoo().row + A.tocoo().col, kind="stable")
+        A.data = A.data.copy()
+        A.data[order] = np.repeat(np.arange(1.0, n)[::step], 2)
+        found = matchwood.minimum_spanning_forest(prepared(A))
+        assert found.edges.shape == (n - 1, 2)
+        assert found.rounds == 1

@@ -24,11 +24,13 @@ from matchwood.cli import (
     demo,
     errors,
     factor,
+    forest,
     generate,
     info,
     match,
     mis,
     mst,
+    order,
     scc,
     warmup,
 )
@@ -71,7 +73,9 @@ app.command("mst")(mst.command)
 app.command("scc")(scc.command)
 app.command("match")(match.command)
 app.command("factor")(factor.command)
+app.command("forest")(forest.command)
 app.command("coarsen")(coarsen.command)
+app.command("order")(order.command)
 app.command("generate", context_settings=generate.SETTINGS)(generate.command)
 app.command("convert")(convert.command)
 app.command("bench")(bench.command)

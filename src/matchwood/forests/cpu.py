@@ -57,7 +57,7 @@ STEPS = (1 << STEP_BITS) - 1
 PATH, START, SIGN, LENGTH, RECORD = 0, 1, 2, 3, 4
 
 # Fields of a walk under way.
-_FROM, _AT, _STEPS, _WALK, _FIELDS = 0, 1, 2, 3, 4
+_FROM, _AT, _STEPS, _WALK, _CUT, _U, _V, _SLOT, _FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 
 @device
@@ -270,36 +270,6 @@ def _weaker(weight: Any, u: int, v: int, best: Any, low: int, high: int) -> bool
 
 
 @device
-def _weakest(
-    team: Team, table: Array, weights: Array, marks: Array, mark: int, start: int, side: int,
-    edges: Array, edge_weights: Array, row: int,
-) -> int:  # fmt: skip
-    """Walk from `start` to the next node or round to `start`; the weakest edge on the way goes to
-    edges[row]: (steps before it, its first and second vertex).  mark > 0 is left at all vertices.
-    Returns the number of steps."""
-    before, steps = natural(np.int64(start)), 0
-    low, high = np.int64(-1), np.int64(-1)
-    best = weights[2 * before + side]
-    place = natural(2 * before + side)
-    while True:
-        if interrupted(team, steps + 1):
-            return -1
-        at, weight = natural(np.int64(table[place])), weights[place]
-        if _weaker(weight, before, at, best, low, high):
-            best, low, high = weight, min(before, at), max(before, at)
-            edges[row, 0], edges[row, 1], edges[row, 2] = steps, before, at
-        steps += 1
-        if at == start or load_relaxed(marks, at) < 0:
-            break
-        if mark > 0:
-            store_relaxed(marks, at, mark | steps)
-        place = natural(2 * at + (1 if table[2 * at] == before else 0))
-        before = at
-    edge_weights[row] = best
-    return steps
-
-
-@device
 def _cut(cuts: Array, counters: Array, lengths: Array, u: int, v: int, length: int) -> int:
     """Note that edge (u, v) of a cycle is removed, once; returns the smaller end."""
     low = min(u, v)
@@ -307,6 +277,71 @@ def _cut(cuts: Array, counters: Array, lengths: Array, u: int, v: int, length: i
         k = atomic_add(counters, 0, 1)
         cuts[k, 0], cuts[k, 1] = low, max(u, v)
     return low
+
+
+@device
+def _survey(walks: Array, bests: Array, k: int, table: Array, start: int, side: int) -> int:
+    """Begin a walk that looks for the weakest edge; returns k + 1."""
+    _begin(walks, k, start, np.int64(table[natural(2 * start + side)]), start)
+    walks[k, _U] = -1
+    bests[k] = 0
+    return k + 1
+
+
+@device
+def _survey_on(
+    team: Team, table: Array, weights: Array, marks: Array, walks: Array, bests: Array,
+    active: int, wanted: int, rings: bool, records: Array, lengths: Array, cuts: Array,
+    counters: Array, edges: Array, edge_weights: Array,
+) -> int:  # fmt: skip
+    """Take a step of every survey in turn, until fewer than `wanted` are left; returns how many.
+
+    A survey goes round to its start and cuts the cycle there and then, leaving marks on its way
+    (`rings`), or goes on to the next node and notes the weakest edge of the stretch in `edges`:
+    (steps before it, its first and second vertex)."""
+    turn = 0
+    while active >= wanted:
+        turn += 1
+        if interrupted(team, turn):
+            return -1
+        k = 0
+        while k < active:
+            before, at = walks[k, _FROM], natural(walks[k, _AT])
+            steps, start = walks[k, _STEPS], walks[k, _WALK]
+            one, other = np.int64(table[2 * at]), np.int64(table[2 * at + 1])
+            weight, after = weights[2 * at], other
+            if one != before:
+                weight, after = weights[2 * at + 1], one
+            if weight <= bests[k] or walks[k, _U] < 0:
+                u, v = walks[k, _U], walks[k, _V]
+                if _weaker(weight, before, at, bests[k], min(u, v), max(u, v)):
+                    bests[k] = weight
+                    walks[k, _CUT], walks[k, _U], walks[k, _V] = steps - 1, before, at
+            if at != start and load_relaxed(marks, at) >= 0:
+                if rings:
+                    store_relaxed(marks, at, ((start + 1) << STEP_BITS) | steps)
+                prefetch(table, 2 * after)
+                prefetch(weights, 2 * after)
+                prefetch_write(marks, after)
+                walks[k, _FROM], walks[k, _AT], walks[k, _STEPS] = at, after, steps + 1
+                k += 1
+                continue
+            cut, u, v = walks[k, _CUT], walks[k, _U], walks[k, _V]
+            if rings:
+                low = _cut(cuts, counters, lengths, u, v, steps)
+                if low == u:
+                    _write_record(records, start, low, cut + 1, -1, steps)
+                else:
+                    _write_record(records, start, low, -cut, 1, steps)
+            else:
+                slot = natural(walks[k, _SLOT])
+                edges[slot, 0], edges[slot, 1], edges[slot, 2] = cut, u, v
+                edge_weights[slot] = bests[k]
+            active -= 1
+            bests[k] = bests[active]
+            for field in range(_FIELDS):
+                walks[k, field] = walks[active, field]
+    return active
 
 
 @device
@@ -360,23 +395,34 @@ def _count(team: Team, lengths: Array, tally: Array) -> bool:
 def _resolve(
     team: Team, table: Array, weights: Array, nodes: Array, marks: Array, records: Array,
     lengths: Array, links: Array, link_steps: Array, state: Array, edges: Array,
-    edge_weights: Array, cuts: Array, counters: Array, tally: Array,
+    edge_weights: Array, cuts: Array, counters: Array, tally: Array, all_walks: Array,
+    all_bests: Array,
 ) -> None:  # fmt: skip
     """Ranks nodes, cuts cycles.  Afterwards all records are known, and `tally` is right."""
     n = marks.size
+    walks, bests = all_walks[team.rank], all_bests[team.rank]
     if team.rank == 0:
         counters[16] = _rank_nodes(n, nodes, links, link_steps, state, records, lengths)
     if barrier(team):
         return
     if counters[16] != 0:
-        slot = next_chunk(team, 2 * nodes.size, 1)
-        while slot >= 0:
-            if state[slot // 2] == 2 and slot < links[slot]:
-                _weakest(
-                    team, table, weights, marks, 0, nodes[slot // 2], slot % 2, edges,
-                    edge_weights, slot,
+        active = 0
+        for slot in range(team.rank, 2 * nodes.size + team.size):
+            last = slot >= 2 * nodes.size  # finish those under way
+            if not last:
+                if slot % team.size != team.rank:
+                    continue
+                if state[slot // 2] != 2 or slot > links[slot]:
+                    continue
+                walks[active, _SLOT] = slot
+                active = _survey(walks, bests, active, table, nodes[slot // 2], slot % 2)
+            if active == WALKS or last:
+                active = _survey_on(
+                    team, table, weights, marks, walks, bests, active, 1 if last else WALKS, False,
+                    records, lengths, cuts, counters, edges, edge_weights,
                 )  # fmt: skip
-            slot = next_chunk(team, 2 * nodes.size, 1)
+                if active < 0:
+                    return
         if barrier(team):
             return
         if team.rank == 0:
@@ -393,25 +439,25 @@ def _resolve(
         total += tally[rank]
     if total == n:
         return
-    row = 2 * nodes.size + team.rank
+    active = 0
     chunk = next_chunk(team, n, CHUNK)
-    while chunk >= 0:
-        for v in range(natural(chunk), min(chunk + CHUNK, n)):
-            if load_relaxed(marks, v) != 0:
-                continue
-            mark = np.int64(v + 1) << STEP_BITS
-            store_relaxed(marks, v, mark)
-            length = _weakest(
-                team, table, weights, marks, mark, v, 0, edges, edge_weights, row
-            )  # fmt: skip
-            if length < 0:
-                return
-            cut, u, w = edges[row, 0], edges[row, 1], edges[row, 2]
-            low = _cut(cuts, counters, lengths, u, w, length)
-            if low == u:
-                _write_record(records, v, low, cut + 1, -1, length)
-            else:
-                _write_record(records, v, low, -cut, 1, length)
+    while True:
+        last = chunk < 0
+        for v in range(natural(max(chunk, 0)), min(chunk + CHUNK, n) if not last else 1):
+            if not last:
+                if load_relaxed(marks, v) != 0:
+                    continue
+                store_relaxed(marks, v, np.int64(v + 1) << STEP_BITS)
+                active = _survey(walks, bests, active, table, v, 0)
+            if active == WALKS or last:
+                active = _survey_on(
+                    team, table, weights, marks, walks, bests, active, 1 if last else WALKS, True,
+                    records, lengths, cuts, counters, edges, edge_weights,
+                )  # fmt: skip
+                if active < 0:
+                    return
+        if last:
+            break
         chunk = next_chunk(team, n, CHUNK)
     if barrier(team):
         return
@@ -487,13 +533,13 @@ def forest(
     walks = np.empty((team.size, WALKS, _FIELDS), np.int64)
     team.run(_follow, table, nodes, marks, records, lengths, links, link_steps, walks)
     clock.append(time.perf_counter())
-    edges = np.empty((slots + team.size, 3), np.int64)
-    edge_weights = np.empty(slots + team.size, weight.dtype)
+    edges, edge_weights = np.empty((slots, 3), np.int64), np.empty(slots, weight.dtype)
+    bests = np.empty((team.size, WALKS), weight.dtype)
     cuts = np.empty((n // 3 + 1, 2), kind)
     counters, tally = np.zeros(32, np.int64), np.zeros(team.size, np.int64)
     team.run(
         _resolve, table, weight, nodes, marks, records, lengths, links, link_steps,
-        np.zeros(nodes.size, np.uint8), edges, edge_weights, cuts, counters, tally,
+        np.zeros(nodes.size, np.uint8), edges, edge_weights, cuts, counters, tally, walks, bests,
     )  # fmt: skip
     clock.append(time.perf_counter())
     perm, path, position, place = (np.empty(n, kind) for _ in range(4))

@@ -10,6 +10,7 @@ components.py, spanning.py, traversal.py, sets.py.
     convert_from_nx    convert a graph once, for many calls
     convert_to_nx      and back
     Graph              what it is converted to
+    register           make NetworkX know the backend where it is not installed
     CALLS              how often NetworkX has called which of our functions
 """
 
@@ -24,6 +25,7 @@ _HOMES = {
     "convert_to_nx": "matchwood.networkx_backend.convert",
     "Graph": "matchwood.networkx_backend.graph",
     "CALLS": "matchwood.networkx_backend.names",
+    "register": "matchwood.networkx_backend.registering",
 }
 
 __all__ = [*_HOMES]
@@ -33,5 +35,6 @@ if TYPE_CHECKING:
     from matchwood.networkx_backend.convert import convert_to_nx as convert_to_nx
     from matchwood.networkx_backend.graph import Graph as Graph
     from matchwood.networkx_backend.names import CALLS as CALLS
+    from matchwood.networkx_backend.registering import register as register
 else:
     __getattr__, __dir__ = _attach(__name__, _HOMES)

@@ -113,7 +113,8 @@ def condensation(G: Graph, scc: Any = None) -> Any:
     import networkx as nx
 
     C = nx.DiGraph()
-    mapping = C.graph["mapping"] = {}
+    mapping: dict[Any, int] = {}
+    C.graph["mapping"] = mapping
     if len(G) == 0:
         return C
     if scc is None:

@@ -133,8 +133,8 @@ def count_rows(rows: Any, dict_type: int, indptr: Any) -> int:
 def read_rows(rows: Any, indptr: Any, bound: int, hashes: Any) -> int:
     """Hash of every neighbour, row by row.  `rows` holds the addresses of the rows' keys.
 
-    With a `bound` above 0 the hashes must lie within 0 .. bound - 1.  Three rows are on their way at any time: one whose table is asked for, one whose strings are,
-    one that is read.
+    With a `bound` above 0 the hashes must lie within 0 .. bound - 1.  Three rows are on their way
+    at any time: one whose table is asked for, one whose strings are, one that is read.
     """
     n = rows.size
     for i in range(n + 2 * AHEAD):

@@ -170,7 +170,7 @@ class Graph:
     # What is worked out when first needed, and kept: the graph does not change
 
     def keep(self, key: Any, make: Callable[[], T]) -> T:
-        """`make()`, once for each key.  Two threads at once may both make it, which does no harm."""
+        """`make()`, once for each key.  Two threads at once may both make it; no harm is done."""
         if key not in self._kept:
             self._kept[key] = make()
         found: T = self._kept[key]

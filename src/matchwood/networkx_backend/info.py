@@ -46,9 +46,7 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
         "additional_docs": "Another set than NetworkX finds for the same seed, with more nodes "
         "on most graphs: those with few neighbours are tried first."
     },
-    "maximal_matching": {
-        "additional_docs": "Another matching than NetworkX's, also maximal."
-    },
+    "maximal_matching": {"additional_docs": "Another matching than NetworkX's, also maximal."},
     "max_weight_matching": {
         "additional_docs": "Only when asked for, since it is approximate: at least half the "
         "weight of the best, on most graphs more than nine tenths.  Set "
@@ -68,9 +66,7 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "bfs_predecessors": {"additional_docs": f"{_SAME_ORDER}  {_NO_SORT}"},
     "bfs_successors": {"additional_docs": f"{_SAME_ORDER}  {_NO_SORT}"},
     "bfs_layers": {"additional_docs": "The same lists, in the order that NetworkX gives them."},
-    "generic_bfs_edges": {
-        "additional_docs": f"{_SAME_ORDER}  ``neighbors`` is left to NetworkX."
-    },
+    "generic_bfs_edges": {"additional_docs": f"{_SAME_ORDER}  ``neighbors`` is left to NetworkX."},
     "descendants_at_distance": {},
     "single_source_shortest_path_length": {},
     "single_target_shortest_path_length": {},

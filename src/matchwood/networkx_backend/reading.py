@@ -121,7 +121,7 @@ def _plain_rows(adjacency: dict[Any, Mapping[Any, Any]]) -> Rows:
     np.cumsum(np.fromiter(map(len, adjacency.values()), np.int64, n), out=indptr[1:])
     nnz = int(indptr[-1])
     dtype = _index_dtype(n, nnz)
-    numbered = set(map(type, nodes)) == {int} and nodes == list(range(n))
+    numbered = set(map(type, nodes)) <= {int} and nodes == list(range(n))
     neighbours: Any = chain.from_iterable(adjacency.values())
     if not numbered:
         place = {node: i for i, node in enumerate(nodes)}
@@ -218,7 +218,7 @@ def _samples() -> list[dict[Any, dict[Any, Any]]]:
         for i, node in enumerate(nodes):
             adjacency[node].update((other, {}) for other in nodes[: i + 1])
             adjacency[node].pop(nodes[i // 2])
-    shuffled = {i: {j: None for j in range(0, i, 3)} for i in reversed(range(300))}
+    shuffled = {i: dict.fromkeys(range(0, i, 3)) for i in reversed(range(300))}
     del shuffled[299]
     return [*samples, shuffled]
 
@@ -237,7 +237,7 @@ def _same(adjacency: dict[Any, Any]) -> bool:
 def _same_values() -> bool:
     """Attributes of every kind that the quick way reads."""
     values = [1.5, 0, 1, -1, 7, -(2**30 - 1), 2**30 - 1, math.inf, -0.0, 257]
-    adjacency = {i: {i + 1: {"size": 0, "weight": w}} for i, w in enumerate(values)}
+    adjacency: dict[Any, Any] = {i: {i + 1: {"size": 0, "weight": w}} for i, w in enumerate(values)}
     adjacency[len(values)] = {0: {}, 1: {"other": 1.0}, 2: {3: 1, "weight": -2.5}}
     rows = _plain_rows(adjacency)
     found = _quick_values(rows, adjacency, True, "weight")

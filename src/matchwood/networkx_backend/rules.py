@@ -10,13 +10,23 @@ from typing import Any
 
 from matchwood.networkx_backend.info import FUNCTIONS, settings
 
-# Nodes and edges together from which we are faster, conversion included, with numbered nodes.
-# Measured: bench/networkx_backend/thresholds.py, 2 cores.  The first call of a process also loads
-# compiled code, once.
+# Nodes and edges together from which a call is taken, conversion included.  We are level with
+# NetworkX at 6,000 (searches, components, matchings) or 2,000 (where it is slow), and at 1,000 on a
+# graph that is converted already; bench/networkx_backend/thresholds.py, 2 cores.  Below three times
+# that there is nothing to gain that would make up for loading compiled code, once in a process.
 FROM = 20_000
-FROM_WHERE_NETWORKX_IS_SLOW = 2_000
-SLOW = frozenset({"maximal_independent_set", "max_weight_matching"})
-FROM_CONVERTED = 2_000  # where the graph is converted already
+FROM_WHERE_NETWORKX_IS_SLOW = 6_000
+SLOW = frozenset(
+    {
+        "maximal_independent_set",
+        "max_weight_matching",
+        "minimum_spanning_edges",
+        "maximum_spanning_edges",
+        "minimum_spanning_tree",
+        "maximum_spanning_tree",
+    }
+)
+FROM_CONVERTED = 3_000
 
 SAMPLE = 64  # rows looked at to guess the number of edges; to count them takes NetworkX too long
 

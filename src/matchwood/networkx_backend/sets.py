@@ -38,7 +38,7 @@ def _free_beside(G: Graph, chosen: list[Any]) -> Any:
     """Vertices that may be added to these nodes; an error unless they are independent."""
     import networkx as nx
 
-    numbers = [G.number_of(node) for node in chosen]
+    numbers: list[Any] = [G.number_of(node) for node in chosen]
     if None in numbers:
         raise nx.NetworkXUnfeasible(f"{set(chosen)} is not a subset of the nodes of G")
     inside = np.zeros(len(G), bool)
@@ -62,13 +62,8 @@ def _induced(G: Graph, vertices: Any) -> tuple[Any, Any]:
 
 
 def _pairs(G: Graph, found: Any) -> set[tuple[Any, Any]]:
-    """The edges of a matching, each in a direction in which the graph has it."""
+    """The edges of a matching, each from the node that comes first, as in ``G.edges``."""
     u, v = found.edges().T
-    if G.is_directed():
-        n = len(G)
-        arcs = G.sources.astype(np.int64) * n + G.indices
-        there = np.isin(u.astype(np.int64) * n + v, arcs)
-        u, v = np.where(there, u, v), np.where(there, v, u)
     return set(zip(G.names(u), G.names(v), strict=True))
 
 
@@ -93,11 +88,6 @@ def max_weight_matching(
         raise NotImplementedError("weights must be finite")
     useful = np.flatnonzero(weights > 0)  # the others make no matching heavier
     u, v = edges.u[useful], edges.v[useful]
-    if G.is_multigraph():  # of parallel edges the heaviest
-        heavy = useful[np.argsort(-weights[useful], kind="stable")]
-        pairs = edges.u[heavy].astype(np.int64) * len(G) + edges.v[heavy]
-        useful = heavy[np.unique(pairs, return_index=True)[1]]
-        u, v = edges.u[useful], edges.v[useful]
     asked = settings()
     found = matching.weighted_matching(
         (len(G), np.stack((u, v), axis=1), weights[useful].astype(np.float64)),

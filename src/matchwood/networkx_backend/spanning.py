@@ -75,9 +75,7 @@ def _entries(G: Graph) -> tuple[Any, Any, Any]:
     """Both directions of every edge as CSR arrays, sorted, with the number of the edge."""
     edges, n = G.edges, len(G)
     numbers = np.arange(edges.u.size, dtype=_exact(edges.u.size))
-    indptr, indices, number = assemble(
-        n, n, edges.u, edges.v, numbers, symmetric=True, loops=False
-    )
+    indptr, indices, number = assemble(n, n, edges.u, edges.v, numbers, symmetric=True, loops=False)
     return indptr, indices, number.astype(edges.u.dtype)
 
 

@@ -37,7 +37,9 @@ def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
     parent[sources] = sources
     layers[0] = len(sources)
     depth = n if limit is None or limit >= n else max(0, math.ceil(limit))
-    crew(1, work=indices.size + n).run(cpu.queue_order, indptr, indices, order, parent, layers, depth)
+    crew(1, work=indices.size + n).run(
+        cpu.queue_order, indptr, indices, order, parent, layers, depth
+    )
     ends = layers[: layers[-1]].tolist()
     return Search(order[: ends[-1]], parent, ends)
 
@@ -178,9 +180,7 @@ def single_source_shortest_path_length(
 
 
 @dispatched
-def single_target_shortest_path_length(
-    G: Graph, target: Any, cutoff: float | None = None
-) -> Any:
+def single_target_shortest_path_length(G: Graph, target: Any, cutoff: float | None = None) -> Any:
     import networkx as nx
 
     v = G.number_of(target)

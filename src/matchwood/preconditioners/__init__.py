@@ -325,5 +325,7 @@ def _block_pattern(
     members = members_of(coarse.map, mate, forest)
     clock.lap("permutation of pairs")
     blocks = blocks_of(G, coarse.map, forest, members, threads=threads)
+    if G.engine == "cpu":
+        members = members.astype(np.int64)  # as the solver there wants them
     clock.lap("coefficients")
     return _Pattern(m, forest, members, blocks)

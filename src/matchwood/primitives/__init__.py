@@ -7,6 +7,7 @@
     union_find   union_find         sets that grow together, by hooking with compare-and-swap
     hashing      mix64, hash2       64-bit mixers; quarter_md5, the random bit of a vertex
     row_reduce   reduce_rows        reduce over a row's neighbours with your own operation
+    path_scan    path_scan          scans along paths known only by neighbours, both ways at once
     assemble     assemble           an edge list into sorted CSR
     edge_order   order_edges        the total order of weighted edges, without ties
 

@@ -16,7 +16,7 @@ from scipy.sparse import csgraph
 
 import matchwood
 from matchwood import engines
-from matchwood.report import independent, sketches, spanning, strong
+from matchwood.report import forests, independent, orders, sketches, spanning, strong
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,24 @@ PROBLEMS: tuple[Problem, ...] = (
         scipy=None,
         check=lambda A, x: matchwood.check.check_factor(A, x),
         say=lambda x: f"{x.coverage:.0%} of the weight in {x.rounds} rounds",
+    ),
+    Problem(
+        name="linear forest",
+        short="forest",
+        ours=forests.ours,
+        scipy=None,
+        check=lambda A, x: matchwood.check.check_linear_forest(A, x),
+        say=lambda x: f"{x.count:,} paths, {x.coverage:.0%} of the weight",
+        picture=forests.sketch,
+    ),
+    Problem(
+        name="reverse Cuthill-McKee",
+        short="rcm",
+        ours=orders.ours,
+        scipy=csgraph.reverse_cuthill_mckee,
+        check=lambda A, x: matchwood.check.check_rcm_order(A, x.perm),
+        say=lambda x: f"an order of {len(x.perm):,} vertices",
+        picture=orders.sketch,
     ),
 )
 

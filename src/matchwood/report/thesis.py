@@ -28,6 +28,7 @@ SIZES = tuple(range(1000, 8001, 500))
 DENSITIES = (0.1, 0.45, 0.65)
 QUICK_SIZES = (100, 200)
 ENGINES = ("CPU", "HOST", "GPU")  # the thesis' words: one thread, all threads, GPU
+SUFFIXES = ("gz", "bz2", "xz", "zst", "mtx", "txt", "csv", "tsv", "gr", "graph", "graph-txt", "npz")
 PATIENCE = 20.0  # seconds; a library that took longer is left out for larger graphs
 CHECKED = 30_000_000  # entries; answers for more are compared between engines, to save memory
 AT_MOST = 5.0  # seconds of one comparison before no further round is begun
@@ -203,7 +204,14 @@ def real_cases(folder: Path | None, most: int | None = None) -> Iterator[Case]:
             continue
         if sp.issparse(A) and A.shape[0] == A.shape[1] and A.nnz:
             found += 1
-            yield Case(path.name.partition(".")[0], A)
+            yield Case(_stem(path.name), A)
+
+
+def _stem(name: str) -> str:
+    """A file's name without the suffixes of formats: USA-road-d.NY.gr.gz is USA-road-d.NY."""
+    while name.rpartition(".")[2] in SUFFIXES and name.rpartition(".")[0]:
+        name = name.rpartition(".")[0]
+    return name
 
 
 def data_folder() -> Path | None:

@@ -140,8 +140,8 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     }
     if (lacking >= 0) fail(status, SINGULAR, start + lacking);
     // what is not finite in any row has spread to both equations
-    T finite = T(0) * (A.l1 + A.l2) + T(0) * (A.r1 + A.r2) + T(0) * A.f;
-    finite += T(0) * (B.l1 + B.l2) + T(0) * (B.r1 + B.r2) + T(0) * B.f;
+    T finite = T(0) * A.l1 + T(0) * A.l2 + T(0) * A.r1 + T(0) * A.r2 + T(0) * A.f;
+    finite += T(0) * B.l1 + T(0) * B.l2 + T(0) * B.r1 + T(0) * B.r2 + T(0) * B.f;
     if (!(finite == T(0))) fail(status, NOT_FINITE, start);
     Elements<1, T> out = {elements, total};
     out.at(part, 0, 0) = A.l1, out.at(part, 0, 1) = A.l2, out.at(part, 0, 2) = A.r1;

@@ -135,7 +135,16 @@ class Solver:
         k.substitute_rows(self._parts, (n, dl, d, du, right, space.ends, perm, x), **options)
 
 
-def solve(make: Any, dl: Any, d: Any, du: Any, b: Any, perm: Any) -> tuple[Any, int, bool]:
+def solve(
+    make: Any,
+    dl: Any,
+    d: Any,
+    du: Any,
+    b: Any,
+    perm: Any = None,
+    *,
+    threads: int | None = None,
+) -> tuple[Any, int, bool]:
     """Solution for every row of b; the row without a pivot or -1; whether all was finite."""
     x = gpu.empty(b.shape, b.dtype, "tridiagonal.solve")
     if d.shape[0] == 0 or b.shape[0] == 0:

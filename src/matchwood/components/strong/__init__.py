@@ -69,8 +69,8 @@ def strongly_connected_components(
     for propagation.  No method can run on for ever: rounds of the parallel steps are limited, and
     what they leave over is done by Tarjan's search (on the GPU by propagation, in which every
     round finishes a component).  Memory on the CPU: six arrays of n (multistep and forward_backward
-    eight) and a byte a vertex, nothing for each arc beside the transpose; on the GPU nine arrays
-    of n, and two indices for every 128 arcs.
+    eight) and a byte a vertex, nothing for each arc beside the transpose; on the GPU ten arrays of
+    n, a byte a vertex, and an index for every 64 arcs.
 
     References
     ----------

@@ -21,7 +21,7 @@ SPREAD = gpu.Source(__package__, "gpu_spread.cu", ("spread_values<I>",))
 BLOCK = 256
 PART = 256
 SEARCHED = 6
-STAGE, ROUND, PASS, TOTAL, FINISHED = 6, 7, 8, 10, 2
+STAGE, PASS, TOTAL, FINISHED = 6, 8, 12, 2
 CONTROL = 16  # words, of each
 
 ENTRIES = 8  # of a small graph, for each thread

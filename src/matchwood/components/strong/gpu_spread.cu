@@ -17,8 +17,10 @@
 //                  the component and the three sets that remain
 //
 // With all pivots a value names a vertex, and what reaches that one reaches v too: into[v] takes
-// the value of into[that vertex].  Long ways so take a number of passes like the logarithm.  With
-// one pivot that is not so; after PASSES all are made pivots.
+// the value of into[that vertex].  Long ways so take a number of passes like the logarithm, as a
+// rule; a value that was overtaken by a smaller one follows it arc by arc.  So a round that takes
+// more than DRAWS passes is broken off, and the hash drawn anew; after each such round in a row the
+// limit is twice as high.  With one pivot ways take their length; after PASSES all are made pivots.
 //
 // Rows are cut into parts of PART entries, so that a long one is shared out.  Parts of open
 // vertices are listed anew in every round.
@@ -37,6 +39,7 @@
 constexpr int BLOCK = 256;  // threads
 constexpr int PART = 256;   // entries
 constexpr int PASSES = 64;  // in a round with one pivot
+constexpr int DRAWS = 128;  // in a round with all; a path of 10^6 takes 40, a chain of 10^4 cycles 100
 constexpr unsigned char OPEN = 0;
 
 // Words of `control`, all 0 before the first launch.
@@ -46,8 +49,10 @@ constexpr int CHANGES = 3;   // three in turn: what this pass counts, the next, 
 constexpr int STAGE = 6;     // 0, SPREADING, FINISHED
 constexpr int ROUND = 7;     // this one
 constexpr int PASS = 8;      // passes so far, in all rounds
-constexpr int SINGLE = 9;    // whether the classes have one pivot each
-constexpr int TOTAL = 10;    // components
+constexpr int SINGLE = 9;    // whether one pivot a class was given up
+constexpr int SINCE = 10;    // passes of this round
+constexpr int BROKEN = 11;   // rounds in a row that were broken off
+constexpr int TOTAL = 12;    // components
 constexpr int SPREADING = 1, FINISHED = 2;
 
 using Wide = unsigned long long;
@@ -380,6 +385,7 @@ __global__ void __launch_bounds__(BLOCK, 4) spread_values(
                 kind, reinterpret_cast<Value*>(pivot), component, control,
                 GridBarrier(reinterpret_cast<unsigned int*>(&control[GATE])), 0, single, 0};
     Wide round = load_relaxed(&control[ROUND]), passes = load_relaxed(&control[PASS]);
+    Wide since = load_relaxed(&control[SINCE]), broken = load_relaxed(&control[BROKEN]);
     bool running = load_relaxed(&control[STAGE]) == SPREADING;
     s.turn = (int)(passes % 3);
     s.single = single && load_relaxed(&control[SINGLE]) == 0;
@@ -392,20 +398,22 @@ __global__ void __launch_bounds__(BLOCK, 4) spread_values(
         s.open(mark);
         left = s.begin_round();
     }
-    int since = 0;
     for (int spent = 0; left && spent < patience; ++spent) {
         bool again = s.spread();
-        bool tired = s.single && ++since >= PASSES && again;
+        bool tired = ++since >= (s.single ? PASSES : (Wide)DRAWS << broken);
         if (again && !tired) continue;
         s.end_round(!again);
-        if (tired) {
-            s.single = false;
-            if (s.leads()) control[SINGLE] = 1;
-        }
+        broken = again && !s.single ? broken + 1 : 0;
+        s.single = s.single && !again;
         since = 0;
         s.set_round(++round);
         left = s.begin_round();
     }
     if (!left) s.number(label);
-    if (s.leads()) control[STAGE] = left ? SPREADING : FINISHED;
+    if (s.leads()) {
+        control[STAGE] = left ? SPREADING : FINISHED;
+        control[SINCE] = since;
+        control[BROKEN] = broken;
+        control[SINGLE] = single && !s.single;
+    }
 }

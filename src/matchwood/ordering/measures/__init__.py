@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-
 from matchwood import csr, engines
 from matchwood.ordering.permute import as_permutation, inverse
 
@@ -150,5 +149,3 @@ def _measure(
         H.undirected_pattern(), place, which, threads=threads
     )
     return {key: float(x) if key == "rms_wavefront" else int(x) for key, x in found.items()}
-
-

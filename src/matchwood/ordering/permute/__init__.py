@@ -9,9 +9,7 @@ import numpy as np
 from matchwood import csr, engines
 
 
-def permute(
-    A: Any, perm: Any, *, engine: str | None = None, threads: int | None = None
-) -> Any:
+def permute(A: Any, perm: Any, *, engine: str | None = None, threads: int | None = None) -> Any:
     """The matrix with rows and columns in another order: ``B[i, j] = A[perm[i], perm[j]]``.
 
     Parameters

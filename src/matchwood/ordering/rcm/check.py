@@ -55,7 +55,7 @@ def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = Tru
     >>> matchwood.check.check_rcm_order(A, [3, 2, 1, 0])
     >>> matchwood.check.check_rcm_order(A, [2, 3, 1, 0])
     Traceback (most recent call last):
-    matchwood.errors.CheckFailed: order: vertex 3 is placed before its neighbour 2, and has no other
+    matchwood.errors.CheckFailed: order: vertex 2 of level 2 follows vertex 3 of level 3
     """
     G = csr.as_graph(A, "check_rcm_order").on("cpu")
     view = G.undirected_pattern()
@@ -76,9 +76,7 @@ def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = Tru
 def _permutation(perm: Any, n: int) -> Array:
     order = np.asarray(engines.moved(perm, "cpu"))
     if order.shape != (n,) or (n and order.dtype.kind not in "iu"):
-        raise CheckFailed(
-            f"order: must be {n} integers, got {order.dtype} of shape {order.shape}"
-        )
+        raise CheckFailed(f"order: must be {n} integers, got {order.dtype} of shape {order.shape}")
     outside = (order < 0) | (order >= n)
     if outside.any():
         k = int(outside.argmax())

@@ -1,24 +1,23 @@
-"""Batches of the queue with early signals: algorithm 5.  The board: cpu_board.py.
+"""Batches of the queue with early signals: algorithm 5.  The board and its signals: cpu_board.py.
 
 A worker has several batches in work, each in a slot, and goes on with whichever can go on.  The
 stages of a slot, and what it waits for:
 
-    FRESH      nothing; but a batch with very many arcs waits for its turn (DISCOVERED) and for the
-               one wide list
-    GUESSED    for DISCOVERED: children are sorted, but some may belong to batches before
-    SETTLED    for COUNTED: children are known, their places are not
-    OVERHANG   for COMPLETED, before passing it on: children are written, and left to the next batch
-    MAKING     for COMPLETED, before making batches that begin with the overhang
+    FRESH      nothing; but a batch with very many arcs waits for its turn and for the one wide list
+    GUESSED    for its turn: children are sorted, but some may belong to batches before
+    KNOWN      for its fate: children are certain, their places are not
+    WRITTEN    for the overhang to be written, before it goes into batches or is passed on
 
-DISCOVERED is passed on as soon as it has come and the batch has looked at its neighbours, before
-anything is sorted; COUNTED as soon as the number of children is known.  Few children are not made
-into a batch but handed on as overhang, unless there is no batch behind to take them: then the
+A batch whose turn has come before it starts claims nothing in vain; one whose turn comes while it
+looks drops what others have claimed before it sorts; else it sorts what it has, and drops later.
+As soon as children are certain their number is told, before they are sorted.  Few children are not
+made into a batch but left to the next one as overhang, unless there is none to take them: then the
 worker goes on alone with them, as in the serial method, until there are enough for all.
 
-When all places are filled, batches that are not counted yet have no children, and are dropped.
+When all places are filled, batches whose fate is open have no children, and are dropped.
 
-No deadlock: batches are taken in order, a worker takes one only with a slot to put it in, and of
-those not finished the first has all its signals.  The wide list is taken by a batch whose turn has
+No deadlock: batches are taken in order, a worker takes one only with a slot to put it in, and the
+first of those not finished waits for nobody.  The wide list is taken by a batch whose turn has
 come, so those before have had it; and its holder waits only for batches before.
 """
 
@@ -28,19 +27,18 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_batch_basic import _lap, begin_all, order_batch_basic
+from matchwood.ordering.rcm.cpu_batch_basic import begin_all, lap, order_batch_basic
 from matchwood.ordering.rcm.cpu_board import (
     BEGIN,
-    BIG,
     COMPLETED,
-    COUNTED,
     COUNTERS,
     COUNTS,
+    CUT,
     DEQUEUED,
-    DISCOVERED,
     EMPTY,
     END,
     EXECUTED,
+    FATE,
     FILLED,
     FINISHED,
     GENERATED,
@@ -51,7 +49,10 @@ from matchwood.ordering.rcm.cpu_board import (
     IN_SIGNAL,
     IN_SORT,
     IN_STALL,
+    LEFT,
     LINE,
+    LONE,
+    MADE,
     NEXT,
     OVER,
     OVER_ARCS,
@@ -62,30 +63,33 @@ from matchwood.ordering.rcm.cpu_board import (
     SHARED,
     STAGES,
     STATE,
+    TURN,
+    WIDE_TAKEN,
     Tuning,
     arcs_between,
     arcs_from,
     batches_for,
+    children_known,
     cut,
     discover,
+    end_discovery,
     line,
+    patience,
     rediscover,
-    send,
+    resume,
     sort_all,
     ticks,
     weight_of,
 )
 from matchwood.ordering.rcm.cpu_serial import CODE, LEVELS, PLACED, WHOLE
 from matchwood.ordering.rcm.cpu_serial import END as ORDER_END
-from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, sort_children
+from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, fetch_rows, sort_children
 from matchwood.teams import (
     advance,
     atomic_add,
-    back_off,
     device,
     kernel,
     load_acquire,
-    load_relaxed,
     stopping,
     store_relaxed,
     store_release,
@@ -94,65 +98,11 @@ from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
 
-IDLE, FRESH, GUESSED, SETTLED, OVERHANG, MAKING = (np.uint64(k) for k in range(6))
+IDLE, FRESH, GUESSED, KNOWN, WRITTEN = (np.uint64(k) for k in range(5))
 
 # words of a slot
-_STAGE, _B, _COUNT, _ARCS, _WIDE, _LONE, _MADE = range(7)
+_STAGE, _B, _COUNT, _ARCS, _WIDE = range(5)
 SLOT = 8
-
-
-@device
-def _settle(
-    indptr: Array, claim: Array, slot: Array, found: Array, ends: Array, parents: Any, counts: Array
-) -> None:
-    """Rediscover, for a batch whose turn has come."""
-    left = rediscover(claim, slot[_B], found, ends, parents)
-    counts[REDISCOVERIES] += ONE if left < slot[_COUNT] else ZERO
-    counts[REMOVED] += slot[_COUNT] - left
-    slot[_COUNT] = left
-
-
-@device
-def _count(
-    indptr: Array,
-    board: Array,
-    slot: Array,
-    found: Array,
-    limit: Any,
-    full: Any,
-    enough: Any,
-    shared: Array,
-) -> None:
-    """The batch knows its children and has been told their place: tell the next (signalCount)."""
-    b, count = slot[_B], slot[_COUNT]
-    words = line(b)
-    pos, following = board[words + POS], board[words + NEXT]
-    over, over_arcs = board[words + OVER], board[words + OVER_ARCS]
-    arcs = arcs_from(indptr, found, count)
-    slot[_ARCS] = arcs
-    total, total_arcs = over + count, over_arcs + arcs
-    weight = weight_of(total, total_arcs)
-    last = b + ONE == following
-    slot[_LONE] = ZERO
-    slot[_MADE] = ZERO
-    slot[_STAGE] = MAKING
-    if pos + count == limit:  # all places are filled
-        store_relaxed(shared, FILLED, pos + count)
-        store_release(shared, FINISHED, ONE)
-        send(board, b + ONE, pos + count, following, ZERO, ZERO, COMPLETED)
-    elif total == ZERO:
-        if last:
-            store_relaxed(shared, FILLED, pos)
-            store_release(shared, FINISHED, ONE)
-        send(board, b + ONE, pos, following, ZERO, ZERO, COMPLETED)
-    elif last and weight < enough:
-        slot[_LONE] = ONE
-    elif not last and weight < full // np.uint64(4):
-        slot[_STAGE] = OVERHANG
-        send(board, b + ONE, pos + count, following, total, total_arcs, COUNTED)
-    else:
-        slot[_MADE] = batches_for(total, total_arcs, full)
-        send(board, b + ONE, pos + count, following + slot[_MADE], ZERO, ZERO, COMPLETED)
 
 
 @device
@@ -184,6 +134,7 @@ def _alone(
             break
         u = queue[i]
         i += ONE
+        fetch_rows(indptr, indices, queue, i, tail)
         head = tail
         first, last = np.uint64(indptr[u]), np.uint64(indptr[u + one])
         arcs -= last - first
@@ -229,7 +180,7 @@ def order_batch(
     keys, other, bins = all_keys[rank], all_other[rank], all_bins[rank]
     counts, slots = all_counts[rank], all_slots[rank]
     nobody = np.uint64(0xFFFFFFFFFFFFFFFF)
-    ticket = nobody  # the number of the batch to be taken next by this worker
+    ticket = nobody  # the number of the batch that this worker takes next
     looks = 0
     if begin_all(team, start, at, claim, queue, board):
         return
@@ -246,147 +197,126 @@ def order_batch(
                 continue
             b = slot[_B]
             words = line(b)
-            state = load_acquire(board, words + STATE)
-            begin, end = board[words + BEGIN], board[words + END]
-            parents = end - begin
-            finished = load_acquire(shared, FINISHED) > ZERO
-
-            if stage == FRESH:
-                if finished and state < COUNTED:
-                    slot[_STAGE] = IDLE
-                    moved = True
-                    continue
-                if slot[_WIDE] > ZERO:
-                    if state < DISCOVERED or load_acquire(shared, BIG) > ZERO:
-                        busy += 1
-                        continue
-                    store_release(shared, BIG, ONE)  # no other wide batch can have its turn now
             wide = slot[_WIDE] > ZERO
+            finished = load_acquire(shared, FINISHED) > ZERO  # first: then fates are seen
+            turn = load_acquire(board, words + TURN) > ZERO
+            if finished and stage < WRITTEN and load_acquire(board, words + FATE) == ZERO:
+                slot[_STAGE] = IDLE
+                moved = True
+                continue
+            if stage == FRESH and wide:
+                if not turn or load_acquire(shared, WIDE_TAKEN) > ZERO:
+                    busy += 1
+                    continue
+                store_release(shared, WIDE_TAKEN, ONE)  # no other wide batch has its turn now
             found = wide_list if wide else lists[rank, s]
             ends = wide_ends if wide else all_ends[rank, s]
+            begin, end = board[words + BEGIN], board[words + END]
+            parents = end - begin
 
             if stage == FRESH:
-                now = _lap(counts, IN_STALL, now, timed)
-                early = state
-                count = discover(indptr, indices, claim, queue, begin, end, b, found, ends)
+                now = lap(counts, IN_STALL, now, timed)
+                count = discover(indptr, indices, claim, queue, begin, end, b, turn, found, ends)
+                now = lap(counts, IN_DISCOVER, now, timed)
+                delay(team, delays)
+                early = turn
+                turn = load_acquire(board, words + TURN) > ZERO
+                end_discovery(board, b)
+                now = lap(counts, IN_SIGNAL, now, timed)
                 slot[_COUNT] = count
-                now = _lap(counts, IN_DISCOVER, now, timed)
+                stage = GUESSED
                 delay(team, delays)
-                state = load_acquire(board, words + STATE)
-                if state >= DISCOVERED:
-                    if load_relaxed(board, words + np.uint64(LINE) + STATE) < DISCOVERED:
-                        store_release(board, words + np.uint64(LINE) + STATE, DISCOVERED)
-                    now = _lap(counts, IN_SIGNAL, now, timed)
-                    if early < DISCOVERED:
-                        _settle(indptr, claim, slot, found, ends, parents, counts)
-                        now = _lap(counts, IN_REDISCOVER, now, timed)
-                    stage = SETTLED
-                    if state >= COUNTED:
-                        _count(indptr, board, slot, found, limit, full, enough, shared)
-                        stage = slot[_STAGE]
-                        now = _lap(counts, IN_SIGNAL, now, timed)
-                else:
-                    stage = GUESSED
-                delay(team, delays)
+                if turn:
+                    if not early:
+                        count = rediscover(claim, b, found, ends, parents)
+                        counts[REDISCOVERIES] += ONE if count < slot[_COUNT] else ZERO
+                        counts[REMOVED] += slot[_COUNT] - count
+                        slot[_COUNT] = count
+                        now = lap(counts, IN_REDISCOVER, now, timed)
+                    slot[_ARCS] = arcs_from(indptr, found, count)
+                    children_known(board, b, count, slot[_ARCS], limit, full, enough, True, shared)
+                    stage = KNOWN
+                    now = lap(counts, IN_SIGNAL, now, timed)
                 sort_all(indptr, found, ends, parents, shift, keys, other, bins)
-                now = _lap(counts, IN_SORT, now, timed)
+                now = lap(counts, IN_SORT, now, timed)
                 delay(team, delays)
                 slot[_STAGE] = stage
                 moved = True
-                if stage >= OVERHANG:
-                    pos = board[words + POS]
-                    for x in range(slot[_COUNT]):
-                        queue[pos + x] = found[x]
-                    now = _lap(counts, IN_OUTPUT, now, timed)
-                    if wide:
-                        store_release(shared, BIG, ZERO)
-                    advance(team, np.int64(slot[_COUNT]))
-                state = load_acquire(board, words + STATE)
+                turn = load_acquire(board, words + TURN) > ZERO
 
-            if stage == GUESSED:
-                if state >= DISCOVERED:
-                    now = _lap(counts, IN_STALL, now, timed)
-                    store_release(board, words + np.uint64(LINE) + STATE, DISCOVERED)
-                    now = _lap(counts, IN_SIGNAL, now, timed)
-                    delay(team, delays)
-                    _settle(indptr, claim, slot, found, ends, parents, counts)
-                    now = _lap(counts, IN_REDISCOVER, now, timed)
-                    stage = slot[_STAGE] = SETTLED
-                    moved = True
-                elif finished:
-                    slot[_STAGE] = IDLE
-                    moved = True
-                    continue
+            if stage == GUESSED and turn:
+                now = lap(counts, IN_STALL, now, timed)
+                count = rediscover(claim, b, found, ends, parents)
+                counts[REDISCOVERIES] += ONE if count < slot[_COUNT] else ZERO
+                counts[REMOVED] += slot[_COUNT] - count
+                slot[_COUNT] = count
+                slot[_ARCS] = arcs_from(indptr, found, count)
+                now = lap(counts, IN_REDISCOVER, now, timed)
+                delay(team, delays)
+                children_known(board, b, count, slot[_ARCS], limit, full, enough, True, shared)
+                now = lap(counts, IN_SIGNAL, now, timed)
+                delay(team, delays)
+                stage = slot[_STAGE] = KNOWN
+                moved = True
 
-            if stage == SETTLED:
-                if state >= COUNTED:
-                    now = _lap(counts, IN_STALL, now, timed)
-                    _count(indptr, board, slot, found, limit, full, enough, shared)
-                    stage = slot[_STAGE]
-                    now = _lap(counts, IN_SIGNAL, now, timed)
-                    delay(team, delays)
-                    pos = board[words + POS]
-                    for x in range(slot[_COUNT]):
-                        queue[pos + x] = found[x]
-                    if wide:
-                        store_release(shared, BIG, ZERO)
-                    advance(team, np.int64(slot[_COUNT]))
-                    now = _lap(counts, IN_OUTPUT, now, timed)
-                    delay(team, delays)
-                    moved = True
-                elif finished:
-                    if wide:
-                        store_release(shared, BIG, ZERO)
-                    slot[_STAGE] = IDLE
-                    moved = True
-                    continue
+            fate = load_acquire(board, words + FATE)
+            if stage == KNOWN and fate > ZERO:
+                now = lap(counts, IN_STALL, now, timed)
+                pos = board[words + POS]
+                for x in range(slot[_COUNT]):
+                    queue[pos + x] = found[x]
+                if wide:
+                    store_release(shared, WIDE_TAKEN, ZERO)
+                advance(team, np.int64(slot[_COUNT]))
+                now = lap(counts, IN_OUTPUT, now, timed)
+                delay(team, delays)
+                stage = slot[_STAGE] = WRITTEN
+                moved = True
 
-            if stage >= OVERHANG:
-                # once all places are filled nobody takes batches any more
-                finished = load_acquire(shared, FINISHED) > ZERO
-                state = load_acquire(board, words + STATE)
-                if finished or state >= COMPLETED:
-                    now = _lap(counts, IN_STALL, now, timed)
-                    over = board[words + OVER]
-                    pos = board[words + POS] - over
-                    tail = pos + over + slot[_COUNT]
-                    following = board[words + NEXT]
-                    if stage == OVERHANG:
-                        store_release(board, words + np.uint64(LINE) + STATE, COMPLETED)
-                        now = _lap(counts, IN_SIGNAL, now, timed)
-                    elif slot[_LONE] > ZERO:
-                        before = tail
-                        pos, tail, arcs = _alone(
-                            team, indptr, indices, claim, queue, b, pos, tail, limit,
-                            enough, shift, keys, other, bins,
+            if stage == WRITTEN and load_acquire(board, words + STATE) >= COMPLETED:
+                now = lap(counts, IN_STALL, now, timed)
+                over = board[words + OVER]
+                pos = board[words + POS] - over
+                tail = pos + over + slot[_COUNT]
+                following = board[words + NEXT]
+                if fate == LEFT:
+                    store_release(board, words + np.uint64(LINE) + STATE, COMPLETED)
+                    now = lap(counts, IN_SIGNAL, now, timed)
+                elif fate == CUT:
+                    arcs = board[words + OVER_ARCS] + slot[_ARCS]
+                    cut(indptr, queue, pos, tail, arcs, board, following, board[words + MADE])
+                    counts[GENERATED] += board[words + MADE]
+                    now = lap(counts, IN_OUTPUT, now, timed)
+                elif fate == LONE:
+                    before = tail
+                    pos, tail, arcs = _alone(
+                        team, indptr, indices, claim, queue, b, pos, tail, limit,
+                        enough, shift, keys, other, bins,
+                    )  # fmt: skip
+                    advance(team, np.int64(tail - before))
+                    if pos == tail or tail == limit:
+                        store_relaxed(shared, FILLED, tail)
+                        store_release(shared, FINISHED, ONE)
+                    else:
+                        made = batches_for(tail - pos, arcs, full)
+                        resume(
+                            board, b + ONE, tail, following + made,
+                            limit, full, enough, True, shared,
                         )  # fmt: skip
-                        advance(team, np.int64(tail - before))
-                        made = ZERO
-                        if pos == tail or tail == limit:
-                            store_relaxed(shared, FILLED, tail)
-                            store_release(shared, FINISHED, ONE)
-                        else:
-                            made = batches_for(tail - pos, arcs, full)
-                        send(board, b + ONE, tail, following + made, ZERO, ZERO, COMPLETED)
                         cut(indptr, queue, pos, tail, arcs, board, following, made)
                         counts[GENERATED] += made
-                        now = _lap(counts, IN_OUTPUT, now, timed)
-                    elif slot[_MADE] > ZERO and not finished:
-                        arcs = board[words + OVER_ARCS] + slot[_ARCS]
-                        cut(indptr, queue, pos, tail, arcs, board, following, slot[_MADE])
-                        counts[GENERATED] += slot[_MADE]
-                        now = _lap(counts, IN_OUTPUT, now, timed)
-                    slot[_STAGE] = IDLE
-                    moved = True
-                    vacant = s
-                    continue
+                    now = lap(counts, IN_OUTPUT, now, timed)
+                slot[_STAGE] = IDLE
+                moved = True
+                vacant = s
+                continue
             busy += 1
 
         if vacant >= 0:
-            finished = load_acquire(shared, FINISHED) > ZERO
-            if finished and busy == 0:
-                return
-            if not finished:
+            if load_acquire(shared, FINISHED) > ZERO:
+                if busy == 0:
+                    return
+            else:
                 if ticket == nobody:
                     ticket = atomic_add(shared, HEAD, ONE)
                 words = line(ticket)
@@ -405,7 +335,7 @@ def order_batch(
         else:
             if stopping(team):
                 return
-            looks = back_off(looks)
+            looks = patience(looks)
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int, basic: bool) -> None:

@@ -1,9 +1,10 @@
 """Batches of the queue, discovered ahead of their turn: algorithm 4.  The board: cpu_board.py.
 
-A worker takes batches one after the other and waits where it must: for all batches before to have
-discovered, then for the place of its children.  Every batch with children makes new ones.
+A worker takes batches one after the other and waits where it must: for its turn, which comes when
+all batches before have discovered and dropped what is not theirs, then for the place of its
+children.  Every batch with children makes new ones.
 
-No deadlock: batches are taken in order, and of those not finished the first has all its signals.
+No deadlock: batches are taken in order, and of those not finished the first waits for nobody.
 """
 
 from __future__ import annotations
@@ -14,10 +15,8 @@ import numpy as np
 
 from matchwood.ordering.rcm.cpu_board import (
     BEGIN,
-    BIG,
     COMPLETED,
     DEQUEUED,
-    DISCOVERED,
     EMPTY,
     END,
     EXECUTED,
@@ -31,18 +30,24 @@ from matchwood.ordering.rcm.cpu_board import (
     IN_SIGNAL,
     IN_SORT,
     IN_STALL,
+    LINE,
+    MET_COUNT,
+    MET_TURN,
     NEXT,
     POS,
     READY,
     REDISCOVERIES,
     REMOVED,
     STATE,
+    TURN,
+    WIDE_TAKEN,
     arcs_between,
     arcs_from,
     batches_for,
     cut,
     discover,
     line,
+    patience,
     publish,
     rediscover,
     send,
@@ -53,7 +58,6 @@ from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay
 from matchwood.teams import (
     advance,
     atomic_add,
-    back_off,
     barrier,
     device,
     kernel,
@@ -68,9 +72,7 @@ Array = np.ndarray[Any, Any]
 
 
 @device
-def begin_all(
-    team: Any, start: Any, at: Any, claim: Array, queue: Array, board: Array
-) -> bool:
+def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, board: Array) -> bool:
     """Free claims, the start in its place, and batch 0 ready; True when the team stops."""
     lo, hi = share(team, claim.size)
     free = claim.dtype.type(0xFFFFFFFFFFFFFFFF)
@@ -81,6 +83,7 @@ def begin_all(
     if team.rank == 0:
         queue[at] = start
         claim[start] = claim.dtype.type(0)
+        board[TURN], board[MET_TURN], board[MET_COUNT] = ONE, ONE, ONE
         send(board, ZERO, at + ONE, ONE, ZERO, ZERO, COMPLETED)
         publish(board, ZERO, at, at + ONE)
     return barrier(team)
@@ -94,12 +97,12 @@ def _await(team: Any, words: Array, at: Any, value: Any, shared: Array) -> bool:
         if stopping(team) or load_acquire(shared, FINISHED) > ZERO:
             # it may have come between the two looks
             return load_acquire(words, at) >= value
-        looks = back_off(looks)
+        looks = patience(looks)
     return True
 
 
 @device
-def _lap(counts: Array, stage: int, since: Any, timed: bool) -> Any:
+def lap(counts: Array, stage: int, since: Any, timed: bool) -> Any:
     """Book the time since then on a stage; returns now."""
     if not timed:
         return since
@@ -147,38 +150,38 @@ def order_batch_basic(
         counts[EXECUTED if end > begin else EMPTY] += ONE
         parents = end - begin
         arcs = arcs_between(indptr, queue, begin, end)
-        now = _lap(counts, IN_STALL, now, timed)
+        now = lap(counts, IN_STALL, now, timed)
         # A batch with more arcs than the buffer holds takes the wide list, when its turn has come.
-        big = arcs > np.uint64(lists.shape[2])
-        if big:
-            if not _await(team, board, words + STATE, DISCOVERED, shared):
+        wide = arcs > np.uint64(lists.shape[2])
+        if wide:
+            if not _await(team, board, words + TURN, ONE, shared):
                 return
             looks = 0
-            while load_acquire(shared, BIG) > ZERO:
+            while load_acquire(shared, WIDE_TAKEN) > ZERO:
                 if stopping(team):
                     return
-                looks = back_off(looks)
-            store_release(shared, BIG, ONE)  # no other big batch can have its turn now
-            now = _lap(counts, IN_STALL, now, timed)
-        found = wide_list if big else lists[rank, 0]
-        count = discover(indptr, indices, claim, queue, begin, end, b, found, ends)
-        now = _lap(counts, IN_DISCOVER, now, timed)
+                looks = patience(looks)
+            store_release(shared, WIDE_TAKEN, ONE)  # no other wide batch has its turn now
+            now = lap(counts, IN_STALL, now, timed)
+        found = wide_list if wide else lists[rank, 0]
+        count = discover(indptr, indices, claim, queue, begin, end, b, wide, found, ends)
+        now = lap(counts, IN_DISCOVER, now, timed)
         delay(team, delays)
         sort_all(indptr, found, ends, parents, shift, keys, other, bins)
-        now = _lap(counts, IN_SORT, now, timed)
+        now = lap(counts, IN_SORT, now, timed)
         delay(team, delays)
-        if not _await(team, board, words + STATE, DISCOVERED, shared):
+        if not _await(team, board, words + TURN, ONE, shared):
             return
-        now = _lap(counts, IN_STALL, now, timed)
+        now = lap(counts, IN_STALL, now, timed)
         left = rediscover(claim, b, found, ends, parents)
         counts[REDISCOVERIES] += ONE if left < count else ZERO
         counts[REMOVED] += count - left
-        now = _lap(counts, IN_REDISCOVER, now, timed)
-        store_release(board, words + np.uint64(8) + STATE, DISCOVERED)
+        now = lap(counts, IN_REDISCOVER, now, timed)
+        store_release(board, words + np.uint64(LINE) + TURN, ONE)
         delay(team, delays)
         if not _await(team, board, words + STATE, COMPLETED, shared):
             return
-        now = _lap(counts, IN_STALL, now, timed)
+        now = lap(counts, IN_STALL, now, timed)
         pos, following = board[words + POS], board[words + NEXT]
         arcs = arcs_from(indptr, found, left)
         made = batches_for(left, arcs, full)
@@ -186,13 +189,13 @@ def order_batch_basic(
         if b + ONE == following + made:  # no batch is left: the last one had no children
             store_relaxed(shared, FILLED, pos)
             store_release(shared, FINISHED, ONE)
-        now = _lap(counts, IN_SIGNAL, now, timed)
+        now = lap(counts, IN_SIGNAL, now, timed)
         delay(team, delays)
         for x in range(left):
             queue[pos + x] = found[x]
-        if big:
-            store_release(shared, BIG, ZERO)
+        if wide:
+            store_release(shared, WIDE_TAKEN, ZERO)
         cut(indptr, queue, pos, pos + left, arcs, board, following, made)
         counts[GENERATED] += made
         advance(team, np.int64(left))
-        now = _lap(counts, IN_OUTPUT, now, timed)
+        now = lap(counts, IN_OUTPUT, now, timed)

@@ -36,8 +36,8 @@ constexpr int BATCH = 4;          // entries that a lane has under way at once
 constexpr int RANKED = 64;        // children of an owner that are ranked by counting
 
 // Words of `control`; those of the roll call are 0 at every launch, all are at the first.
-constexpr int REPORT = ROLL_WORDS;       // three in turn, of 4: what a narrow part has come to
-constexpr int LONGEST = REPORT + 12;     // two in turn: longest row of the next front
+constexpr int REPORT = ROLL_WORDS;       // three in turn, of 5: what a narrow part has come to
+constexpr int LONGEST = REPORT + 15;     // two in turn: longest row of the next front
 constexpr int BIGS = LONGEST + 2;        // two in turn: owners of many, listed
 constexpr int TAKEN = BIGS + 2;          // two in turn: and taken
 constexpr int STAGE = TAKEN + 2;         // STARTING, RUNNING, DONE
@@ -45,7 +45,8 @@ constexpr int HEAD = STAGE + 1;          // and the rest of Front
 constexpr int TAIL = STAGE + 2;
 constexpr int DEPTH = STAGE + 3;
 constexpr int LENGTH = STAGE + 4;
-constexpr int FLIP = STAGE + 5;
+constexpr int WIDTH = STAGE + 5;
+constexpr int FLIP = STAGE + 6;
 constexpr int STARTING = 0, RUNNING = 1, DONE = 2;
 
 // The front as every member knows it.
@@ -54,9 +55,21 @@ struct Front {
     I head, tail;  // its window of `order`
     I depth;       // its level
     I longest;     // entries of its longest row
+    I width;       // most vertices of two levels up to it that follow one another
     int flip;      // which of the words in turn the next wide level uses
 
     __device__ __forceinline__ I size() const { return tail - head; }
+
+    // Go on to the next level, of `children` vertices.
+    __device__ __forceinline__ void advance(I children, I longest_)
+    {
+        I both = size() + children;
+        width = both > width ? both : width;
+        head = tail;
+        tail += children;
+        depth += 1;
+        longest = longest_;
+    }
 };
 
 // Scratch of wide levels, n elements each unless said.
@@ -178,11 +191,11 @@ __device__ __forceinline__ int place_rows(
 }
 
 // Narrow levels by one cluster (TOGETHER) or one block, until the front grows wide or ends, all
-// `total` vertices are placed, or `stop` comes.  A block goes on with the children that it found,
-// unless some found far more than others.
+// `total` vertices are placed, two levels have `limit` vertices, or `stop` comes.  A block goes on with
+// the children that it found, unless some found far more than others.
 template <bool TOGETHER, typename I>
 __device__ __forceinline__ void go_narrow(
-    const Places<I>& places, Near<I>& near, Front<I>& front, I total, I stop)
+    const Places<I>& places, Near<I>& near, Front<I>& front, I total, I limit, I stop)
 {
     constexpr int BLOCKS = TOGETHER ? CLUSTER : 1;
     constexpr I LIMIT = TOGETHER ? NARROW : SOLO;
@@ -245,11 +258,9 @@ __device__ __forceinline__ void go_narrow(
         } else {
             place_rows<MANY>(places, near, side, rows, place, log, target);
         }
-        front.head = front.tail;
-        front.tail += sum;
-        front.depth += 1;
-        front.longest = longest;
-        if (sum == 0 || front.tail >= total || front.depth >= stop || longest > SHORT || sum > BLOCKS * Near<I>::ROOM)
+        front.advance(sum, longest);
+        if (sum == 0 || front.tail >= total || front.width >= limit || front.depth >= stop || longest > SHORT ||
+            sum > BLOCKS * Near<I>::ROOM)
             return;
         I lanes = sum << lanes_log(longest);
         if (lanes > 2 * LIMIT || (TOGETHER && lanes < SOLO / 4)) return;
@@ -476,10 +487,13 @@ struct Search {
     Near<I>& near;
     SortSpace<BLOCK>& space;
     int warp_, warps;
-    I total;
+    I total, limit;
 
     __device__ __forceinline__ bool leads() const { return roll.rank == 0 && threadIdx.x == 0; }
-    __device__ __forceinline__ bool ended() const { return front.head == front.tail || front.tail >= total; }
+    __device__ __forceinline__ bool ended() const
+    {
+        return front.head == front.tail || front.tail >= total || front.width >= limit;
+    }
 
     __device__ void start(const I* starts, I n_starts)
     {
@@ -497,24 +511,25 @@ struct Search {
             if (load_relaxed(&control[LENGTH]) < degree) raise_to(&control[LENGTH], degree);
         }
         roll.meet();
-        front = {0, n_starts, 0, (I)load_relaxed(&control[LENGTH]), 0};
+        front = {0, n_starts, 0, (I)load_relaxed(&control[LENGTH]), n_starts, 0};
     }
 
     template <bool TOGETHER>
     __device__ void narrow(I stop)
     {
         bool mine = roll.rank < (TOGETHER ? CLUSTER : 1);
-        if (mine) go_narrow<TOGETHER>(places, near, front, total, stop);
-        Wide* report = &control[REPORT + 4 * roll.turn];
+        if (mine) go_narrow<TOGETHER>(places, near, front, total, limit, stop);
+        Wide* report = &control[REPORT + 5 * roll.turn];
         if (leads()) {
             store_relaxed(&report[0], (Wide)front.head);
             store_relaxed(&report[1], (Wide)front.tail);
             store_relaxed(&report[2], (Wide)front.depth);
             store_relaxed(&report[3], (Wide)front.longest);
+            store_relaxed(&report[4], (Wide)front.width);
         }
         roll.meet(nullptr, !mine);
         front = {(I)load_relaxed(&report[0]), (I)load_relaxed(&report[1]), (I)load_relaxed(&report[2]),
-                 (I)load_relaxed(&report[3]), front.flip};
+                 (I)load_relaxed(&report[3]), (I)load_relaxed(&report[4]), front.flip};
     }
 
     __device__ void wide()
@@ -530,7 +545,7 @@ struct Search {
         if (lane() == 0 && longest > 0) atomicMax(&control[LONGEST + flip], (Wide)longest);
         Wide children = roll.meet();
         longest = (I)load_relaxed(&control[LONGEST + flip]);
-        if (children > 0) {
+        if (children > 0 && front.size() + (I)children < limit) {
             level.count_children(children);
             if (leads()) {  // free since the level before, and not used before the next
                 store_relaxed(&control[LONGEST + 1 - flip], 0ull);
@@ -545,8 +560,9 @@ struct Search {
             Wide bigs = load_relaxed(&control[BIGS + flip]);
             if (bigs > 0) level.place_bigs(bigs, &control[TAKEN + flip], space);
             roll.meet();
+            front.flip = 1 - flip;
         }
-        front = {front.tail, front.tail + (I)children, front.depth + 1, longest, children > 0 ? 1 - flip : flip};
+        front.advance((I)children, longest);
     }
 
     __device__ void step(I stop)
@@ -563,11 +579,12 @@ struct Search {
 };
 
 // Caller: control 0 at the first launch, its first ROLL_WORDS words at every one; block BLOCK; grid a
-// multiple of CLUSTER.  `total` vertices can be reached from the starts.  Stops after `patience`
-// levels, to be launched again, so that the host is heard now and then.
+// multiple of CLUSTER.  `total` vertices can be reached from the starts.  Gives up when two levels that
+// follow one another have `limit` vertices.  Stops after `patience` levels, to be launched again, so
+// that the host is heard now and then.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(BLOCK, 1) place_levels(
-    I n, const I* indptr, const I* indices, const I* starts, I n_starts, I total, I patience, I* order,
+    I n, const I* indptr, const I* indices, const I* starts, I n_starts, I total, I limit, I patience, I* order,
     I* owner, I* found, I* slot, I* count, I* first, I* child, I* big, I* piece, I* sums,
     unsigned long long* control)
 {
@@ -577,13 +594,14 @@ __global__ void CLUSTERED __launch_bounds__(BLOCK, 1) place_levels(
     if (!roll.sign_in(control)) return;
     Search<I> search{{n, indptr, indices, order, owner}, {found, slot, count, first, child, big, piece, sums},
                      roll, control, {}, near, space, warp() * roll.members + roll.rank,
-                     roll.members * (BLOCK / WARP), total};
+                     roll.members * (BLOCK / WARP), total, limit};
     Front<I>& front = search.front;
     if (load_relaxed(&control[STAGE]) == STARTING)
         search.start(starts, n_starts);
     else
         front = {(I)load_relaxed(&control[HEAD]), (I)load_relaxed(&control[TAIL]), (I)load_relaxed(&control[DEPTH]),
-                 (I)load_relaxed(&control[LENGTH]), (int)load_relaxed(&control[FLIP])};
+                 (I)load_relaxed(&control[LENGTH]), (I)load_relaxed(&control[WIDTH]),
+                 (int)load_relaxed(&control[FLIP])};
     I stop = n - front.depth > patience ? front.depth + patience : n;
     while (front.depth < stop && !search.ended()) search.step(stop);
     roll.meet();  // everyone has read what is written now
@@ -592,6 +610,7 @@ __global__ void CLUSTERED __launch_bounds__(BLOCK, 1) place_levels(
         control[TAIL] = front.tail;
         control[DEPTH] = front.depth;
         control[LENGTH] = front.longest;
+        control[WIDTH] = front.width;
         control[FLIP] = front.flip;
         control[STAGE] = search.ended() ? DONE : RUNNING;
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,11 +22,13 @@ SOURCE = gpu.Source(__package__, "gpu.cu", ("place_levels<I>",))
 # As in gpu.cu, roll_call.cuh and cluster.cuh.
 BLOCK = 1024
 CLUSTER = 8
-ROLL_WORDS, STAGE, DEPTH, DONE, CONTROL_WORDS = 8, 26, 29, 2, 32
+ROLL_WORDS, STAGE, DONE = 8, 29, 2
+HEAD, TAIL, DEPTH, WIDTH, CONTROL_WORDS = 30, 31, 32, 34, 36
 RANKED, LONG = 64, 1024
 NO_STARTS = np.empty(0, np.int64)
 
 ENTRIES = 1024  # of a small graph, for each block that takes part
+SAMPLE = 1024  # vertices that are asked for their component
 PATIENCE = 8192  # levels of a launch, at most some 80 ms; Ctrl-C is heard between launches
 
 
@@ -47,9 +49,17 @@ def order(
     with gpu.guard("reverse_cuthill_mckee"):
         parts = gpu_start.components(view)
         closed = gpu_start.given(parts, starts)
+        found, placed = gpu.empty(n, kind, "reverse_cuthill_mckee"), 0
+        if method == "leveled":
+            largest = _largest(view, parts, closed)
+            if largest is not None:
+                component, size = largest
+                found, placed = _search_largest(view, parts, component, size), size
+                closed = np.append(closed, component)
         gpu_start.search(view, parts, closed)
         clock.lap("search")
-        perm, counters = _place(view, parts, method, reverse, stats)
+        found, counters = _place(view, parts, method, found, placed, stats)
+        perm = engines.cupy().ascontiguousarray(found[::-1]) if reverse else found
         clock.lap("order")
         if stats:
             levels = gpu_start.levels(view, parts)
@@ -88,37 +98,92 @@ class _Clock:
             self.since = now
 
 
-def _place(
-    view: Any, parts: Any, method: str, reverse: bool, stats: bool
-) -> tuple[Any, dict[str, Any]]:
-    """The order, from the starts."""
+def _largest(view: Any, parts: Any, closed: Any) -> tuple[int, int] | None:
+    """A component of most of the vertices, and its size, if it has to search for its start."""
+    sample = parts.label[:: max(1, view.n // SAMPLE)].get()
+    values, counts = np.unique(sample, return_counts=True)
+    component = int(values[counts.argmax()])
+    if component in closed or 4 * int(counts.max()) < sample.size:
+        return None
+    size = view.n if parts.count == 1 else int((parts.label == component).sum())
+    return (component, size) if size > 1 else None
+
+
+def _search_largest(view: Any, parts: Any, component: int, size: int) -> Any:
+    """The start of a large component, and the order from it.
+
+    Every search is an order from the vertex in question, so the one from the start is at hand when
+    it has been found, and the other one has been given up.
+    """
     cupy = engines.cupy()
-    n, kind = view.n, view.indptr.dtype
+    n, degree = view.n, cupy.diff(view.indptr)
+    v = int(parts.start[component])
+    best = place_levels(view, parts.start[component : component + 1], size)
+    parts.searches += 1
+    while True:
+        last = best.order[best.last[0] : best.last[1]]
+        x = last[(degree[last].astype(np.int64) * n + last).argmin()].reshape(1)
+        found = place_levels(view, x, size, limit=best.width)
+        parts.searches += 1
+        if found.width >= best.width:
+            break
+        v, deeper = int(x[0]), found.depth > best.depth
+        best = found
+        if not deeper:
+            break
+    parts.start[component] = v
+    return best.order
+
+
+def _place(
+    view: Any, parts: Any, method: str, found: Any, placed: int, stats: bool
+) -> tuple[Any, dict[str, Any]]:
+    """The order, from the starts; `found` has one component already, if `placed` is not 0."""
+    cupy = engines.cupy()
+    n = view.n
     first = parts.start
     if parts.count > 1:
-        first = first[view.indptr[first + 1] > view.indptr[first]]
-    elif n == 1:
-        first = first[:0]
-    alone = parts.count - first.size
-    if first.size == 0:
-        found, counters = cupy.arange(n, dtype=kind), {}
+        inner = view.indptr[first + 1] > view.indptr[first]
+        alone = parts.count - int(inner.sum())
+        if placed:
+            inner[parts.label[found[0]]] = False
+        first = first[inner]
     else:
-        run = place_levels if method == "leveled" else gpu_batch.place_batches
-        found, counters = run(view, first, n - alone, stats=stats)
-        if parts.count > 1:
-            if alone:
-                found[n - alone :] = cupy.flatnonzero(view.indptr[1:] == view.indptr[:-1])
-            found = found[cupy.argsort(parts.label[found], kind="stable")]
-    return (cupy.ascontiguousarray(found[::-1]) if reverse else found), counters
+        alone = int(n == 1)
+        if placed or alone:
+            first = first[:0]
+    counters: dict[str, Any] = {}
+    more = n - alone - placed
+    if more:
+        if method == "leveled":
+            rest = place_levels(view, first, more).order
+        else:
+            rest, counters = gpu_batch.place_batches(view, first, more, stats=stats)
+        if placed or alone:
+            found[placed : placed + more] = rest[:more]
+        else:
+            found = rest
+    if alone:
+        found[n - alone :] = cupy.flatnonzero(view.indptr[1:] == view.indptr[:-1])
+    if parts.count > 1:
+        found = found[cupy.argsort(parts.label[found], kind="stable")]
+    return found, counters
 
 
-def place_levels(
-    view: Any, starts: Any, total: int, *, stats: bool = False
-) -> tuple[Any, dict[str, Any]]:
+class Levels(NamedTuple):
+    """What `place_levels` has done."""
+
+    order: Any
+    depth: int  # the last level,
+    last: tuple[int, int]  # and its places
+    width: int  # most vertices in two levels that follow one another
+
+
+def place_levels(view: Any, starts: Any, total: int, *, limit: int | None = None) -> Levels:
     """Vertices in the order of Cuthill and McKee from all starts at once, level by level.
 
-    `total` of them can be reached, and are placed; the rest of the array is left as it is.
-    Memory beside the result: seven arrays of n.
+    `total` of them can be reached, and are placed; the rest of the array is left as it is.  Gives
+    up when the width comes to `limit`.  Memory beside the result: seven arrays of n.
     """
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
     found = gpu.empty(n, kind, "reverse_cuthill_mckee")
@@ -134,16 +199,17 @@ def place_levels(
     )
     control = space.control
     control.data.memset_async(0, control.nbytes)
+    most = np.iinfo(kind).max if limit is None else limit
     arguments = (
-        n, view.indptr, view.indices, starts, starts.size, total, PATIENCE, found,
+        n, view.indptr, view.indices, starts, starts.size, total, most, PATIENCE, found,
         space.owner, *space.lists, space.big, space.piece, space.sums, control,
     )  # fmt: skip
     k = SOURCE.kernels(I=kind)
     while True:
         k.place_levels(None, arguments, block=BLOCK, grid=blocks)
-        words = control.get()
+        words = control.get().tolist()
         if words[STAGE] == DONE:
-            return found, {"rounds": int(words[DEPTH])} if stats else {}
+            return Levels(found, words[DEPTH], (words[HEAD], words[TAIL]), words[WIDTH])
         control.data.memset_async(0, ROLL_WORDS * control.itemsize)
 
 

@@ -61,7 +61,7 @@ class PathScan:
     def distances(self) -> Any:
         """(N, 2): how many steps it is to these ends.  A scan of its own, when first asked for."""
         xp = engines.cupy() if engines.location(self.ends) == "gpu" else np
-        ones = xp.ones(self.ends.shape[0], self.ends.dtype)
+        ones = xp.ones(self.neighbours.shape[0], self.ends.dtype)
         return path_scan(self.neighbours, ones, "add", **self.options).values - 1
 
 

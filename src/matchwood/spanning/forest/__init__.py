@@ -137,7 +137,7 @@ def minimum_spanning_forest(
     Every method ends: Boruvka after log2(n) rounds, Awerbuch and Shiloach after 1.71 log2(n) + 2.
     Work O(m log n).  Memory beside the graph, with 32-bit indices and float32: a bit for each
     stored entry, and for each edge 16 bytes at most (``"boruvka"``; far less when light edges go
-    first), none (``"awerbuch_shiloach"``), 36 (``"kruskal"``), or 24 (``"filter_kruskal"``).  A
+    first), none (``"awerbuch_shiloach"``), 32 (``"kruskal"``), or 20 (``"filter_kruskal"``).  A
     matrix whose values are not symmetric, or that has a diagonal, is copied first; a `Graph` keeps
     the copy.
 

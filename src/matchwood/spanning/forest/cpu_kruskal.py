@@ -165,7 +165,7 @@ class _Edges:
     def __init__(self, costs: Any, order: orders.Order, threads: int | None) -> None:
         m, kind = costs.nnz // 2, costs.indices.dtype
         unsigned = np.dtype(np.uint32 if kind == np.int32 else np.uint64)
-        self.threads, self.n, self.count = threads, costs.n, m
+        self.threads, self.n, self.count, self.places = threads, costs.n, m, kind
         self.u, self.v, self.entries = (np.empty(m, unsigned) for _ in range(3))
         short = costs.data.dtype.itemsize == 4
         self.codes = np.empty(m, np.uint32 if short else np.uint64)
@@ -187,7 +187,7 @@ class _Edges:
         team = crew(self.threads, work=self.n + self.count)
         team.run(_flatten, self.parent)
         sums = np.zeros((2, team.size + 1), np.int64)
-        chosen = np.empty(self.count, np.int64)
+        chosen = np.empty(self.count, self.places)
         team.run(
             _split, self.count, self.u, self.v, self.codes, self.entries, self.parent,
             limit, sums, chosen,
@@ -199,7 +199,7 @@ class _Edges:
 def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
     """Marks of the forest's entries, and rounds.
 
-    Memory: 20 bytes an edge and 16 for sorting (float32, 32-bit indices); 4 a vertex.
+    Memory: 16 bytes an edge and 16 for sorting (float32, 32-bit indices); 4 a vertex.
     """
     edges = _Edges(costs, order, threads)
     _, sequence = radix_sort(edges.codes, threads=threads)
@@ -210,7 +210,7 @@ def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array
 def filter_kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
     """Marks of the forest's entries, and rounds: at most log2(m / n) + 2.
 
-    Memory: as `kruskal`, except that sorting needs room for few edges only.
+    Memory: 20 bytes an edge, and 20 for each that is sorted, which are few.
     """
     edges = _Edges(costs, order, threads)
     target, rounds = FIRST * max(costs.n, 1), 0

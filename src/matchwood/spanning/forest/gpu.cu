@@ -24,6 +24,7 @@
 #include "matchwood/union_find.cuh"
 
 constexpr int TILE_ENTRIES = 2048;  // rows and entries of a warp that lists edges
+constexpr int HOPS = 64;            // up a tree in one launch; 64^4 is as long as a chain gets
 constexpr int LIST_BLOCK = 256;     // threads of blocks that write lists
 
 // The first edge of a row.  Ties within a row go by the entry: columns ascend.
@@ -116,14 +117,23 @@ __global__ void hook_vertices(I n, const I* indptr, const I* indices, const I* n
     if (!root) set_bit(marks, u < v ? entry[u] : upper_entry(indptr, indices, (I)u, v));
 }
 
-// A thread to a vertex; all threads shorten each other's ways.
+// A thread to a vertex, which goes at most HOPS steps up.  The first vertices may be at the end of a
+// chain as long as the graph, and would walk it alone while the others wait for their turn; so
+// everybody gets nearer to the root, and *again says that some are not there yet.
 template <typename I>
-__global__ void flatten(I n, I* up)
+__global__ void flatten(I n, I* up, int* again)
 {
     long long v = global_thread();
     if (v >= n) return;
-    I above = load_relaxed(&up[v]), root = find_root(up, above);
-    if (root != above) store_relaxed(&up[v], root);
+    I first = load_relaxed(&up[v]), at = first;
+    int hops = 0;
+    for (; hops < HOPS; ++hops) {
+        I above = load_relaxed(&up[at]);
+        if (above == at) break;
+        at = above;
+    }
+    if (at != first) store_relaxed(&up[v], at);
+    if (hops == HOPS && load_relaxed(again) == 0) store_relaxed(again, 1);
 }
 
 // A list that the lanes of a warp append to; 32 edges at a time are written side by side.

@@ -63,6 +63,7 @@ class _Lists:
         self.up, self.best, self.sizes = space.up, space.best, space.sizes
         self.marks = gpu.empty(-(-costs.nnz // 64), np.uint64, CALLER)
         _clear(self.marks)
+        self.again = gpu.Flag()
         self.room = 0
         self.rounds = 0
         self.current = 0  # which list holds the edges
@@ -119,7 +120,13 @@ class _Lists:
         )  # fmt: skip
 
     def flatten(self) -> None:
-        self.k.flatten(self.costs.n, (self.costs.n, self.up))
+        """Everybody directly under its root; one launch unless there are long chains."""
+        while True:
+            self.again.clear()
+            self.k.flatten(self.costs.n, (self.costs.n, self.up, self.again))
+            self.again.fetch()
+            if not self.again.read():
+                return
 
 
 def _clear(array: Any) -> None:

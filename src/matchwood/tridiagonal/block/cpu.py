@@ -240,7 +240,7 @@ def solve(
         return x.astype(kind), -1, True
     parts = -(-n // ROWS)
     team = crew(threads, work=WORK * n)
-    order = np.empty((0, p), np.int32) if perm is None else perm
+    order = np.empty((0, p), np.int64) if perm is None else perm.astype(np.int64, copy=False)
     work = np.empty((team.size, 3 * p, 5 * p + 2))
     pivots = np.empty((team.size, ROWS + 1, p, 3 * p + 1))
     room = Elements(parts, p, ROWS, n, threads)

@@ -1,0 +1,93 @@
+"""`matchwood.solve`: SciPy's answers, with a history."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import matchwood
+from bench.preconditioners.problems import right_hand_side
+from matchwood import preconditioners
+
+NAMES = ["auto", "none", "jacobi", "tridiagonal", "algebraic_tridiagonal"]
+
+
+@pytest.fixture(scope="module")
+def problem() -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+    A = matchwood.generators.aniso(2, (40, 40))
+    x, b = right_hand_side(A)
+    return A, x, b
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "cg", "gmres"])
+@pytest.mark.parametrize("name", [*NAMES, "algebraic_block_tridiagonal"])
+def test_solves(problem: tuple, name: str, method: str) -> None:
+    A, true, b = problem
+    found = matchwood.solve(A, b, preconditioner=name, method=method, true_solution=true)
+    x, info = found
+    assert info == 0 and found.converged
+    assert np.linalg.norm(b - A @ x) <= 1.01e-8 * np.linalg.norm(b)
+    assert found.residuals[0] == 1 and found.residuals[-1] <= 1.01e-8
+    assert found.residuals.shape == (found.iterations + 1,)
+    assert found.errors[0] == 1 and found.errors[-1] < 1e-5
+    assert np.isclose(found.errors[-1], np.linalg.norm(x - true) / np.linalg.norm(true))
+    if method != "gmres":
+        assert found.errors.shape == found.residuals.shape
+    assert set(found.seconds) == {"setup", "iterations"}
+    assert (found.preconditioner is None) == (name == "none")
+
+
+def test_equals_scipy(problem: tuple) -> None:
+    A, _, b = problem
+    M = preconditioners.algebraic_tridiagonal(A)
+    for method in ("bicgstab", "cg", "gmres"):
+        expected, _ = getattr(sp.linalg, method)(A, b, M=M, rtol=1e-8, maxiter=1000)
+        for history in (True, False):
+            found = matchwood.solve(A, b, preconditioner=M, method=method, history=history)
+            assert np.array_equal(found.x, expected)
+            assert found.preconditioner is M
+    assert found.errors is None and found.residuals.shape == (2,)
+
+
+def test_auto_takes_what_contains_more(problem: tuple) -> None:
+    A, _, b = problem
+    assert matchwood.solve(A, b).preconditioner.name == "algebraic_tridiagonal"
+    path = sp.csr_array(3 * sp.eye_array(50) - matchwood.generators.path(50))
+    path.data += np.linspace(0, 0.1, path.nnz)
+    found = matchwood.solve(path, np.ones(50))
+    assert found.preconditioner.coverage > 0.999
+    assert found.iterations <= 2
+
+
+def test_no_convergence_is_said(problem: tuple) -> None:
+    A, _, b = problem
+    found = matchwood.solve(A, b, preconditioner="none", maxiter=3)
+    assert not found.converged and found.info > 0 and found.iterations == 3
+
+
+def test_start_and_zero(problem: tuple) -> None:
+    A, true, b = problem
+    found = matchwood.solve(A, b, x0=true)
+    assert found.converged and found.iterations == 0
+    found = matchwood.solve(A, 0 * b)
+    assert found.converged and not found.x.any()
+    single = matchwood.solve(A.astype(np.float32), b.astype(np.float32), rtol=1e-4)
+    assert single.converged and single.x.dtype == np.float32
+
+
+def test_bad_input(problem: tuple) -> None:
+    A, _, b = problem
+    for arguments, error, message in [
+        ({"method": "sor"}, ValueError, "method must be one of 'bicgstab'"),
+        ({"preconditioner": "ilu"}, ValueError, "preconditioner must be one of 'auto'"),
+        ({"preconditioner": np.eye(3)}, ValueError, r"must have shape \(1600, 1600\)"),
+        ({"x0": b[:5]}, ValueError, r"x0 must have shape \(1600,\)"),
+        ({"true_solution": 1j * b}, TypeError, "true_solution must be real"),
+    ]:
+        with pytest.raises(error, match=message):
+            matchwood.solve(A, b, **arguments)
+    with pytest.raises(ValueError, match=r"b must have shape \(1600,\)"):
+        matchwood.solve(A, b[:7])
+    with pytest.raises(ValueError, match="must be square"):
+        matchwood.solve(sp.csr_array((2, 3)), b)

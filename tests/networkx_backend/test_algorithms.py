@@ -1,0 +1,346 @@
+"""Every function gives NetworkX's answer, or one that is as good where there are several."""
+
+from __future__ import annotations
+
+import fractions
+import itertools
+import random
+
+import networkx as nx
+import pytest
+
+from matchwood.networkx_backend.names import CALLS
+
+LABELS = {
+    "numbers": lambda i: i,
+    "words": lambda i: f"node {i}",
+    "pairs": lambda i: (i // 9, i % 9),
+}
+
+
+def shuffled(n, m, label, kind=nx.Graph, seed=1):
+    """A random graph whose nodes and edges were added in random order, with loops."""
+    rnd = random.Random(seed)
+    G = kind(name="a graph")
+    nodes = [label(i) for i in range(n)]
+    G.add_nodes_from((node, {"number": i}) for i, node in enumerate(nodes))
+    for _ in range(m):
+        u, v = rnd.choice(nodes), rnd.choice(nodes)
+        if kind in (nx.DiGraph, nx.MultiDiGraph) and rnd.random() < 0.9:
+            u, v = sorted((u, v))  # so that there are several strong components
+        G.add_edge(u, v, weight=rnd.randrange(6))
+    return G
+
+
+SIZES = [(1, 0), (2, 1), (40, 25), (60, 150), (800, 700), (700, 5000)]
+
+
+@pytest.fixture(params=itertools.product(SIZES, LABELS), ids=lambda case: f"{case[0]} {case[1]}")
+def undirected(request):
+    size, label = request.param
+    return shuffled(*size, LABELS[label])
+
+
+@pytest.fixture(params=itertools.product(SIZES, LABELS), ids=lambda case: f"{case[0]} {case[1]}")
+def directed(request):
+    size, label = request.param
+    return shuffled(*size, LABELS[label], nx.DiGraph)
+
+
+def both(function, *args, **kwargs):
+    """NetworkX's answer and ours; generators as lists."""
+    answers = []
+    for backend in ("networkx", "matchwood"):
+        answer = function(*args, backend=backend, **kwargs)
+        answers.append(list(answer) if hasattr(answer, "__next__") else answer)
+    assert CALLS[function.__name__] > 0
+    return answers
+
+
+def assert_same(function, *args, **kwargs):
+    theirs, ours = both(function, *args, **kwargs)
+    assert theirs == ours
+    assert type(theirs) is type(ours)
+
+
+def assert_same_graph(function, *args, **kwargs):
+    theirs, ours = both(function, *args, **kwargs)
+    assert type(ours) is type(theirs)
+    assert ours.graph == theirs.graph
+    assert list(ours.nodes(data=True)) == list(theirs.nodes(data=True))
+    assert ours._adj == theirs._adj
+    assert [list(row) for row in ours._adj.values()] == [list(row) for row in theirs._adj.values()]
+    if ours.is_directed():
+        assert ours._pred == theirs._pred
+    back = ours._pred if ours.is_directed() else ours._adj  # both ends share what an edge has
+    assert all(back[v][u] is ours._adj[u][v] for u, v, *_ in ours.edges)
+
+
+# Components
+
+
+def test_connected(undirected):
+    G = undirected
+    assert_same(nx.connected_components, G)
+    assert_same(nx.number_connected_components, G)
+    assert_same(nx.is_connected, G)
+    for node in list(G)[:3]:
+        assert_same(nx.node_connected_component, G, node)
+
+
+def test_weak(directed):
+    assert_same(nx.weakly_connected_components, directed)
+    assert_same(nx.number_weakly_connected_components, directed)
+    assert_same(nx.is_weakly_connected, directed)
+
+
+def test_strong(directed):
+    G = directed
+    theirs, ours = both(nx.strongly_connected_components, G)
+    assert sorted(map(sorted, theirs)) == sorted(map(sorted, ours))
+    place = {node: i for i, component in enumerate(ours) for node in component}
+    assert all(place[u] >= place[v] for u, v in G.edges)  # reverse topological
+    assert_same(nx.number_strongly_connected_components, G)
+    assert_same(nx.is_strongly_connected, G)
+
+
+def test_condensation(directed):
+    G = directed
+    components = list(nx.strongly_connected_components(G))
+    theirs, ours = both(nx.condensation, G, scc=components)
+    assert (ours.graph, ours._node, ours._adj) == (theirs.graph, theirs._node, theirs._adj)
+    C = nx.condensation(G, backend="matchwood")
+    assert C.graph["mapping"].keys() == set(G)
+    assert all(C.graph["mapping"][v] == c for c in C for v in C.nodes[c]["members"])
+    assert set(C.edges) == {
+        (a, b) for u, v in G.edges if (a := C.graph["mapping"][u]) != (b := C.graph["mapping"][v])
+    }
+    assert all(u > v for u, v in C.edges)
+
+
+@pytest.mark.parametrize("function", [nx.is_connected, nx.is_weakly_connected,
+                                      nx.is_strongly_connected])  # fmt: skip
+def test_the_null_graph_is_pointless(function):
+    G = nx.Graph() if function is nx.is_connected else nx.DiGraph()
+    with pytest.raises(nx.NetworkXPointlessConcept):
+        function(G, backend="matchwood")
+
+
+def test_components_of_nothing():
+    assert list(nx.connected_components(nx.Graph(), backend="matchwood")) == []
+    assert list(nx.strongly_connected_components(nx.DiGraph(), backend="matchwood")) == []
+    assert nx.number_weakly_connected_components(nx.DiGraph(), backend="matchwood") == 0
+    assert nx.condensation(nx.DiGraph(), backend="matchwood").graph == {"mapping": {}}
+    with pytest.raises(KeyError):
+        nx.node_connected_component(nx.path_graph(3), 7, backend="matchwood")
+
+
+def test_the_wrong_kind_is_refused_as_networkx_does():
+    with pytest.raises(nx.NetworkXNotImplemented):
+        nx.connected_components(nx.DiGraph(), backend="matchwood")
+    with pytest.raises(nx.NetworkXNotImplemented):
+        nx.strongly_connected_components(nx.Graph(), backend="matchwood")
+
+
+# Searches
+
+
+def test_searches(undirected):
+    searches(undirected)
+
+
+def test_directed_searches(directed):
+    searches(directed)
+
+
+def searches(G):
+    for source in list(G)[:2]:
+        for limit in (None, 0, 1, 2.5, 10):
+            assert_same(nx.bfs_edges, G, source, depth_limit=limit)
+            assert_same(nx.bfs_predecessors, G, source, depth_limit=limit)
+            assert_same(nx.bfs_successors, G, source, depth_limit=limit)
+            assert_same_graph(nx.bfs_tree, G, source, depth_limit=limit)
+            theirs, ours = both(nx.single_source_shortest_path_length, G, source, cutoff=limit)
+            assert list(theirs.items()) == list(ours.items())
+            theirs, ours = both(nx.single_target_shortest_path_length, G, source, cutoff=limit)
+            assert dict(theirs) == dict(ours)
+        assert_same(nx.generic_bfs_edges, G, source)
+        assert_same(nx.bfs_layers, G, source)
+        for distance in (0, 1, 2, 3, 99, 1.0, 1.5, -1):
+            assert_same(nx.descendants_at_distance, G, source, distance)
+    assert_same(nx.bfs_layers, G, list(G)[:3])
+    assert_same(nx.bfs_layers, G, [])
+    if not G.is_directed():
+        assert_same(nx.bfs_edges, G, next(iter(G)), reverse=True)
+
+
+def test_a_source_that_is_no_node():
+    for G in (nx.path_graph(3), nx.path_graph(3, create_using=nx.DiGraph)):
+        for function in (nx.bfs_edges, nx.bfs_layers, nx.bfs_successors):
+            for backend in ("networkx", "matchwood"):
+                with pytest.raises(nx.NetworkXError, match="9 is not in the"):
+                    list(function(G, [9] if function is nx.bfs_layers else 9, backend=backend))
+        with pytest.raises(nx.NetworkXError):
+            nx.descendants_at_distance(G, 9, 1, backend="matchwood")
+        with pytest.raises(nx.NodeNotFound):
+            nx.single_source_shortest_path_length(G, 9, backend="matchwood")
+        with pytest.raises(nx.NodeNotFound):
+            nx.single_target_shortest_path_length(G, 9, backend="matchwood")
+
+
+# Spanning trees
+
+
+def spanning(G, **options):
+    for function in (nx.minimum_spanning_edges, nx.maximum_spanning_edges):
+        for data in (True, False):
+            assert_same(function, G, data=data, **options)
+    for function in (nx.minimum_spanning_tree, nx.maximum_spanning_tree):
+        assert_same_graph(function, G, **options)
+
+
+def test_spanning_trees(undirected):
+    spanning(undirected)
+    assert_same(nx.minimum_spanning_edges, undirected, weight="absent")
+    assert_same(nx.minimum_spanning_edges, undirected, weight=None)
+
+
+WEIGHTS = {
+    "floats": lambda rnd: rnd.random(),
+    "zeros": lambda rnd: rnd.choice([0.0, -0.0, 0]),
+    "infinite": lambda rnd: rnd.choice([float("inf"), -float("inf"), 1]),
+    "negative": lambda rnd: rnd.randrange(-9, 0),
+    "fractions": lambda rnd: fractions.Fraction(rnd.randrange(20), 7),
+    "huge": lambda rnd: 2**64 + rnd.randrange(9),
+    "above 2**53": lambda rnd: rnd.choice([2**53, 2**53 + 1, 2**53 + 2, 2.0**53]),
+    "truth": lambda rnd: rnd.random() < 0.5,
+    "missing": lambda rnd: None,
+}
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.MultiGraph])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_weights_of_all_kinds(kind, weights):
+    G = shuffled(600, 2500, LABELS["numbers"], kind)
+    rnd = random.Random(5)
+    for *_, data in G.edges(data=True):
+        data["weight"] = WEIGHTS[weights](rnd)
+        if data["weight"] is None:
+            del data["weight"]
+    spanning(G)
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_multigraphs(label):
+    G = shuffled(50, 400, LABELS[label], nx.MultiGraph)
+    spanning(G)
+    assert_same(nx.minimum_spanning_edges, G, keys=False)
+    assert_same(nx.minimum_spanning_edges, G, keys=False, data=False)
+    assert_same(nx.connected_components, G)
+    assert_same(nx.bfs_layers, G, next(iter(G)))
+
+
+@pytest.mark.parametrize("n", [30, 600])
+def test_nan(n):
+    G = nx.gnm_random_graph(n, 4 * n, seed=2)
+    for i, (_, _, data) in enumerate(G.edges(data=True)):
+        data["weight"] = float("nan") if i % 3 == 1 else i % 7
+    spanning(G, ignore_nan=True)
+    messages = []
+    for backend in ("networkx", "matchwood"):
+        with pytest.raises(ValueError, match="NaN found as an edge weight") as caught:
+            list(nx.minimum_spanning_edges(G, backend=backend))
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("weight", [None, "text", 1j])
+def test_weights_that_are_no_numbers(weight):
+    G = nx.path_graph(4)
+    G.edges[1, 2]["weight"] = weight
+    for backend in ("networkx", "matchwood"):
+        with pytest.raises(TypeError):
+            list(nx.minimum_spanning_edges(G, backend=backend))
+
+
+def test_a_subclass_stays_one():
+    class Own(nx.Graph):
+        pass
+
+    G = Own(nx.gnm_random_graph(20, 50, seed=1))
+    assert_same_graph(nx.minimum_spanning_tree, G)
+
+
+# Sets and matchings
+
+
+def test_independent_sets(undirected):
+    G = undirected
+    found = nx.maximal_independent_set(G, seed=3, backend="matchwood")
+    assert_maximal_independent(G, found)
+    assert found == nx.maximal_independent_set(G, seed=3, backend="matchwood")
+    free = [node for node in G if not G.has_edge(node, node)]
+    if free:
+        found = nx.maximal_independent_set(G, [free[-1]], seed=3, backend="matchwood")
+        assert found[0] == free[-1]
+        assert_maximal_independent(G, found)
+
+
+def assert_maximal_independent(G, found):
+    members = set(found)
+    assert len(members) == len(found)
+    assert not any(u in members and v in members for u, v in G.edges if u != v)
+    assert all(v in members or not members.isdisjoint(G[v]) for v in G)
+
+
+def test_seeds_differ():
+    G = nx.cycle_graph(60)
+    answers = {
+        tuple(nx.maximal_independent_set(G, seed=seed, backend="matchwood")) for seed in range(5)
+    }
+    assert len(answers) > 1
+
+
+def test_independent_sets_refuse_what_networkx_refuses():
+    G = nx.path_graph(4)
+    for nodes in ([0, 1], [9]):
+        with pytest.raises(nx.NetworkXUnfeasible):
+            nx.maximal_independent_set(G, nodes, backend="matchwood")
+    with pytest.raises(IndexError):
+        nx.maximal_independent_set(nx.Graph(), backend="matchwood")
+
+
+def test_maximal_matching(undirected):
+    found = nx.maximal_matching(undirected, backend="matchwood")
+    assert isinstance(found, set)
+    assert nx.is_maximal_matching(undirected, found)
+    assert found <= set(undirected.edges)  # in the direction in which NetworkX shows them
+
+
+def test_weighted_matching_on_request():
+    G = shuffled(40, 200, LABELS["words"])
+    for i, (_, _, data) in enumerate(G.edges(data=True)):
+        data["weight"] = (i * 37) % 101 - 20
+    with pytest.raises(NotImplementedError):
+        nx.max_weight_matching(G, backend="matchwood")
+    with nx.config.backends.matchwood(approximate_matching=True):
+        found = nx.max_weight_matching(G, backend="matchwood")
+        with pytest.raises(NotImplementedError):
+            nx.max_weight_matching(G, maxcardinality=True, backend="matchwood")
+
+    def weight(matching):
+        return sum(G.edges[edge]["weight"] for edge in matching)
+
+    assert nx.is_matching(G, found)
+    assert weight(found) >= weight(nx.max_weight_matching(G)) / 2
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), "text"])
+def test_weighted_matching_of_what_is_no_weight(weight):
+    G = nx.path_graph(4)
+    G.edges[1, 2]["weight"] = weight
+    with (
+        nx.config.backends.matchwood(approximate_matching=True),
+        pytest.raises(NotImplementedError),
+    ):
+        nx.max_weight_matching(G, backend="matchwood")

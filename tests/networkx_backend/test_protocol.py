@@ -1,0 +1,302 @@
+"""What NetworkX expects of a backend: description, conversion, rules."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import random
+import subprocess
+import sys
+import tomllib
+
+import networkx as nx
+import numpy as np
+import pytest
+from networkx.utils.backends import _registered_algorithms
+
+from conftest import ROOT
+from matchwood.networkx_backend import Graph, convert_from_nx, convert_to_nx, interface, testing
+from matchwood.networkx_backend.info import DEFAULTS, FUNCTIONS, get_info
+from matchwood.networkx_backend.names import CALLS
+from matchwood.networkx_backend.rules import can_run, should_run
+from support import environment
+
+PROTOCOL = {"can_run", "should_run", "convert_from_nx", "convert_to_nx", "on_start_tests"}
+LARGE = 30_000
+
+
+# Description
+
+
+def test_entry_points():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    points = project["entry-points"]
+    assert importlib.import_module(points["networkx.backends"]["matchwood"]) is interface
+    module, name = points["networkx.backend_info"]["matchwood"].split(":")
+    assert getattr(importlib.import_module(module), name) is get_info
+
+
+def test_the_description_brings_nothing_heavy():
+    script = (
+        "import sys; from matchwood.networkx_backend.info import get_info; get_info();"
+        "print(*{'numpy', 'scipy', 'numba', 'networkx'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_the_description_is_complete():
+    assert set(interface.__all__) == {*FUNCTIONS, *PROTOCOL}
+    info = get_info()
+    assert info["functions"].keys() == FUNCTIONS.keys()
+    assert info["default_config"] == DEFAULTS
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_name_is_one_of_networkx_with_its_arguments(name):
+    import inspect
+
+    theirs = inspect.signature(_registered_algorithms[name].orig_func).parameters
+    ours = inspect.signature(getattr(interface, name)).parameters
+    assert list(ours) == list(theirs)
+    for argument, parameter in ours.items():
+        assert parameter.default == theirs[argument].default
+
+
+# Conversion
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_there_and_back(kind):
+    rnd = random.Random(4)
+    G = kind(title="round trip")
+    for i in range(30):
+        G.add_node(f"v{i}", number=i)
+    for i in range(90):
+        G.add_edge(f"v{rnd.randrange(30)}", f"v{rnd.randrange(30)}", weight=i)
+    M = convert_from_nx(G, preserve_all_attrs=True)
+    assert (len(M), list(M), M.number_of_edges()) == (len(G), list(G), G.number_of_edges())
+    assert (M.is_directed(), M.is_multigraph()) == (G.is_directed(), G.is_multigraph())
+    assert "v3" in M
+    assert "nobody" not in M
+    assert [] not in M
+    H = convert_to_nx(M)
+    assert type(H) is kind
+    assert (H.graph, H._node, H._adj) == (G.graph, G._node, G._adj)
+    assert [list(row) for row in H._adj.values()] == [list(row) for row in G._adj.values()]
+    assert convert_from_nx(M) is M
+    assert convert_to_nx(17) == 17
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_structure_alone(kind):
+    G = kind([(0, 1), (1, 2), (1, 1), (0, 1)], title="x")
+    G.add_node("alone", colour=1)
+    H = convert_to_nx(convert_from_nx(G))
+    assert set(H) == set(G)
+    assert list(H.edges) == list(G.edges)
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_views(kind):
+    G = kind(nx.gnm_random_graph(40, 90, seed=1))
+    H = G.subgraph(range(5, 30))
+    M = convert_from_nx(H, preserve_all_attrs=True)
+    assert list(M) == list(H)
+    assert M.number_of_edges() == H.number_of_edges()
+    if not G.is_directed():
+        assert list(nx.connected_components(H, backend="matchwood")) == list(
+            nx.connected_components(H)
+        )
+    else:
+        R = G.reverse(copy=False)
+        assert list(nx.bfs_edges(R, 3, backend="matchwood")) == list(nx.bfs_edges(R, 3))
+
+
+def test_a_converted_graph_can_be_given_to_networkx():
+    G = nx.gnm_random_graph(50, 60, seed=1)
+    M = convert_from_nx(G, preserve_all_attrs=True)
+    assert list(nx.connected_components(M)) == list(nx.connected_components(G))
+    assert nx.minimum_spanning_tree(M)._adj == nx.minimum_spanning_tree(G)._adj
+    with nx.config(fallback_to_nx=True):  # what we do not have, on the graph converted back
+        assert nx.triangles(M) == nx.triangles(G)
+    with pytest.raises(NotImplementedError):
+        nx.triangles(M)
+
+
+def test_conversions_are_kept_until_the_graph_changes():
+    G = nx.path_graph(700)
+    assert nx.number_connected_components(G, backend="matchwood") == 1
+    kept = G.__networkx_cache__["backends"]["matchwood"]
+    (first,) = kept.values()
+    assert isinstance(first, Graph)
+    assert nx.is_connected(G, backend="matchwood")
+    assert list(kept.values()) == [first]
+    G.remove_edge(3, 4)
+    assert nx.number_connected_components(G, backend="matchwood") == 2
+    G.add_node("new")
+    assert nx.number_connected_components(G, backend="matchwood") == 3
+
+
+def test_both_ways_of_reading_give_the_same_answers():
+    G = nx.gnm_random_graph(900, 1000, seed=7)
+    quick = list(nx.connected_components(G, backend="matchwood"))
+    G.__networkx_cache__.clear()
+    with nx.config.backends.matchwood(read_memory=False):
+        assert list(nx.connected_components(G, backend="matchwood")) == quick
+
+
+def test_the_graph_is_not_changed():
+    G = nx.gnm_random_graph(600, 900, seed=2)
+    before = nx.Graph(G)
+    counts = [sys.getrefcount(row) for row in G._adj.values()]
+    for _ in range(3):
+        G.__networkx_cache__.clear()
+        list(nx.connected_components(G, backend="matchwood"))
+    assert [sys.getrefcount(row) for row in G._adj.values()] == counts
+    assert nx.utils.graphs_equal(G, before)
+
+
+def test_threads_are_as_asked_for():
+    G = nx.gnm_random_graph(600, 900, seed=2)
+    expected = list(nx.connected_components(G))
+    for threads in (1, 2, 5):
+        G.__networkx_cache__.clear()
+        with nx.config.backends.matchwood(threads=threads):
+            assert list(nx.connected_components(G, backend="matchwood")) == expected
+
+
+# Results
+
+
+def python_objects(value):
+    """Everything inside a result."""
+    yield value
+    if isinstance(value, nx.Graph):
+        value = [value.graph, value._node, value._adj]
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, (list, tuple, set)) or hasattr(value, "__next__"):
+        for item in value:
+            yield from python_objects(item)
+
+
+ARGUMENTS = {
+    "node_connected_component": (0,),
+    "descendants_at_distance": (0, 1),
+    "bfs_layers": ([0, 1],),
+    **{name: (0,) for name in FUNCTIONS if name.startswith(("bfs_e", "bfs_p", "bfs_s", "bfs_t"))},
+    "generic_bfs_edges": (0,),
+    "single_source_shortest_path_length": (0,),
+    "single_target_shortest_path_length": (0,),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_numpy_scalars(name):
+    directed = any(word in name for word in ("strong", "weakly", "condensation"))
+    G = nx.gnm_random_graph(20, 40, seed=1, directed=directed)
+    with nx.config.backends.matchwood(approximate_matching=True):
+        function = _registered_algorithms[name]
+        result = function(G, *ARGUMENTS.get(name, ()), backend="matchwood")
+        assert not any(isinstance(item, np.generic) for item in python_objects(result))
+    assert CALLS[name] == 1
+
+
+# Rules
+
+
+def test_arguments_that_are_left_to_networkx():
+    G, D = nx.path_graph(4), nx.path_graph(4, create_using=nx.DiGraph)
+    assert can_run("bfs_edges", (G, 0), {}) is True
+    assert can_run("bfs_edges", (G, 0, True), {}) is True
+    refused = [
+        ("bfs_edges", (G, 0), {"sort_neighbors": sorted}),
+        ("bfs_edges", (D, 0, True), {}),
+        ("bfs_tree", (D, 0), {"reverse": True}),
+        ("generic_bfs_edges", (G, 0, G.neighbors), {}),
+        ("minimum_spanning_edges", (G, "prim"), {}),
+        ("minimum_spanning_tree", (G,), {"algorithm": "boruvka"}),
+        ("minimum_spanning_tree", (D,), {}),
+        ("max_weight_matching", (G,), {}),
+        ("triangles", (G,), {}),
+        ("is_connected", (G, 1, 2), {}),
+    ]
+    for call in refused:
+        assert isinstance(can_run(*call), str), call
+
+
+def test_what_is_refused_is_answered_by_networkx():
+    D = nx.path_graph(LARGE, create_using=nx.DiGraph)
+    with nx.config.backend_priority(algos=["matchwood"], generators=["matchwood"]):
+        assert list(nx.bfs_edges(D, 2, reverse=True)) == [(2, 1), (1, 0)]
+        assert CALLS["bfs_edges"] == 0
+        assert nx.bfs_tree(D, LARGE - 3).number_of_edges() == 2
+        assert CALLS["bfs_tree"] == 1
+        with pytest.raises(nx.NetworkXNotImplemented):
+            nx.minimum_spanning_tree(D)
+
+
+def test_large_graphs_are_taken_small_ones_left():
+    small, large = nx.path_graph(50), nx.path_graph(LARGE)
+    dense = nx.complete_graph(300)
+    assert isinstance(should_run("connected_components", (small,), {}), str)
+    assert should_run("connected_components", (large,), {}) is True
+    assert should_run("connected_components", (), {"G": dense}) is True
+    with nx.config.backend_priority(algos=["matchwood"]):
+        assert nx.number_connected_components(small) == 1
+        assert CALLS["number_connected_components"] == 0
+        assert nx.number_connected_components(large) == 1
+        assert CALLS["number_connected_components"] == 1
+        with nx.config.backends.matchwood(small_graphs=True):
+            assert nx.number_connected_components(small) == 1
+        assert CALLS["number_connected_components"] == 2
+
+
+def test_a_converted_graph_is_worth_more():
+    G = nx.path_graph(5000)
+    assert isinstance(should_run("connected_components", (G,), {}), str)
+    nx.is_connected(G, backend="matchwood")
+    assert should_run("connected_components", (G,), {}) is True
+
+
+def test_the_log_says_why(caplog):
+    with (
+        caplog.at_level(logging.DEBUG, logger="networkx"),
+        nx.config.backend_priority(algos=["matchwood"]),
+    ):
+        list(nx.bfs_edges(nx.path_graph(4), 0, sort_neighbors=sorted))
+    assert "neighbours are visited in the order of the graph" in caplog.text
+
+
+# NetworkX's own tests, which `make test-networkx` runs
+
+
+def test_what_networkx_never_called_is_noticed():
+    assert "bfs_edges" in testing.never_called()
+    assert not testing.NOT_ASKED_FOR.keys() & set(testing.never_called())
+    for name in FUNCTIONS:
+        CALLS[name] += 1
+    assert testing.never_called() == []
+
+
+def test_expected_failures_have_reasons():
+    class Item:
+        def __init__(self, file, name):
+            self.path, self.name, self.originalname = ROOT / file, f"{name}[0]", name
+            self.marks = []
+
+        def add_marker(self, mark):
+            self.marks.append(mark)
+
+    items = [Item(*test) for test in testing.EXPECTED]
+    other = Item("test_mis.py", "test_K5")
+    testing.on_start_tests([*items, other])
+    assert other.marks == []
+    assert all(item.marks[0].kwargs["reason"] for item in items)

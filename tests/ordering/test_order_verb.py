@@ -1,0 +1,60 @@
+"""`matchwood order`: files, measures, pictures, and the same answer as Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from typer.testing import CliRunner
+
+import matchwood
+from matchwood.cli import app
+from support import run_verb as run
+from support import run_verb_json as run_json
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    A = matchwood.generators.delaunay(300, rng=1)
+    scipy.io.mmwrite(tmp_path / "a.mtx", A.tocoo())
+    return str(tmp_path / "a.mtx")
+
+
+def test_order(file: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    perm, other, picture = (tmp_path / name for name in ("perm.npy", "b.mtx", "spy.png"))
+    facts = run_json(
+        "order", file, "--method", "rcm", "--check", "-o", str(perm),
+        "--permuted", str(other), "--plot", str(picture),
+    )  # fmt: skip
+    A = sp.csr_array(matchwood.io.read(file))
+    expected = matchwood.reverse_cuthill_mckee(A)
+    assert np.array_equal(np.load(perm), expected)
+    B = sp.csr_array(matchwood.io.read(other))
+    assert abs(B - A[expected][:, expected]).sum() == 0
+    assert facts["before"]["bandwidth"] == matchwood.bandwidth(A)
+    assert facts["after"]["bandwidth"] == matchwood.bandwidth(B)
+    assert facts["checked"] is True
+    assert picture.stat().st_size > 1000
+
+
+def test_order_for_people(file: str) -> None:
+    text = run("order", file, "--method", "cm", "-s", "5", "--algorithm", "batch").stdout
+    assert "bandwidth" in text
+    assert "rms wavefront" in text
+
+
+def test_order_refuses(file: str, tmp_path: Path) -> None:
+    missing = tmp_path / "none" / "b.mtx"
+    for words, message in [
+        (("--method", "best"), "--method must be one of rcm, cm, got 'best'"),
+        (("--algorithm", "best"), "method must be one of"),
+        (("--permuted", str(missing)), "there is no folder"),
+        (("-s", "999"), "start must be vertices 0..299, got 999"),
+    ]:
+        result = CliRunner().invoke(app, ["order", file, *words])
+        assert result.exit_code == 2
+        assert message in " ".join(result.stderr.split())

@@ -1,0 +1,193 @@
+"""Preconditioners: operators as SciPy has them, what they contain, and that they help."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from scipy.sparse.linalg import LinearOperator, bicgstab
+
+import matchwood
+from bench.preconditioners.problems import convection_diffusion, right_hand_side
+from graphs import ZOO
+from matchwood.preconditioners import (
+    algebraic_block_tridiagonal,
+    algebraic_tridiagonal,
+    jacobi,
+    tridiagonal,
+)
+from strategies import graphs
+
+MAKERS = {
+    "jacobi": jacobi,
+    "tridiagonal": tridiagonal,
+    "algebraic_tridiagonal": algebraic_tridiagonal,
+    "algebraic_block_tridiagonal": algebraic_block_tridiagonal,
+}
+
+
+def dominant(A: sp.csr_array, dtype: type = np.float64) -> sp.csr_array:
+    """A with its own values off the diagonal, not symmetric, and a diagonal that is large."""
+    A = sp.csr_array(A, copy=True).astype(np.float64)
+    A.sum_duplicates()
+    A.data = np.random.default_rng(A.nnz).uniform(-1, 1, A.nnz)
+    total = np.asarray(abs(A).sum(axis=1)).ravel()
+    return sp.csr_array(A + sp.diags_array(1 + total - A.diagonal())).astype(dtype)
+
+
+def matrix_of(M: LinearOperator) -> np.ndarray:
+    return M @ np.eye(M.shape[0], dtype=M.dtype)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_operators_on_the_zoo(name: str) -> None:
+    A = dominant(ZOO[name]())
+    n = A.shape[0]
+    before = A.copy()
+    for title, make in MAKERS.items():
+        M = make(A)
+        assert isinstance(M, LinearOperator)
+        assert (M.shape, M.dtype, M.name) == ((n, n), np.float64, title)
+        assert 0 <= M.coverage <= 1 + 1e-12
+        if 0 < n <= 400:
+            whole = matrix_of(M)
+            assert np.allclose(M.H @ np.eye(n), whole.T)
+            x = np.random.default_rng(0).standard_normal(n)
+            assert np.allclose(M.matvec(x), whole @ x)
+            assert np.allclose(M.rmatvec(x), whole.T @ x)
+    assert (A != before).nnz == 0
+
+
+@given(graphs(max_n=40, max_m=60))
+def test_they_invert_what_they_contain(pattern: sp.csr_array) -> None:
+    A = dominant(pattern)
+    if A.shape[0] == 0:
+        return
+    n = A.shape[0]
+    dense = A.toarray()
+    near = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    assert np.allclose(matrix_of(jacobi(A)) @ np.diag(np.diag(dense)), np.eye(n))
+    assert np.allclose(matrix_of(tridiagonal(A)) @ np.where(near <= 1, dense, 0), np.eye(n))
+    M = algebraic_tridiagonal(A)
+    perm, position = M.forest.perm, M.forest.position
+    permuted = dense[np.ix_(perm, perm)]
+    joined = np.append(position[perm][1:] > 1, False)  # i and i + 1 are in one path
+    keep = (near == 0) | np.diag(joined[:-1], 1).astype(bool) | np.diag(joined[:-1], -1).astype(bool)
+    inner = matrix_of(M)[np.ix_(perm, perm)]
+    assert np.allclose(inner @ np.where(keep, permuted, 0), np.eye(n))
+    off = np.abs(dense).sum() - np.abs(np.diag(dense)).sum()
+    kept = np.abs(np.where(keep, permuted, 0)).sum() - np.abs(np.diag(dense)).sum()
+    assert np.isclose(M.coverage, kept / off if off else 0)
+
+
+@given(graphs(max_n=40, max_m=60))
+def test_blocks_invert_what_they_contain(pattern: sp.csr_array) -> None:
+    A = dominant(pattern)
+    if A.shape[0] == 0:
+        return
+    dense, n = A.toarray(), A.shape[0]
+    for m in (1, 5):
+        M = algebraic_block_tridiagonal(A, m=m)
+        kept = np.linalg.inv(matrix_of(M))
+        there = np.abs(kept) > 1e-9
+        assert np.allclose(kept[there], dense[there], atol=1e-8)
+        assert there[np.arange(n), np.arange(n)].all()
+        off = np.abs(dense).sum() - np.abs(np.diag(dense)).sum()
+        inside = np.abs(dense[there]).sum() - np.abs(np.diag(dense)).sum()
+        assert np.isclose(M.coverage, inside / off if off else 0, atol=1e-6)
+        assert there.sum(axis=1).max() <= 6  # two of its own pair, two of each neighbour
+
+
+def test_types_and_columns(threads: int) -> None:
+    A = dominant(matchwood.generators.grid((30, 31)), np.float32)
+    X = np.random.default_rng(1).standard_normal((930, 3)).astype(np.float32)
+    for make in MAKERS.values():
+        M = make(A) if make is jacobi else make(A, threads=threads)
+        Y = M @ X
+        assert Y.dtype == M.dtype == np.float32
+        assert np.allclose(Y, np.stack([M @ x for x in X.T], axis=1), rtol=1e-5, atol=1e-6)
+        assert (M @ X.astype(np.float64)).dtype == np.float64
+        assert np.array_equal(Y, make(A) @ X)  # at any number of threads
+        assert M.seconds["coefficients"] > 0
+        assert M.name in repr(M)
+    phases = {"factor", "cycles", "paths", "permutation", "coefficients"}
+    assert phases <= algebraic_tridiagonal(A).seconds.keys()
+
+
+def test_isolated_vertices_and_ghosts() -> None:
+    A = sp.csr_array(np.diag([2.0, 4.0, 8.0]))
+    for make in MAKERS.values():
+        assert np.allclose(make(A) @ np.ones(3), [0.5, 0.25, 0.125])
+    A = sp.csr_array(np.array([[2.0, 1, 0], [1, 2, 0], [0, 0, 4]]))
+    assert np.allclose(matrix_of(algebraic_block_tridiagonal(A)), np.linalg.inv(A.toarray()))
+    assert algebraic_block_tridiagonal(A).coverage == 1
+
+
+def test_bad_input() -> None:
+    zero = sp.csr_array(np.array([[1.0, 0, 0], [0, 0, 0], [0, 0, 1.0]]))
+    with pytest.raises(ValueError, match="jacobi: the diagonal is zero at row 1"):
+        jacobi(zero)
+    for make in (tridiagonal, algebraic_tridiagonal, algebraic_block_tridiagonal):
+        with pytest.raises(np.linalg.LinAlgError, match="singular"):
+            make(zero)
+        assert np.isfinite(make(zero, allow_singular=True) @ np.ones(3)).all()
+    swap = sp.csr_array(np.array([[0.0, 1], [1, 0]]))  # zeros alone are no fault
+    for make in (tridiagonal, algebraic_tridiagonal, algebraic_block_tridiagonal):
+        assert (make(swap) @ [1.0, 2.0]).tolist() == [2.0, 1.0]
+    for make in MAKERS.values():
+        with pytest.raises(ValueError, match="must be square"):
+            make(sp.csr_array((2, 3)))
+        with pytest.raises(TypeError, match="complex"):
+            make(sp.csr_array(np.eye(2) * 1j))
+    with pytest.raises(TypeError, match="unknown argument 'rounds'"):
+        algebraic_block_tridiagonal(swap, rounds=3)
+    with pytest.raises(TypeError, match="vectors must be real"):
+        jacobi(sp.eye_array(2).tocsr()) @ np.array([1j, 1])
+
+
+# That it helps: the paper's figure 4, on smaller grids.
+
+
+def iterations(A: sp.csr_array, M: LinearOperator) -> int:
+    steps: list[int] = []
+    _, b = right_hand_side(A)
+    _, info = bicgstab(A, b, M=M, rtol=1e-8, maxiter=2000, callback=lambda x: steps.append(1))
+    assert info == 0
+    return len(steps)
+
+
+def test_the_forest_finds_what_a_good_order_shows() -> None:
+    turned = matchwood.generators.aniso(2, (150, 150))
+    straight = matchwood.generators.aniso(3, (150, 150))
+    found = iterations(turned, algebraic_tridiagonal(turned))
+    assert found <= 1.1 * iterations(straight, tridiagonal(straight))
+    assert found < 0.75 * iterations(turned, tridiagonal(turned))
+
+
+def test_strong_coupling_across_the_indices() -> None:
+    A = convection_diffusion((24, 30, 30))
+    M = algebraic_tridiagonal(A)
+    assert M.coverage > 0.9 > 0.1 > tridiagonal(A).coverage
+    found = iterations(A, M)
+    assert found <= 0.5 * iterations(A, jacobi(A))
+    assert iterations(A, algebraic_block_tridiagonal(A)) <= 1.1 * found
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_blocks_are_no_worse(kind: int) -> None:
+    A = matchwood.generators.aniso(kind, (100, 100))
+    M = algebraic_block_tridiagonal(A)
+    assert iterations(A, M) <= 1.1 * iterations(A, algebraic_tridiagonal(A))
+
+
+def test_coverages_of_the_paper() -> None:
+    """Table 5, last columns; the 5-point grid has equal weights, which need charges."""
+    for kind in (1, 2, 3):
+        A = matchwood.generators.aniso(kind, (400, 400), dtype=np.float32)
+        assert abs(algebraic_block_tridiagonal(A, m=1).coverage - 0.68) < 0.015
+        assert abs(algebraic_block_tridiagonal(A, m=5).coverage - 0.64) < 0.015
+    grid = matchwood.generators.grid((300, 300), dtype=np.float32)
+    A = sp.csr_array(grid + 5 * sp.eye_array(90_000, dtype=np.float32))
+    assert algebraic_block_tridiagonal(A, m=1).coverage < 0.02
+    assert abs(algebraic_block_tridiagonal(A, m=5).coverage - 0.55) < 0.015
