@@ -14,7 +14,7 @@ import matchwood
 from bench import harness
 from bench.traversal.breadth_first_gpu import graphs, milliseconds
 from matchwood import engines
-from matchwood.ordering.measures import gpu as measures
+from matchwood.ordering.measure import gpu as measures
 from matchwood.ordering.rcm import gpu as engine
 from matchwood.ordering.rcm import gpu_start
 

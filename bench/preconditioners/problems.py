@@ -14,9 +14,10 @@ from matchwood import generators, io
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REAL = (
-    "bcsstk13", "bcsstk14", "bcsstk15", "bcsstk16", "bcsstk17", "bcsstk18", "1138_bus", "add32",
-    "fidapex6", "685_bus", "494_bus", "662_bus",
+    "bcsstk08", "bcsstk09", "bcsstk10", "bcsstk13", "bcsstk19", "bcsstk21", "1138_bus", "add32",
+    "fidapex6", "cryg2500", "watt_2", "olm1000",
 )  # fmt: skip
+GRIDS = ("power_case6515rte", "power_case9241pegase")
 
 
 def convection_diffusion(shape: tuple[int, int, int] = (58, 148, 148), **options: Any) -> Any:
@@ -53,6 +54,9 @@ def problems(side: int, shape: tuple[int, int, int], engine: str) -> dict[str, C
     for name in REAL:
         if real(name) is not None:
             made[name] = lambda name=name: on(real(name), engine)
+    for name in GRIDS:
+        if real(name) is not None:
+            made[name] = lambda name=name: on(grid_laplacian(real(name)), engine)
     return made
 
 
@@ -74,3 +78,10 @@ def right_hand_side(A: Any) -> tuple[Any, Any]:
 
         x = cupy.asarray(x)
     return x, A @ x
+
+
+def grid_laplacian(A: Any) -> Any:
+    """Of a power grid: admittances on its lines, grounded a little at every bus."""
+    W = sp.csr_array(abs(A - sp.diags_array(A.diagonal())))
+    degree = np.asarray(W.sum(axis=1)).ravel()
+    return sp.csr_array(sp.diags_array(degree + 1e-3 * degree.max()) - W)

@@ -7,6 +7,7 @@ cheapest roads that keep them together, and for places of which no two are neigh
 hands those calls to matchwood, and the answers stay what they were.
 """
 
+import math
 import time
 
 import matplotlib.pyplot as plt
@@ -27,12 +28,10 @@ def program(G):
 # %%
 # A map: random points, joined when close; a road costs what it is long.
 
-G = nx.random_geometric_graph(4000, 0.018, seed=3)
+G = nx.random_geometric_graph(10_000, 0.0115, seed=3)
 points = nx.get_node_attributes(G, "pos")
 for u, v, data in G.edges(data=True):
-    data["weight"] = (
-        (points[u][0] - points[v][0]) ** 2 + (points[u][1] - points[v][1]) ** 2
-    ) ** 0.5
+    data["weight"] = math.dist(points[u], points[v])
 
 seconds = {}
 start = time.perf_counter()
@@ -72,10 +71,10 @@ colors = [plt.cm.tab10(i % 10) if i < 10 else (0.8, 0.8, 0.8) for i in range(len
 place = {node: i for i, part in enumerate(parts) for node in part}
 nx.draw_networkx_edges(tree, edge_color=[colors[place[u]] for u, _ in tree.edges], **draw)
 axes[0].set_title("cheapest roads, the ten largest parts in colour")
-nx.draw_networkx_edges(G, edge_color="0.85", **{**draw, "ax": axes[1]})
-nx.draw_networkx_nodes(G, points, apart, node_size=3, node_color="tab:red", ax=axes[1])
-axes[1].set_title("places of which no two are neighbours")
-for ax in axes:
-    ax.set(aspect="equal", xlim=(0, 1), ylim=(0, 1))
+nx.draw_networkx_edges(G, edge_color="0.7", **{**draw, "ax": axes[1]})
+nx.draw_networkx_nodes(G, points, apart, node_size=9, node_color="tab:red", ax=axes[1])
+axes[1].set_title("places of which no two are neighbours, in a corner")
+for ax, side in zip(axes, (1.0, 0.3), strict=True):
+    ax.set(aspect="equal", xlim=(0, side), ylim=(0, side))
 fig.tight_layout()
 plt.show()

@@ -125,6 +125,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "multilevel": lambda G: multilevel(G, until=5),
         "matching, maximal, weighted": lambda G: maximal_matching(G, weighted=True),
         "factor": lambda G: factor(G, 2),
+        "preconditioners": _preconditioners,
         **{
             f"forest, {method}": functools.partial(linear_forest, method=method)
             for method in ("splitters", "doubling", "walk")
@@ -144,6 +145,21 @@ def _order(G: Graph) -> None:
         reverse_cuthill_mckee(G, start=0, method=method, stats=True)
     pseudo_peripheral_vertex(G, threads=2)
     permute(G, perm)
+
+
+def _preconditioners(G: Graph) -> None:
+    import numpy as np
+
+    from matchwood import preconditioners
+
+    makers = (
+        preconditioners.tridiagonal,
+        preconditioners.algebraic_tridiagonal,
+        preconditioners.algebraic_block_tridiagonal,
+    )
+    for make in makers:
+        made = make(G, allow_singular=True)
+        made.matvec(np.ones(G.n, made.dtype))
 
 
 def _reduce(row_reduce: Any, G: Graph) -> None:

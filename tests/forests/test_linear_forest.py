@@ -82,9 +82,7 @@ def test_paths_beside_cycles(spacing: int, ties: bool, monkeypatch: pytest.Monke
         all_methods(A, expected)
 
 
-@pytest.mark.parametrize(
-    ("index_dtype", "dtype"), [(np.int32, np.float32), (np.int64, np.float64)]
-)
+@pytest.mark.parametrize(("index_dtype", "dtype"), [(np.int32, np.float32), (np.int64, np.float64)])
 def test_types(index_dtype: type, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forests_cpu, "SPACING", 50)
     for A in (rmat(9, 6), grid(30, 40, 1.0), paths_and_cycles([300, 1], [200, 3])):

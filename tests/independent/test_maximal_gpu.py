@@ -31,6 +31,14 @@ def reference_hash(n):
     return mix64_array(np.uint64(order.start_of(0)) ^ np.arange(n, dtype=np.uint64))
 
 
+def spider(legs):
+    """A centre and legs of two edges: all feet join, so the centre does, after all its entries."""
+    knee = np.arange(1, legs + 1)
+    return from_edges(
+        2 * legs + 1, np.append(np.zeros(legs, int), knee), np.append(knee, knee + legs)
+    )
+
+
 LARGER = {
     "grid": lambda: grid(90, 101),
     "shuffled grid": lambda: shuffled(grid(90, 101), isolated=50),
@@ -38,6 +46,9 @@ LARGER = {
     "shuffled path": lambda: shuffled(path(20_000)),
     "worst path": lambda: chain(3000),
     "star": lambda: star(30_000, centre=29_999),
+    "star, centre first": lambda: star(30_000),
+    "spider": lambda: spider(20_000),
+    "spiders": lambda: shuffled(disjoint([spider(17_000), star(20_000), spider(16_384)])),
     "rmat 13": lambda: rmat(13, 6),
     "dense": lambda: rmat(8, 200),
     "complete": lambda: complete(300),
@@ -85,7 +96,7 @@ def test_several_launches(method, monkeypatch):
     """Stopped after a moment, and after every round, it goes on where it was."""
     monkeypatch.setattr(engine, "CYCLES", 2000)
     monkeypatch.setattr(engine, "ROUNDS", 1)
-    for make in (lambda: path(500), lambda: rmat(10, 4)):
+    for make in (lambda: path(500), lambda: rmat(10, 4), lambda: spider(20_000)):
         G = prepared(make())
         members, rounds = expected(G, method)
         found, taken = engine.choose(G.undirected_pattern(), method, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fractions
 import itertools
 import random
+import sys
 
 import networkx as nx
 import pytest
@@ -269,6 +270,45 @@ def test_a_subclass_stays_one():
 
     G = Own(nx.gnm_random_graph(20, 50, seed=1))
     assert_same_graph(nx.minimum_spanning_tree, G)
+
+
+class Stubborn:
+    """A node that cannot be compared any more."""
+
+    broken = False
+
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        if Stubborn.broken:
+            raise RuntimeError("no hash any more")
+        return self.number
+
+    def __eq__(self, other):
+        return self is other
+
+
+def test_nodes_that_raise(monkeypatch):
+    """An error inside Python's own functions comes out as itself."""
+    G = nx.relabel_nodes(nx.path_graph(800), Stubborn)
+    T = nx.minimum_spanning_tree(G, backend="matchwood")
+    assert T._adj == G._adj
+    monkeypatch.setattr(Stubborn, "broken", True)
+    with pytest.raises(RuntimeError, match="no hash any more"):
+        nx.minimum_spanning_tree(G, backend="matchwood")
+
+
+def test_trees_hold_nothing_too_often_or_too_rarely():
+    G = nx.path_graph(900)
+    for _, _, data in G.edges(data=True):
+        data["weight"] = 0.5
+    T = nx.minimum_spanning_tree(G, backend="matchwood")
+    data, row = T._adj[5][6], T._adj[5]
+    assert sys.getrefcount(data) == 2 + 2  # two rows; this name and the argument
+    assert sys.getrefcount(row) == 1 + 2
+    assert data is not G._adj[5][6]
+    assert data is T._adj[6][5]
 
 
 # Sets and matchings

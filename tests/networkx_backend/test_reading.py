@@ -176,6 +176,35 @@ def test_values(values, quick, monkeypatch):
     assert read(G, None, quick) == [1] * len(values)
 
 
+@quick_only
+def test_numbers_are_read_in_memory(monkeypatch):
+    """Not only by the way round through Python, which gives the same."""
+    monkeypatch.setattr(reading, "QUICK_FROM", 0)
+    for G in (nx.gnm_random_graph(60, 150, seed=1), nx.gnm_random_graph(60, 150, 1, True)):
+        for i, (_, _, data) in enumerate(G.edges(data=True)):
+            data["weight"] = i if i % 2 else i / 2
+        rows = reading.read_rows(G._adj)
+        values = reading._quick_values(rows, G._adj, G.is_directed(), "weight")
+        assert values.tolist() == [data["weight"] for _, _, data in G.edges(data=True)]
+        chosen = np.array([7, 0, 149, 7])
+        found = reading.read_data(rows, G._adj, G.is_directed(), 150, chosen)
+        every = [data for _, _, data in G.edges(data=True)]
+        assert all(a is every[i] for a, i in zip(found, chosen, strict=True))
+
+
+@quick_only
+def test_references_are_counted(monkeypatch):
+    monkeypatch.setattr(reading, "QUICK_FROM", 0)
+    G = nx.path_graph(30)
+    rows = reading.read_rows(G._adj)
+    data = G.edges[3, 4]
+    before = sys.getrefcount(data)
+    found = reading.read_data(rows, G._adj, False, 29, np.arange(29))
+    assert sys.getrefcount(data) == before + 1
+    del found
+    assert sys.getrefcount(data) == before
+
+
 def test_names_that_are_equal_but_not_the_same(monkeypatch):
     monkeypatch.setattr(reading, "QUICK_FROM", 0)
     G = nx.path_graph(3)

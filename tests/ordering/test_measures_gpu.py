@@ -8,10 +8,10 @@ import pytest
 import matchwood
 from graphs import ZOO, grid, rmat, shuffled, star
 from matchwood import csr
-from matchwood.ordering.measures import gpu as engine
-from matchwood.ordering.measures import reference
-from matchwood.ordering.permute import gpu as permute_engine
-from matchwood.ordering.permute import reference as permute_reference
+from matchwood.ordering.measure import gpu as engine
+from matchwood.ordering.measure import reference
+from matchwood.ordering.permutation import gpu as permute_engine
+from matchwood.ordering.permutation import reference as permute_reference
 
 pytestmark = pytest.mark.gpu
 
@@ -37,9 +37,7 @@ def test_measures(zoo_graph, index_dtype):
     for place in orders(view.n):
         there = None if place is None else cupy.asarray(place.astype(index_dtype))
         found = engine.measure(on_gpu(view), there, NAMES)
-        answer = reference.measure(view, place, NAMES)
-        assert {key: found[key] for key in NAMES[:3]} == {key: answer[key] for key in NAMES[:3]}
-        assert found["rms_wavefront"] == pytest.approx(answer["rms_wavefront"], rel=1e-12)
+        assert found == reference.measure(view, place, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +78,7 @@ def test_public_functions():
     assert matchwood.bandwidth(G, perm) == answer["bandwidth"]
     assert matchwood.profile(G, perm) == answer["profile"]
     assert matchwood.max_wavefront(G, perm) == answer["max_wavefront"]
-    assert matchwood.rms_wavefront(G, perm) == pytest.approx(answer["rms_wavefront"])
+    assert matchwood.rms_wavefront(G, perm) == answer["rms_wavefront"]
 
 
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])

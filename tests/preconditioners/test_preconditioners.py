@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
-from scipy.sparse.linalg import LinearOperator, bicgstab
+from scipy.sparse.linalg import LinearOperator, bicgstab, cg
 
 import matchwood
 from bench.preconditioners.problems import convection_diffusion, right_hand_side
@@ -149,17 +151,17 @@ def test_bad_input() -> None:
 # That it helps: the paper's figure 4, on smaller grids.
 
 
-def iterations(A: sp.csr_array, M: LinearOperator) -> int:
+def iterations(A: sp.csr_array, M: LinearOperator, method: Any = bicgstab) -> int:
     steps: list[int] = []
     _, b = right_hand_side(A)
-    _, info = bicgstab(A, b, M=M, rtol=1e-8, maxiter=2000, callback=lambda x: steps.append(1))
+    _, info = method(A, b, M=M, rtol=1e-8, maxiter=2000, callback=lambda x: steps.append(1))
     assert info == 0
     return len(steps)
 
 
 def test_the_forest_finds_what_a_good_order_shows() -> None:
-    turned = matchwood.generators.aniso(2, (150, 150))
-    straight = matchwood.generators.aniso(3, (150, 150))
+    turned = matchwood.generators.aniso(2, (100, 100))
+    straight = matchwood.generators.aniso(3, (100, 100))
     found = iterations(turned, algebraic_tridiagonal(turned))
     assert found <= 1.1 * iterations(straight, tridiagonal(straight))
     assert found < 0.75 * iterations(turned, tridiagonal(turned))
@@ -176,9 +178,10 @@ def test_strong_coupling_across_the_indices() -> None:
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_blocks_are_no_worse(kind: int) -> None:
+    """By conjugate gradients: counts of BiCGStab scatter by 20 % for the same preconditioner."""
     A = matchwood.generators.aniso(kind, (100, 100))
-    M = algebraic_block_tridiagonal(A)
-    assert iterations(A, M) <= 1.1 * iterations(A, algebraic_tridiagonal(A))
+    scalar = iterations(A, algebraic_tridiagonal(A), cg)
+    assert iterations(A, algebraic_block_tridiagonal(A), cg) <= 1.1 * scalar
 
 
 def test_coverages_of_the_paper() -> None:

@@ -61,9 +61,7 @@ def test_equals_the_reference(
 @pytest.mark.parametrize(
     ("index", "dtype"), [(np.int64, np.int64), (np.int32, np.float32), (np.int64, np.float64)]
 )
-def test_types(
-    method: str, index: type, dtype: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_types(method: str, index: type, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_splitters, "SPACING", 20)
     table = table_of([300, 2, 1], [200, 3], dtype=index)
     values = (np.random.default_rng(0).random(len(table)) * 100).astype(dtype)

@@ -57,7 +57,7 @@ def test_shapes(method: str) -> None:
 def test_an_operation_of_the_users(method: str) -> None:
     table = table_of([500, 3], [400, 5])
     same(table, np.random.default_rng(1).integers(0, 65536, len(table)), COMPOSE, method)
-    with pytest.raises(TypeError, match="op must be .* CUDA expression"):
+    with pytest.raises(TypeError, match=r"op must be .* CUDA expression"):
         path_scan(table, np.zeros(len(table)), lambda a, b: a, engine="gpu")
 
 

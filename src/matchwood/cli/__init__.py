@@ -30,8 +30,10 @@ from matchwood.cli import (
     match,
     mis,
     mst,
+    precondition,
     order,
     scc,
+    solve,
     warmup,
 )
 
@@ -76,6 +78,8 @@ app.command("factor")(factor.command)
 app.command("forest")(forest.command)
 app.command("coarsen")(coarsen.command)
 app.command("order")(order.command)
+app.command("precondition")(precondition.command)
+app.command("solve")(solve.command)
 app.command("generate", context_settings=generate.SETTINGS)(generate.command)
 app.command("convert")(convert.command)
 app.command("bench")(bench.command)

@@ -15,9 +15,7 @@ def command(
     method: Annotated[
         str, typer.Option("--method", help="auto, splitters, doubling or walk.")
     ] = "auto",
-    rounds: Annotated[
-        int, typer.Option("-M", "--rounds", min=0, help="Rounds of the factor.")
-    ] = 5,
+    rounds: Annotated[int, typer.Option("-M", "--rounds", min=0, help="Rounds of the factor.")] = 5,
     ties: Annotated[
         str, typer.Option("--ties", help="index or hash: which of equally heavy edges to prefer.")
     ] = "index",

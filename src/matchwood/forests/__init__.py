@@ -131,13 +131,8 @@ def linear_forest(
         weights = _mean_weights(neighbours, weights)
     run = engines.load(__name__, chosen).forest
     traced: Found = run(neighbours, weights, method=method, threads=threads)
-    arrays = (traced.perm, traced.path, traced.position, traced.place)
-    return LinearForest(
-        *(engines.moved(array, G.engine) for array in arrays),
-        factor=_moved(found, G),
-        found=traced,
-        factor_seconds=taken,
-    )
+    perm, path, position, place = (engines.moved(array, G.engine) for array in traced[:4])
+    return LinearForest(perm, path, position, place, _moved(found, G), traced, taken)
 
 
 def tridiagonal_of(
@@ -224,8 +219,8 @@ def _as_factor(G: csr.Graph, factor: Any, caller: str) -> Factor:
     weights = np.where(neighbours >= 0, data[at], data.dtype.type(0))
     order = np.argsort(neighbours < 0, axis=1, kind="stable")  # -1 last, as in a Factor
     neighbours, weights = (np.take_along_axis(a, order, 1) for a in (neighbours, weights))
-    arrays = (engines.moved(array, G.engine) for array in (neighbours, weights))
-    made = Factor(*arrays, view=G.undirected_weights(caller))
+    here = [engines.moved(array, G.engine) for array in (neighbours, weights)]
+    made = Factor(here[0], here[1], view=G.undirected_weights(caller))
     return made if shape[1] == 2 else _padded(made)
 
 
@@ -234,9 +229,7 @@ def _padded(factor: Factor) -> Factor:
     xp = engines.cupy() if engines.location(factor.neighbours) == "gpu" else np
     neighbours = xp.concatenate((factor.neighbours, xp.full_like(factor.neighbours, -1)), axis=1)
     weights = xp.concatenate((factor.weights, xp.zeros_like(factor.weights)), axis=1)
-    return Factor(
-        neighbours, weights, factor.rounds, factor.maximal, factor.directed, factor.view
-    )
+    return Factor(neighbours, weights, factor.rounds, factor.maximal, factor.directed, factor.view)
 
 
 def _mean_weights(neighbours: Any, weights: Any) -> Any:

@@ -508,3 +508,29 @@ __global__ void collect(I n, int width, const I* __restrict__ indptr, const I* _
     if (!(found & 2)) dl[i] = W(0);
     if (!(found & 4)) du[i] = W(0);
 }
+
+template <typename I, typename W>
+__global__ void gather(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
+                       const I* __restrict__ perm, const I* __restrict__ position, W* __restrict__ dl,
+                       W* __restrict__ d, W* __restrict__ du)
+{
+    long long i = global_thread();
+    if (i >= n) return;
+    I v = perm[i];
+    I before = position[v] > 1 ? perm[i - 1] : I(-1), after = I(-1);
+    if (i + 1 < n) {
+        I next = perm[i + 1];
+        if (position[next] > 1) after = next;
+    }
+    W lower = W(0), middle = W(0), upper = W(0);
+    I end = indptr[v + 1];
+    for (I k = indptr[v]; k < end; ++k) {
+        I j = indices[k];
+        if (j == v) middle = data[k];
+        if (j == before) lower = data[k];
+        if (j == after) upper = data[k];
+    }
+    dl[i] = lower;
+    d[i] = middle;
+    du[i] = upper;
+}

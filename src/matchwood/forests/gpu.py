@@ -27,10 +27,12 @@ SOURCE = gpu.Source(
         "record<I>",
         "settle<I>",
         "collect<I,W>",
+        "gather<I,W>",
     ),
 )
 
-SPACING = 16  # vertices for each sampled one
+SPACING = 64  # vertices for each sampled one
+RANK_BLOCK, RANK_BLOCKS = 512, 264  # fewer blocks, cheaper barriers: two for each multiprocessor
 EACH = 4  # vertices of a thread in `begin`, as gpu.cu has it
 WORDS = 16  # counters, with room
 MOST = 1 << 30  # vertices; marks have 30 bits for a length
@@ -101,11 +103,12 @@ def forest(
                 space.counters,
             ),
         )  # fmt: skip
+        blocks = min(k.rank.resident(RANK_BLOCK), -(-capacity // RANK_BLOCK), RANK_BLOCKS)
         k.rank(
-            capacity,
+            None,
             (capacity, space.links, space.spare, space.records, space.best, space.counters),
-            cooperative=True,
-        )
+            block=RANK_BLOCK, grid=blocks, cooperative=True,
+        )  # fmt: skip
     clock.tick()
     if n:
         rings = min(n, k.rings.resident() * 256)

@@ -42,7 +42,8 @@ def forest_by_scans(neighbours: Any, weights: Any, *, threads: int | None = None
     path = xp.where(side == 1, scan.ends[:, 1], scan.ends[:, 0])
     position = xp.where(side == 1, scan.values[:, 1], scan.values[:, 0])
     clock.append(now())
-    lengths = xp.where(path == rows, scan.values.max(axis=1) if n else 0, 0).astype(kind)
+    longest = xp.maximum(scan.values[:, 0], scan.values[:, 1])
+    lengths = xp.where(path == rows, longest, 0).astype(kind)
     place = exclusive_scan(lengths, threads=threads)[path] + position - 1
     perm = xp.empty(n, kind)
     perm[place] = rows
@@ -59,19 +60,21 @@ def _without_cycles(
     none = xp.empty((0, 2), kind)
     if n == 0:
         return neighbours, none
-    lightest = weights.min(axis=1)  # of a vertex on a cycle, which has two edges
+    lightest = xp.minimum(weights[:, 0], weights[:, 1])  # vertices on cycles have two edges
     scan = path_scan(neighbours, lightest, "minimum", **options)
     if not bool(scan.cycle.any()):
         return neighbours, none
-    least = scan.values.min(axis=1)
+    least = xp.minimum(scan.values[:, 0], scan.values[:, 1])
     rows = xp.arange(n, dtype=np.int64)[:, None]
     keys = xp.minimum(rows, neighbours) * n + xp.maximum(rows, neighbours)
     most = np.iinfo(np.int64).max
-    offered = xp.where((weights == least[:, None]) & scan.cycle[:, None], keys, most).min(axis=1)
-    chosen = path_scan(neighbours, offered, "minimum", **options).values.min(axis=1)
+    keys_of_least = xp.where((weights == least[:, None]) & scan.cycle[:, None], keys, most)
+    offered = xp.minimum(keys_of_least[:, 0], keys_of_least[:, 1])
+    found = path_scan(neighbours, offered, "minimum", **options).values
+    chosen = xp.minimum(found[:, 0], found[:, 1])
     is_cut = scan.cycle[:, None] & (keys == chosen[:, None])
     u, slot = xp.nonzero(is_cut & (neighbours > rows))
     return (
-        xp.where(is_cut, np.array(-1, kind), neighbours).astype(kind, copy=False),
+        xp.where(is_cut, kind.type(-1), neighbours).astype(kind, copy=False),
         xp.stack((u.astype(kind), neighbours[u, slot]), axis=1),
     )

@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterator
+from typing import Any
+
+from matchwood.networkx_backend.info import settings
+from matchwood.networkx_backend.reading import QUICK_FROM, layout_is_known
 
 
 @contextlib.contextmanager
@@ -23,3 +27,20 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def joined_rows(nodes: list[Any], u: Any, v: Any, data: list[Any]) -> list[dict[Any, Any]]:
+    """The row of each node in an undirected adjacency with these edges, in their order.
+
+    `u` and `v` are places in `nodes`.  Both ends of an edge share a copy of its dictionary.
+    """
+    rows: list[dict[Any, Any]] = [{} for _ in nodes]
+    done = 0
+    if len(nodes) >= QUICK_FROM and settings().read_memory and layout_is_known():
+        from matchwood.networkx_backend import cpu
+
+        done = cpu.join(id(rows), id(nodes), id(data), u, v)
+    rest = zip(u[done:].tolist(), v[done:].tolist(), data[done:], strict=True)
+    for a, b, attributes in rest:
+        rows[a][nodes[b]] = rows[b][nodes[a]] = attributes.copy()
+    return rows

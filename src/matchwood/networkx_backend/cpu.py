@@ -56,6 +56,20 @@ load_byte = _loading(types.int64, 8)
 load_float = _loading(types.float64, 64)
 
 
+def _of_python(name: str, result: Any, *arguments: Any) -> Any:
+    """A function of Python's stable C interface; objects are addresses."""
+    return types.ExternalFunction(name, result(*arguments))
+
+
+one_more = _of_python("Py_IncRef", types.void, types.intp)
+one_less = _of_python("Py_DecRef", types.void, types.intp)
+list_item = _of_python("PyList_GetItem", types.intp, types.intp, types.intp)
+set_list_item = _of_python("PyList_SetItem", types.intc, types.intp, types.intp, types.intp)
+copy_dict = _of_python("PyDict_Copy", types.intp, types.intp)
+set_dict_item = _of_python("PyDict_SetItem", types.intc, types.intp, types.intp, types.intp)
+clear_error = _of_python("PyErr_Clear", types.void)
+
+
 @intrinsic
 def touch(typingctx: Any, address: Any) -> Any:
     """Ask for the memory at an address, which need not be valid."""
@@ -192,9 +206,11 @@ def read_cells(rows: Any, indptr: Any, indices: Any, half: bool, cells: Any) -> 
             for _ in range(count):
                 value = load_word(entry + size - 8)
                 if value != 0:
-                    if k == end or place == cells.size:
+                    if k == end:
                         return OTHER_LAYOUT
                     if not half or indices[k] >= j:
+                        if place == cells.size:
+                            return OTHER_LAYOUT
                         cells[place] = value
                         place += 1
                     k += 1
@@ -270,6 +286,83 @@ def read_attribute(
             else:
                 return OTHER_LAYOUT
     return 0
+
+
+# From addresses to objects, and new dictionaries: Python's own C functions, called with the lock.
+
+
+@_holding_the_lock
+def gather(
+    outer: int,
+    kinds: Any,
+    indptr: Any,
+    indices: Any,
+    half: bool,
+    cells: Any,
+    chosen: Any,
+    found: int,
+) -> int:
+    """Put the values of chosen entries into a list, which has room for them.
+
+    In one go from the dictionaries to references, so that nobody can change anything between.
+    `cells` has room for all entries, and for `rows` and `indptr` after them.
+    """
+    n = indptr.size - 1
+    m = cells.size - 3 * n - 1
+    rows, ends, hashes = cells[m : m + n], cells[m + n : m + 2 * n + 1], cells[m + 2 * n + 1 :]
+    if read_nodes(outer, kinds[2], rows, hashes) < 0 or count_rows(rows, kinds[0], ends) < 0:
+        return OTHER_LAYOUT
+    for i in range(n + 1):
+        if ends[i] != indptr[i]:
+            return OTHER_LAYOUT
+    if read_cells(rows, indptr, indices, half, cells[:m]) < 0:
+        return OTHER_LAYOUT
+    for i in range(chosen.size):
+        if i + 2 * AHEAD < chosen.size:
+            touch(cells[chosen[i + 2 * AHEAD]])
+        one_more(cells[chosen[i]])
+        set_list_item(found, i, cells[chosen[i]])
+    return 0
+
+
+@_holding_the_lock
+def join(rows: int, nodes: int, data: int, u: Any, v: Any) -> int:
+    """rows[u][nodes[v]] = rows[v][nodes[u]] = data.copy() for every edge; all three are lists.
+
+    Returns how many were done: fewer than all when Python raised something.
+    """
+    for i in range(u.size):
+        if i + 4 * AHEAD < u.size:
+            touch(list_item(data, i + 4 * AHEAD) + 32)
+            touch(list_item(rows, u[i + 4 * AHEAD]) + 16)
+            touch(list_item(rows, v[i + 4 * AHEAD]) + 16)
+            touch(load_word(list_item(data, i + 2 * AHEAD) + 32))
+        copy = copy_dict(list_item(data, i))
+        if copy == 0:
+            clear_error()
+            return i
+        a = set_dict_item(list_item(rows, u[i]), list_item(nodes, v[i]), copy)
+        b = set_dict_item(list_item(rows, v[i]), list_item(nodes, u[i]), copy)
+        one_less(copy)
+        if a != 0 or b != 0:
+            clear_error()
+            return i
+    return u.size
+
+
+@kernel
+def upper(team: Any, indptr: Any, indices: Any, u: Any, v: Any, count: Any) -> None:
+    """The entries at or right of the diagonal, row by row; `u` and `v` have room for all."""
+    place = 0
+    for i in range(indptr.size - 1):
+        if interrupted(team, i):
+            return
+        row = indices[indptr[i] : indptr[i + 1]]
+        for k in range(row.size):
+            u[place] = i
+            v[place] = row[k]
+            place += row[k] >= i
+    count[0] = place
 
 
 # From hashes to numbers.  `slots` has a power of two of places, at least twice as many as nodes.

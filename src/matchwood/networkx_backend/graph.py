@@ -14,6 +14,7 @@ from matchwood.networkx_backend.reading import (
     Edges,
     Rows,
     attribute,
+    read_data,
     read_edges,
     read_values,
     sources,
@@ -196,6 +197,12 @@ class Graph:
             return list(map(edges.data.__getitem__, numbers.tolist()))
         if self.adjacency is None:
             return [{} for _ in range(numbers.size)]
+        quick = settings().read_memory
+        found = read_data(
+            self.rows, self.adjacency, self._directed, edges.u.size, numbers, quick=quick
+        )
+        if found is not None:
+            return found
         rows = map(self.adjacency.__getitem__, self.names(edges.u[numbers]))
         return list(map(getitem, rows, self.names(edges.v[numbers])))
 

@@ -65,22 +65,34 @@ def sources(rows: Rows) -> np.ndarray[Any, Any]:
 
 def read_edges(rows: Rows, adjacency: Any, directed: bool, multi: bool) -> Edges:
     """The edges of an adjacency; only of a multigraph does it need to look there."""
-    u, v = sources(rows), rows.indices
-    half = np.ones(u.size, bool) if directed else u <= v  # from the node that comes first
-    if not directed:
-        u, v = u[half], v[half]
+    u, v = (sources(rows), rows.indices) if directed else _upper(rows)
     if not multi:
         return Edges(u, v)
-    bundles = list(_cells(adjacency, half))
+    bundles = list(_cells(rows, adjacency, directed))
     times = np.fromiter(map(len, bundles), np.int64, len(bundles))
     keys = list(chain.from_iterable(bundles))
     data = list(chain.from_iterable(bundle.values() for bundle in bundles))
     return Edges(np.repeat(u, times), np.repeat(v, times), keys, data)
 
 
-def _cells(adjacency: Any, half: Any) -> Iterator[Any]:
-    """What is stored for each pair of neighbours, where `half` is True."""
+def _upper(rows: Rows) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Of the two entries of an edge the one at the node that comes first."""
+    from matchwood.networkx_backend import cpu
+    from matchwood.teams import crew
+
+    # one more: where to put what does not count, after all that do
+    u, v = (np.empty(rows.indices.size + 1, rows.indices.dtype) for _ in range(2))
+    count = np.zeros(1, np.int64)
+    crew(1, work=u.size).run(cpu.upper, rows.indptr, rows.indices, u, v, count)
+    return u[: count[0]].copy(), v[: count[0]].copy()
+
+
+def _cells(rows: Rows, adjacency: Any, directed: bool) -> Iterator[Any]:
+    """What is stored for each pair of neighbours, once for each edge."""
     cells = chain.from_iterable(row.values() for row in adjacency.values())
+    if directed:
+        return cells
+    half = sources(rows) <= rows.indices
     return compress(cells, half.view(np.uint8).tobytes())
 
 
@@ -95,8 +107,24 @@ def read_values(
         found = _quick_values(rows, adjacency, directed, name)
         if found is not None:
             return found
-    half = np.ones(rows.indices.size, bool) if directed else sources(rows) <= rows.indices
-    return attribute(list(_cells(adjacency, half)), name)
+    return attribute(list(_cells(rows, adjacency, directed)), name)
+
+
+def read_data(
+    rows: Rows, adjacency: Any, directed: bool, count: int, chosen: Any, *, quick: bool = True
+) -> list[Any] | None:
+    """The dictionaries of some of the `count` edges; None where only Python can find them."""
+    if not quick or type(adjacency) is not dict or len(adjacency) != len(rows.nodes):
+        return None
+    if len(adjacency) < QUICK_FROM or not layout_is_known():
+        return None
+    from matchwood.networkx_backend import cpu
+
+    found = [None] * chosen.size
+    kinds = np.array([id(dict), id(float), id(int)])
+    cells = np.empty(count + 3 * len(adjacency) + 1, np.int64)
+    arrays = rows.indptr, rows.indices, not directed, cells, chosen
+    return found if cpu.gather(id(adjacency), kinds, *arrays, id(found)) == 0 else None
 
 
 def attribute(data: list[Any], name: Any) -> list[Any]:

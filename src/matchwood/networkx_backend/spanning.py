@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.networkx_backend.building import collector_paused
+from matchwood.networkx_backend.building import collector_paused, joined_rows
 from matchwood.networkx_backend.convert import empty_like, nx_class
 from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import settings
@@ -178,23 +178,15 @@ def _tree(G: Graph, minimum: bool, weight: Any, ignore_nan: bool) -> Any:
         T.add_edges_from(_spanning_edges(G, minimum, weight, True, True, ignore_nan))
         return T
     chosen = _forest(G, weight, minimum, ignore_nan)
-    u, v = G.edges.u[chosen].tolist(), G.edges.v[chosen].tolist()
-    names: Any = None if G.numbered else G.nodes
     with collector_paused():
         # what add_nodes_from and add_edges_from would do, without asking each time what is there
         T = nx.Graph()
         T.graph.update(G.graph)
-        known = G.node_data
-        T._node.update((x, {}) for x in G.nodes) if known is None else T._node.update(
-            zip(known, map(dict.copy, known.values()), strict=True)
-        )
-        rows: list[dict[Any, Any]] = [{} for _ in G.nodes]
-        copies = map(dict.copy, G.edge_data(chosen))
-        if names is None:
-            for a, b, data in zip(u, v, copies, strict=True):
-                rows[a][b] = rows[b][a] = data
+        if G.node_data is None:
+            T._node.update((node, {}) for node in G.nodes)
         else:
-            for a, b, data in zip(u, v, copies, strict=True):
-                rows[a][names[b]] = rows[b][names[a]] = data
+            T._node.update(zip(G.node_data, map(dict.copy, G.node_data.values()), strict=True))
+        data = G.edge_data(chosen)
+        rows = joined_rows(G.nodes, G.edges.u[chosen], G.edges.v[chosen], data)
         T._adj.update(zip(G.nodes, rows, strict=True))
     return T

@@ -12,7 +12,7 @@
 Everywhere ``perm[new] = old`` and ``place[old] = new``.
 """
 
-from matchwood.ordering.measures import (
+from matchwood.ordering.measure import (
     Measures,
     bandwidth,
     max_wavefront,
@@ -20,7 +20,7 @@ from matchwood.ordering.measures import (
     profile,
     rms_wavefront,
 )
-from matchwood.ordering.permute import permute
+from matchwood.ordering.permutation import permute
 from matchwood.ordering.rcm import (
     Ordering,
     cuthill_mckee,

@@ -8,6 +8,8 @@
 //   search    what the pivot reaches; then, within that, what reaches the pivot
 //   finish    vertices reached both ways are the pivot's component
 //   trim      a few rounds: vertices without open ones before or behind them
+//   peel      the same for as many rounds as that takes away many: a round looks just at the
+//             neighbours of those that the round before took away, who count what they have left
 //
 // A search is passes over all open vertices: each looks for a reached one among those it has arcs
 // from, and stops at the first.  Only whether it is reached matters, not how far it is, so a pass
@@ -17,9 +19,11 @@
 //
 // Races.  mark[v] is written by the thread that owns v, and by those that mark the pivot's row,
 // all the same.  Marks go up only, OPEN, FORWARD, FORWARD | BACKWARD, so a stale one costs a pass,
-// never a vertex: the last pass finds nothing new anywhere.
+// never a vertex: the last pass finds nothing new anywhere.  In peeling, counters go down by
+// atomicSub; who brings one to 0 claims the vertex by compare-and-swap on its component.
 #include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
+#include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
 
 constexpr int BLOCK = 256;  // threads
@@ -28,6 +32,11 @@ constexpr int HELP = 1 << 30;
 constexpr int PASSES = 24;  // of a search, at most; R-MAT 22 takes 5
 constexpr int TRIMS = 6;    // rounds, at most, while each takes away more than
 constexpr int WORTH = 512;  // this part of all vertices
+constexpr int MANY = 8;     // peel when more than this part of all vertices is open,
+constexpr int WINDOW = 64;  // and go on while so many rounds
+constexpr int YIELD = 16;   // take away so many vertices each, on average;
+constexpr int LAYERS = 8192;  // rounds at most
+constexpr int TILE = 2048;  // rows and entries of a warp in a pass over all of them
 
 constexpr unsigned char OPEN = 0, DONE = 1, FORWARD = 2, BACKWARD = 4;
 
@@ -152,20 +161,23 @@ struct Search {
         return false;
     }
 
-    // What was reached both ways is done; all else is open, also if nothing was.
-    __device__ void finish(I pivot)
+    // What was reached both ways is done; all else is open, also if nothing was.  `found`: the
+    // marks are complete.  Returns how many are open.
+    __device__ Wide finish(I pivot, bool found)
     {
+        Wide left = 0;
         for_vertices([&](I v, bool is_vertex) {
             if (!is_vertex) return;
             unsigned char here = mark[v];
-            if (here == (FORWARD | BACKWARD)) {
+            if (found && here == (FORWARD | BACKWARD)) {
                 mark[v] = DONE;
                 component[v] = pivot;
             } else if (here != DONE) {
                 mark[v] = OPEN;
+                ++left;
             }
         });
-        wait();
+        return sum(left);
     }
 
     // Open vertices without an open one before them, or behind them, themselves not counted.
@@ -189,22 +201,110 @@ struct Search {
         });
         return sum(found);
     }
+
+    // degree[v]: open neighbours of open vertices, themselves not counted.  Zero before.
+    __device__ void count(I nnz, const Arcs<I>& arcs, I* degree) const
+    {
+        for_tiles<TILE>(n, nnz, arcs.indptr, [&](I v, I begin, I end) {
+            if (mark[v] != OPEN) end = begin;
+            if (!__any_sync(ALL, begin < end)) return;
+            WarpRows<I> rows(begin, end);
+            for (I first = 0; first < rows.total; first += WARP) {
+                I t = first + lane();
+                int owner = rows.owner(t);
+                I entry = rows.entry(t, owner), w = __shfl_sync(ALL, v, owner);
+                bool counts = false;
+                if (t < rows.total) {
+                    I u = arcs.indices[entry];
+                    counts = u != w && mark[u] == OPEN;
+                }
+                unsigned same = __match_any_sync(ALL, owner), votes = __ballot_sync(ALL, counts) & same;
+                if (lane() == __ffs(same) - 1 && votes != 0) take(&degree[w], I(__popc(votes)));
+            }
+        });
+    }
+
+    // True for the one that takes v away.
+    __device__ __forceinline__ bool claim(I v) const { return compare_and_swap(&component[v], I(-1), v) == I(-1); }
+
+    // A vertex of the queue is v where nothing leads to it, so that those behind it count one less,
+    // and ~v where it leads nowhere, for those before it.
+    __device__ void peel(I nnz, I* out_degree, I* in_degree, I* queue)
+    {
+        for_vertices([&](I v, bool is_vertex) {
+            if (!is_vertex) return;
+            out_degree[v] = in_degree[v] = 0;
+            if (mark[v] == OPEN) component[v] = -1;
+        });
+        wait();
+        count(nnz, out, out_degree);
+        count(nnz, in, in_degree);
+        wait();
+        for_vertices([&](I v, bool is_vertex) {
+            bool source = is_vertex && mark[v] == OPEN && in_degree[v] == 0;
+            bool sink = is_vertex && mark[v] == OPEN && !source && out_degree[v] == 0;
+            if (source || sink) component[v] = v;
+            append(queue, &control[COUNTS + turn], source ? v : I(~v), source || sink);
+        });
+        Wide head = 0, tail = sum(0), since = 0;
+        Wide warps = all_threads() / WARP, mine = global_thread() / WARP;
+        for (int layer = 1; layer < LAYERS && head < tail; ++layer) {
+            for (Wide at = head + mine * WARP; at < tail; at += warps * WARP) {
+                I begin = 0, end = 0, item = 0;
+                if (at + lane() < tail) {
+                    item = queue[at + lane()];
+                    I v = item < 0 ? ~item : item;
+                    store_relaxed(&mark[v], DONE);
+                    begin = item < 0 ? in.indptr[v] : out.indptr[v];
+                    end = item < 0 ? in.indptr[v + 1] : out.indptr[v + 1];
+                }
+                WarpRows<I> rows(begin, end);
+                for (I first = 0; first < rows.total; first += WARP) {
+                    I t = first + lane();
+                    int owner = rows.owner(t);
+                    I entry = rows.entry(t, owner), w = 0;
+                    bool back = __shfl_sync(ALL, item, owner) < 0, mine_now = false;
+                    if (t < rows.total) {
+                        w = back ? in.indices[entry] : out.indices[entry];
+                        if (load_relaxed(&component[w]) == I(-1))
+                            mine_now = take(back ? &out_degree[w] : &in_degree[w], I(-1)) == 1 && claim(w);
+                    }
+                    append(queue + tail, &control[COUNTS + turn], back ? I(~w) : w, mine_now);
+                }
+            }
+            Wide found = sum(0);
+            head = tail;
+            tail += found;
+            since += found;
+            if (layer % WINDOW == 0) {
+                if (since < WINDOW * YIELD) break;
+                since = 0;
+            }
+        }
+        // those claimed last are done too
+        for (Wide at = head + global_thread(); at < tail; at += all_threads())
+            mark[queue[at] < 0 ? ~queue[at] : queue[at]] = DONE;
+        if (global_thread() == 0) control[ROUNDS] += 1;
+    }
 };
 
 // Caller: cooperative launch, block BLOCK; control all 0.  mark[v] is DONE afterwards where
-// component[v], a vertex of v's component, the same for all of it, is known.
-// `search`: look for the largest component and trim; else just start.
+// component[v], a vertex of v's component, the same for all of it, is known.  The other arrays are
+// scratch.  `search`: look for the largest component, trim and peel; else just start.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) find_largest(
-    I n, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool search,
-    unsigned char* mark, I* component, unsigned long long* control)
+    I n, I nnz, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool search,
+    unsigned char* mark, I* component, I* out_degree, I* in_degree, I* queue, unsigned long long* control)
 {
     Search<I> s{n, {indptr, indices}, {in_indptr, in_indices}, mark, component, control,
                 GridBarrier(reinterpret_cast<unsigned int*>(&control[GATE])), 0};
     I pivot = s.start();
     if (pivot < 0 || !search) return;
     bool found = s.reach(s.out, s.in, pivot, OPEN, FORWARD) && s.reach(s.in, s.out, pivot, FORWARD, BACKWARD);
-    if (!found) pivot = -1;
-    s.finish(pivot);
-    for (int round = 0; round < TRIMS && s.trim() > (Wide)n / WORTH; ++round) {}
+    Wide left = s.finish(pivot, found), taken = n;
+    for (int round = 0; round < TRIMS && taken > (Wide)n / WORTH; ++round) {
+        taken = s.trim();
+        left -= taken;
+    }
+    if (left > (Wide)n / MANY) s.peel(nnz, out_degree, in_degree, queue);
 }

@@ -55,7 +55,13 @@ def label(
     wanted = min(BLOCK * n, n + nnz // ENTRIES)  # threads; no more blocks than vertices
     find = LARGEST.kernels(I=kind).find_largest
     search = method != "propagation"
-    find(wanted, (*arcs, search, space.mark, space.component, first), block=BLOCK, cooperative=True)
+    scratch = (space.into, space.outof, space.pivot)
+    find(
+        wanted,
+        (n, nnz, *arcs[1:], search, space.mark, space.component, *scratch, first),
+        block=BLOCK,
+        cooperative=True,
+    )
     spread = SPREAD.kernels(I=kind).spread_values
     arguments = (
         *arcs, method == "forward_backward", PATIENCE, space.mark, space.component,

@@ -193,17 +193,20 @@ struct Spread {
         return rows.size > 0;
     }
 
-    // A pass over one side: 32 parts to a warp, their entries dealt out evenly.  Returns whether
-    // the thread changed a value.
-    __device__ bool pass(const Side<I>& side) const
+    // A pass over both sides: 32 parts to a warp, their entries dealt out evenly.  Returns whether the
+    // thread changed a value.
+    __device__ bool pass() const
     {
         __shared__ Value best[BLOCK];
         __shared__ unsigned char any[BLOCK];
         Value* bests = best + warp() * WARP;
         unsigned char* anys = any + warp() * WARP;
         bool changed = false;
-        Wide warps = all_threads() / WARP, mine = global_thread() / WARP;
-        for (Wide at = mine * WARP; at < side.size; at += warps * WARP) {
+        Wide warps = all_threads() / WARP, border = (rows.size + WARP - 1) / WARP;
+        Wide last = border + (columns.size + WARP - 1) / WARP;
+        for (Wide item = global_thread() / WARP; item < last; item += warps) {
+            const Side<I>& side = item < border ? rows : columns;
+            Wide at = (item < border ? item : item - border) * WARP;
             I v = 0, begin = 0, end = 0;
             unsigned int its = 0;
             bool whole = false;
@@ -275,11 +278,10 @@ struct Spread {
         return changed;
     }
 
-    // Both sides; true while anything changes.
+    // True while anything changes.
     __device__ bool spread()
     {
-        bool changed = pass(rows);
-        changed |= pass(columns);
+        bool changed = pass();
         Wide* word = &control[CHANGES + turn];
         if (__syncthreads_or(changed) && threadIdx.x == 0 && load_relaxed(word) == 0) store_relaxed(word, Wide(1));
         wait();

@@ -8,7 +8,9 @@
 //   look      on from the place in the row where a vertex had to wait before: the row is read once
 //   join      a vertex that joins puts all its neighbours out, whose rows then need not be read
 //
-// Rows: a thread to the next SHORT entries, then the warp to what is left.
+// Rows: a thread to the next SHORT entries, then the warp to what is left.  Rows longer than LONG are
+// those of hubs, cut into pieces that all warps share; the warp that is done with the last piece of a
+// hub decides.
 //
 // status[v] is OUT, JOINED, or while undecided its place in the order, the larger the earlier.
 //
@@ -32,6 +34,9 @@
 constexpr int BLOCK = 512;
 constexpr int SHORT = 32;  // entries of a row that a thread looks at alone at a time
 constexpr int BATCH = 4;   // entries that a lane has under way at once
+constexpr int LONG = 16384;  // entries; a longer row is cut into pieces, which several warps look at
+constexpr int PIECE = 4096;  // entries
+constexpr int FULL = 8;  // every so many passes over a list in the order of indices are full ones
 constexpr unsigned char OUT = 0, JOINED = 1, FIRST = 2;  // FIRST and above: undecided
 constexpr int TOP_CLASS = 62, TOP = 254;                 // as in order.py
 
@@ -159,34 +164,67 @@ __device__ __forceinline__ Verdict look_together(
     return JOINS;
 }
 
-// Looks first: of a hub's many neighbours only one needs to write.  Measured:
-// bench/independent/maximal_gpu.py, H200, R-MAT 22: 0.32 against 0.97 ms.
-__device__ __forceinline__ void put_out(unsigned char* status)
+// A vertex that joins puts its neighbours out.  Looks first: of a hub's many neighbours only one needs
+// to write.  Measured: bench/independent/maximal_gpu.py, H200, R-MAT 22: 0.32 against 0.97 ms.
+template <int STRIDE, typename I>
+__device__ __forceinline__ void put_out(I e, I end, const I* indices, unsigned char* status)
 {
-    if (load_relaxed(status) != OUT) store_relaxed(status, OUT);
+    for (; e < end; e += BATCH * STRIDE) {
+        I w[BATCH];
+        unsigned char other[BATCH];
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j) w[j] = end - e > j * STRIDE ? indices[e + j * STRIDE] : I(-1);
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j) other[j] = w[j] >= 0 ? load_relaxed(&status[w[j]]) : OUT;
+#pragma unroll
+        for (int j = 0; j < BATCH; ++j)
+            if (other[j] != OUT) store_relaxed(&status[w[j]], OUT);
+        if (end - e <= BATCH * STRIDE) break;  // e might pass the largest number
+    }
 }
 
-// One vertex for each lane that is `open`, looked at from entry k on.  True: still undecided.
-template <bool BY_INDEX, typename I, typename U>
-__device__ __forceinline__ bool decide(
-    bool open, I v, I& k, const I* indptr, const I* indices, unsigned char* status, U* link, unsigned long long start)
+// What the kernels share of a call.
+template <typename I>
+struct Call {
+    using U = typename Unsigned<I>::type;
+    const I *indptr, *indices;
+    unsigned long long start;
+    unsigned char* status;
+    U* link;
+    I *hub, *pieces;  // the vertices with long rows, and how many pieces of each are not done
+};
+
+// One vertex v for each lane that is `open`, or a piece of one; looked at from entry k on.  `at` is
+// v itself, or ~i for a piece of hub i.  True: still undecided.
+template <bool BY_INDEX, typename I>
+__device__ __forceinline__ bool decide(bool open, I at, I& k, const Call<I>& call)
 {
+    using U = typename Unsigned<I>::type;
+    const I* indices = call.indices;
+    unsigned char* status = call.status;
+    bool piece = at < 0;
+    I v = piece ? call.hub[~at] : at;
     unsigned char mine = open ? load_relaxed(&status[v]) : OUT;
     open = mine >= FIRST;
     Verdict verdict = WAITS;
-    I end = 0;
+    I begin = 0, end = 0;
     if (open) {
-        end = indptr[v + 1];
+        begin = call.indptr[v];
+        end = call.indptr[v + 1];
+        if (piece) {
+            I last = begin + (k - begin) / PIECE * PIECE;
+            end = end - last > PIECE ? last + PIECE : end;
+        }
         if (BY_INDEX && k == LINKED) {
-            verdict = follow(v, status, link);
+            verdict = follow(v, status, call.link);
             if (verdict == JOINS) k = end;
         } else {
             I stop = end - k > SHORT ? k + SHORT : end;
-            verdict = look_alone<BY_INDEX>(v, mine, k, stop, end, indices, status, start);
-            if (BY_INDEX && verdict == WAITS) {
+            verdict = look_alone<BY_INDEX>(v, mine, k, stop, end, indices, status, call.start);
+            if (BY_INDEX && verdict == WAITS && !piece) {
                 I w = indices[k];
                 verdict = look_further(v, k, end, indices, status);
-                if (k == LINKED) store_relaxed(&link[v], U(U(w) << 1 | 1));
+                if (k == LINKED) store_relaxed(&call.link[v], U(U(w) << 1 | 1));
             }
         }
     }
@@ -196,91 +234,145 @@ __device__ __forceinline__ bool decide(
         I its_k = __shfl_sync(ALL, k, owner), its_end = __shfl_sync(ALL, end, owner);
         I its_v = __shfl_sync(ALL, v, owner);
         unsigned char its = (unsigned char)__shfl_sync(ALL, (int)mine, owner);
-        Verdict found = look_together<BY_INDEX>(its_v, its, its_k, its_end, indices, status, start);
+        Verdict found = look_together<BY_INDEX>(its_v, its, its_k, its_end, indices, status, call.start);
         if (lane() == owner) {
             verdict = found;
             k = its_k;
         }
     }
-    bool joins = open && verdict == JOINS;
-    I begin = joins ? indptr[v] : 0;
-    bool large = joins && end - begin > SHORT;
-    if (joins) {
+    bool joins = open && verdict == JOINS, large = false;
+    if (joins && piece) {
+        // the last piece speaks for all; a hub's neighbours find out for themselves
+        if (take(&call.pieces[~at], I(-1)) == 1) store_relaxed(&status[v], JOINED);
+    } else if (joins) {
         store_relaxed(&status[v], JOINED);
-        if (!large)
-            for (I e = begin; e < end; ++e) put_out(&status[indices[e]]);
+        large = end - begin > SHORT;
+        if (!large) put_out<1>(begin, end, indices, status);
     } else if (open && verdict == LEAVES) {
         store_relaxed(&status[v], OUT);
     }
     for (todo = __ballot_sync(ALL, large); todo; todo &= todo - 1) {
         int owner = __ffs(todo) - 1;
-        I its_end = __shfl_sync(ALL, end, owner);
-        for (I e = __shfl_sync(ALL, begin, owner) + lane(); e < its_end; e += WARP)
-            put_out(&status[indices[e]]);
+        I its_begin = __shfl_sync(ALL, begin, owner), its_end = __shfl_sync(ALL, end, owner);
+        if (its_end - its_begin > lane()) put_out<WARP>(I(its_begin + lane()), its_end, indices, status);
+        __syncwarp();
     }
     return open && verdict == WAITS;
 }
 
-// link: n words, for BY_INDEX only.  live and place: `room` words for each warp, its undecided vertices and where they look next.
-// `again`: goes on where the launch before stopped, after `cycles` of the clock; *left counts the
-// vertices that are still undecided then, and is 0 at launch.  gate: see grid_barrier.cuh.
+// A warp's undecided vertices and pieces, from `head` to `size`, and where each looks next.
+template <typename I>
+struct List {
+    I *at, *place;
+    I head, size;
+
+    // All lanes call; those that are `open` append.
+    __device__ __forceinline__ void append(bool open, I item, I k)
+    {
+        unsigned votes = __ballot_sync(ALL, open);
+        if (open) put(size + __popc(votes & lanes_below()), item, k);
+        size += __popc(votes);
+    }
+
+    __device__ __forceinline__ void put(I slot, I item, I k)
+    {
+        at[slot] = item;
+        place[slot] = k;
+    }
+};
+
+// The pieces of hubs, numbered through, are dealt out to the warps in turn.
+template <typename I>
+__device__ __forceinline__ void take_pieces(I hubs, long long me, long long warps, const Call<I>& call, List<I>& list)
+{
+    long long number = 0;  // of the first piece of these hubs
+    for (I first = 0; first < hubs; first += WARP) {
+        I i = first + lane(), begin = 0;
+        long long count = 0;
+        if (i < hubs) {
+            I v = load_relaxed(&call.hub[i]);
+            begin = call.indptr[v];
+            count = (call.indptr[v + 1] - begin + PIECE - 1) / PIECE;
+        }
+        long long before = warp_exclusive_sum(count);
+        long long mine = (me - (number + before) % warps + warps) % warps;
+        while (__any_sync(ALL, mine < count)) {
+            list.append(mine < count, I(~i), I(begin + mine * PIECE));
+            mine += warps;
+        }
+        number += __shfl_sync(ALL, before + count, WARP - 1);
+    }
+}
+
+// link: n words, for BY_INDEX only.  hub and pieces: a word for each row longer than LONG; *hubs
+// counts them.  live and place: `room` words for each warp's list, sizes: two.  *hubs and *left are 0 at launch.
+// `again`: goes on where the launch before stopped, after `cycles` of the clock; *left counts what is
+// undecided then.  gate: see grid_barrier.cuh.
 template <typename I, bool BY_INDEX>
 __global__ void __launch_bounds__(BLOCK) greedy(
     I n, const I* indptr, const I* indices, unsigned long long start, bool again, long long cycles, int tile, I room,
-    unsigned char* status, I* link, I* live, I* place, I* sizes, unsigned long long* left, unsigned int* gate)
+    unsigned char* status, I* link, I* hub, I* pieces, I* live, I* place, I* sizes, I* hubs,
+    unsigned long long* left, unsigned int* gate)
 {
     using U = typename Unsigned<I>::type;
-    U* links = reinterpret_cast<U*>(link);
+    Call<I> call{indptr, indices, start, status, reinterpret_cast<U*>(link), hub, pieces};
     long long began = clock64();
     long long warps = all_threads() / WARP, me = global_thread() / WARP;
-    I* my_live = live + me * room;
-    I* my_place = place + me * room;
-    I size = 0;
+    List<I> list{live + me * room, place + me * room, 0, 0};
     if (again) {
-        size = sizes[me];
+        list.head = sizes[2 * me];
+        list.size = sizes[2 * me + 1];
     } else {
         for (long long v = global_thread(); v < n; v += all_threads()) {
             I degree = indptr[v + 1] - indptr[v];
             unsigned char byte = BY_INDEX ? FIRST : place_of(v, degree, start);
             store_relaxed(&status[v], degree == 0 ? JOINED : byte);
-            if (BY_INDEX) store_relaxed(&links[v], ~U(0));
+            if (BY_INDEX) store_relaxed(&call.link[v], ~U(0));
+            if (degree > LONG) {
+                I i = take(hubs, I(1));
+                store_relaxed(&hub[i], (I)v);
+                store_relaxed(&pieces[i], I((degree + PIECE - 1) / PIECE));
+            }
         }
         GridBarrier(gate).wait();
         for (long long first = me * tile; first < n; first += warps * tile) {
-            long long at = first + lane();
-            bool open = lane() < tile && at < n;
-            I v = open ? (I)at : I(0), k = open ? indptr[v] : I(0);
-            open = decide<BY_INDEX>(open, v, k, indptr, indices, status, links, start);
-            unsigned votes = __ballot_sync(ALL, open);
-            if (open) {
-                I slot = size + __popc(votes & lanes_below());
-                my_live[slot] = v;
-                my_place[slot] = k;
-            }
-            size += __popc(votes);
+            long long v = first + lane();
+            bool open = lane() < tile && v < n;
+            I k = open ? indptr[v] : I(0);
+            if (open) open = indptr[v + 1] - k <= LONG;
+            open = decide<BY_INDEX>(open, open ? (I)v : I(0), k, call);
+            list.append(open, (I)v, k);
         }
+        take_pieces(load_relaxed(hubs), me, warps, call, list);
         __syncwarp();
     }
-    while (size > 0 && clock64() - began < cycles) {
-        I kept = 0;
-        for (I first = 0; first < size; first += WARP) {
+    for (unsigned pass = 0; list.head < list.size && clock64() - began < cycles; ++pass) {
+        if (BY_INDEX && pass % FULL != 0) {
+            // only the first ones, in whose turn it soon is; what stays is moved up to the others
+            I i = list.head + lane();
+            bool held = i < list.size, open = held;
+            I at = open ? list.at[i] : I(0), k = open ? list.place[i] : I(0);
+            open = decide<BY_INDEX>(open, at, k, call);
+            unsigned votes = __ballot_sync(ALL, open), all = __ballot_sync(ALL, held);
+            list.head += __popc(all) - __popc(votes);
+            if (open) list.put(list.head + __popc(votes & lanes_below()), at, k);
+            __syncwarp();
+            continue;
+        }
+        I first = list.head, size = list.size;
+        list.head = list.size = 0;
+        for (; first < size; first += WARP) {
             I i = first + lane();
             bool open = i < size;
-            I v = open ? my_live[i] : I(0), k = open ? my_place[i] : I(0);
-            open = decide<BY_INDEX>(open, v, k, indptr, indices, status, links, start);
-            unsigned votes = __ballot_sync(ALL, open);  // all have read theirs
-            if (open) {
-                I slot = kept + __popc(votes & lanes_below());
-                my_live[slot] = v;
-                my_place[slot] = k;
-            }
-            kept += __popc(votes);
+            I at = open ? list.at[i] : I(0), k = open ? list.place[i] : I(0);
+            open = decide<BY_INDEX>(open, at, k, call);
+            list.append(open, at, k);  // below `first` + WARP, and all lanes have read theirs
             __syncwarp();
         }
-        size = kept;
     }
     if (lane() == 0) {
-        sizes[me] = size;
-        if (size > 0) atomicAdd(left, (unsigned long long)size);
+        sizes[2 * me] = list.head;
+        sizes[2 * me + 1] = list.size;
+        if (list.head < list.size) atomicAdd(left, (unsigned long long)(list.size - list.head));
     }
 }

@@ -20,6 +20,7 @@ SAMPLING = gpu.Source(__package__, "gpu_sampling.cu", ("sample<I>",))
 # As in gpu.cu and gpu_sampling.cu.
 BLOCK = 512
 WARP = 32
+LONG, PIECE = 16384, 4096
 LEFT, ROUND_WORDS = 3, 4
 
 CYCLES = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C is heard between launches
@@ -52,15 +53,23 @@ def _greedy(view: Any, method: str, seed: int, status: Any) -> int:
     name = "by_index" if method == "lexicographic" else "by_degree"
     kernel = getattr(SOURCE.kernels(name, I=kind), name)
     blocks, warps, tile, room = _dealt(kernel, n)
+    hubs = view.nnz // LONG  # at most
+    room += -(-(view.nnz // PIECE + hubs) // warps)
     space = gpu.workspace(
         CALLER,
-        words=(2, np.uint64),
+        words=(3, np.uint64),
         link=(n if name == "by_index" else 0, kind),
-        sizes=(warps, kind),
+        hub=(hubs, kind),
+        pieces=(hubs, kind),
+        sizes=(2 * warps, kind),
         live=(warps * room, kind),
         place=(warps * room, kind),
     )
-    left, gate = space.words[:1], space.words[1:].view(np.uint32)
+    left, gate, count = (
+        space.words[:1],
+        space.words[1:2].view(np.uint32),
+        space.words[2:].view(kind),
+    )
     again = False
     while True:
         space.words.data.memset_async(0, space.words.nbytes)
@@ -68,7 +77,8 @@ def _greedy(view: Any, method: str, seed: int, status: Any) -> int:
             None,
             (
                 n, view.indptr, view.indices, start_of(seed), again, CYCLES, tile, room,
-                status, space.link, space.live, space.place, space.sizes, left, gate,
+                status, space.link, space.hub, space.pieces,
+                space.live, space.place, space.sizes, count, left, gate,
             ),
             block=BLOCK,
             grid=blocks,

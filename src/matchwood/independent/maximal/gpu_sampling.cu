@@ -12,6 +12,7 @@
 
 constexpr int BLOCK = 512;
 constexpr int SHORT = 16;  // entries
+constexpr int BATCH = 8;   // entries that a lane has under way at once
 constexpr unsigned char OUT = 0, JOINED = 1, FREE = 2, DRAWN = 3, WINNER = 4, LEAVING = 5;
 constexpr long long MOST = (1ll << 31) - 1;  // neighbours that count; more would make 2 d x overflow
 constexpr unsigned long long NOBODY = ~0ull;
@@ -35,9 +36,18 @@ __device__ __forceinline__ bool any_entry(bool wanted, I v, const I* indptr, con
         I its_v = __shfl_sync(ALL, v, owner);
         I its_begin = __shfl_sync(ALL, begin, owner), its_end = __shfl_sync(ALL, end, owner);
         bool its = false;
-        for (I e = its_begin; e < its_end && !its; e += WARP) {
-            bool mine = its_end - e > lane() && each(its_v, indices[e + lane()]);
+        for (I e = its_begin; e < its_end && !its; e += BATCH * WARP) {
+            I w[BATCH];
+            bool mine = false;
+#pragma unroll
+            for (int j = 0; j < BATCH; ++j) {
+                int t = j * WARP + lane();
+                w[j] = its_end - e > t ? indices[e + t] : I(-1);
+            }
+#pragma unroll
+            for (int j = 0; j < BATCH; ++j) mine |= w[j] >= 0 && each(its_v, w[j]);
             its = __any_sync(ALL, mine);
+            if (its_end - e <= BATCH * WARP) break;  // e might pass the largest number
         }
         if (lane() == owner) found = its;
     }

@@ -10,7 +10,8 @@ big one interrupts the walk and is ordered by the method asked for:
     cpu_batch.py      batches of the queue, ahead of their turn
 
 A search for a start needs the levels from a vertex, which the order from there gives as well; so
-searches are orders, and the one from the start is kept.  It is the first, as a rule.
+searches are orders, and the one from the start is kept.  It is the first, as a rule.  Only where
+degrees are skewed levels are found much faster than an order (cpu_search.py).
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from typing import Any
 import numpy as np
 
 from matchwood.components import connected_components
-from matchwood.ordering.rcm import cpu_batch, cpu_leveled, cpu_serial, cpu_unordered
+from matchwood.ordering.rcm import (
+    cpu_batch,
+    cpu_leveled,
+    cpu_search,
+    cpu_serial,
+    cpu_unordered,
+)
 from matchwood.ordering.rcm.cpu_board import Tuning
 from matchwood.ordering.rcm.cpu_serial import CODE, END, FACTS, LAST, LEVELS, WHOLE, WIDTH
 from matchwood.ordering.rcm.cpu_sort import BINS
@@ -89,6 +96,7 @@ class Run:
         self.tuning = Tuning()
         self.lists: Array | None = None  # of cpu_leveled
         self.ends: Array | None = None
+        self.free: Array | None = None  # of cpu_search
         self._sorting: dict[int, tuple[Array, Array, Array]] = {}
 
     def sorting(self, members: int) -> tuple[Array, Array, Array]:
@@ -134,14 +142,28 @@ class Run:
     def batch(self, start: int, queue: Array, at: int, limit: int) -> None:
         cpu_batch.order(self, start, queue, at, limit, basic=False)
 
+    def levels(self, start: int, queue: Array, at: int, limit: int, most: Any = NO_LIMIT) -> None:
+        if self.free is None:
+            self.free = np.empty(self.n, self.unsigned)
+        self.alone.run(
+            cpu_search.find_levels, self.indptr, self.indices, self.unsigned(start), self.mark,
+            queue, np.uint64(at), np.uint64(most), self.free, self.facts,
+        )  # fmt: skip
+
     def searcher(self) -> Callable[..., None]:
-        """The method that also counts levels, for the search of a start."""
+        """A method that counts levels, for the search of a start; an order if it may."""
+        if self.longest * self.n >= cpu_search.SKEW * self.indices.size:
+            return self.levels
+        return self.auto()
+
+    def auto(self) -> Callable[..., None]:
+        """The method that "auto" takes."""
         if self.method == "serial" or self.team.size == 1:
             return self.serial
         return self.leveled if self.method == "leveled" else self.hybrid
 
     def orderer(self) -> Callable[..., None]:
-        return self.searcher() if self.method == "auto" else getattr(self, self.method)
+        return self.auto() if self.method == "auto" else getattr(self, self.method)
 
     def place(self, start: int, at: int, limit: int) -> int:
         """Order the component of a given start; returns where it ends."""
@@ -150,8 +172,12 @@ class Run:
         self.seconds["order"] += time.perf_counter() - begun
         return int(self.facts[END])
 
-    def release(self, queue: Array, a: int, b: int) -> None:
-        self.mark[queue[a:b]] = cpu_serial.FREE
+    def set_marks(self, queue: Array, a: int, b: int, value: Any) -> None:
+        """Mark the vertices at places a to b, which may be all."""
+        if b - a == self.n:
+            self.mark.fill(value)
+        else:
+            self.mark[queue[a:b]] = value
 
     def search_and_place(self, first: int, at: int, limit: int) -> tuple[int, int]:
         """Find the start of the component of `first`, and order it from there.
@@ -166,13 +192,11 @@ class Run:
         start = int(kept[at])
         while True:
             x = self._least(kept[last:end])
-            self.release(kept, at, end)
+            self.set_marks(kept, at, end, cpu_serial.FREE)
             search(x, spare, at, end, width)
             searches += 1
-            code, reached = int(self.facts[CODE]), int(self.facts[END])
-            if code != WHOLE:
-                self.release(spare, at, reached)
-                self.mark[kept[at:end]] = cpu_serial.PLACED
+            if self.facts[CODE] != WHOLE:
+                self.set_marks(kept, at, end, cpu_serial.PLACED)
                 self.facts[:] = end, levels, width, last, WHOLE
                 break
             kept, spare, start = spare, kept, x
@@ -183,8 +207,8 @@ class Run:
         if kept is not self.queue:
             self.queue[at:end] = kept[at:end]
         self.seconds["search"] += time.perf_counter() - begun
-        if self.method not in ("auto", "serial", "leveled"):
-            self.release(self.queue, at, end)
+        if search != self.orderer():
+            self.set_marks(self.queue, at, end, cpu_serial.FREE)
             self.place(start, at, end)
         return end, searches
 
@@ -209,7 +233,7 @@ class Run:
         search(first, self.queue, at, limit)
         end = int(self.facts[END])
         least = self._least(self.queue[at:end])
-        self.release(self.queue, at, end)
+        self.set_marks(self.queue, at, end, cpu_serial.FREE)
         search(least, self.queue, at, end)
         return 2 + len(tried)
 
@@ -322,7 +346,7 @@ def _counted(run: Run, state: Array) -> dict[str, Any]:
     levels = int(state[5])
     method = run.method
     if method == "auto":
-        method = "serial" if run.searcher() == run.serial else "leveled"
+        method = "serial" if run.auto() == run.serial else "leveled"
     return {
         "method": method,
         "threads": run.team.size,

@@ -134,7 +134,7 @@ def sort_children(
         if count <= SHORT:
             for x in range(count):
                 key = key_of(indptr, list_[a + x], shift)
-                j = x
+                j: Any = x
                 while j > ZERO and keys[j - ONE] > key:
                     keys[j] = keys[j - ONE]
                     j -= ONE
@@ -160,6 +160,6 @@ def delay(team: Any, delays: Array) -> None:
     x ^= x << np.uint64(17)
     delays[at] = x
     # mostly short, now and then long enough for others to overtake by several phases
-    spins = (x >> np.uint64(20)) & np.uint64(0x3F if x & np.uint64(7) else 0x3FFF)
+    spins: Any = (x >> np.uint64(20)) & np.uint64(0x3F if x & np.uint64(7) else 0x3FFF)
     for _ in range(spins):
         load_relaxed(delays, at)

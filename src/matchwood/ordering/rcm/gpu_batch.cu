@@ -3,135 +3,51 @@
 //
 // A batch is a window of `order`: some vertices, parents now, whose children come next.  Blocks take
 // batches in order, offer the parents' places to their neighbours, and sort those that kept them
-// before it is known whether all batches before have offered.  Three signals run along the batches:
-//   discovered   all batches before have offered: what kept a place of this batch is its child
+// before it is known whether all batches before have offered.  Owners are places, not numbers of
+// batches, so one minimum decides between batches and between the parents of one.  Batches tell
+// each other:
+//   discovered   this batch has offered; or, all up to it have: then what kept a place of the next
+//                one is its child.  A warp looks back at the 32 batches before, so this goes 32 at a
+//                time, and not from one to the next.
 //   counted      where the children go, which number the next new batch gets, and the overhang:
-//                children before these that are in no batch yet, because they are few
+//                children before these that are in no batch yet, because they are few.  From one
+//                to the next, as soon as it is known, often before the sort.
 //   completed    the overhang is written, so a batch may be made of it
-// each sent as soon as it is known, often before the sort.  Owners are places, not numbers of
-// batches, so one minimum decides between batches and between the parents of one.
 //
-// No deadlock, whatever blocks are running: a block that takes number b waits only for signals of
-// batches before b and for b to be made, which is done by a batch before b; numbers are taken in
-// order, so the batch of the lowest unfinished number is held by a running block and never waits for
-// one that is not.  When the last vertex has its place, or no children are left, `done` is set, and
+// No deadlock, whatever blocks are running: a block that takes number b waits only for what batches
+// before b tell and for b to be made, which is done by a batch before b; numbers are taken in order,
+// so the batch of the lowest unfinished number is held by a running block and never waits for one
+// that is not.  When the last vertex has its place, or no children are left, `over` is set, and
 // whoever waits leaves: it has no children.  Who has some waits for nothing but `completed`, and
 // that after they are written.
 //
-// Batches are kept in a ring.  Words of a batch b hold b + 1 once they are set, so the ring needs no
-// clearing; gpu_batch.py shows why it is large enough.  New batches are made by their number before
-// it is known where they end, so some may stay empty; the chain of signals leads past them.
+// Batches are kept in a ring.  What is told carries the number of the batch, or how often the ring
+// has been gone round, so the ring needs no clearing; gpu_batch.py shows why it is large enough.
+// Batches get numbers before it is known where they end, so some at the end of those made together
+// may stay empty; `counted` leads past them, and the look back jumps over them.
 //
 // Races.  owner: places.cuh; its readers take what they read for final only after `discovered`.
-// Signals are released behind a barrier of the block and acquired by thread 0 before one, so what
-// the sender and all before it did is visible to all threads of the receiver.  What `counted` and
-// the publication of a batch carry is written before the word and read after it.  An entry of the
-// ring is written again only by a batch that comes, along the chain, after its last reader; the
-// holder of an empty one may come later and then finds a larger number: it leaves it at that.
-#include "matchwood/places.cuh"
+// That, `completed` and the publication of a batch are stored behind a barrier of the block and a
+// fence, and read before a fence and a barrier: release and acquire, so what the sender did is
+// visible to all threads of the receiver.  `counted` is three words, each with its tag, and guards
+// nothing else, so relaxed accesses do.  An entry of the ring is written again only when its last
+// reader has gone on: the writer's number depends on what the reader told.  The holder of an empty
+// batch may come later and then finds a larger number: it leaves it at that.
+#include "matchwood/batch_ring.cuh"
 
-using Wide = unsigned long long;
-
-// bench/ordering/rcm_gpu.py, H200, where nothing else is said.
-constexpr int BLOCK = 256;     // threads
-constexpr int PARENTS = 256;   // of a batch, at most
-constexpr int EACH_INT = 7;    // entries of a thread; odd, so that shared memory has no conflicts
-constexpr int EACH_WIDE = 3;   // the same for 8-byte indices
-constexpr int RANKED = 64;     // children of a parent that are ranked by counting
-constexpr int EAGER = 8;       // entries of the longest row for which degrees are read with owners
+// Measured: bench/ordering/rcm_gpu.py, H200.
 constexpr int SLEEP = 20;      // nanoseconds at first between two looks at a signal,
 constexpr int SLEEP_MOST = 160;  // and at most
 
-// Words of `control`.
-constexpr int TICKET = 0, OVER = 1, MADE = 2, COUNTERS = 3;
-// Counters behind them, then cycles by stage.
-constexpr int DEQUEUED = 0, EXECUTED = 1, EMPTY = 2, REDISCOVERIES = 3, REMOVED = 4, STAGES = 5;
-constexpr int DISCOVER = 0, SORT = 1, REDISCOVER = 2, SIGNAL = 3, OUTPUT = 4, STALL = 5, ALL_STAGES = 6;
-
-// The ring: words of 4 bytes and of an index each, `mask` + 1 of every kind.
-template <typename I>
-struct Ring {
-    unsigned int mask;
-    unsigned int *published, *discovered, *counted, *completed;
-    unsigned int *next, *number, *value, *most;
-    I *begin, *end, *out, *first;
-
-    __device__ __forceinline__ Ring(unsigned int size, unsigned int* words, I* places) : mask(size - 1)
-    {
-        published = words;
-        discovered = words + size;
-        counted = words + 2 * (Wide)size;
-        completed = words + 3 * (Wide)size;
-        next = words + 4 * (Wide)size;
-        number = words + 5 * (Wide)size;
-        value = words + 6 * (Wide)size;
-        most = words + 7 * (Wide)size;
-        begin = places;
-        end = places + size;
-        out = places + 2 * (Wide)size;
-        first = places + 3 * (Wide)size;
-    }
-};
-
 constexpr int FORWARD = 0, MAKE = 1, LAST = 2;  // what becomes of the children
 
-// What the threads of a block share.
 template <typename I>
-struct Shared {
-    static constexpr int EACH = sizeof(I) == 4 ? EACH_INT : EACH_WIDE;
-    static constexpr int SLOTS = EACH * BLOCK;  // entries of a batch's rows, at most
-    static constexpr int HALF = SLOTS / 2;
-
-    I vertex[2][SLOTS], degree[2][SLOTS];
-    unsigned char parent[2][SLOTS];
-    I row[PARENTS];                              // where the parents' rows begin
-    int offset[PARENTS + 1], start[PARENTS + 1]; // their entries, and their children, before them
-    SortSpace<BLOCK> space;
-
-    unsigned int batch, next;     // this one, and the one that is signalled
-    I begin, end;                 // its parents
-    bool over, empty, discovered, counted, far;
-    int longest;                  // entries of the longest row; children of the largest parent
-    I out, first;                 // where the children go; where the overhang begins
-    unsigned int number, carried, carried_most;  // next new batch; entries of the overhang, longest row
-    Wide small;                   // children: entries of their rows, without those longer than HALF,
-    unsigned int large, most;     // which are so many; the longest row
-    int action;
-    unsigned int made;            // batches
-    I each;                       // parents of each; 0: cut by entries
-};
-
-// Clocks of thread 0.
-struct Clock {
-    Wide* cycles;
-    long long since;
-    long long spent[ALL_STAGES];
-
-    __device__ __forceinline__ explicit Clock(Wide* words) : cycles(words), since(0), spent{}
-    {
-        if (cycles != nullptr) since = clock64();
-    }
-    __device__ __forceinline__ void lap(int stage)
-    {
-        if (cycles == nullptr) return;
-        long long now = clock64();
-        spent[stage] += now - since;
-        since = now;
-    }
-    __device__ __forceinline__ void report()
-    {
-        if (cycles == nullptr) return;
-        for (int k = 0; k < ALL_STAGES; ++k) atomicAdd(&cycles[k], (Wide)spent[k]);
-    }
-};
-
-template <typename I>
-struct Worker {
+struct Worker : Children<I> {
     using Mine = Shared<I>;
+    using Children<I>::places;
+    using Children<I>::s;
 
-    Places<I> places;
     Ring<I> ring;
-    Mine& s;
     Wide* control;
     I* spare;         // 2 n
     I total;          // vertices to place
@@ -139,7 +55,7 @@ struct Worker {
     Clock clock;
 
     __device__ __forceinline__ bool is_over() const { return load_relaxed(&control[OVER]) != 0; }
-    __device__ __forceinline__ unsigned int at(unsigned int b) const { return b & ring.mask; }
+    __device__ __forceinline__ unsigned int at(unsigned int b) const { return ring.at(b); }
 
     // Thread 0: a while that depends on batch, stage and seed.
     __device__ void dawdle(unsigned int stage) const
@@ -192,230 +108,61 @@ struct Worker {
         s.longest = 0;
     }
 
-    // The parents' rows.
-    __device__ void load_rows()
+    // Warp 0: tell that this batch has offered, or that all up to it have.  Behind a fence.
+    __device__ __forceinline__ void tell_discovered(unsigned int state)
     {
-        int rows = (int)(s.end - s.begin);
-        I length = 0;
-        if ((int)threadIdx.x < rows) {
-            I v = load_relaxed(&places.order[s.begin + threadIdx.x]);
-            s.row[threadIdx.x] = places.indptr[v];
-            length = places.degree(v);
-            if (length > Mine::SLOTS) s.far = true;  // then it is the only one
-        }
-        int mine = length > Mine::SLOTS ? Mine::SLOTS : (int)length, all;
-        unsigned int longest = __reduce_max_sync(ALL, (unsigned int)mine);
-        if (lane() == 0) atomicMax(&s.longest, (int)longest);
-        int before = block_exclusive_sum(mine, &all);
-        if ((int)threadIdx.x < rows) s.offset[threadIdx.x] = before;
-        if (threadIdx.x == 0) s.offset[rows] = all;
-        __syncthreads();
+        if (lane() == 0) store_relaxed(&ring.discovered[at(s.batch)], s.batch + 1 << 2 | state);
     }
 
-    // Offer the places; threads to a parent by the longest row.
-    __device__ void discover()
+    // Warp 0: have all batches before this one offered?  `wait`: until they have, or all is over.
+    __device__ bool look_back(bool wait)
     {
-        int rows = (int)(s.end - s.begin), log = 0;
-        while (log < 5 && 1 << log < s.longest) ++log;
-        for (int p = threadIdx.x >> log; p < rows; p += BLOCK >> log) {
-            I row = s.row[p];
-            int from = s.offset[p], length = s.offset[p + 1] - from;
-            for (int e = threadIdx.x & ((1 << log) - 1); e < length; e += 1 << log) {
-                I w = places.indices[row + e];
-                atomicMin(&places.owner[w], I(s.begin + p));
-                s.vertex[0][from + e] = w;
-                s.parent[0][from + e] = (unsigned char)p;
+        unsigned int from = s.batch, ns = SLEEP;  // from there to this one all have
+        while (true) {
+            unsigned int q = from - 1 - lane(), word = 0;
+            bool none = from <= (unsigned int)lane();
+            if (!none) word = load_relaxed(&ring.discovered[at(q)]);
+            unsigned int state = none ? FULL : word >> 2 == q + 1 ? word & 3 : 0;
+            unsigned full = __ballot_sync(ALL, state == FULL), open = __ballot_sync(ALL, state == 0);
+            unsigned empty = __ballot_sync(ALL, state == VOID);
+            int first = full != 0 ? __ffs(full) - 1 : WARP, gap = open != 0 ? __ffs(open) - 1 : WARP;
+            int hole = empty != 0 ? __ffs(empty) - 1 : WARP;
+            if (first < gap && first < hole) {
+                fence();
+                return true;
             }
-        }
-    }
-
-    // The same for one row that does not fit.
-    __device__ void discover_far()
-    {
-        I v = load_relaxed(&places.order[s.begin]);
-        for (long long e = places.indptr[v] + threadIdx.x; e < places.indptr[v + 1]; e += BLOCK)
-            atomicMin(&places.owner[places.indices[e]], s.begin);
-    }
-
-    // Tell the next batch that all up to this one have offered.  Thread 0, behind a barrier.
-    __device__ void signal_discovered()
-    {
-        dawdle(1);
-        fence();
-        store_release(&ring.discovered[at(s.next)], s.next + 1);
-    }
-
-    // Add children of this thread to the sums of the block.  All threads of the warp call.
-    __device__ __forceinline__ void add_sums(Wide small, unsigned int large, unsigned int most)
-    {
-        small = warp_reduce(small, Plus());
-        large = __reduce_add_sync(ALL, large);
-        most = __reduce_max_sync(ALL, most);
-        if (lane() == 0 && most > 0) {
-            atomicAdd(&s.small, small);
-            atomicAdd(&s.large, large);
-            atomicMax(&s.most, most);
-        }
-    }
-
-    __device__ __forceinline__ void sum_child(I degree, Wide& small, unsigned int& large, unsigned int& most)
-    {
-        unsigned int length = degree > Mine::SLOTS ? (unsigned int)Mine::SLOTS : (unsigned int)degree;
-        if (length > Mine::HALF)
-            ++large;
-        else
-            small += length;
-        most = length > most ? length : most;
-    }
-
-    // Keep of `size` entries of a side those that have a place of this batch, on the other side.
-    // `fresh`: degrees are to be looked up, and `start` filled.  Returns how many there are.
-    __device__ int keep(int side, int size, bool fresh)
-    {
-        I w[Mine::EACH], owner[Mine::EACH], degree[Mine::EACH];
-        int p[Mine::EACH], count = 0, all;
-        bool eager = fresh && s.longest <= EAGER;
-        Wide small = 0;
-        unsigned int large = 0, most = 0;
-#pragma unroll
-        for (int k = 0; k < Mine::EACH; ++k) {
-            int i = threadIdx.x * Mine::EACH + k;
-            owner[k] = -2;
-            if (i < size) {
-                w[k] = s.vertex[side][i];
-                p[k] = s.parent[side][i];
-                owner[k] = load_relaxed(&places.owner[w[k]]);
-                if (eager) degree[k] = places.degree(w[k]);
+            if (hole < gap) {
+                unsigned int start = hole == lane() ? load_relaxed(&ring.skip[at(q)]) : 0;
+                from = __shfl_sync(ALL, start, hole);
+                continue;
             }
+            from -= gap;
+            if (gap == WARP) continue;
+            if (!wait || __any_sync(ALL, is_over())) return false;
+            __nanosleep(ns);
+            if (ns < SLEEP_MOST) ns *= 2;
         }
-#pragma unroll
-        for (int k = 0; k < Mine::EACH; ++k) {
-            int i = threadIdx.x * Mine::EACH + k;
-            bool mine = owner[k] >= 0 && owner[k] == s.begin + p[k];
-            if (mine && !eager) degree[k] = fresh ? places.degree(w[k]) : s.degree[side][i];
-            owner[k] = mine;
-            count += mine;
-            if (mine) sum_child(degree[k], small, large, most);
-        }
-        int before = block_exclusive_sum(count, &all);
-#pragma unroll
-        for (int k = 0; k < Mine::EACH; ++k) {
-            int i = threadIdx.x * Mine::EACH + k;
-            if (fresh && i < size && i == s.offset[p[k]]) s.start[p[k]] = before;
-            if (owner[k] == 1) {
-                s.vertex[1 - side][before] = w[k];
-                s.degree[1 - side][before] = degree[k];
-                s.parent[1 - side][before] = (unsigned char)p[k];
-                ++before;
-            }
-        }
-        if (fresh && threadIdx.x == 0) s.start[s.end - s.begin] = all;
-        add_sums(small, large, most);
-        __syncthreads();
-        return all;
-    }
-
-    // The children of one parent whose row does not fit, in the order of the row, as far as there is
-    // room on side 1.  Returns how many there are.
-    __device__ I keep_far()
-    {
-        I v = load_relaxed(&places.order[s.begin]);
-        I begin = places.indptr[v], end = places.indptr[v + 1], found = 0;
-        Wide small = 0;
-        unsigned int large = 0, most = 0;
-        for (long long e = begin; e < end; e += BLOCK) {
-            I w = 0, degree = 0;
-            int mine = 0, all;
-            if (e + threadIdx.x < end) {
-                w = places.indices[e + threadIdx.x];
-                mine = load_relaxed(&places.owner[w]) == s.begin;
-            }
-            if (mine) {
-                degree = places.degree(w);
-                sum_child(degree, small, large, most);
-            }
-            long long place = found + block_exclusive_sum(mine, &all);
-            if (mine && place < Mine::SLOTS) {
-                s.vertex[1][place] = w;
-                s.degree[1][place] = degree;
-                s.parent[1][place] = 0;
-            }
-            found += all;
-        }
-        add_sums(small, large, most);
-        if (threadIdx.x == 0) {
-            s.start[0] = 0;
-            s.start[1] = (int)(found < Mine::SLOTS ? found : I(Mine::SLOTS));
-        }
-        __syncthreads();
-        return found;
-    }
-
-    // Sort `size` children on side 1, which are in the order of (parent, vertex), by (parent,
-    // degree, vertex), to side 0.
-    __device__ void sort(int size)
-    {
-        int parents = (int)(s.end - s.begin), family = 0;
-        if ((int)threadIdx.x < parents) family = s.start[threadIdx.x + 1] - s.start[threadIdx.x];
-        if (threadIdx.x == 0) s.longest = 0;
-        __syncthreads();
-        unsigned int largest = __reduce_max_sync(ALL, (unsigned int)family);
-        if (lane() == 0) atomicMax(&s.longest, (int)largest);
-        __syncthreads();
-        if (s.longest <= RANKED) {
-            for (int i = threadIdx.x; i < size; i += BLOCK) {
-                int p = s.parent[1][i], from = s.start[p], to = s.start[p + 1], rank = 0;
-                I degree = s.degree[1][i];
-                if (to - from > 1)
-                    for (int k = from; k < to; ++k)
-                        rank += s.degree[1][k] < degree || (s.degree[1][k] == degree && k < i);
-                s.vertex[0][from + rank] = s.vertex[1][i];
-                s.degree[0][from + rank] = degree;
-                s.parent[0][from + rank] = (unsigned char)p;
-            }
-            __syncthreads();
-            return;
-        }
-        int side = 1;
-        auto pass = [&](auto digit) {
-            sort_by_digit<BLOCK>(s.space, size, digit, [&](long long i, long long place) {
-                s.vertex[1 - side][place] = s.vertex[side][i];
-                s.degree[1 - side][place] = s.degree[side][i];
-                s.parent[1 - side][place] = s.parent[side][i];
-            });
-            side = 1 - side;
-        };
-        I bits = 0;
-        for (int i = threadIdx.x; i < size; i += BLOCK) bits |= s.degree[1][i];
-        int top = bits == 0 ? 0 : 64 - __clzll((long long)bits);
-        top = block_reduce(top, 0, Most());
-        if (threadIdx.x == 0) s.longest = top;
-        __syncthreads();
-        top = s.longest;
-        for (int shift = 0; shift < top; shift += DIGIT_BITS)
-            pass([&](long long i) { return (int)(s.degree[side][i] >> shift & (DIGITS - 1)); });
-        if (parents > 1) pass([&](long long i) { return (int)s.parent[side][i]; });
-        if (side == 1) {
-            for (int i = threadIdx.x; i < size; i += BLOCK) {
-                s.vertex[0][i] = s.vertex[1][i];
-                s.degree[0][i] = s.degree[1][i];
-                s.parent[0][i] = s.parent[1][i];
-            }
-        }
-        __syncthreads();
     }
 
     // Thread 0: is it known where the children go?  If so, read it.
     __device__ bool read_counted(bool wait)
     {
-        const unsigned int* word = &ring.counted[at(s.batch)];
-        if (wait ? !await(word) : load_acquire(word) != s.batch + 1) return false;
-        unsigned int here = at(s.batch);
-        s.out = load_relaxed(&ring.out[here]);
-        s.first = load_relaxed(&ring.first[here]);
-        s.number = load_relaxed(&ring.number[here]);
-        s.carried = load_relaxed(&ring.value[here]);
-        s.carried_most = load_relaxed(&ring.most[here]);
+        unsigned int here = at(s.batch), ns = SLEEP;
+        Wide tag = ring.tag(s.batch), number, carried, out;
+        while (true) {
+            number = load_relaxed(&ring.number[here]);
+            carried = load_relaxed(&ring.carried[here]);
+            out = load_relaxed(&ring.out[here]);
+            if ((number & ~CONTENT) == tag && (carried & ~CONTENT) == tag && (out & ~CONTENT) == tag) break;
+            if (!wait || is_over()) return false;
+            __nanosleep(ns);
+            if (ns < SLEEP_MOST) ns *= 2;
+        }
+        s.number = (unsigned int)number;
+        s.out = (I)(out & CONTENT);
+        s.first = s.out - (I)(carried & ((1 << CARRIED_BITS) - 1));
+        s.carried = (unsigned int)(carried >> CARRIED_BITS) & ((1 << VALUE_BITS) - 1);
+        s.carried_most = (unsigned int)(carried >> (CARRIED_BITS + VALUE_BITS)) & ((1 << VALUE_BITS) - 1);
         return true;
     }
 
@@ -455,22 +202,23 @@ struct Worker {
             }
             number += s.made;
         }
-        bool forward = s.action == FORWARD;
-        store_relaxed(&ring.out[there], end);
-        store_relaxed(&ring.first[there], forward ? s.first : end);
-        store_relaxed(&ring.number[there], number);
-        store_relaxed(&ring.value[there], forward ? (unsigned int)value : 0u);
-        store_relaxed(&ring.most[there], forward ? most : 0u);
-        store_release(&ring.counted[there], s.next + 1);
+        Wide tag = ring.tag(s.next), carried = 0;
+        if (s.action == FORWARD) carried = (Wide)nodes | value << CARRIED_BITS | (Wide)most << (CARRIED_BITS + VALUE_BITS);
+        store_relaxed(&ring.out[there], tag | (Wide)end);
+        store_relaxed(&ring.number[there], tag | number);
+        store_relaxed(&ring.carried[there], tag | carried);
     }
 
-    // Thread 0: the first `made` numbers are batches, `used` of them filled.
-    __device__ __forceinline__ void publish(unsigned int j, unsigned int used, I begin, I end)
+    // Where batch j of those made leads; an empty one is told by who makes it.
+    __device__ __forceinline__ void link(unsigned int j, unsigned int used)
     {
         unsigned int b = s.number + j, here = at(b);
-        store_relaxed(&ring.begin[here], begin);
-        store_relaxed(&ring.end[here], end);
         store_relaxed(&ring.next[here], j + 1 < used ? b + 1 : s.number + s.made);
+        if (j >= used) {
+            store_relaxed(&ring.begin[here], I(0));
+            store_relaxed(&ring.end[here], I(0));
+            store_relaxed(&ring.skip[here], s.number + used);
+        }
     }
 
     // Make batches of the overhang and of `size` children, whose rows' lengths are degree(i).
@@ -482,7 +230,9 @@ struct Worker {
         if (s.each > 0) {
             for (unsigned int j = threadIdx.x; j < s.made; j += BLOCK) {
                 I from = s.first + (I)j * s.each;
-                publish(j, used, from, end - from < s.each ? end : from + s.each);
+                store_relaxed(&ring.begin[at(s.number + j)], from);
+                store_relaxed(&ring.end[at(s.number + j)], end - from < s.each ? end : I(from + s.each));
+                link(j, used);
             }
         } else {
             // A batch ends before and behind a row longer than HALF, where the entries of the short
@@ -516,17 +266,15 @@ struct Worker {
                 store_relaxed(&ring.begin[at(s.number)], s.first);
                 store_relaxed(&ring.end[at(s.number + cuts)], end);
             }
-            for (unsigned int j = threadIdx.x; j < s.made; j += BLOCK) {
-                if (j < used)
-                    store_relaxed(&ring.next[at(s.number + j)], j + 1 < used ? s.number + j + 1 : s.number + s.made);
-                else
-                    publish(j, used, 0, 0);
-            }
+            for (unsigned int j = threadIdx.x; j < s.made; j += BLOCK) link(j, used);
         }
         __syncthreads();
         fence();
-        for (unsigned int j = threadIdx.x; j < s.made; j += BLOCK)
-            store_release(&ring.published[at(s.number + j)], s.number + j + 1);
+        for (unsigned int j = threadIdx.x; j < s.made; j += BLOCK) {
+            unsigned int b = s.number + j;
+            if (j >= used) store_relaxed(&ring.discovered[at(b)], b + 1 << 2 | VOID);
+            store_relaxed(&ring.published[at(b)], b + 1);
+        }
     }
 
     // The children are written: pass the overhang on, or make batches.
@@ -543,7 +291,7 @@ struct Worker {
             clock.lap(STALL);
             if (!leave && s.action == FORWARD && s.out + size > s.first) {
                 fence();
-                store_release(&ring.completed[at(s.next)], s.next + 1);
+                store_relaxed(&ring.completed[at(s.next)], s.next + 1);
             }
         }
         __syncthreads();
@@ -555,33 +303,35 @@ struct Worker {
     __device__ bool work(Wide* counters)
     {
         __shared__ bool leave;
-        load_rows();
+        this->load_rows();
         bool far = s.far;
         if (threadIdx.x == 0) {
             leave = false;
             dawdle(0);
         }
         if (far)
-            discover_far();
+            this->discover_far();
         else
-            discover();
+            this->discover();
         __syncthreads();
-        if (threadIdx.x == 0) {
+        if (warp() == 0) {
             clock.lap(DISCOVER);
+            if (lane() == 0) dawdle(1);
             fence();
-            s.discovered = load_acquire(&ring.discovered[at(s.batch)]) == s.batch + 1;
-            if (!s.discovered && far) {  // nothing to do meanwhile
-                leave = !await(&ring.discovered[at(s.batch)]);
-                s.discovered = true;
-                clock.lap(STALL);
+            tell_discovered(OFFERED);
+            bool known = look_back(far);  // where the row does not fit, there is nothing to do meanwhile
+            if (far) clock.lap(STALL);
+            if (known) tell_discovered(FULL);
+            if (lane() == 0) {
+                s.discovered = known;
+                leave = far && !known;
             }
-            if (s.discovered && !leave) signal_discovered();
             clock.lap(SIGNAL);
         }
         __syncthreads();
         if (leave) return false;
         bool early = s.discovered;
-        I size = far ? keep_far() : (I)keep(0, s.offset[s.end - s.begin], true);
+        I size = far ? this->keep_far() : (I)this->keep(0, s.offset[s.end - s.begin], true);
         if (threadIdx.x == 0) {
             clock.lap(REDISCOVER);
             if (early && read_counted(false)) signal_counted(size);
@@ -589,15 +339,18 @@ struct Worker {
         }
         __syncthreads();
         if (size > Mine::SLOTS) return place_far(size);
-        sort((int)size);
-        if (threadIdx.x == 0) {
+        this->sort((int)size);
+        if (warp() == 0) {
             clock.lap(SORT);
             if (!early) {
-                leave = !await(&ring.discovered[at(s.batch)]);
+                bool known = look_back(true);
                 clock.lap(STALL);
-                if (!leave) signal_discovered();
-                s.small = 0;
-                s.large = s.most = 0;
+                if (known) tell_discovered(FULL);
+                if (lane() == 0) {
+                    leave = !known;
+                    s.small = 0;
+                    s.large = s.most = 0;
+                }
                 clock.lap(SIGNAL);
             }
         }
@@ -605,7 +358,7 @@ struct Worker {
         if (leave) return false;
         int side = 0;
         if (!early) {
-            int left = keep(0, (int)size, false);
+            int left = this->keep(0, (int)size, false);
             side = 1;
             if (threadIdx.x == 0) {
                 clock.lap(REDISCOVER);
@@ -657,13 +410,16 @@ struct Worker {
 // Any number of blocks.  Caller: owner, starts and the first batches as reset_batches sets them.
 // `stats`: count and time.
 template <typename I>
-__global__ void __launch_bounds__(BLOCK, 4) place_batches(
+__global__ void __launch_bounds__(BLOCK, 2) place_batches(
     I n, const I* indptr, const I* indices, I total, I* order, I* owner, I* spare, unsigned int ring_size,
-    unsigned int* words, I* places, unsigned int delay, bool stats, unsigned long long* control)
+    unsigned int* words, unsigned long long* wide, I* places, unsigned int delay, bool stats,
+    unsigned long long* control)
 {
-    __shared__ Shared<I> s;
+    extern __shared__ __align__(16) unsigned char memory[];
+    static_assert(sizeof(Shared<I>) <= SHARED, "gpu_batch.py asks for SHARED bytes");
+    Shared<I>& s = *reinterpret_cast<Shared<I>*>(memory);
     Wide* counters = stats ? control + COUNTERS : nullptr;
-    Worker<I> worker{{n, indptr, indices, order, owner}, Ring<I>(ring_size, words, places), s, control, spare,
+    Worker<I> worker{{{n, indptr, indices, order, owner}, s}, Ring<I>(ring_size, words, wide, places), control, spare,
                      total, delay, Clock(threadIdx.x == 0 && stats ? counters + STAGES : nullptr)};
     while (true) {
         if (threadIdx.x == 0) {
@@ -682,13 +438,13 @@ __global__ void __launch_bounds__(BLOCK, 4) place_batches(
     worker.clock.report();
 }
 
-// Owners, starts, and batches of `each` starts; signals of the first one.
+// Owners, starts, and batches of `each` starts; what the first one is told.
 template <typename I>
 __global__ void reset_batches(I n, const I* starts, I n_starts, I each, I* order, I* owner, unsigned int ring_size,
-                              unsigned int* words, I* places)
+                              unsigned int* words, unsigned long long* wide, I* places)
 {
     long long thread = global_thread();
-    Ring<I> ring(ring_size, words, places);
+    Ring<I> ring(ring_size, words, wide, places);
     unsigned int batches = (unsigned int)((n_starts + each - 1) / each);
     if (thread < n) owner[thread] = n;
     if (thread < n_starts) order[thread] = starts[thread];
@@ -699,13 +455,10 @@ __global__ void reset_batches(I n, const I* starts, I n_starts, I each, I* order
     }
     if (thread < (long long)ring_size) {
         ring.published[thread] = thread < (long long)batches ? (unsigned int)thread + 1 : 0;
-        ring.discovered[thread] = ring.counted[thread] = thread == 0;
-        ring.completed[thread] = 0;
-    }
-    if (thread == 0) {
-        ring.out[0] = ring.first[0] = n_starts;
-        ring.number[0] = batches;
-        ring.value[0] = ring.most[0] = 0;
+        ring.discovered[thread] = ring.completed[thread] = 0;
+        ring.number[thread] = thread == 0 ? ring.tag(0) | batches : 0;
+        ring.carried[thread] = thread == 0 ? ring.tag(0) : 0;
+        ring.out[thread] = thread == 0 ? ring.tag(0) | (Wide)n_starts : 0;
     }
 }
 

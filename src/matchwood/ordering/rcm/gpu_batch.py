@@ -13,8 +13,9 @@ SOURCE = gpu.Source(
 )
 
 # As in gpu_batch.cu.
-BLOCK = 256
-PARENTS = 256
+BLOCK = 512
+PARENTS = 512
+SHARED = 92160  # bytes
 EACH = {4: 7, 8: 3}  # by bytes of an index
 OVER, MADE, COUNTERS, STAGES, CONTROL_WORDS = 1, 2, 3, 8, 14
 COUNTED = ("dequeued", "executed", "empty", "rediscoveries", "removed")
@@ -32,8 +33,8 @@ def place_batches(
 ) -> tuple[Any, dict[str, Any]]:
     """As `gpu.place_levels`; `blocks` and `delay` (a seed) are for tests.
 
-    Memory beside the result: three arrays of n, and the ring of batches, some 200 bytes for
-    every 256 vertices and for every 1792 entries.
+    Memory beside the result: three arrays of n, and the ring of batches, some 500 bytes for
+    every 512 vertices and for every 3584 entries.
     """
     n, kind = view.n, view.indptr.dtype
     found = gpu.empty(n, kind, "reverse_cuthill_mckee")
@@ -46,8 +47,9 @@ def place_batches(
         "reverse_cuthill_mckee",
         owner=(n, kind),
         spare=(2 * n, kind),
-        words=((8, ring), np.uint32),
-        places=((4, ring), kind),
+        words=((5, ring), np.uint32),
+        wide=((3, ring), np.uint64),
+        places=((2, ring), kind),
         control=(CONTROL_WORDS, np.uint64),
     )
     control = space.control
@@ -55,22 +57,24 @@ def place_batches(
     k = SOURCE.kernels(I=kind)
     k.reset_batches(
         max(n, ring),
-        (n, starts, starts.size, each, found, space.owner, ring, space.words, space.places),
-    )
+        (n, starts, starts.size, each, found, space.owner, ring,
+         space.words, space.wide, space.places),
+    )  # fmt: skip
     k.own_starts(starts.size, (starts, starts.size, space.owner))
-    most = k.place_batches.resident(BLOCK) if blocks is None else blocks
+    most = k.place_batches.resident(BLOCK, SHARED) if blocks is None else blocks
     k.place_batches(
         None,
         (n, view.indptr, view.indices, total, found, space.owner, space.spare, ring,
-         space.words, space.places, delay, stats, control),
+         space.words, space.wide, space.places, delay, stats, control),
         block=BLOCK,
         grid=most,
+        shared_mem=SHARED,
     )  # fmt: skip
     return found, _counters(control.get()) if stats else {}
 
 
 def ring_size(n: int, nnz: int, slots: int, first: int) -> int:
-    """Entries of the ring, a power of two: more than batches that can be unfinished at once.
+    """Entries of the ring, a power of two: more than batches that can be looked at at once.
 
     Of `nodes` vertices whose rows have `value` entries (each counted as `slots` at most), at most
     ``1 + 2 long + short / (slots / 2) + nodes / PARENTS`` batches are made, where `long` rows
@@ -78,9 +82,10 @@ def ring_size(n: int, nnz: int, slots: int, first: int) -> int:
     Unless no other batch is left, ``1 <= 2 value / slots + 2 nodes / PARENTS``, for fewer are
     passed on.  Vertices of unfinished batches are distinct; empty batches count with those made
     together with them.  Blocks may hold batches that finish out of order; they are far fewer.
+    Who looks back from an unfinished batch passes at most as many empty ones: twice that.
     """
-    needed = 6 * (nnz // slots + 1) + 3 * (n // PARENTS + 1) + first + 4096
-    return 1 << needed.bit_length()
+    unfinished = 6 * (nnz // slots + 1) + 3 * (n // PARENTS + 1) + first
+    return 1 << (2 * unfinished + 4096).bit_length()
 
 
 def _counters(words: np.ndarray[Any, Any]) -> dict[str, Any]:

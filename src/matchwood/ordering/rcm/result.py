@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from matchwood.ordering.measures import Measures
+from matchwood.ordering.measure import Measures
 
 STAGES = ("discover", "sort", "rediscover", "signal", "output", "stall")
 
@@ -47,6 +47,6 @@ class Ordering:
         >>> found.perm.tolist(), found.place().tolist()
         ([1, 2, 0], [2, 0, 1])
         """
-        from matchwood.ordering.permute import inverse
+        from matchwood.ordering.permutation import inverse
 
         return inverse(self.perm)

@@ -122,8 +122,8 @@ def path_scan(
     threads or on chance: the same call gives the same bits again, and any two differ by at most
     ``2 k eps`` times the sum of the absolute values on the way.  NaN is not ordered.
 
-    Memory besides the result: doubling 4 (8 on the GPU) links and 4 values a vertex; splitters 3
-    links.  The GPU takes up to 2^30 vertices.
+    Memory besides the result: doubling 6 links and 4 values a vertex; splitters 3 links, on the GPU
+    8 links and 3 values.  The GPU takes up to 2^30 vertices.
 
     References
     ----------
@@ -153,9 +153,7 @@ def path_scan(
     if array.dtype.name not in VALUES:
         raise TypeError(f"{caller}: values must be {' or '.join(VALUES)}, got {array.dtype}")
     if array.shape != (table.shape[0],):
-        raise ValueError(
-            f"{caller}: values must have shape ({table.shape[0]},), got {array.shape}"
-        )
+        raise ValueError(f"{caller}: values must have shape ({table.shape[0]},), got {array.shape}")
     if engines.location(array) != where:
         raise TypeError(f"{caller}: all arrays must live on one engine, got CPU and GPU arrays")
     if method not in METHODS:

@@ -8,7 +8,6 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.errors import CheckFailed
-from matchwood.primitives.path_scan.reference import FUNCTIONS
 
 VECTORS: dict[str, Any] = {"add": np.add, "minimum": np.minimum, "maximum": np.maximum}
 
@@ -33,8 +32,7 @@ def check_path_scan(neighbours: Any, values: Any, op: Any, answer: Any) -> None:
     if n == 0:
         return
     table = _cut(table, ends, cycle)
-    function = VECTORS.get(op) if isinstance(op, str) else np.frompyfunc(op, 2, 1)
-    assert function is not None or op in FUNCTIONS
+    function = VECTORS[op] if isinstance(op, str) else np.frompyfunc(op, 2, 1)
     rows = np.arange(n)
     for side in (0, 1):
         w = table[:, side]
@@ -82,7 +80,8 @@ def _cut(table: Any, ends: Any, cycle: Any) -> Any:
     wrong = cycle & (low > np.arange(n))
     if wrong.any():
         v = int(np.argmax(wrong))
-        raise CheckFailed(f"path scan: {v} is smaller than the ends {ends[v].tolist()} of its cycle")
+        found = ends[v].tolist()
+        raise CheckFailed(f"path scan: {v} is smaller than the ends {found} of its cycle")
     table = table.copy()
     smallest = np.flatnonzero(cycle & (low == np.arange(n)))
     other = table[smallest].max(axis=1)

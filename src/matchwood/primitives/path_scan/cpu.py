@@ -85,63 +85,75 @@ def _changed(tally: Array, turn: int) -> int:
     return total
 
 
-@kernel
-def _double(
-    team: Team, links: Array, values: Array, op: Any, until_still: bool, to: Array, total: Array,
-    next_to: Array, next_total: Array, tally: Array, result: Array,
-) -> None:  # fmt: skip
-    """Algorithm 3.  Ends when the number of sides that have reached no end stops falling: the rest
-    are cycles.  `until_still`: when no value on a cycle changes, for an idempotent `op`; then every
-    window has gone round.  result: (which copy is the last, sides left, rounds)."""
-    n = values.size
-    lo, hi = share(team, n)
-    for v in range(natural(lo), hi):
-        if interrupted(team, v):
-            return
-        for slot in range(2 * v, 2 * v + 2):
-            to[slot] = links[slot]
-            total[slot] = values[v]
-    if barrier(team):
-        return
-    turn, left = 0, np.int64(-1)
-    while True:
-        count = 0
-        for v in range(natural(lo), hi):
-            if interrupted(team, v):
-                return
-            for slot in range(natural(2 * v), 2 * v + 2):
-                ahead = np.int64(to[slot])
-                mine = total[slot]
-                if ahead >= 0:
-                    ahead = natural(ahead)
-                    combined = converted(op(mine, total[ahead]), mine)
-                    ahead = np.int64(to[ahead])
-                    if ahead >= 0:
-                        count += 1 if not until_still or combined != mine else 0
-                    mine = combined
-                next_to[slot] = ahead
-                next_total[slot] = mine
-        tally[team.rank, turn % 3] = count
-        if barrier(team):
-            return
-        turn += 1
-        to, next_to = next_to, to
-        total, next_total = next_total, total
-        count = _changed(tally, (turn - 1) % 3)
-        if count == 0 or (count == left and not until_still):
-            left = count
-            break
-        left = count
-    if team.rank == 0:
-        result[0], result[1], result[2] = turn % 2, left, turn
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(op: Any) -> Any:
-    """The operation as kernels can call it; one of the user's own is compiled in each process."""
+def compiled(op: Any) -> Any:
+    """The operation as kernels can call it."""
     if isinstance(op, str):
         return {"add": add, "minimum": minimum, "maximum": maximum}[op]
     return op if isinstance(op, numba.core.dispatcher.Dispatcher) else device(op)
+
+
+def marked(op: Any) -> Any:
+    """The decorator for kernels with that operation: one of the user's own is compiled anew in
+    each process, since nobody can tell whether it has changed."""
+    return kernel if isinstance(op, str) else device
+
+
+@functools.lru_cache(maxsize=64)
+def doubling_with(op_of_user: Any) -> Any:
+    """The kernel of doubling for an operation."""
+    op = compiled(op_of_user)
+
+    @marked(op_of_user)
+    def _double(
+        team: Team, links: Array, values: Array, until_still: bool, to: Array, total: Array,
+        next_to: Array, next_total: Array, tally: Array, result: Array,
+    ) -> None:  # fmt: skip
+        """Algorithm 3.  Ends when the number of sides that have reached no end stops falling: the
+        rest are cycles.  `until_still`: when no value on a cycle changes, for an idempotent `op`;
+        then every window has gone round.  result: (which copy is the last, sides left, rounds)."""
+        n = values.size
+        lo, hi = share(team, n)
+        for v in range(natural(lo), hi):
+            if interrupted(team, v):
+                return
+            for slot in range(2 * v, 2 * v + 2):
+                to[slot] = links[slot]
+                total[slot] = values[v]
+        if barrier(team):
+            return
+        turn, left = 0, np.int64(-1)
+        while True:
+            count = 0
+            for v in range(natural(lo), hi):
+                if interrupted(team, v):
+                    return
+                for slot in range(natural(2 * v), 2 * v + 2):
+                    ahead = np.int64(to[slot])
+                    mine = total[slot]
+                    if ahead >= 0:
+                        ahead = natural(ahead)
+                        combined = converted(op(mine, total[ahead]), mine)
+                        ahead = np.int64(to[ahead])
+                        if ahead >= 0:
+                            count += 1 if not until_still or combined != mine else 0
+                        mine = combined
+                    next_to[slot] = ahead
+                    next_total[slot] = mine
+            tally[team.rank, turn % 3] = count
+            if barrier(team):
+                return
+            turn += 1
+            to, next_to = next_to, to
+            total, next_total = next_total, total
+            count = _changed(tally, (turn - 1) % 3)
+            if count == 0 or (count == left and not until_still):
+                left = count
+                break
+            left = count
+        if team.rank == 0:
+            result[0], result[1], result[2] = turn % 2, left, turn
+
+    return _double
 
 
 def run_doubling(
@@ -154,8 +166,8 @@ def run_doubling(
     team = crew(threads, work=16 * n)
     result, tally = np.zeros(3, np.int64), np.zeros((team.size, _LINE), np.int64)
     team.run(
-        _double, links, values, _compiled(op), until_still, to, total, other_to, other_total,
-        tally, result,
+        doubling_with(op), links, values, until_still, to, total, other_to, other_total, tally,
+        result,
     )  # fmt: skip
     return (other_to, other_total, result) if result[0] else (to, total, result)
 
@@ -171,7 +183,7 @@ def doubling(
     on_cycle = (to >= 0).reshape(n, 2)[:, 0]
     names = np.arange(n, dtype=links.dtype)
     _, least, _ = run_doubling(links, names, "minimum", True, threads)
-    return to, total, np.flatnonzero(on_cycle & (least.reshape(n, 2).min(axis=1) == names))
+    return to, total, np.flatnonzero(on_cycle & (np.minimum(least[0::2], least[1::2]) == names))
 
 
 def cut_links(links: Array, smallest: Array) -> Array:
@@ -207,5 +219,5 @@ def path_scan(
         ends, reduced, _ = run(cut_links(links, smallest), values, op, threads)
         cut = np.zeros(n, bool)
         cut[smallest] = True
-        cycle = cut[ends.reshape(n, 2).min(axis=1)]
+        cycle = cut[np.minimum(ends[0::2], ends[1::2])]
     return ends.astype(kind, copy=False).reshape(n, 2), reduced.reshape(n, 2), cycle

@@ -12,18 +12,18 @@ walks write the same word: the one from the left writes the left sides.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from matchwood.primitives.cpu_hints import converted, natural, prefetch
-from matchwood.primitives.path_scan.cpu import _compiled
+from matchwood.primitives.path_scan.cpu import compiled, marked
 from matchwood.teams import (
     Team,
     barrier,
     crew,
     interrupted,
-    kernel,
     load_relaxed,
     next_chunk,
     store_relaxed,
@@ -37,153 +37,158 @@ NOBODY = -1  # in `ends`: not reached; ROUND: on a cycle, known
 ROUND = -2
 
 
-@kernel
-def _survey(
-    team: Team, links: Array, values: Array, op: Any, nodes: Array, number: Array, to: Array,
-    total: Array, least: Array,
-) -> None:  # fmt: skip
-    """to[slot]: the slot at which the next node is entered, or ~end; total[slot]: the values on
-    the way there, that of the node or end included; least[slot]: the smallest vertex of them."""
-    chunk = next_chunk(team, to.size, 8)
-    while chunk >= 0:
-        for slot in range(natural(chunk), min(chunk + 8, to.size)):
-            at = natural(np.int64(links[2 * natural(np.int64(nodes[slot // 2])) + slot % 2]))
-            v = natural(at >> 1)
-            mine, smallest, steps = values[v], v, 0
-            while True:
-                steps += 1
-                if interrupted(team, steps):
-                    return
-                node, ahead = np.int64(number[v]), np.int64(links[at])
-                if node >= 0:
-                    to[slot] = 2 * node + (1 - (at & 1))
-                    break
-                if ahead < 0:
-                    to[slot] = ahead
-                    break
-                at = natural(ahead)
-                v = natural(at >> 1)
-                mine = converted(op(mine, values[v]), mine)
-                smallest = min(smallest, v)
-            total[slot] = mine
-            least[slot] = smallest
+@functools.lru_cache(maxsize=64)
+def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
+    """The three kernels for an operation."""
+    op = compiled(op_of_user)
+
+    @marked(op_of_user)
+    def _survey(
+        team: Team, links: Array, values: Array, nodes: Array, number: Array, to: Array,
+        total: Array, least: Array,
+    ) -> None:  # fmt: skip
+        """to[slot]: the slot at which the next node is entered, or ~end; total[slot]: the values
+        on the way there, that of the node or end included; least[slot]: their smallest vertex."""
         chunk = next_chunk(team, to.size, 8)
-
-
-@kernel
-def _rank(
-    team: Team, op: Any, nodes: Array, to: Array, total: Array, least: Array, end: Array,
-    behind: Array,
-) -> None:  # fmt: skip
-    """end[slot], behind[slot]: the end of the path on that side of a node, and all values up to
-    it.  On a cycle `end` becomes ~(its smallest vertex)."""
-    if team.rank > 0:
-        return
-    for slot in range(to.size):
-        end[slot] = NOBODY
-    for first in range(to.size):
-        if interrupted(team, first):
-            return
-        if to[first] >= 0:
-            continue
-        last, value, slot = ~to[first], total[first], np.int64(first)
-        while True:
-            end[slot], behind[slot] = last, value
-            slot = np.int64(to[natural(slot ^ 1)])  # the next node's slot that leads here
-            if slot < 0:
-                break
-            slot = natural(slot)
-            value = converted(op(total[slot], value), value)
-    for first in range(to.size):
-        if end[first] != NOBODY:
-            continue
-        smallest, slot = np.int64(nodes[first // 2]), np.int64(first)
-        while True:
-            smallest = min(smallest, np.int64(least[natural(slot)]))
-            slot = np.int64(to[natural(slot)]) ^ 1
-            if slot == first:
-                break
-        while True:
-            end[slot] = end[slot ^ 1] = ~smallest
-            slot = np.int64(to[natural(slot)]) ^ 1
-            if slot == first:
-                break
-
-
-@kernel
-def _bring(
-    team: Team, links: Array, values: Array, op: Any, nodes: Array, number: Array, end: Array,
-    behind: Array, ends: Array, reduced: Array, smallest: Array,
-) -> None:  # fmt: skip
-    n = values.size
-    slots = 2 * nodes.size
-    all_walks = slots + n
-    chunk = next_chunk(team, all_walks, CHUNK)
-    while chunk >= 0:
-        for walk in range(natural(chunk), min(chunk + CHUNK, all_walks)):
-            if walk < slots:  # leave through `walk`, with what is behind on the other side
-                v = natural(np.int64(nodes[walk // 2]))
-                mine, last, side = values[v], np.int64(end[walk ^ 1]), walk % 2
-                if last < 0:  # a cycle
-                    if ~last == v or walk % 2 == 0:
-                        store_relaxed(smallest, ~last, np.uint8(1))
-                    ends[2 * v + side] = ROUND
-                    continue
-                mine = converted(op(mine, behind[walk ^ 1]), mine)
-                ends[2 * v + 1 - side], reduced[2 * v + 1 - side] = last, mine
-            else:
-                v = natural(walk - slots)
-                one, other = links[2 * v], links[2 * v + 1]
-                if one >= 0 and other >= 0:
-                    continue
-                mine, last = values[v], np.int64(v)
-                side = 0 if one >= 0 else 1  # the one that leads on
-                ends[2 * v + 1 - side], reduced[2 * v + 1 - side] = last, mine
-                if one < 0 and other < 0:
-                    ends[2 * v + side], reduced[2 * v + side] = last, mine
-                    continue
-            at, steps = np.int64(links[2 * v + side]), 0
-            while at >= 0:
-                steps += 1
-                if interrupted(team, steps):
-                    return
-                at = natural(at)
+        while chunk >= 0:
+            for slot in range(natural(chunk), min(chunk + 8, to.size)):
+                at = natural(np.int64(links[2 * natural(np.int64(nodes[slot // 2])) + slot % 2]))
                 v = natural(at >> 1)
-                ahead = np.int64(links[at])
-                prefetch(values, ahead >> 1)
-                if number[v] >= 0:
-                    break
-                mine = converted(op(values[v], mine), mine)
-                back = natural(at ^ 1)
-                ends[back], reduced[back] = last, mine
-                at = ahead
-        chunk = next_chunk(team, all_walks, CHUNK)
-    if barrier(team):
-        return
-    # what nobody has reached: cycles, walked round by whoever comes first, or by several
-    chunk = next_chunk(team, n, CHUNK)
-    while chunk >= 0:
-        for v in range(natural(chunk), min(chunk + CHUNK, n)):
-            if load_relaxed(ends, 2 * v) != NOBODY or number[v] >= 0:
+                mine, smallest, steps = values[v], v, 0
+                while True:
+                    steps += 1
+                    if interrupted(team, steps):
+                        return
+                    node, ahead = np.int64(number[v]), np.int64(links[at])
+                    if node >= 0:
+                        to[slot] = 2 * node + (1 - (at & 1))
+                        break
+                    if ahead < 0:
+                        to[slot] = ahead
+                        break
+                    at = natural(ahead)
+                    v = natural(at >> 1)
+                    mine = converted(op(mine, values[v]), mine)
+                    smallest = min(smallest, v)
+                total[slot] = mine
+                least[slot] = smallest
+            chunk = next_chunk(team, to.size, 8)
+
+    @marked(op_of_user)
+    def _rank(
+        team: Team, nodes: Array, to: Array, total: Array, least: Array, end: Array,
+        behind: Array,
+    ) -> None:  # fmt: skip
+        """end[slot], behind[slot]: the end of the path on that side of a node, and all values up to
+        it.  On a cycle `end` becomes ~(its smallest vertex)."""
+        if team.rank > 0:
+            return
+        for slot in range(to.size):
+            end[slot] = NOBODY
+        for first in range(to.size):
+            if interrupted(team, first):
+                return
+            if to[first] >= 0:
                 continue
-            least, at, steps, with_node = np.int64(v), np.int64(links[2 * v]), 0, False
+            last, value, slot = ~to[first], total[first], np.int64(first)
             while True:
-                steps += 1
-                if interrupted(team, steps):
-                    return
-                at = natural(at)
-                w = natural(at >> 1)
-                if number[w] >= 0:  # its node knows
-                    with_node = True
+                end[slot], behind[slot] = last, value
+                slot = np.int64(to[natural(slot ^ 1)])  # the next node's slot that leads here
+                if slot < 0:
                     break
-                store_relaxed(ends, 2 * w, ends.dtype.type(ROUND))
-                if w == v:
+                slot = natural(slot)
+                value = converted(op(total[slot], value), value)
+        for first in range(to.size):
+            if end[first] != NOBODY:
+                continue
+            smallest, slot = np.int64(nodes[first // 2]), np.int64(first)
+            while True:
+                smallest = min(smallest, np.int64(least[natural(slot)]))
+                slot = np.int64(to[natural(slot)]) ^ 1
+                if slot == first:
                     break
-                least = min(least, w)
-                at = np.int64(links[at])
-            if not with_node:
-                store_relaxed(smallest, least, np.uint8(1))
+            while True:
+                end[slot] = end[slot ^ 1] = ~smallest
+                slot = np.int64(to[natural(slot)]) ^ 1
+                if slot == first:
+                    break
+
+    @marked(op_of_user)
+    def _bring(
+        team: Team, links: Array, values: Array, nodes: Array, number: Array, end: Array,
+        behind: Array, ends: Array, reduced: Array, smallest: Array,
+    ) -> None:  # fmt: skip
+        n = values.size
+        slots = 2 * nodes.size
+        all_walks = slots + n
+        chunk = next_chunk(team, all_walks, CHUNK)
+        while chunk >= 0:
+            for walk in range(natural(chunk), min(chunk + CHUNK, all_walks)):
+                if walk < slots:  # leave through `walk`, with what is behind on the other side
+                    v = natural(np.int64(nodes[walk // 2]))
+                    mine, last, side = values[v], np.int64(end[walk ^ 1]), walk % 2
+                    if last < 0:  # a cycle
+                        if ~last == v or walk % 2 == 0:
+                            store_relaxed(smallest, ~last, np.uint8(1))
+                        ends[2 * v + side] = ROUND
+                        continue
+                    mine = converted(op(mine, behind[walk ^ 1]), mine)
+                    ends[2 * v + 1 - side], reduced[2 * v + 1 - side] = last, mine
+                else:
+                    v = natural(walk - slots)
+                    one, other = links[2 * v], links[2 * v + 1]
+                    if one >= 0 and other >= 0:
+                        continue
+                    mine, last = values[v], np.int64(v)
+                    side = 0 if one >= 0 else 1  # the one that leads on
+                    ends[2 * v + 1 - side], reduced[2 * v + 1 - side] = last, mine
+                    if one < 0 and other < 0:
+                        ends[2 * v + side], reduced[2 * v + side] = last, mine
+                        continue
+                at, steps = np.int64(links[2 * v + side]), 0
+                while at >= 0:
+                    steps += 1
+                    if interrupted(team, steps):
+                        return
+                    at = natural(at)
+                    v = natural(at >> 1)
+                    ahead = np.int64(links[at])
+                    prefetch(values, ahead >> 1)
+                    if number[v] >= 0:
+                        break
+                    mine = converted(op(values[v], mine), mine)
+                    back = natural(at ^ 1)
+                    ends[back], reduced[back] = last, mine
+                    at = ahead
+            chunk = next_chunk(team, all_walks, CHUNK)
+        if barrier(team):
+            return
+        # what nobody has reached: cycles, walked round by whoever comes first, or by several
         chunk = next_chunk(team, n, CHUNK)
+        while chunk >= 0:
+            for v in range(natural(chunk), min(chunk + CHUNK, n)):
+                if load_relaxed(ends, 2 * v) != NOBODY or number[v] >= 0:
+                    continue
+                least, at, steps, with_node = np.int64(v), np.int64(links[2 * v]), 0, False
+                while True:
+                    steps += 1
+                    if interrupted(team, steps):
+                        return
+                    at = natural(at)
+                    w = natural(at >> 1)
+                    if number[w] >= 0:  # its node knows
+                        with_node = True
+                        break
+                    store_relaxed(ends, 2 * w, ends.dtype.type(ROUND))
+                    if w == v:
+                        break
+                    least = min(least, w)
+                    at = np.int64(links[at])
+                if not with_node:
+                    store_relaxed(smallest, least, np.uint8(1))
+            chunk = next_chunk(team, n, CHUNK)
+
+    return _survey, _rank, _bring
 
 
 def splitters(
@@ -198,14 +203,14 @@ def splitters(
     slots = 2 * nodes.size
     to, least, end = (np.empty(slots, links.dtype) for _ in range(3))
     total, behind = np.empty(slots, values.dtype), np.empty(slots, values.dtype)
-    combine = _compiled(op)
+    survey, rank, bring = _with(op)
     team = crew(threads, work=8 * n)
     if slots:
-        team.run(_survey, links, values, combine, nodes, number, to, total, least)
-        crew(1, work=4 * slots).run(_rank, combine, nodes, to, total, least, end, behind)
+        team.run(survey, links, values, nodes, number, to, total, least)
+        crew(1, work=4 * slots).run(rank, nodes, to, total, least, end, behind)
     ends, reduced = np.full(2 * n, NOBODY, links.dtype), np.empty(2 * n, values.dtype)
     smallest = np.zeros(n, np.uint8)
     team.run(
-        _bring, links, values, combine, nodes, number, end, behind, ends, reduced, smallest
+        bring, links, values, nodes, number, end, behind, ends, reduced, smallest
     )  # fmt: skip
     return ends, reduced, np.flatnonzero(smallest)

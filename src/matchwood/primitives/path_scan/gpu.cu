@@ -9,7 +9,8 @@
 //
 // Splitters: one vertex in SPACING is a node; `survey` walks from each node to the next, `rank_nodes`
 // doubles over nodes, `bring` walks from nodes and ends again and writes.  The walk that comes to a
-// vertex from the left writes its left side, so no two write the same word.
+// vertex from the left writes its left side, so no two write the same word.  What a walk reads of a
+// vertex lies in one sector, and so does what it writes.
 //
 // Both find cycles as what never reaches an end, and mark their smallest vertices in `cut`; the host
 // cuts them there and runs again.  Several threads may mark the same vertex, with the same 1.
@@ -184,9 +185,20 @@ __device__ __forceinline__ unsigned int scrambled(unsigned int v)
     return v ^ v >> 16;
 }
 
+// What a walk reads of a vertex.
+template <typename V>
+struct alignas(16) Row {
+    int link[2];
+    V value;
+};
+
+__device__ __forceinline__ bool is_chosen(int v, int spacing) { return scrambled(v) % (unsigned)spacing == 0; }
+
 // One thread per vertex: nodes get numbers in any order, ends are listed in any order.  256 threads.
-__global__ void choose(int n, const int2* __restrict__ links, int spacing, int capacity, int* __restrict__ number,
-                       int* __restrict__ nodes, int* __restrict__ listed, unsigned int* words)
+template <typename V>
+__global__ void choose(int n, const int2* __restrict__ links, const V* __restrict__ values, int spacing, int capacity,
+                       Row<V>* __restrict__ rows, int* __restrict__ number, int* __restrict__ nodes,
+                       int* __restrict__ listed, unsigned int* words)
 {
     __shared__ unsigned int first_node, first_end;
     int v = (int)global_thread();
@@ -194,7 +206,12 @@ __global__ void choose(int n, const int2* __restrict__ links, int spacing, int c
     if (v < n) {
         int2 link = links[v];
         is_end = link.x < 0 || link.y < 0;
-        is_node = !is_end && scrambled(v) % (unsigned)spacing == 0;
+        is_node = !is_end && is_chosen(v, spacing);
+        Row<V> row;
+        row.link[0] = link.x;
+        row.link[1] = link.y;
+        row.value = values[v];
+        rows[v] = row;
     }
     int total_nodes, total_ends;
     int node = block_exclusive_sum(int(is_node), &total_nodes);
@@ -204,12 +221,16 @@ __global__ void choose(int n, const int2* __restrict__ links, int spacing, int c
         first_end = total_ends ? atomicAdd(&words[ENDS], (unsigned)total_ends) : 0;
     }
     __syncthreads();
-    if (v >= n) return;
     node += first_node;
-    is_node = is_node && node < capacity;
-    if (is_node) nodes[node] = v;
+    if (is_node && node < capacity) nodes[node] = v;
     if (is_end) listed[first_end + end] = v;
-    number[v] = is_node ? node : -1;
+    if (is_node) number[v] = node < capacity ? node : -1;
+}
+
+// The number of a node, -1 for other vertices; `number` is there for those that are chosen only.
+__device__ __forceinline__ int node_at(int v, int spacing, const int* __restrict__ number)
+{
+    return is_chosen(v, spacing) ? number[v] : -1;
 }
 
 __device__ __forceinline__ int node_count(const unsigned int* words, int capacity)
@@ -226,9 +247,8 @@ struct alignas(16) Stretch {
 };
 
 template <typename V, typename Op>
-__global__ void survey(const int* __restrict__ links, const V* __restrict__ values, int capacity,
-                       const int* __restrict__ nodes, const int* __restrict__ number,
-                       Stretch<V>* __restrict__ stretches, const unsigned int* words)
+__global__ void survey(const Row<V>* __restrict__ rows, int spacing, int capacity, const int* __restrict__ nodes,
+                       const int* __restrict__ number, Stretch<V>* __restrict__ stretches, const unsigned int* words)
 {
     Op op;
     int slots = 2 * node_count(words, capacity);
@@ -237,11 +257,12 @@ __global__ void survey(const int* __restrict__ links, const V* __restrict__ valu
     V value = V();
     while (slot < slots) {
         bool fresh = at < 0;
-        if (fresh) at = links[2 * (long long)nodes[slot / 2] + slot % 2];
+        if (fresh) at = rows[nodes[slot / 2]].link[slot % 2];
         int v = at >> 1;
-        V here = values[v];
-        int node = number[v], ahead = links[at];
-        value = fresh ? here : op(value, here);
+        Row<V> here = rows[v];
+        int ahead = at & 1 ? here.link[1] : here.link[0];
+        int node = ahead < 0 ? -1 : node_at(v, spacing, number);
+        value = fresh ? here.value : op(value, here.value);
         least = fresh ? v : min(least, v);
         if (node < 0 && ahead >= 0) {
             at = ahead;
@@ -305,12 +326,12 @@ __global__ void rank_nodes(int capacity, const int* __restrict__ nodes, Stretch<
 }
 
 // One thread per slot of a node and per end: walk to the next node or end; all on the way learn what
-// is behind.
-template <typename I, typename V, typename Op>
-__global__ void bring(const int* __restrict__ links, const V* __restrict__ values, int capacity,
-                      const int* __restrict__ nodes, const int* __restrict__ number, const int* __restrict__ listed,
+// is behind.  A side that is reached gets ~end; states are 0 before.
+template <typename V, typename Op>
+__global__ void bring(const Row<V>* __restrict__ rows, int spacing, int capacity, const int* __restrict__ nodes,
+                      const int* __restrict__ number, const int* __restrict__ listed,
                       const Stretch<V>* __restrict__ stretches, const Stretch<V>* __restrict__ spare,
-                      I* __restrict__ ends, V* __restrict__ reduced, const unsigned int* words)
+                      State<V>* __restrict__ states, const unsigned int* words)
 {
     Op op;
     int slots = 2 * node_count(words, capacity);
@@ -320,56 +341,57 @@ __global__ void bring(const int* __restrict__ links, const V* __restrict__ value
     V value = V();
     for (long long walk = global_thread(); walk < walks || at >= 0;) {
         if (at < 0) {
-            long long v;
-            int side;  // to leave through
+            int v, side;  // to leave through
             if (walk < slots) {
                 v = nodes[walk / 2];
                 side = (int)(walk % 2);
                 Stretch<V> behind = last[walk ^ 1];
                 walk += stride;
                 if (behind.to >= 0) continue;  // a cycle
-                end = ~behind.to;
-                value = op(values[v], behind.value);
+                end = behind.to;
+                value = op(rows[v].value, behind.value);
             } else {
                 v = listed[walk - slots];
                 walk += stride;
-                end = (int)v;
-                value = values[v];
-                side = links[2 * v] >= 0 ? 0 : 1;
+                end = ~v;
+                value = rows[v].value;
+                side = rows[v].link[0] >= 0 ? 0 : 1;
             }
-            ends[2 * v + 1 - side] = end;
-            reduced[2 * v + 1 - side] = value;
-            at = links[2 * v + side];
+            states[v].to[1 - side] = end;
+            states[v].value[1 - side] = value;
+            at = rows[v].link[side];
             if (at < 0) {  // alone
-                ends[2 * v + side] = end;
-                reduced[2 * v + side] = value;
+                states[v].to[side] = end;
+                states[v].value[side] = value;
             }
             continue;
         }
-        int v = at >> 1, ahead = links[at];
-        V here = values[v];
-        if (number[v] >= 0) {
+        int v = at >> 1;
+        Row<V> here = rows[v];
+        int ahead = at & 1 ? here.link[1] : here.link[0];
+        if (ahead >= 0 && node_at(v, spacing, number) >= 0) {
             at = -1;
             continue;
         }
-        value = op(here, value);
-        ends[at ^ 1] = end;
-        reduced[at ^ 1] = value;
+        value = op(here.value, value);
+        int back = 1 - (at & 1);
+        states[v].to[back] = end;
+        states[v].value[back] = value;
         at = ahead;
     }
 }
 
 // One thread per vertex that no walk has reached: on a cycle without a node (short, since one vertex
 // in `spacing` is one), or with one.  Each walks until it meets a node or a smaller vertex.
-template <typename I>
-__global__ void rings(int n, const int* __restrict__ links, const int* __restrict__ number, const I* __restrict__ ends,
-                      unsigned char* __restrict__ cut, unsigned int* words)
+template <typename V>
+__global__ void rings(int n, const int* __restrict__ links, int spacing, const int* __restrict__ number,
+                      const State<V>* __restrict__ states, unsigned char* __restrict__ cut, unsigned int* words)
 {
     long long v = global_thread();
-    if (v >= n || ends[2 * v] != -1) return;
-    int at = 2 * (int)v, w;
+    if (v >= n || states[v].to[0] < 0) return;
+    int at = 2 * (int)v, w = (int)v;
     do {
-        if (number[at >> 1] >= 0) return;
+        if (node_at(w, spacing, number) >= 0) return;
         at = links[at];
         w = at >> 1;
     } while (w > v);

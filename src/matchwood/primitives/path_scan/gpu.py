@@ -20,11 +20,11 @@ _KERNELS = (
     "unpack<I,V>",
     "find_smallest<I>",
     "mark_cycles<I>",
-    "choose",
+    "choose<V>",
     "survey<V,Op>",
     "rank_nodes<V,Op>",
-    "bring<I,V,Op>",
-    "rings<I>",
+    "bring<V,Op>",
+    "rings<V>",
 )
 _OPERATIONS = {"add": "Plus", "minimum": "Least", "maximum": "Most"}
 # What the compile test builds: values of 4 and of 8 bytes, an operation of ours and the user's.
@@ -32,6 +32,8 @@ _TYPES = {"V": (np.int32, np.float64), "Op": ("Least", "Own")}
 SOURCE = gpu.Source(__package__, "gpu.cu", _KERNELS, types=_TYPES)
 
 SPACING = 32  # vertices for each node
+BLOCK = 256  # threads
+RANK_BLOCK, RANK_BLOCKS = 512, 264  # fewer blocks, cheaper barriers: two for each multiprocessor
 MOST = 1 << 30  # vertices; links have 31 bits
 WORDS = 16  # with room; as in gpu.cu: LEFT 5, CYCLES 10
 LEFT, ROUNDS, CYCLES = 5, 7, 10
@@ -69,10 +71,12 @@ class Scan:
             "words": (WORDS, np.uint32),
         }
         self._capacity = n // SPACING + n // (16 * SPACING) + 1024
+        arrays["states"] = (n * size, np.uint8)
         if method == "doubling":
-            arrays |= {"states": (n * size, np.uint8), "spare": (n * size, np.uint8)}
+            arrays["spare"] = (n * size, np.uint8)
         else:
             arrays |= {
+                "rows": (n * 16, np.uint8),
                 "number": (n, np.int32),
                 "listed": (n, np.int32),
                 "nodes": (self._capacity, np.int32),
@@ -103,20 +107,25 @@ class Scan:
             self.double(self.values, k)
             k.unpack(n, (n, space.states, space.spare, space.words, self.ends, self.reduced))
             return
-        space.words.data.memset_async(0, space.words.nbytes)
-        space.cut.data.memset_async(0, space.cut.nbytes)
-        self.ends.data.memset_async(0xFF, self.ends.nbytes)
-        links, nodes = (space.links, self.values, self._capacity), (space.nodes, space.number)
-        chosen = (space.number, space.nodes, space.listed, space.words)
-        k.choose(n, (n, space.links, SPACING, self._capacity, *chosen))
-        threads = min(n, k.survey.resident() * 256)
-        k.survey(threads, (*links, *nodes, space.stretches, space.words))
+        for array in (space.words, space.cut, space.states):
+            array.data.memset_async(0, array.nbytes)
+        rows = (space.rows, SPACING, self._capacity, space.nodes, space.number)
+        chosen = (space.rows, space.number, space.nodes, space.listed, space.words)
+        k.choose(n, (n, space.links, self.values, SPACING, self._capacity, *chosen))
+        threads = min(n, k.survey.resident() * BLOCK)
+        k.survey(threads, (*rows, space.stretches, space.words))
         ranked = (space.nodes, space.stretches, space.spare, space.cut, space.words)
-        k.rank_nodes(self._capacity, (self._capacity, *ranked), cooperative=True)
-        brought = (space.listed, space.stretches, space.spare, self.ends, self.reduced)
-        threads = min(n, k.bring.resident() * 256)
-        k.bring(threads, (*links, *nodes, *brought, space.words))
-        k.rings(n, (n, space.links, space.number, self.ends, space.cut, space.words))
+        blocks = min(k.rank_nodes.resident(RANK_BLOCK), -(-self._capacity // RANK_BLOCK))
+        k.rank_nodes(
+            None, (self._capacity, *ranked), block=RANK_BLOCK, grid=min(blocks, RANK_BLOCKS),
+            cooperative=True,
+        )  # fmt: skip
+        brought = (space.listed, space.stretches, space.spare, space.states, space.words)
+        threads = min(n, k.bring.resident() * BLOCK)
+        k.bring(threads, (*rows, *brought))
+        ringed = (space.states, space.cut, space.words)
+        k.rings(n, (n, space.links, SPACING, space.number, *ringed))
+        k.unpack(n, (n, space.states, space.states, space.words, self.ends, self.reduced))
 
     def has_cycles(self) -> bool:
         """Wait for `run`; where there are cycles, their smallest vertices are marked."""

@@ -198,7 +198,7 @@ def round_limit(n: int) -> int:
 def awerbuch_shiloach(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
     """Marks of the forest's entries, and rounds.
 
-    Memory: 20 bytes a vertex, a bit an entry; nothing for edges.
+    Memory: 24 bytes a vertex, a bit an entry; nothing for edges.
     """
     n = costs.n
     kind = np.dtype(np.uint32 if costs.indices.dtype == np.int32 else np.uint64)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matchwood import csr, engines
-from matchwood.ordering.permute import as_permutation, inverse
+from matchwood.ordering.permutation import as_permutation, inverse
 
 NAMES = ("bandwidth", "profile", "max_wavefront", "rms_wavefront")
 

@@ -26,7 +26,8 @@ def _distances(
     """Widest distance and their sum for each member; begun[i] = rows whose first column is i."""
     lo, hi = share_rows(team, indptr)
     moved = place.size > 0
-    widest = total = np.int64(0)
+    widest: Any = np.int64(0)
+    total: Any = np.int64(0)
     for u in range(lo, hi):
         if interrupted(team, u):
             return

@@ -17,7 +17,7 @@ def permute(
     cupy = engines.cupy()
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
     with gpu.guard("permute", nnz * (24 if view.data is None else 40)):
-        shift = max(n - 1, 1).bit_length()  # twice that is at most 62: n is below 2^31, or nnz is
+        shift = max(n - 1, 1).bit_length()  # of the row, above the column
         if 2 * shift > 64:
             raise ValueError(f"permute: a matrix of {n} rows is too large for the GPU")
         keys = place[expand_rows(view.indptr, nnz)].astype(np.uint64)

@@ -34,22 +34,22 @@ def measure(
     needs = 3 * n * kind.itemsize
     with gpu.guard("measures", needs):
         first = cupy.empty(n, kind)
-        words = cupy.zeros(3, np.uint64)
-        squares = cupy.zeros(1, np.float64)
+        words = cupy.zeros(5, np.uint64)
+        most, total, fronts, low, high = (words[i : i + 1] for i in range(5))
         k.start_rows(n, (n, place, first))
         tiles = -(-(n + nnz) // TILE) * 32
         k.lower_rows(tiles, (n, nnz, view.indptr, view.indices, place, first))
-        k.add_distances(min(n, THREADS), (n, place, first, words[0:1], words[1:2]))
+        k.add_distances(min(n, THREADS), (n, place, first, most, total))
         if any(name.endswith("wavefront") for name in which):
             count = cupy.zeros(n, kind)
             k.count_first(n, (n, first, count))
             begun = cupy.cumsum(count, dtype=kind)
-            k.add_fronts(min(n, THREADS), (n, begun, words[2:3], squares))
-        found = words.get()
+            k.add_fronts(min(n, THREADS), (n, begun, fronts, low, high))
+        found = words.get().tolist()
         answers = {
-            "bandwidth": int(found[0]),
-            "profile": int(found[1]),
-            "max_wavefront": int(found[2]),
-            "rms_wavefront": math.sqrt(float(squares.get()[0]) / max(1, n)),
+            "bandwidth": found[0],
+            "profile": found[1],
+            "max_wavefront": found[2],
+            "rms_wavefront": math.sqrt(((found[4] << 32) + found[3]) / max(1, n)),
         }
     return {name: answers[name] for name in which}

@@ -64,21 +64,24 @@ __global__ void count_first(I n, const I* first, I* count)
 }
 
 // Of the running sums of those counts, less the rows that have ended, the largest and the sum of
-// squares; 0 at first.
+// squares, low 32 bits and the rest apart, so that it is exact; 0 at first.
 template <typename I>
-__global__ void add_fronts(I n, const I* begun, unsigned long long* most, double* squares)
+__global__ void add_fronts(
+    I n, const I* begun, unsigned long long* most, unsigned long long* low, unsigned long long* high)
 {
-    unsigned long long largest = 0;
-    double all = 0;
+    unsigned long long largest = 0, lower = 0, upper = 0;
     for (long long i = global_thread(); i < n; i += all_threads()) {
-        unsigned long long front = (unsigned long long)(begun[i] - i);
+        unsigned long long front = (unsigned long long)(begun[i] - i), square = front * front;
         largest = front > largest ? front : largest;
-        all += (double)front * (double)front;
+        lower += square & 0xffffffff;
+        upper += square >> 32;
     }
     largest = block_reduce(largest, 0ull, Most());
-    all = block_reduce(all, 0.0, Plus());
+    lower = block_reduce(lower, 0ull, Plus());
+    upper = block_reduce(upper, 0ull, Plus());
     if (threadIdx.x == 0) {
         atomicMax(most, largest);
-        atomicAdd(squares, all);
+        atomicAdd(low, lower);
+        atomicAdd(high, upper);
     }
 }

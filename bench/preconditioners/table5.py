@@ -1,0 +1,64 @@
+"""Table 5 of Klein and Strzodka (2022), last columns: coverage of the block preconditioner.
+
+``python -m bench.preconditioners.table5 [--engine gpu] [--side 2500] [--grid 1000]``
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from bench import harness
+from matchwood import generators, preconditioners
+
+PAPER = {
+    "aniso1": (0.68, 0.64),
+    "aniso2": (0.68, 0.64),
+    "aniso3": (0.68, 0.64),
+    "5-point grid": (0.00, 0.55),  # ecology1
+}
+FIVE_POINT = np.array([[0, -1, 0], [-1, 4, -1], [0, -1, 0]])
+
+
+def matrices(side: int, grid: int, engine: str) -> dict[str, Any]:
+    options = {"dtype": np.float32, "engine": engine}
+    made = {
+        f"aniso{kind}": lambda kind=kind: generators.aniso(kind, (side, side), **options)
+        for kind in (1, 2, 3)
+    }
+    made["5-point grid"] = lambda: generators.stencil(FIVE_POINT, (grid, grid), **options)
+    return made
+
+
+def table(side: int, grid: int, engine: str) -> harness.Result:
+    rows = {}
+    print(f"{'':14} {'m=1':>6} {'paper':>6} {'m=5':>6} {'paper':>6}")
+    for name, make in matrices(side, grid, engine).items():
+        A = make()
+        found = [
+            preconditioners.algebraic_block_tridiagonal(A, m=m, allow_singular=True).coverage
+            for m in (1, 5)
+        ]
+        one, five = PAPER[name]
+        print(f"{name:14} {found[0]:6.3f} {one:6.2f} {found[1]:6.3f} {five:6.2f}")
+        rows[name] = {"m=1": found[0], "m=5": found[1], "paper": PAPER[name]}
+    return {"title": "coverage of the block preconditioner", "rows": rows}
+
+
+def run() -> list[harness.Result]:
+    return [table(500, 300, "cpu")]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench.preconditioners.table5")
+    parser.add_argument("--engine", choices=["cpu", "gpu"], default="cpu")
+    parser.add_argument("--side", type=int, default=2500, help="of the aniso grids")
+    parser.add_argument("--grid", type=int, default=1000, help="side of the 5-point grid")
+    options = parser.parse_args()
+    table(options.side, options.grid, options.engine)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+// Levels of an order of Cuthill and McKee with many vertices or long rows, by all blocks.  Long rows are
+// cut in pieces; whoever is the first to offer to a vertex lists it.  Count children by owner, scan the
+// counts, place children with their owner, rank them among its children; owners with many sort
+// them, a block to an owner.
+//
+// The list is in the order of arrival, and so are children with their owner before they are ranked;
+// ranks do not depend on it.  Between two meetings every word of `order` and of the lists has one
+// writer, and none that is read is written, but for owners while they are offered to.
+#pragma once
+#include "matchwood/edges.cuh"
+#include "matchwood/levels.cuh"
+
+// Measured: bench/ordering/rcm_gpu.py, H200.
+constexpr int LONG = 1024;        // entries; longer rows are cut into pieces so long
+constexpr int BATCH = 4;          // entries that a lane has under way at once
+constexpr int RANKED = 64;        // children of an owner that are ranked by counting
+
+// Scratch of wide levels, n elements each unless said.
+template <typename I>
+struct Scratch {
+    I *found, *slot;    // children as they were found; their number among those of their owner
+    I *count, *first;   // by place of the owner: how many, and where they start
+    I *child;           // children with their owners
+    I *big;             // owners of more than RANKED children; n / RANKED
+    I *piece;           // place and part of long rows; 4 nnz / LONG + 2
+    I *sums;            // children of each block's share of owners
+};
+
+// What all blocks do in a wide level; every step is done by all threads of all members.
+template <typename I>
+struct Level {
+    const Places<I>& places;
+    const Scratch<I>& scratch;
+    RollCall& roll;
+    unsigned long long* control;
+    const Front<I>& front;
+    int warp_, warps;
+
+    // Vertices of the front with long rows list pieces of them.  Returns the number of all.
+    __device__ Wide list_pieces()
+    {
+        for (Wide at = (Wide)warp_ * WARP; at < (Wide)front.size(); at += (Wide)warps * WARP) {
+            I place = front.head + (I)(at + lane()), parts = 0;
+            if (at + lane() < (Wide)front.size()) {
+                I length = places.degree(load_relaxed(&places.order[place]));
+                if (length > LONG) parts = (length + LONG - 1) / LONG;
+            }
+            I before = warp_exclusive_sum(parts);
+            I all = __shfl_sync(ALL, before + parts, WARP - 1);
+            if (all == 0) continue;
+            Wide slot = lane() == 0 ? roll.add(all) : 0;
+            slot = __shfl_sync(ALL, slot, 0) + before;
+            for (I part = 0; part < parts; ++part) {
+                scratch.piece[2 * (slot + part)] = place;
+                scratch.piece[2 * (slot + part) + 1] = part;
+            }
+        }
+        return roll.meet();
+    }
+
+    // Vertices w (or -1) get the offer of places p; those that had none yet are listed.
+    __device__ __forceinline__ void offer(const I (&w)[BATCH], const I (&p)[BATCH], I& longest)
+    {
+        I seen[BATCH];
+        bool fresh[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) seen[k] = w[k] >= 0 ? load_relaxed(&places.owner[w[k]]) : I(-1);
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) {
+            fresh[k] = false;
+            if (seen[k] > p[k]) fresh[k] = atomicMin(&places.owner[w[k]], p[k]) == places.none();
+        }
+        unsigned votes[BATCH];
+        int all = 0;
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) {
+            votes[k] = __ballot_sync(ALL, fresh[k]);
+            all += __popc(votes[k]);
+        }
+        if (all == 0) return;
+        Wide slot = lane() == 0 ? roll.add(all) : 0;
+        slot = __shfl_sync(ALL, slot, 0);
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) {
+            if (fresh[k]) {
+                scratch.found[slot + __popc(votes[k] & lanes_below())] = w[k];
+                I degree = places.degree(w[k]);
+                longest = degree > longest ? degree : longest;
+            }
+            slot += __popc(votes[k]);
+        }
+    }
+
+    __device__ void offer_short(I& longest)
+    {
+        Wide size = front.size(), even = (size + warps - 1) / warps;
+        int chunk = even < WARP ? (int)even : WARP;
+        for (Wide at = (Wide)warp_ * chunk; at < size; at += (Wide)warps * chunk) {
+            I first = front.head + (I)at, begin = 0, end = 0;
+            if (lane() < chunk && at + lane() < size) {
+                I v = load_relaxed(&places.order[first + lane()]);
+                begin = places.indptr[v];
+                end = places.indptr[v + 1];
+                if (end - begin > LONG) end = begin;
+            }
+            WarpRows<I> rows(begin, end);
+            for (I start = 0; start < rows.total; start += WARP * BATCH) {
+                I w[BATCH], p[BATCH];
+#pragma unroll
+                for (int k = 0; k < BATCH; ++k) {
+                    I t = start + k * WARP + lane();
+                    int row = rows.owner(t);
+                    I entry = rows.entry(t, row);
+                    w[k] = t < rows.total ? places.indices[entry] : I(-1);
+                    p[k] = first + row;
+                }
+                offer(w, p, longest);
+            }
+        }
+    }
+
+    __device__ void offer_pieces(Wide pieces, I& longest)
+    {
+        for (Wide at = warp_; at < pieces; at += warps) {
+            I place = scratch.piece[2 * at], v = load_relaxed(&places.order[place]);
+            I begin = places.indptr[v] + scratch.piece[2 * at + 1] * LONG, end = places.indptr[v + 1];
+            I length = end - begin < LONG ? end - begin : I(LONG);
+            for (I start = 0; start < length; start += WARP * BATCH) {
+                I w[BATCH], p[BATCH];
+#pragma unroll
+                for (int k = 0; k < BATCH; ++k) {
+                    I t = start + k * WARP + lane();
+                    w[k] = t < length ? places.indices[begin + t] : I(-1);
+                    p[k] = place;
+                }
+                offer(w, p, longest);
+            }
+        }
+    }
+
+    // The children's numbers among those of the same owner, in no particular order.
+    __device__ void count_children(Wide children)
+    {
+        for (Wide at = (Wide)warp_ * WARP; at < children; at += (Wide)warps * WARP) {
+            bool is_child = at + lane() < children;
+            I owner = is_child ? places.owner[scratch.found[at + lane()]] : I(-1);
+            unsigned same = __match_any_sync(ALL, owner);
+            int leader = __ffs(same) - 1;
+            I slot = 0;
+            if (is_child && lane() == leader) slot = take(&scratch.count[owner], I(__popc(same)));
+            slot = __shfl_sync(ALL, slot, leader) + __popc(same & lanes_below());
+            if (is_child) scratch.slot[at + lane()] = slot;
+        }
+    }
+
+    // Where each owner's children start; each block has a share of the owners.  Lists the owners
+    // of many.  Meets in between.
+    __device__ void scan_counts(unsigned long long* bigs)
+    {
+        I share = (front.size() + roll.members - 1) / roll.members;
+        I from = (Wide)share * roll.rank < (Wide)front.size() ? share * roll.rank : front.size();
+        I rows = front.size() - from < share ? front.size() - from : share;
+        const I* count = scratch.count + front.head + from;
+        I sum = 0, all;
+        for (I j = threadIdx.x; j < rows; j += BLOCK) sum += count[j];
+        sum = block_reduce(sum, I(0), Plus());
+        if (threadIdx.x == 0) store_relaxed(&scratch.sums[roll.rank], sum);
+        roll.meet();
+        sum = 0;
+        for (int b = threadIdx.x; b < roll.rank; b += BLOCK) sum += load_relaxed(&scratch.sums[b]);
+        block_exclusive_sum(sum, &all);
+        I start = all;
+        for (I tile = 0; tile < rows; tile += BLOCK) {
+            I j = tile + threadIdx.x, mine = j < rows ? count[j] : I(0);
+            I before = block_exclusive_sum(mine, &all);
+            if (j < rows) {
+                scratch.first[front.head + from + j] = start + before;
+                if (mine > RANKED) scratch.big[atomicAdd(bigs, 1ull)] = front.head + from + j;
+            }
+            start += all;
+        }
+        roll.meet();
+    }
+
+    __device__ void gather_children(Wide children, Wide thread, Wide threads)
+    {
+        for (Wide c = thread; c < children; c += threads) {
+            I w = scratch.found[c], owner = places.owner[w];
+            scratch.child[scratch.first[owner] + scratch.slot[c]] = w;
+        }
+    }
+
+    // Each child counts those before it among the children of its owner.
+    __device__ void rank_children(Wide children, Wide thread, Wide threads)
+    {
+        for (Wide c = thread; c < children; c += threads) {
+            I w = scratch.child[c], owner = places.owner[w], size = scratch.count[owner];
+            if (size > RANKED) continue;
+            I first = scratch.first[owner], rank = 0;
+            if (size > 1) {
+                I degree = places.degree(w);
+                for (I k = first; k < first + size; ++k) {
+                    I other = scratch.child[k], its = places.degree(other);
+                    rank += its < degree || (its == degree && other < w);
+                }
+            }
+            store_relaxed(&places.order[front.tail + first + rank], w);
+        }
+    }
+
+    // A block to each owner of many; `found` and `slot` are not needed any more.
+    __device__ void place_bigs(Wide bigs, unsigned long long* taken, SortSpace<BLOCK>& space)
+    {
+        __shared__ Wide next;
+        while (true) {
+            if (threadIdx.x == 0) next = atomicAdd(taken, 1ull);
+            __syncthreads();
+            Wide mine = next;
+            __syncthreads();
+            if (mine >= bigs) return;
+            I owner = scratch.big[mine], first = scratch.first[owner];
+            place_many<BLOCK>(places, owner, scratch.count[owner], scratch.found + first,
+                              scratch.slot + first, places.order + front.tail + first, space);
+        }
+    }
+};

@@ -1,0 +1,151 @@
+"""Breadth-first levels for the search of a start, where a few vertices have most of the arcs.
+
+There an order reads all arcs of the hubs, but levels can be found from the other side: vertices
+that are still free look for a placed neighbour and stop at the first.  The queue then holds the
+levels one after the other, each in no order; that is enough for their widths and for the last one.
+An order from the start follows.  On R-MAT graphs this takes a third of the time of an order.
+
+A free vertex has no placed neighbours but those of the present level and those placed in this very
+step; `mark` tells them apart by two values that take turns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.ordering.rcm.cpu_serial import (
+    CODE,
+    CUT,
+    END,
+    FREE,
+    LAST,
+    LEVELS,
+    PLACED,
+    WHOLE,
+    WIDTH,
+    arcs_of,
+)
+from matchwood.ordering.rcm.cpu_sort import ONE
+from matchwood.teams import device, interrupted, kernel, stopping
+
+Array = np.ndarray[Any, Any]
+
+SKEW = 50  # longest row over average row, as for `bfs`
+
+
+@device
+def _from_parents(
+    indptr: Array, indices: Array, mark: Array, queue: Array, begin: Any, end: Any, value: Any
+) -> Any:
+    """Children of the level at places begin to end, behind it; returns where they end."""
+    one = indices.dtype.type(1)
+    tail = end
+    for i in range(begin, end):
+        u = queue[i]
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+            v = indices[k]
+            if mark[v] == FREE:
+                mark[v] = value
+                queue[tail] = v
+                tail += ONE
+    return tail
+
+
+@device
+def _from_children(
+    indptr: Array,
+    indices: Array,
+    mark: Array,
+    queue: Array,
+    end: Any,
+    value: Any,
+    free: Array,
+    count: int,
+) -> tuple[Any, int]:
+    """Free vertices that have a placed neighbour, behind `end`; the others stay in the list."""
+    one = indices.dtype.type(1)
+    tail = end
+    left = 0
+    for x in range(count):
+        v = free[x]
+        found = False
+        for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + one])):
+            there = mark[indices[k]]
+            if there != FREE and there != value:
+                found = True
+                break
+        if found:
+            mark[v] = value
+            queue[tail] = v
+            tail += ONE
+        else:
+            free[left] = v
+            left += 1
+    return tail, left
+
+
+@kernel
+def find_levels(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    start: Any,
+    mark: Array,
+    queue: Array,
+    at: Any,
+    most: Any,
+    free: Array,
+    facts: Array,
+) -> None:
+    """Levels of the component of `start`; `facts` as from `order_serial`.
+
+    Gives up when two neighbouring levels have `most` vertices.  `free` is room for all vertices.
+    """
+    if team.rank > 0:
+        return
+    n = mark.size
+    value = np.uint8(1)
+    queue[at] = start
+    mark[start] = np.uint8(2)
+    begin, end, levels, width = at, at + ONE, ONE, ONE
+    left = -1  # vertices in the list of free ones; it is made when first needed
+    while True:
+        if stopping(team):
+            return
+        arcs = np.float64(arcs_of(indptr, queue, begin, end))
+        unseen = np.float64(n) - np.float64(end) if left < 0 else np.float64(left)
+        # as in `bfs`: a free vertex looks at some indices.size / arcs neighbours
+        if arcs * arcs > unseen * np.float64(indices.size):
+            if left < 0:
+                left = 0
+                for v in range(n):
+                    if interrupted(team, v):
+                        return
+                    if mark[v] == FREE and indptr[v + 1] > indptr[v]:
+                        free[left] = v
+                        left += 1
+            else:
+                kept = 0
+                for x in range(left):
+                    if mark[free[x]] == FREE:
+                        free[kept] = free[x]
+                        kept += 1
+                left = kept
+            tail, left = _from_children(
+                indptr, indices, mark, queue, end, value, free, left
+            )
+        else:
+            tail = _from_parents(indptr, indices, mark, queue, begin, end, value)
+        if tail - begin > width:
+            width = tail - begin
+        if tail == end or width >= most:
+            break
+        levels += ONE
+        begin, end = end, tail
+        value = np.uint8(3) - value
+    for x in range(at, tail):
+        mark[queue[x]] = PLACED
+    facts[END], facts[LEVELS], facts[WIDTH], facts[LAST] = tail, levels, width, begin
+    facts[CODE] = CUT if width >= most else WHOLE

@@ -1,0 +1,77 @@
+"""`matchwood precondition` and `matchwood solve`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+from typer.testing import CliRunner
+
+import matchwood
+from matchwood.cli import app
+
+MATRIX = "aniso:2,shape=20x20"
+
+
+def run(*arguments: str) -> str:
+    found = CliRunner().invoke(app, list(arguments))
+    assert found.exit_code == 0, found.output
+    return str(found.stdout)
+
+
+def test_precondition() -> None:
+    facts = json.loads(run("precondition", MATRIX, "--json"))
+    assert facts["rows"] == 400
+    rows = facts["preconditioners"]
+    assert rows["jacobi"]["coverage"] == 0
+    assert rows["algebraic_tridiagonal"]["coverage"] > rows["tridiagonal"]["coverage"]
+    assert "factor" in rows["algebraic_tridiagonal"]["phases"]
+    shown = run("precondition", MATRIX, "--kind", "algebraic_block_tridiagonal", "-m", "1")
+    assert "algebraic block tridiagonal" in shown
+    assert "jacobi" not in shown
+
+
+def test_solve(tmp_path: Path) -> None:
+    facts = json.loads(run("solve", MATRIX, "-p", "all", "--json"))
+    found = facts["solutions"]
+    assert len(found) == 5
+    assert all(answer["converged"] for answer in found.values())
+    steps = {name: answer["iterations"] for name, answer in found.items()}
+    assert steps["algebraic_tridiagonal"] < steps["jacobi"]
+    assert found["jacobi"]["errors"][-1] < 1e-4
+    assert "algebraic tridiagonal" in run("solve", MATRIX)
+
+
+def test_solve_a_file(tmp_path: Path) -> None:
+    A = matchwood.generators.aniso(1, (12, 12))
+    x = np.arange(144.0)
+    matchwood.io.write(tmp_path / "a.mtx", A)
+    scipy.io.mmwrite(tmp_path / "b.mtx", (A @ x)[:, None])
+    np.save(tmp_path / "b.npy", A @ x)
+    np.savetxt(tmp_path / "b.txt", A @ x)
+    for name in ("b.mtx", "b.npy", "b.txt"):
+        out = tmp_path / f"{name}.x.npy"
+        run("solve", str(tmp_path / "a.mtx"), str(tmp_path / name), "--rtol", "1e-12", "-o", str(out))
+        assert np.allclose(np.load(out), x, atol=1e-6)
+
+
+def test_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    run("solve", MATRIX, "-p", "all", "--method", "cg", "--plot", str(tmp_path / "h.svg"))
+    assert (tmp_path / "h.svg").read_text().count("<path") > 5
+
+
+def test_faults_are_one_line(tmp_path: Path) -> None:
+    np.save(tmp_path / "b.npy", np.ones(3))
+    for arguments, message in [
+        (("solve", MATRIX, str(tmp_path / "b.npy")), "must have 400 numbers"),
+        (("solve", MATRIX, "-p", "ilu"), "preconditioner must be one of"),
+        (("solve", MATRIX, "--plot", "x.doc"), "must end in .svg"),
+        (("precondition", MATRIX, "--kind", "ilu"), "--kind must be one of"),
+    ]:
+        found = CliRunner().invoke(app, list(arguments))
+        assert found.exit_code == 2
+        assert message in found.output.replace("\n", " ")
