@@ -34,6 +34,8 @@ _HOMES = {
     "check_linear_forest": "matchwood.forests.check",  # disjoint paths, cycles cut at their weakest
     "check_tridiagonal_solution": "matchwood.tridiagonal.check",  # plain or with 2x2 blocks
     "check_rcm_order": "matchwood.ordering.rcm.check",  # the order of Cuthill and McKee
+    "check_measures": "matchwood.ordering.measure.check",  # bandwidth, profile, wavefronts
+    "check_permuted": "matchwood.ordering.permutation.check",  # a matrix in another order
 }
 
 __all__ = [*_HOMES]
@@ -70,6 +72,8 @@ if TYPE_CHECKING:
         check_maximal_matching as check_maximal_matching,
     )
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
+    from matchwood.ordering.measure.check import check_measures as check_measures
+    from matchwood.ordering.permutation.check import check_permuted as check_permuted
     from matchwood.ordering.rcm.check import check_rcm_order as check_rcm_order
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs
     from matchwood.tridiagonal.check import (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ from hypothesis import given
 
 import matchwood
 from graphs import ZOO, path, rmat, shuffled, star
+from matchwood.check import check_measures, check_permuted
 from matchwood.ordering import (
     bandwidth,
     max_wavefront,
@@ -37,6 +40,8 @@ def test_equals_the_reference(name: str) -> None:
         assert np.array_equal(getattr(B, part), getattr(C, part))
         assert getattr(B, part).dtype == getattr(C, part).dtype
     assert measures(B) == measures(A, perm)
+    check_measures(A, measures(A, perm), perm)
+    check_permuted(A, perm, B)
 
 
 @given(graphs(max_n=30, max_m=80))
@@ -74,6 +79,35 @@ def test_nothing_and_one() -> None:
     assert measures(sp.csr_array((0, 0))).bandwidth == 0
     assert permute(sp.csr_array((0, 0)), []).shape == (0, 0)
     assert measures(sp.csr_array((1, 1))).max_wavefront == 1
+
+
+def test_the_checks_find_every_fault() -> None:
+    A = path(5)
+    perm = some_order(5)
+    right = measures(A, perm)
+    for name in ("bandwidth", "profile", "max_wavefront", "rms_wavefront"):
+        wrong = dataclasses.replace(right, **{name: getattr(right, name) + 1})
+        with pytest.raises(matchwood.CheckFailed, match=f"measures: {name} is"):
+            check_measures(A, wrong, perm)
+    B = permute(A, perm)
+    changed, unsorted, less, more = (B.copy() for _ in range(4))
+    changed.data[3] += 1
+    row = int(np.diff(B.indptr).argmax())
+    two = slice(B.indptr[row], B.indptr[row] + 2)
+    unsorted.indices[two] = unsorted.indices[two][::-1].copy()
+    less = sp.csr_array(less.tolil()[:, :])
+    less.data[0] = 0
+    less.eliminate_zeros()
+    more = sp.csr_array(more + sp.eye_array(5))
+    for matrix, message in [
+        (changed, "but must be"),
+        (unsorted, "is not sorted"),
+        (less, "but is not stored"),
+        (more, "is stored, but not so in A"),
+        (path(4), r"shape must be \(5, 5\)"),
+    ]:
+        with pytest.raises(matchwood.CheckFailed, match=message):
+            check_permuted(A, perm, matrix)
 
 
 def test_bad_permutations() -> None:

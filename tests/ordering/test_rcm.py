@@ -180,6 +180,18 @@ def test_search_guesses_wrong() -> None:
                 check_rcm_order(A, reverse_cuthill_mckee(A, method=method, threads=2))
 
 
+def test_search_where_degrees_are_skewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels from the children's side, forced on graphs that are not skewed, too."""
+    monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
+    monkeypatch.setattr(cpu.cpu_search, "SKEW", 0)
+    more = {"rmat 11": rmat(11, 8), "hubs": disjoint([star(300), rmat(8, 20), path(50)])}
+    for name, A in {**{name: make() for name, make in ZOO.items()}, **more}.items():
+        expected = reverse_cuthill_mckee(A, engine="reference")
+        for method in ("auto", "serial", "batch"):
+            found = reverse_cuthill_mckee(A, method=method, threads=2)
+            assert np.array_equal(found, expected), (name, method)
+
+
 def test_input_is_not_changed() -> None:
     A = shuffled(grid(9, 9), isolated=2)
     before = A.copy()

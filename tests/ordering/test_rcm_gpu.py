@@ -148,6 +148,22 @@ def test_goes_on_after_a_pause(monkeypatch, method):
             assert np.array_equal(found.get(), expected(view))
 
 
+def test_batches_can_be_interrupted(monkeypatch):
+    """Ctrl-C ends what is on the device; the next call is not disturbed."""
+    G, view = prepared(shuffled(path(300_000)))
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gpu_batch.time, "sleep", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            matchwood.cuthill_mckee(G, start=int(view.n // 2), method="batch")
+    G, view = prepared(LARGER["grid"]())
+    found = matchwood.cuthill_mckee(G, method="batch")
+    assert np.array_equal(found.get(), expected(view))
+
+
 def test_two_starts_in_one_component():
     G, _ = prepared(disjoint([path(4), path(5)]))
     with pytest.raises(ValueError, match="vertices 5 and 8 are in one component"):

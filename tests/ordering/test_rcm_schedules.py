@@ -22,10 +22,12 @@ from matchwood.ordering.rcm.reference import order as by_definition
 NONE = np.empty(0, np.int64)
 PARALLEL = ["auto", "leveled", "unordered", "batch_basic", "batch"]
 TUNINGS = [
-    Tuning(full=130, enough=1, room=40, slots=2),  # a vertex or two a batch, wide lists in use
-    Tuning(full=256, enough=300, room=16, slots=3),
-    Tuning(full=512, enough=2000, room=4096, slots=4),
-    Tuning(full=200, enough=1, room=4096, slots=1),
+    Tuning(
+        least=130, largest=130, enough=1, room=40, slots=2
+    ),  # a vertex or two a batch, wide lists in use
+    Tuning(least=256, largest=256, enough=300, room=16, slots=3),
+    Tuning(least=512, largest=512, enough=2000, room=4096, slots=4),
+    Tuning(least=200, largest=200, enough=1, room=4096, slots=1),
 ]
 GRAPHS = {
     "mesh": lambda: matchwood.generators.mesh((8, 8, 8)),
@@ -112,6 +114,6 @@ def test_early_termination() -> None:
     view = matchwood.graph(complete(300)).undirected_pattern()
     _, counters = cpu.order(
         view, np.array([5]), "batch", False, threads=1, stats=True,
-        tuning=Tuning(full=512, enough=1),
+        tuning=Tuning(least=512, largest=512, enough=1),
     )  # fmt: skip
     assert counters["dequeued"] < 5

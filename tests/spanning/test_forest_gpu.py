@@ -118,6 +118,21 @@ def test_values_that_differ_by_direction():
         assert_same(matchwood.minimum_spanning_forest(prepared(A), maximum=maximum), right)
 
 
+@pytest.mark.parametrize(
+    "name", ["duplicates, unsorted", "rmat, directed", "self loops", "directed"]
+)
+def test_integers_stored_in_every_way(name):
+    """Beyond 2^53: duplicates added up, the lighter direction taken, loops left out."""
+    A = ZOO[name]()
+    u = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    A = type(A)((((u * 7 + A.indices * 3) % 11 + (1 << 58)), A.indices, A.indptr), shape=A.shape)
+    for maximum in (False, True):
+        right = matchwood.minimum_spanning_forest(A, engine="reference", maximum=maximum)
+        found = matchwood.minimum_spanning_forest(prepared(A), maximum=maximum)
+        assert_same(found, right)
+        assert found.total == right.total
+
+
 def test_tiny_and_zero_weights():
     """Subnormal float32, which the GPU's own arithmetic takes for zero."""
     A = with_dtypes(ZOO["complete"](), np.int32, np.float32)

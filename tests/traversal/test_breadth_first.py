@@ -12,7 +12,7 @@ from scipy.sparse import csgraph
 import matchwood
 from graphs import ZOO, grid, path, rmat, star
 from matchwood.check import check_bfs
-from matchwood.traversal.breadth_first import cpu, cpu_bottom_up
+from matchwood.traversal.breadth_first import cpu_bottom_up
 from strategies import graphs
 
 SPREAD = [0, 7, 3]

@@ -192,7 +192,7 @@ def tridiagonal_of(
     home, kind = engines.home(chosen), view.indices.dtype
     order = [
         engines.moved(array, home).astype(kind, copy=False)
-        for array in (forest.perm, forest.place, forest.position)
+        for array in (forest.factor.neighbours, forest.place, forest.position)
     ]
     module = engines.load(__name__, "cpu" if chosen == "reference" else chosen)
     arrays = module.coefficients(view, *order, threads=threads)

@@ -114,7 +114,7 @@ def forest(
     table, weight = table.reshape(-1), weight.reshape(-1)
     nodes = _sample(neighbours)
     slots = 2 * nodes.size
-    team = crew(threads, work=4 * n)
+    team = crew(threads, work=2 * n)
     marks, lengths = np.empty(n, np.int64), np.empty(n, kind)
     records = np.empty(RECORD * (n + slots), kind)
     links, link_steps = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
@@ -144,22 +144,25 @@ def forest(
 
 @kernel
 def _collect(
-    team: Team, indptr: Array, indices: Array, data: Array, perm: Array, place: Array,
+    team: Team, indptr: Array, indices: Array, data: Array, table: Array, place: Array,
     position: Array, dl: Array, d: Array, du: Array,
 ) -> None:  # fmt: skip
+    """Who comes before and after v in its path is asked of its neighbours in the factor."""
     lo, hi = share_rows(team, indptr)
-    n = perm.size
     zero = data.dtype.type(0)
     for v in range(natural(lo), hi):
         if interrupted(team, v):
             return
-        i = natural(np.int64(place[v]))
-        before = np.int64(perm[i - 1]) if position[v] > 1 else np.int64(-1)
-        after = np.int64(-1)
-        if i + 1 < n:
-            following = natural(np.int64(perm[i + 1]))
-            if position[following] > 1:
-                after = following
+        at = np.int64(position[v])
+        before, after = np.int64(-1), np.int64(-1)
+        for slot in range(2 * v, 2 * v + 2):
+            w = np.int64(table[slot])
+            if w >= 0:
+                step = np.int64(position[natural(w)]) - at
+                if step == -1:
+                    before = w
+                elif step == 1:
+                    after = w
         lower, middle, upper = zero, zero, zero
         for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
             j = np.int64(indices[k])
@@ -169,14 +172,16 @@ def _collect(
                 lower = data[k]
             elif j == after:
                 upper = data[k]
+        i = natural(np.int64(place[v]))
         dl[i], d[i], du[i] = lower, middle, upper
 
 
 def coefficients(
-    view: Any, perm: Array, place: Array, position: Array, *, threads: int | None = None
+    view: Any, table: Array, place: Array, position: Array, *, threads: int | None = None
 ) -> tuple[Array, Array, Array]:
     """See matchwood.forests.tridiagonal_of."""
     dl, d, du = (np.empty(view.n, view.data.dtype) for _ in range(3))
     team = crew(threads, work=view.nnz + view.n)
-    team.run(_collect, *view, perm, place, position, dl, d, du)
+    flat = np.ascontiguousarray(table).reshape(-1)
+    team.run(_collect, *view, flat, place, position, dl, d, du)
     return dl, d, du

@@ -12,6 +12,7 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.forests.found import Found
+from matchwood.forests.gpu_coefficients import coefficients as coefficients
 from matchwood.primitives.scan.gpu import scan_into
 
 SOURCE = gpu.Source(
@@ -26,8 +27,6 @@ SOURCE = gpu.Source(
         "cut<I,W>",
         "record<I>",
         "settle<I>",
-        "collect<I,W>",
-        "gather<I,W>",
     ),
 )
 
@@ -149,17 +148,3 @@ def forest(
         return cupy.stack((rows.astype(kind), neighbours[rows, slot]), axis=1)
 
     return Found(perm, path, position, place, cuts, clock.seconds)
-
-
-def coefficients(
-    view: Any, perm: Any, place: Any, position: Any, *, threads: int | None = None
-) -> tuple[Any, Any, Any]:
-    """See matchwood.forests.tridiagonal_of."""
-    n, kind = view.n, view.data.dtype
-    dl, d, du = (gpu.empty(n, kind, "tridiagonal_of") for _ in range(3))
-    width = 1
-    while width < 32 and 4 * width * n <= view.nnz:
-        width *= 2
-    k = SOURCE.kernels("collect", I=view.indices.dtype, W=kind)
-    k.collect(n * width, (n, width, *view, perm, place, position, dl, d, du))
-    return dl, d, du

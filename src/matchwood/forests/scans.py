@@ -25,7 +25,7 @@ def forest_by_scans(neighbours: Any, weights: Any, *, threads: int | None = None
     """See matchwood.forests.linear_forest, method "doubling"."""
     on_gpu = engines.location(neighbours) == "gpu"
     xp: Any = engines.cupy() if on_gpu else np
-    options = {"method": "doubling", "threads": threads}
+    options: dict[str, Any] = {"method": "doubling", "threads": threads}
 
     def now() -> float:
         if on_gpu:

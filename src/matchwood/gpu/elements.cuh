@@ -2,27 +2,19 @@
 //
 // An element is 2 P equations in X[s-1], X[s] | X[e], X[e+1]; equation i has 4 P coefficients, a
 // right-hand side and one over the size of its row: FIELDS numbers.  Field f of element k is at
-// elements[f * total + k].  `ends` has 2 P numbers for each place between two parts of level 0,
-// X[s-1] and X[s]; number 0 is before the first part, number `parts` after the last.
+// data[f * total + k].  The 2 P numbers of an end are X[s-1] and X[s]: end k is before element k.
 //
-// One thread joins or expands one group, so no two threads write the same word.
+// A block joins its elements to one in shared memory, as a binary tree in place: at step s element i
+// takes in element i + s, whose place then holds what expresses the unknowns between them by those
+// around: `tree_up`.  With the outer ends known, `tree_down` follows the same tree.  At each step a
+// thread touches only the two places that it joins; barriers separate the steps.
 #pragma once
 
 #include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
 
-// Elements that a thread joins to one, and threads of a block that does so: their elements lie in
-// shared memory, one more than needed for each thread so that these hit different banks.
-template <int P>
-struct Group {
-    static constexpr int SIZE = P == 1 ? 32 : 16;
-    static constexpr int THREADS = 32;
-    static constexpr int STRIDE = THREADS * (SIZE + 1);
-};
-constexpr int TOP_GROUP = 4;  // the same where few are left, and time counts instead of memory
-
-constexpr unsigned SINGULAR = 1;  // and the level: a fault on a lower level counts first
-constexpr unsigned NOT_FINITE = 100;
+constexpr unsigned NOT_FINITE = 1;
+constexpr unsigned SINGULAR = 2;  // and the level: a fault on a lower level counts first
 
 template <typename T>
 __device__ __forceinline__ T magnitude(T x) { return x < T(0) ? -x : x; }
@@ -128,146 +120,108 @@ struct Elements {
     }
 };
 
+// Join elements a and b, neighbours, in shared memory.  a becomes the joined element; b what gives the
+// 2 P unknowns between them, one a row: coefficients of the left and of the right end, right-hand side.
+// Returns the first of these unknowns that had no pivot, or -1.
 template <int P, typename T>
-struct Joining {
-    static constexpr int C = 6 * P + 1;
-    T w[4 * P][C];  // left 2 P | shared 2 P | right 2 P | right-hand side
-    T weight[4 * P];
-
-    __device__ __forceinline__ void begin(Elements<P, T> elements, long long k)
-    {
-#pragma unroll
-        for (int i = 0; i < 2 * P; ++i) {
-#pragma unroll
-            for (int c = 0; c < 4 * P; ++c) w[i][c] = elements.at(k, i, c);
-            w[i][6 * P] = elements.at(k, i, 4 * P);
-            weight[i] = elements.at(k, i, 4 * P + 1);
-        }
-    }
-
-    // The unknowns of the left are known: move them to the right-hand side.
-    __device__ __forceinline__ void fold_left(const T* end)
-    {
-#pragma unroll
-        for (int i = 0; i < 2 * P; ++i)
-#pragma unroll
-            for (int c = 0; c < 2 * P; ++c) {
-                w[i][6 * P] -= w[i][c] * end[c];
-                w[i][c] = T(0);
-            }
-    }
-
-    __device__ __forceinline__ int append(Elements<P, T> elements, long long k)
-    {
-#pragma unroll
-        for (int i = 0; i < 2 * P; ++i) {
-#pragma unroll
-            for (int c = 0; c < 2 * P; ++c) {
-                w[i][4 * P + c] = T(0);
-                w[2 * P + i][c] = T(0);
-            }
-#pragma unroll
-            for (int c = 0; c < 4 * P; ++c) w[2 * P + i][2 * P + c] = elements.at(k, i, c);
-            w[2 * P + i][6 * P] = elements.at(k, i, 4 * P);
-            weight[2 * P + i] = elements.at(k, i, 4 * P + 1);
-        }
-        return eliminate<2 * P, 2 * P>(w, weight);
-    }
-
-    __device__ __forceinline__ void move_up()
-    {
-#pragma unroll
-        for (int i = 0; i < 2 * P; ++i) {
-#pragma unroll
-            for (int c = 0; c < 2 * P; ++c) {
-                w[i][c] = w[2 * P + i][c];
-                w[i][2 * P + c] = w[2 * P + i][4 * P + c];
-            }
-            w[i][6 * P] = w[2 * P + i][6 * P];
-            weight[i] = weight[2 * P + i];
-        }
-    }
-};
-
-// Elements first.. (`count` of them) into element `to` of `out`.  `row` is the last row of the first one
-// and `rows` the number of rows of each; both name the row of a fault.
-template <int P, typename T>
-__device__ __forceinline__ void join_group(Elements<P, T> elements, long long first, int count,
-                                           Elements<P, T> out, long long to, unsigned level, long long row,
-                                           long long rows, long long n, unsigned long long* status)
+__device__ __noinline__ int join_pair(Elements<P, T> elements, int a, int b)
 {
-    Joining<P, T> work;
-    work.begin(elements, first);
-    for (int k = 1; k < count; ++k) {
-        int lacking = work.append(elements, first + k);
-        if (lacking >= 0) {
-            long long at = row + (k - 1) * rows + lacking / P;
-            fail(status, SINGULAR + level, at < n ? at : n - 1);
-        }
-        work.move_up();
-    }
+    T w[4 * P][6 * P + 1], weight[4 * P];  // left 2 P | shared 2 P | right 2 P | right-hand side
 #pragma unroll
     for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
-        for (int c = 0; c < 4 * P; ++c) out.at(to, i, c) = work.w[i][c];
-        out.at(to, i, 4 * P) = work.w[i][6 * P];
-        out.at(to, i, 4 * P + 1) = work.weight[i];
-    }
-}
-
-// The ends between the elements of a group, those beside it being known.  Element k of the group lies
-// between ends place + k * step and place + (k + 1) * step, at most `parts`.  Overwrites the elements.
-template <int P, typename T>
-__device__ __forceinline__ void expand_group(Elements<P, T> elements, long long first, int count, T* ends,
-                                             long long place, long long step, long long parts)
-{
-    Joining<P, T> work;
-    work.begin(elements, first);
-    work.fold_left(ends + place * 2 * P);
-    for (int k = 1; k < count; ++k) {
-        work.append(elements, first + k);
-#pragma unroll
-        for (int i = 0; i < 2 * P; ++i) {
-#pragma unroll
-            for (int c = i + 1; c < 4 * P; ++c) elements.at(first + k, i, c) = work.w[i][2 * P + c];
-            elements.at(first + k, i, 4 * P) = work.w[i][6 * P];
+        for (int c = 0; c < 2 * P; ++c) {
+            w[i][4 * P + c] = T(0);
+            w[2 * P + i][c] = T(0);
         }
-        work.move_up();
-    }
-    long long after = place + count * step;
-    T right[2 * P], here[2 * P];
 #pragma unroll
-    for (int c = 0; c < 2 * P; ++c) right[c] = ends[(after < parts ? after : parts) * 2 * P + c];
-    for (int k = count - 1; k > 0; --k) {
-#pragma unroll
-        for (int i = 2 * P - 1; i >= 0; --i) {
-            T value = elements.at(first + k, i, 4 * P);
-#pragma unroll
-            for (int c = i + 1; c < 2 * P; ++c) value -= elements.at(first + k, i, c) * here[c];
-#pragma unroll
-            for (int c = 0; c < 2 * P; ++c) value -= elements.at(first + k, i, 2 * P + c) * right[c];
-            here[i] = value;
+        for (int c = 0; c < 4 * P; ++c) {
+            w[i][c] = elements.at(a, i, c);
+            w[2 * P + i][2 * P + c] = elements.at(b, i, c);
         }
+        w[i][6 * P] = elements.at(a, i, 4 * P);
+        w[2 * P + i][6 * P] = elements.at(b, i, 4 * P);
+        weight[i] = elements.at(a, i, 4 * P + 1);
+        weight[2 * P + i] = elements.at(b, i, 4 * P + 1);
+    }
+    int lacking = eliminate<2 * P, 2 * P>(w, weight);
+#pragma unroll
+    for (int c = 2 * P - 1; c > 0; --c)  // the pivot rows, freed of the other shared unknowns
+#pragma unroll
+        for (int i = 0; i < c; ++i)
+#pragma unroll
+            for (int k = 0; k < 6 * P + 1; ++k)
+                if (k < 2 * P || k >= 4 * P) w[i][k] -= w[i][2 * P + c] * w[c][k];
+#pragma unroll
+    for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
         for (int c = 0; c < 2 * P; ++c) {
-            ends[(place + k * step) * 2 * P + c] = here[c];
-            right[c] = here[c];
+            elements.at(a, i, c) = w[2 * P + i][c];
+            elements.at(a, i, 2 * P + c) = w[2 * P + i][4 * P + c];
+            elements.at(b, i, c) = w[i][c];
+            elements.at(b, i, 2 * P + c) = w[i][4 * P + c];
         }
+        elements.at(a, i, 4 * P) = w[2 * P + i][6 * P];
+        elements.at(b, i, 4 * P) = w[i][6 * P];
+        elements.at(a, i, 4 * P + 1) = weight[2 * P + i];
+    }
+    return lacking;
+}
+
+// Join `count` elements in shared memory to one, at place 0.  Element k covers `rows` rows from
+// (first + k) * rows on.  All threads of the block call, after a barrier; it ends with one.
+template <int P, typename T>
+__device__ __forceinline__ void tree_up(Elements<P, T> elements, int count, unsigned level, long long first,
+                                        long long rows, long long n, unsigned long long* status)
+{
+    for (int s = 1; s < count; s *= 2) {
+        for (int i = threadIdx.x * 2 * s; i + s < count; i += blockDim.x * 2 * s) {
+            int lacking = join_pair(elements, i, i + s);
+            if (lacking >= 0 && status != nullptr) {
+                long long row = (first + i + s) * rows - 1 + lacking / P;
+                fail(status, SINGULAR + level, row < n ? row : n - 1);
+            }
+        }
+        __syncthreads();
     }
 }
 
-// X[first] and X[last] from the one element that is left.
+// The ends between `count` elements after `tree_up`; ends 0 and `count` are there.  All threads of the
+// block call, after a barrier; it ends with one.
 template <int P, typename T>
-__device__ void solve_last(Elements<P, T> elements, long long k, T* ends, unsigned level, long long parts,
-                           long long n, unsigned long long* status)
+__device__ __forceinline__ void tree_down(Elements<P, T> elements, int count, T* ends)
+{
+    int s = 1;
+    while (2 * s < count) s *= 2;
+    for (; s > 0 && count > 1; s /= 2) {
+        for (int i = threadIdx.x * 2 * s; i + s < count; i += blockDim.x * 2 * s) {
+            const T* left = ends + i * 2 * P;
+            const T* right = ends + (i + 2 * s < count ? i + 2 * s : count) * 2 * P;
+#pragma unroll
+            for (int k = 0; k < 2 * P; ++k) {
+                T value = elements.at(i + s, k, 4 * P);
+#pragma unroll
+                for (int c = 0; c < 2 * P; ++c)
+                    value -= elements.at(i + s, k, c) * left[c] + elements.at(i + s, k, 2 * P + c) * right[c];
+                ends[(i + s) * 2 * P + k] = value;
+            }
+        }
+        __syncthreads();
+    }
+}
+
+// X[first] and X[last] from the one element that is left: the outer ends.  By one thread.
+template <int P, typename T>
+__device__ __noinline__ void solve_last(Elements<P, T> elements, int count, T* ends, unsigned level, long long n,
+                                        unsigned long long* status)
 {
     T w[2 * P][2 * P + 1], weight[2 * P], x[2 * P];
 #pragma unroll
     for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
-        for (int c = 0; c < 2 * P; ++c) w[i][c] = elements.at(k, i, P + c);
-        w[i][2 * P] = elements.at(k, i, 4 * P);
-        weight[i] = elements.at(k, i, 4 * P + 1);
+        for (int c = 0; c < 2 * P; ++c) w[i][c] = elements.at(0, i, P + c);
+        w[i][2 * P] = elements.at(0, i, 4 * P);
+        weight[i] = elements.at(0, i, 4 * P + 1);
     }
     int lacking = eliminate<0, 2 * P>(w, weight);
     if (lacking >= 0) fail(status, SINGULAR + level, lacking < P ? 0 : n - 1);
@@ -281,93 +235,76 @@ __device__ void solve_last(Elements<P, T> elements, long long k, T* ends, unsign
     for (int c = 0; c < P; ++c) {
         ends[c] = T(0);
         ends[P + c] = x[c];
-        ends[parts * 2 * P + c] = x[P + c];
-        ends[parts * 2 * P + P + c] = T(0);
+        ends[count * 2 * P + c] = x[P + c];
+        ends[count * 2 * P + P + c] = T(0);
     }
 }
 
-// The elements of a block's groups into shared memory.  All threads of the block call.
+// A block's elements into shared memory, blockDim.x of them at most.  The caller sets a barrier.
 template <int P, typename T>
-__device__ __forceinline__ Elements<P, T> load_groups(Elements<P, T> elements, long long start, long long size,
-                                                      T* room)
+__device__ __forceinline__ Elements<P, T> load_elements(Elements<P, T> elements, long long first, int count,
+                                                        T* room)
 {
-    constexpr int SIZE = Group<P>::SIZE, STRIDE = Group<P>::STRIDE;
-    long long first = (long long)blockIdx.x * Group<P>::THREADS * SIZE;
+#pragma unroll
     for (int f = 0; f < Elements<P, T>::FIELDS; ++f)
-        for (int i = threadIdx.x; i < Group<P>::THREADS * SIZE; i += Group<P>::THREADS)
-            if (first + i < size) room[f * STRIDE + i + i / SIZE] = elements.data[f * elements.total + start + first + i];
-    __syncthreads();
-    return {room, STRIDE};
+        if ((int)threadIdx.x < count)
+            room[f * blockDim.x + threadIdx.x] = elements.data[f * elements.total + first + threadIdx.x];
+    return {room, (long long)blockDim.x};
 }
 
-// One level up: `size` elements from `start` on, a group to one, written behind them.  A thread a group.
+// How many of `size` elements belong to this block.
+__device__ __forceinline__ int share_of_block(long long size)
+{
+    long long left = size - (long long)blockIdx.x * blockDim.x;
+    return (int)(left < (long long)blockDim.x ? left : (long long)blockDim.x);
+}
+
+// One level up: blockDim.x elements from `start` on become one, at `out`.
 template <int P, typename T>
-__device__ __forceinline__ void join_level(Elements<P, T> elements, long long start, long long size, T* room,
-                                           unsigned level, long long rows, long long n,
+__device__ __forceinline__ void join_level(Elements<P, T> elements, long long start, long long size, long long out,
+                                           T* room, unsigned level, long long rows, long long n,
                                            unsigned long long* status)
 {
-    constexpr int SIZE = Group<P>::SIZE;
-    Elements<P, T> here = load_groups(elements, start, size, room);
-    long long g = global_thread(), first = g * SIZE;
-    if (first >= size) return;
-    int count = (int)(size - first < SIZE ? size - first : SIZE);
-    join_group(here, threadIdx.x * (SIZE + 1), count, elements, start + size + g, level, (first + 1) * rows - 1,
-               rows, n, status);
+    long long first = (long long)blockIdx.x * blockDim.x;
+    int count = share_of_block(size);
+    Elements<P, T> here = load_elements(elements, start + first, count, room);
+    __syncthreads();
+    tree_up(here, count, level, first, rows, n, status);
+    for (int f = threadIdx.x; f < Elements<P, T>::FIELDS; f += blockDim.x)
+        elements.data[f * elements.total + out + blockIdx.x] = room[f * blockDim.x];
 }
 
+// One level down: `ends` of the elements from `start` on, `outer` those of the level above.
 template <int P, typename T>
 __device__ __forceinline__ void expand_level(Elements<P, T> elements, long long start, long long size, T* room,
-                                             T* ends, long long step, long long parts)
+                                             const T* outer, T* ends)
 {
-    constexpr int SIZE = Group<P>::SIZE;
-    Elements<P, T> here = load_groups(elements, start, size, room);
-    long long first = global_thread() * SIZE;
-    if (first >= size) return;
-    int count = (int)(size - first < SIZE ? size - first : SIZE);
-    expand_group(here, threadIdx.x * (SIZE + 1), count, ends, first * step, step, parts);
+    long long first = (long long)blockIdx.x * blockDim.x;
+    int count = share_of_block(size);
+    Elements<P, T> here = load_elements(elements, start + first, count, room);
+    T* inner = room + Elements<P, T>::FIELDS * blockDim.x;
+    if (threadIdx.x < 2 * P) {
+        inner[threadIdx.x] = outer[blockIdx.x * 2 * P + threadIdx.x];
+        inner[count * 2 * P + threadIdx.x] = outer[(blockIdx.x + 1) * 2 * P + threadIdx.x];
+    }
+    __syncthreads();
+    tree_up(here, count, 0, 0, 0, 0, nullptr);
+    tree_down(here, count, inner);
+    for (int i = threadIdx.x; i < (count + 1) * 2 * P; i += blockDim.x) ends[first * 2 * P + i] = inner[i];
 }
 
-// All that is left, by one block: up to one element, its solution, and down again.  Everything lies
-// in shared memory, `capacity` elements.
+// All that is left, by one block: up, the solution, and down again.
 template <int P, typename T>
-__device__ __forceinline__ void solve_top(Elements<P, T> elements, long long start, long long size, T* room,
-                                          int capacity, T* ends, unsigned level, long long step,
-                                          long long parts, long long rows, long long n,
+__device__ __forceinline__ void solve_top(Elements<P, T> elements, long long start, int count, T* room, T* ends,
+                                          unsigned level, long long rows, long long n,
                                           unsigned long long* status)
 {
-    for (int f = 0; f < Elements<P, T>::FIELDS; ++f)
-        for (int i = threadIdx.x; i < size; i += blockDim.x)
-            room[f * capacity + i] = elements.data[f * elements.total + start + i];
+    Elements<P, T> here = load_elements(elements, start, count, room);
+    T* inner = room + Elements<P, T>::FIELDS * blockDim.x;
     __syncthreads();
-    Elements<P, T> here = {room, capacity};
-    int levels = 0, at = 0, left = (int)size;
-    while (left > 1) {
-        int groups = (left + TOP_GROUP - 1) / TOP_GROUP;
-        for (int g = threadIdx.x; g < groups; g += blockDim.x) {
-            int first = g * TOP_GROUP;
-            int count = left - first < TOP_GROUP ? left - first : TOP_GROUP;
-            join_group(here, at + first, count, here, at + left + g, level, (first + 1) * rows * step - 1,
-                       rows * step, n, status);
-        }
-        __syncthreads();
-        at += left;
-        left = groups;
-        step *= TOP_GROUP;
-        ++levels;
-        ++level;
-    }
-    if (threadIdx.x == 0) solve_last(here, at, ends, level, parts, n, status);
+    tree_up(here, count, level, 0, rows, n, status);
+    if (threadIdx.x == 0) solve_last(here, count, inner, level + 1, n, status);
     __syncthreads();
-    for (; levels > 0; --levels) {
-        // the level below: its size follows from the number of parts
-        step /= TOP_GROUP;
-        left = (int)((parts + step - 1) / step);
-        at -= left;
-        for (int g = threadIdx.x; g * TOP_GROUP < left; g += blockDim.x) {
-            int first = g * TOP_GROUP;
-            int count = left - first < TOP_GROUP ? left - first : TOP_GROUP;
-            expand_group(here, at + first, count, ends, first * step, step, parts);
-        }
-        __syncthreads();
-    }
+    tree_down(here, count, inner);
+    for (int i = threadIdx.x; i < (count + 1) * 2 * P; i += blockDim.x) ends[i] = inner[i];
 }

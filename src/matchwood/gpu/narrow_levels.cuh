@@ -10,9 +10,10 @@
 // Measured: bench/ordering/rcm_gpu.py, H200.
 constexpr int ROOM_BYTES = 4096;  // shared memory of one of the six lists of a block
 constexpr int SOLO = 1024;        // lanes for which one block goes on alone
-constexpr int NARROW = 65536;     // lanes for which a cluster does
+constexpr int NARROW = 16384;     // lanes for which a cluster does
 constexpr int SHORT = 128;        // entries of the longest row of a narrow level
 constexpr int MANY = 4;           // entries of a lane where rows are longer than a warp
+constexpr bool AHEAD = true;      // fetch what the next step reads
 constexpr int UNEVEN = 64;        // rows that a block may have beyond twice its share
 
 // log2 of the lanes that a row gets in a narrow level: all its entries, or a warp.
@@ -35,15 +36,21 @@ struct Near {
     unsigned int mine;                                     // longest row found by this block
 };
 
-// The rows of a side offer their places.
+// Have a word brought near, without waiting for it.
+__device__ __forceinline__ void fetch_ahead(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
+// The rows of a side offer their places.  Where their neighbours' rows are is needed next.
 template <typename I>
 __device__ __forceinline__ void offer_rows(
     const Places<I>& places, const Near<I>& near, int side, int rows, I place, int log)
 {
     for (int j = threadIdx.x >> log; j < rows; j += BLOCK >> log) {
         I begin = near.begin[side][j], length = near.length[side][j];
-        for (I e = threadIdx.x & ((1 << log) - 1); e < length; e += 1 << log)
-            atomicMin(&places.owner[places.indices[begin + e]], I(place + j));
+        for (I e = threadIdx.x & ((1 << log) - 1); e < length; e += 1 << log) {
+            I w = places.indices[begin + e];
+            atomicMin(&places.owner[w], I(place + j));
+            if (AHEAD) fetch_ahead(&places.indptr[w]);
+        }
     }
 }
 
@@ -106,6 +113,7 @@ __device__ __forceinline__ int place_rows(
         for (int k = 0; k < COUNT; ++k) {
             if (!mine[k]) continue;
             int at = start + rank[k];
+            if (AHEAD) fetch_ahead(&places.indices[begin[k]]);
             if (target != nullptr) {
                 target[at] = w[k];
             } else if (at < Near<I>::ROOM) {

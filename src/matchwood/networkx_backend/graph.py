@@ -161,7 +161,7 @@ class Graph:
         start = 0
         for label, end in enumerate(ends):
             if rest is not None and label == largest:
-                giant = self.keep("set", lambda: set(self.nodes)).copy()
+                giant = set(self.nodes)
                 giant.difference_update(names)
                 yield giant
             else:

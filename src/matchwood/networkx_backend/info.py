@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import takewhile
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,3 +91,9 @@ def settings() -> Any:
     networkx = sys.modules["networkx"]
     found = getattr(networkx.config.backends, "matchwood", None)
     return SimpleNamespace(**DEFAULTS) if found is None else found
+
+
+def networkx_version() -> tuple[int, int]:
+    """Major and minor version of the NetworkX at work; some answers differ between them."""
+    major, minor = sys.modules["networkx"].__version__.split(".")[:2]
+    return int(major), int("".join(takewhile(str.isdigit, minor)))

@@ -9,13 +9,13 @@ import numpy as np
 from matchwood import matching
 from matchwood.independent import maximal_independent_set as independent_set
 from matchwood.networkx_backend.graph import Graph
-from matchwood.networkx_backend.info import settings
+from matchwood.networkx_backend.info import networkx_version, settings
 from matchwood.networkx_backend.names import dispatched
 from matchwood.networkx_backend.spanning import as_numbers
 
 
 @dispatched
-def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> list[Any]:
+def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> Any:
     import networkx as nx
 
     random = nx.utils.create_py_random_state(seed)
@@ -31,7 +31,8 @@ def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> li
     mask = independent_set(
         pattern, rng=random.randrange(1 << 31), engine=asked.engine, threads=asked.threads
     )
-    return chosen + G.names(free[mask])
+    found = chosen + G.names(free[mask])
+    return set(found) if networkx_version() >= (3, 7) else found
 
 
 def _free_beside(G: Graph, chosen: list[Any]) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.networkx_backend.info import FUNCTIONS
+from matchwood.networkx_backend.info import FUNCTIONS, networkx_version
 from matchwood.networkx_backend.names import CALLS
 
 EXPECTED = {
@@ -29,6 +29,8 @@ def on_start_tests(items: list[Any]) -> None:
     """Mark the tests of NetworkX that cannot pass, with the reason."""
     import pytest
 
+    if networkx_version() >= (3, 7):
+        return  # they ask for a set, without its order
     for item in items:
         reason = EXPECTED.get((item.path.name, getattr(item, "originalname", item.name)))
         if reason is not None:

@@ -8,12 +8,14 @@ smallest), so the order is found by a queue of its own, in compiled code (cpu.qu
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.networkx_backend.graph import Graph
+from matchwood.networkx_backend.info import networkx_version
 from matchwood.networkx_backend.names import dispatched
 
 
@@ -82,6 +84,13 @@ def generic_bfs_edges(
 def bfs_predecessors(
     G: Graph, source: Any, depth_limit: float | None = None, sort_neighbors: Any = None
 ) -> Iterator[tuple[Any, Any]]:
+    if networkx_version() >= (3, 7):
+        warnings.warn(
+            "\n\nbfs_predecessors is deprecated and will be removed in NetworkX 3.9\n"
+            "Use ``(t, s) for (s, t) in bfs_edges`` instead",
+            DeprecationWarning,
+            stacklevel=2,
+        )
     parents, children = _parents_and_children(G, source, depth_limit)
     yield from zip(children, parents, strict=True)
 
@@ -129,7 +138,8 @@ def bfs_tree(
 def bfs_layers(G: Graph, sources: Any) -> Iterator[list[Any]]:
     if sources in G:
         sources = [sources]
-    first = list(set(sources))  # NetworkX's own order of the first layer
+    # NetworkX's own order of the first layer
+    first = list(set(sources) if networkx_version() >= (3, 5) else dict.fromkeys(sources))
     numbers = [G.number_of(source) for source in first]
     if None in numbers:
         import networkx as nx
@@ -189,5 +199,4 @@ def single_target_shortest_path_length(G: Graph, target: Any, cutoff: float | No
     backwards = G.structure.transposed_pattern() if G.is_directed() else None
     pattern = (G.indptr, G.indices) if backwards is None else backwards[:2]
     found = _lengths(G, pattern, v, cutoff)
-    early = tuple(map(int, nx.__version__.split(".")[:2])) < (3, 5)  # they returned an iterator
-    return iter(found.items()) if early else found
+    return found if networkx_version() >= (3, 5) else iter(found.items())

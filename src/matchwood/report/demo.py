@@ -118,8 +118,9 @@ def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int
         "prepared": lambda: problem.ours(G, threads),
         "raw": lambda: problem.ours(A, threads),
     }
-    if problem.scipy is not None:
-        calls["scipy"] = lambda: problem.scipy(B)
+    peer = problem.scipy
+    if peer is not None:
+        calls["scipy"] = lambda: peer(B)
     on_gpu = _gpu_call(problem, G)
     if on_gpu is not None:
         calls["gpu"] = on_gpu

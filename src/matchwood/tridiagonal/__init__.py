@@ -115,7 +115,7 @@ def factorize(
     --------
     >>> import matchwood
     >>> made = matchwood.tridiagonal.factorize([0, 2, 2], [5, 5, 5], [1, 1, 0])
-    >>> made.solve([6.0, 8.0, 7.0]).tolist()
+    >>> made.solve([6.0, 8.0, 7.0]).round(12).tolist()
     [1.0, 1.0, 1.0]
     """
     made = system("tridiagonal.factorize", __name__, dl, d, du, block=False)

@@ -1,8 +1,8 @@
 // The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu_parts.py; elements: elements.cuh.
 //
-//   reduce_rows       one thread a part of ROWS rows: its element            reads 4 arrays
-//   join, solve_top, expand                                                 (1 / ROWS of the rows)
-//   substitute_rows   one thread a part: the unknowns between its ends      reads 4 arrays, writes 1
+//   reduce_rows       a thread reduces a part of ROWS rows to its element, a block its elements to one
+//   join, top, expand                                              those of blocks, a few thousand
+//   substitute_rows   a block finds the ends of its parts, a thread the unknowns between two of them
 //
 // The rows of a block's parts lie in shared memory (tile.cuh), loaded in whole lines.  A thread reads
 // and writes only its own part there, apart from loading and storing, which are fenced by barriers.
@@ -93,8 +93,15 @@ __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl,
             tile_item<Rows<T>::CHUNKS, T>(tile + 3 * array, i) = value;
         }
     }
+}
+
+// Wait for them, and clear what is not part of the matrix.
+template <typename T>
+__device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
+{
     tile_loaded();
-    // what is not part of the matrix
+    long long first = (long long)blockIdx.x * blockDim.x * Rows<T>::ROWS;
+    int array = Rows<T>::CHUNKS * blockDim.x;
     long long start = first + (long long)threadIdx.x * Rows<T>::ROWS;
     int item = threadIdx.x * Rows<T>::ROWS;
     if (start == 0) tile_item<Rows<T>::CHUNKS, T>(tile, item) = T(0);
@@ -102,94 +109,124 @@ __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl,
         tile_item<Rows<T>::CHUNKS, T>(tile + 2 * array, item + (int)(n - 1 - start)) = T(0);
 }
 
+// Rows of chunk c from FROM on are eliminated; the pivot row of x[j-1] takes the place of row j.
+template <bool LEFT, int FROM, typename T>
+__device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, int& lacking)
+{
+    constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS;
+    int array = CHUNKS * blockDim.x;
+    T lower[EACH], diagonal[EACH], upper[EACH], right[EACH];
+    get_chunk<CHUNKS>(tile, c, lower);
+    get_chunk<CHUNKS>(tile + array, c, diagonal);
+    get_chunk<CHUNKS>(tile + 2 * array, c, upper);
+    get_chunk<CHUNKS>(tile + 3 * array, c, right);
+#pragma unroll
+    for (int v = FROM; v < EACH; ++v) {
+        T u2, u3, g;
+        bool none = step<LEFT>(A, B, lower[v], diagonal[v], upper[v], right[v], u2, u3, g);
+        if (LEFT) {
+            if (none && lacking < 0) lacking = c * EACH + v - 1;
+        } else {
+            lower[v] = u2, upper[v] = u3, right[v] = g;
+        }
+    }
+    if (!LEFT) {
+        put_chunk<CHUNKS>(tile, c, lower);
+        put_chunk<CHUNKS>(tile + 2 * array, c, upper);
+        put_chunk<CHUNKS>(tile + 3 * array, c, right);
+    }
+}
+
+// The whole part of this thread, of which A and B are the first two rows.
+template <bool LEFT, typename T>
+__device__ __forceinline__ int eliminate_part(Chunk* tile, Equation<T>& A, Equation<T>& B)
+{
+    int lacking = -1;
+    if (Rows<T>::EACH > 2) eliminate_chunk<LEFT, 2>(tile, 0, A, B, lacking);
+#pragma unroll 1
+    for (int c = 1; c < Rows<T>::CHUNKS; ++c) eliminate_chunk<LEFT, 0>(tile, c, A, B, lacking);
+    return lacking;
+}
+
+// Row `row` of this thread's part, as an equation in (x[j-1], x[j] | x[j+1]).
+template <typename T>
+__device__ __forceinline__ Equation<T> first_row(Chunk* tile, int row)
+{
+    constexpr int CHUNKS = Rows<T>::CHUNKS;
+    int array = CHUNKS * blockDim.x, item = threadIdx.x * Rows<T>::ROWS + row;
+    T lower = tile_item<CHUNKS, T>(tile, item), diagonal = tile_item<CHUNKS, T>(tile + array, item);
+    T upper = tile_item<CHUNKS, T>(tile + 2 * array, item), right = tile_item<CHUNKS, T>(tile + 3 * array, item);
+    return {lower, diagonal, upper, T(0), right, row_weight(lower, diagonal, upper)};
+}
+
 template <typename T, typename I>
 __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
                             const T* __restrict__ du, const T* __restrict__ b, const I* __restrict__ perm,
-                            T* __restrict__ gathered, T* __restrict__ elements, long long total,
+                            T* __restrict__ gathered, T* __restrict__ elements, long long total, long long parts,
                             unsigned long long* status)
 {
-    constexpr int EACH = Rows<T>::EACH, ROWS = Rows<T>::ROWS, CHUNKS = Rows<T>::CHUNKS;
     extern __shared__ Chunk tile[];
-    int array = Rows<T>::CHUNKS * blockDim.x;
     load_rows(tile, n, dl, d, du, b, perm, gathered);
+    rows_loaded<T>(tile, n);
     long long part = global_thread();
-    long long start = part * ROWS;
-    if (start >= n) return;
-
-    Equation<T> A, B;
-    T unused;
-    int lacking = -1;
-    T lower[EACH], diagonal[EACH], upper[EACH], right[EACH];
-#pragma unroll 1
-    for (int c = 0; c < CHUNKS; ++c) {
-        get_chunk<CHUNKS>(tile, c, lower);
-        get_chunk<CHUNKS>(tile + array, c, diagonal);
-        get_chunk<CHUNKS>(tile + 2 * array, c, upper);
-        get_chunk<CHUNKS>(tile + 3 * array, c, right);
+    T* room = (T*)(tile + 4 * Rows<T>::CHUNKS * blockDim.x);
+    Elements<1, T> here = {room, blockDim.x};
+    if (part < parts) {
+        Equation<T> A = first_row<T>(tile, 0), B = first_row<T>(tile, 1);
+        B.r2 = B.r1, B.r1 = B.l2, B.l2 = B.l1, B.l1 = T(0);
+        int lacking = eliminate_part<true>(tile, A, B);
+        if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
+        // what is not finite in any row has spread to both equations
+        T finite = T(0) * A.l1 + T(0) * A.l2 + T(0) * A.r1 + T(0) * A.r2 + T(0) * A.f;
+        finite += T(0) * B.l1 + T(0) * B.l2 + T(0) * B.r1 + T(0) * B.r2 + T(0) * B.f;
+        if (!(finite == T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
+        T fields[12] = {A.l1, A.l2, A.r1, A.r2, A.f, A.weight, B.l1, B.l2, B.r1, B.r2, B.f, B.weight};
 #pragma unroll
-        for (int v = 0; v < EACH; ++v) {
-            if (v < 2 && c == 0) {
-                T weight = row_weight(lower[v], diagonal[v], upper[v]);
-                if (v == 0) A = {lower[v], diagonal[v], upper[v], T(0), right[v], weight};
-                if (v == 1) B = {T(0), lower[v], diagonal[v], upper[v], right[v], weight};
-            } else {
-                bool none = step<true>(A, B, lower[v], diagonal[v], upper[v], right[v], unused, unused, unused);
-                if (none && lacking < 0) lacking = c * EACH + v - 1;
-            }
+        for (int f = 0; f < 12; ++f) {
+            room[f * blockDim.x + threadIdx.x] = fields[f];
+            elements[f * total + part] = fields[f];
         }
     }
-    if (lacking >= 0) fail(status, SINGULAR, start + lacking);
-    // what is not finite in any row has spread to both equations
-    T finite = T(0) * A.l1 + T(0) * A.l2 + T(0) * A.r1 + T(0) * A.r2 + T(0) * A.f;
-    finite += T(0) * B.l1 + T(0) * B.l2 + T(0) * B.r1 + T(0) * B.r2 + T(0) * B.f;
-    if (!(finite == T(0))) fail(status, NOT_FINITE, start);
-    Elements<1, T> out = {elements, total};
-    out.at(part, 0, 0) = A.l1, out.at(part, 0, 1) = A.l2, out.at(part, 0, 2) = A.r1;
-    out.at(part, 0, 3) = A.r2, out.at(part, 0, 4) = A.f, out.at(part, 0, 5) = A.weight;
-    out.at(part, 1, 0) = B.l1, out.at(part, 1, 1) = B.l2, out.at(part, 1, 2) = B.r1;
-    out.at(part, 1, 3) = B.r2, out.at(part, 1, 4) = B.f, out.at(part, 1, 5) = B.weight;
+    __syncthreads();
+    int count = share_of_block(parts);
+    tree_up(here, count, 1, (long long)blockIdx.x * blockDim.x, Rows<T>::ROWS, n, status);
+    if (threadIdx.x < 12) elements[threadIdx.x * total + parts + blockIdx.x] = room[threadIdx.x * blockDim.x];
 }
 
-// The pivot row of x[j-1] takes the place of row j in shared memory; then the solution that of d.
+// `outer` are the ends beside the elements of blocks.  While the rows are on their way, the ends beside
+// the parts of the block are found.  At last the solution takes the place of d in shared memory.
 template <typename T, typename I>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b,
-                                const T* __restrict__ ends, const I* __restrict__ perm, T* __restrict__ x)
+                                const T* __restrict__ du, const T* __restrict__ b, T* __restrict__ elements,
+                                long long total, long long parts, const T* __restrict__ outer,
+                                const I* __restrict__ perm, T* __restrict__ x)
 {
     constexpr int EACH = Rows<T>::EACH, ROWS = Rows<T>::ROWS, CHUNKS = Rows<T>::CHUNKS;
     extern __shared__ Chunk tile[];
-    int array = Rows<T>::CHUNKS * blockDim.x;
+    int array = CHUNKS * blockDim.x;
     load_rows<T, I>(tile, n, dl, d, du, b, nullptr, nullptr);
     long long part = global_thread();
-    if (part * ROWS < n) {
-        T before = ends[2 * part], begin = ends[2 * part + 1];
-        T near = ends[2 * part + 2], far = ends[2 * part + 3];
-        Equation<T> A, B;
-        T lower[EACH], diagonal[EACH], upper[EACH], right[EACH];
-#pragma unroll 1
-        for (int c = 0; c < CHUNKS; ++c) {
-            get_chunk<CHUNKS>(tile, c, lower);
-            get_chunk<CHUNKS>(tile + array, c, diagonal);
-            get_chunk<CHUNKS>(tile + 2 * array, c, upper);
-            get_chunk<CHUNKS>(tile + 3 * array, c, right);
-#pragma unroll
-            for (int v = 0; v < EACH; ++v) {
-                if (v < 2 && c == 0) {
-                    T weight = row_weight(lower[v], diagonal[v], upper[v]);
-                    if (v == 0)
-                        A = {T(0), T(0), upper[v], T(0), right[v] - lower[v] * before - diagonal[v] * begin,
-                             weight};
-                    if (v == 1) B = {T(0), T(0), diagonal[v], upper[v], right[v] - lower[v] * begin, weight};
-                } else {
-                    T u2, u3, g;
-                    step<false>(A, B, lower[v], diagonal[v], upper[v], right[v], u2, u3, g);
-                    lower[v] = u2, upper[v] = u3, right[v] = g;
-                }
-            }
-            put_chunk<CHUNKS>(tile, c, lower);
-            put_chunk<CHUNKS>(tile + 2 * array, c, upper);
-            put_chunk<CHUNKS>(tile + 3 * array, c, right);
-        }
+    int count = share_of_block(parts);
+    T* room = (T*)(tile + 4 * array);
+    T* ends = room + 12 * blockDim.x;
+    Elements<1, T> here = load_elements(Elements<1, T>{elements, total}, part - threadIdx.x, count, room);
+    if (threadIdx.x < 2) {
+        ends[threadIdx.x] = outer[2 * blockIdx.x + threadIdx.x];
+        ends[2 * count + threadIdx.x] = outer[2 * blockIdx.x + 2 + threadIdx.x];
+    }
+    __syncthreads();
+    tree_up(here, count, 0, 0, 0, 0, nullptr);
+    tree_down(here, count, ends);
+    rows_loaded<T>(tile, n);
+    if (part < parts) {
+        const T* mine = ends + 2 * threadIdx.x;
+        T begin = mine[1], near = mine[2], far = mine[3];
+        Equation<T> A = first_row<T>(tile, 0), B = first_row<T>(tile, 1);
+        A.f -= A.l1 * mine[0] + A.l2 * begin;
+        B.f -= B.l1 * begin;
+        B.r2 = B.r1, B.r1 = B.l2;
+        eliminate_part<false>(tile, A, B);
+        T lower[EACH], upper[EACH], right[EACH], solution[EACH];
 #pragma unroll 1
         for (int c = CHUNKS - 1; c >= 0; --c) {
             get_chunk<CHUNKS>(tile, c, lower);
@@ -197,13 +234,13 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
             get_chunk<CHUNKS>(tile + 3 * array, c, right);
 #pragma unroll
             for (int v = EACH - 1; v >= 0; --v) {  // x[c * EACH + v] is `near`
-                diagonal[v] = near;
+                solution[v] = near;
                 T next = right[v] - lower[v] * near - upper[v] * far;
                 if (v < 2 && c == 0) next = begin;
                 far = near;
                 near = next;
             }
-            put_chunk<CHUNKS>(tile + array, c, diagonal);
+            put_chunk<CHUNKS>(tile + array, c, solution);
         }
     }
     __syncthreads();
@@ -212,32 +249,29 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         store_tile<CHUNKS>(tile + array, x, first, n);
     } else {
         for (int i = threadIdx.x; i < array * EACH; i += blockDim.x)
-            if (first + i < n) x[perm[first + i]] = tile_item<Rows<T>::CHUNKS, T>(tile + array, i);
+            if (first + i < n) x[perm[first + i]] = tile_item<CHUNKS, T>(tile + array, i);
     }
 }
 
 template <typename T>
-__global__ void join(T* elements, long long total, long long start, long long size, unsigned level,
+__global__ void join(T* elements, long long total, long long start, long long size, long long out, unsigned level,
                      long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    join_level(Elements<1, T>{elements, total}, start, size, (T*)tile, level, rows, n, status);
+    join_level(Elements<1, T>{elements, total}, start, size, out, (T*)tile, level, rows, n, status);
 }
 
 template <typename T>
-__global__ void expand(T* elements, long long total, long long start, long long size, T* ends, long long step,
-                       long long parts)
+__global__ void expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
 {
     extern __shared__ Chunk tile[];
-    expand_level(Elements<1, T>{elements, total}, start, size, (T*)tile, ends, step, parts);
+    expand_level(Elements<1, T>{elements, total}, start, size, (T*)tile, outer, ends);
 }
 
 template <typename T>
-__global__ void top(T* elements, long long total, long long start, long long size, int capacity, T* ends,
-                    unsigned level, long long step, long long parts, long long rows, long long n,
-                    unsigned long long* status)
+__global__ void top(T* elements, long long total, long long start, int size, T* ends, unsigned level,
+                    long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    solve_top(Elements<1, T>{elements, total}, start, size, (T*)tile, capacity, ends, level, step, parts, rows, n,
-              status);
+    solve_top(Elements<1, T>{elements, total}, start, size, (T*)tile, ends, level, rows, n, status);
 }

@@ -18,14 +18,15 @@ SOURCE = gpu.Source(
 )
 
 ROWS = 32  # of a part, as in gpu.cu
-BLOCK = 32  # threads; 16 or 32 KiB of shared memory
+BLOCK = {4: 64, 8: 32}  # threads, by the size of numbers: 35 KiB of shared memory
 
 
 class Solver(gpu_elements.Solver):
     """Solves plain systems of one size and type on the current stream, without waiting."""
 
     def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
-        super().__init__(SOURCE, n, 1, ROWS, BLOCK, dtype, index, **options)
+        block = BLOCK[np.dtype(dtype).itemsize]
+        super().__init__(SOURCE, n, 1, ROWS, block, dtype, index, **options)
 
 
 solve = functools.partial(gpu_elements.solve, Solver)

@@ -3,75 +3,26 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood import gpu
 
-TOP_GROUP = 4  # as in elements.cuh
-THREADS = 32  # of a block that joins
-TOP_BLOCK = 256
-TOP_BYTES = 150_000  # of shared memory, for the elements that one block solves for
+TREE = {1: 512, 2: 128}  # elements that a block joins, by the size of blocks
 
 
-class Plan(NamedTuple):
-    """How the elements of `parts` parts with P x P blocks are joined."""
-
-    p: int
-    group: int  # elements that a thread joins
-    levels: list[tuple[int, int]]  # (start, size) of those with a launch of their own, and the last
-    total: int  # elements of all levels in memory
-    capacity: int  # elements that the last launch has in shared memory
-    shared: int  # bytes of shared memory of a joining block
-    itemsize: int
-
-    @property
-    def fields(self) -> int:
-        """Numbers of an element."""
-        return 2 * self.p * (4 * self.p + 2)
+def levels(parts: int, p: int, block: int) -> list[tuple[int, int]]:
+    """(start, size) of each level of elements: of parts, of blocks of parts, ... , of the last."""
+    found, start, size = [(0, parts)], parts, -(-parts // block)
+    while True:
+        found.append((start, size))
+        if size <= TREE[p]:
+            return found
+        start, size = start + size, -(-size // TREE[p])
 
 
-def plan(parts: int, p: int, itemsize: int) -> Plan:
-    """The levels down to what one block can hold."""
-    group, fields = (32, 12) if p == 1 else (16, 40)
-    top = TOP_BYTES // (2 * fields * itemsize)
-    levels, start, size = [], 0, parts
-    while size > top:
-        levels.append((start, size))
-        start, size = start + size, -(-size // group)
-    levels.append((start, size))
-    total = start + size
-    capacity = size
-    while size > 1:
-        size = -(-size // TOP_GROUP)
-        capacity += size
-    shared = THREADS * (group + 1) * fields * itemsize
-    return Plan(p, group, levels, total, capacity, shared, itemsize)
-
-
-def solve_ends(
-    k: Any, how: Plan, elements: Any, ends: Any, rows: int, n: int, status: Any
-) -> None:
-    """`ends` from the elements of level 0, each of `rows` rows."""
-    parts = how.levels[0][1]
-    step, level = 1, 1
-    options = {"block": THREADS, "shared_mem": how.shared}
-    for start, size in how.levels[:-1]:
-        groups = -(-size // how.group)
-        k.join(groups, (elements, how.total, start, size, level, rows * step, n, status), **options)
-        step *= how.group
-        level += 1
-    start, size = how.levels[-1]
-    args = (elements, how.total, start, size, how.capacity, ends, level, step, parts, rows, n, status)
-    k.top(None, args, grid=1, block=TOP_BLOCK, shared_mem=how.capacity * how.fields * how.itemsize)
-    for start, size in reversed(how.levels[:-1]):
-        step //= how.group
-        groups = -(-size // how.group)
-        k.expand(groups, (elements, how.total, start, size, ends, step, parts), **options)
-
-
-NOT_FINITE = 100  # as in elements.cuh; smaller codes are singular, on one level or another
+NOT_FINITE = 1  # as in elements.cuh; larger codes are singular, on one level or another
 _spare: list[Any] = []
 _lock = threading.Lock()
 
@@ -108,31 +59,57 @@ class Solver:
         status: Any = None,
     ) -> None:
         self.n, self.dtype = n, np.dtype(dtype)
-        self.rows, self._block = rows, block
+        self.rows, self._block, self._p = rows, block, p
         self._parts = -(-n // rows)
-        self.plan = plan(self._parts, p, self.dtype.itemsize)
-        self._shared = block * rows * p * (3 * p + 1) * self.dtype.itemsize
+        self.levels = levels(self._parts, p, block)
+        self._total = sum(self.levels[-1])
+        size = self.dtype.itemsize
+        self._fields = 2 * p * (4 * p + 2)
+        self._room = (block * self._fields + 2 * p * (block + 1)) * size
+        self._shared = block * rows * p * (3 * p + 1) * size + self._room
+        self._tree = (TREE[p] * self._fields + 2 * p * (TREE[p] + 1)) * size
         self._arrays = {
-            "elements": (self.plan.fields * self.plan.total, self.dtype),
-            "ends": (2 * p * (self._parts + 1), self.dtype),
+            "elements": (self._fields * self._total, self.dtype),
             "gathered": (n * p if permuted else 0, self.dtype),
+            **{
+                f"ends{k}": (2 * p * (count + 1), self.dtype)
+                for k, (_, count) in enumerate(self.levels)
+                if k > 0
+            },
         }
         self.status = gpu.Status() if status is None else status
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
 
     def solve(self, dl: Any, d: Any, du: Any, b: Any, x: Any, perm: Any = None) -> None:
         """x for one right-hand side; with `perm`, row i belongs to b[perm[i]] and x[perm[i]]."""
-        k, n, how = self._kernels, self.n, self.plan
+        k, n = self._kernels, self.n
         space = gpu.workspace("tridiagonal.solve", **self._arrays)  # its own: calls may overlap
-        right = b if perm is None else space.gathered
+        elements = (space.elements, self._total)
         options = {"block": self._block, "shared_mem": self._shared}
-        k.reduce_rows(
-            self._parts,
-            (n, dl, d, du, b, perm, space.gathered, space.elements, how.total, self.status),
-            **options,
-        )
-        solve_ends(k, how, space.elements, space.ends, self.rows, n, self.status)
-        k.substitute_rows(self._parts, (n, dl, d, du, right, space.ends, perm, x), **options)
+        reduced = (n, dl, d, du, b, perm, space.gathered, *elements, self._parts, self.status)
+        k.reduce_rows(self._parts, reduced, **options)
+        self._solve_ends(space, elements)
+        right = b if perm is None else space.gathered
+        known = (n, dl, d, du, right, *elements, self._parts, space.ends1, perm, x)
+        k.substitute_rows(self._parts, known, **options)
+
+    def _solve_ends(self, space: Any, elements: tuple[Any, int]) -> None:
+        """The ends of the blocks of parts, from their elements."""
+        k, tree = self._kernels, TREE[self._p]
+        options = {"block": tree, "shared_mem": self._tree}
+        rows, last = self.rows * self._block, len(self.levels) - 1
+        for level in range(1, last):
+            (start, size), (out, _) = self.levels[level : level + 2]
+            k.join(size, (*elements, start, size, out, level + 1, rows, self.n, self.status), **options)
+            rows *= tree
+        start, size = self.levels[last]
+        ends = getattr(space, f"ends{last}")
+        known = (*elements, start, size, ends, last + 1, rows, self.n, self.status)
+        k.top(None, known, grid=1, **options)
+        for level in range(last - 1, 0, -1):
+            start, size = self.levels[level]
+            outer, ends = ends, getattr(space, f"ends{level}")
+            k.expand(size, (*elements, start, size, outer, ends), **options)
 
 
 def solve(
@@ -156,4 +133,4 @@ def solve(
         solver.solve(dl, d, du, one, out, perm)
     code, detail = status.read()
     return_status(status)
-    return x, detail if 0 < code < NOT_FINITE else -1, code != NOT_FINITE
+    return x, detail if code > NOT_FINITE else -1, code != NOT_FINITE

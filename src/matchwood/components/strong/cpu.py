@@ -36,12 +36,24 @@ from matchwood.components.strong.cpu_reach import (
 from matchwood.components.strong.cpu_tarjan import tarjan
 from matchwood.components.strong.cpu_tasks import TASK_WORDS, task_rounds
 from matchwood.components.strong.cpu_trim import lonely, trim
-from matchwood.teams import barrier, crew, device, interrupted, kernel, share
+from matchwood.teams import (
+    barrier,
+    crew,
+    device,
+    interrupted,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    share,
+    stopping,
+    store_relaxed,
+)
 
 Array = np.ndarray[Any, Any]
 
 SAMPLES = 4096  # vertices that each member looks at for a pivot, "auto"
 LEVELS = 6  # of a search, within which it must have grown large, "auto"
+TRIM_CHUNK = 1024  # vertices that a member takes at a time
 PROBE = 1024  # vertices that the pivot must reach, both ways, to be worth the team's search
 FEW_VERTICES = 100_000  # open, left to one member; the figure of the multistep paper,
 FEW_FOR_TWO = 1 << 62  # and with two members always: colouring takes more than twice the work
@@ -108,6 +120,39 @@ def _best_pivot(team: Any, scores: Array, pivots: Array) -> int:
         if scores[member] > scores[best]:
             best = member
     return np.int64(pivots[best])
+
+
+@device
+def _alone(indptr: Array, indices: Array, mark: Array, v: Any) -> bool:
+    """Has v no open neighbour in its row but itself?"""
+    for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])):
+        w = indices[k]
+        if load_relaxed(mark, w) == OPEN and np.uint64(w) != v:
+            return False
+    return True
+
+
+@device
+def _trim_once(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    in_indptr: Array,
+    in_indices: Array,
+    mark: Array,
+    parent: Array,
+) -> None:
+    """A pass of trimming, in which marks go from OPEN to DONE; one seen late costs time only."""
+    n = mark.size
+    chunk = next_chunk(team, n, TRIM_CHUNK)
+    while chunk >= 0:
+        for v in range(np.uint64(chunk), np.uint64(min(chunk + TRIM_CHUNK, n))):
+            if mark[v] == OPEN and (
+                _alone(indptr, indices, mark, v) or _alone(in_indptr, in_indices, mark, v)
+            ):
+                store_relaxed(mark, v, DONE)
+                parent[v] = v
+        chunk = next_chunk(team, n, TRIM_CHUNK)
 
 
 @device
@@ -184,6 +229,10 @@ def _largest(
             here, bit = FORWARD, BACKWARD
     if found:
         _finish_largest(team, mark, parent, sums)
+        if barrier(team):
+            return
+        if quick:
+            _trim_once(team, indptr, indices, in_indptr, in_indices, mark, parent)
     else:
         lo, hi = share(team, n)
         mark[lo:hi] = OPEN
@@ -297,28 +346,54 @@ def _finish(
     team: Any,
     indptr: Array,
     indices: Array,
-    whole: bool,
     mark: Array,
-    degrees: Array,
+    low: Array,
     queue: Array,
     following: Array,
     parent: Array,
     labels: Array,
     sums: Array,
 ) -> None:
-    """What is open, by one member; then the numbers.  `whole`: all is open, `mark` is not read."""
-    low = degrees[0]
+    """What is open, by one member; then the numbers."""
     kind = low.dtype.type
     lo, hi = share(team, low.size)
     for v in range(lo, hi):
-        low[v] = kind(0) if whole or mark[v] == OPEN else kind(-1)
+        low[v] = kind(0) if mark[v] == OPEN else kind(-1)
     if barrier(team):
         return
     if team.rank == 0:
-        tarjan(team, indptr, indices, low, following, degrees[1], queue, parent)
+        tarjan(team, indptr, indices, low, following, queue, parent)
     if barrier(team):
         return
     _number(team, parent, labels, sums)
+
+
+@kernel
+def _serial(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    low: Array,
+    edge: Array,
+    path: Array,
+    parent: Array,
+    sums: Array,
+) -> None:
+    """All by one member.  The labels take the place of the parents, from the first vertex on:
+    the smallest of a component comes before the others, so its label is there already.
+    """
+    low[:] = 0
+    tarjan(team, indptr, indices, low, edge, path, parent)
+    if stopping(team):
+        return
+    number = 0
+    for v in range(np.uint64(parent.size)):
+        if parent[v] == v:
+            parent[v] = number
+            number += 1
+        else:
+            parent[v] = parent[parent[v]]
+    sums[team.size] = number
 
 
 def label(
@@ -330,23 +405,28 @@ def label(
     labels = np.empty(n, kind)
     if n == 0:
         return 0, labels, 0
-    serial = method == "tarjan"
-    team = crew(1 if serial else threads, work=view.nnz + n)
-    parent, queue, following = (np.empty(n, unsigned) for _ in range(3))
+    out = (view.indptr, view.indices.view(unsigned))
+    if method == "tarjan":
+        team = crew(1, work=view.nnz + n)
+        sums = np.zeros(2, np.int64)
+        team.run(_serial, *out, *np.empty((3, n), unsigned), labels.view(unsigned), sums)
+        return int(sums[-1]), labels, 1
+    team = crew(threads, work=view.nnz + n)
+    into = (inward.indptr, inward.indices.view(unsigned))
+    parent, queue, following = np.empty((3, n), unsigned)
     degrees = np.empty((2, n), unsigned)
-    mark = np.empty(0 if serial else n, np.uint8)
+    mark = np.empty(n, np.uint8)
     sums = np.zeros(team.size + 1, np.int64)
     shared = np.zeros(SHARED, np.int64)
-    out = (view.indptr, view.indices.view(unsigned))
-    if not serial:
-        into = (inward.indptr, inward.indices.view(unsigned))
-        team.run(
-            _largest, *out, *into, method == "auto", mark, queue, parent,
-            np.empty((team.size, BUFFER), unsigned),
-            np.empty(team.size, np.float64), np.empty(team.size, np.int64), sums, shared,
-        )  # fmt: skip
+    team.run(
+        _largest, *out, *into, method == "auto", mark, queue, parent,
+        np.empty((team.size, BUFFER), unsigned),
+        np.empty(team.size, np.float64), np.empty(team.size, np.int64), sums, shared,
+    )  # fmt: skip
+    if method == "auto" and not shared[_FOUND]:
+        return label(view, None, loops, "tarjan")
     if method in ("multistep", "forward_backward"):
-        listed, colour = np.empty(n, unsigned), np.empty(n, unsigned)
+        listed, colour = np.empty((2, n), unsigned)
         team.run(_trim, *out, *into, loops, mark, degrees, following, parent, shared)
         if method == "multistep":
             few = FEW_FOR_TWO if team.size <= 2 else FEW_VERTICES
@@ -356,5 +436,5 @@ def label(
                 _tasks, *out, *into, mark, degrees, queue, following,
                 listed, colour, parent, sums, shared,
             )  # fmt: skip
-    team.run(_finish, *out, serial, mark, degrees, queue, following, parent, labels, sums)
-    return int(sums[-1]), labels, (1 if serial else 3) + int(shared[_ROUNDS])
+    team.run(_finish, *out, mark, degrees[0], queue, following, parent, labels, sums)
+    return int(sums[-1]), labels, 3 + int(shared[_ROUNDS])

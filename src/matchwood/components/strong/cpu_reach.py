@@ -80,8 +80,8 @@ def _alone(
     Returns the front, and the levels that are left.
     """
     one = indices.dtype.type(1)
-    last = end + budget
-    while start < end < last and end - start < most and levels > 0:
+    last = start + budget
+    while start < end and start < last and end - start < most and levels > 0:
         levels -= 1
         tail = end
         for i in range(start, end):
@@ -227,7 +227,7 @@ def reach(
 
     All members call, with `shared` all 0 or left by a call before, and a barrier in between.
     Returns how many were reached, or -1 when it was given up, or the team stops.  Given up: one
-    member alone has found `budget` vertices, or there were `levels` levels and no front large
+    member alone has followed `budget` vertices, or there were `levels` levels and no front large
     enough for a pass, which is where this is quick.
     """
     n = mark.size
@@ -289,7 +289,7 @@ def reach(
                 shared[at + 2] = late
             if barrier(team):
                 return -1
-            budget -= shared[at + 1] - end
+            budget -= shared[at] - start
             reached += shared[at + 1] - end
             start, end, arcs = shared[at], shared[at + 1], shared[at + 2]
             levels = shared[at + 3]

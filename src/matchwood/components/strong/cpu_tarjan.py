@@ -4,10 +4,10 @@
 the earliest vertex known to be reachable from v that is still open.  DONE is more than every
 number, so an arc into a finished component changes nothing, without a test for it.
 
-The way from the root to the current vertex is path[0 : depth + 1]; beside it `edge`, where to go on
-in each row, and `number`, when the vertex was met.  Vertices left behind, whose component is
-open, lie at the other end of `path`: one array serves both, since no vertex is in both.  A vertex
-that is a component by itself is never put there.
+The way from the root to the current vertex is path[0 : depth]; beside it `edge`, where to go on in
+each row, with the highest bit set where the vertex is known to reach an earlier one.  Vertices left
+behind, whose component is open, lie at the other end of `path`: one array serves both, since no
+vertex is in both.  A vertex that is a component by itself is never put there.
 """
 
 from __future__ import annotations
@@ -28,32 +28,30 @@ def tarjan(
     indices: Array,
     low: Array,
     edge: Array,
-    number: Array,
     path: Array,
     parent: Array,
-) -> int:
+) -> None:
     """Components of all vertices with low[v] == 0; the others have DONE there.
 
-    Sets parent[v] to the smallest vertex of the component.  Returns how many components.
+    Sets parent[v] to the smallest vertex of the component.
     """
     unsigned = low.dtype.type
     zero, one = unsigned(0), unsigned(1)
     done = unsigned(-1)
-    bottom = np.uint64(path.size)  # path[bottom:] are the vertices left behind
+    lowered = np.uint64(1) << np.uint64(8 * low.itemsize - 1)
+    size = np.uint64(path.size)
+    bottom = size  # path[bottom:] are the vertices left behind
     clock = zero
-    count = 0
-    for root in range(np.uint64(low.size)):
+    for root in range(size):
         if interrupted(team, np.int64(root)):
-            return count
+            return
         if low[root] != zero:
             continue
         depth = np.uint64(0)
         v = unsigned(root)
         clock += one
-        mine = clock
+        first = mine = clock  # the number of v, 0 once it is no root; what is to become low[v]
         low[v] = mine
-        path[depth] = v
-        number[depth] = mine
         k = np.uint64(indptr[v])
         end = np.uint64(indptr[v + one])
         while True:
@@ -63,44 +61,45 @@ def tarjan(
                 there = low[w]
                 if there == zero:
                     low[v] = mine
-                    edge[depth] = k
+                    path[depth] = v
+                    edge[depth] = k | (lowered if mine != first else np.uint64(0))
                     depth += np.uint64(1)
                     v = w
                     clock += one
-                    mine = clock
+                    first = mine = clock
                     low[v] = mine
-                    path[depth] = v
-                    number[depth] = mine
                     k = np.uint64(indptr[v])
                     end = np.uint64(indptr[v + one])
                     if interrupted(team, np.int64(clock)):
-                        return count
+                        return
                 else:
                     mine = min(mine, there)
-            first = number[depth]
             if mine == first:
                 # nobody before v is reached: v and what was left behind since are a component
-                count += 1
-                top = bottom
                 least = v
-                while top < np.uint64(path.size) and low[path[top]] >= first:
-                    least = min(least, path[top])
-                    top += np.uint64(1)
-                for i in range(bottom, top):
-                    parent[path[i]] = least
-                    low[path[i]] = done
-                bottom = top
+                if bottom < size and low[path[bottom]] >= first:
+                    top = bottom
+                    while top < size and low[path[top]] >= first:
+                        least = min(least, path[top])
+                        top += np.uint64(1)
+                    for i in range(bottom, top):
+                        parent[path[i]] = least
+                        low[path[i]] = done
+                    bottom = top
                 parent[v] = least
                 low[v] = done
+                if depth == np.uint64(0):
+                    break
+                mine = done  # no news for the vertex before
             else:
                 low[v] = mine
                 bottom -= np.uint64(1)
                 path[bottom] = v
-            if depth == np.uint64(0):
-                break
             depth -= np.uint64(1)
             v = path[depth]
             k = np.uint64(edge[depth])
             end = np.uint64(indptr[v + one])
-            mine = min(low[v], mine)
-    return count
+            there = low[v]
+            first = zero if (k & lowered) != np.uint64(0) or mine < there else there
+            mine = min(there, mine)
+            k &= ~lowered

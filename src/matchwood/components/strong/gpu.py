@@ -46,6 +46,7 @@ def label(
         outof=(n, kind),
         pivot=(n, kind),
         kind=(n, np.uint32),
+        stamps=(2 * n, np.uint32),
         row_parts=(parts, kind),
         column_parts=(parts, kind),
     )
@@ -65,7 +66,7 @@ def label(
     spread = SPREAD.kernels(I=kind).spread_values
     arguments = (
         *arcs, method == "forward_backward", PATIENCE, space.mark, space.component,
-        space.into, space.outof, space.pivot, space.kind,
+        space.into, space.outof, space.pivot, space.kind, space.stamps,
         space.row_parts, space.column_parts, labels, second,
     )  # fmt: skip
     while True:

@@ -22,15 +22,17 @@
 // more than DRAWS passes is broken off, and the hash drawn anew; after each such round in a row the
 // limit is twice as high.  With one pivot ways take their length; after PASSES all are made pivots.
 //
-// Rows are cut into parts of PART entries, so that a long one is shared out.  Parts of open
-// vertices are listed anew in every round.
+// A pass looks at all open vertices, and follows the arcs of those whose value the pass before has
+// changed.  Rows are cut into parts of PART entries, so that a long one is shared out.  Parts of
+// open vertices are listed anew in every round.
 //
 // A vertex without a neighbour of its class before it, or behind it, is done at once (trimming).
 //
 // Races.  into and from go up by atomicMax alone, to values of vertices that do reach v (are
-// reached from it); the last pass changes nothing, so they do not depend on scheduling.  kind[v]
-// goes to 0, by whoever sees that v is trivial; a neighbour may use v's value once more, which is
-// true nevertheless.
+// reached from it); who raises one stamps the vertex for the next pass, and the last pass changes
+// nothing, so they do not depend on scheduling.  A vertex stamped twice gives its latest value, in
+// the later of the two passes.  kind[v] goes to 0, by whoever sees that v is trivial; a neighbour may
+// have v's value still, which is true nevertheless.
 #include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
 #include "matchwood/grid_barrier.cuh"
@@ -97,12 +99,13 @@ struct alignas(2 * sizeof(I)) Part {
     I vertex, number;
 };
 
-// One direction: rows of the pattern or of its transpose, the values that come along them, and the
+// One direction: rows of the pattern or of its transpose, the values that go along them, and the
 // parts to look at.
 template <typename I>
 struct Side {
     const I *indptr, *indices;
     typename Values<I>::type* value;
+    unsigned int* stamp;  // the pass in which a vertex has something new to give
     Part<I>* parts;
     Wide size;
 };
@@ -112,7 +115,7 @@ struct Spread {
     using Value = typename Values<I>::type;
 
     I n;
-    Side<I> rows, columns;     // from[v] comes along the row of v, into[v] along its column
+    Side<I> rows, columns;     // into[] spreads along the rows, from[] along the columns
     unsigned int* kind;        // the class; 0: done
     Value* pivot;              // the value of the pivot of each class, by class modulo n
     I* component;
@@ -120,7 +123,7 @@ struct Spread {
     GridBarrier gate;
     Value seed;
     bool single;
-    int turn;
+    Wide passes;
 
     __device__ __forceinline__ void wait() const { gate.wait(); }
     __device__ __forceinline__ bool leads() const { return global_thread() == 0; }
@@ -178,6 +181,7 @@ struct Spread {
                 Value mine = Values<I>::of((Value)v, seed);
                 if (single) mine = *slot(kind[v]) == mine ? 1 : 0;
                 rows.value[v] = columns.value[v] = mine;
+                rows.stamp[v] = columns.stamp[v] = (unsigned int)passes;
             }
             list(rows, v, is_open, &control[SIZES]);
             list(columns, v, is_open, &control[SIZES + 1]);
@@ -193,85 +197,66 @@ struct Spread {
         return rows.size > 0;
     }
 
-    // A pass over both sides: 32 parts to a warp, their entries dealt out evenly.  Returns whether the
-    // thread changed a value.
+    // A pass over both sides, 32 parts to a warp, their entries dealt out evenly: vertices whose value
+    // has changed give it to their neighbours.  Returns whether the thread changed a value.
     __device__ bool pass() const
     {
-        __shared__ Value best[BLOCK];
         __shared__ unsigned char any[BLOCK];
-        Value* bests = best + warp() * WARP;
         unsigned char* anys = any + warp() * WARP;
         bool changed = false;
+        unsigned int now = (unsigned int)passes;
         Wide warps = all_threads() / WARP, border = (rows.size + WARP - 1) / WARP;
         Wide last = border + (columns.size + WARP - 1) / WARP;
         for (Wide item = global_thread() / WARP; item < last; item += warps) {
             const Side<I>& side = item < border ? rows : columns;
-            Wide at = (item < border ? item : item - border) * WARP;
+            Wide at = (item < border ? item : item - border) * WARP + lane();
             I v = 0, begin = 0, end = 0;
             unsigned int its = 0;
+            Value mine = 0;
             bool whole = false;
-            I number = 0;
-            if (at + lane() < side.size) {
-                Part<I> part = side.parts[at + lane()];
-                v = part.vertex, number = part.number;
+            if (at < side.size) {
+                Part<I> part = side.parts[at];
+                v = part.vertex;
                 its = load_relaxed(&kind[v]);
-                if (its != 0) {
+                mine = load_relaxed(&side.value[v]);
+                bool fresh = load_relaxed(&side.stamp[v]) == now;
+                if (its != 0 && !single && part.number == 0) {
+                    Value there = load_relaxed(&side.value[Values<I>::vertex(mine, seed)]);
+                    if (there > mine && raise_to(&side.value[v], there) < there) {
+                        store_relaxed(&side.stamp[v], now + 1);
+                        changed = true;
+                    }
+                }
+                if (its != 0 && fresh) {
                     I start = side.indptr[v], stop = side.indptr[v + 1];
-                    begin = start + number * PART;
+                    begin = start + part.number * PART;
                     end = stop - begin > PART ? begin + PART : stop;
                     whole = stop - start <= PART;
                 }
             }
-            bests[lane()] = 0;
+            if (!__any_sync(ALL, whole || begin < end)) continue;
             anys[lane()] = 0;
             __syncwarp();
             WarpRows<int> list(0, (int)(end - begin));
             for (int first = 0; first < list.total; first += WARP) {
                 int t = first + lane(), owner = list.owner(t);
                 I place = __shfl_sync(ALL, begin, owner) + list.entry(t, owner);
-                I w = __shfl_sync(ALL, v, owner);
+                I giver = __shfl_sync(ALL, v, owner);
                 unsigned int wanted = __shfl_sync(ALL, its, owner);
-                bool counts = false;
-                Value value = 0;
-                if (t < list.total) {
-                    I u = side.indices[place];
-                    counts = u != w && load_relaxed(&kind[u]) == wanted;
-                    if (counts) value = load_relaxed(&side.value[u]);
-                }
-                unsigned votes = __ballot_sync(ALL, counts);
-                if (votes == 0) continue;
-                // the largest so far among lanes of one part; the last of them writes it down
-#pragma unroll
-                for (int step = 1; step < WARP; step *= 2) {
-                    Value below = __shfl_up_sync(ALL, value, step);
-                    int other = __shfl_up_sync(ALL, owner, step);
-                    if (lane() >= step && other == owner && below > value) value = below;
-                }
-                int after = __shfl_down_sync(ALL, owner, 1);
-                int from = __shfl_sync(ALL, list.before, owner) - first;
-                if (t < list.total && (lane() == WARP - 1 || after != owner || t + 1 == list.total)) {
-                    unsigned below = from > 0 ? (1u << from) - 1 : 0u;
-                    unsigned upto = lanes_below() | 1u << lane();
-                    if (votes & upto & ~below) anys[owner] = 1;
-                    if (value > bests[owner]) bests[owner] = value;
-                }
-                __syncwarp();
-            }
-            __syncwarp();
-            if (its != 0) {
-                Value before = load_relaxed(&side.value[v]), value = bests[lane()];
-                if (value < before) value = before;
-                if (!single && number == 0) {
-                    Value there = load_relaxed(&side.value[Values<I>::vertex(value, seed)]);
-                    if (there > value) value = there;
-                }
-                if (whole && !anys[lane()]) {
-                    component[v] = v;
-                    store_relaxed(&kind[v], 0u);
-                } else if (value > before) {
-                    raise_to(&side.value[v], value);
+                Value value = __shfl_sync(ALL, mine, owner);
+                if (t >= list.total) continue;
+                I w = side.indices[place];
+                if (w == giver || load_relaxed(&kind[w]) != wanted) continue;
+                anys[owner] = 1;  // whoever writes, it is a 1
+                if (load_relaxed(&side.value[w]) < value && raise_to(&side.value[w], value) < value) {
+                    store_relaxed(&side.stamp[w], now + 1);
                     changed = true;
                 }
+            }
+            __syncwarp();
+            if (whole && !anys[lane()]) {
+                component[v] = v;
+                store_relaxed(&kind[v], 0u);
             }
             __syncwarp();
         }
@@ -281,16 +266,13 @@ struct Spread {
     // True while anything changes.
     __device__ bool spread()
     {
+        Wide* word = &control[CHANGES + passes % 3];
         bool changed = pass();
-        Wide* word = &control[CHANGES + turn];
         if (__syncthreads_or(changed) && threadIdx.x == 0 && load_relaxed(word) == 0) store_relaxed(word, Wide(1));
         wait();
         bool again = load_relaxed(word) != 0;
-        if (leads()) {
-            store_relaxed(&control[CHANGES + (turn + 2) % 3], Wide(0));
-            control[PASS] += 1;
-        }
-        turn = (turn + 1) % 3;
+        if (leads()) store_relaxed(&control[CHANGES + (passes + 2) % 3], Wide(0));
+        ++passes;
         return again;
     }
 
@@ -301,7 +283,7 @@ struct Spread {
             if (!is_vertex) return;
             unsigned int its = kind[v];
             if (its == 0 || !settled) return;
-            Value into = columns.value[v], from = rows.value[v];
+            Value into = rows.value[v], from = columns.value[v];
             if (into == from && (!single || into == 1)) {
                 Value its_pivot = single ? *slot(its) : into;
                 component[v] = (I)Values<I>::vertex(its_pivot, seed);
@@ -378,18 +360,19 @@ template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) spread_values(
     I n, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool single,
     int patience, const unsigned char* mark, I* component, I* into, I* from, I* pivot, unsigned int* kind,
-    I* row_parts, I* column_parts, I* label, unsigned long long* control)
+    unsigned int* stamps, I* row_parts, I* column_parts, I* label, unsigned long long* control)
 {
     using Value = typename Values<I>::type;
     Spread<I> s{n,
-                {indptr, indices, reinterpret_cast<Value*>(from), reinterpret_cast<Part<I>*>(row_parts), 0},
-                {in_indptr, in_indices, reinterpret_cast<Value*>(into), reinterpret_cast<Part<I>*>(column_parts), 0},
+                {indptr, indices, reinterpret_cast<Value*>(into), stamps, reinterpret_cast<Part<I>*>(row_parts), 0},
+                {in_indptr, in_indices, reinterpret_cast<Value*>(from), stamps + n,
+                 reinterpret_cast<Part<I>*>(column_parts), 0},
                 kind, reinterpret_cast<Value*>(pivot), component, control,
                 GridBarrier(reinterpret_cast<unsigned int*>(&control[GATE])), 0, single, 0};
-    Wide round = load_relaxed(&control[ROUND]), passes = load_relaxed(&control[PASS]);
+    Wide round = load_relaxed(&control[ROUND]);
     Wide since = load_relaxed(&control[SINCE]), broken = load_relaxed(&control[BROKEN]);
     bool running = load_relaxed(&control[STAGE]) == SPREADING;
-    s.turn = (int)(passes % 3);
+    s.passes = load_relaxed(&control[PASS]);
     s.single = single && load_relaxed(&control[SINGLE]) == 0;
     s.set_round(round);
     s.wait();  // all have read the words
@@ -414,6 +397,7 @@ __global__ void __launch_bounds__(BLOCK, 4) spread_values(
     if (!left) s.number(label);
     if (s.leads()) {
         control[STAGE] = left ? SPREADING : FINISHED;
+        control[PASS] = s.passes;
         control[SINCE] = since;
         control[BROKEN] = broken;
         control[SINGLE] = single && !s.single;

@@ -43,7 +43,10 @@ Array = np.ndarray[Any, Any]
 OUT, JOINED, FIRST = np.uint8(0), np.uint8(1), np.uint8(2)  # FIRST and above: undecided
 TOP_CLASS = 62  # as in order.py
 TOP = 254
-CHUNK = 2048  # vertices that a member takes at a time
+CHUNK = 2048  # vertices that a member takes at a time, at least ...
+CHUNKS = (
+    8  # ... and of large graphs so many times: members beside each other do the same work twice
+)
 DEEP = 1 << 12  # vertices on a stack.  Random orders need some tens; see _settle for the others
 _S62 = np.uint64(62)
 
@@ -161,9 +164,10 @@ def _greedy(
             status[v] = _place(v, degree, start)
     if barrier(team):
         return
-    chunk = next_chunk(team, n, CHUNK)
+    length = max(CHUNK, n // (CHUNKS * team.size))
+    chunk = next_chunk(team, n, length)
     while chunk >= 0:
-        last = min(chunk + CHUNK, n)
+        last = min(chunk + length, n)
         for v in range(chunk, last):
             while load_relaxed(status, v) >= FIRST:
                 if stopping(team):
@@ -173,7 +177,7 @@ def _greedy(
                     waiting.dtype.type(v),
                 )  # fmt: skip
         advance(team, last - chunk)
-        chunk = next_chunk(team, n, CHUNK)
+        chunk = next_chunk(team, n, length)
 
 
 def choose(view: Any, method: str, seed: int, *, threads: int | None = None) -> tuple[Array, int]:

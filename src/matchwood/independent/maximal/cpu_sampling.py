@@ -51,6 +51,13 @@ def _row(indptr: Array, v: Any) -> Any:
 
 
 @device
+def _row_left(indptr: Array, degree: Array, v: Any) -> Any:
+    """The same, or nothing where no neighbour is left."""
+    end = np.uint64(indptr[np.uint64(v) + np.uint64(1)])
+    return range(end if degree[v] == 0 else np.uint64(indptr[v]), end)
+
+
+@device
 def _larger(degree: Array, w: Any, v: Any) -> bool:
     return degree[w] > degree[v] or (degree[w] == degree[v] and w > v)
 
@@ -118,7 +125,7 @@ def _sample(
             v = live[i]
             if load_relaxed(state, v) == DRAWN:
                 wins = True
-                for k in _row(indptr, v):
+                for k in _row_left(indptr, degree, v):
                     w = indices[k]
                     other = load_relaxed(state, w)
                     if DRAWN <= other <= WINNER and _larger(degree, w, v):
@@ -135,7 +142,7 @@ def _sample(
             v = live[i]
             if load_relaxed(state, v) == WINNER:
                 store_relaxed(state, v, JOINED)
-                for k in _row(indptr, v):
+                for k in _row_left(indptr, degree, v):
                     w = indices[k]
                     other = load_relaxed(state, w)
                     if FREE <= other <= DRAWN:

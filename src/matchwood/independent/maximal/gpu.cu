@@ -304,24 +304,29 @@ __device__ __forceinline__ void take_pieces(I hubs, long long me, long long warp
     }
 }
 
-// link: n words, for BY_INDEX only.  hub and pieces: a word for each row longer than LONG; *hubs
-// counts them.  live and place: `room` words for each warp's list, sizes: two.  *hubs and *left are 0 at launch.
-// `again`: goes on where the launch before stopped, after `cycles` of the clock; *left counts what is
-// undecided then.  gate: see grid_barrier.cuh.
+// The words of a call, all 0 at launch.
+constexpr int LEFT = 0, GATE = 1, HUBS = 2;  // undecided at the end, grid_barrier.cuh's, rows over LONG
+
+// `space` holds, one after the other: for each warp `room` places of its list, `room` more for where
+// these look next, and two for its ends; room for `most` hubs, for how many of their pieces are left;
+// and with BY_INDEX n links.  `again`: goes on where the launch before stopped, after `cycles`.
 template <typename I, bool BY_INDEX>
-__global__ void __launch_bounds__(BLOCK) greedy(
-    I n, const I* indptr, const I* indices, unsigned long long start, bool again, long long cycles, int tile, I room,
-    unsigned char* status, I* link, I* hub, I* pieces, I* live, I* place, I* sizes, I* hubs,
-    unsigned long long* left, unsigned int* gate)
+__global__ void __launch_bounds__(BLOCK)
+    greedy(I n, const I* indptr, const I* indices, unsigned long long start, bool again, long long cycles, int tile,
+           I room, I most, unsigned char* status, I* space, unsigned long long* words)
 {
     using U = typename Unsigned<I>::type;
-    Call<I> call{indptr, indices, start, status, reinterpret_cast<U*>(link), hub, pieces};
     long long began = clock64();
     long long warps = all_threads() / WARP, me = global_thread() / WARP;
-    List<I> list{live + me * room, place + me * room, 0, 0};
+    I* ends = space + 2 * warps * room;
+    I* hub = ends + 2 * warps;
+    I* pieces = hub + most;
+    I* hubs = reinterpret_cast<I*>(words + HUBS);
+    Call<I> call{indptr, indices, start, status, reinterpret_cast<U*>(pieces + most), hub, pieces};
+    List<I> list{space + me * room, space + (warps + me) * room, 0, 0};
     if (again) {
-        list.head = sizes[2 * me];
-        list.size = sizes[2 * me + 1];
+        list.head = ends[2 * me];
+        list.size = ends[2 * me + 1];
     } else {
         for (long long v = global_thread(); v < n; v += all_threads()) {
             I degree = indptr[v + 1] - indptr[v];
@@ -334,7 +339,7 @@ __global__ void __launch_bounds__(BLOCK) greedy(
                 store_relaxed(&pieces[i], I((degree + PIECE - 1) / PIECE));
             }
         }
-        GridBarrier(gate).wait();
+        GridBarrier(reinterpret_cast<unsigned int*>(words + GATE)).wait();
         for (long long first = me * tile; first < n; first += warps * tile) {
             long long v = first + lane();
             bool open = lane() < tile && v < n;
@@ -371,8 +376,8 @@ __global__ void __launch_bounds__(BLOCK) greedy(
         }
     }
     if (lane() == 0) {
-        sizes[2 * me] = list.head;
-        sizes[2 * me + 1] = list.size;
-        if (list.head < list.size) atomicAdd(left, (unsigned long long)(list.size - list.head));
+        ends[2 * me] = list.head;
+        ends[2 * me + 1] = list.size;
+        if (list.head < list.size) atomicAdd(&words[LEFT], (unsigned long long)(list.size - list.head));
     }
 }

@@ -21,7 +21,8 @@ SAMPLING = gpu.Source(__package__, "gpu_sampling.cu", ("sample<I>",))
 BLOCK = 512
 WARP = 32
 LONG, PIECE = 16384, 4096
-LEFT, ROUND_WORDS = 3, 4
+WORDS = 3
+LEFT, ROUND_WORDS = 3, 5
 
 CYCLES = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C is heard between launches
 ROUNDS = 128  # of sampling in a launch, for the same reason; most graphs need less than 30
@@ -55,36 +56,23 @@ def _greedy(view: Any, method: str, seed: int, status: Any) -> int:
     blocks, warps, tile, room = _dealt(kernel, n)
     hubs = view.nnz // LONG  # at most
     room += -(-(view.nnz // PIECE + hubs) // warps)
-    space = gpu.workspace(
-        CALLER,
-        words=(3, np.uint64),
-        link=(n if name == "by_index" else 0, kind),
-        hub=(hubs, kind),
-        pieces=(hubs, kind),
-        sizes=(2 * warps, kind),
-        live=(warps * room, kind),
-        place=(warps * room, kind),
-    )
-    left, gate, count = (
-        space.words[:1],
-        space.words[1:2].view(np.uint32),
-        space.words[2:].view(kind),
-    )
+    links = n if name == "by_index" else 0
+    words = gpu.empty(WORDS, np.uint64, CALLER)
+    space = gpu.empty(2 * warps * (room + 1) + 2 * hubs + links, kind, CALLER)
     again = False
     while True:
-        space.words.data.memset_async(0, space.words.nbytes)
+        words.data.memset_async(0, words.nbytes)
         kernel(
             None,
             (
-                n, view.indptr, view.indices, start_of(seed), again, CYCLES, tile, room,
-                status, space.link, space.hub, space.pieces,
-                space.live, space.place, space.sizes, count, left, gate,
+                n, view.indptr, view.indices, start_of(seed), again, CYCLES, tile, room, hubs,
+                status, space, words,
             ),
             block=BLOCK,
             grid=blocks,
             cooperative=True,
         )  # fmt: skip
-        if int(left.item()) == 0:
+        if words.get()[0] == 0:
             return 1
         again = True
 
@@ -98,6 +86,7 @@ def _sample(view: Any, method: str, seed: int, status: Any) -> int:
         words=(1 + ROUND_WORDS * ROUNDS, np.uint64),
         sizes=(warps, kind),
         live=(warps * room, kind),
+        hub=(view.nnz // LONG, kind),
         degree=(n, kind),
     )
     gate, words = space.words[:1].view(np.uint32), space.words[1:]
@@ -108,7 +97,7 @@ def _sample(view: Any, method: str, seed: int, status: Any) -> int:
             None,
             (
                 n, view.indptr, view.indices, seed, done, ROUNDS, tile, room,
-                status, space.degree, space.live, space.sizes, words, gate,
+                status, space.degree, space.hub, space.live, space.sizes, words, gate,
             ),
             block=BLOCK,
             grid=blocks,

@@ -4,7 +4,9 @@
 // barrier of the grid after each.  Tiles of up to 32 vertices are dealt out to the warps in turn; each
 // warp keeps those of its vertices that are left in a list of its own.
 //
-// Rows: a thread to a row of up to SHORT entries, the warp to a longer one.  Races: as there.
+// Rows: a thread to a row of up to SHORT entries, the warp to a longer one.  When a vertex with more
+// than LONG entries leaves, all warps share them, after one more barrier.  A vertex whose neighbours
+// have all gone joins without a look at them.  Races: as there.
 #include "matchwood/atomics.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/hashing.cuh"
@@ -12,14 +14,15 @@
 
 constexpr int BLOCK = 512;
 constexpr int SHORT = 16;  // entries
+constexpr int LONG = 16384;  // entries
 constexpr int BATCH = 8;   // entries that a lane has under way at once
 constexpr unsigned char OUT = 0, JOINED = 1, FREE = 2, DRAWN = 3, WINNER = 4, LEAVING = 5;
 constexpr long long MOST = (1ll << 31) - 1;  // neighbours that count; more would make 2 d x overflow
 constexpr unsigned long long NOBODY = ~0ull;
 
 // Words of a round: how many were drawn, the least draw and its vertex (both inverted, so that they
-// begin as 0 and grow), and how many vertices are left after it.
-constexpr int DRAWN_COUNT = 0, LEAST = 1, NEAREST = 2, LEFT = 3, ROUND_WORDS = 4;
+// begin as 0 and grow), how many vertices are left after it, and how many hubs have gone in it.
+constexpr int DRAWN_COUNT = 0, LEAST = 1, NEAREST = 2, LEFT = 3, GONE = 4, ROUND_WORDS = 5;
 
 // `each(owner, w, e)` for the entries of the rows of lanes that want it, until it returns true,
 // which ends the row (all lanes that hold an entry of it at the same time are asked).  The result:
@@ -61,12 +64,12 @@ __device__ __forceinline__ unsigned long long draw(I v, I degree, unsigned long 
     return (hash2((long long)round, v, seed) >> 32) * (2 * d);
 }
 
-// live: `room` words for each warp.  `done` rounds have been made by launches before; this one makes
+// live: `room` words for each warp.  hub: a word for each row longer than LONG.  `done` rounds have been made by launches before; this one makes
 // at most `rounds`, each with its ROUND_WORDS words, 0 at launch.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK) sample(
     I n, const I* indptr, const I* indices, unsigned long long seed, long long done, int rounds, int tile, I room,
-    unsigned char* state, I* degree, I* live, I* sizes, unsigned long long* words, unsigned int* gate)
+    unsigned char* state, I* degree, I* hub, I* live, I* sizes, unsigned long long* words, unsigned int* gate)
 {
     GridBarrier grid(gate);
     long long warps = all_threads() / WARP, me = global_thread() / WARP;
@@ -126,7 +129,8 @@ __global__ void __launch_bounds__(BLOCK) sample(
                 I i = first + lane();
                 I v = i < size ? mine[i] : I(0);
                 bool asks = i < size && load_relaxed(&state[v]) == DRAWN;
-                bool loses = any_entry(asks, v, indptr, indices, [&](I u, I w) {
+                bool alone = asks && load_relaxed(&degree[v]) == 0;
+                bool loses = any_entry(asks && !alone, v, indptr, indices, [&](I u, I w) {
                     unsigned char other = load_relaxed(&state[w]);
                     if (other != DRAWN && other != WINNER) return false;
                     I its = load_relaxed(&degree[w]), own = load_relaxed(&degree[u]);
@@ -141,7 +145,7 @@ __global__ void __launch_bounds__(BLOCK) sample(
             I i = first + lane();
             I v = i < size ? mine[i] : I(0);
             bool joins = i < size && load_relaxed(&state[v]) == WINNER;
-            any_entry(joins, v, indptr, indices, [&](I, I w) {
+            any_entry(joins && load_relaxed(&degree[v]) > 0, v, indptr, indices, [&](I, I w) {
                 unsigned char other = load_relaxed(&state[w]);
                 if (other == FREE || other == DRAWN) store_relaxed(&state[w], LEAVING);
                 return false;
@@ -156,7 +160,9 @@ __global__ void __launch_bounds__(BLOCK) sample(
             I v = i < size ? mine[i] : I(0);
             unsigned char now = i < size ? load_relaxed(&state[v]) : OUT;
             bool leaves = now == LEAVING, stays = now == FREE || now == DRAWN;
-            any_entry(leaves, v, indptr, indices, [&](I, I w) {
+            bool large = leaves && indptr[v + 1] - indptr[v] > LONG;
+            if (large) hub[atomicAdd(&words[GONE], 1ull)] = v;
+            any_entry(leaves && !large, v, indptr, indices, [&](I, I w) {
                 unsigned char other = load_relaxed(&state[w]);
                 if (other == FREE || other == DRAWN) take(&degree[w], I(-1));
                 return false;
@@ -172,6 +178,14 @@ __global__ void __launch_bounds__(BLOCK) sample(
         if (lane() == 0 && size > 0) atomicAdd(&words[LEFT], (unsigned long long)size);
         grid.wait();
         if (load_relaxed(&words[LEFT]) == 0) return;
+        I gone = (I)load_relaxed(&words[GONE]);
+        if (gone == 0) continue;
+        for (I i = 0; i < gone; ++i) {
+            I v = load_relaxed(&hub[i]);
+            for (long long e = indptr[v] + global_thread(); e < indptr[v + 1]; e += all_threads())
+                if (load_relaxed(&state[indices[e]]) == FREE) take(&degree[indices[e]], I(-1));
+        }
+        grid.wait();
     }
     if (lane() == 0) sizes[me] = size;
 }

@@ -160,7 +160,11 @@ def multilevel(
     n = G.n
     levels: list[Coarsening] = []
     while G.n > until:
-        options = {"rng": (number + len(levels)) % 2**64, "engine": engine, "threads": threads}
+        options: dict[str, Any] = {
+            "rng": (number + len(levels)) % 2**64,
+            "engine": engine,
+            "threads": threads,
+        }
         if method == "proposal":
             mate = maximal_matching(G, weighted=True, **options).mate
         else:

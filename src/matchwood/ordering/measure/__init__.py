@@ -88,8 +88,7 @@ def bandwidth(
 def profile(
     A: Any, perm: Any = None, *, engine: str | None = None, threads: int | None = None
 ) -> int:
-    """The sum of the distances from the diagonal to the first entry of each row of the lower
-    triangle; parameters as in `measures`.
+    """The sum over the rows of the distance to the first entry; parameters as in `measures`.
 
     Examples
     --------

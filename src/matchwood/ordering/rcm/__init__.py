@@ -80,7 +80,7 @@ def reverse_cuthill_mckee(
     Work O(m + n log(degree)), and the few searches that look for a start.  Memory beside the
     symmetric pattern and the result, in bytes a vertex: 9; ``"leveled"``, and ``"auto"`` with
     several threads, 4 more and 4 for each thread, of which only what the widest level needs is
-    touched; the batches some 15 more, and 256 KiB for each thread.
+    touched; the batches some 15 more, and up to 3 MiB for each thread.
 
     References
     ----------
@@ -174,8 +174,8 @@ def pseudo_peripheral_vertex(
     -----
     The bandwidth of the order from a start is less than the width.  Looking at the number of levels
     alone, as is usual, gives bandwidths up to a third above those from the vertex of least degree;
-    looking at the width takes 10 percent off the sum over 70 real matrices.  Two or three searches,
-    as a rule; the last one is abandoned as soon as its width is too large.
+    looking at the width takes another 8 percent off the sum over some 60 real matrices.  Two or
+    three searches, as a rule; the last one is given up as soon as its width is too large.
 
     References
     ----------

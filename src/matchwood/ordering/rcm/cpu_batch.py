@@ -8,6 +8,10 @@ stages of a slot, and what it waits for:
     KNOWN      for its fate: children are certain, their places are not
     WRITTEN    for the overhang to be written, before it goes into batches or is passed on
 
+A batch is taken by the worker that made it, whose caches have the neighbourhood, unless that worker
+has much more to do than others (cpu_board.py).  Where the front is wide batches are large, so that
+fewer of their vertices are claimed by two.
+
 A batch whose turn has come before it starts claims nothing in vain; one whose turn comes while it
 looks drops what others have claimed before it sorts; else it sorts what it has, and drops later.
 As soon as children are certain their number is told, before they are sorted.  Few children are not
@@ -16,9 +20,10 @@ worker goes on alone with them, as in the serial method, until there are enough 
 
 When all places are filled, batches whose fate is open have no children, and are dropped.
 
-No deadlock: batches are taken in order, a worker takes one only with a slot to put it in, and the
-first of those not finished waits for nobody.  The wide list is taken by a batch whose turn has
-come, so those before have had it; and its holder waits only for batches before.
+No deadlock: each worker takes its batches in order, and only with a slot to put them in; so the
+first of those not finished is in work or can be taken, and waits for nobody.  The wide list is
+taken by a batch whose turn has come, so those before have had it; and its holder waits only for
+batches before.
 """
 
 from __future__ import annotations
@@ -37,12 +42,12 @@ from matchwood.ordering.rcm.cpu_board import (
     DEQUEUED,
     EMPTY,
     END,
+    ENOUGH,
     EXECUTED,
     FATE,
     FILLED,
     FINISHED,
     GENERATED,
-    HEAD,
     IN_DISCOVER,
     IN_OUTPUT,
     IN_REDISCOVER,
@@ -56,6 +61,8 @@ from matchwood.ordering.rcm.cpu_board import (
     NEXT,
     OVER,
     OVER_ARCS,
+    OWNER,
+    PARENT_WEIGHT,
     POS,
     READY,
     REDISCOVERIES,
@@ -77,6 +84,7 @@ from matchwood.ordering.rcm.cpu_board import (
     patience,
     rediscover,
     resume,
+    size_of,
     sort_all,
     ticks,
     weight_of,
@@ -90,6 +98,7 @@ from matchwood.teams import (
     device,
     kernel,
     load_acquire,
+    load_relaxed,
     stopping,
     store_relaxed,
     store_release,
@@ -101,7 +110,7 @@ Array = np.ndarray[Any, Any]
 IDLE, FRESH, GUESSED, KNOWN, WRITTEN = (np.uint64(k) for k in range(5))
 
 # words of a slot
-_STAGE, _B, _COUNT, _ARCS, _WIDE = range(5)
+_STAGE, _B, _COUNT, _ARCS, _WIDE, _WEIGHT = range(6)
 SLOT = 8
 
 
@@ -159,8 +168,7 @@ def order_batch(
     at: Any,
     limit: Any,
     shift: Any,
-    full: Any,
-    enough: Any,
+    sizes: Array,
     claim: Array,
     board: Array,
     lists: Array,
@@ -172,6 +180,7 @@ def order_batch(
     all_bins: Array,
     all_slots: Array,
     shared: Array,
+    loads: Array,
     all_counts: Array,
     timed: bool,
     delays: Array,
@@ -179,8 +188,7 @@ def order_batch(
     rank = team.rank
     keys, other, bins = all_keys[rank], all_other[rank], all_bins[rank]
     counts, slots = all_counts[rank], all_slots[rank]
-    nobody = np.uint64(0xFFFFFFFFFFFFFFFF)
-    ticket = nobody  # the number of the batch that this worker takes next
+    ahead = ZERO  # batches below are taken, by their owners; the next one may be ours
     looks = 0
     if begin_all(team, start, at, claim, queue, board):
         return
@@ -234,7 +242,7 @@ def order_batch(
                         slot[_COUNT] = count
                         now = lap(counts, IN_REDISCOVER, now, timed)
                     slot[_ARCS] = arcs_from(indptr, found, count)
-                    children_known(board, b, count, slot[_ARCS], limit, full, enough, True, shared)
+                    children_known(board, b, count, slot[_ARCS], limit, sizes, shared)
                     stage = KNOWN
                     now = lap(counts, IN_SIGNAL, now, timed)
                 sort_all(indptr, found, ends, parents, shift, keys, other, bins)
@@ -253,7 +261,7 @@ def order_batch(
                 slot[_ARCS] = arcs_from(indptr, found, count)
                 now = lap(counts, IN_REDISCOVER, now, timed)
                 delay(team, delays)
-                children_known(board, b, count, slot[_ARCS], limit, full, enough, True, shared)
+                children_known(board, b, count, slot[_ARCS], limit, sizes, shared)
                 now = lap(counts, IN_SIGNAL, now, timed)
                 delay(team, delays)
                 stage = slot[_STAGE] = KNOWN
@@ -284,29 +292,35 @@ def order_batch(
                     now = lap(counts, IN_SIGNAL, now, timed)
                 elif fate == CUT:
                     arcs = board[words + OVER_ARCS] + slot[_ARCS]
-                    cut(indptr, queue, pos, tail, arcs, board, following, board[words + MADE])
+                    cut(
+                        indptr, queue, pos, tail, arcs, board, following, board[words + MADE],
+                        rank, team.size, loads,
+                    )  # fmt: skip
                     counts[GENERATED] += board[words + MADE]
                     now = lap(counts, IN_OUTPUT, now, timed)
                 elif fate == LONE:
                     before = tail
                     pos, tail, arcs = _alone(
                         team, indptr, indices, claim, queue, b, pos, tail, limit,
-                        enough, shift, keys, other, bins,
+                        sizes[ENOUGH], shift, keys, other, bins,
                     )  # fmt: skip
                     advance(team, np.int64(tail - before))
                     if pos == tail or tail == limit:
                         store_relaxed(shared, FILLED, tail)
                         store_release(shared, FINISHED, ONE)
                     else:
-                        made = batches_for(tail - pos, arcs, full)
-                        resume(
-                            board, b + ONE, tail, following + made,
-                            limit, full, enough, True, shared,
+                        made = batches_for(tail - pos, arcs, size_of(tail - pos, sizes))
+                        resume(board, b + ONE, tail, following + made, limit, sizes, shared)
+                        cut(
+                            indptr, queue, pos, tail, arcs, board, following, made,
+                            rank, team.size, loads,
                         )  # fmt: skip
-                        cut(indptr, queue, pos, tail, arcs, board, following, made)
                         counts[GENERATED] += made
                     now = lap(counts, IN_OUTPUT, now, timed)
                 slot[_STAGE] = IDLE
+                # what was booked is an equal share, what is taken off the true weight
+                off = min(slot[_WEIGHT], load_relaxed(loads, 16 * rank))
+                atomic_add(loads, 16 * rank, ZERO - off)
                 moved = True
                 vacant = s
                 continue
@@ -317,18 +331,18 @@ def order_batch(
                 if busy == 0:
                     return
             else:
-                if ticket == nobody:
-                    ticket = atomic_add(shared, HEAD, ONE)
-                words = line(ticket)
+                words = line(ahead)
                 if words < np.uint64(board.size) and load_acquire(board, words + READY) > ZERO:
-                    begin, end = board[words + BEGIN], board[words + END]
-                    slot = slots[vacant]
-                    slot[_STAGE], slot[_B] = FRESH, ticket
-                    wide = arcs_between(indptr, queue, begin, end) > np.uint64(lists.shape[2])
-                    slot[_WIDE] = ONE if wide else ZERO
-                    counts[DEQUEUED] += ONE
-                    counts[EXECUTED if end > begin else EMPTY] += ONE
-                    ticket = nobody
+                    if board[words + OWNER] == np.uint64(rank):
+                        begin, end = board[words + BEGIN], board[words + END]
+                        arcs = arcs_between(indptr, queue, begin, end)
+                        slot = slots[vacant]
+                        slot[_STAGE], slot[_B] = FRESH, ahead
+                        slot[_WIDE] = ONE if arcs > np.uint64(lists.shape[2]) else ZERO
+                        slot[_WEIGHT] = weight_of(end - begin, arcs)
+                        counts[DEQUEUED] += ONE
+                        counts[EXECUTED if end > begin else EMPTY] += ONE
+                    ahead += ONE
                     moved = True
         if moved:
             looks = 0
@@ -354,17 +368,22 @@ def order(run: Any, start: int, queue: Array, at: int, limit: int, basic: bool) 
     ends = np.empty((team.size, slots, tuning.parents()), np.uint64)
     wide = np.empty(n, run.unsigned)
     begin = (run.indptr, run.indices, run.unsigned(start), queue, np.uint64(at))
-    shift, full, enough = (np.uint64(x) for x in (run.shift, tuning.full, tuning.enough))
+    shift, loads = np.uint64(run.shift), np.zeros(16 * team.size, np.uint64)
+    average = int(run.indices.size) // max(1, n) + int(PARENT_WEIGHT)
+    sizes = np.array(
+        [tuning.least, tuning.largest, tuning.enough, average, tuning.each * team.size], np.uint64
+    )
     if basic:
         team.run(
-            order_batch_basic, *begin, shift, full, claim, board, lists, ends, wide,
-            keys, other, bins, shared, counts, run.stats, run.delays,
+            order_batch_basic, *begin, shift, np.uint64(tuning.least), claim, board, lists, ends,
+            wide, keys, other, bins, shared, loads, counts, run.stats, run.delays,
         )  # fmt: skip
     else:
         team.run(
-            order_batch, *begin, np.uint64(limit), shift, full, enough, claim, board, lists, ends,
+            order_batch, *begin, np.uint64(limit), shift, sizes, claim, board, lists, ends,
             wide, np.empty(tuning.parents(), np.uint64), keys, other, bins,
-            np.zeros((team.size, slots, SLOT), np.uint64), shared, counts, run.stats, run.delays,
+            np.zeros((team.size, slots, SLOT), np.uint64), shared, loads, counts,
+            run.stats, run.delays,
         )  # fmt: skip
     end = int(shared[FILLED])
     if end - at < n:

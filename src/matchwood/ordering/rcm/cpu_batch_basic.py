@@ -85,7 +85,7 @@ def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, board:
         claim[start] = claim.dtype.type(0)
         board[TURN], board[MET_TURN], board[MET_COUNT] = ONE, ONE, ONE
         send(board, ZERO, at + ONE, ONE, ZERO, ZERO, COMPLETED)
-        publish(board, ZERO, at, at + ONE)
+        publish(board, ZERO, at, at + ONE, ZERO)
     return barrier(team)
 
 
@@ -130,6 +130,7 @@ def order_batch_basic(
     all_other: Array,
     all_bins: Array,
     shared: Array,
+    loads: Array,
     all_counts: Array,
     timed: bool,
     delays: Array,
@@ -195,7 +196,7 @@ def order_batch_basic(
             queue[pos + x] = found[x]
         if wide:
             store_release(shared, WIDE_TAKEN, ZERO)
-        cut(indptr, queue, pos, pos + left, arcs, board, following, made)
+        cut(indptr, queue, pos, pos + left, arcs, board, following, made, rank, team.size, loads)
         counts[GENERATED] += made
         advance(team, np.int64(left))
         now = lap(counts, IN_OUTPUT, now, timed)

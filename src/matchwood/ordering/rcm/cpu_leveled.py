@@ -156,7 +156,9 @@ def order_leveled(
         queue[at] = start
         mark[start] = PLACED
     begin, end, levels, width = at, at + ONE, ONE, ONE
+    even = longest <= np.uint64(EVEN_ROWS)
     average = np.uint64(indices.size) // np.uint64(mark.size) + ONE
+    row = average if even else longest  # from which a level's arcs are guessed
     arcs = ZERO
     step = 0
     if barrier(team):
@@ -170,7 +172,7 @@ def order_leveled(
             if rank == 0:
                 solo[0], solo[1], solo[2], solo[3], tail, code = follow(
                     team, indptr, indices, mark, queue, begin, end, levels, width, limit, most,
-                    EVERYTHING, wide, longest, shift, keys, other, bins,
+                    EVERYTHING, wide, row, shift, keys, other, bins,
                 )  # fmt: skip
                 solo[4], solo[5] = tail, np.uint64(code)
                 advance(team, np.int64(tail - end))
@@ -183,7 +185,6 @@ def order_leveled(
             step += 1
             continue
 
-        even = longest <= np.uint64(EVEN_ROWS)
         parts = np.uint64(team.size if even else SEGMENTS_EACH * team.size)
         parts = min(parts, size, np.uint64(MOST_SEGMENTS))
         each = (size + parts - ONE) // parts

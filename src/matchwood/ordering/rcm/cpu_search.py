@@ -133,9 +133,7 @@ def find_levels(
                         free[kept] = free[x]
                         kept += 1
                 left = kept
-            tail, left = _from_children(
-                indptr, indices, mark, queue, end, value, free, left
-            )
+            tail, left = _from_children(indptr, indices, mark, queue, end, value, free, left)
         else:
             tail = _from_parents(indptr, indices, mark, queue, begin, end, value)
         if tail - begin > width:

@@ -58,7 +58,7 @@ def follow(
     most: Any,
     arcs: Any,
     wide: Any,
-    longest: Any,
+    row: Any,
     shift: Any,
     keys: Array,
     other: Array,
@@ -68,7 +68,8 @@ def follow(
 
     Ends when the component is complete, or all places up to `limit` are filled (WHOLE); when two
     neighbouring levels have `most` vertices, or more than `arcs` arcs were followed (CUT); or in
-    front of a level from which at least `wide` arcs leave (WIDE).  Returns the last level's
+    front of a level from which at least `wide` arcs leave (WIDE); they are counted only if so many
+    rows of `row` entries would have them.  Returns the last level's
     places, the number of levels, their width, the end, and the code.
     """
     one = indices.dtype.type(1)
@@ -82,7 +83,7 @@ def follow(
                     return begin, end, levels, width, tail, CUT
             levels += ONE
             begin, end = end, tail
-            if (end - begin) * longest >= wide and arcs_of(indptr, queue, begin, end) >= wide:
+            if (end - begin) * row >= wide and arcs_of(indptr, queue, begin, end) >= wide:
                 return begin, end, levels, width, tail, WIDE
         if i & EVERY == ZERO and stopping(team):
             return begin, end, levels, width, tail, CUT

@@ -47,27 +47,32 @@ def order(
     method = "leveled" if method == "auto" else method
     clock = _Clock(stats)
     with gpu.guard("reverse_cuthill_mckee"):
+        found, placed = None, 0
+        if method == "leveled" and starts.size == 1:  # perhaps there is one component only
+            levels = place_levels(view, engines.cupy().asarray(starts.astype(kind)), n)
+            if levels.last[1] == n and not stats:
+                return _turned(levels.order, reverse), {}
+            if levels.last[1] > 1:  # one without neighbours is placed with the others like it
+                found, placed = levels.order, levels.last[1]
         parts = gpu_start.components(view)
         closed = gpu_start.given(parts, starts)
-        found, placed = gpu.empty(n, kind, "reverse_cuthill_mckee"), 0
-        if method == "leveled":
-            largest = _largest(view, parts, closed)
-            if largest is not None:
-                component, size = largest
-                found, placed = _search_largest(view, parts, component, size), size
-                closed = np.append(closed, component)
+        largest = _largest(view, parts, closed) if method == "leveled" and not placed else None
+        if largest is not None:
+            component, placed = largest
+            found = _search_largest(view, parts, component, placed)
+            closed = np.append(closed, component)
         gpu_start.search(view, parts, closed)
         clock.lap("search")
         found, counters = _place(view, parts, method, found, placed, stats)
-        perm = engines.cupy().ascontiguousarray(found[::-1]) if reverse else found
+        perm = _turned(found, reverse)
         clock.lap("order")
         if stats:
-            levels = gpu_start.levels(view, parts)
+            count = gpu_start.levels(view, parts)
             counters |= {
                 "method": method,
                 "components": parts.count,
-                "levels": levels,
-                "front": n / max(1, levels),
+                "levels": count,
+                "front": n / max(1, count),
                 "searches": parts.searches,
                 "seconds": clock.seconds,
             }
@@ -80,6 +85,10 @@ def start_of(view: Any, vertex: int, *, threads: int | None = None) -> int:
         component = int(parts.label[vertex])
         gpu_start.search(view, parts, NO_STARTS, component)
         return int(parts.start[component])
+
+
+def _turned(order: Any, reverse: bool) -> Any:
+    return engines.cupy().ascontiguousarray(order[::-1]) if reverse else order
 
 
 class _Clock:
@@ -141,6 +150,8 @@ def _place(
     """The order, from the starts; `found` has one component already, if `placed` is not 0."""
     cupy = engines.cupy()
     n = view.n
+    if found is None:
+        found = gpu.empty(n, view.indptr.dtype, "reverse_cuthill_mckee")
     first = parts.start
     if parts.count > 1:
         inner = view.indptr[first + 1] > view.indptr[first]

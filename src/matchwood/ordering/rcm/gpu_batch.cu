@@ -17,7 +17,7 @@
 // No deadlock, whatever blocks are running: a block that takes number b waits only for what batches
 // before b tell and for b to be made, which is done by a batch before b; numbers are taken in order,
 // so the batch of the lowest unfinished number is held by a running block and never waits for one
-// that is not.  When the last vertex has its place, or no children are left, `over` is set, and
+// that is not.  When the last vertex has its place, or no children are left, OVER is set, and
 // whoever waits leaves: it has no children.  Who has some waits for nothing but `completed`, and
 // that after they are written.
 //
@@ -104,7 +104,7 @@ struct Worker : Children<I> {
         s.empty = seen != s.batch + 1 || s.begin == s.end;
         s.discovered = s.counted = s.far = false;
         s.small = 0;
-                s.large = s.most = 0;
+        s.large = s.most = 0;
         s.longest = 0;
     }
 
@@ -408,7 +408,7 @@ struct Worker : Children<I> {
 };
 
 // Any number of blocks.  Caller: owner, starts and the first batches as reset_batches sets them.
-// `stats`: count and time.
+// Ends early when the host sets OVER.  `stats`: count and time.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 2) place_batches(
     I n, const I* indptr, const I* indices, I total, I* order, I* owner, I* spare, unsigned int ring_size,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood import engines, gpu
 
 SOURCE = gpu.Source(
     __package__, "gpu_batch.cu", ("place_batches<I>", "reset_batches<I>", "own_starts<I>")
@@ -18,6 +19,7 @@ PARENTS = 512
 SHARED = 92160  # bytes
 EACH = {4: 7, 8: 3}  # by bytes of an index
 OVER, MADE, COUNTERS, STAGES, CONTROL_WORDS = 1, 2, 3, 8, 14
+LOOK = 50e-6  # seconds between two looks whether the device has ended
 COUNTED = ("dequeued", "executed", "empty", "rediscoveries", "removed")
 TIMED = ("discover", "sort", "rediscover", "signal", "output", "stall")
 
@@ -70,7 +72,23 @@ def place_batches(
         grid=most,
         shared_mem=SHARED,
     )  # fmt: skip
+    _wait(control)
     return found, _counters(control.get()) if stats else {}
+
+
+def _wait(control: Any) -> None:
+    """Wait for the current stream, but hear Ctrl-C: then whoever waits on the device leaves."""
+    cuda = engines.cupy().cuda
+    done = cuda.Event(disable_timing=True)
+    done.record()
+    try:
+        while not done.done:
+            time.sleep(LOOK)
+    except BaseException:
+        aside = cuda.Stream(non_blocking=True)
+        control[OVER : OVER + 1].data.memset_async(1, control.itemsize, aside)
+        done.synchronize()
+        raise
 
 
 def ring_size(n: int, nnz: int, slots: int, first: int) -> int:

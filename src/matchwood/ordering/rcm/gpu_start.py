@@ -64,6 +64,8 @@ def search(view: Any, parts: Parts, closed: np.ndarray[Any, Any], only: int | No
     cupy = engines.cupy()
     kind = view.indptr.dtype
     count, n = parts.count, view.n
+    if only is None and closed.size == count:
+        return
     if only is None:
         opened = view.indptr[parts.start + 1] > view.indptr[parts.start]
         if closed.size:

@@ -33,6 +33,7 @@ Array = np.ndarray[Any, Any]
 
 SPACING = 1024  # vertices for each node
 CHUNK = 4096
+UNKNOWN = -(1 << 31)  # of a slot of a node; what is known is above -2^30, or needs 64 bits
 NOBODY = -1  # in `ends`: not reached; ROUND: on a cycle, known
 ROUND = -2
 
@@ -83,14 +84,15 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
         it.  On a cycle `end` becomes ~(its smallest vertex)."""
         if team.rank > 0:
             return
-        for slot in range(to.size):
-            end[slot] = NOBODY
+        for k in range(to.size):
+            end[k] = UNKNOWN
         for first in range(to.size):
             if interrupted(team, first):
                 return
             if to[first] >= 0:
                 continue
-            last, value, slot = ~to[first], total[first], np.int64(first)
+            last, value = ~to[first], total[first]
+            slot: Any = np.int64(first)
             while True:
                 end[slot], behind[slot] = last, value
                 slot = np.int64(to[natural(slot ^ 1)])  # the next node's slot that leads here
@@ -99,9 +101,10 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
                 slot = natural(slot)
                 value = converted(op(total[slot], value), value)
         for first in range(to.size):
-            if end[first] != NOBODY:
+            if end[first] != UNKNOWN:
                 continue
-            smallest, slot = np.int64(nodes[first // 2]), np.int64(first)
+            smallest: Any = np.int64(nodes[first // 2])
+            slot = np.int64(first)
             while True:
                 smallest = min(smallest, np.int64(least[natural(slot)]))
                 slot = np.int64(to[natural(slot)]) ^ 1

@@ -75,10 +75,16 @@ __global__ void cut_links(int n, const unsigned char* __restrict__ cut, int* lin
 
 // ---- doubling ----
 
+// One side is one store, both are one load: 16 bytes for values of 4.
+template <typename V>
+struct alignas(2 * sizeof(V)) Side {
+    int to;
+    V value;
+};
+
 template <typename V>
 struct alignas(16) State {
-    int to[2];
-    V value[2];
+    Side<V> side[2];
 };
 
 // Ends when the number of sides without an end stops falling: the rest are cycles.  `until_still`:
@@ -95,9 +101,9 @@ __global__ void double_up(int n, const int2* __restrict__ links, const V* __rest
         int2 link = links[v];
         V value = values[v];
         State<V> mine;
-        mine.to[0] = link.x;
-        mine.to[1] = link.y;
-        mine.value[0] = mine.value[1] = value;
+        mine.side[0].to = link.x;
+        mine.side[1].to = link.y;
+        mine.side[0].value = mine.side[1].value = value;
         states[v] = mine;
     }
     barrier.wait();
@@ -108,13 +114,14 @@ __global__ void double_up(int n, const int2* __restrict__ links, const V* __rest
             State<V> mine = states[v];
 #pragma unroll
             for (int side = 0; side < 2; ++side) {
-                int to = mine.to[side];
+                int to = mine.side[side].to;
                 if (to < 0) continue;
                 State<V> there = states[to >> 1];
-                V before = mine.value[side];
-                mine.value[side] = op(before, to & 1 ? there.value[1] : there.value[0]);
-                mine.to[side] = to & 1 ? there.to[1] : there.to[0];
-                count += mine.to[side] >= 0 && (!until_still || mine.value[side] != before);
+                Side<V> on = to & 1 ? there.side[1] : there.side[0];
+                V before = mine.side[side].value;
+                mine.side[side].value = op(before, on.value);
+                mine.side[side].to = on.to;
+                count += on.to >= 0 && (!until_still || mine.side[side].value != before);
             }
             spare[v] = mine;
         }
@@ -149,8 +156,8 @@ __global__ void unpack(int n, const State<V>* __restrict__ states, const State<V
     State<V> mine = (words[LAST] ? states : spare)[v];
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
-        ends[2 * v + side] = mine.to[side] < 0 ? (I)~mine.to[side] : I(-1);
-        reduced[2 * v + side] = mine.value[side];
+        ends[2 * v + side] = mine.side[side].to < 0 ? (I)~mine.side[side].to : I(-1);
+        reduced[2 * v + side] = mine.side[side].value;
     }
 }
 
@@ -164,7 +171,7 @@ __global__ void find_smallest(int n, const I* __restrict__ ends, const State<int
     long long v = global_thread();
     if (v >= n) return;
     State<int> mine = (words[LAST] ? states : spare)[v];
-    cut[v] = ends[2 * v] == -1 && min(mine.value[0], mine.value[1]) == v;
+    cut[v] = ends[2 * v] == -1 && min(mine.side[0].value, mine.side[1].value) == v;
 }
 
 // One thread per vertex: the smaller end of a cycle that was cut is its smallest vertex.
@@ -357,13 +364,12 @@ __global__ void bring(const Row<V>* __restrict__ rows, int spacing, int capacity
                 value = rows[v].value;
                 side = rows[v].link[0] >= 0 ? 0 : 1;
             }
-            states[v].to[1 - side] = end;
-            states[v].value[1 - side] = value;
+            Side<V> known;
+            known.to = end;
+            known.value = value;
+            states[v].side[1 - side] = known;
             at = rows[v].link[side];
-            if (at < 0) {  // alone
-                states[v].to[side] = end;
-                states[v].value[side] = value;
-            }
+            if (at < 0) states[v].side[side] = known;  // alone
             continue;
         }
         int v = at >> 1;
@@ -374,9 +380,10 @@ __global__ void bring(const Row<V>* __restrict__ rows, int spacing, int capacity
             continue;
         }
         value = op(here.value, value);
-        int back = 1 - (at & 1);
-        states[v].to[back] = end;
-        states[v].value[back] = value;
+        Side<V> known;
+        known.to = end;
+        known.value = value;
+        states[v].side[1 - (at & 1)] = known;
         at = ahead;
     }
 }
@@ -388,7 +395,7 @@ __global__ void rings(int n, const int* __restrict__ links, int spacing, const i
                       const State<V>* __restrict__ states, unsigned char* __restrict__ cut, unsigned int* words)
 {
     long long v = global_thread();
-    if (v >= n || states[v].to[0] < 0) return;
+    if (v >= n || states[v].side[0].to < 0) return;
     int at = 2 * (int)v, w = (int)v;
     do {
         if (node_at(w, spacing, number) >= 0) return;

@@ -58,6 +58,7 @@ LIGHT_DEGREE = 8.0  # from which mean degree on light edges go first
 LIGHT_EDGES = 1.5  # of each vertex, on average.  0.7 to 3 measured, R-MAT 18 and mesh 64^3
 SAMPLE = 4096  # weights looked at for what is light
 CHUNK = 4096  # vertices that a member takes at a time; to look an edge up takes longer or shorter
+ROW_WORK = 4  # what a row costs beside its edges, in edges
 BLOCKS = 1024  # of rows, as which the list is dealt to members
 EVERYTHING = 1 << 63  # no prefix is as large: all edges are light
 
@@ -127,7 +128,7 @@ def _share_upper(team: Any, n: int, blocks: Array) -> Any:
 
     In the upper triangle the first rows have more entries than the last ones.
     """
-    total = np.int64(n)
+    total = np.int64(ROW_WORK * n)
     for i in range(BLOCKS):
         total += blocks[i]
     lo, hi, start = n, n, np.int64(0)
@@ -140,7 +141,7 @@ def _share_upper(team: Any, n: int, blocks: Array) -> Any:
             hi = row
             break
         edges += blocks[i]
-        work += blocks[i] + _first_row(i + 1, n) - row
+        work += blocks[i] + ROW_WORK * (_first_row(i + 1, n) - row)
     return lo, max(lo, hi), start
 
 

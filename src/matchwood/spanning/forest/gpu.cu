@@ -25,6 +25,7 @@
 
 constexpr int TILE_ENTRIES = 2048;  // rows and entries of a warp that lists edges
 constexpr int HOPS = 64;            // up a tree in one launch; 64^4 is as long as a chain gets
+constexpr int MANY_MARKS = 4;       // in a word of the bitmap, from which on a warp writes them
 constexpr int LIST_BLOCK = 256;     // threads of blocks that write lists
 
 // The first edge of a row.  Ties within a row go by the entry: columns ascend.
@@ -317,8 +318,8 @@ __global__ void count_marks(long long n_words, long long run, const Word* marks,
     if (threadIdx.x == 0) counts[blockIdx.x] = count;
 }
 
-// adds up the counts of the blocks before it, and writes its edges: each thread finds the row in
-// which its word begins, then the warp takes the words in turn, a lane to a bit.
+// adds up the counts of the blocks before it, and writes its edges: a thread to a word, a warp to
+// one with many marks, a lane to a bit.
 template <typename I, typename B>
 __global__ void write_edges(I n, long long n_words, long long run, const Word* marks, const I* counts,
                             const I* indptr, const I* indices, const B* bits, I* edges, B* weights, I* total)
@@ -338,7 +339,17 @@ __global__ void write_edges(I n, long long n_words, long long run, const Word* m
         I place = next + (I)block_exclusive_sum(__popcll(mine), &here);
         next += here;
         I row = mine == 0 ? I(0) : (I)row_of(n, indptr, (I)(64 * i + __ffsll((long long)mine) - 1));
-        for (unsigned left = __ballot_sync(ALL, mine != 0); left != 0; left &= left - 1) {
+        bool many = __popcll(mine) > MANY_MARKS;
+        if (!many)
+            for (Word left = mine; left != 0; left &= left - 1) {
+                I k = (I)(64 * i + __ffsll((long long)left) - 1);
+                while (indptr[row + 1] <= k) ++row;
+                edges[2 * (long long)place] = row;
+                edges[2 * (long long)place + 1] = indices[k];
+                weights[place++] = bits[k];
+            }
+        __syncwarp();
+        for (unsigned left = __ballot_sync(ALL, many); left != 0; left &= left - 1) {
             int owner = __ffs(left) - 1;
             Word word = __shfl_sync(ALL, mine, owner);
             I u = __shfl_sync(ALL, row, owner), from = __shfl_sync(ALL, place, owner);

@@ -40,7 +40,7 @@ def pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
     whose fronts are thin, never get there; where degrees are skewed, the second or third level
     does.  (Beamer's rule, arcs > unseen / 15, sends meshes bottom up, three times slower.)
     """
-    return np.float64(arcs) * np.float64(arcs) > np.float64(unvisited) * np.float64(m)
+    return bool(np.float64(arcs) * np.float64(arcs) > np.float64(unvisited) * np.float64(m))
 
 
 @device
@@ -103,7 +103,7 @@ def alone(
     few: int,
     longest: int,
     backwards: bool,
-) -> tuple[int, int, int, int, int]:
+) -> Any:
     """Levels by one member, while the front has under `few` vertices; it lies in pool[side].
 
     Also stops where the direction should change.  Returns size, depth and side of the front, its
@@ -155,7 +155,7 @@ def _expand(
     count: int,
     shared: Array,
     taken: int,
-) -> tuple[int, int]:
+) -> Any:
     """Follow the arcs of front[lo:hi]; what is found goes to blocks of the pool.
 
     shared[taken] counts the blocks of all members.  `count` vertices are in this member's blocks
@@ -209,12 +209,13 @@ def _expand_part(
     count: int,
     shared: Array,
     taken: int,
-) -> tuple[int, int]:
+) -> Any:
     """`_expand` for the vertices lo .. hi of the whole front, whichever members found them."""
-    arcs = before = np.int64(0)
+    arcs: Any = np.int64(0)
+    before: Any = np.int64(0)
     for member in range(sizes.size):
-        i = max(lo - before, 0)
-        end = min(hi - before, sizes[member])
+        i: Any = max(lo - before, 0)
+        end: Any = min(hi - before, sizes[member])
         while i < end:
             stop = min(end, (i // BLOCK + 1) * BLOCK)
             at = blocks[side, member, i // BLOCK] * BLOCK + i % BLOCK
@@ -245,7 +246,7 @@ def top_down(
     side: int,
     shared: Array,
     taken: int,
-) -> tuple[int, int]:
+) -> Any:
     """One level; returns how many vertices this member found, and their arcs."""
     below = level.dtype.type(depth + 1)
     if even:
@@ -287,7 +288,7 @@ def all_to_first(blocks: Array, sizes: Array, side: int, size: int) -> None:
 
 
 @device
-def place_of(team: Any, sizes: Array) -> tuple[int, int]:
+def place_of(team: Any, sizes: Array) -> Any:
     """How many vertices the members before this one found, and all of them."""
     before = total = np.int64(0)
     for member in range(team.size):

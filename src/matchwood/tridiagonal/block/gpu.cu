@@ -1,8 +1,8 @@
 // The 2x2 block tridiagonal solver on the GPU: as ../gpu.cu, with blocks for numbers.  Host: gpu.py.
 //
-//   reduce_rows       one thread a part of ROWS block rows: its element
-//   join, solve_top, expand                                  elements.cuh
-//   substitute_rows   one thread a part: the unknowns between its ends
+//   reduce_rows       a thread reduces a part of ROWS block rows to its element, a block these to one
+//   join, top, expand                                              those of blocks
+//   substitute_rows   a block finds the ends of its parts, a thread the unknowns between two of them
 //
 // Equation i of block row r has its right-hand side at b[perm[2 r + i]] where there is a perm, and 1
 // where that is negative (a ghost, whose solution is not written).
@@ -75,8 +75,15 @@ __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl,
             tile_item<RIGHT_CHUNKS, T>(right, i) = value;
         }
     }
+}
+
+// Wait for them, and clear what is not part of the matrix.
+template <typename T>
+__device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
+{
     tile_loaded();
-    // what is not part of the matrix
+    long long first = (long long)blockIdx.x * blockDim.x * Rows<T>::ROWS;
+    int array = CHUNKS * blockDim.x;
     long long start = first + (long long)threadIdx.x * Rows<T>::ROWS;
     T none[4] = {};
     if (start == 0) put_block(tile, 0, none);
@@ -130,56 +137,76 @@ __device__ __forceinline__ void move_up(T (&w)[6][C], T (&weight)[6])
 template <typename T, typename I>
 __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
                             const T* __restrict__ du, const T* __restrict__ b, const I* __restrict__ perm,
-                            T* __restrict__ gathered, T* __restrict__ elements, long long total,
+                            T* __restrict__ gathered, T* __restrict__ elements, long long total, long long parts,
                             unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
     load_rows(tile, n, dl, d, du, b, perm, gathered);
+    rows_loaded<T>(tile, n);
     long long part = global_thread();
-    long long start = part * Rows<T>::ROWS;
-    if (start >= n) return;
-
-    T w[6][11], weight[6];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
-    int lacking = -1;
-    equations<0, 0>(w, weight, tile, 0);
-    equations<2, 2>(w, weight, tile, 1);
+    T* room = (T*)(tile + (3 * CHUNKS + RIGHT_CHUNKS) * blockDim.x);
+    Elements<2, T> here = {room, blockDim.x}, out = {elements, total};
+    if (part < parts) {
+        T w[6][11], weight[6];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
+        int lacking = -1;
+        equations<0, 0>(w, weight, tile, 0);
+        equations<2, 2>(w, weight, tile, 1);
 #pragma unroll 1
-    for (int j = 2; j < Rows<T>::ROWS; ++j) {
-        equations<4, 4>(w, weight, tile, j);
-        if (eliminate<4, 2>(w, weight) >= 0 && lacking < 0) lacking = j - 1;
-        move_up<4>(w, weight);
+        for (int j = 2; j < Rows<T>::ROWS; ++j) {
+            equations<4, 4>(w, weight, tile, j);
+            if (eliminate<4, 2>(w, weight) >= 0 && lacking < 0) lacking = j - 1;
+            move_up<4>(w, weight);
+        }
+        if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
+        T finite = T(0);  // what is not finite in any row has spread to all equations
+#pragma unroll
+        for (int k = 0; k < 11; ++k) finite += T(0) * w[0][k] + T(0) * w[3][k];
+        if (!(finite == T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+#pragma unroll
+            for (int k = 0; k < 8; ++k) out.at(part, i, k) = here.at(threadIdx.x, i, k) = w[i][k];
+            out.at(part, i, 8) = here.at(threadIdx.x, i, 8) = w[i][10];
+            out.at(part, i, 9) = here.at(threadIdx.x, i, 9) = weight[i];
+        }
     }
-    if (lacking >= 0) fail(status, SINGULAR, start + lacking);
-    T finite = T(0);  // what is not finite in any row has spread to all equations
-#pragma unroll
-    for (int k = 0; k < 11; ++k) finite += T(0) * w[0][k] + T(0) * w[3][k];
-    if (!(finite == T(0))) fail(status, NOT_FINITE, start);
-    Elements<2, T> out = {elements, total};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-#pragma unroll
-        for (int k = 0; k < 8; ++k) out.at(part, i, k) = w[i][k];
-        out.at(part, i, 8) = w[i][10];
-        out.at(part, i, 9) = weight[i];
-    }
+    __syncthreads();
+    int count = share_of_block(parts);
+    tree_up(here, count, 1, (long long)blockIdx.x * blockDim.x, Rows<T>::ROWS, n, status);
+    for (int f = threadIdx.x; f < 40; f += blockDim.x)
+        elements[f * total + parts + blockIdx.x] = room[f * blockDim.x];
 }
 
 // The two pivot rows of X[j-1] take the place of block row j; the solution that of the right-hand side.
 template <typename T, typename I>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b,
-                                const T* __restrict__ ends, const I* __restrict__ perm, T* __restrict__ x)
+                                const T* __restrict__ du, const T* __restrict__ b, T* __restrict__ elements,
+                                long long total, long long parts, const T* __restrict__ outer,
+                                const I* __restrict__ perm, T* __restrict__ x)
 {
     constexpr int ROWS = Rows<T>::ROWS;
     extern __shared__ Chunk tile[];
     int array = CHUNKS * blockDim.x;
     load_rows<T, I>(tile, n, dl, d, du, b, nullptr, nullptr);
     long long part = global_thread();
-    if (part * ROWS < n) {
+    int count = share_of_block(parts);
+    T* room = (T*)(tile + (3 * CHUNKS + RIGHT_CHUNKS) * blockDim.x);
+    T* ends = room + 40 * blockDim.x;
+    Elements<2, T> here = load_elements(Elements<2, T>{elements, total}, part - threadIdx.x, count, room);
+    if (threadIdx.x < 4) {
+        ends[threadIdx.x] = outer[4 * blockIdx.x + threadIdx.x];
+        ends[4 * count + threadIdx.x] = outer[4 * blockIdx.x + 4 + threadIdx.x];
+    }
+    __syncthreads();
+    tree_up(here, count, 0, 0, 0, 0, nullptr);
+    tree_down(here, count, ends);
+    rows_loaded<T>(tile, n);
+    if (part < parts) {
+        const T* mine = ends + 4 * threadIdx.x;
         T w[6][7], weight[6];  // X[j] | X[j+1] | X[j+2] | right-hand side
         T before[4], lower[4], diagonal[4];
 #pragma unroll
-        for (int k = 0; k < 4; ++k) before[k] = ends[4 * part + k];
+        for (int k = 0; k < 4; ++k) before[k] = mine[k];
         equations<0, -4>(w, weight, tile, 0);
         equations<2, -2>(w, weight, tile, 1);
         get_block(tile, 0, lower);
@@ -204,7 +231,7 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
             put_block(tile + 2 * array, j, three);
             move_up<0>(w, weight);
         }
-        T near[2] = {ends[4 * part + 4], ends[4 * part + 5]}, far[2] = {ends[4 * part + 6], ends[4 * part + 7]};
+        T near[2] = {mine[4], mine[5]}, far[2] = {mine[6], mine[7]};
 #pragma unroll 1
         for (int j = ROWS - 1; j >= 1; --j) {  // X[j] is `near`
             T* place = right_of<T>(tile + 3 * array, j);
@@ -235,27 +262,24 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
 }
 
 template <typename T>
-__global__ void join(T* elements, long long total, long long start, long long size, unsigned level,
+__global__ void join(T* elements, long long total, long long start, long long size, long long out, unsigned level,
                      long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    join_level(Elements<2, T>{elements, total}, start, size, (T*)tile, level, rows, n, status);
+    join_level(Elements<2, T>{elements, total}, start, size, out, (T*)tile, level, rows, n, status);
 }
 
 template <typename T>
-__global__ void expand(T* elements, long long total, long long start, long long size, T* ends, long long step,
-                       long long parts)
+__global__ void expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
 {
     extern __shared__ Chunk tile[];
-    expand_level(Elements<2, T>{elements, total}, start, size, (T*)tile, ends, step, parts);
+    expand_level(Elements<2, T>{elements, total}, start, size, (T*)tile, outer, ends);
 }
 
 template <typename T>
-__global__ void top(T* elements, long long total, long long start, long long size, int capacity, T* ends,
-                    unsigned level, long long step, long long parts, long long rows, long long n,
-                    unsigned long long* status)
+__global__ void top(T* elements, long long total, long long start, int size, T* ends, unsigned level,
+                    long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    solve_top(Elements<2, T>{elements, total}, start, size, (T*)tile, capacity, ends, level, step, parts, rows, n,
-              status);
+    solve_top(Elements<2, T>{elements, total}, start, size, (T*)tile, ends, level, rows, n, status);
 }
