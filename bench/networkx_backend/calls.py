@@ -21,7 +21,7 @@ from matchwood import EngineUnavailable
 NODES, EDGES = 100_000, 500_000
 BARS = {"matchwood, converted each time": 10.0, "matchwood, again": 50.0}
 WITH_BARS = ("connected_components", "minimum_spanning_tree", "maximal_independent_set")
-KEPT = ("structure", "edges", "sources", "names", "places", "set", "entries")  # of conversions
+KEPT = ("structure", "edges", "sources", "names", "places", "entries")  # of conversions
 
 
 def run(words: tuple[str, ...] = ()) -> list[harness.Result]:

@@ -1,9 +1,9 @@
 """Figure 4 of Klein and Strzodka (2022): BiCGStab with five preconditioners.
 
-``python -m bench.preconditioners.figure4 [--engine gpu] [--side 2500] [--plot FILE] [--json FILE]``.
-Double precision, right-hand side of x[i] = sin(16 pi i / n).  At full size on the GPU; the default
-is a smaller size for the CPU.  For every matrix the table shows the coverage of each preconditioner,
-the iterations that it took to reduce the residual to `rtol`, and the forward error then.
+``python -m bench.preconditioners.figure4 [--engine gpu] [--side 2500] [--plot FILE]``.  Double
+precision, right-hand side of x[i] = sin(16 pi i / n).  At full size on the GPU; the default is a
+smaller size for the CPU.  For every matrix the table shows the coverage of each preconditioner, the
+iterations that it took to reduce the residual to `rtol`, and the forward error then.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ def measure(A: Any, rtol: float, maxiter: int) -> dict[str, Any]:
         except ValueError as error:  # singular, or a zero on the diagonal
             rows[name] = {"error": str(error)}
             continue
-        found = matchwood.solve(
-            G, b, preconditioner=M, rtol=rtol, maxiter=maxiter, true_solution=x
-        )
+        found = matchwood.solve(G, b, preconditioner=M, rtol=rtol, maxiter=maxiter, true_solution=x)
         rows[name] = {
             "coverage": M.coverage,
             "converged": found.converged,
@@ -123,7 +121,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.preconditioners.figure4")
     parser.add_argument("--engine", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument("--side", type=int, default=150, help="of the aniso grids")
-    parser.add_argument("--shape", type=int, nargs=3, default=(24, 40, 40), help="of the other grid")
+    parser.add_argument(
+        "--shape", type=int, nargs=3, default=(24, 40, 40), help="of the other grid"
+    )
     parser.add_argument("--rtol", type=float, default=1e-8)
     parser.add_argument("--maxiter", type=int, default=2000)
     parser.add_argument("--plot", type=Path)
@@ -136,7 +136,9 @@ def main() -> None:
     if options.plot:
         plot(found, options.plot)
     if options.json:
-        options.json.write_text(json.dumps({"environment": harness.environment(), "results": found}))
+        options.json.write_text(
+            json.dumps({"environment": harness.environment(), "results": found})
+        )
 
 
 if __name__ == "__main__":

@@ -41,39 +41,45 @@ def run() -> list[harness.Result]:
     if not engines.gpu_available():
         print("no GPU here")
         return results
-    cupy = engines.cupy()
+    pool = engines.cupy().get_default_memory_pool()
     for dtype in (np.float32, np.float64):
-        rng = cupy.random.default_rng(1)
-        dl, d, du, b = (rng.standard_normal(N, dtype=dtype) for _ in range(4))
-        dl[0], du[-1] = 0, 0
-        x = tridiagonal.solve(dl, d, du, b)
-        off = d * x - b
-        off[1:] += dl[1:] * x[:-1]
-        off[:-1] += du[:-1] * x[1:]
-        assert float(abs(off).max()) < 100 * np.finfo(dtype).eps * float(abs(x).max())
-        del off
-        solver = plain.Solver(N, dtype)
-        five = (dl, d, du, b, x)
-        others = [cupy.empty_like(array) for array in five]
-        answer = others[4]
-        functions = {
-            "copy of five arrays": lambda: [o.data.copy_from_device_async(a.data, a.nbytes)
-                                            for a, o in zip(five, others, strict=True)],
-            "solve": lambda: tridiagonal.solve(dl, d, du, b),
-            "solve, no check": lambda: solver.solve(dl, d, du, b, answer),
-            "cuSPARSE gtsv2": gtsv2(dl, d, du, others[3]),
-        }  # fmt: skip
-        rows = _times(functions)
-        name = f"tridiagonal, n = 2^25, {np.dtype(dtype)}"
-        results.append({"title": name, "rows": rows})
-        copy, ours = rows["copy of five arrays"]["median"], rows["solve"]["median"]
-        theirs = rows["cuSPARSE gtsv2"]["median"]
-        print(f"    solve is {ours / copy:.2f} copies (bar 1.6), {theirs / ours:.1f} times gtsv2 (bar 2)")
-        del five, others, answer, functions, dl, d, du, b, x, solver
-        cupy.get_default_memory_pool().free_all_blocks()
-        results.append(_blocks(dtype))
-        cupy.get_default_memory_pool().free_all_blocks()
+        for measure in (_plain, _blocks):
+            results.append(measure(dtype))
+            pool.free_all_blocks()
     return results
+
+
+def _plain(dtype: Any) -> harness.Result:
+    cupy = engines.cupy()
+    rng = cupy.random.default_rng(1)
+    dl, d, du, b = (rng.standard_normal(N, dtype=dtype) for _ in range(4))
+    dl[0], du[-1] = 0, 0
+    x = tridiagonal.solve(dl, d, du, b)
+    off = d * x - b
+    off[1:] += dl[1:] * x[:-1]
+    off[:-1] += du[:-1] * x[1:]
+    assert float(abs(off).max()) < 100 * np.finfo(dtype).eps * float(abs(x).max())
+    del off
+    solver = plain.Solver(N, dtype)
+    five = (dl, d, du, b, x)
+    others = [cupy.empty_like(array) for array in five]
+    functions = {
+        "copy of five arrays": lambda: _copy(five, others),
+        "solve": lambda: tridiagonal.solve(dl, d, du, b),
+        "solve, no check": lambda: solver.solve(dl, d, du, b, others[4]),
+        "cuSPARSE gtsv2": gtsv2(dl, d, du, others[3]),
+    }
+    title = f"tridiagonal, n = 2^25, {np.dtype(dtype)}"
+    print(title)
+    rows = _times(functions)
+    copy, ours, _, theirs = (row["median"] for row in rows.values())
+    print(f"    {ours / copy:.2f} copies (bar 1.6); gtsv2 {theirs / ours:.1f} times ours (bar 2)")
+    return {"title": title, "rows": rows}
+
+
+def _copy(sources: Any, targets: Any) -> None:
+    for source, target in zip(sources, targets, strict=True):
+        target.data.copy_from_device_async(source.data, source.nbytes)
 
 
 def _blocks(dtype: Any) -> harness.Result:
@@ -87,10 +93,9 @@ def _blocks(dtype: Any) -> harness.Result:
     five = (dl, d, du, b, x)
     others = [cupy.empty_like(array) for array in five]
     functions = {
-        "copy of five arrays": lambda: [o.data.copy_from_device_async(a.data, a.nbytes)
-                                        for a, o in zip(five, others, strict=True)],
+        "copy of five arrays": lambda: _copy(five, others),
         "solve, no check": lambda: solver.solve(dl, d, du, b, x),
-    }  # fmt: skip
+    }
     print(f"block tridiagonal, n = 2^22, {np.dtype(dtype)}")
     rows = _times(functions)
     copy, ours = (row["median"] for row in rows.values())

@@ -2,8 +2,8 @@
 Preconditioners from linear forests
 ===================================
 
-A tridiagonal preconditioner contains what lies next to the diagonal.  A linear forest puts the strongest
-entries there, wherever they were.
+A tridiagonal preconditioner contains what lies next to the diagonal.  A linear forest puts the
+strongest entries there, wherever they were.
 """
 
 import matplotlib.pyplot as plt

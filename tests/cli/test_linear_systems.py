@@ -54,7 +54,15 @@ def test_solve_a_file(tmp_path: Path) -> None:
     np.savetxt(tmp_path / "b.txt", A @ x)
     for name in ("b.mtx", "b.npy", "b.txt"):
         out = tmp_path / f"{name}.x.npy"
-        run("solve", str(tmp_path / "a.mtx"), str(tmp_path / name), "--rtol", "1e-12", "-o", str(out))
+        run(
+            "solve",
+            str(tmp_path / "a.mtx"),
+            str(tmp_path / name),
+            "--rtol",
+            "1e-12",
+            "-o",
+            str(out),
+        )
         assert np.allclose(np.load(out), x, atol=1e-6)
 
 

@@ -26,11 +26,14 @@ def test_solves(problem: tuple, name: str, method: str) -> None:
     A, true, b = problem
     found = matchwood.solve(A, b, preconditioner=name, method=method, true_solution=true)
     x, info = found
-    assert info == 0 and found.converged
+    assert info == 0
+    assert found.converged
     assert np.linalg.norm(b - A @ x) <= 1.01e-8 * np.linalg.norm(b)
-    assert found.residuals[0] == 1 and found.residuals[-1] <= 1.01e-8
+    assert found.residuals[0] == 1
+    assert found.residuals[-1] <= 1.01e-8
     assert found.residuals.shape == (found.iterations + 1,)
-    assert found.errors[0] == 1 and found.errors[-1] < 1e-5
+    assert found.errors[0] == 1
+    assert found.errors[-1] < 1e-5
     assert np.isclose(found.errors[-1], np.linalg.norm(x - true) / np.linalg.norm(true))
     if method != "gmres":
         assert found.errors.shape == found.residuals.shape
@@ -47,7 +50,8 @@ def test_equals_scipy(problem: tuple) -> None:
             found = matchwood.solve(A, b, preconditioner=M, method=method, history=history)
             assert np.array_equal(found.x, expected)
             assert found.preconditioner is M
-    assert found.errors is None and found.residuals.shape == (2,)
+    assert found.errors is None
+    assert found.residuals.shape == (2,)
 
 
 def test_auto_takes_what_contains_more(problem: tuple) -> None:
@@ -63,17 +67,22 @@ def test_auto_takes_what_contains_more(problem: tuple) -> None:
 def test_no_convergence_is_said(problem: tuple) -> None:
     A, _, b = problem
     found = matchwood.solve(A, b, preconditioner="none", maxiter=3)
-    assert not found.converged and found.info > 0 and found.iterations == 3
+    assert not found.converged
+    assert found.info > 0
+    assert found.iterations == 3
 
 
 def test_start_and_zero(problem: tuple) -> None:
     A, true, b = problem
     found = matchwood.solve(A, b, x0=true)
-    assert found.converged and found.iterations == 0
+    assert found.converged
+    assert found.iterations == 0
     found = matchwood.solve(A, 0 * b)
-    assert found.converged and not found.x.any()
+    assert found.converged
+    assert not found.x.any()
     single = matchwood.solve(A.astype(np.float32), b.astype(np.float32), rtol=1e-4)
-    assert single.converged and single.x.dtype == np.float32
+    assert single.converged
+    assert single.x.dtype == np.float32
 
 
 def test_bad_input(problem: tuple) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import functools
 import importlib
 import logging
 import random
@@ -26,6 +28,14 @@ LARGE = 30_000
 
 
 # Description
+
+
+@pytest.mark.parametrize("module", ["convert", "registering"])
+def test_examples(module):
+    page = importlib.import_module(f"matchwood.networkx_backend.{module}")
+    failed, tried = doctest.testmod(page)
+    assert tried > 0
+    assert failed == 0
 
 
 def test_entry_points():
@@ -170,6 +180,37 @@ def test_threads_are_as_asked_for():
         G.__networkx_cache__.clear()
         with nx.config.backends.matchwood(threads=threads):
             assert list(nx.connected_components(G, backend="matchwood")) == expected
+
+
+@pytest.mark.gpu
+def test_the_work_can_be_done_on_a_gpu():
+    G = nx.gnm_random_graph(2000, 6000, seed=2)
+    for i, (_, _, data) in enumerate(G.edges(data=True)):
+        data["weight"] = i % 11
+    D = nx.gnm_random_graph(2000, 4000, seed=2, directed=True)
+    calls = [
+        (nx.connected_components, G),
+        (nx.weakly_connected_components, D),
+        (nx.strongly_connected_components, D),
+        (nx.minimum_spanning_edges, G),
+        (nx.maximal_matching, G),
+        (functools.partial(nx.maximal_independent_set, seed=1), G),
+    ]
+    for function, graph in calls:
+        answers = []
+        for engine in ("cpu", "gpu"):
+            graph.__networkx_cache__.clear()
+            with nx.config.backends.matchwood(engine=engine):
+                answers.append(list(function(graph, backend="matchwood")))
+        assert answers[0] == answers[1]
+
+
+def test_dictionaries_are_read_with_the_lock_held():
+    from matchwood.networkx_backend import cpu
+
+    held = [cpu.read_nodes, cpu.count_rows, cpu.read_rows, cpu.read_cells, cpu.read_attribute,
+            cpu.gather, cpu.join]  # fmt: skip
+    assert all(kernel.targetoptions["nogil"] is False for kernel in held)
 
 
 # Results

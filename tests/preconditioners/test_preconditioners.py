@@ -75,7 +75,9 @@ def test_they_invert_what_they_contain(pattern: sp.csr_array) -> None:
     perm, position = M.forest.perm, M.forest.position
     permuted = dense[np.ix_(perm, perm)]
     joined = np.append(position[perm][1:] > 1, False)  # i and i + 1 are in one path
-    keep = (near == 0) | np.diag(joined[:-1], 1).astype(bool) | np.diag(joined[:-1], -1).astype(bool)
+    keep = (
+        (near == 0) | np.diag(joined[:-1], 1).astype(bool) | np.diag(joined[:-1], -1).astype(bool)
+    )
     inner = matrix_of(M)[np.ix_(perm, perm)]
     assert np.allclose(inner @ np.where(keep, permuted, 0), np.eye(n))
     off = np.abs(dense).sum() - np.abs(np.diag(dense)).sum()

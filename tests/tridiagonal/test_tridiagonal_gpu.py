@@ -85,7 +85,9 @@ def test_not_finite_is_named() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", ["uniform", "tiny diagonal", "huge and tiny", "toeplitz 1 1e-8 1", "dorr"])
+@pytest.mark.parametrize(
+    "kind", ["uniform", "tiny diagonal", "huge and tiny", "toeplitz 1 1e-8 1", "dorr"]
+)
 def test_as_accurate_as_lapack(kind: str, dtype: type) -> None:
     accuracy = pytest.importorskip("bench.tridiagonal.accuracy")
     for n in (33, 1000, 10_007):

@@ -52,9 +52,7 @@ def command(
     )
 
 
-def _measure(
-    G: Any, name: str, rounds: int, m: int | None, threads: int | None
-) -> dict[str, Any]:
+def _measure(G: Any, name: str, rounds: int, m: int | None, threads: int | None) -> dict[str, Any]:
     """Set up twice, so that compiling does not count; apply once to ones."""
     from matchwood import engines, preconditioners
     from matchwood.report.timing import clock

@@ -97,7 +97,16 @@ def command(
         return
     print_table(
         f"{method} on {matrix}: {n:,} rows",
-        ("preconditioner", "coverage", "converged", "iterations", "residual", "error", "setup", "time"),
+        (
+            "preconditioner",
+            "coverage",
+            "converged",
+            "iterations",
+            "residual",
+            "error",
+            "setup",
+            "time",
+        ),
         [_cells(name, answer, duration) for name, answer in found.items()],
     )
 

@@ -22,37 +22,11 @@
 // does not.  The weakest edge is a minimum.
 #include "matchwood/atomics.cuh"
 #include "matchwood/grid_barrier.cuh"
+#include "matchwood/path_marks.cuh"
 #include "matchwood/threads.cuh"
-
-using Mark = unsigned long long;
-
-// A mark, from the top: 2 bits kind, 31 bits walk, 31 bits steps.  Walks from an end have its vertex
-// as number, those of a node 2 * node + side.  A node's own mark has the node in the place of the
-// steps.  An end's own mark is its record: END, 31 bits the other end and 30 bits the length of the
-// path; length 0: not known yet, and in the place of the end the slot of the node that was met.
-constexpr Mark FROM_END = 1ull << 62, FROM_NODE = 2ull << 62, OWN = 3ull << 62, KIND = 3ull << 62;
-constexpr Mark END = 1ull << 61;
-constexpr int WALK_SHIFT = 31, OTHER_SHIFT = 30;
-constexpr Mark LOW31 = (1ull << 31) - 1, LOW30 = (1ull << 30) - 1;
 
 // Words of `counters`.
 enum { NODES, ENDS, REACHED, CYCLIC, BARRIER, BARRIER_TOO, CHANGED, LAST = CHANGED + 3, WORDS };
-
-template <typename T>
-struct alignas(2 * sizeof(T)) Two {
-    T one, other;
-};
-
-template <typename T>
-__device__ __forceinline__ Two<T> two(const T* __restrict__ table, long long v)
-{
-    return reinterpret_cast<const Two<T>*>(table)[v];
-}
-
-__device__ __forceinline__ Mark end_record(long long other, long long length)
-{
-    return OWN | END | (Mark)other << OTHER_SHIFT | (Mark)length;
-}
 
 __device__ __forceinline__ unsigned int scrambled(unsigned int v)
 {
@@ -318,17 +292,6 @@ __global__ void rank(int capacity, Link* links, Link* spare, Record* __restrict_
 }
 
 // ---- weigh, cut ----
-
-// The node whose walk claimed a vertex, or -1; `along` is how far the vertex is from it along slot 0.
-__device__ __forceinline__ int node_of(Mark mark, int& along)
-{
-    along = 0;
-    if ((mark & KIND) == OWN) return mark & END ? -1 : (int)(mark & LOW31);
-    if ((mark & KIND) == FROM_END) return -1;
-    int slot = (int)(mark >> WALK_SHIFT & LOW31), steps = (int)(mark & LOW31);
-    along = slot & 1 ? -steps : steps;
-    return slot >> 1;
-}
 
 __device__ __forceinline__ unsigned int weight_bits(float w) { return __float_as_uint(w); }
 __device__ __forceinline__ unsigned long long weight_bits(double w) { return __double_as_longlong(w); }

@@ -1,10 +1,6 @@
 // The values of a matrix along the paths of a forest.  Host: gpu_coefficients.py.
+#include "matchwood/path_marks.cuh"
 #include "matchwood/threads.cuh"
-
-template <typename I>
-struct alignas(2 * sizeof(I)) Two {
-    I one, other;
-};
 
 // `width` neighbouring lanes to a row (a power of 2, at most WARP).  Who comes before and after v in its
 // path is asked of its neighbours in the factor, which lie near each other for rows that do; the places
@@ -17,7 +13,7 @@ __global__ void collect(I n, int width, const I* __restrict__ indptr, const I* _
     long long row = global_thread() / width;
     long long v = min(row, (long long)n - 1);  // no lane leaves: they shuffle together
     I i = place[v], at = position[v];
-    Two<I> next = reinterpret_cast<const Two<I>*>(table)[v];
+    Two<I> next = two(table, v);
     I one = next.one < 0 ? I(-9) : position[next.one] - at, other = next.other < 0 ? I(-9) : position[next.other] - at;
     I before = one == -1 ? next.one : other == -1 ? next.other : I(-1);
     I after = one == 1 ? next.one : other == 1 ? next.other : I(-1);

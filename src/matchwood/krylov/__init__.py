@@ -13,6 +13,7 @@ import numpy as np
 
 from matchwood import csr, engines
 from matchwood import preconditioners as ready
+from matchwood.errors import EngineUnavailable
 from matchwood.factors import coverage_of_order
 from matchwood.krylov.history import Recorder, Solution
 
@@ -122,13 +123,11 @@ def solve(
     place = "cupyx.scipy.sparse.linalg" if G.engine == "gpu" else "scipy.sparse.linalg"
     run = getattr(importlib.import_module(place), method, None)
     if run is None:
-        raise engines.EngineUnavailable(f"{caller}: this version of CuPy has no {method}")
+        raise EngineUnavailable(f"{caller}: this version of CuPy has no {method}")
     begin = time.perf_counter()
     x, info = run(matrix, right, x0=start, **options)
     taken = time.perf_counter() - begin
-    return recorder.solution(
-        x, int(info), max(rtol * recorder.size, atol), operator, set_up, taken
-    )
+    return recorder.solution(x, int(info), max(rtol * recorder.size, atol), operator, set_up, taken)
 
 
 def _vector(array: Any, name: str, n: int, where: str, kind: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 import matchwood.components
 from matchwood.networkx_backend.graph import Graph
-from matchwood.networkx_backend.info import settings
+from matchwood.networkx_backend.info import how
 from matchwood.networkx_backend.names import dispatched
 
 
@@ -19,10 +19,7 @@ def _joined(G: Graph) -> Any:
     def find() -> Any:
         # a directed pattern goes in as it is: as a Graph it would be looked at for symmetry first
         pattern = (G.indptr, G.indices) if G.is_directed() else G.structure
-        asked = settings()
-        return matchwood.components.connected_components(
-            pattern, engine=asked.engine, threads=asked.threads
-        )
+        return matchwood.components.connected_components(pattern, **how())
 
     return G.keep("components", find)
 
@@ -83,10 +80,7 @@ def _strong(G: Graph) -> tuple[int, Any]:
     """Number of strong components and labels, in reverse topological order; worked out once."""
 
     def find() -> tuple[int, Any]:
-        asked = settings()
-        found = matchwood.components.condensation(
-            (G.indptr, G.indices), engine=asked.engine, threads=asked.threads
-        )
+        found = matchwood.components.condensation((G.indptr, G.indices), **how())
         return found.count, found.count - 1 - found.labels
 
     return G.keep("strong", find)

@@ -93,6 +93,12 @@ def settings() -> Any:
     return SimpleNamespace(**DEFAULTS) if found is None else found
 
 
+def how() -> dict[str, Any]:
+    """Engine and threads, as the settings ask for them."""
+    asked = settings()
+    return {"engine": asked.engine, "threads": asked.threads}
+
+
 def networkx_version() -> tuple[int, int]:
     """Major and minor version of the NetworkX at work; some answers differ between them."""
     major, minor = sys.modules["networkx"].__version__.split(".")[:2]

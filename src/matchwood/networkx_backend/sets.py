@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import matching
 from matchwood.independent import maximal_independent_set as independent_set
 from matchwood.networkx_backend.graph import Graph
-from matchwood.networkx_backend.info import networkx_version, settings
+from matchwood.networkx_backend.info import how, networkx_version
 from matchwood.networkx_backend.names import dispatched
 from matchwood.networkx_backend.spanning import as_numbers
 
@@ -27,10 +27,7 @@ def maximal_independent_set(G: Graph, nodes: Any = None, seed: Any = None) -> An
     if chosen:
         free = _free_beside(G, chosen)
         pattern = _induced(G, free)
-    asked = settings()
-    mask = independent_set(
-        pattern, rng=random.randrange(1 << 31), engine=asked.engine, threads=asked.threads
-    )
+    mask = independent_set(pattern, rng=random.randrange(1 << 31), **how())
     found = chosen + G.names(free[mask])
     return set(found) if networkx_version() >= (3, 7) else found
 
@@ -70,10 +67,7 @@ def _pairs(G: Graph, found: Any) -> set[tuple[Any, Any]]:
 
 @dispatched
 def maximal_matching(G: Graph) -> set[tuple[Any, Any]]:
-    asked = settings()
-    return _pairs(
-        G, matching.maximal_matching(G.structure, engine=asked.engine, threads=asked.threads)
-    )
+    return _pairs(G, matching.maximal_matching(G.structure, **how()))
 
 
 @dispatched
@@ -89,10 +83,7 @@ def max_weight_matching(
         raise NotImplementedError("weights must be finite")
     useful = np.flatnonzero(weights > 0)  # the others make no matching heavier
     u, v = edges.u[useful], edges.v[useful]
-    asked = settings()
     found = matching.weighted_matching(
-        (len(G), np.stack((u, v), axis=1), weights[useful].astype(np.float64)),
-        engine=asked.engine,
-        threads=asked.threads,
+        (len(G), np.stack((u, v), axis=1), weights[useful].astype(np.float64)), **how()
     )
     return _pairs(G, found)

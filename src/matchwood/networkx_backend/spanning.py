@@ -16,7 +16,7 @@ import numpy as np
 from matchwood.networkx_backend.building import collector_paused, joined_rows
 from matchwood.networkx_backend.convert import empty_like, nx_class
 from matchwood.networkx_backend.graph import Graph
-from matchwood.networkx_backend.info import settings
+from matchwood.networkx_backend.info import how
 from matchwood.networkx_backend.names import dispatched
 from matchwood.primitives.assemble import assemble
 from matchwood.primitives.sort import radix_sort
@@ -105,10 +105,7 @@ def _forest(G: Graph, weight: Any, minimum: bool, ignore_nan: bool) -> Any:
 
     def find() -> Any:
         order = _kruskal_order(G, *which)
-        asked = settings()
-        found = minimum_spanning_forest(
-            _pattern(G, order), engine=asked.engine, threads=asked.threads
-        )
+        found = minimum_spanning_forest(_pattern(G, order), **how())
         return order[np.sort(found.weights).astype(np.int64)]
 
     return G.keep(("forest", *which), find)

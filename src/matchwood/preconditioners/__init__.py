@@ -219,7 +219,7 @@ def algebraic_block_tridiagonal(
     """The inverse of a block tridiagonal matrix of strong entries, with 2x2 blocks.
 
     A [0,1]-factor pairs vertices that are strongly joined; in the graph of pairs a linear forest
-    is found [1]_.  A vertex without a mate gets a ghost: its row is ``1 x = 1``, without neighbours.
+    is found [1]_.  A vertex without a mate gets a ghost, whose row is ``1 x = 1``.
 
     Parameters
     ----------
@@ -279,7 +279,9 @@ def algebraic_block_tridiagonal(
             *best.blocks, allow_singular=allow_singular, threads=threads
         )
     except np.linalg.LinAlgError as error:
-        raise np.linalg.LinAlgError(f"{caller}, pairs in the order of the forest: {error}") from None
+        raise np.linalg.LinAlgError(
+            f"{caller}, pairs in the order of the forest: {error}"
+        ) from None
     clock.lap("solver")
 
     def apply(rows: Any, transpose: bool) -> Any:

@@ -71,8 +71,8 @@ def solve(
     Deterministic: the parts do not depend on the number of threads.  CPU and GPU have parts of
     different lengths, so their answers agree up to rounding only.
 
-    Work O(n); the arrays are read twice.  Memory: 0.25 n numbers besides the result on the CPU, 0.4
-    (float32) to 0.85 on the GPU.
+    Work O(n); the arrays are read twice.  Memory besides the result: 0.11 n numbers on the CPU,
+    0.4 n on the GPU.
 
     References
     ----------

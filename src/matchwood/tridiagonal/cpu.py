@@ -1,6 +1,6 @@
 """The tridiagonal solver on a team.  Parts and their ends: cpu_parts.py; the ends: cpu_elements.py.
 
-One pass over the rows leaves an element for each part of 64; these are solved for the ends of the
+One pass over the rows leaves an element for each part of 128; these are solved for the ends of the
 parts; a second pass gets the inner unknowns.  The parts do not depend on the number of threads,
 so neither does any bit of the solution.
 """
@@ -57,7 +57,7 @@ def _reduce(
         for lane in range(LANES):
             if s[BAD + lane] > 0:
                 report(fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
-            if not s[FINITE + lane] == 0:
+            if s[FINITE + lane] != 0:
                 fault[1] = 1
 
 

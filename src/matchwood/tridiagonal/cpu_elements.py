@@ -1,13 +1,13 @@
 """Elements: what is left of many rows.  Joining them, solving for their ends, expanding again.
 
-An element stands for block rows s..e with blocks of P x P (P = 1: plain rows).  It is 2 P equations
-in X[s-1], X[s], X[e], X[e+1], stored as (2 P, 4 P + 2): coefficients of the left two, of the right
-two, right-hand side, and one over the size of the row it came from.
+An element stands for block rows s..e with blocks of P x P (P = 1: plain rows).  It is 2 P
+equations in X[s-1], X[s], X[e], X[e+1], stored as (2 P, 4 P + 2): coefficients of the left two,
+of the right two, right-hand side, and one over the size of the row it came from.
 
 Two neighbours share X[e] and X[e+1].  These occur nowhere else, so their 4 P equations eliminate
 them with row pivoting and leave 2 P: the joined element.  GROUP at a time are joined, level by
-level, until one is left; its 2 P equations have only X[first] and X[last].  `expand` goes back down:
-with the ends of a joined element known, it repeats the elimination and substitutes back.
+level, until one is left; its 2 P equations have only X[first] and X[last].  `expand` goes back
+down: with the ends of a joined element known, it repeats the elimination and substitutes back.
 
 Elements are in double precision, whatever the rows were: there are few of them.
 
@@ -124,9 +124,7 @@ def _move_up(w: Array, p: int) -> None:
 
 
 @device
-def _join_group(
-    elements: Array, begin: int, count: int, out: Array, w: Array, p: int
-) -> int:
+def _join_group(elements: Array, begin: int, count: int, out: Array, w: Array, p: int) -> int:
     """Join `count` elements into `out`.  Returns where a pivot lacked: 2 p (k - 1) + column."""
     lacking = -1
     _begin(w, elements[begin], p, True)

@@ -24,7 +24,7 @@ from matchwood.teams import device
 Array = np.ndarray[Any, Any]
 
 LANES = 8  # two vectors of AVX2 in double precision, one of AVX-512
-ROWS = 64  # rows of a part: its tile, 4 arrays x 64 x 8 lanes, stays in the first cache
+ROWS = 128  # rows of a part: its tile, 4 arrays x 128 x 8 lanes, is 32 KiB
 TILE = ROWS * LANES
 
 # Where things lie in a member's scratch: one number for each lane.
@@ -41,9 +41,7 @@ SCRATCH = RIGHT + TILE
 
 
 @device
-def load_tile(
-    tile: int, dl: Array, d: Array, du: Array, b: Array, perm: Array, s: Array
-) -> None:
+def load_tile(tile: int, dl: Array, d: Array, du: Array, b: Array, perm: Array, s: Array) -> None:
     """The rows of a tile, lane beside lane; rows past the end are x = 0.
 
     With `perm` of length n the right-hand side of row i is b[perm[i]].
@@ -161,7 +159,6 @@ def reduce_tile(s: Array) -> None:
             o_r3 = zero if new else c3
             k_f = cf if new else p_f
             o_f = p_f if new else cf
-            k_w = cw if new else p_w
             o_w = p_w if new else cw
             none = k_r1 == zero
             bad = s[BAD + t]
@@ -260,7 +257,6 @@ def substitute_tile(s: Array) -> None:
             o_r3 = zero if new else c3
             k_f = cf if new else p_f
             o_f = p_f if new else cf
-            k_w = cw if new else p_w
             o_w = p_w if new else cw
             k_r1 = _stand_in(k_r2, k_r3, epsilon) if k_r1 == zero else k_r1
             inverse = one / k_r1

@@ -34,11 +34,13 @@ __device__ __forceinline__ T row_weight(T lower, T diagonal, T upper)
 
 // Eliminate x[j] from A, B and the new row (c1 x[j] + c2 x[j+1] + c3 x[j+2] = cf).  LEFT: with the
 // unknowns x[s-1] and x[s], as the reduction needs.  The pivot row without them, divided by its
-// pivot, is left in u2, u3, g.  True when x[j] has no pivot.
+// pivot, is left in u2, u3, g; `least` keeps the least weight.  True when x[j] has no pivot.
 template <bool LEFT, typename T>
-__device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2, T c3, T cf, T& u2, T& u3, T& g)
+__device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2, T c3, T cf, T& u2, T& u3, T& g,
+                                     T& least)
 {
     T cw = row_weight(c1, c2, c3);
+    if (LEFT) least = cw < least ? cw : least;
     bool swap = magnitude(B.r1) * B.weight > magnitude(A.r1) * A.weight;
     Equation<T> p, q;
     p.r1 = choose(swap, B.r1, A.r1), q.r1 = choose(swap, A.r1, B.r1);
@@ -111,7 +113,8 @@ __device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
 
 // Rows of chunk c from FROM on are eliminated; the pivot row of x[j-1] takes the place of row j.
 template <bool LEFT, int FROM, typename T>
-__device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, int& lacking)
+__device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, int& lacking,
+                                                T& least)
 {
     constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS;
     int array = CHUNKS * blockDim.x;
@@ -123,7 +126,7 @@ __device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>&
 #pragma unroll
     for (int v = FROM; v < EACH; ++v) {
         T u2, u3, g;
-        bool none = step<LEFT>(A, B, lower[v], diagonal[v], upper[v], right[v], u2, u3, g);
+        bool none = step<LEFT>(A, B, lower[v], diagonal[v], upper[v], right[v], u2, u3, g, least);
         if (LEFT) {
             if (none && lacking < 0) lacking = c * EACH + v - 1;
         } else {
@@ -139,12 +142,13 @@ __device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>&
 
 // The whole part of this thread, of which A and B are the first two rows.
 template <bool LEFT, typename T>
-__device__ __forceinline__ int eliminate_part(Chunk* tile, Equation<T>& A, Equation<T>& B)
+__device__ __forceinline__ int eliminate_part(Chunk* tile, Equation<T>& A, Equation<T>& B, T& least)
 {
     int lacking = -1;
-    if (Rows<T>::EACH > 2) eliminate_chunk<LEFT, 2>(tile, 0, A, B, lacking);
+    least = A.weight < B.weight ? A.weight : B.weight;
+    if (Rows<T>::EACH > 2) eliminate_chunk<LEFT, 2>(tile, 0, A, B, lacking, least);
 #pragma unroll 1
-    for (int c = 1; c < Rows<T>::CHUNKS; ++c) eliminate_chunk<LEFT, 0>(tile, c, A, B, lacking);
+    for (int c = 1; c < Rows<T>::CHUNKS; ++c) eliminate_chunk<LEFT, 0>(tile, c, A, B, lacking, least);
     return lacking;
 }
 
@@ -174,12 +178,13 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     if (part < parts) {
         Equation<T> A = first_row<T>(tile, 0), B = first_row<T>(tile, 1);
         B.r2 = B.r1, B.r1 = B.l2, B.l2 = B.l1, B.l1 = T(0);
-        int lacking = eliminate_part<true>(tile, A, B);
+        T least;
+        int lacking = eliminate_part<true>(tile, A, B, least);
         if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
-        // what is not finite in any row has spread to both equations
+        // what is not a number in any row has spread to both equations; infinite ones have no weight
         T finite = T(0) * A.l1 + T(0) * A.l2 + T(0) * A.r1 + T(0) * A.r2 + T(0) * A.f;
         finite += T(0) * B.l1 + T(0) * B.l2 + T(0) * B.r1 + T(0) * B.r2 + T(0) * B.f;
-        if (!(finite == T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
+        if (!(finite == T(0) && least > T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
         T fields[12] = {A.l1, A.l2, A.r1, A.r2, A.f, A.weight, B.l1, B.l2, B.r1, B.r2, B.f, B.weight};
 #pragma unroll
         for (int f = 0; f < 12; ++f) {
@@ -190,7 +195,7 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     __syncthreads();
     int count = share_of_block(parts);
     tree_up(here, count, 1, (long long)blockIdx.x * blockDim.x, Rows<T>::ROWS, n, status);
-    if (threadIdx.x < 12) elements[threadIdx.x * total + parts + blockIdx.x] = room[threadIdx.x * blockDim.x];
+    for (int f = threadIdx.x; f < 12; f += blockDim.x) elements[f * total + parts + blockIdx.x] = room[f * blockDim.x];
 }
 
 // `outer` are the ends beside the elements of blocks.  While the rows are on their way, the ends beside
@@ -225,7 +230,8 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         A.f -= A.l1 * mine[0] + A.l2 * begin;
         B.f -= B.l1 * begin;
         B.r2 = B.r1, B.r1 = B.l2;
-        eliminate_part<false>(tile, A, B);
+        T unused;
+        eliminate_part<false>(tile, A, B, unused);
         T lower[EACH], upper[EACH], right[EACH], solution[EACH];
 #pragma unroll 1
         for (int c = CHUNKS - 1; c >= 0; --c) {

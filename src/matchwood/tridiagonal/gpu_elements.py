@@ -1,4 +1,7 @@
-"""Levels of elements on the GPU, for plain and block systems alike: elements.cuh."""
+"""Two passes over the rows and the levels of elements between them, on the GPU.
+
+For plain and block systems alike; the kernels are in gpu.cu, block/gpu.cu and ../gpu/elements.cuh.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,9 @@ class Solver:
         rows, last = self.rows * self._block, len(self.levels) - 1
         for level in range(1, last):
             (start, size), (out, _) = self.levels[level : level + 2]
-            k.join(size, (*elements, start, size, out, level + 1, rows, self.n, self.status), **options)
+            k.join(
+                size, (*elements, start, size, out, level + 1, rows, self.n, self.status), **options
+            )
             rows *= tree
         start, size = self.levels[last]
         ends = getattr(space, f"ends{last}")

@@ -38,9 +38,7 @@ def banded(dl: Array, d: Array, du: Array) -> list[dict[int, Any]]:
     return rows
 
 
-def eliminate(
-    rows: list[dict[int, Any]], x: Array, reach: int
-) -> tuple[Array, int, bool]:
+def eliminate(rows: list[dict[int, Any]], x: Array, reach: int) -> tuple[Array, int, bool]:
     """Forward with row pivoting among the next `reach` rows, then backward."""
     n = len(rows)
     p = 1 if reach == 1 else 2

@@ -205,16 +205,16 @@ class Factorization:
     def solve_ordered(self, b: Any, order: Any = None, *, transpose: bool = False) -> Any:
         """Solve where the rows of the matrix are in another order than b and x.
 
-        Row i has its right-hand side at ``b[order[i]]`` and its unknown at ``x[order[i]]``.  Nothing
-        is looked at or waited for: neither `b` nor the pivots.  For preconditioners.
+        Row i has its right-hand side at ``b[order[i]]`` and its unknown at ``x[order[i]]``.
+        Nothing is looked at or waited for: neither `b` nor the pivots.  For preconditioners.
 
         Parameters
         ----------
         b : (k, m) contiguous array of `dtype`
             k right-hand sides.
         order : (n,) or (n, 2) integers, or None
-            None is the order of the rows.  Of blocks the places of both unknowns.  -1 is an unknown that is not there: its
-            right-hand side is 1, and it is not returned.
+            None is the order of the rows.  Of blocks the places of both unknowns.  -1 is an
+            unknown that is not there: its right-hand side is 1, and it is not returned.
         transpose : bool
 
         Returns

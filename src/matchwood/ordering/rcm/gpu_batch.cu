@@ -35,10 +35,6 @@
 // batch may come later and then finds a larger number: it leaves it at that.
 #include "matchwood/batch_ring.cuh"
 
-// Measured: bench/ordering/rcm_gpu.py, H200.
-constexpr int SLEEP = 20;      // nanoseconds at first between two looks at a signal,
-constexpr int SLEEP_MOST = 160;  // and at most
-
 constexpr int FORWARD = 0, MAKE = 1, LAST = 2;  // what becomes of the children
 
 template <typename I>
@@ -106,42 +102,6 @@ struct Worker : Children<I> {
         s.small = 0;
         s.large = s.most = 0;
         s.longest = 0;
-    }
-
-    // Warp 0: tell that this batch has offered, or that all up to it have.  Behind a fence.
-    __device__ __forceinline__ void tell_discovered(unsigned int state)
-    {
-        if (lane() == 0) store_relaxed(&ring.discovered[at(s.batch)], s.batch + 1 << 2 | state);
-    }
-
-    // Warp 0: have all batches before this one offered?  `wait`: until they have, or all is over.
-    __device__ bool look_back(bool wait)
-    {
-        unsigned int from = s.batch, ns = SLEEP;  // from there to this one all have
-        while (true) {
-            unsigned int q = from - 1 - lane(), word = 0;
-            bool none = from <= (unsigned int)lane();
-            if (!none) word = load_relaxed(&ring.discovered[at(q)]);
-            unsigned int state = none ? FULL : word >> 2 == q + 1 ? word & 3 : 0;
-            unsigned full = __ballot_sync(ALL, state == FULL), open = __ballot_sync(ALL, state == 0);
-            unsigned empty = __ballot_sync(ALL, state == VOID);
-            int first = full != 0 ? __ffs(full) - 1 : WARP, gap = open != 0 ? __ffs(open) - 1 : WARP;
-            int hole = empty != 0 ? __ffs(empty) - 1 : WARP;
-            if (first < gap && first < hole) {
-                fence();
-                return true;
-            }
-            if (hole < gap) {
-                unsigned int start = hole == lane() ? load_relaxed(&ring.skip[at(q)]) : 0;
-                from = __shfl_sync(ALL, start, hole);
-                continue;
-            }
-            from -= gap;
-            if (gap == WARP) continue;
-            if (!wait || __any_sync(ALL, is_over())) return false;
-            __nanosleep(ns);
-            if (ns < SLEEP_MOST) ns *= 2;
-        }
     }
 
     // Thread 0: is it known where the children go?  If so, read it.
@@ -318,10 +278,10 @@ struct Worker : Children<I> {
             clock.lap(DISCOVER);
             if (lane() == 0) dawdle(1);
             fence();
-            tell_discovered(OFFERED);
-            bool known = look_back(far);  // where the row does not fit, there is nothing to do meanwhile
+            ring.tell(s.batch, OFFERED);
+            bool known = ring.look_back(s.batch, far, &control[OVER]);  // where the row does not fit, there is nothing to do meanwhile
             if (far) clock.lap(STALL);
-            if (known) tell_discovered(FULL);
+            if (known) ring.tell(s.batch, FULL);
             if (lane() == 0) {
                 s.discovered = known;
                 leave = far && !known;
@@ -343,9 +303,9 @@ struct Worker : Children<I> {
         if (warp() == 0) {
             clock.lap(SORT);
             if (!early) {
-                bool known = look_back(true);
+                bool known = ring.look_back(s.batch, true, &control[OVER]);
                 clock.lap(STALL);
-                if (known) tell_discovered(FULL);
+                if (known) ring.tell(s.batch, FULL);
                 if (lane() == 0) {
                     leave = !known;
                     s.small = 0;

@@ -65,7 +65,7 @@ def _not_finite(w: Array, first: int, last: int, p: int) -> bool:
     for i in range(first, last):
         for k in range(5 * p + 1):
             total += w.dtype.type(0) * w[i, k]
-    return not total == 0
+    return total != 0
 
 
 @device
@@ -83,9 +83,7 @@ def _next(w: Array, p: int) -> None:
 
 
 @device
-def _start(
-    w: Array, start: int, dl: Array, d: Array, du: Array, b: Array, perm: Array
-) -> None:
+def _start(w: Array, start: int, dl: Array, d: Array, du: Array, b: Array, perm: Array) -> None:
     """The first two block rows: equations in (X[s-1], X[s] | X[s+1], X[s+2])."""
     p = d.shape[1]
     _equation(w, 0, start, dl, d, du, b, perm, 0)
@@ -214,9 +212,7 @@ def _substitute(
     for part in range(lo, hi):
         if interrupted(team, part << 6):
             return
-        _substitute_part(
-            part, dl, d, du, b, perm, ends, x, work[team.rank], pivots[team.rank]
-        )
+        _substitute_part(part, dl, d, du, b, perm, ends, x, work[team.rank], pivots[team.rank])
 
 
 def solve(

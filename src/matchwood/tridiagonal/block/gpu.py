@@ -1,4 +1,4 @@
-"""Host side of gpu.cu: two passes over the block rows, and the levels between them: gpu_elements.py."""
+"""Host side of gpu.cu; what it shares with plain systems is in ../gpu_elements.py."""
 
 from __future__ import annotations
 
