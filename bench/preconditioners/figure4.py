@@ -112,7 +112,7 @@ def results(side: int, shape: tuple[int, ...], engine: str, rtol: float, maxiter
 
 def run() -> list[harness.Result]:
     """The smaller size, for `bench.run`."""
-    found = results(150, (24, 40, 40), "cpu", 1e-8, 2000)
+    found = results(80, (16, 24, 24), "cpu", 1e-8, 500)
     show(found)
     return [{"title": f"BiCGStab, {name}", "rows": rows} for name, rows in found.items()]
 

@@ -78,10 +78,10 @@ def test_singular_row_is_named(row: int) -> None:
 def test_not_finite_is_named() -> None:
     import cupy
 
-    d = cupy.ones(500)
+    d, zero = cupy.ones(500), cupy.zeros(500)
     d[77] = cupy.nan
     with pytest.raises(ValueError, match="d must be finite, but is not at row 77"):
-        solve(d * 0, d, d * 0, cupy.ones(500))
+        solve(zero, d, zero, cupy.ones(500))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -21,7 +21,7 @@ from matchwood.teams import device, store_relaxed
 
 Array = np.ndarray[Any, Any]
 
-WALKS = 8  # of a member at a time; 4 and 16 were slower
+WALKS = 8  # of a member at a time, to wait for memory once for all
 CHUNK = 4096  # vertices that a member takes at a time
 
 STEP_BITS = 24

@@ -18,15 +18,14 @@ SOURCE = gpu.Source(
 )
 
 ROWS = 32  # of a part, as in gpu.cu
-BLOCK = {4: 64, 8: 32}  # threads, by the size of numbers: 35 KiB of shared memory
+BLOCK = 32  # threads; of 32 to 128 the best, measured: bench/tridiagonal/solve_gpu.py, H200
 
 
 class Solver(gpu_elements.Solver):
     """Solves plain systems of one size and type on the current stream, without waiting."""
 
     def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
-        block = BLOCK[np.dtype(dtype).itemsize]
-        super().__init__(SOURCE, n, 1, ROWS, block, dtype, index, **options)
+        super().__init__(SOURCE, n, 1, ROWS, BLOCK, dtype, index, **options)
 
 
 solve = functools.partial(gpu_elements.solve, Solver)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood import engines, gpu
 
 TREE = {1: 512, 2: 128}  # elements that a block joins, by the size of blocks
 
@@ -26,14 +26,16 @@ def levels(parts: int, p: int, block: int) -> list[tuple[int, int]]:
 
 
 NOT_FINITE = 1  # as in elements.cuh; larger codes are singular, on one level or another
-_spare: list[Any] = []
+_spare: dict[int, list[Any]] = {}  # by device
 _lock = threading.Lock()
 
 
 def take_status() -> Any:
     """A cleared status word; give it back with `return_status`.  A new one costs pinned memory."""
+    device = engines.cupy().cuda.runtime.getDevice()
     with _lock:
-        status = _spare.pop() if _spare else None
+        spare = _spare.setdefault(device, [])
+        status = spare.pop() if spare else None
     if status is None:
         return gpu.Status()
     status.clear()
@@ -42,7 +44,7 @@ def take_status() -> Any:
 
 def return_status(status: Any) -> None:
     with _lock:
-        _spare.append(status)
+        _spare[status.device_words.device.id].append(status)
 
 
 class Solver:

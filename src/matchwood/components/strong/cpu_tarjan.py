@@ -90,16 +90,20 @@ def tarjan(
                 low[v] = done
                 if depth == np.uint64(0):
                     break
-                mine = done  # no news for the vertex before
+                depth -= np.uint64(1)
+                v = path[depth]
+                mine = low[v]
+                k = np.uint64(edge[depth])
+                first = zero if (k & lowered) != np.uint64(0) else mine
             else:
                 low[v] = mine
                 bottom -= np.uint64(1)
                 path[bottom] = v
-            depth -= np.uint64(1)
-            v = path[depth]
-            k = np.uint64(edge[depth])
-            end = np.uint64(indptr[v + one])
-            there = low[v]
-            first = zero if (k & lowered) != np.uint64(0) or mine < there else there
-            mine = min(there, mine)
+                depth -= np.uint64(1)
+                v = path[depth]
+                there = low[v]
+                k = np.uint64(edge[depth])
+                first = zero if (k & lowered) != np.uint64(0) or mine < there else there
+                mine = min(there, mine)
             k &= ~lowered
+            end = np.uint64(indptr[v + one])

@@ -29,7 +29,7 @@
 constexpr int BLOCK = 256;  // threads
 constexpr int SERIAL = 8;   // entries that a lane tries alone before its warp helps
 constexpr int HELP = 1 << 30;
-constexpr int PASSES = 24;  // of a search, at most; R-MAT 22 takes 5
+constexpr int PASSES = 12;  // of a search, at most; R-MAT 22 takes 4
 constexpr int TRIMS = 6;    // rounds, at most, while each takes away more than
 constexpr int WORTH = 512;  // this part of all vertices
 constexpr int MANY = 8;     // peel when more than this part of all vertices is open,

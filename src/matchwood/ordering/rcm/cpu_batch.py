@@ -344,12 +344,9 @@ def order_batch(
                         counts[EXECUTED if end > begin else EMPTY] += ONE
                     ahead += ONE
                     moved = True
-        if moved:
-            looks = 0
-        else:
-            if stopping(team):
-                return
-            looks = patience(looks)
+        if stopping(team):
+            return
+        looks = 0 if moved else patience(looks)
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int, basic: bool) -> None:

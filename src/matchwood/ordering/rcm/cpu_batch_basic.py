@@ -141,7 +141,7 @@ def order_batch_basic(
     if begin_all(team, start, at, claim, queue, board):
         return
     now = ticks() if timed else ZERO
-    while True:
+    while not stopping(team):
         b = atomic_add(shared, HEAD, ONE)
         words = line(b)
         if words >= np.uint64(board.size) or not _await(team, board, words + READY, ONE, shared):

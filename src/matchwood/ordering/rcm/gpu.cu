@@ -40,7 +40,7 @@ struct Search {
     __device__ __forceinline__ bool leads() const { return roll.rank == 0 && threadIdx.x == 0; }
     __device__ __forceinline__ bool ended() const
     {
-        return front.head == front.tail || front.tail >= total || front.width >= limit;
+        return front.longest < 0 || front.tail >= total || front.width >= limit;
     }
 
     __device__ void start(const I* starts, I n_starts)

@@ -47,19 +47,25 @@ def order(
     method = "leveled" if method == "auto" else method
     clock = _Clock(stats)
     with gpu.guard("reverse_cuthill_mckee"):
-        found, placed = None, 0
-        if method == "leveled" and starts.size == 1:  # perhaps there is one component only
-            levels = place_levels(view, engines.cupy().asarray(starts.astype(kind)), n)
-            if levels.last[1] == n and not stats:
-                return _turned(levels.order, reverse), {}
-            if levels.last[1] > 1:  # one without neighbours is placed with the others like it
-                found, placed = levels.order, levels.last[1]
+        first = _first_order(view, starts) if method == "leveled" and starts.size < 2 else None
+        if first is not None and first.last[1] == n and not stats:  # all are connected
+            levels = first if starts.size else _search_from(view, first, n)[0]
+            return _turned(levels.order, reverse), {}
         parts = gpu_start.components(view)
         closed = gpu_start.given(parts, starts)
-        largest = _largest(view, parts, closed) if method == "leveled" and not placed else None
-        if largest is not None:
+        found, placed = None, 0
+        if first is not None and first.last[1] > max(1, n // 4):
+            found, placed = first.order, first.last[1]
+            component = int(parts.label[found[0]])
+            if starts.size == 0:
+                levels, parts.searches = _search_from(view, first, placed)
+                found, parts.start[component] = levels.order, levels.order[0]
+                closed = np.array([component])
+        elif method == "leveled" and (largest := _largest(view, parts, closed)) is not None:
             component, placed = largest
-            found = _search_largest(view, parts, component, placed)
+            first = place_levels(view, parts.start[component : component + 1], placed)
+            levels, parts.searches = _search_from(view, first, placed)
+            found, parts.start[component] = levels.order, levels.order[0]
             closed = np.append(closed, component)
         gpu_start.search(view, parts, closed)
         clock.lap("search")
@@ -118,30 +124,42 @@ def _largest(view: Any, parts: Any, closed: Any) -> tuple[int, int] | None:
     return (component, size) if size > 1 else None
 
 
-def _search_largest(view: Any, parts: Any, component: int, size: int) -> Any:
-    """The start of a large component, and the order from it.
+def _first_order(view: Any, starts: Any) -> Levels | None:
+    """The order of one component: from the given start, or the vertex of least (degree, vertex).
+
+    None where some vertex has no neighbours, so that there are several components.
+    """
+    cupy = engines.cupy()
+    kind = view.indptr.dtype
+    if starts.size:
+        start = cupy.asarray(starts.astype(kind))
+    else:
+        degree = cupy.diff(view.indptr)
+        start = degree.argmin().reshape(1).astype(kind)  # the first of them
+        if int(degree[start][0]) == 0:
+            return None
+    return place_levels(view, start, view.n)
+
+
+def _search_from(view: Any, best: Levels, size: int) -> tuple[Levels, int]:
+    """The order from the start of a component, and how many were tried, of which `best` is one.
 
     Every search is an order from the vertex in question, so the one from the start is at hand when
-    it has been found, and the other one has been given up.
+    it has been found, and the last one has been given up.
     """
     cupy = engines.cupy()
     n, degree = view.n, cupy.diff(view.indptr)
-    v = int(parts.start[component])
-    best = place_levels(view, parts.start[component : component + 1], size)
-    parts.searches += 1
+    searches = 1
     while True:
         last = best.order[best.last[0] : best.last[1]]
         x = last[(degree[last].astype(np.int64) * n + last).argmin()].reshape(1)
         found = place_levels(view, x, size, limit=best.width)
-        parts.searches += 1
+        searches += 1
         if found.width >= best.width:
-            break
-        v, deeper = int(x[0]), found.depth > best.depth
-        best = found
+            return best, searches
+        deeper, best = found.depth > best.depth, found
         if not deeper:
-            break
-    parts.start[component] = v
-    return best.order
+            return best, searches
 
 
 def _place(

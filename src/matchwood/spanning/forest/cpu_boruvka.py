@@ -240,15 +240,15 @@ def _list_edges(
                 entry[end] = k
                 end += np.uint64(code_of(order, bits[k]) >> order.drop < light)
         for i in range(place, end):
-            k = np.uint64(entry[i])
-            other = tree[indices[k]]
+            at = np.uint64(entry[i])
+            other = tree[indices[at]]
             if other == mine:
                 continue
-            head = code_of(order, bits[k]) >> order.drop
+            head = code_of(order, bits[at]) >> order.drop
             a[place] = mine
             b[place] = other
             prefix[place] = head
-            entry[place] = k
+            entry[place] = at
             word = (head << order.places) | place
             _offer(best, mine, word, order, entry, bits)
             _offer(best, other, word, order, entry, bits)

@@ -18,15 +18,15 @@ SOURCE = gpu.Source(
 )
 
 PART = 256  # bytes of each of dl, d, du that a thread treats: as CHUNKS in gpu.cu
-BLOCK = 32  # threads; 28 KiB of shared memory
+BLOCK = {4: 32, 8: 64}  # threads, by the size of numbers; measured as in ../gpu.py
 
 
 class Solver(gpu_elements.Solver):
     """Solves systems of blocks of one size and type on the current stream, without waiting."""
 
     def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
-        rows = PART // (4 * np.dtype(dtype).itemsize)
-        super().__init__(SOURCE, n, 2, rows, BLOCK, dtype, index, **options)
+        size = np.dtype(dtype).itemsize
+        super().__init__(SOURCE, n, 2, PART // (4 * size), BLOCK[size], dtype, index, **options)
 
 
 solve = functools.partial(gpu_elements.solve, Solver)
