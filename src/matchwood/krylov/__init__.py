@@ -84,7 +84,8 @@ def solve(
     -----
     An iteration of BiCGStab has two products with `A` and two with the preconditioner, one of CG
     and GMRES one each.  Of GMRES the history has the residual of the preconditioned system, as the
-    method estimates it at every step.
+    method estimates it at every step; CuPy's tells it at restarts only, which then count as
+    iterations.
 
     Examples
     --------

@@ -225,12 +225,12 @@ class Factorization:
         if made.where == "cpu":
             run = engines.load(made.package, "cpu").solve
             return run(made.dl, made.d, made.du, b, order, threads=self._threads)[0]
-        key = None if order is None else order.dtype
+        permuted = order is not None
+        index = np.dtype(order.dtype if permuted else np.int32)
+        key = (permuted, index)
         if key not in self._solvers:
             module = engines.load(made.package, "gpu")
-            self._solvers[key] = module.Solver(
-                made.n, self.dtype, key or np.int32, permuted=order is not None
-            )
+            self._solvers[key] = module.Solver(made.n, self.dtype, index, permuted=permuted)
         x = _module("gpu").empty_like(b)
         for one, out in zip(b, x, strict=True):
             self._solvers[key].solve(made.dl, made.d, made.du, one, out, order)

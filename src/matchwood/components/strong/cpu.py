@@ -382,19 +382,18 @@ def _serial(
     """All by one member.  The labels take the place of the parents, from the first vertex on:
     the smallest of a component comes before the others, so its label is there already.
     """
-    kind = low.dtype.type
-    for v in range(np.uint64(low.size)):  # without arcs from it, a vertex need not be visited
-        low[v] = kind(-1) if indptr[v] == indptr[v + np.uint64(1)] else kind(0)
+    low[:] = 0
     tarjan(team, indptr, indices, low, edge, path, parent)
     if stopping(team):
         return
     number = 0
     for v in range(np.uint64(parent.size)):
-        if parent[v] == v or indptr[v] == indptr[v + np.uint64(1)]:
+        up = parent[v]
+        if up == v:
             parent[v] = number
             number += 1
         else:
-            parent[v] = parent[parent[v]]
+            parent[v] = parent[up]
     sums[team.size] = number
 
 
