@@ -30,8 +30,6 @@ _HOMES = {
     # spanning
     "minimum_spanning_forest": "matchwood.spanning",  # the lightest edges that join everything
     "Forest": "matchwood.spanning",  # what `minimum_spanning_forest` returns
-    # independent sets
-    "maximal_independent_set": "matchwood.independent",  # no two neighbours, none can be added
     # matching
     "weighted_matching": "matchwood.matching",  # a heavy matching, and how near to the best
     "maximal_matching": "matchwood.matching",  # one to which no edge can be added
@@ -108,9 +106,9 @@ if TYPE_CHECKING:
     from matchwood import io as io
     from matchwood import matching as matching
     from matchwood import ordering as ordering
+    from matchwood import preconditioners as preconditioners
     from matchwood import primitives as primitives
     from matchwood import spanning as spanning
-    from matchwood import preconditioners as preconditioners
     from matchwood import traversal as traversal
     from matchwood import tridiagonal as tridiagonal
     from matchwood.components import Components as Components
@@ -134,12 +132,11 @@ if TYPE_CHECKING:
     from matchwood.forests import linear_forest as linear_forest
     from matchwood.forests import tridiagonal_of as tridiagonal_of
     from matchwood.independent import maximal_independent_set as maximal_independent_set
+    from matchwood.krylov import Solution as Solution
+    from matchwood.krylov import solve as solve
     from matchwood.matching import Bound as Bound
     from matchwood.matching import Coarsening as Coarsening
     from matchwood.matching import Hierarchy as Hierarchy
-    from matchwood.independent import maximal_independent_set as maximal_independent_set
-    from matchwood.krylov import Solution as Solution
-    from matchwood.krylov import solve as solve
     from matchwood.matching import Matching as Matching
     from matchwood.matching import coarsen as coarsen
     from matchwood.matching import maximal_matching as maximal_matching

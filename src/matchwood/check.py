@@ -18,7 +18,6 @@ _HOMES = {
     "check_condensation": "matchwood.components.strong.quotient.check",  # graph of components
     "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
     "check_spanning_forest": "matchwood.spanning.forest.check",  # spans, no circle, lightest
-    "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
     "check_matching": "matchwood.matching.check",  # mates and their weight
     "check_maximal_matching": "matchwood.matching.proposal.check",  # no edge could be added
     "check_locally_dominant": "matchwood.matching.check",  # the greedy matching
@@ -59,9 +58,6 @@ if TYPE_CHECKING:
         check_maximal_independent_set as check_maximal_independent_set,
     )
     from matchwood.matching.bound.check import check_bound as check_bound
-    from matchwood.independent.maximal.check import (
-        check_maximal_independent_set as check_maximal_independent_set,
-    )
     from matchwood.matching.check import check_locally_dominant as check_locally_dominant
     from matchwood.matching.check import check_matching as check_matching
     from matchwood.matching.check import is_locally_dominant as is_locally_dominant
@@ -71,10 +67,10 @@ if TYPE_CHECKING:
     from matchwood.matching.proposal.check import (
         check_maximal_matching as check_maximal_matching,
     )
-    from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.ordering.measure.check import check_measures as check_measures
     from matchwood.ordering.permutation.check import check_permuted as check_permuted
     from matchwood.ordering.rcm.check import check_rcm_order as check_rcm_order
+    from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs
     from matchwood.tridiagonal.check import (
         check_tridiagonal_solution as check_tridiagonal_solution,

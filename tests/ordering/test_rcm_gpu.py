@@ -222,6 +222,22 @@ def test_several_threads_at_once(method):
     assert wrong == []
 
 
+@pytest.mark.parametrize(
+    "parts", [(path(40), grid(6, 7)), (grid(9, 8), path(30), complete(4)), (path(2), path(2))]
+)
+def test_several_components_and_none_alone(parts):
+    """The first order may be of a large component, of a small one, or of the one with a start."""
+    G, view = prepared(disjoint(parts))
+    for given in ([], [0], [view.n - 1], [0, view.n - 1]):
+        start = np.array(given, np.int64)
+        found = matchwood.cuthill_mckee(G, start=start, stats=True)
+        answer, counters = reference.order(view, start, "serial", False)
+        assert np.array_equal(found.perm.get(), answer)
+        assert np.array_equal(matchwood.cuthill_mckee(G, start=start).get(), answer)
+        for key in ("components", "levels", "searches"):
+            assert found.counters[key] == counters[key], key
+
+
 def test_isolated_vertices_are_quick():
     """A million of them, and a path: no loop over components."""
     cupy = pytest.importorskip("cupy")

@@ -26,7 +26,7 @@ def check_suffix(path: Path | None) -> None:
         raise ValueError(f"-o {path}: there is no folder {path.parent}")
 
 
-VERTICES = ("parent", "mate")  # columns that hold vertices, -1 for none
+VERTICES = ("parent", "mate", "path")  # columns that hold vertices, -1 for none
 
 
 def write(

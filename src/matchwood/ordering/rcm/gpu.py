@@ -135,7 +135,8 @@ def _first_order(view: Any, starts: Any) -> Levels | None:
         start = cupy.asarray(starts.astype(kind))
     else:
         degree = cupy.diff(view.indptr)
-        start = degree.argmin().reshape(1).astype(kind)  # the first of them
+        by_both = degree.astype(np.int64) * view.n + cupy.arange(view.n)
+        start = by_both.argmin().reshape(1).astype(kind)
         if int(degree[start][0]) == 0:
             return None
     return place_levels(view, start, view.n)
