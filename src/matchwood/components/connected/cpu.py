@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr
+from matchwood.components.cpu_number import number_roots
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     advance,
@@ -39,32 +40,6 @@ Array = np.ndarray[Any, Any]
 SAMPLED_NEIGHBOURS = 2  # the first and the last, before the largest component is looked for [1]
 SAMPLES = 1024  # vertices asked for their component; the paper's figure
 CHUNK = 2048  # vertices that a member takes at a time when their work is not known
-
-
-@device
-def _number(team: Any, parent: Array, labels: Array, sums: Array) -> None:
-    """labels[v] = how many roots come before the root of v; sums[size] = how many there are."""
-    lo, hi = share(team, parent.size)
-    roots = 0
-    for v in range(lo, hi):
-        roots += parent[v] == v
-    sums[team.rank] = roots
-    if barrier(team):
-        return
-    number = 0
-    for member in range(team.rank):
-        number += sums[member]
-    for v in range(lo, hi):
-        if parent[v] == v:
-            labels[v] = number
-            number += 1
-    if team.rank == team.size - 1:
-        sums[team.size] = number
-    if barrier(team):
-        return
-    for v in range(lo, hi):
-        if parent[v] != v:
-            labels[v] = labels[parent[v]]
 
 
 @device
@@ -145,7 +120,7 @@ def _afforest(
     advance(team, hi - lo)
     if barrier(team):
         return
-    _number(team, parent, labels, sums)
+    number_roots(team, parent, labels, sums)
 
 
 @device
@@ -221,7 +196,7 @@ def _fastsv(
         rounds += 1
     if team.rank == 0:
         changes[3] = rounds
-    _number(team, parent, labels, sums)
+    number_roots(team, parent, labels, sums)
 
 
 @kernel
@@ -259,7 +234,7 @@ def _rest(
 
 @kernel
 def _only_number(team: Any, parent: Array, labels: Array, sums: Array) -> None:
-    _number(team, parent, labels, sums)
+    number_roots(team, parent, labels, sums)
 
 
 def label(

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.components.cpu_number import number_roots
 from matchwood.components.strong.cpu_colour import COLOUR_WORDS, colour_rounds, list_open
 from matchwood.components.strong.cpu_reach import (
     BACKWARD,
@@ -315,32 +316,6 @@ def _tasks(
         shared[_ROUNDS] = rounds
 
 
-@device
-def _number(team: Any, parent: Array, labels: Array, sums: Array) -> None:
-    """labels[v] = how many smallest vertices come before that of v; sums[size] = how many."""
-    lo, hi = share(team, parent.size)
-    roots = 0
-    for v in range(lo, hi):
-        roots += parent[v] == v
-    sums[team.rank] = roots
-    if barrier(team):
-        return
-    number = np.int64(0)
-    for member in range(team.rank):
-        number += sums[member]
-    for v in range(lo, hi):
-        if parent[v] == v:
-            labels[v] = number
-            number += 1
-    if team.rank == team.size - 1:
-        sums[team.size] = number
-    if barrier(team):
-        return
-    for v in range(lo, hi):
-        if parent[v] != v:
-            labels[v] = labels[parent[v]]
-
-
 @kernel
 def _finish(
     team: Any,
@@ -365,7 +340,7 @@ def _finish(
         tarjan(team, indptr, indices, low, following, queue, parent)
     if barrier(team):
         return
-    _number(team, parent, labels, sums)
+    number_roots(team, parent, labels, sums)
 
 
 @kernel
