@@ -37,7 +37,7 @@ def run_script(
         env=environment(sources, **extra),
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

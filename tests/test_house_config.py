@@ -88,7 +88,7 @@ USE = """
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 def test_after_warmup_nothing_is_left_to_compile(tmp_path):
     cache = {"MATCHWOOD_CACHE_DIR": str(tmp_path / "cache")}
     assert int(run_script(tmp_path, WARM, **cache)) > 50

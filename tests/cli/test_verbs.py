@@ -203,6 +203,7 @@ def test_demo(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_warmup() -> None:
     assert run_json("warmup")["seconds"] > 0
 

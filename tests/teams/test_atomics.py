@@ -202,3 +202,16 @@ def test_atomics_reach_strided_arrays():
     cells = np.zeros((4, 2), np.int64)
     run(_add, cells[:, 1], np.zeros((SIZE, 10), np.int64))
     assert cells.tolist() == [[0, 0], [0, SIZE * 10], [0, 0], [0, 0]]
+
+
+def test_waiting_loops_may_relax_the_core():
+    """The hint compiles on this processor and changes nothing."""
+    from matchwood.teams import device
+    from matchwood.teams.atomics import relax_core
+
+    @device
+    def twice(x):
+        relax_core()
+        return 2 * x
+
+    assert twice(21) == 42

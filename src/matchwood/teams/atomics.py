@@ -11,6 +11,8 @@ Which one to use:
     atomic_exchange(a, i, new)                      returns what was there; acquire and release
     load_relaxed, store_relaxed                     a racing access that orders nothing
     load_acquire, store_release                     a racing access that publishes other writes
+    relax_core()                                    inside a loop that waits: leaves the core to
+                                                    its other hardware thread for a moment
 
 Everything written before a `store_release` is visible to whoever reads that value by
 `load_acquire`.  On x86 plain accesses often behave so by luck; on Arm they do not.
@@ -18,6 +20,7 @@ Everything written before a `store_release` is visible to whoever reads that val
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 from llvmlite import ir
@@ -144,3 +147,23 @@ load_relaxed = _load("monotonic")
 load_acquire = _load("acquire")
 store_relaxed = _store("monotonic")
 store_release = _store("release")
+
+
+@intrinsic
+def relax_core(typingctx: Any) -> Any:
+    """The processor's hint that this is a waiting loop; nothing where it has none."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        machine = platform.machine().lower()
+        if machine in ("x86_64", "amd64"):
+            kind = ir.FunctionType(ir.VoidType(), [])
+            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause")
+            builder.call(hint, [])
+        elif machine in ("aarch64", "arm64"):
+            word = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [word])
+            hint = cgutils.get_or_insert_function(builder.module, kind, "llvm.aarch64.hint")
+            builder.call(hint, [word(1)])  # 1 is "yield"
+        return context.get_dummy_value()
+
+    return types.void(), codegen

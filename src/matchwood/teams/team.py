@@ -30,6 +30,7 @@ from matchwood.teams.atomics import (
     atomic_cas,
     load_acquire,
     load_relaxed,
+    relax_core,
     store_relaxed,
     store_release,
 )
@@ -48,7 +49,7 @@ FAILURE = 5 * _LINE  # error code, 0 = none
 DETAIL = 5 * _LINE + 1  # what the error is about (a vertex, an edge)
 WORDS = 6 * _LINE
 
-SPINS = 256  # looks at the word before the core is offered to others: about 1 us
+SPINS = 64  # looks, with the hint between them, before the core is offered to others: 1 to 4 us
 YIELDS = 512  # offers before sleeping; a member then costs no power while it waits
 SLEEP_US = 50  # microseconds; the delay it adds is small against YIELDS offers
 
@@ -84,6 +85,8 @@ def back_off(looks: int) -> int:
         _pause()
     elif looks >= SPINS:
         _yield_core()
+    else:
+        relax_core()
     return looks + 1
 
 
