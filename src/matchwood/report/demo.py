@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import matchwood
-from matchwood.report import pictures, scenes
+from matchwood.report import ahead, pictures, scenes
 from matchwood.report.problems import PROBLEMS, Problem, same
 from matchwood.report.sketches import Sketch
 from matchwood.report.svg import Svg
@@ -66,6 +66,7 @@ def run(
 
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     with clock() as taken:
+        ahead.compile_all(threads, say)
         places, rows = _all_rows(size, threads, say)
         say("drawing")
         drawn = [(p.name, p.picture()) for p in PROBLEMS if p.picture is not None]
