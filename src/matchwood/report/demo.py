@@ -103,7 +103,7 @@ def _all_rows(
     return places, rows
 
 
-def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int = 5) -> Row:
+def row(problem: Problem, scene: scenes.Scene, threads: int | None, repeats: int = 3) -> Row:
     """Run, check and time one problem on one graph."""
     A = scene.matrix
     G = matchwood.graph(A)
