@@ -77,6 +77,7 @@ def max_weight_matching(
     """Approximate: rules.py lets this be called only where the user has said so."""
     edges = G.edges
     weights = as_numbers(G.edge_values(weight))
+    # by this error NetworkX knows that it must ask another backend, or answer itself
     if weights is None:
         raise NotImplementedError("weights must be integers or floats")
     if np.isnan(weights).any() or np.isinf(weights).any():

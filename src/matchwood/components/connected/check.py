@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import csr
+from matchwood.components.answers import count_and_labels
 from matchwood.errors import CheckFailed
 from matchwood.traversal.breadth_first import bfs
 
@@ -34,7 +35,7 @@ def check_connected_components(A: Any, answer: Any) -> None:
     matchwood.errors.CheckFailed: components: edge (1, 2) joins labels 0 and 1
     """
     G = csr.as_graph(A, "check_connected_components").on("cpu")
-    count, labels = _unpack(answer)
+    count, labels = count_and_labels(answer)
     n = G.n
     if labels.shape != (n,):
         raise CheckFailed(f"components: labels must have {n} elements, got shape {labels.shape}")
@@ -63,12 +64,3 @@ def check_connected_components(A: Any, answer: Any) -> None:
             f"components: no path joins vertex {i} to vertex {first[labels[i]]}, "
             f"though both have label {labels[i]}"
         )
-
-
-def _unpack(answer: Any) -> tuple[int | None, Any]:
-    count: int | None = None
-    if hasattr(answer, "labels"):
-        count, answer = answer.count, answer.labels
-    elif isinstance(answer, tuple):
-        count, answer = answer
-    return count, np.asarray(engines.moved(answer, "cpu"), np.int64)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import csr
+from matchwood.components.answers import count_and_labels
 from matchwood.components.strong.quotient import arcs_between, levels
 from matchwood.errors import CheckFailed
 from matchwood.traversal.breadth_first import bfs
@@ -40,7 +41,7 @@ def check_strongly_connected_components(A: Any, answer: Any) -> None:
     matchwood.errors.CheckFailed: strong components: labels 0 and 1 reach each other, ...
     """
     G = csr.as_graph(A, "check_strongly_connected_components").on("cpu")
-    count, labels = _unpack(answer)
+    count, labels = count_and_labels(answer)
     first = check_numbering(G.n, count, labels)
     view = G.directed_pattern()
     tails = np.repeat(np.arange(G.n, dtype=view.indices.dtype), np.diff(view.indptr))
@@ -102,12 +103,3 @@ def _check_acyclic(labels: Any, count: int, u: Any, v: Any) -> None:
         f"strong components: labels {pair[0]} and {pair[1]} reach each other, by arcs {arcs}"
         f"{' and more' if len(cycle) > 3 else ''}"
     )
-
-
-def _unpack(answer: Any) -> tuple[int | None, Any]:
-    count: int | None = None
-    if hasattr(answer, "labels"):
-        count, answer = answer.count, answer.labels
-    elif isinstance(answer, tuple):
-        count, answer = answer
-    return count, np.asarray(engines.moved(answer, "cpu"), np.int64)
