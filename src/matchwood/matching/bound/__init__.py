@@ -47,18 +47,18 @@ def upper_bound(
 
     The proof is a number y_v >= 0 for each vertex with y_u + y_v >= w_uv for each edge; then no
     matching weighs more than the sum of all y.  Two such solutions are made and improved by
-    sweeps over the edges, and the smaller sum is returned:
+    sweeps over the edges, and the smaller sum is returned::
 
         y_v = half the weight of v's heaviest edge
         y_v = the weight of v's own edge in `matching`, 0 for free vertices, and half of what
               then is missing along an edge at both its ends
 
     A sweep asks what each vertex needs, given the others: need_v = max(0, max_u (w_uv - y_u)),
-    v's mate left out.  Two mates share what their own edge needs beyond that,
+    v's mate left out.  Two mates share what their own edge needs beyond that::
 
-        new_v = need_v + max(0, w_v,mate - need_v - need_mate) / 2,    new_v = need_v if free,
+        new_v = need_v + max(0, w_v,mate - need_v - need_mate) / 2,    new_v = need_v if free
 
-    and y becomes the mean of y and new, which is a solution again, since along every other edge
+    Then y becomes the mean of y and new, which is a solution again, since along every other edge
     both (y_u, new_v) and (new_u, y_v) are enough; no sum grows.
 
     Parameters
