@@ -24,17 +24,22 @@ def number_roots(team: Any, parent: Array, labels: Array, sums: Array) -> None:
     sums[team.rank] = roots
     if barrier(team):
         return
-    number = np.int64(0)
-    for member in range(team.rank):
-        number += sums[member]
-    for v in range(lo, hi):
-        if parent[v] == v:
-            labels[v] = number
-            number += 1
+    number = total = np.int64(0)
+    for member in range(team.size):
+        if member == team.rank:
+            number = total
+        total += sums[member]
     if team.rank == team.size - 1:
-        sums[team.size] = number
+        sums[team.size] = total
+    if total == 1:
+        labels[lo:hi] = 0
+        return
+    # Others get a number here too, which the second loop replaces, and a root its own once more:
+    # no branches to foresee.
+    for v in range(lo, hi):
+        labels[v] = number
+        number += parent[v] == v
     if barrier(team):
         return
     for v in range(lo, hi):
-        if parent[v] != v:
-            labels[v] = labels[parent[v]]
+        labels[v] = labels[parent[v]]

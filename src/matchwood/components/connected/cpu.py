@@ -61,10 +61,47 @@ def _largest(parent: Array) -> Any:
 
 @device
 def _join(parent: Array, u: Any, v: Any) -> None:
-    """`link`, with a quick look first: most ends have the same parent already."""
+    """`link`, with a quick look first: most ends have the same grandparent already."""
     a, b = load_relaxed(parent, u), load_relaxed(parent, v)
+    a, b = load_relaxed(parent, a), load_relaxed(parent, b)
     if a != b:
         link(parent, a, b)
+
+
+@device
+def _first_neighbours(
+    team: Any, indptr: Array, indices: Array, symmetric: bool, parent: Array, sums: Array
+) -> bool:
+    """Every vertex under its first neighbour, in sorted rows the smallest: a forest at once.
+
+    A member goes through its vertices upwards, so that the root of a smaller one is ready.  True
+    when the forest shows that all is done: one tree, beside vertices without neighbours.
+    """
+    n = parent.size
+    lo, hi = share(team, n)
+    last = np.uint64(indptr[n] - 1)
+    trees = 0
+    for v in range(lo, hi):
+        me = parent.dtype.type(v)
+        parent[v] = me
+        # An empty row reads another's neighbour and drops it: cheaper than a branch that is
+        # foreseen badly where every third row is empty.
+        filled = indptr[v] < indptr[v + 1]
+        first = indices[min(np.uint64(indptr[v]), last)]
+        root = min(me, first if filled else me)
+        if root >= lo:
+            root = parent[root]
+        parent[v] = root
+        trees += (root == me) & (filled | (not symmetric))  # else others may point at it
+    sums[team.rank] = trees
+    if barrier(team):
+        return False
+    trees = 0
+    for member in range(team.size):
+        trees += sums[member]
+    if team.size > 1:
+        compress(parent, lo, hi)
+    return trees <= 1
 
 
 @kernel
@@ -80,46 +117,39 @@ def _afforest(
     n = parent.size
     lo, hi = share(team, n)
     expect(team, 3 * n)
-    # The first neighbour, in sorted rows the smallest: a forest at once, without any search.
-    for v in range(lo, hi):
-        parent[v] = v
-        if indptr[v] < indptr[v + 1]:
-            parent[v] = min(parent.dtype.type(v), indices[np.uint64(indptr[v])])
-    if barrier(team):
-        return
-    compress(parent, lo, hi)
+    done = _first_neighbours(team, indptr, indices, symmetric, parent, sums)
     if barrier(team):
         return
     advance(team, hi - lo)
-    # The last neighbour, in sorted rows the largest: joins most of what is left.
-    for v in range(lo, hi):
-        if interrupted(team, v):
+    if not done:
+        # The last neighbour, in sorted rows the largest: joins most of what is left.
+        for v in range(lo, hi):
+            if interrupted(team, v):
+                return
+            if indptr[v] < indptr[v + 1]:
+                _join(parent, parent.dtype.type(v), indices[np.uint64(indptr[v + 1] - 1)])
+        if barrier(team):
             return
-        if indptr[v] < indptr[v + 1]:
-            _join(parent, parent.dtype.type(v), indices[np.uint64(indptr[v + 1] - 1)])
-    if barrier(team):
-        return
-    compress(parent, lo, hi)
-    if barrier(team):
-        return
-    advance(team, hi - lo)
-
-    giant = _largest(parent)
-    chunk = next_chunk(team, n, CHUNK)
-    while chunk >= 0:
-        for v in range(chunk, min(chunk + CHUNK, n)):
-            # A symmetric pattern stores an edge at its other end too, where it counts.
-            if symmetric and load_relaxed(parent, v) == giant:
-                continue
-            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
-                _join(parent, parent.dtype.type(v), indices[k])
+        compress(parent, lo, hi)
+        if barrier(team):
+            return
+        advance(team, hi - lo)
+        giant = _largest(parent)
         chunk = next_chunk(team, n, CHUNK)
-    if barrier(team):
-        return
-    compress(parent, lo, hi)
+        while chunk >= 0:
+            for v in range(chunk, min(chunk + CHUNK, n)):
+                # A symmetric pattern stores an edge at its other end too, where it counts.
+                if symmetric and load_relaxed(parent, v) == giant:
+                    continue
+                for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                    _join(parent, parent.dtype.type(v), indices[k])
+            chunk = next_chunk(team, n, CHUNK)
+        if barrier(team):
+            return
+        compress(parent, lo, hi)
+        if barrier(team):
+            return
     advance(team, hi - lo)
-    if barrier(team):
-        return
     number_roots(team, parent, labels, sums)
 
 
@@ -247,8 +277,9 @@ def label(
     parent = np.empty(n, unsigned)
     labels = np.empty(n, kind)
     sums = np.zeros(team.size + 1, np.int64)
-    if n == 0:
-        return 0, labels, 0
+    if view.nnz == 0:
+        labels[:] = np.arange(n)
+        return n, labels, 0
     indptr, indices = view.indptr, view.indices.view(unsigned)
     if method == "fastsv":
         changes = np.zeros(4, np.int64)

@@ -50,15 +50,14 @@ _OUT_OF_RANGE = 1
 @device
 def find(parent: Any, v: Any) -> Any:
     """The root of v's tree; halves the path on the way."""
-    p = load_relaxed(parent, v)
-    while p != v:
-        grandparent = load_relaxed(parent, p)
-        if grandparent == p:
-            return p
+    above = load_relaxed(parent, v)
+    grandparent = load_relaxed(parent, above)
+    while above != grandparent:
         store_relaxed(parent, v, grandparent)
         v = grandparent
-        p = load_relaxed(parent, v)
-    return v
+        above = load_relaxed(parent, v)
+        grandparent = load_relaxed(parent, above)
+    return above
 
 
 @device
