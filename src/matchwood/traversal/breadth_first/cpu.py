@@ -67,7 +67,7 @@ from matchwood.traversal.breadth_first.cpu_top_down import (
 Array = np.ndarray[Any, Any]
 
 BETA = 18  # top down again when the front is smaller than this part of all vertices [Beamer]
-ALONE = 4096  # arcs; with fewer to follow, one member is as quick (bench/traversal)
+ALONE = 1500  # arcs; with fewer to follow, one member is as quick (bench/traversal)
 EVEN_ROWS = 64  # entries; with rows no longer than this, equal numbers of vertices are equal work
 
 # words of `shared`, a cache line apart; counters rotate over three levels, so that one can be set

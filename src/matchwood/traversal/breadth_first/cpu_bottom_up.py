@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import prefetch
+from matchwood.primitives.cpu_hints import count_ones, prefetch, trailing_zeros
 from matchwood.teams import device, next_chunk, share
 
 Array = np.ndarray[Any, Any]
@@ -76,22 +76,18 @@ def level_to_bitmap(team: Any, level: Array, depth: int, bitmap: Array) -> None:
     for place in range(lo, hi):
         bits = np.uint64(0)
         for v in range(place * WORD, min(place * WORD + WORD, n)):
-            if level[v] == wanted:
-                bits |= ONE << np.uint64(v & 63)
+            bits |= np.uint64(level[v] == wanted) << np.uint64(v & 63)
         bitmap[place] = bits
 
 
 @device
 def count_bits(team: Any, bitmap: Array) -> int:
     """Vertices in this member's share of a bitmap."""
-    count = 0
+    count = np.uint64(0)
     lo, hi = share(team, bitmap.size)
     for place in range(lo, hi):
-        bits = bitmap[place]
-        while bits != np.uint64(0):
-            bits &= bits - ONE
-            count += 1
-    return count
+        count += count_ones(bitmap[place])
+    return np.int64(count)
 
 
 @device
@@ -100,10 +96,7 @@ def bitmap_to_queue(team: Any, bitmap: Array, queue: Array, at: int) -> None:
     lo, hi = share(team, bitmap.size)
     for place in range(lo, hi):
         bits = bitmap[place]
-        v = place * WORD
         while bits != np.uint64(0):
-            if bits & ONE:
-                queue[at] = v
-                at += 1
-            bits >>= ONE
-            v += 1
+            queue[at] = np.uint64(place * WORD) + trailing_zeros(bits)
+            bits &= bits - ONE
+            at += 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.teams import (
     atomic_add,
     atomic_cas,
@@ -23,12 +24,20 @@ Array = np.ndarray[Any, Any]
 
 CHUNK = 64  # vertices of the front that a member takes at a time where rows are uneven
 BLOCK = 512  # found vertices that a member collects at a time
+AHEAD = 6  # vertices of the front between the row that is asked for and the one that is read
+WORTH_ASKING = 5  # entries of a row, on average; shorter ones come in time by themselves
 
 
 @device
 def _row(indptr: Array, u: Any) -> tuple[Any, Any]:
     """Where the row of u starts and ends, as unsigned numbers."""
     return np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
+
+
+@device
+def _ask_for_row(indptr: Array, indices: Array, front: Array, i: int, end: int) -> None:
+    """Have the row of a vertex that comes soon, front[i + AHEAD], on its way."""
+    prefetch(indices, np.uint64(indptr[front[min(i + AHEAD, end - 1)]]))
 
 
 @device
@@ -112,6 +121,7 @@ def alone(
     n = level.size
     m = np.int64(indptr[n])
     arcs = np.int64(0)
+    ask = m >= WORTH_ASKING * n
     while 0 < size < few and depth < limit:
         if stopping(team):
             break
@@ -121,6 +131,8 @@ def alone(
         for i in range(size):
             if interrupted(team, i):
                 break
+            if ask:
+                _ask_for_row(indptr, indices, front, i, size)
             if late:
                 tail = _claim(indptr, indices, level, below, front[i], found, tail)
             else:
@@ -167,7 +179,10 @@ def _expand(
     if count > 0:
         at = blocks[(count - 1) // BLOCK] * BLOCK + (count - 1) % BLOCK + 1
     nowhere = unreached(level)
+    ask = np.int64(indptr[level.size]) >= WORTH_ASKING * level.size
     for i in range(lo, hi):
+        if ask:
+            _ask_for_row(indptr, indices, front, i, hi)
         u = front[i]
         first, last = _row(indptr, u)
         for k in range(first, last):
