@@ -11,6 +11,9 @@ weight, and its place is free again when its row proposes next.
 
 Rows are sorted by column, so by ``ties="index"`` an entry displaces another only when it is
 heavier: for most entries one comparison with the weakest is all, and the column is not looked at.
+
+Weights are positive, so their bits, read as integers, compare as they do; the kernels of the rounds
+get them so, because integers are compared and selected in fewer instructions.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.factors.cpu_two import ANY, FULL, confirm_two, propose_two, sort_pairs
 from matchwood.factors.result import Found, Plan
 from matchwood.primitives.cpu_hints import natural
 from matchwood.primitives.edge_order import order_edges
@@ -27,9 +31,6 @@ from matchwood.primitives.hashing.cpu import hash2, random_bit
 from matchwood.teams import Team, barrier, crew, device, interrupted, kernel, share_rows, stopping
 
 Array = np.ndarray[Any, Any]
-
-# State of a vertex: full, or the charge.  Without charges any state but FULL is admissible.
-FULL, NEGATIVE, POSITIVE, ANY = 0, 1, 2, 3
 
 BLOCK = 1 << 14  # vertices charged between two looks at the stop word
 FEW = 16  # charging one vertex alone takes as long as that many side by side, on vectors
@@ -44,10 +45,6 @@ def _is_listed(v: Any, first: int, end: int, neighbours: Array) -> bool:
     for place in range(natural(first), end):
         found |= neighbours[place] == v
     return found
-
-
-# A call that is not inlined counts references of every array it gets, as long as a short row
-# takes.  So the functions that have loops over rows inside are the ones that are called.
 
 
 @device
@@ -76,29 +73,6 @@ def _propose(
         v = natural(np.int64(mine[i]))
         wanted = np.uint8(ANY - state[v] if charged else ANY)
         start, last = natural(v * n), natural(v * n + n - 1)
-        if n == 2 and not by_hash and weights[start] <= 0 and weights[last] <= 0:
-            # the same for this case, in registers
-            a, b = np.int64(-1), np.int64(-1)
-            w_a = w_b = data.dtype.type(0)
-            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
-                w = data[k]
-                if w > w_b:
-                    j = natural(np.int64(indices[k]))
-                    if state[j] & wanted != 0:
-                        # no branch here: with random weights none would be foreseen
-                        first = -np.int64(w > w_a)  # all ones or all zeros
-                        b = (a & first) | (j & ~first)
-                        a = (j & first) | (a & ~first)
-                        w_b = min(w, w_a)
-                        w_a = max(w, w_a)
-            neighbours[start], neighbours[last] = a, b
-            weights[start], weights[last] = w_a, w_b
-            proposals = np.int64(a >= 0) + np.int64(b >= 0)
-            proposed += proposals
-            if charged or proposals > 0:
-                mine[natural(left)] = v
-                left += 1
-            continue
         first = start  # of the free places, when those of unanswered proposals are given back
         for place in range(start, last + 1):
             if weights[place] > 0:
@@ -254,6 +228,7 @@ def _rounds(
     result: Array,
 ) -> None:
     """All rounds.  `result` becomes (rounds, maximal)."""
+    pairs = n == 2 and not by_hash
     lo, hi = share_rows(team, indptr)
     mine = listed[lo:hi]  # the first `size` of them are this member's vertices with room left
     size = hi - lo
@@ -269,10 +244,16 @@ def _rounds(
                 return
         if barrier(team):
             return
-        proposed, size = _propose(
-            team, mine[:size], charged, n, seed, by_hash,
-            indptr, indices, data, state, neighbours, weights,
-        )  # fmt: skip
+        if pairs:
+            proposed, size = propose_two(
+                team, mine[:size], k == 0, charged,
+                indptr, indices, data, state, neighbours, weights,
+            )  # fmt: skip
+        else:
+            proposed, size = _propose(
+                team, mine[:size], charged, n, seed, by_hash,
+                indptr, indices, data, state, neighbours, weights,
+            )  # fmt: skip
         tally[team.rank, PROPOSED] = proposed
         if barrier(team):
             return
@@ -281,17 +262,27 @@ def _rounds(
         if proposed == 0 and not charged:
             maximal = True
             break
-        rejected, size = _confirm(team, mine[:size], n, state, neighbours, weights)
+        if pairs:
+            rejected, size = confirm_two(team, mine[:size], state, neighbours, weights)
+        else:
+            rejected, size = _confirm(team, mine[:size], n, state, neighbours, weights)
         tally[team.rank, REJECTED] = rejected
         if barrier(team):
             return
         idle = idle + 1 if _total(tally, REJECTED) == proposed else 0
     if barrier(team):
         return
-    _sort_rows(team, lo, hi, n, seed, by_hash, neighbours, weights)
+    if pairs:
+        sort_pairs(team, lo, hi, neighbours, weights)
+    else:
+        _sort_rows(team, lo, hi, n, seed, by_hash, neighbours, weights)
     if team.rank == 0:
         result[0] = k
         result[1] = maximal
+
+
+def _bits(weights: Array) -> Array:
+    return weights.view(np.dtype(f"i{weights.dtype.itemsize}"))
 
 
 def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
@@ -305,7 +296,7 @@ def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
         _rounds,
         view.indptr,
         view.indices,
-        view.data,
+        _bits(view.data),
         n,
         plan.limit,
         plan.m,
@@ -316,7 +307,7 @@ def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
         np.empty(rows, np.uint8),
         np.empty(rows, view.indices.dtype),
         neighbours.reshape(-1),
-        weights.reshape(-1),
+        _bits(weights).reshape(-1),
         np.zeros((team.size, TALLY), np.int64),
         result,
     )
@@ -329,10 +320,16 @@ def _pass(
     state: Array, listed: Array, neighbours: Array, weights: Array,
 ) -> None:  # fmt: skip
     lo, hi = share_rows(team, indptr)
-    _propose(
-        team, listed[lo:hi], False, n, seed, by_hash,
-        indptr, indices, data, state, neighbours, weights,
-    )  # fmt: skip
+    if n == 2:
+        propose_two(
+            team, listed[lo:hi], True, False,
+            indptr, indices, data, state, neighbours, weights,
+        )  # fmt: skip
+    else:
+        _propose(
+            team, listed[lo:hi], False, n, seed, by_hash,
+            indptr, indices, data, state, neighbours, weights,
+        )  # fmt: skip
 
 
 class Pass:
@@ -345,11 +342,13 @@ class Pass:
         self._team = crew(threads, work=view.nnz + rows * n)
         state = np.full(rows, ANY, np.uint8)
         listed = np.arange(rows, dtype=view.indices.dtype)
-        flat = self.neighbours.reshape(-1), self.weights.reshape(-1)
-        self._args = (*view, n, np.uint64(0), False, state, listed, *flat)
+        flat = self.neighbours.reshape(-1), _bits(self.weights).reshape(-1)
+        graph = view.indptr, view.indices, _bits(view.data)
+        self._args = (*graph, n, np.uint64(0), False, state, listed, *flat)
 
     def __call__(self) -> tuple[Array, Array]:
-        self.weights.fill(0)  # what is positive would count as confirmed
+        if self.weights.shape[1] != 2:
+            self.weights.fill(0)  # what is positive would count as confirmed
         self._team.run(_pass, *self._args)
         return self.neighbours, self.weights
 

@@ -51,6 +51,19 @@ def with_item(typingctx: Any, items: Any, place: Any, item: Any) -> Any:
     return items(items, types.intp, items.dtype), codegen
 
 
+@intrinsic
+def select(typingctx: Any, condition: Any, x: Any, y: Any) -> Any:
+    """x or y, both of one type, without a branch: for conditions that nobody can foresee.
+
+    Of ``x if condition else y``, LLVM often makes one.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(args[0], args[1], args[2])
+
+    return x(types.boolean, x, x), codegen
+
+
 def _prefetch(write: int) -> Any:
     """An intrinsic that tells the processor which memory comes next."""
 
