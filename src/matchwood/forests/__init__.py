@@ -57,7 +57,8 @@ def linear_forest(
         from sampled vertices; where walks meet, a short list of them is left to rank.
         ``"doubling"``: scans along all paths with `path_scan`, as in the paper.  ``"walk"``: one
         path after the other, permuting on the way; sequential, on the CPU only.  ``"auto"``
-        takes splitters.
+        takes splitters; on the CPU with one or two threads the walk, where most neighbours in
+        the factor have numbers near by.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
