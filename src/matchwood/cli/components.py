@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -28,11 +27,9 @@ def command(
     from matchwood.cli import results
 
     results.check_suffix(output)
-    import numpy as np
-
     import matchwood
+    from matchwood.cli.labels import report
     from matchwood.cli.load import load
-    from matchwood.cli.output import print_facts, print_json, print_table
     from matchwood.cli.progress import progress
     from matchwood.report.timing import clock
 
@@ -44,43 +41,7 @@ def command(
     if check:
         with progress("checking"):
             matchwood.check.check_connected_components(loaded.matrix, found)
-    sizes = np.bincount(found.labels, minlength=found.count)
-    largest = np.argsort(-sizes, kind="stable")[:top]
-    if output is not None:
-        results.write(output, {"label": found.labels}, {"count": found.count}, ids=loaded.ids)
-    if as_json:
-        print_json(
-            {
-                "graph": graph,
-                "vertices": len(found.labels),
-                "components": found.count,
-                "largest": [
-                    {"component": int(part), "vertices": int(sizes[part])} for part in largest
-                ],
-                "checked": check,
-                "seconds": {"load": asdict(loaded.clock), "components": asdict(taken)},
-                "output": str(output) if output else None,
-            }
-        )
-        return
-    print_facts(
-        f"components of {graph}",
-        {
-            "vertices": len(found.labels),
-            "components": found.count,
-            "of one vertex": int((sizes == 1).sum()),
-            "loading": loaded.clock,
-            "time": taken,
-            "checked": "right" if check else None,
-            "written": output,
-        },
-    )
-    if top and found.count > 1:
-        print_table(
-            "largest",
-            ("component", "vertices", "share"),
-            [
-                (int(part), int(sizes[part]), f"{sizes[part] / len(found.labels):.1%}")
-                for part in largest
-            ],
-        )
+    report(
+        f"components of {graph}", graph, loaded, found, taken,
+        top=top, check=check, output=output, as_json=as_json,
+    )  # fmt: skip

@@ -39,7 +39,7 @@ def joined_rows(nodes: list[Any], u: Any, v: Any, data: list[Any]) -> list[dict[
     if len(nodes) >= QUICK_FROM and settings().read_memory and layout_is_known():
         from matchwood.networkx_backend import cpu
 
-        done = cpu.join(id(rows), id(nodes), id(data), u, v)
+        done = cpu.join(id(rows), id(nodes), id(data), id(dict), u, v)
     rest = zip(u[done:].tolist(), v[done:].tolist(), data[done:], strict=True)
     for a, b, attributes in rest:
         rows[a][nodes[b]] = rows[b][nodes[a]] = attributes.copy()

@@ -326,7 +326,7 @@ def gather(
 
 
 @_holding_the_lock
-def join(rows: int, nodes: int, data: int, u: Any, v: Any) -> int:
+def join(rows: int, nodes: int, data: int, dict_type: int, u: Any, v: Any) -> int:
     """rows[u][nodes[v]] = rows[v][nodes[u]] = data.copy() for every edge; all three are lists.
 
     Returns how many were done: fewer than all when Python raised something.
@@ -336,7 +336,14 @@ def join(rows: int, nodes: int, data: int, u: Any, v: Any) -> int:
             touch(list_item(data, i + 4 * AHEAD) + 32)
             touch(list_item(rows, u[i + 4 * AHEAD]) + 16)
             touch(list_item(rows, v[i + 4 * AHEAD]) + 16)
+            touch(list_item(nodes, u[i + 4 * AHEAD]))
+            touch(list_item(nodes, v[i + 4 * AHEAD]))
             touch(load_word(list_item(data, i + 2 * AHEAD) + 32))
+            coming = list_item(data, i + AHEAD)
+            if load_word(coming + 8) == dict_type and load_word(coming + 16) > 0:
+                first = _first_entry(load_word(coming + 32))
+                touch(load_word(first))
+                touch(load_word(first + 8))
         copy = copy_dict(list_item(data, i))
         if copy == 0:
             clear_error()

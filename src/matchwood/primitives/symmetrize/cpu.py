@@ -12,6 +12,17 @@ from matchwood.teams import crew, device, interrupted, kernel, share_rows
 Array = np.ndarray[Any, Any]
 
 
+# What becomes of the two values of an edge.  ADD takes magnitudes, and drops edges of weight zero.
+ADD, LEAST, GREATEST = 0, 1, 2
+
+
+@device
+def _merged(how: int, x: Any, y: Any) -> Any:
+    if how == ADD:
+        return abs(x) + abs(y)
+    return min(x, y) if how == LEAST else max(x, y)
+
+
 @device
 def _merge_row(
     i: int,
@@ -21,6 +32,7 @@ def _merge_row(
     t_indptr: Array,
     t_indices: Array,
     t_data: Array,
+    how: int,
     place: int,
     out_indices: Array,
     out_data: Array,
@@ -31,21 +43,21 @@ def _merge_row(
     p, p_end = np.int64(indptr[i]), np.int64(indptr[i + 1])
     q, q_end = np.int64(t_indptr[i]), np.int64(t_indptr[i + 1])
     count = 0
-    weight = abs(data[0]) if with_data else np.float32(0)
+    weight = data.dtype.type(0)
     while p < p_end or q < q_end:
         from_row = q == q_end or (p < p_end and indices[p] <= t_indices[q])
         from_column = p == p_end or (q < q_end and t_indices[q] <= indices[p])
         j = indices[p] if from_row else t_indices[q]
         if with_data:
             if from_row and from_column:
-                weight = abs(data[p]) + abs(t_data[q])
-            elif from_row:
-                weight = abs(data[p])
+                weight = _merged(how, data[p], t_data[q])
             else:
-                weight = abs(t_data[q])
+                weight = data[p] if from_row else t_data[q]
+                if how == ADD:
+                    weight = abs(weight)
         p += from_row
         q += from_column
-        if j != i and (weight != 0 or not with_data):
+        if j != i and (how != ADD or weight != 0 or not with_data):
             if write:
                 out_indices[place + count] = j
                 if with_data:
@@ -55,7 +67,7 @@ def _merge_row(
 
 
 @kernel
-def _count_union(
+def _merge_rows(
     team: Any,
     indptr: Array,
     indices: Array,
@@ -63,39 +75,23 @@ def _count_union(
     t_indptr: Array,
     t_indices: Array,
     t_data: Array,
-    none: Array,
-    out_indptr: Array,
-) -> None:
-    lo, hi = share_rows(team, indptr)
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        out_indptr[i + 1] = _merge_row(
-            i, indptr, indices, data, t_indptr, t_indices, t_data, 0, none, t_data
-        )
-
-
-@kernel
-def _write_union(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    t_indptr: Array,
-    t_indices: Array,
-    t_data: Array,
+    how: int,
     out_indptr: Array,
     out_indices: Array,
     out_data: Array,
 ) -> None:
+    """Without room in out_indices, out_indptr[i + 1] becomes the length of row i."""
+    count_only = out_indices.size == 0
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
         if interrupted(team, i):
             return
-        _merge_row(
-            i, indptr, indices, data, t_indptr, t_indices, t_data,
-            out_indptr[i], out_indices, out_data,
+        count = _merge_row(
+            i, indptr, indices, data, t_indptr, t_indices, t_data, how,
+            np.int64(out_indptr[i]), out_indices, out_data,
         )  # fmt: skip
+        if count_only:
+            out_indptr[i + 1] = count
 
 
 def _with_room(indptr: Array, indices: Array) -> tuple[Array, Array]:
@@ -105,23 +101,30 @@ def _with_room(indptr: Array, indices: Array) -> tuple[Array, Array]:
     return np.cumsum(indptr, dtype=dtype), np.empty(total, dtype)
 
 
+def merge(
+    view: tuple[Array, Array, Array], mirror: tuple[Array, Array, Array], how: int,
+    *, threads: int | None = None,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """The union of a matrix and its transpose without the diagonal; NO_DATA where it has none."""
+    indptr, indices, data = view
+    team = crew(threads, work=2 * indices.size + indptr.size)
+    lengths, none = np.zeros_like(indptr), np.empty(0, indices.dtype)
+    team.run(_merge_rows, *view, *mirror, how, lengths, none, data)
+    out_indptr, out_indices = _with_room(lengths, indices)
+    out_data = np.empty(out_indices.size if data.size else 0, data.dtype)
+    if out_indices.size:
+        team.run(_merge_rows, *view, *mirror, how, out_indptr, out_indices, out_data)
+    return out_indptr, out_indices, out_data
+
+
 def union_with_transpose(
     indptr: Array, indices: Array, data: Array | None, *, threads: int | None = None
 ) -> tuple[Array, Array, Array | None]:
-    team = crew(threads, work=2 * indices.size + indptr.size)
     t_indptr, t_indices, t_data = transpose(indptr, indices, data, indptr.size - 1, threads=threads)
     values = NO_DATA if data is None else data
     t_values = NO_DATA if t_data is None else t_data
-    lengths = np.zeros_like(indptr)
-    none = np.empty(0, indices.dtype)
-    team.run(_count_union, indptr, indices, values, t_indptr, t_indices, t_values, none, lengths)
-    out_indptr, out_indices = _with_room(lengths, indices)
-    out_data = NO_DATA if data is None else np.empty(out_indices.size, data.dtype)
-    if out_indices.size:
-        team.run(
-            _write_union, indptr, indices, values, t_indptr, t_indices, t_values,
-            out_indptr, out_indices, out_data,
-        )  # fmt: skip
+    view, mirror = (indptr, indices, values), (t_indptr, t_indices, t_values)
+    out_indptr, out_indices, out_data = merge(view, mirror, ADD, threads=threads)
     return out_indptr, out_indices, None if data is None else out_data
 
 
