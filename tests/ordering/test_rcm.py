@@ -22,7 +22,7 @@ from matchwood.ordering import (
     pseudo_peripheral_vertex,
     reverse_cuthill_mckee,
 )
-from matchwood.ordering.rcm import cpu
+from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.reference import order as by_definition
 from strategies import graphs
 
@@ -36,8 +36,15 @@ def no_small_components(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
 
 
+@pytest.fixture(params=["tried", "searched"])
+def rule(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have starts found as in small graphs, and as in larger ones."""
+    if request.param == "searched":
+        monkeypatch.setattr(reference, "SMALL", -1)
+
+
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.usefixtures("no_small_components")
+@pytest.mark.usefixtures("no_small_components", "rule")
 def test_equals_the_reference(method: str) -> None:
     for name in ZOO:
         A = ZOO[name]()
@@ -50,6 +57,7 @@ def test_equals_the_reference(method: str) -> None:
 
 
 @pytest.mark.parametrize("name", ZOO)
+@pytest.mark.usefixtures("rule")
 def test_small_components_in_one_walk(name: str) -> None:
     A = ZOO[name]()
     expected = reverse_cuthill_mckee(A, engine="reference")
@@ -57,6 +65,7 @@ def test_small_components_in_one_walk(name: str) -> None:
     assert np.array_equal(cuthill_mckee(A), expected[::-1])
 
 
+@pytest.mark.usefixtures("rule")
 @given(graphs(max_n=40, max_m=60))
 @settings(max_examples=60)
 def test_random_graphs(A: sp.csr_array) -> None:
@@ -66,7 +75,7 @@ def test_random_graphs(A: sp.csr_array) -> None:
     small, cpu.SMALL_ARCS = cpu.SMALL_ARCS, 0
     try:
         for method in METHODS:
-            for threads in (1, 3):
+            for threads in (1, 2, 3, 5):
                 found, _ = cpu.order(view, NONE, method, True, threads=threads)
                 assert np.array_equal(found, expected), (method, threads)
     finally:
@@ -75,6 +84,7 @@ def test_random_graphs(A: sp.csr_array) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("rule")
 def test_given_starts(method: str) -> None:
     parts = [grid(6, 7), path(1), star(9), path(5), complete(6), path(1)]
     A = shuffled(disjoint(parts), isolated=3)
@@ -103,6 +113,7 @@ LARGER = [
 
 
 @pytest.mark.parametrize(("method", "index_dtype"), LARGER)
+@pytest.mark.usefixtures("rule")
 def test_larger_graphs(method: str, index_dtype: type) -> None:
     parts = [matchwood.generators.mesh((13, 14, 15)), rmat(10, 8), path(700), star(2500)]
     for A in (*parts, shuffled(disjoint([grid(40, 40), cycle(300), rmat(9, 4)]), isolated=30)):
@@ -120,6 +131,7 @@ def test_many_isolated_vertices() -> None:
     assert np.array_equal(million, np.arange(10**6)[::-1])
 
 
+@pytest.mark.usefixtures("rule")
 def test_many_small_components() -> None:
     A = disjoint([path(3), star(5), path(2)] * 2000)
     perm = reverse_cuthill_mckee(A)
@@ -140,22 +152,30 @@ def test_what_scipy_and_others_fail_on() -> None:
 
 
 def test_bandwidth_against_scipy(data_folder: Path) -> None:
-    """On real matrices: at most 5 percent more on each but a few, and less in sum."""
+    """On real matrices and graphs: at most 5 percent more on each, and less in sum.
+
+    SciPy starts at a vertex of least degree; which one is left to NumPy's sort, and so to the
+    processor.  The two of more than 200,000 vertices count in the sum alone: cnr-2000 has up to 12
+    percent more.
+    """
     ours = theirs = 0
-    worse = []
-    for file in sorted((data_folder / "matrices").glob("*.mtx.gz")):
-        A = sp.csr_array(matchwood.io.read(file))
-        if A.shape[0] != A.shape[1] or A.shape[0] > 20_000:
+    worse = {}
+    for file in sorted([*data_folder.glob("matrices/*"), *data_folder.glob("graphs/*")]):
+        try:
+            A = matchwood.io.read(file)
+        except matchwood.FileFormatError:  # names, routes of airlines
+            continue
+        if A.shape[0] != A.shape[1]:
             continue
         view = matchwood.graph(A).undirected_pattern()
         B = sp.csr_array((np.ones(view.nnz, np.float32), view.indices, view.indptr), shape=A.shape)
         mine = bandwidth(B, reverse_cuthill_mckee(B))
         scipys = bandwidth(B, csgraph.reverse_cuthill_mckee(B, symmetric_mode=True))
         ours, theirs = ours + mine, theirs + scipys
-        if mine > 1.05 * scipys:
-            worse.append(file.name)
+        if mine > 1.05 * scipys and view.n <= 200_000:
+            worse[file.name] = (mine, scipys)
     assert ours <= theirs
-    assert worse in ([], ["fe_4elt2.mtx.gz"], ["Pd.mtx.gz", "fe_4elt2.mtx.gz"])
+    assert worse == {}
 
 
 def test_known_bandwidths(data_folder: Path) -> None:
@@ -167,6 +187,7 @@ def test_known_bandwidths(data_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ZOO)
+@pytest.mark.usefixtures("rule")
 def test_the_start_is_found_by_the_rule(name: str) -> None:
     A = ZOO[name]()
     for vertex in range(0, A.shape[0], max(1, A.shape[0] // 3)):
@@ -175,8 +196,65 @@ def test_the_start_is_found_by_the_rule(name: str) -> None:
             assert pseudo_peripheral_vertex(A, vertex, threads=threads) == expected
 
 
-def test_search_guesses_wrong() -> None:
+@pytest.mark.usefixtures("rule")
+def test_an_order_begins_with_the_start() -> None:
+    A = shuffled(
+        disjoint([matchwood.generators.delaunay(300, rng=4), rmat(7, 5), star(9), path(6)])
+    )
+    _, labels = matchwood.connected_components(A)
+    order = cuthill_mckee(A)
+    begins = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    assert begins.size >= 4
+    for first in order[begins].tolist():
+        for vertex in np.flatnonzero(labels == labels[first])[[0, -1]].tolist():
+            assert pseudo_peripheral_vertex(A, vertex) == first
+
+
+def test_small_graphs_take_the_best_of_four() -> None:
+    """The bandwidth is the least over the four, each of which is the best somewhere."""
+    chosen = set()
+    for seed in range(40):
+        A = matchwood.generators.delaunay(60, rng=seed)
+        degree = np.diff(A.indptr)
+        least = np.flatnonzero(degree == degree.min())
+        four = [least[0]]
+        for _ in range(2):
+            level = matchwood.bfs(A, four[-1]).level
+            far = np.flatnonzero(level == level.max())
+            four.append(far[np.lexsort((far, degree[far]))[0]])
+        four.append(least[-1])
+        bands = [bandwidth(A, cuthill_mckee(A, start=int(v))) for v in four]
+        best = int(np.argmin(bands))  # the first of equals
+        assert pseudo_peripheral_vertex(A) == four[best]
+        assert bandwidth(A, reverse_cuthill_mckee(A)) == min(bands)
+        chosen.add(best)
+    assert chosen == {0, 1, 2, 3}
+
+
+def test_where_small_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both the vertices and the edges count, and everyone agrees on the limit."""
+    few_edges = disjoint([matchwood.generators.delaunay(60, rng=3), sp.csr_array((300, 300))])
+    many_edges = matchwood.generators.delaunay(60, rng=3)
+    tried = pseudo_peripheral_vertex(many_edges)
+    monkeypatch.setattr(reference, "SMALL", -1)
+    searched = pseudo_peripheral_vertex(many_edges)
+    assert tried != searched
+    for A in (few_edges, many_edges):
+        most = max(A.shape[0], A.nnz // 2)
+        for limit, start in ((most, tried), (most - 1, searched)):
+            monkeypatch.setattr(reference, "SMALL", limit)
+            assert pseudo_peripheral_vertex(A, engine="reference") == start
+            assert pseudo_peripheral_vertex(A) == start
+            perm = reverse_cuthill_mckee(A)
+            assert np.array_equal(perm, reverse_cuthill_mckee(A, engine="reference"))
+            check_rcm_order(A, perm)
+            other = tried + searched - start
+            assert not is_rcm_order(A, reverse_cuthill_mckee(A, start=other))
+
+
+def test_search_guesses_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small components with smaller degrees than the big one, more than are guessed at."""
+    monkeypatch.setattr(reference, "SMALL", -1)
     big = matchwood.generators.mesh((9, 9, 9))
     A = disjoint([big, *[path(3)] * 30])
     with pytest.MonkeyPatch.context() as patch:
@@ -189,6 +267,7 @@ def test_search_guesses_wrong() -> None:
 
 def test_search_where_degrees_are_skewed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels from the children's side, forced on graphs that are not skewed, too."""
+    monkeypatch.setattr(reference, "SMALL", -1)
     monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
     monkeypatch.setattr(cpu.cpu_search, "SKEW", 0)
     more = {"rmat 11": rmat(11, 8), "hubs": disjoint([star(300), rmat(8, 20), path(50)])}
@@ -226,6 +305,7 @@ def test_calls_from_several_threads() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("rule")
 def test_stats(method: str) -> None:
     A = shuffled(disjoint([grid(30, 31), rmat(9, 5)]), isolated=5)
     with pytest.MonkeyPatch.context() as patch:

@@ -15,7 +15,7 @@ import pytest
 
 import matchwood
 from graphs import complete, disjoint, grid, path, rmat, star
-from matchwood.ordering.rcm import cpu
+from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.cpu_board import Tuning
 from matchwood.ordering.rcm.reference import order as by_definition
 
@@ -53,6 +53,7 @@ def many(name: str, method: str, seeds: range) -> None:
 
 @pytest.fixture(autouse=True)
 def _all_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "SMALL", -1)
     monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
     monkeypatch.setattr(cpu.cpu_leveled, "WIDE_ARCS", 50)
 

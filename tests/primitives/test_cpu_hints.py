@@ -11,6 +11,7 @@ from matchwood.primitives.cpu_hints import (
     natural,
     prefetch_write,
     rotated,
+    select,
     trailing_zeros,
     with_item,
 )
@@ -84,3 +85,14 @@ def test_bits():
     assert _ones(np.uint64(0)) == 0
     assert _turned(np.uint32(0x80000001), np.uint32(4)) == 0x00000018
     assert _turned(np.uint32(0x12345678), np.uint32(0)) == 0x12345678
+
+
+@device
+def _larger(x, y):
+    return select(x > y, x, y)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint64, np.float32, np.float64])
+def test_select(kind):
+    assert _larger(kind(2), kind(7)) == _larger(kind(7), kind(2)) == 7
+    assert _larger(kind(2), kind(2)) == 2

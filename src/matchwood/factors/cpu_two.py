@@ -33,9 +33,9 @@ def propose_two(
     state: Array,
     neighbours: Array,
     weights: Array,
-) -> tuple[int, int]:
+) -> tuple[Any, Any]:
     """`_propose`; `fresh`: nothing is confirmed yet, so what is in the places is not read."""
-    proposed, left = 0, 0
+    proposed = left = np.int64(0)
     none, nobody = data.dtype.type(0), np.int64(-1)
     for i in range(mine.size):
         if interrupted(team, i):
@@ -82,14 +82,14 @@ def propose_two(
 @device
 def confirm_two(
     team: Team, mine: Array, state: Array, neighbours: Array, weights: Array
-) -> tuple[int, int]:
+) -> tuple[Any, Any]:
     """`_confirm`."""
-    rejected, left = 0, 0
+    rejected = left = np.int64(0)
     for i in range(mine.size):
         if interrupted(team, i):
             break
         v = natural(np.int64(mine[i]))
-        answered = 0
+        answered = np.int64(0)
         for place in range(natural(2 * v), 2 * v + 2):
             j = np.int64(neighbours[place])
             asked = j >= 0

@@ -1,6 +1,7 @@
 """Reverse Cuthill-McKee.
 
-Read on in reference.py (the rule), check.py, cpu.py and its methods cpu_*.py, gpu.py + gpu.cu.
+Read on in reference.py (the rule), check.py, cpu.py and its methods cpu_*.py, gpu.py + gpu.cu, and
+trial.py for the starts of small graphs.
 """
 
 from __future__ import annotations
@@ -144,9 +145,14 @@ def pseudo_peripheral_vertex(
     """A vertex at the rim of a component, where an order with small bandwidth can start.
 
     Search breadth first from the vertex v of least (degree, vertex), and from the vertex x of least
-    (degree, vertex) in the last level of that search; go on from x instead of v as long as the
-    levels become narrower and more [1]_.  The width that counts is the most vertices in two levels
-    that follow one another:
+    (degree, vertex) in the last level of that search.
+
+    In a graph of at most 65,536 vertices and 65,536 edges four vertices are tried: v, x, the vertex
+    y that is found from x as x is from v, and the last vertex z of least degree.  The answer is the
+    first of v, x, y, z from which the order of Cuthill and McKee has the least bandwidth.
+
+    In a larger graph go on from x instead of v as long as the levels become narrower and more [1]_.
+    The width that counts is the most vertices in two levels that follow one another:
 
         width(x) >= width(v):   v is the answer
         levels(x) <= levels(v): x is the answer
@@ -176,6 +182,9 @@ def pseudo_peripheral_vertex(
     alone, as is usual, gives bandwidths up to a third above those from the vertex of least degree;
     looking at the width takes another 8 percent off the sum over some 60 real matrices.  Two or
     three searches, as a rule; the last one is given up as soon as its width is too large.
+
+    Trying four starts takes 3 percent off the sum over 73 small real matrices and graphs, and up to
+    a quarter off one of them; on a CPU it is a few milliseconds' work at most.
 
     References
     ----------

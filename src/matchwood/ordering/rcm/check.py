@@ -4,6 +4,9 @@ Let f(v) be the place of v's earliest-placed neighbour.  An order is right when 
 their smallest vertices, each starts where it may, every other vertex has f(v) < place(v), and
 these vertices ascend by (f, degree, vertex): then each place holds the vertex of least key among
 those that have a placed neighbour, which is the rule.
+
+Where a component may start depends, in a small graph, on orders from other starts: those are made
+by `cuthill_mckee`, and checked too.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import numpy as np
 from matchwood import csr, engines
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
+from matchwood.ordering.rcm import cuthill_mckee, reference, trial
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
@@ -123,20 +127,25 @@ def _starts_allowed(G: Any, view: Any, begun: Array, labels: Array, start: Any) 
 
 def found_starts(G: Any, view: Any, labels: Array) -> Array:
     """The start of every component, by searches from one vertex of each at the same time."""
+
+    def levels_from(starts: Array) -> Array:
+        return np.asarray(bfs(G, starts, directed=False).level)
+
+    def order_from(starts: Array) -> Array:
+        order = cuthill_mckee(G, start=starts)
+        check_rcm_order(G, order, start=starts, reverse=False)
+        return np.asarray(order)
+
+    if reference.is_small(view):
+        return trial.tried_starts(view, labels, levels_from, order_from)[0]
     count = int(labels.max()) + 1
     degree = np.diff(view.indptr).astype(np.int64)
-
-    def least(vertices: Array) -> Array:
-        """Of each component's vertices that with the least (degree, vertex)."""
-        ordered = vertices[np.lexsort((vertices, degree[vertices], labels[vertices]))]
-        return ordered[np.flatnonzero(np.diff(labels[ordered], prepend=-1))]
-
-    v = least(np.arange(G.n))
+    v = trial.least(labels, degree, np.arange(G.n))
     width = depth = np.full(count, -1)
     start, going = v, np.ones(count, bool)
     first = True
     while going.any():
-        level = bfs(G, v, directed=False).level.astype(np.int64)
+        level = levels_from(v).astype(np.int64)
         new_depth = np.zeros(count, np.int64)
         np.maximum.at(new_depth, labels, level)
         new_width = _widths(labels, level, new_depth)
@@ -144,7 +153,8 @@ def found_starts(G: Any, view: Any, labels: Array) -> Array:
         start = np.where(better, v, start)
         going = better & (new_depth > depth)
         width, depth = np.where(better, new_width, width), np.where(better, new_depth, depth)
-        v = np.where(going, least(np.flatnonzero(level == new_depth[labels])), v)
+        last = np.flatnonzero(level == new_depth[labels])
+        v = np.where(going, trial.least(labels, degree, last), v)
         first = False
     return start
 

@@ -11,7 +11,8 @@ big one interrupts the walk and is ordered by the method asked for:
 
 A search for a start needs the levels from a vertex, which the order from there gives as well; so
 searches are orders, and the one from the start is kept.  It is the first, as a rule.  Only where
-degrees are skewed levels are found much faster than an order (cpu_search.py).
+degrees are skewed levels are found much faster than an order (cpu_search.py).  A small graph tries
+its starts on one thread, whatever the method.
 """
 
 from __future__ import annotations
@@ -29,9 +30,19 @@ from matchwood.ordering.rcm import (
     cpu_search,
     cpu_serial,
     cpu_unordered,
+    reference,
 )
 from matchwood.ordering.rcm.cpu_board import Tuning
-from matchwood.ordering.rcm.cpu_serial import CODE, END, FACTS, LAST, LEVELS, WHOLE, WIDTH
+from matchwood.ordering.rcm.cpu_serial import (
+    CODE,
+    END,
+    FACTS,
+    LAST,
+    LEVELS,
+    TRIED,
+    WHOLE,
+    WIDTH,
+)
 from matchwood.ordering.rcm.cpu_sort import BINS
 from matchwood.teams import crew, kernel, share
 
@@ -77,6 +88,7 @@ class Run:
         self.unsigned = np.uint32 if self.kind == np.int32 else np.uint64
         self.indices = view.indices.view(self.unsigned)
         self.view, self.method, self.stats = view, method, stats
+        self.small = reference.is_small(view)
         self.team = crew(threads, work=view.nnz + view.n)
         self.alone = crew(1, work=view.nnz + view.n)
         self.mark = np.full(self.n, cpu_serial.FREE, np.uint8)
@@ -184,6 +196,8 @@ class Run:
 
         Returns the end, and how many searches it took.
         """
+        if self.small:
+            return self._try_and_place(first, at, limit)
         begun = time.perf_counter()
         search = self.searcher()
         kept, spare = self.queue, np.empty(self.n, self.unsigned)
@@ -197,7 +211,7 @@ class Run:
             searches += 1
             if self.facts[CODE] != WHOLE:
                 self.set_marks(kept, at, end, cpu_serial.PLACED)
-                self.facts[:] = end, levels, width, last, WHOLE
+                self.facts[[END, LEVELS, WIDTH, LAST, CODE]] = end, levels, width, last, WHOLE
                 break
             kept, spare, start = spare, kept, x
             narrower = levels, width
@@ -211,6 +225,23 @@ class Run:
             self.set_marks(self.queue, at, end, cpu_serial.FREE)
             self.place(start, at, end)
         return end, searches
+
+    def _try_and_place(self, first: int, at: int, limit: int) -> tuple[int, int]:
+        """`search_and_place` in a small graph."""
+        begun = time.perf_counter()
+        self.serial(first, self.queue, at, limit)
+        end = int(self.facts[END])
+        keys, other, bins = (array[0] for array in self.sorting(1))
+        self.alone.run(
+            cpu_serial.try_starts, self.indptr, self.indices, self.mark, self.queue,
+            np.uint64(at), np.uint64(end), np.uint64(self.shift), keys, other, bins, self.facts,
+        )  # fmt: skip
+        tried = int(self.facts[TRIED])
+        self.seconds["search"] += time.perf_counter() - begun
+        if self.method not in ("auto", "serial"):
+            self.set_marks(self.queue, at, end, cpu_serial.FREE)
+            self.place(int(self.queue[at]), at, end)
+        return end, tried
 
     def _from_least(self, first: int, at: int, limit: int) -> int:
         """Order the component of `first` from its vertex of least (degree, vertex).
@@ -308,7 +339,8 @@ def _walk(run: Run, state: Array, firsts: Array, starts: Array, stop: int) -> No
         begun = time.perf_counter()
         run.alone.run(
             cpu_serial.walk, run.indptr, run.indices, run.mark, run.queue, firsts, starts, state,
-            np.uint64(stop), np.uint64(SMALL_ARCS), np.uint64(run.shift), keys, other, bins,
+            np.uint64(stop), run.small, np.uint64(SMALL_ARCS), np.uint64(run.shift),
+            keys, other, bins,
         )  # fmt: skip
         run.seconds["order"] += time.perf_counter() - begun
         if state[3] == WHOLE:

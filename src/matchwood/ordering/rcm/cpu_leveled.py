@@ -170,9 +170,9 @@ def order_leveled(
         if arcs < wide:
             solo = shared[_SOLO + step % 2 * _LINE : _SOLO + (step % 2 + 1) * _LINE]
             if rank == 0:
-                solo[0], solo[1], solo[2], solo[3], tail, code = follow(
+                solo[0], solo[1], solo[2], solo[3], tail, _, code = follow(
                     team, indptr, indices, mark, queue, begin, end, levels, width, limit, most,
-                    EVERYTHING, wide, row, shift, keys, other, bins,
+                    EVERYTHING, EVERYTHING, wide, row, shift, keys, other, bins,
                 )  # fmt: skip
                 solo[4], solo[5] = tail, np.uint64(code)
                 advance(team, np.int64(tail - end))

@@ -1,8 +1,11 @@
 """Cuthill-McKee by one thread: algorithm 1, and the walk over many small components.
 
 The queue is the order itself.  `mark[v]` is FREE until v is placed.  A component is one call of
-`follow`, which also counts the levels and their width for the search of a start; the rule of that
-search is `find_start` in reference.py, word for word.
+`follow`, which also finds the levels, their width and the bandwidth for the search of a start.
+The rule of that search is `find_start` in reference.py; `_tried` and `_searched` are its cases.
+
+The bandwidth costs nothing: a parent's last child is its farthest neighbour.  Where it has none,
+all that is placed behind it are children of parents before it, which are farther from them.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ PLACED = np.uint8(0)
 EVERY = np.uint64(4095)  # places between two looks for Ctrl-C, less one
 
 # what `facts` holds, about the component that was ordered last
-END, LEVELS, WIDTH, LAST, CODE = range(5)
-FACTS = 5
+END, LEVELS, WIDTH, LAST, CODE, TRIED = range(6)
+FACTS = 6
 WHOLE, CUT, WIDE = 0, 1, 2  # how `follow` ended: complete, given up, at a level that is wide
 EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -56,6 +59,7 @@ def follow(
     width: Any,
     limit: Any,
     most: Any,
+    bound: Any,
     arcs: Any,
     wide: Any,
     row: Any,
@@ -63,36 +67,36 @@ def follow(
     keys: Array,
     other: Array,
     bins: Array,
-) -> tuple[Any, Any, Any, Any, Any, int]:
+) -> tuple[Any, Any, Any, Any, Any, Any, int]:
     """Go on from a level, which is at places begin to end.
 
     Ends when the component is complete, or all places up to `limit` are filled (WHOLE); when two
-    neighbouring levels have `most` vertices, or more than `arcs` arcs were followed (CUT); or in
-    front of a level from which at least `wide` arcs leave (WIDE); they are counted only if so many
-    rows of `row` entries would have them.  Returns the last level's
-    places, the number of levels, their width, the end, and the code.
+    neighbouring levels have `most` vertices, the bandwidth comes to `bound`, or more than `arcs`
+    arcs were followed (CUT); or in front of a level from which at least `wide` arcs leave (WIDE);
+    they are counted only if so many rows of `row` entries would have them.  Returns the last
+    level's places, the number of levels, their width, the end, the bandwidth, and the code.
     """
     one = indices.dtype.type(1)
-    i, tail = begin, end
+    i, tail, band = begin, end, ZERO
     budget = arcs
     while i < tail and tail < limit:
         if i == end:
             if tail - begin > width:
                 width = tail - begin
                 if width >= most:
-                    return begin, end, levels, width, tail, CUT
+                    return begin, end, levels, width, tail, band, CUT
             levels += ONE
             begin, end = end, tail
             if (end - begin) * row >= wide and arcs_of(indptr, queue, begin, end) >= wide:
-                return begin, end, levels, width, tail, WIDE
+                return begin, end, levels, width, tail, band, WIDE
         if i & EVERY == ZERO and stopping(team):
-            return begin, end, levels, width, tail, CUT
+            return begin, end, levels, width, tail, band, CUT
         u = queue[i]
         i += ONE
         fetch_rows(indptr, indices, queue, i, tail)
         first, last = np.uint64(indptr[u]), np.uint64(indptr[u + one])
         if last - first > budget:
-            return begin, end, levels, width, tail, CUT
+            return begin, end, levels, width, tail, band, CUT
         budget -= last - first
         head = tail
         for k in range(first, last):
@@ -101,6 +105,10 @@ def follow(
                 mark[v] = PLACED
                 queue[tail] = v
                 tail += ONE
+        if tail - i > band:
+            band = tail - i
+            if band >= bound:
+                return begin, end, levels, width, tail, band, CUT
         sort_children(indptr, queue, head, tail - head, shift, keys, other, bins)
     # the level of the parents may be the last, or that of their children
     if tail - begin > width:
@@ -108,7 +116,7 @@ def follow(
     if tail > end:
         levels += ONE
         begin, end = end, tail
-    return begin, end, levels, width, tail, CUT if width >= most else WHOLE
+    return begin, end, levels, width, tail, band, CUT if width >= most else WHOLE
 
 
 @device
@@ -122,24 +130,25 @@ def component(
     at: Any,
     limit: Any,
     most: Any,
+    bound: Any,
     arcs: Any,
     shift: Any,
     keys: Array,
     other: Array,
     bins: Array,
-) -> tuple[Any, Any, Any, Any, bool]:
+) -> tuple[Any, Any, Any, Any, Any, bool]:
     """Place the component of `start` from place `at` on, by `follow`.
 
-    Returns the end, the number of levels, their width, where the last one begins, and whether the
-    component is complete.
+    Returns the end, the number of levels, their width, where the last one begins, the bandwidth,
+    and whether the component is complete.
     """
     queue[at] = start
     mark[start] = PLACED
-    begin, _, levels, width, tail, code = follow(
-        team, indptr, indices, mark, queue, at, at + ONE, ONE, ONE, limit, most, arcs,
+    begin, _, levels, width, tail, band, code = follow(
+        team, indptr, indices, mark, queue, at, at + ONE, ONE, ONE, limit, most, bound, arcs,
         EVERYTHING, ONE, shift, keys, other, bins,
     )  # fmt: skip
-    return tail, levels, width, begin, code == WHOLE
+    return tail, levels, width, begin, band, code == WHOLE
 
 
 @device
@@ -159,7 +168,7 @@ def least(indptr: Array, queue: Array, a: Any, b: Any, shift: Any) -> Any:
 
 
 @device
-def _settle(
+def _tried(
     team: Any,
     indptr: Array,
     indices: Array,
@@ -172,14 +181,84 @@ def _settle(
     other: Array,
     bins: Array,
 ) -> tuple[Any, Any]:
-    """Find the start of a small component, whose members are at places at..end, and order it.
+    """Try the starts of a component, whose members are at places at..end, and leave the best order.
+
+    Returns the number of levels and of starts that were tried.
+    """
+    v = least(indptr, queue, at, end, shift)
+    z = _last_of_least(indptr, queue, at, end, v)
+    release(mark, queue, at, end)
+    reached, levels, _, last, band, _ = component(
+        team, indptr, indices, v, mark, queue, at, end, EVERYTHING, EVERYTHING, EVERYTHING,
+        shift, keys, other, bins,
+    )  # fmt: skip
+    x = least(indptr, queue, last, end, shift)
+    y = x  # until the search from x is done
+    best, here = v, True  # `here`: the queue holds the order from the best
+    tried = 1
+    for turn in range(3):
+        start = x if turn == 0 else (y if turn == 1 else z)
+        if start == v or (turn > 0 and start == x) or (turn == 2 and start == y):
+            continue
+        if stopping(team):
+            return levels, tried
+        release(mark, queue, at, reached)
+        # the order from x is needed as a whole, for its last level
+        bound = EVERYTHING if turn == 0 else band
+        reached, new_levels, _, last, new_band, _ = component(
+            team, indptr, indices, start, mark, queue, at, end, EVERYTHING, bound, EVERYTHING,
+            shift, keys, other, bins,
+        )  # fmt: skip
+        tried += 1
+        if turn == 0:
+            y = least(indptr, queue, last, end, shift)
+        here = new_band < band
+        if here:
+            best, band, levels = start, new_band, new_levels
+    if not here:
+        release(mark, queue, at, reached)
+        component(
+            team, indptr, indices, best, mark, queue, at, end, EVERYTHING, EVERYTHING, EVERYTHING,
+            shift, keys, other, bins,
+        )  # fmt: skip
+    return levels, tried
+
+
+@device
+def _last_of_least(indptr: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
+    """The greatest vertex at places a to b of the same degree as v."""
+    one = queue.dtype.type(1)
+    degree = indptr[v + one] - indptr[v]
+    last = v
+    for x in range(a, b):
+        u = queue[x]
+        if u > last and indptr[u + one] - indptr[u] == degree:
+            last = u
+    return last
+
+
+@device
+def _searched(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    mark: Array,
+    queue: Array,
+    at: Any,
+    end: Any,
+    shift: Any,
+    keys: Array,
+    other: Array,
+    bins: Array,
+) -> tuple[Any, Any]:
+    """Search for the start of a component, whose members are at places at..end, and order it.
 
     Returns the number of levels and of searches.
     """
     v = least(indptr, queue, at, end, shift)
     release(mark, queue, at, end)
-    _, levels, width, last, _ = component(
-        team, indptr, indices, v, mark, queue, at, end, EVERYTHING, EVERYTHING,
+    _, levels, width, last, _, _ = component(
+        team, indptr, indices, v, mark, queue, at, end, EVERYTHING, EVERYTHING, EVERYTHING,
         shift, keys, other, bins,
     )  # fmt: skip
     searches = 1
@@ -188,15 +267,15 @@ def _settle(
             return levels, searches
         x = least(indptr, queue, last, end, shift)
         release(mark, queue, at, end)
-        reached, new_levels, new_width, last, narrower = component(
-            team, indptr, indices, x, mark, queue, at, end, width, EVERYTHING,
+        reached, new_levels, new_width, last, _, narrower = component(
+            team, indptr, indices, x, mark, queue, at, end, width, EVERYTHING, EVERYTHING,
             shift, keys, other, bins,
         )  # fmt: skip
         searches += 1
         if not narrower:
             release(mark, queue, at, reached)
             component(
-                team, indptr, indices, v, mark, queue, at, end, EVERYTHING, EVERYTHING,
+                team, indptr, indices, v, mark, queue, at, end, EVERYTHING, EVERYTHING, EVERYTHING,
                 shift, keys, other, bins,
             )  # fmt: skip
             return levels, searches
@@ -216,6 +295,7 @@ def walk(
     starts: Array,
     state: Array,
     stop: Any,
+    small: bool,
     arcs: Any,
     shift: Any,
     keys: Array,
@@ -226,7 +306,8 @@ def walk(
 
     `state` holds the vertex to look at next, the place to fill next, the given start to use next,
     then what was found: the code of the end, components, levels, searches.  `firsts` are the
-    smallest vertices of components whose start is given, ascending, and `starts` those.
+    smallest vertices of components whose start is given, ascending, and `starts` those; others try
+    a few if the graph is `small`.
     """
     if team.rank > 0:
         return
@@ -252,8 +333,8 @@ def walk(
             state[4] += 1
             state[5] += 1
         else:
-            end, levels, _, _, whole = component(
-                team, indptr, indices, begin, mark, queue, at, n, EVERYTHING, arcs,
+            end, levels, _, _, _, whole = component(
+                team, indptr, indices, begin, mark, queue, at, n, EVERYTHING, EVERYTHING, arcs,
                 shift, keys, other, bins,
             )  # fmt: skip
             if not whole:
@@ -262,9 +343,14 @@ def walk(
                 return
             # of two vertices the smaller is the start, which is this one
             if not known and end - at > np.uint64(2):
-                levels, searches = _settle(
-                    team, indptr, indices, mark, queue, at, end, shift, keys, other, bins
-                )
+                if small:
+                    levels, searches = _tried(
+                        team, indptr, indices, mark, queue, at, end, shift, keys, other, bins
+                    )
+                else:
+                    levels, searches = _searched(
+                        team, indptr, indices, mark, queue, at, end, shift, keys, other, bins
+                    )
                 state[6] += searches
             advance(team, np.int64(end - at))
             at = end
@@ -295,10 +381,34 @@ def order_serial(
     """`component`, for the host."""
     if team.rank > 0:
         return
-    end, levels, width, last, whole = component(
-        team, indptr, indices, start, mark, queue, at, limit, most,
+    end, levels, width, last, _, whole = component(
+        team, indptr, indices, start, mark, queue, at, limit, most, EVERYTHING,
         EVERYTHING, shift, keys, other, bins,
     )  # fmt: skip
     facts[END], facts[LEVELS], facts[WIDTH], facts[LAST] = end, levels, width, last
     facts[CODE] = WHOLE if whole else CUT
     advance(team, np.int64(end - at))
+
+
+@kernel
+def try_starts(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    mark: Array,
+    queue: Array,
+    at: Any,
+    end: Any,
+    shift: Any,
+    keys: Array,
+    other: Array,
+    bins: Array,
+    facts: Array,
+) -> None:
+    """`_tried`, for the host."""
+    if team.rank > 0:
+        return
+    levels, tried = _tried(
+        team, indptr, indices, mark, queue, at, end, shift, keys, other, bins
+    )  # fmt: skip
+    facts[END], facts[LEVELS], facts[TRIED] = end, levels, tried

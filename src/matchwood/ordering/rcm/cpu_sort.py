@@ -10,10 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.teams import device, inlined, load_relaxed
 
 Array = np.ndarray[Any, Any]
@@ -23,25 +21,6 @@ DIGIT = np.uint64(8)  # bits
 BINS = 256
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
-
-
-@intrinsic
-def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
-    """Hint that array[index] is read soon; an index past the end does no harm."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, args[0])
-        pointer = cgutils.get_item_pointer(
-            context, builder, signature.args[0], view, [args[1]], wraparound=False
-        )
-        byte_pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
-        hint = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], kind)
-        read, keep, is_data = word(0), word(3), word(1)
-        builder.call(hint, [builder.bitcast(pointer, byte_pointer), read, keep, is_data])
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), codegen
 
 
 AHEAD = np.uint64(4)  # places of the queue; rows that far ahead are fetched. bench/ordering/rcm.py

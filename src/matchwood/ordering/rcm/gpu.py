@@ -3,6 +3,8 @@
 All components are ordered at once, as if their starts were one level: within a component that
 gives the component's own order, and a stable sort by component puts the parts one after the other.
 Vertices without neighbours do not take part until then.
+
+A small graph tries its starts: the orders are made here, the host compares them (trial.py).
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.ordering.rcm import gpu_batch, gpu_start
+from matchwood import csr, engines, gpu
+from matchwood.ordering.rcm import gpu_batch, gpu_start, reference, trial
 
 METHODS = ("leveled", "batch")
 SOURCE = gpu.Source(__package__, "gpu.cu", ("place_levels<I>",))
@@ -46,8 +48,10 @@ def order(
         return gpu.empty(0, kind, "reverse_cuthill_mckee"), {"components": 0, "levels": 0}
     method = "leveled" if method == "auto" else method
     clock = _Clock(stats)
+    small = reference.is_small(view)
+    at_once = starts.size == 1 or (starts.size == 0 and not small)  # before components are known
     with gpu.guard("reverse_cuthill_mckee"):
-        first = _first_order(view, starts) if method == "leveled" and starts.size < 2 else None
+        first = _first_order(view, starts) if method == "leveled" and at_once else None
         if first is not None and first.last[1] == n and not stats:  # all are connected
             levels = first if starts.size else _search_from(view, first, n)[0]
             return _turned(levels.order, reverse), {}
@@ -61,13 +65,16 @@ def order(
                 levels, parts.searches = _search_from(view, first, placed)
                 found, parts.start[component] = levels.order, levels.order[0]
                 closed = np.array([component])
-        elif method == "leveled" and (largest := _largest(view, parts, closed)) is not None:
+        elif not small and method == "leveled" and (largest := _largest(view, parts, closed)):
             component, placed = largest
             first = place_levels(view, parts.start[component : component + 1], placed)
             levels, parts.searches = _search_from(view, first, placed)
             found, parts.start[component] = levels.order, levels.order[0]
             closed = np.append(closed, component)
-        gpu_start.search(view, parts, closed)
+        if small:
+            _try_starts(view, parts, closed)
+        else:
+            gpu_start.search(view, parts, closed)
         clock.lap("search")
         found, counters = _place(view, parts, method, found, placed, stats)
         perm = _turned(found, reverse)
@@ -89,7 +96,10 @@ def start_of(view: Any, vertex: int, *, threads: int | None = None) -> int:
     with gpu.guard("pseudo_peripheral_vertex"):
         parts = gpu_start.components(view)
         component = int(parts.label[vertex])
-        gpu_start.search(view, parts, NO_STARTS, component)
+        if reference.is_small(view):
+            _try_starts(view, parts, np.delete(np.arange(parts.count), component))
+        else:
+            gpu_start.search(view, parts, NO_STARTS, component)
         return int(parts.start[component])
 
 
@@ -161,6 +171,27 @@ def _search_from(view: Any, best: Levels, size: int) -> tuple[Levels, int]:
         deeper, best = found.depth > best.depth, found
         if not deeper:
             return best, searches
+
+
+def _try_starts(view: Any, parts: Any, closed: Any) -> None:
+    """Find the starts of all components of a small graph but the `closed` ones."""
+    cupy = engines.cupy()
+    host = csr.View(view.indptr.get(), view.indices.get())
+    given = parts.start.get()
+    opened = np.diff(host.indptr)[given] > 0
+    opened[closed] = False
+    if not opened.any():
+        return
+
+    def order_from(starts: Any) -> Any:
+        parts.start = cupy.asarray(starts.astype(given.dtype))
+        return _place(view, parts, "leveled", None, 0, False)[0].get()
+
+    starts, tried = trial.tried_starts(
+        host, parts.label.get(), lambda starts: gpu_start.levels_from(view, starts), order_from
+    )
+    parts.start = cupy.asarray(np.where(opened, starts, given).astype(given.dtype))
+    parts.searches += int(tried[opened].sum())
 
 
 def _place(

@@ -108,6 +108,12 @@ def search(view: Any, parts: Parts, closed: np.ndarray[Any, Any], only: int | No
         first = False
 
 
+def levels_from(view: Any, starts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The level of every vertex, from the starts of all components; on the host."""
+    level = engines.load(_BFS, "gpu").search(view, view, starts, view.n)[0]
+    return np.asarray(level.get())
+
+
 def levels(view: Any, parts: Parts) -> int:
     """Levels of the searches from all starts, added up."""
     cupy = engines.cupy()

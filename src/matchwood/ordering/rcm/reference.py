@@ -9,6 +9,14 @@ import numpy as np
 
 METHODS = ("serial",)
 
+SMALL = 1 << 16
+"""Vertices, and edges, of a graph in which starts are tried: some milliseconds' work at most."""
+
+
+def is_small(view: Any) -> bool:
+    """Whether every component tries a few starts, and takes that of the least bandwidth."""
+    return bool(view.n <= SMALL and view.nnz <= 2 * SMALL)
+
 
 def order(
     view: Any,
@@ -33,7 +41,7 @@ def order(
     for part in parts:
         start = given.get(part[0])
         if start is None:
-            start, rounds = find_start(neighbours, part)
+            start, rounds = find_start(neighbours, part, is_small(view))
             searches += rounds
         found += place_from(neighbours, start)
         levels += max(_levels(neighbours, start).values()) + 1
@@ -50,7 +58,7 @@ def order(
 
 def start_of(view: Any, vertex: int, *, threads: int | None = None) -> int:
     neighbours = _neighbours(view)
-    return find_start(neighbours, sorted(_levels(neighbours, vertex)))[0]
+    return find_start(neighbours, sorted(_levels(neighbours, vertex)), is_small(view))[0]
 
 
 def place_from(neighbours: list[list[int]], start: int) -> list[int]:
@@ -63,36 +71,58 @@ def place_from(neighbours: list[list[int]], start: int) -> list[int]:
     return queue
 
 
-def find_start(neighbours: list[list[int]], part: Sequence[int]) -> tuple[int, int]:
-    """A vertex at the rim of a component, and how many searches it took."""
-
-    def weight(v: int) -> tuple[int, int]:
-        return len(neighbours[v]), v
-
-    def search(v: int) -> tuple[int, int, int]:
-        """Width, depth, and the vertex of the last level to search from next."""
-        level = _levels(neighbours, v)
-        depth = max(level.values())
-        sizes = [0] * (depth + 2)
-        for k in level.values():
-            sizes[k] += 1
-        width = max(sizes[k] + sizes[k + 1] for k in range(depth + 1))
-        return width, depth, min((u for u in level if level[u] == depth), key=weight)
-
-    v = min(part, key=weight)
+def find_start(neighbours: list[list[int]], part: Sequence[int], small: bool) -> tuple[int, int]:
+    """Where a component starts, and how many searches it took."""
     if len(part) == 1:
-        return v, 0
-    width, depth, far = search(v)
+        return part[0], 0
+    return _tried_start(neighbours, part) if small else _searched_start(neighbours, part)
+
+
+def _tried_start(neighbours: list[list[int]], part: Sequence[int]) -> tuple[int, int]:
+    """In a small graph: of four vertices the first whose order has the least bandwidth."""
+
+    def band(start: int) -> int:
+        place = {u: k for k, u in enumerate(place_from(neighbours, start))}
+        return max(abs(place[u] - place[w]) for u in part for w in neighbours[u])
+
+    degree = min(len(neighbours[u]) for u in part)
+    least = [u for u in part if len(neighbours[u]) == degree]
+    v, z = min(least), max(least)
+    x = _search(neighbours, v)[2]
+    y = _search(neighbours, x)[2]
+    tried = list(dict.fromkeys((v, x, y, z)))  # each once
+    return min(tried, key=band), len(tried)
+
+
+def _searched_start(neighbours: list[list[int]], part: Sequence[int]) -> tuple[int, int]:
+    """In a larger graph: on from vertex to vertex, as long as levels get narrower and more."""
+    v = _least(neighbours, part)
+    width, depth, far = _search(neighbours, v)
     searches = 1
     while True:
         x = far
-        new_width, new_depth, far = search(x)
+        new_width, new_depth, far = _search(neighbours, x)
         searches += 1
         if new_width >= width:
             return v, searches
         if new_depth <= depth:
             return x, searches
         v, width, depth = x, new_width, new_depth
+
+
+def _search(neighbours: list[list[int]], v: int) -> tuple[int, int, int]:
+    """Width, depth, and the vertex of the last level to search from next."""
+    level = _levels(neighbours, v)
+    depth = max(level.values())
+    sizes = [0] * (depth + 2)
+    for k in level.values():
+        sizes[k] += 1
+    width = max(sizes[k] + sizes[k + 1] for k in range(depth + 1))
+    return width, depth, _least(neighbours, [u for u in level if level[u] == depth])
+
+
+def _least(neighbours: list[list[int]], vertices: Sequence[int]) -> int:
+    return min(vertices, key=lambda u: (len(neighbours[u]), u))
 
 
 def _neighbours(view: Any) -> list[list[int]]:

@@ -81,7 +81,7 @@ def level_to_bitmap(team: Any, level: Array, depth: int, bitmap: Array) -> None:
 
 
 @device
-def count_bits(team: Any, bitmap: Array) -> int:
+def count_bits(team: Any, bitmap: Array) -> Any:
     """Vertices in this member's share of a bitmap."""
     count = np.uint64(0)
     lo, hi = share(team, bitmap.size)
