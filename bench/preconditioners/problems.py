@@ -36,12 +36,18 @@ def convection_diffusion(shape: tuple[int, int, int] = (58, 148, 148), **options
     return generators.stencil(weights, shape, **options)
 
 
-def real(name: str) -> Any | None:
-    """A matrix of the data folder, None where it is not there."""
+def real(name: str) -> Any:
+    """A matrix of the data folder."""
+    path = _path(name)
+    if path is None:
+        raise FileNotFoundError(f"no {name}.mtx in the data folder")
+    return sp.csr_array(io.read(path)).astype(np.float64)
+
+
+def _path(name: str) -> Path | None:
+    """Where that matrix is, None where it is not there."""
     folder = Path(os.environ.get("MATCHWOOD_DATA", ROOT.parent / "shared" / "data"))
-    for path in sorted(folder.rglob(f"{name}.mtx*")) if folder.is_dir() else ():
-        return sp.csr_array(io.read(path)).astype(np.float64)
-    return None
+    return next(iter(sorted(folder.rglob(f"{name}.mtx*"))), None) if folder.is_dir() else None
 
 
 def problems(side: int, shape: tuple[int, int, int], engine: str) -> dict[str, Callable[[], Any]]:
@@ -52,10 +58,10 @@ def problems(side: int, shape: tuple[int, int, int], engine: str) -> dict[str, C
     }
     made["convection-diffusion"] = lambda: convection_diffusion(shape, engine=engine)
     for name in REAL:
-        if real(name) is not None:
+        if _path(name) is not None:
             made[name] = lambda name=name: on(real(name), engine)
     for name in GRIDS:
-        if real(name) is not None:
+        if _path(name) is not None:
             made[name] = lambda name=name: on(grid_laplacian(real(name)), engine)
     return made
 
@@ -72,7 +78,16 @@ def on(A: Any, engine: str) -> Any:
 def right_hand_side(A: Any) -> tuple[Any, Any]:
     """The paper's solution x[i] = sin(16 pi i / n), and b for it."""
     n = A.shape[0]
-    x = np.sin(16 * np.pi * np.arange(n) / n)
+    return _side(A, np.sin(16 * np.pi * np.arange(n) / n))
+
+
+def right_hand_sides(A: Any, count: int) -> list[tuple[Any, Any]]:
+    """The paper's, then random solutions up to `count`: for medians."""
+    random = (np.random.default_rng(seed).standard_normal(A.shape[0]) for seed in range(count - 1))
+    return [right_hand_side(A), *(_side(A, x) for x in random)]
+
+
+def _side(A: Any, x: Any) -> tuple[Any, Any]:
     if not isinstance(A, sp.sparray):
         import cupy
 

@@ -34,16 +34,17 @@ def matrices(side: int, grid: int, engine: str) -> dict[str, Any]:
 
 def table(side: int, grid: int, engine: str) -> harness.Result:
     rows = {}
-    print(f"{'':14} {'m=1':>6} {'paper':>6} {'m=5':>6} {'paper':>6}")
+    print(f"{'':14} {'m=1':>6} {'paper':>6} {'m=5':>6} {'paper':>6} {'m=None':>6}")
     for name, make in matrices(side, grid, engine).items():
         A = make()
         found = [
             preconditioners.algebraic_block_tridiagonal(A, m=m, allow_singular=True).coverage
-            for m in (1, 5)
+            for m in (1, 5, None)
         ]
         one, five = PAPER[name]
-        print(f"{name:14} {found[0]:6.3f} {one:6.2f} {found[1]:6.3f} {five:6.2f}")
-        rows[name] = {"m=1": found[0], "m=5": found[1], "paper": PAPER[name]}
+        print(f"{name:14} {found[0]:6.3f} {one:6.2f} {found[1]:6.3f} {five:6.2f} {found[2]:6.3f}")
+        coverages = dict(zip(("m=1", "m=5", "m=None"), found, strict=True))
+        rows[name] = {**coverages, "paper": PAPER[name]}
     return {"title": "coverage of the block preconditioner", "rows": rows}
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import statistics
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
-from scipy.sparse.linalg import LinearOperator, bicgstab, cg
+from scipy.sparse.linalg import LinearOperator, bicgstab
 
 import matchwood
-from bench.preconditioners.problems import convection_diffusion, right_hand_side
+from bench.preconditioners.problems import convection_diffusion, problems, right_hand_sides
 from graphs import ZOO
 from matchwood.preconditioners import (
     algebraic_block_tridiagonal,
@@ -19,6 +19,7 @@ from matchwood.preconditioners import (
     jacobi,
     tridiagonal,
 )
+from matchwood.preconditioners.pairs import side_by_side
 from strategies import graphs
 
 MAKERS = {
@@ -91,7 +92,7 @@ def test_blocks_invert_what_they_contain(pattern: sp.csr_array) -> None:
     if A.shape[0] == 0:
         return
     dense, n = A.toarray(), A.shape[0]
-    for m in (1, 5):
+    for m in (1, 5, None):
         M = algebraic_block_tridiagonal(A, m=m)
         kept = np.linalg.inv(matrix_of(M))
         there = np.abs(kept) > 1e-9
@@ -150,15 +151,72 @@ def test_bad_input() -> None:
         jacobi(sp.eye_array(2).tocsr()) @ np.array([1j, 1])
 
 
-# That it helps: the paper's figure 4, on smaller grids.
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shift", [0, 3])
+def test_paths_side_by_side(shift: int, turned: bool, threads: int) -> None:
+    """Two strong paths, 0 .. 19 and 20 .. 39, the second shifted or turned; weak rungs, and weaker
+    diagonals on both sides of each."""
+    n = 20
+    across = np.arange(n, 2 * n)[::-1] if turned else np.arange(n, 2 * n)
+    across = across[shift:]  # beside 0, 1, ...
+    i = np.arange(n - 1)
+    edges = [(1.0, i, i + 1), (1.0, n + i, n + i + 1)]
+    for weight, step in ((0.1, 0), (0.05, 1)):
+        edges += [(weight, np.arange(across.size - step), across[step:])]
+        edges += [(weight / 2, np.arange(step, across.size), across[: across.size - step])]
+    upper = sum(
+        sp.coo_array((np.full(u.size, weight), (u, v)), shape=(2 * n, 2 * n))
+        for weight, u, v in edges
+    )
+    A = sp.csr_array(4 * sp.eye_array(2 * n) - upper - upper.T)
+    mate = side_by_side(matchwood.graph(A), rng=0, ties="index", threads=threads)
+    assert (mate[: across.size] == across).all()
+    assert (mate[across] == np.arange(across.size)).all()
+    assert (mate >= 0).sum() == 2 * across.size
+    M = algebraic_block_tridiagonal(A, threads=threads)
+    assert (M.pairs, M.coverage) == ("side_by_side", pytest.approx(1))
+    x = np.random.default_rng(0).standard_normal(2 * n)
+    assert np.allclose(M @ (A @ x), x)
 
 
-def iterations(A: sp.csr_array, M: LinearOperator, method: Any = bicgstab) -> int:
-    steps: list[int] = []
-    _, b = right_hand_side(A)
-    _, info = method(A, b, M=M, rtol=1e-8, maxiter=2000, callback=lambda x: steps.append(1))
-    assert info == 0
-    return len(steps)
+def test_a_path_alone_is_folded() -> None:
+    mate = side_by_side(matchwood.graph(matchwood.generators.path(5)), rng=0, ties="index")
+    assert mate.tolist() == [1, 0, 3, 2, -1]
+
+
+@given(graphs(max_n=40, max_m=60))
+def test_mates_are_mutual(A: sp.csr_array) -> None:
+    for ties in ("index", "hash"):
+        mate = side_by_side(matchwood.graph(A), rng=0, ties=ties)
+        paired = np.flatnonzero(mate >= 0)
+        assert (mate[mate[paired]] == paired).all()
+        assert (mate[paired] != paired).all()
+
+
+def test_how_the_pairs_were_made() -> None:
+    A = matchwood.generators.aniso(2, (40, 40))
+    assert algebraic_block_tridiagonal(A).pairs == "side_by_side"
+    assert algebraic_block_tridiagonal(A, m=5).pairs == "by_factor"
+    assert algebraic_block_tridiagonal(dominant(matchwood.generators.grid((9, 9)))).pairs == (
+        "by_weight"
+    )
+
+
+# That it helps: the paper's figure 4, on smaller grids.  For the same preconditioner the iterations
+# of BiCGStab scatter by 20 % and more with the right-hand side, hence medians.
+
+
+LIMIT = 900
+
+
+def iterations(A: sp.csr_array, M: LinearOperator, sides: int = 5) -> float:
+    """The median, LIMIT where it does not converge."""
+    counts = []
+    for _, b in right_hand_sides(A, sides):
+        steps: list[int] = []
+        bicgstab(A, b, M=M, rtol=1e-8, maxiter=LIMIT, callback=lambda x, s=steps: s.append(1))
+        counts.append(len(steps))
+    return statistics.median(counts)
 
 
 def test_the_forest_finds_what_a_good_order_shows() -> None:
@@ -178,12 +236,33 @@ def test_strong_coupling_across_the_indices() -> None:
     assert iterations(A, algebraic_block_tridiagonal(A)) <= 1.1 * found
 
 
+PROBLEMS = problems(80, (16, 24, 24), "cpu")
+HOPELESS = {"bcsstk13", "bcsstk19", "cryg2500"}  # with the scalar one it does not converge
+SINGULAR = {"fidapex6"}  # both are, see below
+
+
+@pytest.mark.parametrize("name", sorted(PROBLEMS.keys() - HOPELESS - SINGULAR))
+def test_blocks_are_no_worse(name: str) -> None:
+    A = PROBLEMS[name]()
+    scalar = iterations(A, algebraic_tridiagonal(A))
+    assert iterations(A, algebraic_block_tridiagonal(A)) <= 1.1 * scalar
+
+
+def test_a_matrix_along_which_both_are_singular() -> None:
+    if "fidapex6" not in PROBLEMS:
+        pytest.skip("fidapex6 is not in the data folder")
+    A = PROBLEMS["fidapex6"]()
+    for make in (algebraic_tridiagonal, algebraic_block_tridiagonal):
+        with pytest.raises(np.linalg.LinAlgError, match="singular"):
+            make(A)
+
+
 @pytest.mark.parametrize("kind", [1, 2, 3])
-def test_blocks_are_no_worse(kind: int) -> None:
-    """By conjugate gradients: counts of BiCGStab scatter by 20 % for the same preconditioner."""
-    A = matchwood.generators.aniso(kind, (100, 100))
-    scalar = iterations(A, algebraic_tridiagonal(A), cg)
-    assert iterations(A, algebraic_block_tridiagonal(A), cg) <= 1.1 * scalar
+def test_blocks_are_better_where_one_direction_is_strong(kind: int) -> None:
+    A = matchwood.generators.aniso(kind, (80, 80))
+    M = algebraic_block_tridiagonal(A)
+    assert M.coverage > 1.15 * algebraic_tridiagonal(A).coverage
+    assert iterations(A, M) <= 0.95 * iterations(A, algebraic_tridiagonal(A))
 
 
 def test_coverages_of_the_paper() -> None:
@@ -196,3 +275,4 @@ def test_coverages_of_the_paper() -> None:
     A = sp.csr_array(grid + 5 * sp.eye_array(90_000, dtype=np.float32))
     assert algebraic_block_tridiagonal(A, m=1).coverage < 0.02
     assert abs(algebraic_block_tridiagonal(A, m=5).coverage - 0.55) < 0.015
+    assert algebraic_block_tridiagonal(A).coverage > 0.74

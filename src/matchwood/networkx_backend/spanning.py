@@ -180,7 +180,7 @@ def _tree(G: Graph, minimum: bool, weight: Any, ignore_nan: bool) -> Any:
         T = nx.Graph()
         T.graph.update(G.graph)
         if G.node_data is None:
-            T._node.update((node, {}) for node in G.nodes)
+            T._node.update(zip(G.nodes, [{} for _ in G.nodes], strict=True))
         else:
             T._node.update(zip(G.node_data, map(dict.copy, G.node_data.values()), strict=True))
         data = G.edge_data(chosen)

@@ -37,6 +37,7 @@ from matchwood.components.strong.cpu_reach import (
 from matchwood.components.strong.cpu_tarjan import tarjan
 from matchwood.components.strong.cpu_tasks import TASK_WORDS, task_rounds
 from matchwood.components.strong.cpu_trim import lonely, trim
+from matchwood.primitives.cpu_hints import select
 from matchwood.teams import (
     barrier,
     crew,
@@ -361,14 +362,11 @@ def _serial(
     tarjan(team, indptr, indices, low, edge, path, parent)
     if stopping(team):
         return
-    number = 0
+    number = parent.dtype.type(0)
     for v in range(np.uint64(parent.size)):
         up = parent[v]
-        if up == v:
-            parent[v] = number
-            number += 1
-        else:
-            parent[v] = parent[up]
+        parent[v] = select(up == v, number, parent[up])
+        number += parent.dtype.type(up == v)
     sums[team.size] = number
 
 
