@@ -12,7 +12,7 @@ from hypothesis import given
 from scipy.sparse import csgraph
 
 import matchwood
-from graphs import ZOO, disjoint, from_edges, grid, rmat, shuffled
+from graphs import ZOO, disjoint, from_edges, grid, random_graph, rmat, shuffled
 from matchwood.check import check_strongly_connected_components
 from matchwood.components.strong import cpu, cpu_colour, cpu_tasks
 from strategies import graphs
@@ -22,6 +22,7 @@ from strong_graphs import (
     chain_of_cycles,
     directed_cycle,
     directed_path,
+    oriented_grid,
 )
 
 METHODS = ["auto", "tarjan", "forward_backward", "multistep"]
@@ -175,6 +176,32 @@ def test_a_stop_is_heard() -> None:
     except Enough:
         pass
     assert time.perf_counter() - start < 5.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["auto", "tarjan", "multistep"])
+def test_no_kind_of_graph_is_slow(method: str) -> None:
+    """At most 5 times the median time for their size, which is vertices and arcs together."""
+    kinds = {
+        "path": directed_path(300_000),
+        "cycle": directed_cycle(300_000),
+        "chain": chain_of_cycles(66_000, 4),
+        "chain, backwards": chain_of_cycles(66_000, 4, backwards=True),
+        "oriented grid": oriented_grid(450, 450),
+        "rmat": rmat(16, 8, symmetric=False),
+        "dense": random_graph(800, 599_000, symmetric=False),
+    }
+    times = {}
+    for name, A in kinds.items():
+        G = matchwood.graph(A)
+        G.transposed_pattern()
+        taken = []
+        for _ in range(3):
+            start = time.perf_counter()
+            matchwood.strongly_connected_components(G, method=method)
+            taken.append(time.perf_counter() - start)
+        times[name] = min(taken) / (G.n + G.nnz)
+    assert max(times.values()) < 5 * np.median(list(times.values())), times
 
 
 def test_bad_arguments() -> None:
