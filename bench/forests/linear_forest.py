@@ -48,11 +48,12 @@ def run() -> list[harness.Result]:
 
         functions = {
             "walk": lambda forest=forest: forest("walk", 1),
+            "forest, 2 threads": lambda forest=forest: forest("auto", 2),
             "forest, splitters, 2 threads": lambda forest=forest: forest("splitters", 2),
             "forest, splitters, 1 thread": lambda forest=forest: forest("splitters", 1),
             "forest, doubling, 2 threads": lambda forest=forest: forest("doubling", 2),
         }
-        bars = {"forest, splitters, 2 threads": 1.3}
+        bars = {"forest, 2 threads": 1.3}
         title = f"linear forest from the factor, {name}"
         results.append(harness.compare(title, functions, verify=verify, baseline="walk", bars=bars))
         x = np.ones(G.n, A.dtype)
