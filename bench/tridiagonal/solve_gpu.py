@@ -64,7 +64,7 @@ def _plain(dtype: Any) -> harness.Result:
     five = (dl, d, du, b, x)
     others = [cupy.empty_like(array) for array in five]
     functions = {
-        "copy of five arrays": lambda: _copy(five, others),
+        "copy of five arrays": lambda: copy_all(five, others),
         "solve": lambda: tridiagonal.solve(dl, d, du, b),
         "solve, no check": lambda: solver.solve(dl, d, du, b, others[4]),
         "cuSPARSE gtsv2": gtsv2(dl, d, du, others[3]),
@@ -77,7 +77,7 @@ def _plain(dtype: Any) -> harness.Result:
     return {"title": title, "rows": rows}
 
 
-def _copy(sources: Any, targets: Any) -> None:
+def copy_all(sources: Any, targets: Any) -> None:
     for source, target in zip(sources, targets, strict=True):
         target.data.copy_from_device_async(source.data, source.nbytes)
 
@@ -93,7 +93,7 @@ def _blocks(dtype: Any) -> harness.Result:
     five = (dl, d, du, b, x)
     others = [cupy.empty_like(array) for array in five]
     functions = {
-        "copy of five arrays": lambda: _copy(five, others),
+        "copy of five arrays": lambda: copy_all(five, others),
         "solve, no check": lambda: solver.solve(dl, d, du, b, x),
     }
     print(f"block tridiagonal, n = 2^22, {np.dtype(dtype)}")

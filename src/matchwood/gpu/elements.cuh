@@ -4,10 +4,10 @@
 // right-hand side and one over the size of its row: FIELDS numbers.  Field f of element k is at
 // data[f * total + k].  The 2 P numbers of an end are X[s-1] and X[s]: end k is before element k.
 //
-// A block joins its elements to one in shared memory, as a binary tree in place: at step s element i
-// takes in element i + s, whose place then holds what expresses the unknowns between them by those
-// around: `tree_up`.  With the outer ends known, `tree_down` follows the same tree.  At each step a
-// thread touches only the two places that it joins; barriers separate the steps.
+// A block joins its elements, two for each thread, to one in shared memory, as a binary tree in place: at
+// step s element i takes in element i + s, whose place then holds what expresses the unknowns between
+// them by those around: `tree_up`.  With the outer ends known, `tree_down` follows the same tree.  At each
+// step a thread touches only the two places that it joins; barriers separate the steps.
 #pragma once
 
 #include "matchwood/status.cuh"
@@ -16,11 +16,11 @@
 constexpr unsigned NOT_FINITE = 1;
 constexpr unsigned SINGULAR = 2;  // and the level: a fault on a lower level counts first
 
-template <typename T>
-__device__ __forceinline__ T magnitude(T x) { return x < T(0) ? -x : x; }
-
-template <typename T>
-__device__ __forceinline__ T larger(T a, T b) { return a > b ? a : b; }
+// The instructions have these built in; a comparison would take two more.
+__device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
+__device__ __forceinline__ double magnitude(double x) { return fabs(x); }
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ double larger(double a, double b) { return a > b ? a : b; }
 
 // What a zero pivot is replaced by: rounding noise.
 template <typename T>
@@ -120,11 +120,27 @@ struct Elements {
     }
 };
 
+// The elements of a block in shared memory.  One number is left free after each 128 bytes, so that
+// those 2, 4, 8, ... apart, which a step of the tree reads at once, are in different banks.
+template <int P, typename T>
+struct Room {
+    static constexpr int LINE = 128 / sizeof(T);
+
+    T* data;
+
+    static __device__ __forceinline__ int stride() { return 2 * blockDim.x + 2 * blockDim.x / LINE; }
+    __device__ __forceinline__ T& at(int k, int row, int column)
+    {
+        return data[(row * Elements<P, T>::ROW + column) * stride() + k + k / LINE];
+    }
+    __device__ __forceinline__ T* ends() { return data + Elements<P, T>::FIELDS * stride(); }
+};
+
 // Join elements a and b, neighbours, in shared memory.  a becomes the joined element; b what gives the
 // 2 P unknowns between them, one a row: coefficients of the left and of the right end, right-hand side.
 // Returns the first of these unknowns that had no pivot, or -1.
 template <int P, typename T>
-__device__ __noinline__ int join_pair(Elements<P, T> elements, int a, int b)
+__device__ __noinline__ int join_pair(Room<P, T> elements, int a, int b)
 {
     T w[4 * P][6 * P + 1], weight[4 * P];  // left 2 P | shared 2 P | right 2 P | right-hand side
 #pragma unroll
@@ -171,7 +187,7 @@ __device__ __noinline__ int join_pair(Elements<P, T> elements, int a, int b)
 // Join `count` elements in shared memory to one, at place 0.  Element k covers `rows` rows from
 // (first + k) * rows on.  All threads of the block call, after a barrier; it ends with one.
 template <int P, typename T>
-__device__ __forceinline__ void tree_up(Elements<P, T> elements, int count, unsigned level, long long first,
+__device__ __forceinline__ void tree_up(Room<P, T> elements, int count, unsigned level, long long first,
                                         long long rows, long long n, unsigned long long* status)
 {
     for (int s = 1; s < count; s *= 2) {
@@ -189,7 +205,7 @@ __device__ __forceinline__ void tree_up(Elements<P, T> elements, int count, unsi
 // The ends between `count` elements after `tree_up`; ends 0 and `count` are there.  All threads of the
 // block call, after a barrier; it ends with one.
 template <int P, typename T>
-__device__ __forceinline__ void tree_down(Elements<P, T> elements, int count, T* ends)
+__device__ __forceinline__ void tree_down(Room<P, T> elements, int count, T* ends)
 {
     int s = 1;
     while (2 * s < count) s *= 2;
@@ -212,7 +228,7 @@ __device__ __forceinline__ void tree_down(Elements<P, T> elements, int count, T*
 
 // X[first] and X[last] from the one element that is left: the outer ends.  By one thread.
 template <int P, typename T>
-__device__ __noinline__ void solve_last(Elements<P, T> elements, int count, T* ends, unsigned level, long long n,
+__device__ __noinline__ void solve_last(Room<P, T> elements, int count, T* ends, unsigned level, long long n,
                                         unsigned long long* status)
 {
     T w[2 * P][2 * P + 1], weight[2 * P], x[2 * P];
@@ -240,71 +256,71 @@ __device__ __noinline__ void solve_last(Elements<P, T> elements, int count, T* e
     }
 }
 
-// A block's elements into shared memory, blockDim.x of them at most.  The caller sets a barrier.
-template <int P, typename T>
-__device__ __forceinline__ Elements<P, T> load_elements(Elements<P, T> elements, long long first, int count,
-                                                        T* room)
-{
-#pragma unroll
-    for (int f = 0; f < Elements<P, T>::FIELDS; ++f)
-        if ((int)threadIdx.x < count)
-            room[f * blockDim.x + threadIdx.x] = elements.data[f * elements.total + first + threadIdx.x];
-    return {room, (long long)blockDim.x};
-}
-
 // How many of `size` elements belong to this block.
 __device__ __forceinline__ int share_of_block(long long size)
 {
-    long long left = size - (long long)blockIdx.x * blockDim.x;
-    return (int)(left < (long long)blockDim.x ? left : (long long)blockDim.x);
+    long long left = size - (long long)blockIdx.x * 2 * blockDim.x;
+    return (int)(left < 2 * (long long)blockDim.x ? left : 2 * (long long)blockDim.x);
 }
 
-// One level up: blockDim.x elements from `start` on become one, at `out`.
+// `count` elements from `first` on into shared memory.  The caller sets a barrier.
+template <int P, typename T>
+__device__ __forceinline__ void load_elements(Room<P, T> room, Elements<P, T> elements, long long first, int count)
+{
+#pragma unroll
+    for (int row = 0; row < 2 * P; ++row)
+#pragma unroll
+        for (int column = 0; column < Elements<P, T>::ROW; ++column)
+            for (int k = threadIdx.x; k < count; k += blockDim.x)
+                room.at(k, row, column) = elements.at(first + k, row, column);
+}
+
+// One level up: two elements a thread from `start` on become one, at `out`.
 template <int P, typename T>
 __device__ __forceinline__ void join_level(Elements<P, T> elements, long long start, long long size, long long out,
-                                           T* room, unsigned level, long long rows, long long n,
+                                           Room<P, T> room, unsigned level, long long rows, long long n,
                                            unsigned long long* status)
 {
-    long long first = (long long)blockIdx.x * blockDim.x;
+    long long first = (long long)blockIdx.x * 2 * blockDim.x;
     int count = share_of_block(size);
-    Elements<P, T> here = load_elements(elements, start + first, count, room);
+    load_elements(room, elements, start + first, count);
     __syncthreads();
-    tree_up(here, count, level, first, rows, n, status);
+    tree_up(room, count, level, first, rows, n, status);
     for (int f = threadIdx.x; f < Elements<P, T>::FIELDS; f += blockDim.x)
-        elements.data[f * elements.total + out + blockIdx.x] = room[f * blockDim.x];
+        elements.at(out + blockIdx.x, 0, f) = room.at(0, 0, f);
 }
 
 // One level down: `ends` of the elements from `start` on, `outer` those of the level above.
 template <int P, typename T>
-__device__ __forceinline__ void expand_level(Elements<P, T> elements, long long start, long long size, T* room,
-                                             const T* outer, T* ends)
+__device__ __forceinline__ void expand_level(Elements<P, T> elements, long long start, long long size,
+                                             Room<P, T> room, const T* outer, T* ends)
 {
-    long long first = (long long)blockIdx.x * blockDim.x;
+    long long first = (long long)blockIdx.x * 2 * blockDim.x;
     int count = share_of_block(size);
-    Elements<P, T> here = load_elements(elements, start + first, count, room);
-    T* inner = room + Elements<P, T>::FIELDS * blockDim.x;
+    load_elements(room, elements, start + first, count);
+    T* inner = room.ends();
     if (threadIdx.x < 2 * P) {
         inner[threadIdx.x] = outer[blockIdx.x * 2 * P + threadIdx.x];
         inner[count * 2 * P + threadIdx.x] = outer[(blockIdx.x + 1) * 2 * P + threadIdx.x];
     }
     __syncthreads();
-    tree_up(here, count, 0, 0, 0, 0, nullptr);
-    tree_down(here, count, inner);
+    tree_up(room, count, 0, 0, 0, 0, nullptr);
+    tree_down(room, count, inner);
     for (int i = threadIdx.x; i < (count + 1) * 2 * P; i += blockDim.x) ends[first * 2 * P + i] = inner[i];
 }
 
 // All that is left, by one block: up, the solution, and down again.
 template <int P, typename T>
-__device__ __forceinline__ void solve_top(Elements<P, T> elements, long long start, int count, T* room, T* ends,
-                                          unsigned level, long long rows, long long n,
+__device__ __forceinline__ void solve_top(Elements<P, T> elements, long long start, int count, Room<P, T> room,
+                                          T* ends, unsigned level, long long rows, long long n,
                                           unsigned long long* status)
 {
-    Elements<P, T> here = load_elements(elements, start, count, room);
-    T* inner = room + Elements<P, T>::FIELDS * blockDim.x;
+    load_elements(room, elements, start, count);
+    T* inner = room.ends();
     __syncthreads();
-    tree_up(here, count, level, 0, rows, n, status);
-    if (threadIdx.x == 0) solve_last(here, count, inner, level + 1, n, status);
+    tree_up(room, count, level, 0, rows, n, status);
+    if (threadIdx.x == 0) solve_last(room, count, inner, level + 1, n, status);
     __syncthreads();
-    tree_down(here, count, inner);
+    tree_down(room, count, inner);
     for (int i = threadIdx.x; i < (count + 1) * 2 * P; i += blockDim.x) ends[i] = inner[i];
 }

@@ -1,8 +1,8 @@
 // The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu_parts.py; elements: elements.cuh.
 //
-//   reduce_rows       a thread reduces a part of ROWS rows to its element, a block its elements to one
-//   join, top, expand                                              those of blocks, a few thousand
-//   substitute_rows   a block finds the ends of its parts, a thread the unknowns between two of them
+//   reduce_rows         a thread reduces a part of ROWS rows to its element
+//   join, top, expand   from the elements to their ends
+//   substitute_rows     a thread finds the unknowns between two ends
 //
 // The rows of a block's parts lie in shared memory (tile.cuh), loaded in whole lines.  A thread reads
 // and writes only its own part there, apart from loading and storing, which are fenced by barriers.
@@ -15,6 +15,8 @@ struct Rows {
     static constexpr int ROWS = 32;  // of a part
     static constexpr int EACH = 16 / sizeof(T);
     static constexpr int CHUNKS = ROWS / EACH;
+    static constexpr int ARRAY = CHUNKS * TILE_THREADS;  // chunks of an array in the tile
+    static constexpr int BLOCK = ROWS * TILE_THREADS;    // rows of a block
 };
 
 // An equation in (x[s-1], x[s] | x[j], x[j+1]).
@@ -41,13 +43,14 @@ __device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2,
 {
     T cw = row_weight(c1, c2, c3);
     if (LEFT) least = cw < least ? cw : least;
-    bool swap = magnitude(B.r1) * B.weight > magnitude(A.r1) * A.weight;
+    T a = magnitude(A.r1) * A.weight, b = magnitude(B.r1) * B.weight;
+    bool swap = b > a;
     Equation<T> p, q;
     p.r1 = choose(swap, B.r1, A.r1), q.r1 = choose(swap, A.r1, B.r1);
     p.r2 = choose(swap, B.r2, A.r2), q.r2 = choose(swap, A.r2, B.r2);
     p.f = choose(swap, B.f, A.f), q.f = choose(swap, A.f, B.f);
     p.weight = choose(swap, B.weight, A.weight), q.weight = choose(swap, A.weight, B.weight);
-    bool fresh = magnitude(c1) * cw > magnitude(p.r1) * p.weight;  // the new row is the pivot
+    bool fresh = magnitude(c1) * cw > larger(a, b);  // the new row is the pivot
     T k1 = choose(fresh, c1, p.r1), o1 = choose(fresh, p.r1, c1);
     T k2 = choose(fresh, c2, p.r2), o2 = choose(fresh, p.r2, c2);
     T k3 = choose(fresh, c3, T(0)), o3 = choose(fresh, T(0), c3);
@@ -80,8 +83,8 @@ template <typename T, typename I>
 __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl, const T* d, const T* du,
                                           const T* b, const I* perm, T* gathered)
 {
-    long long first = (long long)blockIdx.x * blockDim.x * Rows<T>::ROWS;
-    int array = Rows<T>::CHUNKS * blockDim.x;
+    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
+    constexpr int array = Rows<T>::ARRAY;
     auto zero = [](int) { return T(0); };
     load_tile<Rows<T>::CHUNKS>(tile, dl, first, n, zero);
     load_tile<Rows<T>::CHUNKS>(tile + array, d, first, n, [](int) { return T(1); });
@@ -89,7 +92,7 @@ __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl,
     if (perm == nullptr) {
         load_tile<Rows<T>::CHUNKS>(tile + 3 * array, b, first, n, zero);
     } else {
-        for (int i = threadIdx.x; i < array * Rows<T>::EACH; i += blockDim.x) {
+        for (int i = threadIdx.x; i < Rows<T>::BLOCK; i += TILE_THREADS) {
             T value = first + i < n ? b[perm[first + i]] : T(0);
             if (first + i < n) gathered[first + i] = value;
             tile_item<Rows<T>::CHUNKS, T>(tile + 3 * array, i) = value;
@@ -102,8 +105,8 @@ template <typename T>
 __device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
 {
     tile_loaded();
-    long long first = (long long)blockIdx.x * blockDim.x * Rows<T>::ROWS;
-    int array = Rows<T>::CHUNKS * blockDim.x;
+    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
+    constexpr int array = Rows<T>::ARRAY;
     long long start = first + (long long)threadIdx.x * Rows<T>::ROWS;
     int item = threadIdx.x * Rows<T>::ROWS;
     if (start == 0) tile_item<Rows<T>::CHUNKS, T>(tile, item) = T(0);
@@ -117,7 +120,7 @@ __device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>&
                                                 T& least)
 {
     constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS;
-    int array = CHUNKS * blockDim.x;
+    constexpr int array = Rows<T>::ARRAY;
     T lower[EACH], diagonal[EACH], upper[EACH], right[EACH];
     get_chunk<CHUNKS>(tile, c, lower);
     get_chunk<CHUNKS>(tile + array, c, diagonal);
@@ -157,7 +160,8 @@ template <typename T>
 __device__ __forceinline__ Equation<T> first_row(Chunk* tile, int row)
 {
     constexpr int CHUNKS = Rows<T>::CHUNKS;
-    int array = CHUNKS * blockDim.x, item = threadIdx.x * Rows<T>::ROWS + row;
+    constexpr int array = Rows<T>::ARRAY;
+    int item = threadIdx.x * Rows<T>::ROWS + row;
     T lower = tile_item<CHUNKS, T>(tile, item), diagonal = tile_item<CHUNKS, T>(tile + array, item);
     T upper = tile_item<CHUNKS, T>(tile + 2 * array, item), right = tile_item<CHUNKS, T>(tile + 3 * array, item);
     return {lower, diagonal, upper, T(0), right, row_weight(lower, diagonal, upper)};
@@ -173,61 +177,37 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     load_rows(tile, n, dl, d, du, b, perm, gathered);
     rows_loaded<T>(tile, n);
     long long part = global_thread();
-    T* room = (T*)(tile + 4 * Rows<T>::CHUNKS * blockDim.x);
-    Elements<1, T> here = {room, blockDim.x};
-    if (part < parts) {
-        Equation<T> A = first_row<T>(tile, 0), B = first_row<T>(tile, 1);
-        B.r2 = B.r1, B.r1 = B.l2, B.l2 = B.l1, B.l1 = T(0);
-        T least;
-        int lacking = eliminate_part<true>(tile, A, B, least);
-        if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
-        // what is not a number in any row has spread to both equations; infinite ones have no weight
-        T finite = T(0) * A.l1 + T(0) * A.l2 + T(0) * A.r1 + T(0) * A.r2 + T(0) * A.f;
-        finite += T(0) * B.l1 + T(0) * B.l2 + T(0) * B.r1 + T(0) * B.r2 + T(0) * B.f;
-        if (!(finite == T(0) && least > T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
-        T fields[12] = {A.l1, A.l2, A.r1, A.r2, A.f, A.weight, B.l1, B.l2, B.r1, B.r2, B.f, B.weight};
+    if (part >= parts) return;
+    Equation<T> A = first_row<T>(tile, 0), B = first_row<T>(tile, 1);
+    B.r2 = B.r1, B.r1 = B.l2, B.l2 = B.l1, B.l1 = T(0);
+    T least;
+    int lacking = eliminate_part<true>(tile, A, B, least);
+    if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
+    // what is not a number in any row has spread to both equations; infinite ones have no weight
+    T finite = T(0) * A.l1 + T(0) * A.l2 + T(0) * A.r1 + T(0) * A.r2 + T(0) * A.f;
+    finite += T(0) * B.l1 + T(0) * B.l2 + T(0) * B.r1 + T(0) * B.r2 + T(0) * B.f;
+    if (!(finite == T(0) && least > T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
+    T fields[12] = {A.l1, A.l2, A.r1, A.r2, A.f, A.weight, B.l1, B.l2, B.r1, B.r2, B.f, B.weight};
 #pragma unroll
-        for (int f = 0; f < 12; ++f) {
-            room[f * blockDim.x + threadIdx.x] = fields[f];
-            elements[f * total + part] = fields[f];
-        }
-    }
-    __syncthreads();
-    int count = share_of_block(parts);
-    tree_up(here, count, 1, (long long)blockIdx.x * blockDim.x, Rows<T>::ROWS, n, status);
-    for (int f = threadIdx.x; f < 12; f += blockDim.x) elements[f * total + parts + blockIdx.x] = room[f * blockDim.x];
+    for (int f = 0; f < 12; ++f) elements[f * total + part] = fields[f];
 }
 
-// `outer` are the ends beside the elements of blocks.  While the rows are on their way, the ends beside
-// the parts of the block are found.  At last the solution takes the place of d in shared memory.
+// Two numbers of `ends` are before each part.  At last the solution takes the place of d in shared memory.
 template <typename T, typename I>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, T* __restrict__ elements,
-                                long long total, long long parts, const T* __restrict__ outer,
-                                const I* __restrict__ perm, T* __restrict__ x)
+                                const T* __restrict__ du, const T* __restrict__ b, long long parts,
+                                const T* __restrict__ ends, const I* __restrict__ perm, T* __restrict__ x)
 {
-    constexpr int EACH = Rows<T>::EACH, ROWS = Rows<T>::ROWS, CHUNKS = Rows<T>::CHUNKS;
+    constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
     extern __shared__ Chunk tile[];
-    int array = CHUNKS * blockDim.x;
     load_rows<T, I>(tile, n, dl, d, du, b, nullptr, nullptr);
     long long part = global_thread();
-    int count = share_of_block(parts);
-    T* room = (T*)(tile + 4 * array);
-    T* ends = room + 12 * blockDim.x;
-    Elements<1, T> here = load_elements(Elements<1, T>{elements, total}, part - threadIdx.x, count, room);
-    if (threadIdx.x < 2) {
-        ends[threadIdx.x] = outer[2 * blockIdx.x + threadIdx.x];
-        ends[2 * count + threadIdx.x] = outer[2 * blockIdx.x + 2 + threadIdx.x];
-    }
-    __syncthreads();
-    tree_up(here, count, 0, 0, 0, 0, nullptr);
-    tree_down(here, count, ends);
+    T before = T(0), begin = T(0), near = T(0), far = T(0);
+    if (part < parts) before = ends[2 * part], begin = ends[2 * part + 1], near = ends[2 * part + 2], far = ends[2 * part + 3];
     rows_loaded<T>(tile, n);
     if (part < parts) {
-        const T* mine = ends + 2 * threadIdx.x;
-        T begin = mine[1], near = mine[2], far = mine[3];
         Equation<T> A = first_row<T>(tile, 0), B = first_row<T>(tile, 1);
-        A.f -= A.l1 * mine[0] + A.l2 * begin;
+        A.f -= A.l1 * before + A.l2 * begin;
         B.f -= B.l1 * begin;
         B.r2 = B.r1, B.r1 = B.l2;
         T unused;
@@ -249,12 +229,12 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
             put_chunk<CHUNKS>(tile + array, c, solution);
         }
     }
-    __syncthreads();
-    long long first = (long long)blockIdx.x * blockDim.x * ROWS;
+    __syncwarp();
+    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
     if (perm == nullptr) {
         store_tile<CHUNKS>(tile + array, x, first, n);
     } else {
-        for (int i = threadIdx.x; i < array * EACH; i += blockDim.x)
+        for (int i = threadIdx.x; i < Rows<T>::BLOCK; i += TILE_THREADS)
             if (first + i < n) x[perm[first + i]] = tile_item<CHUNKS, T>(tile + array, i);
     }
 }
@@ -264,14 +244,14 @@ __global__ void join(T* elements, long long total, long long start, long long si
                      long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    join_level(Elements<1, T>{elements, total}, start, size, out, (T*)tile, level, rows, n, status);
+    join_level(Elements<1, T>{elements, total}, start, size, out, Room<1, T>{(T*)tile}, level, rows, n, status);
 }
 
 template <typename T>
 __global__ void expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
 {
     extern __shared__ Chunk tile[];
-    expand_level(Elements<1, T>{elements, total}, start, size, (T*)tile, outer, ends);
+    expand_level(Elements<1, T>{elements, total}, start, size, Room<1, T>{(T*)tile}, outer, ends);
 }
 
 template <typename T>
@@ -279,5 +259,5 @@ __global__ void top(T* elements, long long total, long long start, int size, T* 
                     long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    solve_top(Elements<1, T>{elements, total}, start, size, (T*)tile, ends, level, rows, n, status);
+    solve_top(Elements<1, T>{elements, total}, start, size, Room<1, T>{(T*)tile}, ends, level, rows, n, status);
 }

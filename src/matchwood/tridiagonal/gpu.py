@@ -18,14 +18,13 @@ SOURCE = gpu.Source(
 )
 
 ROWS = 32  # of a part, as in gpu.cu
-BLOCK = 32  # threads; of 32 to 128 the best, measured: bench/tridiagonal/solve_gpu.py, H200
 
 
 class Solver(gpu_elements.Solver):
     """Solves plain systems of one size and type on the current stream, without waiting."""
 
     def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
-        super().__init__(SOURCE, n, 1, ROWS, BLOCK, dtype, index, **options)
+        super().__init__(SOURCE, n, 1, ROWS, dtype, index, **options)
 
 
 solve = functools.partial(gpu_elements.solve, Solver)

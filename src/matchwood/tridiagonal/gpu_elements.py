@@ -12,12 +12,13 @@ import numpy as np
 
 from matchwood import engines, gpu
 
-TREE = {1: 512, 2: 128}  # elements that a block joins, by the size of blocks
+WARP = 32  # threads of a block in the passes over rows, as TILE_THREADS in tile.cuh
+TREE = {1: 1024, 2: 128}  # elements that a block joins, by the size of blocks; a thread takes two
 
 
-def levels(parts: int, p: int, block: int) -> list[tuple[int, int]]:
-    """(start, size) of each level of elements: of parts, of blocks of parts, ... , of the last."""
-    found, start, size = [(0, parts)], parts, -(-parts // block)
+def levels(parts: int, p: int) -> list[tuple[int, int]]:
+    """(start, size) of each level of elements: of parts, of trees of parts, ... , of the last."""
+    found, start, size = [], 0, parts
     while True:
         found.append((start, size))
         if size <= TREE[p]:
@@ -56,7 +57,6 @@ class Solver:
         n: int,
         p: int,
         rows: int,
-        block: int,
         dtype: Any,
         index: Any = np.int32,
         *,
@@ -64,22 +64,20 @@ class Solver:
         status: Any = None,
     ) -> None:
         self.n, self.dtype = n, np.dtype(dtype)
-        self.rows, self._block, self._p = rows, block, p
+        self.rows, self._p = rows, p
         self._parts = -(-n // rows)
-        self.levels = levels(self._parts, p, block)
+        self.levels = levels(self._parts, p)
         self._total = sum(self.levels[-1])
         size = self.dtype.itemsize
-        self._fields = 2 * p * (4 * p + 2)
-        self._room = (block * self._fields + 2 * p * (block + 1)) * size
-        self._shared = block * rows * p * (3 * p + 1) * size + self._room
-        self._tree = (TREE[p] * self._fields + 2 * p * (TREE[p] + 1)) * size
+        fields, tree = 2 * p * (4 * p + 2), TREE[p]
+        self._tile = WARP * rows * p * (3 * p + 1) * size
+        self._room = (fields * (tree + tree * size // 128) + 2 * p * (tree + 1)) * size
         self._arrays = {
-            "elements": (self._fields * self._total, self.dtype),
+            "elements": (fields * self._total, self.dtype),
             "gathered": (n * p if permuted else 0, self.dtype),
             **{
                 f"ends{k}": (2 * p * (count + 1), self.dtype)
                 for k, (_, count) in enumerate(self.levels)
-                if k > 0
             },
         }
         self.status = gpu.Status() if status is None else status
@@ -90,33 +88,33 @@ class Solver:
         k, n = self._kernels, self.n
         space = gpu.workspace("tridiagonal.solve", **self._arrays)  # its own: calls may overlap
         elements = (space.elements, self._total)
-        options = {"block": self._block, "shared_mem": self._shared}
+        options = {"block": WARP, "shared_mem": self._tile}
         reduced = (n, dl, d, du, b, perm, space.gathered, *elements, self._parts, self.status)
         k.reduce_rows(self._parts, reduced, **options)
         self._solve_ends(space, elements)
         right = b if perm is None else space.gathered
-        known = (n, dl, d, du, right, *elements, self._parts, space.ends1, perm, x)
+        known = (n, dl, d, du, right, self._parts, space.ends0, perm, x)
         k.substitute_rows(self._parts, known, **options)
 
     def _solve_ends(self, space: Any, elements: tuple[Any, int]) -> None:
-        """The ends of the blocks of parts, from their elements."""
+        """The ends of the parts, from their elements."""
         k, tree = self._kernels, TREE[self._p]
-        options = {"block": tree, "shared_mem": self._tree}
-        rows, last = self.rows * self._block, len(self.levels) - 1
-        for level in range(1, last):
-            (start, size), (out, _) = self.levels[level : level + 2]
-            k.join(
-                size, (*elements, start, size, out, level + 1, rows, self.n, self.status), **options
-            )
+        options = {"block": tree // 2, "shared_mem": self._room}
+        rows, last = self.rows, len(self.levels) - 1
+        for level in range(last):
+            (start, size), (out, count) = self.levels[level : level + 2]
+            known = (*elements, start, size, out, level + 1, rows, self.n, self.status)
+            k.join(None, known, grid=count, **options)
             rows *= tree
         start, size = self.levels[last]
         ends = getattr(space, f"ends{last}")
         known = (*elements, start, size, ends, last + 1, rows, self.n, self.status)
         k.top(None, known, grid=1, **options)
-        for level in range(last - 1, 0, -1):
+        for level in range(last - 1, -1, -1):
             start, size = self.levels[level]
             outer, ends = ends, getattr(space, f"ends{level}")
-            k.expand(size, (*elements, start, size, outer, ends), **options)
+            grid = self.levels[level + 1][1]
+            k.expand(None, (*elements, start, size, outer, ends), grid=grid, **options)
 
 
 def solve(

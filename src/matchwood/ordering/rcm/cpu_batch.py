@@ -74,13 +74,13 @@ from matchwood.ordering.rcm.cpu_board import (
     WIDE_TAKEN,
     Tuning,
     arcs_between,
-    arcs_from,
     batches_for,
     children_known,
     cut,
     discover,
     end_discovery,
     line,
+    most_arcs,
     patience,
     rediscover,
     resume,
@@ -89,6 +89,7 @@ from matchwood.ordering.rcm.cpu_board import (
     ticks,
     weight_of,
 )
+from matchwood.ordering.rcm.cpu_leveled import EVEN_ROWS
 from matchwood.ordering.rcm.cpu_serial import CODE, LEVELS, PLACED, WHOLE
 from matchwood.ordering.rcm.cpu_serial import END as ORDER_END
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, fetch_rows, sort_children
@@ -112,6 +113,7 @@ IDLE, FRESH, GUESSED, KNOWN, WRITTEN = (np.uint64(k) for k in range(5))
 # words of a slot
 _STAGE, _B, _COUNT, _ARCS, _WIDE, _WEIGHT = range(6)
 SLOT = 8
+TRY_SHORT = False
 
 
 @device
@@ -125,7 +127,7 @@ def _alone(
     i: Any,
     tail: Any,
     limit: Any,
-    enough: Any,
+    sizes: Array,
     shift: Any,
     keys: Array,
     other: Array,
@@ -137,8 +139,8 @@ def _alone(
     """
     one = indices.dtype.type(1)
     mine = claim.dtype.type(b)
-    arcs = arcs_between(indptr, queue, i, tail)
-    while i < tail < limit and weight_of(tail - i, arcs) < enough:
+    arcs = arcs_between(indptr, queue, i, tail, sizes)
+    while i < tail < limit and weight_of(tail - i, arcs) < sizes[ENOUGH]:
         if i & np.uint64(4095) == ZERO and stopping(team):
             break
         u = queue[i]
@@ -146,7 +148,7 @@ def _alone(
         fetch_rows(indptr, indices, queue, i, tail)
         head = tail
         first, last = np.uint64(indptr[u]), np.uint64(indptr[u + one])
-        arcs -= last - first
+        arcs -= min(arcs, last - first)  # it may be a guess
         for k in range(first, last):
             v = indices[k]
             if claim[v] > mine:
@@ -241,7 +243,7 @@ def order_batch(
                         counts[REMOVED] += slot[_COUNT] - count
                         slot[_COUNT] = count
                         now = lap(counts, IN_REDISCOVER, now, timed)
-                    slot[_ARCS] = arcs_from(indptr, found, count)
+                    slot[_ARCS] = arcs_between(indptr, found, ZERO, count, sizes)
                     children_known(board, b, count, slot[_ARCS], limit, sizes, shared)
                     stage = KNOWN
                     now = lap(counts, IN_SIGNAL, now, timed)
@@ -258,7 +260,7 @@ def order_batch(
                 counts[REDISCOVERIES] += ONE if count < slot[_COUNT] else ZERO
                 counts[REMOVED] += slot[_COUNT] - count
                 slot[_COUNT] = count
-                slot[_ARCS] = arcs_from(indptr, found, count)
+                slot[_ARCS] = arcs_between(indptr, found, ZERO, count, sizes)
                 now = lap(counts, IN_REDISCOVER, now, timed)
                 delay(team, delays)
                 children_known(board, b, count, slot[_ARCS], limit, sizes, shared)
@@ -294,7 +296,7 @@ def order_batch(
                     arcs = board[words + OVER_ARCS] + slot[_ARCS]
                     cut(
                         indptr, queue, pos, tail, arcs, board, following, board[words + MADE],
-                        rank, team.size, loads,
+                        rank, team.size, loads, sizes,
                     )  # fmt: skip
                     counts[GENERATED] += board[words + MADE]
                     now = lap(counts, IN_OUTPUT, now, timed)
@@ -302,7 +304,7 @@ def order_batch(
                     before = tail
                     pos, tail, arcs = _alone(
                         team, indptr, indices, claim, queue, b, pos, tail, limit,
-                        sizes[ENOUGH], shift, keys, other, bins,
+                        sizes, shift, keys, other, bins,
                     )  # fmt: skip
                     advance(team, np.int64(tail - before))
                     if pos == tail or tail == limit:
@@ -313,7 +315,7 @@ def order_batch(
                         resume(board, b + ONE, tail, following + made, limit, sizes, shared)
                         cut(
                             indptr, queue, pos, tail, arcs, board, following, made,
-                            rank, team.size, loads,
+                            rank, team.size, loads, sizes,
                         )  # fmt: skip
                         counts[GENERATED] += made
                     now = lap(counts, IN_OUTPUT, now, timed)
@@ -335,10 +337,10 @@ def order_batch(
                 if words < np.uint64(board.size) and load_acquire(board, words + READY) > ZERO:
                     if board[words + OWNER] == np.uint64(rank):
                         begin, end = board[words + BEGIN], board[words + END]
-                        arcs = arcs_between(indptr, queue, begin, end)
+                        arcs = arcs_between(indptr, queue, begin, end, sizes)
                         slot = slots[vacant]
                         slot[_STAGE], slot[_B] = FRESH, ahead
-                        slot[_WIDE] = ONE if arcs > np.uint64(lists.shape[2]) else ZERO
+                        slot[_WIDE] = ONE if most_arcs(arcs, end - begin, sizes) > np.uint64(lists.shape[2]) else ZERO
                         slot[_WEIGHT] = weight_of(end - begin, arcs)
                         counts[DEQUEUED] += ONE
                         counts[EXECUTED if end > begin else EMPTY] += ONE
@@ -360,19 +362,24 @@ def order(run: Any, start: int, queue: Array, at: int, limit: int, basic: bool) 
     counts[0, GENERATED] = 1  # the one that holds the start
     shared = np.zeros(SHARED, np.uint64)
     board = np.zeros(most * LINE, np.uint64)
-    claim = np.empty(n, run.unsigned)
+    claim = np.empty(n, np.uint16 if TRY_SHORT and most < 0xFFFF else run.unsigned)
     lists = np.empty((team.size, slots, tuning.room), run.unsigned)
     ends = np.empty((team.size, slots, tuning.parents()), np.uint64)
     wide = np.empty(n, run.unsigned)
     begin = (run.indptr, run.indices, run.unsigned(start), queue, np.uint64(at))
     shift, loads = np.uint64(run.shift), np.zeros(16 * team.size, np.uint64)
     average = int(run.indices.size) // max(1, n) + int(PARENT_WEIGHT)
+    row = 0 if run.longest > EVEN_ROWS else int(run.indices.size) // max(1, n) + 1
     sizes = np.array(
-        [tuning.least, tuning.largest, tuning.enough, average, tuning.each * team.size], np.uint64
-    )
+        [
+            tuning.least, tuning.largest, tuning.enough, average, tuning.each * team.size,
+            row, run.longest,
+        ],
+        np.uint64,
+    )  # fmt: skip
     if basic:
         team.run(
-            order_batch_basic, *begin, shift, np.uint64(tuning.least), claim, board, lists, ends,
+            order_batch_basic, *begin, shift, sizes, claim, board, lists, ends,
             wide, keys, other, bins, shared, loads, counts, run.stats, run.delays,
         )  # fmt: skip
     else:

@@ -24,6 +24,7 @@ from matchwood.ordering.rcm.cpu_board import (
     FINISHED,
     GENERATED,
     HEAD,
+    LEAST,
     IN_DISCOVER,
     IN_OUTPUT,
     IN_REDISCOVER,
@@ -42,11 +43,11 @@ from matchwood.ordering.rcm.cpu_board import (
     TURN,
     WIDE_TAKEN,
     arcs_between,
-    arcs_from,
     batches_for,
     cut,
     discover,
     line,
+    most_arcs,
     patience,
     publish,
     rediscover,
@@ -120,7 +121,7 @@ def order_batch_basic(
     queue: Array,
     at: Any,
     shift: Any,
-    full: Any,
+    sizes: Array,
     claim: Array,
     board: Array,
     lists: Array,
@@ -150,10 +151,10 @@ def order_batch_basic(
         begin, end = board[words + BEGIN], board[words + END]
         counts[EXECUTED if end > begin else EMPTY] += ONE
         parents = end - begin
-        arcs = arcs_between(indptr, queue, begin, end)
+        arcs = arcs_between(indptr, queue, begin, end, sizes)
         now = lap(counts, IN_STALL, now, timed)
         # A batch with more arcs than the buffer holds takes the wide list, when its turn has come.
-        wide = arcs > np.uint64(lists.shape[2])
+        wide = most_arcs(arcs, parents, sizes) > np.uint64(lists.shape[2])
         if wide:
             if not _await(team, board, words + TURN, ONE, shared):
                 return
@@ -184,8 +185,8 @@ def order_batch_basic(
             return
         now = lap(counts, IN_STALL, now, timed)
         pos, following = board[words + POS], board[words + NEXT]
-        arcs = arcs_from(indptr, found, left)
-        made = batches_for(left, arcs, full)
+        arcs = arcs_between(indptr, found, ZERO, left, sizes)
+        made = batches_for(left, arcs, sizes[LEAST])
         send(board, b + ONE, pos + left, following + made, ZERO, ZERO, COMPLETED)
         if b + ONE == following + made:  # no batch is left: the last one had no children
             store_relaxed(shared, FILLED, pos)
@@ -196,7 +197,10 @@ def order_batch_basic(
             queue[pos + x] = found[x]
         if wide:
             store_release(shared, WIDE_TAKEN, ZERO)
-        cut(indptr, queue, pos, pos + left, arcs, board, following, made, rank, team.size, loads)
+        cut(
+            indptr, queue, pos, pos + left, arcs, board, following, made, rank, team.size, loads,
+            sizes,
+        )  # fmt: skip
         counts[GENERATED] += made
         advance(team, np.int64(left))
         now = lap(counts, IN_OUTPUT, now, timed)

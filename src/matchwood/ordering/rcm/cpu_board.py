@@ -36,7 +36,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, fetch_rows, sort_children
+from matchwood.ordering.rcm.cpu_sort import AHEAD, ONE, ZERO, fetch_rows, sort_children
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.teams import (
     atomic_add,
     atomic_exchange,
@@ -47,6 +48,7 @@ from matchwood.teams import (
     store_relaxed,
     store_release,
 )
+from matchwood.teams.team import SPINS, YIELDS
 
 Array = np.ndarray[Any, Any]
 
@@ -69,7 +71,7 @@ class Tuning(NamedTuple):
 
     def parents(self) -> int:
         """The most parents of a batch: the last may be heavier than what is left."""
-        return self.largest // int(PARENT_WEIGHT) + 2
+        return 3 * self.largest // (2 * int(PARENT_WEIGHT)) + 2
 
     def batches(self, n: int, m: int) -> int:
         """The most batches that can be made, from vertices of at least a quarter of `least`."""
@@ -81,15 +83,19 @@ LINE = 16
 (OVER_ARCS, CHILDREN, ARCS, FATE, MADE, MET_TURN, MET_COUNT, OWNER) = (
     np.uint64(k) for k in range(8, 16)
 )
+TRY_TWO = False
+TRY_CLAIMS = False
+TRY_LINES = False
+TRY_ROUND = False
 COUNTED, COMPLETED = np.uint64(1), np.uint64(2)
 CUT, LEFT, LONE, NOTHING = (np.uint64(k) for k in range(1, 5))
 """Fates: made into batches; left to the next batch as overhang; followed alone; none to place."""
 
 # words of `sizes`: the weights of Tuning, of an average vertex, and batches wanted of the front
-LEAST, LARGEST, ENOUGH, AVERAGE, WANTED = range(5)
+LEAST, LARGEST, ENOUGH, AVERAGE, WANTED, ROW, LONGEST = range(7)
 
-SPIN = 600  # looks before the core is offered to others ...
-LONG = 100_000  # ... and before sleeping
+SPIN = 200  # looks, with the hint between them, before the core is offered to others ...
+LONG = 20_000  # ... and before sleeping
 
 # words of `shared`, a cache line apart
 HEAD, FINISHED, WIDE_TAKEN, FILLED = (16 * k for k in range(4))
@@ -138,17 +144,28 @@ def weight_of(vertices: Any, arcs: Any) -> Any:
 @device
 def batches_for(vertices: Any, arcs: Any, full: Any) -> Any:
     """Into how many batches vertices with so many arcs are cut."""
+    if TRY_ROUND:
+        return max(ONE, (weight_of(vertices, arcs) + full // np.uint64(2)) // full)
     return (weight_of(vertices, arcs) + full - ONE) // full
 
 
 @device
-def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any) -> Any:
+def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any, sizes: Array) -> Any:
+    """Arcs that leave places begin to end; about so many, where rows are even."""
+    if sizes[ROW] > ZERO:
+        return (end - begin) * sizes[ROW]
     one = queue.dtype.type(1)
     arcs = ZERO
     for i in range(begin, end):
         u = queue[i]
         arcs += np.uint64(indptr[u + one] - indptr[u])
     return arcs
+
+
+@device
+def most_arcs(arcs: Any, vertices: Any, sizes: Array) -> Any:
+    """The most arcs that vertices have for which `arcs_between` says `arcs`."""
+    return vertices * sizes[LONGEST] if sizes[ROW] > ZERO else arcs
 
 
 @device
@@ -174,15 +191,40 @@ def discover(
     for i in range(begin, end):
         fetch_rows(indptr, indices, queue, i, end)
         u = queue[i]
-        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
-            v = indices[k]
-            if load_relaxed(claim, v) > mine:
-                if in_turn:
-                    store_relaxed(claim, v, mine)
-                elif atomic_min(claim, v, mine) <= mine:
-                    continue
-                found[count] = v
-                count += ONE
+        if TRY_LINES:
+            if i + AHEAD < end:
+                prefetch(indices, np.uint64(indptr[queue[i + AHEAD]]) + np.uint64(16))
+        if TRY_CLAIMS:
+            if i + ONE < end:
+                w = queue[i + ONE]
+                for k in range(np.uint64(indptr[w]), np.uint64(indptr[w + one])):
+                    prefetch(claim, indices[k])
+        if TRY_TWO:
+            seen = count
+            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+                v = indices[k]
+                found[seen] = v
+                seen += np.uint64(load_relaxed(claim, v) > mine)
+            if in_turn:
+                for x in range(count, seen):
+                    store_relaxed(claim, found[x], mine)
+                count = seen
+            else:
+                for x in range(count, seen):
+                    v = found[x]
+                    if atomic_min(claim, v, mine) > mine:
+                        found[count] = v
+                        count += ONE
+        else:
+            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+                v = indices[k]
+                if load_relaxed(claim, v) > mine:
+                    if in_turn:
+                        store_relaxed(claim, v, mine)
+                    elif atomic_min(claim, v, mine) <= mine:
+                        continue
+                    found[count] = v
+                    count += ONE
         ends[i - begin] = count
     return count
 
@@ -221,11 +263,6 @@ def sort_all(
         end = np.uint64(ends[i])
         sort_children(indptr, found, first, end - first, shift, keys, other, bins)
         first = end
-
-
-@device
-def arcs_from(indptr: Array, found: Array, count: Any) -> Any:
-    return arcs_between(indptr, found, ZERO, count)
 
 
 @device
@@ -271,6 +308,7 @@ def cut(
     rank: int,
     size: int,
     loads: Array,
+    sizes: Array,
 ) -> None:
     """Make batches b to b + count of the places begin to end, of equal weights.
 
@@ -281,6 +319,15 @@ def cut(
     share = total // max(count, ONE)
     passed = made = ZERO
     first = begin
+    if sizes[ROW] > ZERO:
+        while made < count:
+            last = begin + (end - begin) * (made + ONE) // count
+            owner = _owner_of(loads, rank, size, share)
+            atomic_add(loads, 16 * owner, share)
+            publish(board, b + made, first, last, owner)
+            first = last
+            made += ONE
+        return
     for i in range(begin, end):
         u = queue[i]
         passed += weight_of(ONE, np.uint64(indptr[u + one] - indptr[u]))
@@ -420,9 +467,11 @@ def resume(
 @device
 def patience(looks: int) -> int:
     """Wait a little for another worker.  Signals come soon, so sleep only after a long time."""
-    if looks < LONG:
-        if looks >= SPIN:
-            back_off(SPIN)  # offers the core, no more
-        return looks + 1
-    back_off(LONG)
-    return looks
+    if looks < SPIN:
+        back_off(0)  # the hint, no more
+    elif looks < LONG:
+        back_off(SPINS)  # offers the core
+    else:
+        back_off(SPINS + YIELDS)  # sleeps
+        return looks
+    return looks + 1

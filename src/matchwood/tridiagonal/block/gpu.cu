@@ -1,8 +1,8 @@
 // The 2x2 block tridiagonal solver on the GPU: as ../gpu.cu, with blocks for numbers.  Host: gpu.py.
 //
-//   reduce_rows       a thread reduces a part of ROWS block rows to its element, a block these to one
-//   join, top, expand                                              those of blocks
-//   substitute_rows   a block finds the ends of its parts, a thread the unknowns between two of them
+//   reduce_rows         a thread reduces a part of ROWS block rows to its element
+//   join, top, expand   from the elements to their ends
+//   substitute_rows     a thread finds the unknowns between two ends
 //
 // Equation i of block row r has its right-hand side at b[perm[2 r + i]] where there is a perm, and 1
 // where that is negative (a ghost, whose solution is not written).
@@ -12,10 +12,12 @@
 
 constexpr int CHUNKS = 16;       // of each of dl, d, du, for a thread
 constexpr int RIGHT_CHUNKS = 8;  // of the right-hand side
+constexpr int ARRAY = CHUNKS * TILE_THREADS;
 
 template <typename T>
 struct Rows {
     static constexpr int ROWS = CHUNKS * 16 / (4 * sizeof(T));
+    static constexpr int BLOCK = ROWS * TILE_THREADS;  // block rows of a block of threads
 };
 
 template <typename T>
@@ -55,17 +57,16 @@ template <typename T, typename I>
 __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl, const T* d, const T* du,
                                           const T* b, const I* perm, T* gathered)
 {
-    long long first = (long long)blockIdx.x * blockDim.x * Rows<T>::ROWS;
-    int array = CHUNKS * blockDim.x;
-    Chunk* right = tile + 3 * array;
+    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
+    Chunk* right = tile + 3 * ARRAY;
     auto zero = [](int) { return T(0); };
     load_tile<CHUNKS>(tile, dl, 4 * first, 4 * n, zero);
-    load_tile<CHUNKS>(tile + array, d, 4 * first, 4 * n, [](int i) { return i % 4 % 3 ? T(0) : T(1); });
-    load_tile<CHUNKS>(tile + 2 * array, du, 4 * first, 4 * n, zero);
+    load_tile<CHUNKS>(tile + ARRAY, d, 4 * first, 4 * n, [](int i) { return i % 4 % 3 ? T(0) : T(1); });
+    load_tile<CHUNKS>(tile + 2 * ARRAY, du, 4 * first, 4 * n, zero);
     if (perm == nullptr) {
         load_tile<RIGHT_CHUNKS>(right, b, 2 * first, 2 * n, zero);
     } else {
-        for (int i = threadIdx.x; i < (int)blockDim.x * Rows<T>::ROWS * 2; i += blockDim.x) {
+        for (int i = threadIdx.x; i < Rows<T>::BLOCK * 2; i += TILE_THREADS) {
             T value = T(0);
             if (2 * first + i < 2 * n) {
                 I place = perm[2 * first + i];
@@ -82,24 +83,22 @@ template <typename T>
 __device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
 {
     tile_loaded();
-    long long first = (long long)blockIdx.x * blockDim.x * Rows<T>::ROWS;
-    int array = CHUNKS * blockDim.x;
+    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
     long long start = first + (long long)threadIdx.x * Rows<T>::ROWS;
     T none[4] = {};
     if (start == 0) put_block(tile, 0, none);
-    if (start < n && n <= start + Rows<T>::ROWS) put_block(tile + 2 * array, (int)(n - 1 - start), none);
+    if (start < n && n <= start + Rows<T>::ROWS) put_block(tile + 2 * ARRAY, (int)(n - 1 - start), none);
 }
 
 // Block row `row` of this thread into equations AT, AT+1 of w, its blocks from column FROM on.
 template <int AT, int FROM, int R, int C, typename T>
 __device__ __forceinline__ void equations(T (&w)[R][C], T (&weight)[R], Chunk* tile, int row)
 {
-    int array = CHUNKS * blockDim.x;
     T lower[4], diagonal[4], upper[4];
     get_block(tile, row, lower);
-    get_block(tile + array, row, diagonal);
-    get_block(tile + 2 * array, row, upper);
-    const T* right = right_of<T>(tile + 3 * array, row);
+    get_block(tile + ARRAY, row, diagonal);
+    get_block(tile + 2 * ARRAY, row, upper);
+    const T* right = right_of<T>(tile + 3 * ARRAY, row);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -144,65 +143,45 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     load_rows(tile, n, dl, d, du, b, perm, gathered);
     rows_loaded<T>(tile, n);
     long long part = global_thread();
-    T* room = (T*)(tile + (3 * CHUNKS + RIGHT_CHUNKS) * blockDim.x);
-    Elements<2, T> here = {room, blockDim.x}, out = {elements, total};
-    if (part < parts) {
-        T w[6][11], weight[6];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
-        int lacking = -1;
-        equations<0, 0>(w, weight, tile, 0);
-        equations<2, 2>(w, weight, tile, 1);
+    if (part >= parts) return;
+    Elements<2, T> out = {elements, total};
+    T w[6][11], weight[6];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
+    int lacking = -1;
+    equations<0, 0>(w, weight, tile, 0);
+    equations<2, 2>(w, weight, tile, 1);
 #pragma unroll 1
-        for (int j = 2; j < Rows<T>::ROWS; ++j) {
-            equations<4, 4>(w, weight, tile, j);
-            if (eliminate<4, 2>(w, weight) >= 0 && lacking < 0) lacking = j - 1;
-            move_up<4>(w, weight);
-        }
-        if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
-        T finite = T(0);  // what is not finite in any row has spread to all equations
-#pragma unroll
-        for (int k = 0; k < 11; ++k) finite += T(0) * w[0][k] + T(0) * w[3][k];
-        if (!(finite == T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-#pragma unroll
-            for (int k = 0; k < 8; ++k) out.at(part, i, k) = here.at(threadIdx.x, i, k) = w[i][k];
-            out.at(part, i, 8) = here.at(threadIdx.x, i, 8) = w[i][10];
-            out.at(part, i, 9) = here.at(threadIdx.x, i, 9) = weight[i];
-        }
+    for (int j = 2; j < Rows<T>::ROWS; ++j) {
+        equations<4, 4>(w, weight, tile, j);
+        if (eliminate<4, 2>(w, weight) >= 0 && lacking < 0) lacking = j - 1;
+        move_up<4>(w, weight);
     }
-    __syncthreads();
-    int count = share_of_block(parts);
-    tree_up(here, count, 1, (long long)blockIdx.x * blockDim.x, Rows<T>::ROWS, n, status);
-    for (int f = threadIdx.x; f < 40; f += blockDim.x)
-        elements[f * total + parts + blockIdx.x] = room[f * blockDim.x];
+    if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
+    T finite = T(0);  // what is not finite in any row has spread to all equations
+#pragma unroll
+    for (int k = 0; k < 11; ++k) finite += T(0) * w[0][k] + T(0) * w[3][k];
+    if (!(finite == T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+#pragma unroll
+        for (int k = 0; k < 8; ++k) out.at(part, i, k) = w[i][k];
+        out.at(part, i, 8) = w[i][10];
+        out.at(part, i, 9) = weight[i];
+    }
 }
 
 // The two pivot rows of X[j-1] take the place of block row j; the solution that of the right-hand side.
 template <typename T, typename I>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, T* __restrict__ elements,
-                                long long total, long long parts, const T* __restrict__ outer,
-                                const I* __restrict__ perm, T* __restrict__ x)
+                                const T* __restrict__ du, const T* __restrict__ b, long long parts,
+                                const T* __restrict__ ends, const I* __restrict__ perm, T* __restrict__ x)
 {
     constexpr int ROWS = Rows<T>::ROWS;
     extern __shared__ Chunk tile[];
-    int array = CHUNKS * blockDim.x;
     load_rows<T, I>(tile, n, dl, d, du, b, nullptr, nullptr);
     long long part = global_thread();
-    int count = share_of_block(parts);
-    T* room = (T*)(tile + (3 * CHUNKS + RIGHT_CHUNKS) * blockDim.x);
-    T* ends = room + 40 * blockDim.x;
-    Elements<2, T> here = load_elements(Elements<2, T>{elements, total}, part - threadIdx.x, count, room);
-    if (threadIdx.x < 4) {
-        ends[threadIdx.x] = outer[4 * blockIdx.x + threadIdx.x];
-        ends[4 * count + threadIdx.x] = outer[4 * blockIdx.x + 4 + threadIdx.x];
-    }
-    __syncthreads();
-    tree_up(here, count, 0, 0, 0, 0, nullptr);
-    tree_down(here, count, ends);
     rows_loaded<T>(tile, n);
     if (part < parts) {
-        const T* mine = ends + 4 * threadIdx.x;
+        const T* mine = ends + 4 * part;
         T w[6][7], weight[6];  // X[j] | X[j+1] | X[j+2] | right-hand side
         T before[4], lower[4], diagonal[4];
 #pragma unroll
@@ -210,7 +189,7 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         equations<0, -4>(w, weight, tile, 0);
         equations<2, -2>(w, weight, tile, 1);
         get_block(tile, 0, lower);
-        get_block(tile + array, 0, diagonal);
+        get_block(tile + ARRAY, 0, diagonal);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             w[i][6] -= lower[2 * i] * before[0] + lower[2 * i + 1] * before[1];
@@ -227,35 +206,35 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
             T two[4] = {w[0][5], w[0][6], w[1][2], w[1][3]};
             T three[4] = {w[1][4], w[1][5], w[1][6], T(0)};
             put_block(tile, j, one);
-            put_block(tile + array, j, two);
-            put_block(tile + 2 * array, j, three);
+            put_block(tile + ARRAY, j, two);
+            put_block(tile + 2 * ARRAY, j, three);
             move_up<0>(w, weight);
         }
         T near[2] = {mine[4], mine[5]}, far[2] = {mine[6], mine[7]};
 #pragma unroll 1
         for (int j = ROWS - 1; j >= 1; --j) {  // X[j] is `near`
-            T* place = right_of<T>(tile + 3 * array, j);
+            T* place = right_of<T>(tile + 3 * ARRAY, j);
             place[0] = near[0], place[1] = near[1];
             T one[4], two[4], three[4];
             get_block(tile, j, one);
-            get_block(tile + array, j, two);
-            get_block(tile + 2 * array, j, three);
+            get_block(tile + ARRAY, j, two);
+            get_block(tile + 2 * ARRAY, j, three);
             T second = three[2] - two[2] * near[0] - two[3] * near[1] - three[0] * far[0] - three[1] * far[1];
             T first = two[1] - one[0] * second - one[1] * near[0] - one[2] * near[1] - one[3] * far[0] -
                       two[0] * far[1];
             far[0] = near[0], far[1] = near[1];
             near[0] = first, near[1] = second;
         }
-        T* place = right_of<T>(tile + 3 * array, 0);
+        T* place = right_of<T>(tile + 3 * ARRAY, 0);
         place[0] = before[2], place[1] = before[3];
     }
-    __syncthreads();
-    long long first = 2 * (long long)blockIdx.x * blockDim.x * ROWS;
-    Chunk* solution = tile + 3 * array;
+    __syncwarp();
+    long long first = 2 * (long long)blockIdx.x * Rows<T>::BLOCK;
+    Chunk* solution = tile + 3 * ARRAY;
     if (perm == nullptr) {
         store_tile<RIGHT_CHUNKS>(solution, x, first, 2 * n);
     } else {
-        for (int i = threadIdx.x; i < (int)blockDim.x * ROWS * 2; i += blockDim.x)
+        for (int i = threadIdx.x; i < Rows<T>::BLOCK * 2; i += TILE_THREADS)
             if (first + i < 2 * n && perm[first + i] >= 0)
                 x[perm[first + i]] = tile_item<RIGHT_CHUNKS, T>(solution, i);
     }
@@ -266,14 +245,14 @@ __global__ void join(T* elements, long long total, long long start, long long si
                      long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    join_level(Elements<2, T>{elements, total}, start, size, out, (T*)tile, level, rows, n, status);
+    join_level(Elements<2, T>{elements, total}, start, size, out, Room<2, T>{(T*)tile}, level, rows, n, status);
 }
 
 template <typename T>
 __global__ void expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
 {
     extern __shared__ Chunk tile[];
-    expand_level(Elements<2, T>{elements, total}, start, size, (T*)tile, outer, ends);
+    expand_level(Elements<2, T>{elements, total}, start, size, Room<2, T>{(T*)tile}, outer, ends);
 }
 
 template <typename T>
@@ -281,5 +260,5 @@ __global__ void top(T* elements, long long total, long long start, int size, T* 
                     long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    solve_top(Elements<2, T>{elements, total}, start, size, (T*)tile, ends, level, rows, n, status);
+    solve_top(Elements<2, T>{elements, total}, start, size, Room<2, T>{(T*)tile}, ends, level, rows, n, status);
 }

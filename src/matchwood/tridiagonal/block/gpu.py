@@ -18,7 +18,6 @@ SOURCE = gpu.Source(
 )
 
 PART = 256  # bytes of each of dl, d, du that a thread treats: as CHUNKS in gpu.cu
-BLOCK = {4: 32, 8: 64}  # threads, by the size of numbers; measured as in ../gpu.py
 
 
 class Solver(gpu_elements.Solver):
@@ -26,7 +25,7 @@ class Solver(gpu_elements.Solver):
 
     def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
         size = np.dtype(dtype).itemsize
-        super().__init__(SOURCE, n, 2, PART // (4 * size), BLOCK[size], dtype, index, **options)
+        super().__init__(SOURCE, n, 2, PART // (4 * size), dtype, index, **options)
 
 
 solve = functools.partial(gpu_elements.solve, Solver)
