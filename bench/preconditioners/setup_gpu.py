@@ -100,6 +100,8 @@ def measure(name: str, A: Any) -> harness.Result:
     setup = whole_ms(lambda: block(G))
     out.add("blocks: from matrix to operator", setup, spmvs=setup / spmv)
     B = block(G)
+    for phase, seconds in B.seconds.items():
+        out.add(f"  {phase}", 1e3 * seconds)
     out.add("blocks: application", device_ms(lambda: B @ b))
     return {"title": f"preconditioners, {name}", "rows": out.rows}
 

@@ -26,7 +26,7 @@ and `Status.check`; nothing here imports cupy before it is called.
 from __future__ import annotations
 
 from matchwood.gpu.launch import Kernel, Kernels, multiprocessors
-from matchwood.gpu.memory import empty, free_bytes, guard, reserve, workspace
+from matchwood.gpu.memory import Layout, empty, free_bytes, guard, reserve, workspace
 from matchwood.gpu.rounds import Captured, Flag, Status, capture
 from matchwood.gpu.source import SOURCES, KernelError, Source
 
@@ -37,6 +37,7 @@ __all__ = [
     "Kernel",
     "KernelError",
     "Kernels",
+    "Layout",
     "Source",
     "Status",
     "capture",

@@ -2,11 +2,13 @@
 //
 // An element is 2 P equations in X[s-1], X[s] | X[e], X[e+1]; equation i has 4 P coefficients, a
 // right-hand side and one over the size of its row: FIELDS numbers.  Field f of element k is at
-// data[f * total + k].  The 2 P numbers of an end are X[s-1] and X[s]: end k is before element k.
+// data[f * total + k], where `total` and the first k of a level are multiples of EACH.  The 2 P numbers
+// of an end are X[s-1] and X[s]: end k is before element k.
 //
-// A block joins its elements, two for each thread, to one in shared memory, as a binary tree in place: at
-// step s element i takes in element i + s, whose place then holds what expresses the unknowns between
-// them by those around: `tree_up`.  With the outer ends known, `tree_down` follows the same tree.  At each
+// A block joins its elements to one: each thread EACH of them in registers, one after the other, and the
+// rest is a binary tree in shared memory, in place: at step s element i takes in element i + s.  What
+// expresses the unknowns between two joined elements by those around is kept, in registers or in the
+// place of element i + s; with the outer ends known, the same way back gives the ends between.  At each
 // step a thread touches only the two places that it joins; barriers separate the steps.
 #pragma once
 
@@ -107,40 +109,22 @@ __device__ __forceinline__ int eliminate(T (&w)[R][C], T (&weight)[R])
 }
 
 template <int P, typename T>
-struct Elements {
-    static constexpr int ROW = 4 * P + 2;
-    static constexpr int FIELDS = 2 * P * ROW;
-
-    T* data;
-    long long total;
-
-    __device__ __forceinline__ T& at(long long k, int row, int column)
-    {
-        return data[(row * ROW + column) * total + k];
-    }
+struct Element {
+    T row[2 * P][4 * P + 1];  // left 2 P | right 2 P | right-hand side
+    T weight[2 * P];
 };
 
-// The elements of a block in shared memory.  One number is left free after each 128 bytes, so that
-// those 2, 4, 8, ... apart, which a step of the tree reads at once, are in different banks.
+// The 2 P unknowns between two joined elements, one a row: coefficients of the left and of the right end,
+// right-hand side.
 template <int P, typename T>
-struct Room {
-    static constexpr int LINE = 128 / sizeof(T);
-
-    T* data;
-
-    static __device__ __forceinline__ int stride() { return 2 * blockDim.x + 2 * blockDim.x / LINE; }
-    __device__ __forceinline__ T& at(int k, int row, int column)
-    {
-        return data[(row * Elements<P, T>::ROW + column) * stride() + k + k / LINE];
-    }
-    __device__ __forceinline__ T* ends() { return data + Elements<P, T>::FIELDS * stride(); }
+struct Between {
+    T row[2 * P][4 * P + 1];
 };
 
-// Join elements a and b, neighbours, in shared memory.  a becomes the joined element; b what gives the
-// 2 P unknowns between them, one a row: coefficients of the left and of the right end, right-hand side.
-// Returns the first of these unknowns that had no pivot, or -1.
+// Join a and b, neighbours: a becomes the joined element.  Returns the first of the unknowns between them
+// that had no pivot, or -1.
 template <int P, typename T>
-__device__ __noinline__ int join_pair(Room<P, T> elements, int a, int b)
+__device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, T>& b, Between<P, T>& between)
 {
     T w[4 * P][6 * P + 1], weight[4 * P];  // left 2 P | shared 2 P | right 2 P | right-hand side
 #pragma unroll
@@ -152,13 +136,13 @@ __device__ __noinline__ int join_pair(Room<P, T> elements, int a, int b)
         }
 #pragma unroll
         for (int c = 0; c < 4 * P; ++c) {
-            w[i][c] = elements.at(a, i, c);
-            w[2 * P + i][2 * P + c] = elements.at(b, i, c);
+            w[i][c] = a.row[i][c];
+            w[2 * P + i][2 * P + c] = b.row[i][c];
         }
-        w[i][6 * P] = elements.at(a, i, 4 * P);
-        w[2 * P + i][6 * P] = elements.at(b, i, 4 * P);
-        weight[i] = elements.at(a, i, 4 * P + 1);
-        weight[2 * P + i] = elements.at(b, i, 4 * P + 1);
+        w[i][6 * P] = a.row[i][4 * P];
+        w[2 * P + i][6 * P] = b.row[i][4 * P];
+        weight[i] = a.weight[i];
+        weight[2 * P + i] = b.weight[i];
     }
     int lacking = eliminate<2 * P, 2 * P>(w, weight);
 #pragma unroll
@@ -172,72 +156,210 @@ __device__ __noinline__ int join_pair(Room<P, T> elements, int a, int b)
     for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
         for (int c = 0; c < 2 * P; ++c) {
-            elements.at(a, i, c) = w[2 * P + i][c];
-            elements.at(a, i, 2 * P + c) = w[2 * P + i][4 * P + c];
-            elements.at(b, i, c) = w[i][c];
-            elements.at(b, i, 2 * P + c) = w[i][4 * P + c];
+            a.row[i][c] = w[2 * P + i][c];
+            a.row[i][2 * P + c] = w[2 * P + i][4 * P + c];
+            between.row[i][c] = w[i][c];
+            between.row[i][2 * P + c] = w[i][4 * P + c];
         }
-        elements.at(a, i, 4 * P) = w[2 * P + i][6 * P];
-        elements.at(b, i, 4 * P) = w[i][6 * P];
-        elements.at(a, i, 4 * P + 1) = weight[2 * P + i];
+        a.row[i][4 * P] = w[2 * P + i][6 * P];
+        between.row[i][4 * P] = w[i][6 * P];
+        a.weight[i] = weight[2 * P + i];
     }
     return lacking;
 }
 
-// Join `count` elements in shared memory to one, at place 0.  Element k covers `rows` rows from
-// (first + k) * rows on.  All threads of the block call, after a barrier; it ends with one.
+// The end between, from the ends to the left and to the right.
 template <int P, typename T>
-__device__ __forceinline__ void tree_up(Room<P, T> elements, int count, unsigned level, long long first,
-                                        long long rows, long long n, unsigned long long* status)
+__device__ __forceinline__ void end_between(const Between<P, T>& between, const T* left, const T* right, T* end)
 {
-    for (int s = 1; s < count; s *= 2) {
-        for (int i = threadIdx.x * 2 * s; i + s < count; i += blockDim.x * 2 * s) {
-            int lacking = join_pair(elements, i, i + s);
-            if (lacking >= 0 && status != nullptr) {
-                long long row = (first + i + s) * rows - 1 + lacking / P;
-                fail(status, SINGULAR + level, row < n ? row : n - 1);
-            }
-        }
-        __syncthreads();
+#pragma unroll
+    for (int k = 0; k < 2 * P; ++k) {
+        T value = between.row[k][4 * P];
+#pragma unroll
+        for (int c = 0; c < 2 * P; ++c)
+            value -= between.row[k][c] * left[c] + between.row[k][2 * P + c] * right[c];
+        end[k] = value;
     }
 }
 
-// The ends between `count` elements after `tree_up`; ends 0 and `count` are there.  All threads of the
-// block call, after a barrier; it ends with one.
 template <int P, typename T>
-__device__ __forceinline__ void tree_down(Room<P, T> elements, int count, T* ends)
-{
-    int s = 1;
-    while (2 * s < count) s *= 2;
-    for (; s > 0 && count > 1; s /= 2) {
-        for (int i = threadIdx.x * 2 * s; i + s < count; i += blockDim.x * 2 * s) {
-            const T* left = ends + i * 2 * P;
-            const T* right = ends + (i + 2 * s < count ? i + 2 * s : count) * 2 * P;
+struct Elements {
+    static constexpr int ROW = 4 * P + 2;
+    static constexpr int FIELDS = 2 * P * ROW;
+
+    T* data;
+    long long total;
+
+    __device__ __forceinline__ T& at(long long k, int row, int column)
+    {
+        return data[(row * ROW + column) * total + k];
+    }
+};
+
+// The elements of one block on their way up and down.  Its shared memory holds an element a thread and
+// the ends beside them.  One number is left free after each 128 bytes, so that elements 2, 4, 8, ... apart,
+// which a step of the tree reads at once, are in different banks.
+template <int P, typename T>
+struct Tree {
+    static constexpr int THREADS = P == 1 ? 256 : 64;
+    static constexpr int EACH = P == 1 ? 4 : 2;
+    static constexpr int SIZE = THREADS * EACH;
+    static constexpr int LINE = 128 / sizeof(T);
+    static constexpr int STRIDE = THREADS + THREADS / LINE;
+    static constexpr int ROW = 4 * P + 2;
+
+    struct alignas(EACH * sizeof(T) < 16 ? EACH * sizeof(T) : 16) Pack {
+        T item[EACH];
+    };
+
+    T* room;
+    long long first;  // of the block's elements, within their level
+    int count;        // of the block's elements
+    int places;       // in shared memory
+    Between<P, T> inner[EACH - 1];
+
+    __device__ __forceinline__ Tree(void* shared, long long size)
+    {
+        room = (T*)shared;
+        first = (long long)blockIdx.x * SIZE;
+        count = (int)(size - first < SIZE ? size - first : SIZE);
+        places = (count + EACH - 1) / EACH;
+    }
+
+    static __device__ __forceinline__ T& at(T* room, int k, int row, int column)
+    {
+        return room[(row * ROW + column) * STRIDE + k + k / LINE];
+    }
+    __device__ __forceinline__ T* ends() { return room + 2 * P * ROW * STRIDE; }
+
+    static __device__ __forceinline__ Element<P, T> get(T* room, int k)
+    {
+        Element<P, T> found;
 #pragma unroll
-            for (int k = 0; k < 2 * P; ++k) {
-                T value = elements.at(i + s, k, 4 * P);
+        for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
-                for (int c = 0; c < 2 * P; ++c)
-                    value -= elements.at(i + s, k, c) * left[c] + elements.at(i + s, k, 2 * P + c) * right[c];
-                ends[(i + s) * 2 * P + k] = value;
-            }
+            for (int c = 0; c <= 4 * P; ++c) found.row[i][c] = at(room, k, i, c);
+            found.weight[i] = at(room, k, i, 4 * P + 1);
+        }
+        return found;
+    }
+
+    static __device__ __forceinline__ void put(T* room, int k, const Element<P, T>& made)
+    {
+#pragma unroll
+        for (int i = 0; i < 2 * P; ++i) {
+#pragma unroll
+            for (int c = 0; c <= 4 * P; ++c) at(room, k, i, c) = made.row[i][c];
+            at(room, k, i, 4 * P + 1) = made.weight[i];
+        }
+    }
+
+    // One step of the tree at places a and b.
+    static __device__ __noinline__ int join_places(T* room, int a, int b)
+    {
+        Element<P, T> left = get(room, a);
+        Between<P, T> between;
+        int lacking = join_elements(left, get(room, b), between);
+        put(room, a, left);
+#pragma unroll
+        for (int i = 0; i < 2 * P; ++i)
+#pragma unroll
+            for (int c = 0; c <= 4 * P; ++c) at(room, b, i, c) = between.row[i][c];
+        return lacking;
+    }
+
+    // Join all, those from `start` on, to one at place 0.  Element k of the level covers `rows` rows from
+    // k * rows on; a fault is reported unless `status` is null.  Ends with a barrier.
+    __device__ __forceinline__ void up(Elements<P, T> elements, long long start, unsigned level, long long rows,
+                                       long long n, unsigned long long* status)
+    {
+        auto report = [&](int lacking, int right) {
+            if (lacking < 0 || status == nullptr) return;
+            long long row = (first + right) * rows - 1 + lacking / P;
+            fail(status, SINGULAR + level, row < n ? row : n - 1);
+        };
+        int mine = threadIdx.x * EACH;
+        if (mine < count) {
+            Element<P, T> all[EACH];
+            long long from = start + first + mine;
+#pragma unroll
+            for (int i = 0; i < 2 * P; ++i)
+#pragma unroll
+                for (int c = 0; c < ROW; ++c) {
+                    Pack pack = *(const Pack*)&elements.at(from, i, c);
+#pragma unroll
+                    for (int e = 0; e < EACH; ++e) (c <= 4 * P ? all[e].row[i][c] : all[e].weight[i]) = pack.item[e];
+                }
+#pragma unroll
+            for (int e = 1; e < EACH; ++e)
+                if (mine + e < count) report(join_elements(all[0], all[e], inner[e - 1]), mine + e);
+            put(room, threadIdx.x, all[0]);
         }
         __syncthreads();
+        for (int s = 1; s < places; s *= 2) {
+            int i = threadIdx.x * 2 * s;
+            if (i + s < places) report(join_places(room, i, i + s), (i + s) * EACH);
+            __syncthreads();
+        }
     }
-}
 
-// X[first] and X[last] from the one element that is left: the outer ends.  By one thread.
+    // The way back: the ends beside the block are in shared memory; all ends to `out`, where those of the
+    // level are.  After a barrier.
+    __device__ __forceinline__ void down(T* out)
+    {
+        T* known = ends();
+        int s = 1;
+        while (2 * s < places) s *= 2;
+        for (; s > 0; s /= 2) {
+            int i = threadIdx.x * 2 * s;
+            if (i + s < places) {
+                Between<P, T> between;
+#pragma unroll
+                for (int k = 0; k < 2 * P; ++k)
+#pragma unroll
+                    for (int c = 0; c <= 4 * P; ++c) between.row[k][c] = at(room, i + s, k, c);
+                const T* right = known + (i + 2 * s < places ? i + 2 * s : places) * 2 * P;
+                end_between(between, known + i * 2 * P, right, known + (i + s) * 2 * P);
+            }
+            __syncthreads();
+        }
+        int mine = threadIdx.x * EACH;
+        if (mine >= count) return;
+        T found[EACH + 1][2 * P];
+#pragma unroll
+        for (int k = 0; k < 2 * P; ++k) {
+            found[0][k] = known[threadIdx.x * 2 * P + k];
+            found[EACH][k] = known[(threadIdx.x + 1) * 2 * P + k];
+        }
+#pragma unroll
+        for (int e = EACH - 1; e > 0; --e) {
+            if (mine + e < count) {
+                end_between(inner[e - 1], found[0], found[e + 1], found[e]);
+            } else {  // past the last element: the right end
+#pragma unroll
+                for (int k = 0; k < 2 * P; ++k) found[e][k] = found[EACH][k];
+            }
+        }
+        out += (first + mine) * 2 * P;
+#pragma unroll
+        for (int e = 0; e <= EACH; ++e)
+            if (e < EACH ? mine + e <= count : mine + e == count)
+#pragma unroll
+                for (int k = 0; k < 2 * P; ++k) out[e * 2 * P + k] = found[e][k];
+    }
+};
+
+// X[first] and X[last] from the one element that is left, as the ends before and after.  By one thread.
 template <int P, typename T>
-__device__ __noinline__ void solve_last(Room<P, T> elements, int count, T* ends, unsigned level, long long n,
-                                        unsigned long long* status)
+__device__ __noinline__ void solve_last(T* room, T* before, T* after, unsigned level, long long n, unsigned long long* status)
 {
     T w[2 * P][2 * P + 1], weight[2 * P], x[2 * P];
 #pragma unroll
     for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
-        for (int c = 0; c < 2 * P; ++c) w[i][c] = elements.at(0, i, P + c);
-        w[i][2 * P] = elements.at(0, i, 4 * P);
-        weight[i] = elements.at(0, i, 4 * P + 1);
+        for (int c = 0; c < 2 * P; ++c) w[i][c] = Tree<P, T>::at(room, 0, i, P + c);
+        w[i][2 * P] = Tree<P, T>::at(room, 0, i, 4 * P);
+        weight[i] = Tree<P, T>::at(room, 0, i, 4 * P + 1);
     }
     int lacking = eliminate<0, 2 * P>(w, weight);
     if (lacking >= 0) fail(status, SINGULAR + level, lacking < P ? 0 : n - 1);
@@ -249,78 +371,49 @@ __device__ __noinline__ void solve_last(Room<P, T> elements, int count, T* ends,
     }
 #pragma unroll
     for (int c = 0; c < P; ++c) {
-        ends[c] = T(0);
-        ends[P + c] = x[c];
-        ends[count * 2 * P + c] = x[P + c];
-        ends[count * 2 * P + P + c] = T(0);
+        before[c] = T(0);
+        before[P + c] = x[c];
+        after[c] = x[P + c];
+        after[P + c] = T(0);
     }
 }
 
-// How many of `size` elements belong to this block.
-__device__ __forceinline__ int share_of_block(long long size)
-{
-    long long left = size - (long long)blockIdx.x * 2 * blockDim.x;
-    return (int)(left < 2 * (long long)blockDim.x ? left : 2 * (long long)blockDim.x);
-}
-
-// `count` elements from `first` on into shared memory.  The caller sets a barrier.
-template <int P, typename T>
-__device__ __forceinline__ void load_elements(Room<P, T> room, Elements<P, T> elements, long long first, int count)
-{
-#pragma unroll
-    for (int row = 0; row < 2 * P; ++row)
-#pragma unroll
-        for (int column = 0; column < Elements<P, T>::ROW; ++column)
-            for (int k = threadIdx.x; k < count; k += blockDim.x)
-                room.at(k, row, column) = elements.at(first + k, row, column);
-}
-
-// One level up: two elements a thread from `start` on become one, at `out`.
+// One level up: each block's elements, from `start` on, become one, at `out`.
 template <int P, typename T>
 __device__ __forceinline__ void join_level(Elements<P, T> elements, long long start, long long size, long long out,
-                                           Room<P, T> room, unsigned level, long long rows, long long n,
+                                           void* shared, unsigned level, long long rows, long long n,
                                            unsigned long long* status)
 {
-    long long first = (long long)blockIdx.x * 2 * blockDim.x;
-    int count = share_of_block(size);
-    load_elements(room, elements, start + first, count);
-    __syncthreads();
-    tree_up(room, count, level, first, rows, n, status);
+    Tree<P, T> tree(shared, size);
+    tree.up(elements, start, level, rows, n, status);
     for (int f = threadIdx.x; f < Elements<P, T>::FIELDS; f += blockDim.x)
-        elements.at(out + blockIdx.x, 0, f) = room.at(0, 0, f);
+        elements.at(out + blockIdx.x, 0, f) = tree.at(tree.room, 0, 0, f);
 }
 
 // One level down: `ends` of the elements from `start` on, `outer` those of the level above.
 template <int P, typename T>
-__device__ __forceinline__ void expand_level(Elements<P, T> elements, long long start, long long size,
-                                             Room<P, T> room, const T* outer, T* ends)
+__device__ __forceinline__ void expand_level(Elements<P, T> elements, long long start, long long size, void* shared,
+                                             const T* outer, T* ends)
 {
-    long long first = (long long)blockIdx.x * 2 * blockDim.x;
-    int count = share_of_block(size);
-    load_elements(room, elements, start + first, count);
-    T* inner = room.ends();
+    Tree<P, T> tree(shared, size);
     if (threadIdx.x < 2 * P) {
-        inner[threadIdx.x] = outer[blockIdx.x * 2 * P + threadIdx.x];
-        inner[count * 2 * P + threadIdx.x] = outer[(blockIdx.x + 1) * 2 * P + threadIdx.x];
+        tree.ends()[threadIdx.x] = outer[blockIdx.x * 2 * P + threadIdx.x];
+        tree.ends()[tree.places * 2 * P + threadIdx.x] = outer[(blockIdx.x + 1) * 2 * P + threadIdx.x];
     }
-    __syncthreads();
-    tree_up(room, count, 0, 0, 0, 0, nullptr);
-    tree_down(room, count, inner);
-    for (int i = threadIdx.x; i < (count + 1) * 2 * P; i += blockDim.x) ends[first * 2 * P + i] = inner[i];
+    tree.up(elements, start, 0, 0, 0, nullptr);
+    tree.down(ends);
 }
 
 // All that is left, by one block: up, the solution, and down again.
 template <int P, typename T>
-__device__ __forceinline__ void solve_top(Elements<P, T> elements, long long start, int count, Room<P, T> room,
+__device__ __forceinline__ void solve_top(Elements<P, T> elements, long long start, long long size, void* shared,
                                           T* ends, unsigned level, long long rows, long long n,
                                           unsigned long long* status)
 {
-    load_elements(room, elements, start, count);
-    T* inner = room.ends();
+    Tree<P, T> tree(shared, size);
+    tree.up(elements, start, level, rows, n, status);
+    T* before = tree.ends();
+    if (threadIdx.x == 0) solve_last<P>(tree.room, before, before + tree.places * 2 * P, level + 1, n, status);
     __syncthreads();
-    tree_up(room, count, level, 0, rows, n, status);
-    if (threadIdx.x == 0) solve_last(room, count, inner, level + 1, n, status);
-    __syncthreads();
-    tree_down(room, count, inner);
-    for (int i = threadIdx.x; i < (count + 1) * 2 * P; i += blockDim.x) ends[i] = inner[i];
+    tree.down(ends);
 }

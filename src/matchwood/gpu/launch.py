@@ -97,6 +97,18 @@ class Kernel:
         if _debug():
             self._wait()
 
+    def launch(self, grid: int, block: int, args: Sequence[Any], shared_mem: int = 0) -> None:
+        """Launch with arguments as the driver takes them: nothing is checked or converted.
+
+        Numbers are NumPy's of the kernel's types, arrays their addresses as `numpy.uint64`.  For
+        calls that take a GPU less time than checking would take Python.
+        """
+        if shared_mem > self._shared_allowed:
+            self._allow_shared(shared_mem)
+        self._function((grid,), (block,), args, shared_mem=shared_mem)
+        if _debug():
+            self._wait()
+
     def resident(self, block: int = BLOCK, shared_mem: int = 0) -> int:
         """Blocks of this kernel that the device runs at the same time."""
         known = self._resident.get((block, shared_mem))

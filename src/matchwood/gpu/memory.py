@@ -61,6 +61,27 @@ def empty(shape: int | tuple[int, ...], dtype: Any, what: str) -> Any:
         _refuse(nbytes, what)
 
 
+class Layout:
+    """Where scratch arrays lie in one block of memory; for calls that are made again and again.
+
+    Examples
+    --------
+    ``layout = Layout("solve", rows=(n, np.float32))`` once; then ``block = layout.take()``, and the
+    array is at the address ``block.ptr + layout.rows``.  Keep `block` until the last launch.
+    """
+
+    def __init__(self, what: str, **arrays: tuple[int, Any]) -> None:
+        self._what = what
+        self.nbytes = 0
+        for name, (size, kind) in arrays.items():
+            setattr(self, name, self.nbytes)
+            self.nbytes += -(-size * np.dtype(kind).itemsize // ALIGNMENT) * ALIGNMENT
+
+    def take(self) -> Any:
+        """The block, uninitialised: an object with the address `ptr`."""
+        return empty(max(self.nbytes, 1), np.uint8, self._what).data
+
+
 def workspace(what: str, **arrays: tuple[int | tuple[int, ...], Any]) -> Any:
     """Scratch arrays, uninitialised, in one block of memory that is asked for beforehand.
 

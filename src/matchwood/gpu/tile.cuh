@@ -108,3 +108,44 @@ __device__ __forceinline__ void store_tile(Chunk* tile, T* array, long long firs
             if (first + i < size) begin[i] = tile_item<CHUNKS, T>(tile, i);
     }
 }
+
+// Item i of the tile is array[order[first + i]], and a copy of it goes to gathered[first + i]; 1 where the
+// order is negative, 0 past the end.  All indices are asked for before the first is used.
+template <int CHUNKS, typename T, typename I>
+__device__ __forceinline__ void gather_tile(Chunk* tile, const T* array, const I* order, long long first,
+                                            long long size, T* gathered)
+{
+    constexpr int EACH = CHUNKS * 16 / sizeof(T);
+    I place[EACH];
+    T value[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        long long i = first + k * TILE_THREADS + threadIdx.x;
+        place[k] = order[i < size ? i : 0];
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) value[k] = place[k] >= 0 ? array[place[k]] : T(1);
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        int i = k * TILE_THREADS + threadIdx.x;
+        bool there = first + i < size;
+        tile_item<CHUNKS, T>(tile, i) = there ? value[k] : T(0);
+        if (there) gathered[first + i] = value[k];
+    }
+}
+
+// Item i of the tile to array[order[first + i]], unless that is negative.  After __syncwarp.
+template <int CHUNKS, typename T, typename I>
+__device__ __forceinline__ void scatter_tile(Chunk* tile, T* array, const I* order, long long first, long long size)
+{
+    constexpr int EACH = CHUNKS * 16 / sizeof(T);
+    I place[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        long long i = first + k * TILE_THREADS + threadIdx.x;
+        place[k] = i < size ? order[i] : I(-1);
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k)
+        if (place[k] >= 0) array[place[k]] = tile_item<CHUNKS, T>(tile, k * TILE_THREADS + threadIdx.x);
+}

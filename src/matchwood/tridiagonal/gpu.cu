@@ -92,11 +92,7 @@ __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl,
     if (perm == nullptr) {
         load_tile<Rows<T>::CHUNKS>(tile + 3 * array, b, first, n, zero);
     } else {
-        for (int i = threadIdx.x; i < Rows<T>::BLOCK; i += TILE_THREADS) {
-            T value = first + i < n ? b[perm[first + i]] : T(0);
-            if (first + i < n) gathered[first + i] = value;
-            tile_item<Rows<T>::CHUNKS, T>(tile + 3 * array, i) = value;
-        }
+        gather_tile<Rows<T>::CHUNKS>(tile + 3 * array, b, perm, first, n, gathered);
     }
 }
 
@@ -234,30 +230,29 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     if (perm == nullptr) {
         store_tile<CHUNKS>(tile + array, x, first, n);
     } else {
-        for (int i = threadIdx.x; i < Rows<T>::BLOCK; i += TILE_THREADS)
-            if (first + i < n) x[perm[first + i]] = tile_item<CHUNKS, T>(tile + array, i);
+        scatter_tile<CHUNKS>(tile + array, x, perm, first, n);
     }
 }
 
 template <typename T>
-__global__ void join(T* elements, long long total, long long start, long long size, long long out, unsigned level,
+__global__ void __launch_bounds__(Tree<1, T>::THREADS) join(T* elements, long long total, long long start, long long size, long long out, unsigned level,
                      long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    join_level(Elements<1, T>{elements, total}, start, size, out, Room<1, T>{(T*)tile}, level, rows, n, status);
+    join_level(Elements<1, T>{elements, total}, start, size, out, tile, level, rows, n, status);
 }
 
 template <typename T>
-__global__ void expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
+__global__ void __launch_bounds__(Tree<1, T>::THREADS) expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
 {
     extern __shared__ Chunk tile[];
-    expand_level(Elements<1, T>{elements, total}, start, size, Room<1, T>{(T*)tile}, outer, ends);
+    expand_level(Elements<1, T>{elements, total}, start, size, tile, outer, ends);
 }
 
 template <typename T>
-__global__ void top(T* elements, long long total, long long start, int size, T* ends, unsigned level,
+__global__ void __launch_bounds__(Tree<1, T>::THREADS) top(T* elements, long long total, long long start, long long size, T* ends, unsigned level,
                     long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    solve_top(Elements<1, T>{elements, total}, start, size, Room<1, T>{(T*)tile}, ends, level, rows, n, status);
+    solve_top(Elements<1, T>{elements, total}, start, size, tile, ends, level, rows, n, status);
 }

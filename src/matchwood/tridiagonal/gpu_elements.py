@@ -13,17 +13,23 @@ import numpy as np
 from matchwood import engines, gpu
 
 WARP = 32  # threads of a block in the passes over rows, as TILE_THREADS in tile.cuh
-TREE = {1: 1024, 2: 128}  # elements that a block joins, by the size of blocks; a thread takes two
+# By the size of blocks, as in elements.cuh: threads of a tree, elements that each of them takes.
+TREE = {1: (256, 4), 2: (64, 2)}
 
 
 def levels(parts: int, p: int) -> list[tuple[int, int]]:
     """(start, size) of each level of elements: of parts, of trees of parts, ... , of the last."""
+    threads, each = TREE[p]
     found, start, size = [], 0, parts
     while True:
         found.append((start, size))
-        if size <= TREE[p]:
+        if size <= threads * each:
             return found
-        start, size = start + size, -(-size // TREE[p])
+        start, size = start + _rounded(size, each), -(-size // (threads * each))
+
+
+def _rounded(size: int, each: int) -> int:
+    return -(-size // each) * each
 
 
 NOT_FINITE = 1  # as in elements.cuh; larger codes are singular, on one level or another
@@ -64,57 +70,76 @@ class Solver:
         status: Any = None,
     ) -> None:
         self.n, self.dtype = n, np.dtype(dtype)
-        self.rows, self._p = rows, p
+        self.rows = rows
+        self._threads, each = TREE[p]
+        self._tree = self._threads * each
         self._parts = -(-n // rows)
+        self._blocks = -(-self._parts // WARP)
         self.levels = levels(self._parts, p)
-        self._total = sum(self.levels[-1])
+        self._total = _rounded(sum(self.levels[-1]), each)
         size = self.dtype.itemsize
-        fields, tree = 2 * p * (4 * p + 2), TREE[p]
+        fields, line = 2 * p * (4 * p + 2), 128 // size
         self._tile = WARP * rows * p * (3 * p + 1) * size
-        self._room = (fields * (tree + tree * size // 128) + 2 * p * (tree + 1)) * size
-        self._arrays = {
-            "elements": (fields * self._total, self.dtype),
-            "gathered": (n * p if permuted else 0, self.dtype),
+        places = self._threads + self._threads // line
+        self._room = (fields * places + 2 * p * (self._threads + 1)) * size
+        self._layout = gpu.Layout(
+            "tridiagonal.solve",
+            elements=(fields * self._total, self.dtype),
+            gathered=(n * p if permuted else 0, self.dtype),
             **{
                 f"ends{k}": (2 * p * (count + 1), self.dtype)
                 for k, (_, count) in enumerate(self.levels)
             },
-        }
+        )
         self.status = gpu.Status() if status is None else status
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
 
     def solve(self, dl: Any, d: Any, du: Any, b: Any, x: Any, perm: Any = None) -> None:
-        """x for one right-hand side; with `perm`, row i belongs to b[perm[i]] and x[perm[i]]."""
-        k, n = self._kernels, self.n
-        space = gpu.workspace("tridiagonal.solve", **self._arrays)  # its own: calls may overlap
-        elements = (space.elements, self._total)
-        options = {"block": WARP, "shared_mem": self._tile}
-        reduced = (n, dl, d, du, b, perm, space.gathered, *elements, self._parts, self.status)
-        k.reduce_rows(self._parts, reduced, **options)
-        self._solve_ends(space, elements)
-        right = b if perm is None else space.gathered
-        known = (n, dl, d, du, right, self._parts, space.ends0, perm, x)
-        k.substitute_rows(self._parts, known, **options)
+        """x for one right-hand side; with `perm`, row i belongs to b[perm[i]] and x[perm[i]].
 
-    def _solve_ends(self, space: Any, elements: tuple[Any, int]) -> None:
+        All are contiguous arrays of the solver's types: nothing is checked.
+        """
+        k, n, parts = self._kernels, np.int64(self.n), np.int64(self._parts)
+        block = self._layout.take()  # its own: calls may overlap
+        matrix = (_address(dl), _address(d), _address(du))
+        right, out = _address(b), _address(x)
+        order = np.uint64(0) if perm is None else _address(perm)
+        elements = self._place(block, "elements")
+        gathered = self._place(block, "gathered")
+        total, status = np.int64(self._total), _address(self.status.device_words)
+        reduced = (n, *matrix, right, order, gathered, elements, total, parts, status)
+        k.reduce_rows.launch(self._blocks, WARP, reduced, self._tile)
+        self._solve_ends(block, elements, total, n, status)
+        right = right if perm is None else gathered
+        known = (n, *matrix, right, parts, self._place(block, "ends0"), order, out)
+        k.substitute_rows.launch(self._blocks, WARP, known, self._tile)
+
+    def _place(self, block: Any, name: str) -> Any:
+        return np.uint64(block.ptr + getattr(self._layout, name))
+
+    def _solve_ends(self, block: Any, elements: Any, total: Any, n: Any, status: Any) -> None:
         """The ends of the parts, from their elements."""
-        k, tree = self._kernels, TREE[self._p]
-        options = {"block": tree // 2, "shared_mem": self._room}
-        rows, last = self.rows, len(self.levels) - 1
+        k, last = self._kernels, len(self.levels) - 1
+        rows = self.rows
         for level in range(last):
             (start, size), (out, count) = self.levels[level : level + 2]
-            known = (*elements, start, size, out, level + 1, rows, self.n, self.status)
-            k.join(None, known, grid=count, **options)
-            rows *= tree
+            where = (elements, total, np.int64(start), np.int64(size), np.int64(out))
+            args: tuple[Any, ...] = (*where, np.uint32(level + 1), np.int64(rows), n, status)
+            k.join.launch(count, self._threads, args, self._room)
+            rows *= self._tree
         start, size = self.levels[last]
-        ends = getattr(space, f"ends{last}")
-        known = (*elements, start, size, ends, last + 1, rows, self.n, self.status)
-        k.top(None, known, grid=1, **options)
+        ends = self._place(block, f"ends{last}")
+        args = (elements, total, np.int64(start), np.int64(size), ends, np.uint32(last + 1))
+        k.top.launch(1, self._threads, (*args, np.int64(rows), n, status), self._room)
         for level in range(last - 1, -1, -1):
             start, size = self.levels[level]
-            outer, ends = ends, getattr(space, f"ends{level}")
-            grid = self.levels[level + 1][1]
-            k.expand(None, (*elements, start, size, outer, ends), grid=grid, **options)
+            outer, ends = ends, self._place(block, f"ends{level}")
+            args = (elements, total, np.int64(start), np.int64(size), outer, ends)
+            k.expand.launch(self.levels[level + 1][1], self._threads, args, self._room)
+
+
+def _address(array: Any) -> Any:
+    return np.uint64(array.data.ptr)
 
 
 def solve(

@@ -68,6 +68,14 @@ def _reversed(team: Any, queue: Array, perm: Array) -> None:
 
 
 @kernel
+def _longest_row(team: Any, indptr: Array, longest: Array) -> None:
+    most = np.int64(0)
+    for v in range(indptr.size - 1):
+        most = max(most, np.int64(indptr[v + 1]) - np.int64(indptr[v]))
+    longest[0] = most
+
+
+@kernel
 def _least_free(team: Any, indptr: Array, mark: Array, best: Array) -> None:
     """For each member, the least (degree, vertex) among its free vertices that have neighbours."""
     lo, hi = share(team, mark.size)
@@ -93,8 +101,9 @@ class Run:
         self.alone = crew(1, work=view.nnz + view.n)
         self.mark = np.full(self.n, cpu_serial.FREE, np.uint8)
         self.queue = np.empty(self.n, self.unsigned)
-        # the longest row, by NumPy: a pass over indptr that costs little against the rest
-        self.longest = int(np.diff(view.indptr).max(initial=0)) if self.n else 0
+        longest = np.zeros(1, np.int64)
+        self.alone.run(_longest_row, view.indptr, longest)
+        self.longest = int(longest[0])
         self.shift = max(1, (self.n - 1).bit_length())
         if self.shift + self.longest.bit_length() > 64:
             raise OverflowError(
@@ -303,7 +312,7 @@ def order(
     if starts.size == 1:
         # order its component at once: where it belongs, its smallest vertex tells
         end = run.place(int(starts[0]), 0, n)
-        smallest = int(run.queue[:end].min())
+        smallest = int(run.queue[:end].min()) if end < n else 0
         state[4:6] += 1, run.facts[LEVELS]
         if smallest > 0:
             block = run.queue[:end].copy()

@@ -294,6 +294,11 @@ def order_batch(
                     now = lap(counts, IN_SIGNAL, now, timed)
                 elif fate == CUT:
                     arcs = board[words + OVER_ARCS] + slot[_ARCS]
+                    behind = words + np.uint64(LINE)
+                    if board[behind + OVER] > ZERO:
+                        tail -= board[behind + OVER]
+                        arcs = arcs_between(indptr, queue, pos, tail, sizes)
+                        store_release(board, behind + STATE, COMPLETED)
                     cut(
                         indptr, queue, pos, tail, arcs, board, following, board[words + MADE],
                         rank, team.size, loads, sizes,
@@ -340,7 +345,11 @@ def order_batch(
                         arcs = arcs_between(indptr, queue, begin, end, sizes)
                         slot = slots[vacant]
                         slot[_STAGE], slot[_B] = FRESH, ahead
-                        slot[_WIDE] = ONE if most_arcs(arcs, end - begin, sizes) > np.uint64(lists.shape[2]) else ZERO
+                        slot[_WIDE] = (
+                            ONE
+                            if most_arcs(arcs, end - begin, sizes) > np.uint64(lists.shape[2])
+                            else ZERO
+                        )
                         slot[_WEIGHT] = weight_of(end - begin, arcs)
                         counts[DEQUEUED] += ONE
                         counts[EXECUTED if end > begin else EMPTY] += ONE

@@ -37,7 +37,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from matchwood.ordering.rcm.cpu_sort import AHEAD, ONE, ZERO, fetch_rows, sort_children
-from matchwood.primitives.cpu_hints import prefetch
+from matchwood.primitives.cpu_hints import prefetch, prefetch_write
 from matchwood.teams import (
     atomic_add,
     atomic_exchange,
@@ -71,7 +71,7 @@ class Tuning(NamedTuple):
 
     def parents(self) -> int:
         """The most parents of a batch: the last may be heavier than what is left."""
-        return 3 * self.largest // (2 * int(PARENT_WEIGHT)) + 2
+        return 2 * self.largest // int(PARENT_WEIGHT) + 2
 
     def batches(self, n: int, m: int) -> int:
         """The most batches that can be made, from vertices of at least a quarter of `least`."""
@@ -87,6 +87,11 @@ TRY_TWO = False
 TRY_CLAIMS = False
 TRY_LINES = False
 TRY_ROUND = False
+TRY_GROUP = False
+TRY_WRITE = False
+TRY_FREE = False
+GROUP = np.uint64(8)
+TRY_REST = False
 COUNTED, COMPLETED = np.uint64(1), np.uint64(2)
 CUT, LEFT, LONE, NOTHING = (np.uint64(k) for k in range(1, 5))
 """Fates: made into batches; left to the next batch as overhang; followed alone; none to place."""
@@ -188,6 +193,41 @@ def discover(
     one = indices.dtype.type(1)
     mine = claim.dtype.type(b)
     count = ZERO
+    if TRY_GROUP:
+        i = begin
+        while i < end:
+            stop = min(i + GROUP, end)
+            seen = count
+            for j in range(i, stop):
+                fetch_rows(indptr, indices, queue, j, end)
+                u = queue[j]
+                for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+                    v = indices[k]
+                    if TRY_FREE:
+                        found[seen] = v
+                        seen += np.uint64(load_relaxed(claim, v) > mine)
+                    elif load_relaxed(claim, v) > mine:
+                        if TRY_WRITE:
+                            prefetch_write(claim, v)
+                        found[seen] = v
+                        seen += ONE
+                ends[j - begin] = seen
+            at = count
+            for j in range(i, stop):
+                last = ends[j - begin]
+                while at < last:
+                    v = found[at]
+                    at += ONE
+                    if load_relaxed(claim, v) > mine:
+                        if in_turn:
+                            store_relaxed(claim, v, mine)
+                        elif atomic_min(claim, v, mine) <= mine:
+                            continue
+                        found[count] = v
+                        count += ONE
+                ends[j - begin] = count
+            i = stop
+        return count
     for i in range(begin, end):
         fetch_rows(indptr, indices, queue, i, end)
         u = queue[i]
@@ -401,6 +441,7 @@ def count_from(board: Array, b: Any, limit: Any, sizes: Array, shared: Array) ->
         last = b + ONE == following  # no batch is behind this one
         end = pos + count
         full = size_of(end - board[at + BEGIN], sizes)
+        rest = ZERO
         done = False
         if end == limit:  # all places are filled, or will be
             fate, done = NOTHING, True
@@ -408,14 +449,20 @@ def count_from(board: Array, b: Any, limit: Any, sizes: Array, shared: Array) ->
             fate, done = NOTHING, last
         elif last and weight < sizes[ENOUGH]:
             fate = LONE
-        elif not last and weight < full // np.uint64(4):
+        elif not last and weight < (full if TRY_REST else full // np.uint64(4)):
             fate = LEFT
         else:
             fate = CUT
             made = batches_for(total, total_arcs, full)
+            if TRY_REST and not last:
+                made = weight // full
+                rest = total - min(total, (total * made * full + weight - ONE) // weight)
             board[at + MADE] = made
             following += made
-        if fate == LEFT:
+        if fate == CUT and rest > ZERO:
+            rest_arcs = total_arcs * rest // total
+            send(board, b + ONE, end, following, rest, rest_arcs, COUNTED)
+        elif fate == LEFT:
             send(board, b + ONE, end, following, total, total_arcs, COUNTED)
         elif fate != LONE and not done:
             send(board, b + ONE, end, following, ZERO, ZERO, COMPLETED)

@@ -66,15 +66,7 @@ __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl,
     if (perm == nullptr) {
         load_tile<RIGHT_CHUNKS>(right, b, 2 * first, 2 * n, zero);
     } else {
-        for (int i = threadIdx.x; i < Rows<T>::BLOCK * 2; i += TILE_THREADS) {
-            T value = T(0);
-            if (2 * first + i < 2 * n) {
-                I place = perm[2 * first + i];
-                value = place >= 0 ? b[place] : T(1);
-                gathered[2 * first + i] = value;
-            }
-            tile_item<RIGHT_CHUNKS, T>(right, i) = value;
-        }
+        gather_tile<RIGHT_CHUNKS>(right, b, perm, 2 * first, 2 * n, gathered);
     }
 }
 
@@ -234,31 +226,29 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     if (perm == nullptr) {
         store_tile<RIGHT_CHUNKS>(solution, x, first, 2 * n);
     } else {
-        for (int i = threadIdx.x; i < Rows<T>::BLOCK * 2; i += TILE_THREADS)
-            if (first + i < 2 * n && perm[first + i] >= 0)
-                x[perm[first + i]] = tile_item<RIGHT_CHUNKS, T>(solution, i);
+        scatter_tile<RIGHT_CHUNKS>(solution, x, perm, first, 2 * n);
     }
 }
 
 template <typename T>
-__global__ void join(T* elements, long long total, long long start, long long size, long long out, unsigned level,
+__global__ void __launch_bounds__(Tree<2, T>::THREADS) join(T* elements, long long total, long long start, long long size, long long out, unsigned level,
                      long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    join_level(Elements<2, T>{elements, total}, start, size, out, Room<2, T>{(T*)tile}, level, rows, n, status);
+    join_level(Elements<2, T>{elements, total}, start, size, out, tile, level, rows, n, status);
 }
 
 template <typename T>
-__global__ void expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
+__global__ void __launch_bounds__(Tree<2, T>::THREADS) expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
 {
     extern __shared__ Chunk tile[];
-    expand_level(Elements<2, T>{elements, total}, start, size, Room<2, T>{(T*)tile}, outer, ends);
+    expand_level(Elements<2, T>{elements, total}, start, size, tile, outer, ends);
 }
 
 template <typename T>
-__global__ void top(T* elements, long long total, long long start, int size, T* ends, unsigned level,
+__global__ void __launch_bounds__(Tree<2, T>::THREADS) top(T* elements, long long total, long long start, long long size, T* ends, unsigned level,
                     long long rows, long long n, unsigned long long* status)
 {
     extern __shared__ Chunk tile[];
-    solve_top(Elements<2, T>{elements, total}, start, size, Room<2, T>{(T*)tile}, ends, level, rows, n, status);
+    solve_top(Elements<2, T>{elements, total}, start, size, tile, ends, level, rows, n, status);
 }
