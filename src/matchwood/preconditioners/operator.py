@@ -112,6 +112,8 @@ def _class(engine: str) -> Any:
             """A vector (n,) or (n, 1), or columns (n, k); the result has the wider type."""
             if columns.dtype.kind == "c":
                 raise TypeError(f"{self.name}: vectors must be real, got {columns.dtype}")
+            if columns.ndim == 1 and columns.dtype == self.dtype and columns.flags.c_contiguous:
+                return self._core.apply(columns.reshape(1, -1), transpose).reshape(-1)
             xp = engines.cupy() if engine == "gpu" else np
             rows = xp.ascontiguousarray(columns.reshape(self.shape[0], -1).T, dtype=self.dtype)
             answer = self._core.apply(rows, transpose).T.reshape(columns.shape)

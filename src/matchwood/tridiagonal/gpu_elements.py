@@ -5,6 +5,7 @@ For plain and block systems alike; the kernels are in gpu.cu, block/gpu.cu and .
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -67,7 +68,6 @@ class Solver:
         index: Any = np.int32,
         *,
         permuted: bool = False,
-        status: Any = None,
     ) -> None:
         self.n, self.dtype = n, np.dtype(dtype)
         self.rows = rows
@@ -91,13 +91,16 @@ class Solver:
                 for k, (_, count) in enumerate(self.levels)
             },
         )
-        self.status = gpu.Status() if status is None else status
+        self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
 
-    def solve(self, dl: Any, d: Any, du: Any, b: Any, x: Any, perm: Any = None) -> None:
+    def solve(
+        self, dl: Any, d: Any, du: Any, b: Any, x: Any, perm: Any = None, status: Any = None
+    ) -> None:
         """x for one right-hand side; with `perm`, row i belongs to b[perm[i]] and x[perm[i]].
 
-        All are contiguous arrays of the solver's types: nothing is checked.
+        All are contiguous arrays of the solver's types: nothing is checked.  Faults are reported to
+        `status`, if there is one.
         """
         k, n, parts = self._kernels, np.int64(self.n), np.int64(self._parts)
         block = self._layout.take()  # its own: calls may overlap
@@ -106,10 +109,10 @@ class Solver:
         order = np.uint64(0) if perm is None else _address(perm)
         elements = self._place(block, "elements")
         gathered = self._place(block, "gathered")
-        total, status = np.int64(self._total), _address(self.status.device_words)
-        reduced = (n, *matrix, right, order, gathered, elements, total, parts, status)
+        total, word = np.int64(self._total), _address((status or self._unread).device_words)
+        reduced = (n, *matrix, right, order, gathered, elements, total, parts, word)
         k.reduce_rows.launch(self._blocks, WARP, reduced, self._tile)
-        self._solve_ends(block, elements, total, n, status)
+        self._solve_ends(block, elements, total, n, word)
         right = right if perm is None else gathered
         known = (n, *matrix, right, parts, self._place(block, "ends0"), order, out)
         k.substitute_rows.launch(self._blocks, WARP, known, self._tile)
@@ -142,6 +145,13 @@ def _address(array: Any) -> Any:
     return np.uint64(array.data.ptr)
 
 
+@functools.lru_cache(maxsize=16)
+def _solver(make: Any, n: int, dtype: Any, index: Any, permuted: bool, device: int) -> Solver:
+    """Made once for systems alike: making it takes as long as two launches."""
+    solver: Solver = make(n, dtype, index, permuted=permuted)
+    return solver
+
+
 def solve(
     make: Any,
     dl: Any,
@@ -156,11 +166,12 @@ def solve(
     x = gpu.empty(b.shape, b.dtype, "tridiagonal.solve")
     if d.shape[0] == 0 or b.shape[0] == 0:
         return x, -1, True
-    index = np.int32 if perm is None else perm.dtype
+    index = np.dtype(np.int32) if perm is None else perm.dtype
+    device = engines.cupy().cuda.runtime.getDevice()
+    solver = _solver(make, d.shape[0], d.dtype, index, perm is not None, device)
     status = take_status()
-    solver = make(d.shape[0], d.dtype, index, permuted=perm is not None, status=status)
-    for one, out in zip(b, x, strict=True):
-        solver.solve(dl, d, du, one, out, perm)
+    for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
+        solver.solve(dl, d, du, one, out, perm, status)
     code, detail = status.read()
     return_status(status)
     return x, detail if code > NOT_FINITE else -1, code != NOT_FINITE

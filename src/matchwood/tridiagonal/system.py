@@ -75,10 +75,7 @@ class System:
         chosen = engines.resolve(self.where, engine)
         home = engines.home(chosen)
         xp = _module(home)
-        dl, d, du = (
-            engines.moved(a, home).astype(kind, copy=False) for a in (self.dl, self.d, self.du)
-        )
-        right = engines.moved(b, home).astype(kind, copy=False)
+        dl, d, du, right = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))
         columns = b.shape[-1] if b.ndim > 1 + len(self.block) else 1
         length = self.n * (self.block or (1,))[0]
         rows = xp.ascontiguousarray(right.reshape(length, columns).T)
@@ -108,6 +105,12 @@ class System:
                 row = int(bad[0][0]) + (name == "dl")
                 raise ValueError(f"{self.caller}: {name} must be finite, but is not at row {row}")
         raise OverflowError(f"{self.caller}: numbers grew beyond the range of their type")
+
+
+def _brought(array: Any, home: str, kind: Any) -> Any:
+    """The array there, of that type; itself if it is so already."""
+    array = engines.moved(array, home)
+    return array if array.dtype == kind else array.astype(kind)
 
 
 def _module(where: str) -> Any:
@@ -148,9 +151,7 @@ def system(caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool) 
         raise TypeError(f"{caller}: dl, d and du must lie on one engine, CPU or GPU")
     kind = np.result_type(*(array.dtype for array in arrays.values()))
     xp = _module(places.pop())
-    lower, diagonal, upper = (
-        xp.ascontiguousarray(array.astype(kind, copy=False)) for array in arrays.values()
-    )
+    lower, diagonal, upper = (xp.ascontiguousarray(array, dtype=kind) for array in arrays.values())
     return System(caller, package, lower, diagonal, upper)
 
 
@@ -232,6 +233,7 @@ class Factorization:
             module = engines.load(made.package, "gpu")
             self._solvers[key] = module.Solver(made.n, self.dtype, index, permuted=permuted)
         x = _module("gpu").empty_like(b)
-        for one, out in zip(b, x, strict=True):
-            self._solvers[key].solve(made.dl, made.d, made.du, one, out, order)
+        solve = self._solvers[key].solve
+        for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
+            solve(made.dl, made.d, made.du, one, out, order)
         return x
