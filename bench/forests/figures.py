@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import matchwood
+from bench import harness
 from bench.gpu.timing import device_ms
 from matchwood import engines, generators
 from matchwood.factors import factor
@@ -147,7 +148,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
     if options.draw is not None:
-        draw(json.loads(options.draw.read_text()), options.engine, options.out)
+        draw(json.loads(options.draw.read_text())["results"], options.engine, options.out)
         return
     found = {}
     for name, A in matrices(options.side).items():
@@ -160,7 +161,8 @@ def main(arguments: list[str] | None = None) -> None:
             + ", ".join(f"{k} {v / row['copy']:.3g}" for k, v in row["scans"].items()),
             flush=True,
         )
-    (options.out / "figures.json").write_text(json.dumps(found, indent=1))
+    made = {"environment": harness.environment(), "results": found}
+    (options.out / "figures.json").write_text(json.dumps(made, indent=1))
     try:
         draw(found, options.engine, options.out)
     except ImportError as error:

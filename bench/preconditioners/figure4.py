@@ -58,13 +58,17 @@ def measure(A: Any, rtol: float, maxiter: int, sides: int) -> dict[str, Any]:
             "converged": found.info == 0 and found.converged,
             "iterations": found.iterations,
             "median": statistics.median(counts),
-            "residuals": found.residuals.tolist(),
-            "errors": found.errors.tolist(),
+            "residuals": _three_digits(found.residuals),
+            "errors": _three_digits(found.errors),
             "seconds": found.seconds,
         }
         if G.engine == "gpu":
             engines.cupy().get_default_memory_pool().free_all_blocks()
     return rows
+
+
+def _three_digits(values: Any) -> list[float]:
+    return [float(f"{value:.3g}") for value in values.tolist()]
 
 
 def show(results: dict[str, dict[str, Any]]) -> None:
@@ -110,7 +114,7 @@ def plot(results: dict[str, dict[str, Any]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    columns = 4
+    columns = 2 if len(results) <= 4 else 4
     rows = -(-len(results) // columns)
     fig, axes = plt.subplots(rows, columns, figsize=(3.4 * columns, 2.7 * rows), squeeze=False)
     for ax in axes.flat[len(results) :]:
@@ -160,7 +164,11 @@ def main() -> None:
     parser.add_argument("--sides", type=int, default=9, help="right-hand sides of the median")
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--draw", type=Path, help="only draw what this JSON file has")
     options = parser.parse_args()
+    if options.draw:
+        plot(json.loads(options.draw.read_text())["results"], options.plot)
+        return
     found = results(
         options.side, tuple(options.shape), options.engine, options.rtol, options.maxiter,
         options.sides,

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,8 +59,12 @@ def main() -> None:
     parser.add_argument("--engine", choices=["cpu", "gpu"], default="cpu")
     parser.add_argument("--side", type=int, default=2500, help="of the aniso grids")
     parser.add_argument("--grid", type=int, default=1000, help="side of the 5-point grid")
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    table(options.side, options.grid, options.engine)
+    found = table(options.side, options.grid, options.engine)
+    if options.json:
+        made = {"environment": harness.environment(), "results": found}
+        options.json.write_text(json.dumps(made, indent=1))
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def draw(found: dict[str, Any], path: Path) -> None:
     axes[0].set_ylabel("rows a second")
     axes[0].legend(fontsize=8, frameon=False)
     fig.tight_layout()
-    fig.savefig(path, metadata={"Date": None})
+    fig.savefig(path)
     plt.close(fig)
 
 

@@ -72,7 +72,7 @@ def solve(
     different lengths, so their answers agree up to rounding only.
 
     Work O(n); the arrays are read twice.  Memory besides the result: 0.11 n numbers on the CPU,
-    0.4 n on the GPU.
+    0.45 n on the GPU.
 
     References
     ----------
