@@ -128,7 +128,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "preconditioners": _preconditioners,
         **{
             f"forest, {method}": functools.partial(linear_forest, method=method)
-            for method in ("splitters", "doubling", "walk")
+            for method in ("splitters", "ranges", "doubling", "walk")
         },
         "forest, tridiagonal": lambda G: tridiagonal_of(G, linear_forest(G)),
         "factor, greedy": lambda G: factor(G, 2, method="greedy"),

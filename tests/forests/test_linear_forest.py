@@ -20,7 +20,7 @@ from matchwood.forests import cpu as forests_cpu
 from strategies import graphs
 
 ARRAYS = ("perm", "path", "position", "place", "offsets", "removed")
-METHODS = ("splitters", "walk", "doubling")
+METHODS = ("splitters", "ranges", "walk", "doubling")
 
 
 def same(one: LinearForest, other: LinearForest) -> None:
@@ -32,7 +32,7 @@ def same(one: LinearForest, other: LinearForest) -> None:
 
 def all_methods(A: Any, expected: LinearForest, **options: Any) -> None:
     for method in METHODS:
-        threads = 3 if method == "splitters" else 1
+        threads = 3 if method in ("splitters", "ranges") else 1
         same(linear_forest(A, method=method, threads=threads, **options), expected)
 
 
@@ -52,8 +52,9 @@ def test_random_graphs(A: sp.csr_array, spacing: int, directed: bool) -> None:
     expected = linear_forest(A, engine="reference", directed=directed, M=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forests_cpu, "SPACING", spacing)
-        for threads in (1, 5):
-            same(linear_forest(A, threads=threads, directed=directed, M=None), expected)
+        for threads, method in ((1, "auto"), (5, "auto"), (2, "ranges"), (7, "ranges")):
+            found = linear_forest(A, method=method, threads=threads, directed=directed, M=None)
+            same(found, expected)
     expected.check(A)
     dl, d, du = tridiagonal_of(A, expected, threads=3)
     B = A.toarray()[np.ix_(expected.perm, expected.perm)].astype(d.dtype)

@@ -90,7 +90,7 @@ def test_stays_on_the_device() -> None:
 
 
 def test_walk_is_for_the_cpu() -> None:
-    with pytest.raises(ValueError, match="'walk' is sequential"):
+    with pytest.raises(ValueError, match="'walk' runs on engine='cpu' only"):
         linear_forest(grid(5, 5), engine="gpu", method="walk")
 
 

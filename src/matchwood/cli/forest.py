@@ -13,7 +13,7 @@ from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, R
 def command(
     graph: Graph,
     method: Annotated[
-        str, typer.Option("--method", help="auto, splitters, doubling or walk.")
+        str, typer.Option("--method", help="auto, splitters, ranges, doubling or walk.")
     ] = "auto",
     rounds: Annotated[int, typer.Option("-M", "--rounds", min=0, help="Rounds of the factor.")] = 5,
     ties: Annotated[

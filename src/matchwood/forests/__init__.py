@@ -27,7 +27,7 @@ from matchwood.forests.result import LinearForest
 
 __all__ = ["LinearForest", "check_linear_forest", "linear_forest", "tridiagonal_of"]
 
-METHODS = ("auto", "splitters", "doubling", "walk")
+METHODS = ("auto", "splitters", "ranges", "doubling", "walk")
 
 
 def linear_forest(
@@ -52,13 +52,14 @@ def linear_forest(
     factor : Factor, (N, 2) array or None
         A [0,2]-factor of `A`; None computes ``factor(A, 2, **options)``.  An array of neighbours
         (-1 for none) is checked first.
-    method : {"auto", "splitters", "doubling", "walk"}
+    method : {"auto", "splitters", "ranges", "doubling", "walk"}
         How paths are followed.  ``"splitters"``: many walks at once, from the ends of paths and
         from sampled vertices; where walks meet, a short list of them is left to rank.
         ``"doubling"``: scans along all paths with `path_scan`, as in the paper.  ``"walk"``: one
-        path after the other, permuting on the way; sequential, on the CPU only.  ``"auto"``
-        takes splitters; on the CPU with one or two threads the walk, where most neighbours in
-        the factor have numbers near by.
+        path after the other, permuting on the way; sequential, on the CPU only.  ``"ranges"``:
+        such walks within ranges of vertices, one a thread, on the CPU only.  ``"auto"`` takes
+        splitters; on the CPU with two threads ranges and with one the walk, where most neighbours
+        in the factor have numbers near by.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
@@ -117,8 +118,8 @@ def linear_forest(
         raise TypeError(f"{caller}: {min(options)!r} is for the factor, which is given")
     G = csr.as_graph(A, caller)
     chosen = engines.resolve(G.engine, engine)
-    if chosen == "gpu" and method == "walk":
-        raise ValueError(f"{caller}: method 'walk' is sequential; it runs on engine='cpu' only")
+    if chosen == "gpu" and method in ("ranges", "walk"):
+        raise ValueError(f"{caller}: method {method!r} runs on engine='cpu' only")
     H = G.on(chosen)
     taken = None
     if factor is None:

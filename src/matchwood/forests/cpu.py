@@ -3,6 +3,7 @@
     cpu_marks.py     what a walk along a path leaves behind
     cpu_paths.py     walks from ends and from sampled vertices, and the ranking of the latter
     cpu_cycles.py    what these have not reached: cycles, cut at their weakest edge
+    cpu_ranges.py    instead: walks within ranges of vertices, where paths run along the numbering
     here             the place of each vertex, and the coefficients
 
 Walks start at the ends of paths and, so that one long path is the work of many, at sampled vertices
@@ -42,6 +43,7 @@ from matchwood.forests.cpu_marks import (
     WALKS,
 )
 from matchwood.forests.cpu_paths import follow
+from matchwood.forests.cpu_ranges import walk_ranges
 from matchwood.forests.cpu_walk import walk
 from matchwood.forests.found import Found
 from matchwood.primitives.cpu_hints import natural, select
@@ -52,7 +54,7 @@ Array = np.ndarray[Any, Any]
 SPACING = 8192  # vertices for each sampled one; a walk is long against its record
 ASKED = 1024  # vertices asked how far their neighbours are
 NEAR = 64  # numbers apart; such a neighbour is in the cache as a rule
-FEW_THREADS = 2  # with so many, the plain walk is quicker where most neighbours are near
+FEW_THREADS = 2  # with so many, plain walks are quicker where most neighbours are near
 
 
 @kernel
@@ -104,7 +106,7 @@ def _sample(table: Array) -> Array:
 def _in_order(table: Array) -> bool:
     """Do paths run along the numbering, so that a walk never waits for memory?
 
-    Then it takes half the time of two threads that leave marks and come back (a grid: 0.8)."""
+    Then leaving marks and coming back costs twice as much as walking."""
     asked = np.arange(0, table.shape[0], max(1, table.shape[0] // ASKED))
     distance = np.abs(table[asked].astype(np.int64) - asked[:, None])[table[asked] >= 0]
     return bool(distance.size) and float((distance <= NEAR).mean()) > 0.4
@@ -114,9 +116,12 @@ def forest(
     neighbours: Array, weights: Array, *, method: str = "auto", threads: int | None = None
 ) -> Found:
     """See matchwood.forests.linear_forest."""
-    few = crew(threads, work=2 * neighbours.shape[0]).size <= FEW_THREADS
-    if method == "walk" or (method == "auto" and few and _in_order(neighbours)):
+    team = crew(threads, work=2 * neighbours.shape[0])
+    along = method == "auto" and team.size <= FEW_THREADS and _in_order(neighbours)
+    if method == "walk" or (along and team.size == 1):
         return walk(neighbours, weights)
+    if method == "ranges" or along:
+        return walk_ranges(neighbours, weights, team)
     if method == "doubling":
         from matchwood.forests.scans import forest_by_scans
 
@@ -127,7 +132,6 @@ def forest(
     table, weight = table.reshape(-1), weight.reshape(-1)
     nodes = _sample(neighbours)
     slots = 2 * nodes.size
-    team = crew(threads, work=2 * n)
     marks, lengths = np.empty(n, np.int64), np.empty(n, kind)
     records = np.empty(RECORD * (n + slots), kind)
     links, link_steps = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
