@@ -68,7 +68,7 @@ def measure(A: Any, engine: str) -> dict[str, Any]:
     phases |= {name: float(np.median([one[name] for one in known])) for name in known[0]}
     phases["coefficients"] = seconds_of(lambda: tridiagonal_of(G, forest), engine)
     ones = xp.ones(G.n, np.int32)
-    state = xp.zeros((G.n, 4), np.int32)
+    state, copied = xp.zeros((G.n, 4), np.int32), xp.empty((G.n, 4), np.int32)
     host = [engines.moved(array, "cpu") for array in given]
     return {
         "vertices": G.n,
@@ -78,12 +78,19 @@ def measure(A: Any, engine: str) -> dict[str, Any]:
         "phases": phases,
         "forest": seconds_of(lambda: linear_forest(G, factor=given), engine),
         "walk": seconds_of(lambda: cpu.forest(*host, method="walk"), "cpu"),
-        "copy": seconds_of(lambda: state.copy(), engine),
+        "copy": seconds_of(lambda: _copy(state, copied), engine),
         "scans": {
             method: seconds_of(lambda m=method: path_scan(given.neighbours, ones, method=m), engine)
             for method in ("doubling", "splitters")
         },
     }
+
+
+def _copy(source: Any, target: Any) -> None:
+    if isinstance(source, np.ndarray):
+        np.copyto(target, source)
+    else:
+        target.data.copy_from_device_async(source.data, source.nbytes)
 
 
 def draw(found: dict[str, Any], engine: str, folder: Path) -> None:
@@ -117,14 +124,14 @@ def draw(found: dict[str, Any], engine: str, folder: Path) -> None:
         ax.bar(at + shift, per_scan, 0.25, label=f"table in, result out, by {method}")
     ax.set(xticks=at, ylabel="GB/s", yscale="log")
     ax.set_xticklabels(names, rotation=12)
-    ax.legend(fontsize=8)
+    ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False, fontsize=8)
     _save(fig, folder / "scans.svg")
 
     fig, ax = plt.subplots(figsize=(8, 3.2))
     gain = [row["walk"] / row["forest"] for row in found.values()]
     ax.bar(at, gain, 0.5)
     for x, times in zip(at, gain, strict=True):
-        ax.text(x, times, f"{times:.2g}x", ha="center", va="bottom")
+        ax.text(x, times, f"{times:.3g}x", ha="center", va="bottom")
     ax.axhline(1, color="0.5", linewidth=0.8)
     ax.set(xticks=at, ylabel="times the sequential walk")
     ax.set_xticklabels(names, rotation=12)

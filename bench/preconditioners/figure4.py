@@ -131,7 +131,7 @@ def plot(results: dict[str, dict[str, Any]], path: Path) -> None:
     fig.supxlabel("iterations", fontsize=9)
     fig.supylabel("relative residual (solid), forward error (dotted)", fontsize=9)
     fig.tight_layout()
-    fig.savefig(path)
+    fig.savefig(path, dpi=150)
     plt.close(fig)
 
 
