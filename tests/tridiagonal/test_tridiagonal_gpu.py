@@ -10,7 +10,9 @@ from matchwood.tridiagonal import block_tridiagonal, factorize, solve
 
 pytestmark = pytest.mark.gpu
 
-SIZES = [1, 2, 3, 15, 16, 17, 31, 32, 33, 500, 2047, 2048, 2049, 4096 * 32, 4096 * 32 + 1, 300_001]
+# About the ends of parts (16 and 32 rows), of warps of parts and of trees of parts.
+SIZES = [1, 2, 3, 15, 16, 17, 31, 32, 33, 65, 97, 129, 500, 1023, 1025, 2047, 2048, 2049]
+SIZES += [32_767, 32_768, 32_769, 32_801, 4096 * 32, 4096 * 32 + 1, 262_145, 300_001]
 
 
 def arrays(n: int, dtype: type, seed: int = 0, *, block: bool = False):
