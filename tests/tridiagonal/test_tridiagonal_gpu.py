@@ -95,3 +95,29 @@ def test_as_accurate_as_lapack(kind: str, dtype: type) -> None:
     for n in (33, 1000, 10_007):
         times, ours, theirs = accuracy.typical(kind, n, dtype, gpu=True)
         assert times < 10, (n, ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 33, 1025, 70_001])
+def test_in_another_order(n: int, dtype: type) -> None:
+    """Right-hand side and solution elsewhere than the rows; a ghost has 1 and is not returned."""
+    import cupy
+
+    rng = np.random.default_rng(n)
+    for block, make in ((False, factorize), (True, block_tridiagonal.factorize)):
+        dl, d, du, b = arrays(n, dtype, block=block)
+        made = make(dl, d, du)
+        size = b.size
+        order = rng.permutation(size).astype(np.int32).reshape(b.shape)
+        rows = cupy.zeros((2, size), dtype)
+        rows[0, cupy.asarray(order.reshape(-1))] = b.reshape(-1)
+        x = made.solve_ordered(rows, cupy.asarray(order))
+        expected = made.solve(b).reshape(-1)
+        assert (x[0, cupy.asarray(order.reshape(-1))] == expected).all()
+        assert not x[1].any()
+        if block:
+            order[-1, 1] = -1
+            b[-1, 1] = 1
+            found = made.solve_ordered(rows[:1], cupy.asarray(order))[0]
+            expected = made.solve(b).reshape(-1)
+            assert (found[cupy.asarray(order.reshape(-1)[:-1])] == expected[:-1]).all()
