@@ -54,6 +54,16 @@ def assert_views(A: sp.csr_array) -> None:
         assert np.array_equal(array, kept)
 
 
+def test_a_zero_without_a_mirror_makes_the_values_unsymmetric():
+    """Values alone decide how weights are made: an entry without a mirror counts, be it zero."""
+    indptr, indices = np.array([0, 1, 2, 3]), np.array([1, 2, 1])
+    for zero in (0.0, -0.0):
+        G = matchwood.graph((indptr, indices, np.array([zero, 1.0, 1.0])))
+        assert not G.has_symmetric_values
+        weights = G.undirected_weights()
+        assert (weights.indices.tolist(), weights.data.tolist()) == ([2, 1], [2.0, 2.0])
+
+
 @pytest.mark.parametrize("name", ZOO)
 def test_views_of_the_zoo(name: str) -> None:
     assert_views(ZOO[name]())

@@ -203,9 +203,9 @@ class Graph:
                 return view._replace(data=_ones(view.indices))
             view = self.directed_weights(caller)
             facts = self._checked_values(view, caller)
-            if not (self.has_symmetric_pattern and facts.symmetric):
+            if not facts.symmetric:  # where the values are symmetric, so is the pattern
                 return View(*union_with_transpose(*view))
-            if self.loops or facts.zeros or facts.minimum < 0:
+            if facts.zeros or facts.minimum < 0 or self.loops:  # loops cost a pass to find
                 return View(*magnitudes(*view))
             return view
 

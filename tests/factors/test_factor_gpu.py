@@ -58,6 +58,31 @@ def test_every_n(n: int) -> None:
     same(A, n, M=6, ties="hash")
 
 
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_equal_weights(n: int) -> None:
+    """All vertices have room for many rounds, and some tiles of rows have one weight only."""
+    A = matchwood.generators.mesh((20, 19, 18), dtype=np.float32)
+    same(A, n, M=9)
+    same(A, n, M=9, k_m=2)
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    low, high = np.minimum(rows, A.indices), np.maximum(rows, A.indices)
+    own = 1 + (31 * low + 17 * high) % 97
+    A.data = np.where(low < A.shape[0] // 2, 1, own).astype(np.float32)
+    same(A, n, M=9)
+    same(A, n, M=None)
+
+
+@pytest.mark.parametrize("rounds", [None, 63, 64, 65, 130])
+def test_many_rounds(rounds: int | None) -> None:
+    """Weights that grow along a path: without charges one edge is confirmed in a round."""
+    weights = np.arange(1, 400, dtype=np.float32)
+    A = sp.csr_array(sp.diags_array([weights, weights], offsets=[-1, 1]))
+    same(A, 1, M=rounds, m=1)
+    same(A, 2, M=rounds, m=7, k_m=3)
+    B = sp.csr_array(sp.random_array((500, 500), density=0.02, rng=3, dtype=np.float32))
+    same(B, 2, M=rounds, m=70, directed=True)
+
+
 def test_subnormal_weights() -> None:
     A = grid(6, 6, 1.0)
     A.data = (np.arange(A.nnz) % 5 + 1).astype(np.float32) * np.float32(1e-42)

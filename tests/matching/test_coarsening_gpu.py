@@ -1,4 +1,4 @@
-"""Coarsening on the GPU: the CPU's bits."""
+"""Coarsening on the GPU: the reference's bits, and the CPU's."""
 
 from __future__ import annotations
 
@@ -6,25 +6,72 @@ import numpy as np
 import pytest
 
 import matchwood
-from graphs import ZOO, rmat, star
+from graphs import ZOO, complete, disjoint, path, rmat, shuffled, star
 from matchwood.check import check_coarsening
 
 pytestmark = pytest.mark.gpu
 
 
+def assert_same(found, expected) -> None:
+    pairs = [(found.map, expected.map), (found.vertex_weights, expected.vertex_weights)]
+    for part in ("indptr", "indices", "data"):
+        pairs.append((getattr(found.matrix, part), getattr(expected.matrix, part)))
+    for ours, theirs in pairs:
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours.get(), theirs)
+
+
 @pytest.mark.parametrize("name", ZOO)
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_equals_the_cpu(name: str, kind: type) -> None:
+def test_equals_the_reference(name: str, kind: type) -> None:
     A = ZOO[name]()
     G = matchwood.graph(A, index_dtype=kind)
-    mate = matchwood.weighted_matching(G)
-    expected = matchwood.coarsen(G, mate)
-    found = matchwood.coarsen(G.on("gpu"), mate)
-    check_coarsening(A, mate, found)
-    assert np.array_equal(found.map.get(), expected.map)
-    assert np.array_equal(found.vertex_weights.get(), expected.vertex_weights)
-    for part in ("indptr", "indices", "data"):
-        assert np.array_equal(getattr(found.matrix, part).get(), getattr(expected.matrix, part))
+    mate = matchwood.weighted_matching(G, engine="reference")
+    own = np.arange(A.shape[0]) / 7
+    for members in (None, own):
+        expected = matchwood.coarsen(G, mate, vertex_weights=members, engine="reference")
+        found = matchwood.coarsen(G.on("gpu"), mate, vertex_weights=members)
+        check_coarsening(A, mate, found, vertex_weights=members)
+        assert_same(found, expected)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("paired", ["by weight", "at random"])
+def test_rows_of_every_length(kind: type, paired: str) -> None:
+    """Sorted by lanes, by a warp, all edges together; all lengths in one matrix at last."""
+    graphs = [complete(9), complete(17), complete(60), complete(250), rmat(8, 16)]
+    graphs = [*graphs, disjoint(graphs), complete(300), star(5000)]
+    for A in (*graphs, shuffled(disjoint(graphs), isolated=5)):
+        G = matchwood.graph(matchwood.generators.random_weights(A, dtype=kind))
+        if paired == "by weight":
+            mate = matchwood.weighted_matching(G, engine="reference").mate
+        else:  # most pairs have no edge between them, and some vertices none
+            mate = np.full(G.n, -1)
+            order = np.random.default_rng(1).permutation(G.n)[: G.n // 4 * 2].reshape(2, -1)
+            mate[order[0]], mate[order[1]] = order[1], order[0]
+        expected = matchwood.coarsen(G, mate, engine="reference")
+        assert_same(matchwood.coarsen(G.on("gpu"), mate), expected)
+
+
+@pytest.mark.parametrize(
+    ("mate", "text"),
+    [
+        ([1, 0, 4, -1], r"mate\[2\] is 4, no vertex of 0..3"),
+        ([-2, 0, 4, -1], r"mate\[0\] is -2, no vertex of 0..3"),
+        ([1, 2, 1, 7], r"mate\[3\] is 7, no vertex of 0..3"),
+        ([-1, 2, 3, 2], r"mate\[1\] is 2, but mate\[2\] is 3"),
+        ([1, 0, 2, -1], r"mate\[2\] is 2 itself"),
+    ],
+)
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.int16])
+def test_bad_mates(mate: list[int], text: str, kind: type) -> None:
+    import cupy
+
+    G = matchwood.graph(path(4)).on("gpu")
+    with pytest.raises(ValueError, match=text):
+        matchwood.coarsen(G, cupy.asarray(mate, kind))
+    with pytest.raises(ValueError, match=text):
+        matchwood.coarsen(path(4), np.asarray(mate, kind))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

@@ -146,7 +146,90 @@ def test_complete_graph_of_20000(method):
     assert np.array_equal(found, np.concatenate([[7], np.delete(np.arange(n), 7)]))
 
 
+def lattice(*sizes):
+    """Points of a box, next to all that differ by at most one in every direction."""
+    from graphs import from_edges
+
+    points = np.indices(sizes).reshape(len(sizes), -1)
+    steps = np.indices((3,) * len(sizes)).reshape(len(sizes), -1).T - 1
+    u, v = [], []
+    for step in steps[: len(steps) // 2]:
+        there = points + step[:, None]
+        inside = np.all((there >= 0) & (there < np.array(sizes)[:, None]), axis=0)
+        u.append(np.flatnonzero(inside))
+        v.append(np.ravel_multi_index(there[:, inside], sizes))
+    return from_edges(points.shape[1], np.concatenate(u), np.concatenate(v))
+
+
+def star_on_tree(n, spokes):
+    """A binary tree, one leaf of which has so many more neighbours."""
+    from graphs import from_edges
+
+    child = np.arange(1, n)
+    u = np.concatenate([(child - 1) // 2, np.full(spokes, n - 1)])
+    return from_edges(n, u, np.concatenate([child, np.arange(n - 1 - spokes, n - 1)]))
+
+
+WIDE = LARGER | {
+    "lattice": lambda: lattice(34, 33, 32),
+    "hubs": lambda: disjoint([rmat(11, 100), path(3)]),
+    "hub and tree": lambda: star_on_tree(6000, 1500),
+    "large tree": lambda: shuffled(binary_tree(70_000)),
+}
+
+
+def check_levels(A, index_dtype):
+    """Depth, width and the next vertex are those of the definition.  Was some level in no order?"""
+    G, view = prepared(A, index_dtype)
+    pattern = G.undirected_pattern()
+    neighbours = reference._neighbours(view)
+    degree = np.diff(view.indptr)
+    mixed = False
+    for start in (-1, view.n // 2, int(degree.argmax())):
+        found = engine.find_levels(pattern, start)
+        begin = found.start
+        assert begin == (start if start >= 0 else np.lexsort((np.arange(view.n), degree))[0])
+        levels = reference._levels(neighbours, begin)
+        order = reference.place_from(neighbours, begin)
+        width, depth, far = reference._search(neighbours, begin)
+        assert (found.size, found.depth, found.width) == (len(levels), depth, width)
+        assert found.far == far
+        queue = found.order[: found.size].get().tolist()
+        assert sorted(queue) == sorted(levels)
+        assert [levels[v] for v in queue] == sorted(levels.values())
+        if found.in_order:
+            assert queue == order
+        mixed |= not found.in_order
+        placed = engine.place_levels(pattern, start, found.size)
+        assert placed.order[: placed.size].get().tolist() == order
+        assert placed[1:] == (True, *found[2:])
+        for limit in (width // 2, width, width + 1):
+            given_up = engine.find_levels(pattern, begin, limit=limit)
+            assert (given_up.width >= limit) == (width >= limit)
+            if width < limit:
+                assert given_up[2:] == found[2:]
+    return mixed
+
+
+@pytest.mark.parametrize("patience", [engine.PATIENCE, 2])
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("name", WIDE)
+def test_levels_alone(monkeypatch, name, index_dtype, patience):
+    """In narrow and wide levels, in one launch and in many."""
+    monkeypatch.setattr(engine, "PATIENCE", patience)
+    mixed = check_levels(WIDE[name](), index_dtype)
+    assert mixed or name not in ("lattice", "hubs", "hub and tree", "large tree", "rmat 13")
+
+
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+def test_levels_of_more_than_blocks_have_room_for(monkeypatch, index_dtype):
+    monkeypatch.setattr(engine, "_needed", lambda work: engine.CLUSTER)
+    assert check_levels(star(60_000, centre=59_999), index_dtype)
+    assert check_levels(rmat(16, 4), index_dtype)
+
+
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("rule")
 def test_goes_on_after_a_pause(monkeypatch, method):
     """A launch ends after so many levels, the next one takes up where it ended."""
     for name in ("long path", "grid", "rmat", "star"):

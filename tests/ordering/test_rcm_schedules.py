@@ -16,17 +16,18 @@ import pytest
 import matchwood
 from graphs import complete, disjoint, grid, path, rmat, star
 from matchwood.ordering.rcm import cpu, reference
-from matchwood.ordering.rcm.cpu_board import Tuning
+from matchwood.ordering.rcm.cpu_batch_work import Tuning
 from matchwood.ordering.rcm.reference import order as by_definition
 
 NONE = np.empty(0, np.int64)
 PARALLEL = ["auto", "leveled", "unordered", "batch_basic", "batch"]
 TUNINGS = [
-    Tuning(
-        least=130, largest=130, enough=1, room=40, slots=2
-    ),  # a vertex or two a batch, wide lists in use
+    # a vertex or two a batch, wide lists in use
+    Tuning(least=130, largest=130, enough=1, room=40, slots=2),
     Tuning(least=256, largest=256, enough=300, room=16, slots=3),
-    Tuning(least=512, largest=512, enough=2000, room=4096, slots=4),
+    # batches of many pieces
+    Tuning(least=512, largest=2048, enough=2000, room=4096, slots=4, piece=20),
+    Tuning(least=1000, largest=4000, enough=1, room=4096, slots=2, piece=1),
     Tuning(least=200, largest=200, enough=1, room=4096, slots=1),
 ]
 GRAPHS = {
@@ -108,6 +109,28 @@ def test_counters_add_up() -> None:
             assert counters["executed"] + counters["empty"] == counters["dequeued"]
             assert counters["dequeued"] <= counters["generated"]
             assert counters["removed"] >= counters["rediscoveries"]
+
+
+def test_equal_batches() -> None:
+    """On a mesh, what does not fill a batch is left to the next: there are few small ones."""
+    view = matchwood.graph(matchwood.generators.mesh((16, 16, 16))).undirected_pattern()
+    tuning = Tuning(least=1000, largest=1000, enough=1000)
+    _, counters = cpu.order(
+        view, np.array([0]), "batch", False, threads=4, stats=True, tuning=tuning
+    )
+    row = view.nnz // view.n + 1
+    whole = view.n * (64 + row) // 1000
+    assert 0.8 * whole < counters["generated"] < 1.1 * whole
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_reversed(name: str, threads: int) -> None:
+    """Batches reverse the order in passing, when they fill the last place."""
+    view = matchwood.graph(GRAPHS[name]()).undirected_pattern()
+    forth, _ = cpu.order(view, NONE, "batch", False, threads=threads)
+    back, _ = cpu.order(view, NONE, "batch", True, threads=threads)
+    assert np.array_equal(back[::-1], forth)
 
 
 def test_early_termination() -> None:

@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import matchwood
+from graphs import shuffled, star
 from matchwood import preconditioners
+from matchwood.preconditioners import pairs
 
 pytestmark = pytest.mark.gpu
 
@@ -50,6 +52,63 @@ def test_as_on_the_cpu(name: str, dtype: type) -> None:
             assert found.dtype == dtype
             assert np.abs(found.get() - expected).max() <= scale * np.abs(expected).max()
         assert all(seconds >= 0 for seconds in D.seconds.values())
+
+
+def graphs_to_pair() -> dict[str, sp.csr_array]:
+    """Few long paths, many short ones, none at all; rows of one length and of all lengths."""
+    weighted = matchwood.generators.random_weights
+    return {
+        "aniso2": matchwood.generators.aniso(2, (61, 70)),
+        "aniso3": matchwood.generators.aniso(3, (40, 33)),
+        "grid": matchwood.generators.grid((31, 30)),
+        "shuffled": shuffled(matchwood.generators.aniso(1, (50, 40)), isolated=30),
+        "random weights": weighted(matchwood.generators.grid((40, 41))),
+        "rmat": weighted(matchwood.generators.rmat(10, 8)),
+        "star": star(2000),
+        "path": matchwood.generators.path(1001),
+        "one edge": sp.csr_array(([1.0, 1.0], ([0, 3], [3, 0])), shape=(4, 4)),
+        "no edges": sp.csr_array((7, 7)),
+        "nothing": sp.csr_array((0, 0)),
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", graphs_to_pair())
+def test_mates_are_those_of_the_cpu(name: str, dtype: type) -> None:
+    A = graphs_to_pair()[name].astype(dtype)
+    for kind in (np.int32, np.int64):
+        G = matchwood.graph(A, index_dtype=kind)
+        for rng, ties in ((0, "index"), (5, "hash")):
+            for way in (pairs.side_by_side, pairs.by_weight):
+                expected = way(G, rng=rng, ties=ties)
+                found = way(G.on("gpu"), rng=rng, ties=ties)
+                assert found.dtype == expected.dtype
+                assert np.array_equal(found.get(), expected)
+
+
+def test_weights_below_normal_numbers() -> None:
+    """A quarter of the heaviest is no normal number here, and still decides."""
+    tiny = np.float32(2.0**-127)
+    A = sp.csr_array(
+        (np.repeat(np.float32([4, 1, 0.999, 1]) * tiny, 2),
+         ([0, 1, 1, 2, 2, 3, 3, 0], [1, 0, 2, 1, 3, 2, 0, 3])), shape=(4, 4),
+    )  # fmt: skip
+    G = matchwood.graph(A)
+    expected = pairs.side_by_side(G, rng=0, ties="index")
+    assert np.array_equal(pairs.side_by_side(G.on("gpu"), rng=0, ties="index").get(), expected)
+
+
+@pytest.mark.parametrize("m", [None, 1, 5])
+@pytest.mark.parametrize("name", ["aniso2", "shuffled", "random weights"])
+def test_blocks_are_those_of_the_cpu(name: str, m: int | None) -> None:
+    A = graphs_to_pair()[name]
+    total = np.asarray(abs(A).sum(axis=1)).ravel()
+    host, device = both(sp.csr_array(A + sp.diags_array(1 + total)))
+    expected = preconditioners.algebraic_block_tridiagonal(host, m=m)
+    found = preconditioners.algebraic_block_tridiagonal(device, m=m)
+    assert found.pairs == expected.pairs
+    for part in ("perm", "path", "position"):
+        assert np.array_equal(getattr(found.forest, part).get(), getattr(expected.forest, part))
 
 
 @pytest.mark.parametrize("method", ["bicgstab", "cg", "gmres"])

@@ -184,6 +184,70 @@ def test_union_and_magnitudes(cp, arrays):
             equal(ours, getattr(symmetrize_reference, name)(*given))
 
 
+LENGTHS = {
+    "a chunk": [2048],  # of entries, as entry_rows.cuh has it
+    "chunks": [1] * 4096,
+    "one more": [3, 2045, 1, 0, 0],
+    "long among empty": [0] * 5000 + [9000] + [0] * 5000 + [1, 0, 2] * 900 + [0] * 3000,
+    "mixed": [length % 37 for length in range(3000)] + [4000, 0, 513, 512, 0, 0, 7],
+    "empty": [0] * 3000,
+}
+
+
+@pytest.fixture(params=LENGTHS)
+def rows(request):
+    """indptr, indices, data with rows of these lengths: loops, zeros of both signs, any order."""
+    lengths = np.array(LENGTHS[request.param])
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    rng = np.random.default_rng(12)
+    indices = rng.integers(0, lengths.size, indptr[-1]).astype(np.int32)
+    loops = rng.random(indices.size) < 0.2
+    indices[loops] = np.repeat(np.arange(lengths.size), lengths)[loops]
+    data = rng.choice(np.array([0.0, -0.0, 1e-40, -2.5, 3.0], np.float32), indices.size)
+    return indptr, indices, data
+
+
+def shifted(cp, array):
+    """On the GPU, but not where 16 bytes begin."""
+    longer = cp.zeros(array.size + 1, array.dtype)
+    longer[1:] = cp.asarray(array)
+    return longer[1:]
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("move", [on_gpu, lambda cp, arrays: tuple(shifted(cp, a) for a in arrays)])
+def test_chunks_of_entries(cp, rows, kind, move):
+    indptr, indices, data = rows
+    indptr, indices = indptr.astype(kind), indices.astype(kind)
+    n = indptr.size - 1
+    moved = move(cp, (indptr, indices, data))
+    expected = inspect_reference.structure(indptr, indices, n)
+    assert inspect_gpu.structure(*moved[:2], n) == expected
+    off_diagonal = indices != np.repeat(np.arange(n), np.diff(indptr))
+    for kept, values in ((off_diagonal, None), (off_diagonal & (data != 0), moved[2])):
+        ours = symmetrize_gpu.magnitudes(*moved[:2], values)
+        places = np.concatenate([[0], np.cumsum(kept)]).astype(kind)
+        weights = None if values is None else abs(data[kept])
+        equal(ours, (places[indptr], indices[kept], weights))
+    # what is symmetric stays so, whatever the chunks, and one changed value is seen
+    full = symmetrize_reference.union_with_transpose(*canonical((indptr, indices, data)))
+    facts = inspect_gpu.values(*move(cp, full))
+    assert facts == inspect_reference.values(*full)
+    assert inspect_gpu.symmetry(*move(cp, full[:2])) == (0, True)
+    if full[2].size:
+        full[2][full[2].size // 2] += 1
+        assert not inspect_gpu.values(*move(cp, full)).symmetric
+
+
+def test_symmetric_values_need_a_symmetric_pattern(cp):
+    """An entry without a mirror, be it zero."""
+    indptr, indices = np.array([0, 1, 1], np.int32), np.array([1], np.int32)
+    for value in (0.0, -0.0, 1.0):
+        data = np.array([value])
+        assert not inspect_gpu.values(*on_gpu(cp, (indptr, indices, data))).symmetric
+        assert not inspect_reference.values(indptr, indices, data).symmetric
+
+
 def test_the_gate_makes_its_views_on_the_gpu(cp, zoo_graph):
     from matchwood import inputs
 

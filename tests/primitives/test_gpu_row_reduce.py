@@ -79,7 +79,7 @@ def test_tiles_cover_everything_once(cp, name, kind, size):
     if indptr.size == 1:
         assert tiles.count == 0
         return
-    row, entry = tiles._row.get(), tiles._entry.get()
+    row, entry = tiles.row.get(), tiles.entry.get()
     assert (row[-1], entry[-1]) == (indptr.size - 1, indptr[-1])
     first = np.where(row < 0, ~row, row)
     assert first[0] == 0
@@ -96,6 +96,17 @@ def test_tiles_cover_everything_once(cp, name, kind, size):
             assert indptr[first[t] + 1] - indptr[first[t]] > limit
         else:
             assert entry[t] == indptr[first[t]]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_chunks_know_their_first_row(cp, name, kind):
+    indptr, indices = pattern(name, kind)
+    chunks = ours.Chunks(cp.asarray(indptr), indices.size)
+    assert chunks.count == -(-indices.size // ours.CHUNK)
+    if chunks.count:
+        expected = np.searchsorted(indptr, ours.CHUNK * np.arange(chunks.count), "right") - 1
+        assert chunks.first_row.get().tolist() == [*expected.tolist(), indptr.size - 2]
 
 
 @pytest.mark.parametrize("name", CASES)

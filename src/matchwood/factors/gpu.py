@@ -1,7 +1,7 @@
-"""[0,n]-factors on the GPU.  Kernels: gpu.cu; the rule and the paper: __init__.py.
+"""[0,n]-factors on the GPU.  Kernel: gpu.cu; the rule and the paper: __init__.py.
 
-Rounds are launched in batches.  A round that finds the factor maximal says so in a flag on the
-device, and the launches after it return at once; the host looks at the flags after each batch.
+All rounds are one launch: the blocks of the grid wait for each other between the halves of a round.
+A launch from Python takes longer than a late round of a graph with millions of vertices.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.factors.result import Found, Plan
-from matchwood.primitives.hashing import round_number
 from matchwood.primitives.row_reduce.gpu import Tiles
 
 SLOTS = (1, 2, 4, 8)  # neighbours that a kernel keeps; by hash 2 at least
-BATCH = 8  # rounds between two looks of the host; as in gpu.cu
+BLOCK = 128  # threads, as proposal_tiles.cuh has it
+BATCH = 64  # rounds of a launch at most, so that the host can be interrupted
 TILE = 2048  # rows and entries of a tile; 1024 was slower by a fifth: bench/factors/factor_gpu.py
+
+# What a launch does, and the words that it leaves for the host; as in gpu.cu.
+BEGIN, PROPOSE, CONFIRM, SETTLE = 1, 2, 4, 8
+STOP, ROUNDS, IDLE, WORDS = 0, 1, 2, 9
 
 Keep = Callable[[str, Callable[[], Any]], Any] | None
 
@@ -26,19 +30,13 @@ SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     (
-        "begin<I>",
-        "propose1 = propose<I,V,1,false,T>",
-        "propose2 = propose<I,W,2,false,T>",
-        "propose4 = propose<I,V,4,false,T>",
-        "propose8 = propose<I,V,8,false,T>",
-        "propose2_by_hash = propose<I,V,2,true,T>",
-        "propose4_by_hash = propose<I,V,4,true,T>",
-        "propose8_by_hash = propose<I,V,8,true,T>",
-        "confirm1 = confirm<I,1>",
-        "confirm2 = confirm<I,2>",
-        "confirm4 = confirm<I,4>",
-        "confirm8 = confirm<I,8>",
-        "settle<I,W>",
+        "rounds1 = rounds<I,V,1,false,T>",
+        "rounds2 = rounds<I,W,2,false,T>",
+        "rounds4 = rounds<I,V,4,false,T>",
+        "rounds8 = rounds<I,V,8,false,T>",
+        "rounds2_by_hash = rounds<I,V,2,true,T>",
+        "rounds4_by_hash = rounds<I,V,4,true,T>",
+        "rounds8_by_hash = rounds<I,V,8,true,T>",
     ),
     # What the compile test builds.  T: the size of the tiles.  V is W again, in one type, since
     # these take long to compile.
@@ -47,7 +45,7 @@ SOURCE = gpu.Source(
 
 
 class Rounds:
-    """The arrays of one factor on the GPU, and its rounds one by one."""
+    """The arrays of one factor on the GPU, and its rounds."""
 
     def __init__(self, view: Any, plan: Plan, tiles: Tiles) -> None:
         if plan.n > SLOTS[-1]:
@@ -55,70 +53,51 @@ class Rounds:
                 f"factor: n must be at most {SLOTS[-1]} on the GPU, got {plan.n}; "
                 "use engine='cpu' for more"
             )
-        self.view, self.plan = view, plan
+        self.view, self.plan, self.tiles = view, plan, tiles
         rows, kind, values = view.n, view.indices.dtype, view.data.dtype
         least = max(plan.n, 2) if plan.by_hash else plan.n
-        self.slots = min(slots for slots in SLOTS if slots >= least)
-        self._words = -(-rows // 32)
-        needs = rows * plan.n * (kind.itemsize + values.itemsize) + rows + 8 * self._words
-        gpu.reserve(needs, "factor")
+        slots = min(slots for slots in SLOTS if slots >= least)
+        words = -(-rows // 32)
+        needs = rows * plan.n * (kind.itemsize + values.itemsize) + rows + 8 * words
+        gpu.reserve(needs + tiles.count * values.itemsize, "factor")
         self.neighbours = gpu.empty((rows, plan.n), kind, "factor")
         self.weights = gpu.empty((rows, plan.n), values, "factor")
-        self._space = gpu.workspace(
-            "factor", state=(self._words, np.uint64), confirmed=(rows, np.uint8)
+        space = gpu.workspace(
+            "factor",
+            state=(words, np.uint64),
+            confirmed=(rows, np.uint8),
+            common=(tiles.count, values),
         )
-        ties = "_by_hash" if plan.by_hash else ""
-        names = (f"propose{self.slots}{ties}", f"confirm{self.slots}")
+        scratch = tiles.scratch(24 * slots)  # bytes of the best of a chunk, at most
+        partials = chunks_done = None
+        if scratch is not None:
+            partials, chunks_done = scratch.partials, scratch.chunks_done
+            chunks_done.data.memset_async(0, chunks_done.nbytes)
+        # a first round without charges asks nobody, so that nothing needs to be prepared for it
+        self.fresh = not plan.by_hash and not plan.charged(0)
+        # rounds in a row that confirm nothing; -1: any number
+        self.most_idle = plan.m if plan.directed and plan.limit < 0 else -1
+        self.flag = gpu.Flag(WORDS)
+        name = f"rounds{slots}" + ("_by_hash" if plan.by_hash else "")
         types = {"I": kind, "W": values, "V": values, "T": str(tiles.size)}
-        self._kernels = SOURCE.kernels("begin", "settle", *names, **types)
-        self._propose, self._confirm = (getattr(self._kernels, name) for name in names)
-        self.tiles = tiles
-        self._accumulator = 24 * self.slots + 24  # bytes, at most
-        self._scratch = self.tiles.scratch(self._accumulator)
-        self.flag = gpu.Flag(2 + 2 * BATCH)
-
-    def begin(self) -> None:
-        """All vertices have room, and their charges for round 0."""
-        rows, space = self.view.n, self._space
-        charge = self._charge(0)
-        self._kernels.begin(32 * self._words, (rows, *charge, space.state, space.confirmed))
-
-    def propose(self, k: int, settled: bool | None = None) -> None:
-        """The first half of round k: one pass over the matrix."""
-        space, plan = self._space, self.plan
-        args = (
-            self.view.data, space.state, space.confirmed, self.neighbours, self.weights,
-            plan.seed, plan.n, plan.charged(k), k > 0 if settled is None else settled,
-            self.flag, k % BATCH,
+        self._kernel = getattr(SOURCE.kernels(name, **types), name)
+        self._arrays = (
+            rows, tiles.count, tiles.indptr, view.indices, view.data, tiles.row, tiles.entry,
+            partials, chunks_done, space.state, space.confirmed, space.common,
+            self.neighbours, self.weights,
         )  # fmt: skip
-        indices = self.view.indices
-        self.tiles.launch(self._propose, self._accumulator, indices, args, self._scratch)
+        work = max(tiles.count, -(-rows // BLOCK))
+        self._grid = min(work, self._kernel.resident(BLOCK))
 
-    def confirm(self, k: int) -> None:
-        """The second half of round k, and the charges of the next."""
-        space, plan = self._space, self.plan
-        self._confirm(
-            32 * self._words,
-            (
-                self.view.n, plan.n, self.neighbours, space.confirmed, space.state,
-                plan.charged(k), *self._charge(k + 1), k, plan.directed, self.flag, k % BATCH,
-            ),
-        )  # fmt: skip
-
-    def settle(self) -> None:
-        """Sort the confirmed neighbours, clear the rest."""
+    def launch(
+        self, steps: int, k: int = 0, last: int = 0, *, idle: int = 0, fresh: bool | None = None
+    ) -> None:
+        """Start `steps` for the rounds k to last - 1."""
         plan = self.plan
-        self._kernels.settle(
-            self.view.n,
-            (
-                self.view.n, plan.n, plan.seed, plan.by_hash,
-                self._space.confirmed, self.neighbours, self.weights,
-            ),
-        )  # fmt: skip
-
-    def _charge(self, k: int) -> tuple[bool, int, int]:
-        plan = self.plan
-        return plan.charged(k), round_number(plan.seed, k), plan.barrier
+        rule = (plan.n, plan.m, plan.k_m, plan.barrier, plan.seed, plan.directed)
+        which = (self.fresh if fresh is None else fresh, steps, k, last, idle, self.most_idle)
+        args = (*self._arrays, *rule, *which, self.flag)
+        self._kernel(None, args, block=BLOCK, grid=self._grid, cooperative=True)
 
 
 def parallel(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None) -> Found:
@@ -132,25 +111,20 @@ def parallel(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = 
     kind = "directed" if plan.directed else "undirected"
     tiles = make() if keep is None else keep(f"factors, {kind} tiles", make)
     rounds = Rounds(view, plan, tiles)
-    rounds.begin()
-    counts_idle = plan.directed and plan.limit < 0
     k = idle = 0
-    stopped = False
-    while not stopped and k != plan.limit and not (counts_idle and idle == plan.m):
-        # `idle` may end the search after any round, so that no round too many may be launched
-        last = k + (1 if counts_idle else BATCH)
-        last = last if plan.limit < 0 else min(last, plan.limit)
-        rounds.flag.clear()
-        for number in range(k, last):
-            rounds.propose(number)
-            rounds.confirm(number)
+    steps = PROPOSE | CONFIRM
+    if not rounds.fresh or plan.limit == 0:
+        steps |= BEGIN
+    while True:
+        last = k + BATCH if plan.limit < 0 else min(k + BATCH, plan.limit)
+        settle = SETTLE if last == plan.limit else 0  # else the kernel does so when it stops
+        rounds.launch(steps | settle, k, last, idle=idle)
         rounds.flag.fetch()
         words = rounds.flag.read()
-        stopped = bool(words[0])
-        idle = 0 if words[2 + BATCH + k % BATCH] else idle + 1
-        k = int(words[1]) if stopped else last
-    rounds.settle()
-    return Found(rounds.neighbours, rounds.weights, k, stopped)
+        stopped, k, idle = bool(words[STOP]), int(words[ROUNDS]), int(words[IDLE])
+        if stopped or k == plan.limit or idle == rounds.most_idle:
+            return Found(rounds.neighbours, rounds.weights, k, stopped)
+        steps = PROPOSE | CONFIRM
 
 
 def greedy(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None) -> Found:

@@ -17,7 +17,7 @@ in the `.cuh` files beside this one, included as ``#include "matchwood/atomics.c
     status              how a kernel reports an error
     grid_barrier        many rounds in one kernel
     exact               float32 as the CPU has it (CuPy flushes subnormal numbers to zero)
-    frontier, union_find, hashing, row_reduce     the device side of the primitives
+    frontier, union_find, hashing, row_reduce, entry_rows     the device side of the primitives
 
 Rules: everything runs on the current stream; nothing waits for the device except `Flag.read`
 and `Status.check`; nothing here imports cupy before it is called.

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import engines
 from matchwood.gpu.signature import Parameter
 
 BLOCK = 256  # threads; any kernel of ours reaches full occupancy with it
 STATIC_SHARED = 48 * 1024  # bytes of shared memory that need no permission
 _NULL = np.uint64(0)
+_ON_THE_HOST = (np.ndarray, np.generic)
 
 
 class Kernel:
@@ -39,7 +41,7 @@ class Kernel:
         self.arguments = tuple(arguments)  # of the template, as C++ text
         self._function = function
         self._signature = tuple(signature)
-        self._accepted = [_accepted(parameter) for parameter in signature]
+        self._expected = [_expected(parameter) for parameter in signature]
         self._shared_allowed = STATIC_SHARED
         self._resident: dict[tuple[int, int], int] = {}
 
@@ -113,8 +115,6 @@ class Kernel:
         """Blocks of this kernel that the device runs at the same time."""
         known = self._resident.get((block, shared_mem))
         if known is None:
-            from matchwood import engines
-
             if shared_mem > self._shared_allowed:
                 self._allow_shared(shared_mem)
             driver = engines.cupy().cuda.driver
@@ -125,49 +125,55 @@ class Kernel:
         return known
 
     def _converted(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments as the launch takes them.  The usual kinds first: it is done every time."""
         if len(args) != len(self._signature):
             raise TypeError(f"{self.name} takes {len(self._signature)} arguments, got {len(args)}")
-        return tuple(
-            value if type(value) is accepted else self._convert(parameter, accepted, value)
-            for parameter, accepted, value in zip(
-                self._signature, self._accepted, args, strict=True
-            )
-        )
+        converted = []
+        for value, (letters, number, parameter) in zip(args, self._expected, strict=True):
+            kind = type(value)
+            if number is not None:
+                if kind is int:
+                    value = number(value)
+                elif kind is not number:
+                    value = self._number(parameter, number, value)
+            elif parameter.pointer and not (
+                letters is not None
+                and not isinstance(value, _ON_THE_HOST)
+                and hasattr(value, "dtype")
+                and value.dtype.char in letters
+                and _is_contiguous(value)
+            ):
+                value = self._pointer(parameter, letters, value)
+            converted.append(value)
+        return tuple(converted)
 
-    def _convert(self, parameter: Parameter, accepted: Any, value: Any) -> Any:
-        if parameter.pointer:
-            return self._pointer(parameter, accepted, value)
-        if accepted is None:
-            return value
+    def _number(self, parameter: Parameter, number: Any, value: Any) -> Any:
         if isinstance(value, (int, float, np.generic)):
-            kind = parameter.dtype.kind if parameter.dtype is not None else ""
             plain = value.item() if isinstance(value, np.generic) else value
-            if kind == "f":
-                return accepted(plain)
+            if issubclass(number, np.floating):
+                return number(plain)
             if not isinstance(plain, float):
-                return accepted(operator.index(plain))
+                return number(operator.index(plain))
         raise TypeError(
             f"{self.name}: {parameter.name} is {parameter.dtype}, got {type(value).__name__}"
         )
 
-    def _pointer(self, parameter: Parameter, accepted: Any, value: Any) -> Any:
+    def _pointer(self, parameter: Parameter, letters: Any, value: Any) -> Any:
         if value is None:
             return _NULL
         value = getattr(value, "device_words", value)
         dtype = getattr(value, "dtype", None)
-        if dtype is None or isinstance(value, (np.ndarray, np.generic)):
+        if dtype is None or isinstance(value, _ON_THE_HOST):
             raise TypeError(
                 f"{self.name}: {parameter.name} must be a GPU array, got {type(value).__name__}"
             )
-        if accepted is not None and dtype.char not in accepted:
+        if letters is not None and dtype.char not in letters:
             raise TypeError(f"{self.name}: {parameter.name} is {parameter.dtype}*, got {dtype}")
-        if not value.flags.c_contiguous:
+        if not _is_contiguous(value):
             raise ValueError(f"{self.name}: {parameter.name} is not contiguous")
         return value
 
     def _allow_shared(self, nbytes: int) -> None:
-        from matchwood import engines
-
         driver = engines.cupy().cuda.driver
         driver.funcSetAttribute(
             self._function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes
@@ -175,8 +181,6 @@ class Kernel:
         self._shared_allowed = nbytes
 
     def _wait(self) -> None:
-        from matchwood import engines
-
         cupy = engines.cupy()
         try:
             cupy.cuda.get_current_stream().synchronize()
@@ -204,16 +208,12 @@ class Kernels:
 
 def multiprocessors() -> int:
     """Multiprocessors of the current device."""
-    from matchwood import engines
-
     device = engines.cupy().cuda.runtime.getDevice()
     return _multiprocessors(device)
 
 
 @functools.cache
 def _multiprocessors(device: int) -> int:
-    from matchwood import engines
-
     return int(engines.cupy().cuda.Device(device).attributes["MultiProcessorCount"])
 
 
@@ -223,14 +223,22 @@ def _debug() -> bool:
     return os.environ.get("MATCHWOOD_GPU_DEBUG", "0") not in ("", "0")
 
 
-def _accepted(parameter: Parameter) -> Any:
-    """For a number, the NumPy type; for a pointer, the type characters of fitting arrays."""
+def _is_contiguous(array: Any) -> bool:
+    # CuPy's own mark where it has one: its flags take ten times as long
+    return getattr(array, "_c_contiguous", False) or bool(array.flags.c_contiguous)
+
+
+def _expected(parameter: Parameter) -> tuple[Any, Any, Parameter]:
+    """For a pointer, the type letters of fitting arrays; for a number, the NumPy type.
+
+    None where anything will do, because the text has a type that NumPy lacks.
+    """
     dtype = parameter.dtype
     if dtype is None:
-        return None
+        return None, None, parameter
     if not parameter.pointer:
-        return dtype.type
+        return None, dtype.type, parameter
     if dtype.kind in "b" or dtype == np.uint8:
-        return frozenset("?B")
+        return frozenset("?B"), None, parameter
     same = (np.dtype(char) for char in "bhilqBHILQfd")
-    return frozenset(other.char for other in same if other == dtype)
+    return frozenset(other.char for other in same if other == dtype), None, parameter

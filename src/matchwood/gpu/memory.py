@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import engines
 from matchwood.errors import OutOfMemory
 
 ALIGNMENT = 512  # bytes; what CuPy's pool rounds to, and more than any load needs
@@ -21,8 +22,6 @@ ALIGNMENT = 512  # bytes; what CuPy's pool rounds to, and more than any load nee
 
 def free_bytes() -> int:
     """Bytes that can be allocated on the current device now, counting the pool's own free ones."""
-    from matchwood import engines
-
     cupy = engines.cupy()
     pool = cupy.get_default_memory_pool()
     free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
@@ -35,8 +34,6 @@ def reserve(nbytes: int, what: str) -> None:
 
     Nothing is taken yet.  Quick when the pool holds as much already.
     """
-    from matchwood import engines
-
     pool = engines.cupy().get_default_memory_pool()
     if nbytes <= pool.free_bytes():
         return
@@ -46,10 +43,7 @@ def reserve(nbytes: int, what: str) -> None:
 
 def empty(shape: int | tuple[int, ...], dtype: Any, what: str) -> Any:
     """An uninitialised cupy array for a result, or `OutOfMemory` naming `what`."""
-    from matchwood import engines
-
     cupy = engines.cupy()
-    nbytes = math.prod(shape if isinstance(shape, tuple) else (shape,)) * np.dtype(dtype).itemsize
     try:
         return cupy.empty(shape, dtype)
     except cupy.cuda.memory.OutOfMemoryError:
@@ -58,7 +52,7 @@ def empty(shape: int | tuple[int, ...], dtype: Any, what: str) -> Any:
     try:
         return cupy.empty(shape, dtype)
     except cupy.cuda.memory.OutOfMemoryError:
-        _refuse(nbytes, what)
+        _refuse(_elements(shape) * np.dtype(dtype).itemsize, what)
 
 
 class Layout:
@@ -92,28 +86,23 @@ def workspace(what: str, **arrays: tuple[int | tuple[int, ...], Any]) -> Any:
     ``space = workspace("bfs", queue=(n, np.int32), bits=((words, 2), np.uint32))`` gives
     ``space.queue`` and ``space.bits``.
     """
-    plan: list[tuple[str, tuple[int, ...], Any, int]] = []
     total = 0
-    for name, (size, kind) in arrays.items():
-        shape = size if isinstance(size, tuple) else (size,)
-        dtype = np.dtype(kind)
-        plan.append((name, tuple(int(length) for length in shape), dtype, total))
-        nbytes = math.prod(shape) * dtype.itemsize
-        total += -(-nbytes // ALIGNMENT) * ALIGNMENT
+    starts = []
+    for size, kind in arrays.values():
+        starts.append(total)
+        total += -(-_elements(size) * np.dtype(kind).itemsize // ALIGNMENT) * ALIGNMENT
     reserve(total, what)
-    block = empty(max(total, 1), np.uint8, what)
+    block = empty(max(total, 1), np.uint8, what).data
+    array = engines.cupy().ndarray  # at an address: a slice of the block would take thrice the time
     space = SimpleNamespace(nbytes=total)
-    for name, shape, dtype, start in plan:
-        nbytes = math.prod(shape) * dtype.itemsize
-        setattr(space, name, block[start : start + nbytes].view(dtype).reshape(shape))
+    for (name, (size, kind)), start in zip(arrays.items(), starts, strict=True):
+        setattr(space, name, array(size, kind, block + start))
     return space
 
 
 @contextlib.contextmanager
 def guard(what: str, needs: int = 0) -> Iterator[None]:
     """Within, CuPy running out of memory is `OutOfMemory` for `what`; `needs` is asked first."""
-    from matchwood import engines
-
     cupy = engines.cupy()
     if needs:
         reserve(needs, what)
@@ -121,6 +110,10 @@ def guard(what: str, needs: int = 0) -> Iterator[None]:
         yield
     except cupy.cuda.memory.OutOfMemoryError as error:
         raise OutOfMemory(f"{what}: {error}; {free_bytes():,} bytes are free on the GPU") from error
+
+
+def _elements(shape: int | tuple[int, ...]) -> int:
+    return math.prod(map(int, shape)) if isinstance(shape, tuple) else int(shape)
 
 
 def _refuse(nbytes: int, what: str) -> None:

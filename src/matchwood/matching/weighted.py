@@ -74,7 +74,8 @@ def weighted_matching(
     precision; engines agree to 1e-12 of it.
 
     Work O(m) for suitor and dominant on random weights, O(m) passes for the sort of greedy.
-    Memory besides the graph: two to four arrays of n; greedy three arrays of m.
+    Memory besides the graph: two to four arrays of n, with ties by index on a GPU ten; greedy three
+    arrays of m.
 
     References
     ----------

@@ -12,7 +12,8 @@ for ``M=`` of their solvers.  Besides ``matvec``, ``matmat``, ``rmatvec`` and ``
     seconds       time of its setup by phase
     name
 
-Read on in operator.py, pairs.py, blocks.py, cpu_blocks.py, gpu_blocks.py + gpu_blocks.cu.
+Read on in operator.py, pairs.py, gpu_pairs.py + gpu_pairs.cu, blocks.py, cpu_blocks.py,
+gpu_blocks.py + gpu_blocks.cu.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from matchwood.factors import coverage_of_order
 from matchwood.forests import linear_forest, tridiagonal_of
 from matchwood.matching import coarsen
 from matchwood.preconditioners import pairs
-from matchwood.preconditioners.blocks import blocks_of, members_of
+from matchwood.preconditioners.blocks import blocks_of, members_of, weight_inside
 from matchwood.preconditioners.operator import Core, Stopwatch, operator
 from matchwood.tridiagonal import block_tridiagonal, factorize
 
@@ -334,12 +335,14 @@ class _Pattern(NamedTuple):
     @property
     def inside(self) -> float:
         """Weight off the diagonal."""
-        d = self.blocks[1]
-        total = sum(float(abs(block).sum(dtype=np.float64)) for block in self.blocks)
-        return total - sum(float(abs(d[:, i, i]).sum(dtype=np.float64)) for i in (0, 1))
+        return weight_inside(self.blocks)
 
 
 def _weight_off_diagonal(G: Any) -> float:
+    if G.engine == "gpu":
+        from matchwood.preconditioners import gpu_blocks
+
+        return gpu_blocks.weight_off_diagonal(G.directed_weights())
     total = float(abs(G.directed_weights().data).sum(dtype=np.float64))
     return total - float(abs(_sparse(G).diagonal()).sum(dtype=np.float64))
 

@@ -11,11 +11,14 @@ from matchwood import engines
 
 def members_of(map: Any, mate: Any, forest: Any) -> Any:
     """(pairs, 2) vertices in the order of the forest: the smaller one, its mate or -1."""
-    xp = engines.cupy() if engines.location(map) == "gpu" else np
+    if engines.location(map) == "gpu":
+        from matchwood.preconditioners import gpu_blocks
+
+        return gpu_blocks.members(map, mate, forest.place)
     kind = mate.dtype
-    vertices = xp.arange(map.shape[0], dtype=kind)
+    vertices = np.arange(map.shape[0], dtype=kind)
     first = (mate < 0) | (vertices < mate)
-    members = xp.empty((forest.perm.shape[0], 2), kind)
+    members = np.empty((forest.perm.shape[0], 2), kind)
     place = forest.place[map[first]]
     members[place, 0] = vertices[first]
     members[place, 1] = mate[first]
@@ -37,3 +40,14 @@ def blocks_of(
     if G.engine == "gpu":
         return gpu_blocks.blocks(view, place, position, members)
     return cpu_blocks.blocks(view, place, position, members, threads=threads)
+
+
+def weight_inside(blocks: tuple[Any, Any, Any]) -> float:
+    """Weight off the diagonal that the blocks hold."""
+    if engines.location(blocks[1]) == "gpu":
+        from matchwood.preconditioners import gpu_blocks
+
+        return gpu_blocks.weight_inside(*blocks)
+    d = blocks[1]
+    total = sum(float(abs(block).sum(dtype=np.float64)) for block in blocks)
+    return total - sum(float(abs(d[:, i, i]).sum(dtype=np.float64)) for i in (0, 1))

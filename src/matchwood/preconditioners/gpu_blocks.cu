@@ -1,6 +1,21 @@
 // 2x2 blocks of a matrix along a linear forest of pairs.  Host side: gpu_blocks.py.
 
+#include "matchwood/exact.cuh"
 #include "matchwood/threads.cuh"
+
+// One thread a vertex: the smaller one of a pair writes both, where the pair is in the order.
+template <typename I>
+__global__ void list_members(I n, const I* __restrict__ map, const I* __restrict__ mate,
+                             const I* __restrict__ place, I* __restrict__ members)
+{
+    long long v = global_thread();
+    if (v >= n) return;
+    I other = mate[v];
+    if (other >= 0 && other < v) return;
+    long long k = place[map[v]];
+    members[2 * k] = (I)v;
+    members[2 * k + 1] = other;
+}
 
 // One thread a pair: it reads the rows of its two vertices and writes its own blocks only.  `place`
 // of a vertex is that of its pair, `position` that of a pair in its path, from 1.
@@ -43,4 +58,38 @@ __global__ void collect(I pairs, const I* __restrict__ indptr, const I* __restri
         d[4 * k + c] = diagonal[c];
         du[4 * k + c] = upper[c];
     }
+}
+
+// sums[block] = the magnitudes of numbers k for which bit k % 4 of `wanted` is set: those of certain places
+// in 2x2 blocks.  Always the same blocks, so always the same bits.
+template <typename W>
+__global__ void add_magnitudes(long long m, const W* __restrict__ numbers, unsigned int wanted,
+                               double* __restrict__ sums)
+{
+    double sum = 0;
+    for (long long k = global_thread(); k < m; k += all_threads())
+        if (wanted >> (k & 3) & 1) sum += magnitude(widened(numbers[k]));
+    sum = block_reduce(sum, 0.0, Plus());
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// The same of the diagonal of a matrix with sorted rows.
+template <typename I, typename W>
+__global__ void add_diagonal(I n, const I* __restrict__ indptr, const I* __restrict__ indices,
+                             const W* __restrict__ data, double* __restrict__ sums)
+{
+    double sum = 0;
+    for (long long v = global_thread(); v < n; v += all_threads()) {
+        I low = indptr[v], end = indptr[v + 1], high = end;
+        while (low < high) {
+            I middle = low + (high - low) / 2;
+            if (indices[middle] < v)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < end && indices[low] == v) sum += magnitude(widened(data[low]));
+    }
+    sum = block_reduce(sum, 0.0, Plus());
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }

@@ -4,7 +4,8 @@
     by_weight     the heaviest edges first, until no edge is left between two free vertices
     side_by_side  paths of strong edges are laid beside each other, and each step of two is a pair
 
-Each returns the mate of every vertex, -1 for none, where the matrix lies.
+Each returns the mate of every vertex, -1 for none, where the matrix lies.  On the GPU the last one
+is in gpu_pairs.py + gpu_pairs.cu.
 """
 
 from __future__ import annotations
@@ -40,51 +41,54 @@ def side_by_side(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> 
     of proposals.  Weak edges would join the ends of paths, and a path with a bend has no straight
     neighbour.  Paths are matched by the weight between them.
     """
-    xp = engines.cupy() if G.engine == "gpu" else np
     view, n = G.undirected_weights(), G.n
     if view.nnz == 0:
+        xp = engines.cupy() if G.engine == "gpu" else np
         return xp.full(n, -1, view.indices.dtype)
-    rows = _rows(xp, view.indptr, view.nnz)
+    if G.engine == "gpu":
+        from matchwood.preconditioners import gpu_pairs
+
+        return gpu_pairs.side_by_side(view, rng=rng, ties=ties)
+    rows = _rows(view.indptr, view.nnz)
     _, top = strongest_neighbours(view.indptr, view.indices, view.data, 1, threads=threads)
     heaviest = top[:, 0]
-    strong = view.data >= STRONG * xp.maximum(heaviest[rows], heaviest[view.indices])
-    strong_edges = (view.indptr, view.indices, xp.where(strong, view.data, 0))
+    strong = view.data >= STRONG * np.maximum(heaviest[rows], heaviest[view.indices])
+    strong_edges = (view.indptr, view.indices, np.where(strong, view.data, 0))
     forest = linear_forest(strong_edges, M=1, m=1, rng=rng, ties=ties, threads=threads)
     path, position = (array.astype(np.int64) for array in (forest.path, forest.position))
-    lower, upper, here, there, weights = _between_paths(xp, view, rows, path, position)
+    lower, upper, here, there, weights = _between_paths(view, rows, path, position)
     matrix = assemble(n, n, lower, upper, weights, symmetric=True, threads=threads)
     couple = weighted_matching(matrix, rng=rng, ties=ties, threads=threads).mate
     kept = couple[lower] == upper
     reach = int(position.max()) + 1
     column = _alignment(
-        xp, (n, 4 * reach), lower[kept], here[kept], there[kept], weights[kept], threads
+        (n, 4 * reach), lower[kept], here[kept], there[kept], weights[kept], threads
     )
 
-    other = xp.where(couple[path] >= 0, couple[path], path)
-    column = column[xp.minimum(path, other)]
-    along = position + xp.where(path < other, -1, 1) * (column - reach)
+    other = np.where(couple[path] >= 0, couple[path], path)
+    column = column[np.minimum(path, other)]
+    along = position + np.where(path < other, -1, 1) * (column - reach)
     against = column - 2 * reach - position
     folded = ((position - 1) ^ 1) + 1  # a path that found no other: 1 with 2, 3 with 4
-    partner = xp.where(other == path, folded, xp.where(column > 2 * reach, against, along))
-    exists = (partner >= 1) & (partner <= xp.bincount(path, minlength=n)[other])
-    place = xp.where(exists, forest.place[other] + partner - 1, 0)  # a path starts at its name
-    return xp.where(exists, forest.perm[place], -1).astype(view.indices.dtype)
+    partner = np.where(other == path, folded, np.where(column > 2 * reach, against, along))
+    exists = (partner >= 1) & (partner <= np.bincount(path, minlength=n)[other])
+    place = np.where(exists, forest.place[other] + partner - 1, 0)  # a path starts at its name
+    return np.where(exists, forest.perm[place], -1).astype(view.indices.dtype)
 
 
 def _between_paths(
-    xp: Any, view: Any, rows: Any, path: Any, position: Any
+    view: Any, rows: Any, path: Any, position: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Of every edge between two paths: lower and upper path, positions there, weight."""
     columns = view.indices
     kept = (rows < columns) & (path[rows] != path[columns])
     u, v = rows[kept], columns[kept]
     swap = path[u] > path[v]
-    u, v = xp.where(swap, v, u), xp.where(swap, u, v)
+    u, v = np.where(swap, v, u), np.where(swap, u, v)
     return path[u], path[v], position[u], position[v], view.data[kept].astype(np.float64)
 
 
 def _alignment(
-    xp: Any,
     shape: tuple[int, int],
     lower: Any,
     here: Any,
@@ -100,30 +104,30 @@ def _alignment(
     pairs before and after, so the best number has the most weight together with its two
     neighbours; of equal ones the least is taken.
     """
-    best = xp.zeros(shape[0], np.int64)
+    best = np.zeros(shape[0], np.int64)
     if lower.size == 0:
         return best
     reach = shape[1] // 4
-    columns = xp.concatenate((here - there + reach, here + there + 2 * reach))
+    columns = np.concatenate((here - there + reach, here + there + 2 * reach))
     indptr, columns, sums = assemble(
-        *shape, xp.tile(lower, 2), columns, xp.tile(weights, 2), threads=threads
+        *shape, np.tile(lower, 2), columns, np.tile(weights, 2), threads=threads
     )
-    rows = _rows(xp, indptr, columns.size)
-    columns = xp.concatenate((columns - 1, columns, columns + 1))
+    rows = _rows(indptr, columns.size)
+    columns = np.concatenate((columns - 1, columns, columns + 1))
     indptr, columns, sums = assemble(
-        *shape, xp.tile(rows, 3), columns, xp.tile(sums, 3), threads=threads
+        *shape, np.tile(rows, 3), columns, np.tile(sums, 3), threads=threads
     )
-    rows = _rows(xp, indptr, columns.size)
+    rows = _rows(indptr, columns.size)
     keys = (columns.astype(np.float64), -sums, rows.astype(np.float64))  # exact: below 2**53
-    order = xp.lexsort(xp.stack(keys))
+    order = np.lexsort(np.stack(keys))
     rows, columns = rows[order], columns[order]
-    first = xp.ones(rows.size, np.bool_)
+    first = np.ones(rows.size, np.bool_)
     first[1:] = rows[1:] != rows[:-1]
     best[rows[first]] = columns[first]
     return best
 
 
-def _rows(xp: Any, indptr: Any, nnz: int) -> Any:
+def _rows(indptr: Any, nnz: int) -> Any:
     """The row of each entry."""
-    starts = xp.bincount(indptr[1:-1], minlength=nnz + 1)  # how many rows start at each entry
-    return xp.cumsum(starts)[:nnz].astype(np.int64, copy=False)
+    starts = np.bincount(indptr[1:-1], minlength=nnz + 1)  # how many rows start at each entry
+    return np.cumsum(starts)[:nnz].astype(np.int64, copy=False)

@@ -1,5 +1,5 @@
-"""Coarser graphs from matchings.  Read on in reference.py, check.py, cpu.py, gpu.py;
-multilevel.py repeats it, two_hop.py keeps stars from stalling it."""
+"""Coarser graphs from matchings.  Read on in reference.py, check.py, cpu.py, gpu.py +
+gpu.cu; multilevel.py repeats it, two_hop.py keeps stars from stalling it."""
 
 from __future__ import annotations
 
@@ -86,8 +86,10 @@ def coarsen(
     first; so every engine, at any number of threads, returns the same bits, and the matrix is
     exactly symmetric.
 
-    Work O(m).  Memory besides the result: about 24 bytes for each edge on the CPU (double
-    precision), 60 on a GPU, where edges are sorted.
+    Work O(m); on a GPU entries are sorted within each row.  Memory besides the result: about 24
+    bytes for each edge on the CPU (double precision).  On a GPU 16 bytes for each vertex and 8 for
+    each entry of rows of more than 32 (4-byte indices), or 60 for each edge where a row of the
+    result has more than 512.
 
     Examples
     --------
@@ -126,8 +128,9 @@ def coarsen(
 
 def _vertex_weights(given: Any, n: int, place: str, caller: str) -> Any:
     if given is None:
-        given = np.ones(n, np.int64)
-    elif not hasattr(given, "dtype"):
+        xp = engines.cupy() if place == "gpu" else np
+        return xp.ones(n, np.int64)
+    if not hasattr(given, "dtype"):
         given = np.asarray(given)
     if given.dtype.kind not in "iuf":
         raise TypeError(f"{caller}: vertex_weights must be real numbers, got {given.dtype}")

@@ -95,17 +95,18 @@ __global__ void list_giants(I n, const I* indptr, I* giants, unsigned long long*
 }
 
 // WIDTH lanes to a vertex.  A group goes on with the next vertex while others follow a chain of
-// displacements.  Caller: mate all -1, want and offer 0, giants listed.
+// displacements.  Caller: mate -1, want and offer 0, unless matched for good; giants listed.
 template <typename I, typename W, int WIDTH>
 __device__ __forceinline__ void woo_by_lanes(I n, const Rows<I, W>& rows, const Offers<I, Bits<W>>& offers)
 {
     long long groups = all_threads() / WIDTH, next = global_thread() / WIDTH;
     I u = NOBODY;
     while (true) {
-        if (u < 0 && next < n) {
+        while (u < 0 && next < n) {
             u = (I)next;
             next += groups;
-            if (rows.indptr[u + 1] - rows.indptr[u] > GIANT) u = NOBODY;  // pending from the start
+            bool pending = rows.indptr[u + 1] - rows.indptr[u] > GIANT;
+            if (pending || load_relaxed(&offers.want[u]) != 0) u = NOBODY;  // or matched
         }
         if (!__any_sync(ALL, u >= 0 || next < n)) return;
         I begin = u >= 0 ? rows.indptr[u] : 0, end = u >= 0 ? rows.indptr[u + 1] : 0;

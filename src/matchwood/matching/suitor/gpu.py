@@ -1,4 +1,7 @@
-"""Suitor matching on the GPU.  Kernels: gpu.cu; the rule and the paper: matching/weighted.py."""
+"""Suitor matching on the GPU.  Kernels: gpu.cu; the rule and the paper: matching/weighted.py.
+
+Before proposals, gpu_chains.py matches vertices along chains of equal or ascending weights.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 
 from matchwood import gpu
 from matchwood.matching.result import Found
+from matchwood.matching.suitor.gpu_chains import match_ahead
 
 WIDTHS = (2, 8)  # lanes for a row
 EACH = 4  # entries for each of them, on average
@@ -41,6 +45,8 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     )
     for array in (space.want, space.offer, space.count):
         array.data.memset_async(0, array.nbytes)
+    if not by_hash:  # ties by hash leave no long chains
+        match_ahead(view, mate, space.want, space.offer)
     k.list_giants(n, (n, view.indptr, space.giants, space.count))
     width = next((width for width in WIDTHS if nnz <= EACH * width * n), WIDTHS[-1])
     woo = getattr(k, f"woo{width}")

@@ -7,7 +7,7 @@ big one interrupts the walk and is ordered by the method asked for:
     cpu_serial.py     one thread
     cpu_leveled.py    a level at a time
     cpu_unordered.py  a thread for each level
-    cpu_batch.py      batches of the queue, ahead of their turn
+    cpu_batch.py      batches of the queue, ahead of their turn; called by cpu_batch_host.py
 
 A search for a start needs the levels from a vertex, which the order from there gives as well; so
 searches are orders, and the one from the start is kept.  It is the first, as a rule.  Only where
@@ -17,6 +17,7 @@ its starts on one thread, whatever the method.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -25,14 +26,14 @@ import numpy as np
 
 from matchwood.components import connected_components
 from matchwood.ordering.rcm import (
-    cpu_batch,
+    cpu_batch_host,
     cpu_leveled,
     cpu_search,
     cpu_serial,
     cpu_unordered,
     reference,
 )
-from matchwood.ordering.rcm.cpu_board import Tuning
+from matchwood.ordering.rcm.cpu_batch_work import Tuning
 from matchwood.ordering.rcm.cpu_serial import (
     CODE,
     END,
@@ -43,7 +44,7 @@ from matchwood.ordering.rcm.cpu_serial import (
     WHOLE,
     WIDTH,
 )
-from matchwood.ordering.rcm.cpu_sort import BINS
+from matchwood.ordering.rcm.cpu_sort import BINS, reverse_places
 from matchwood.teams import crew, kernel, share
 
 Array = np.ndarray[Any, Any]
@@ -60,18 +61,19 @@ NO_LIMIT = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @kernel
-def _reversed(team: Any, queue: Array, perm: Array) -> None:
-    n = queue.size
-    lo, hi = share(team, n)
-    for i in range(lo, hi):
-        perm[i] = queue[n - 1 - i]
+def _reversed(team: Any, queue: Array) -> None:
+    reverse_places(team, queue)
 
 
 @kernel
 def _longest_row(team: Any, indptr: Array, longest: Array) -> None:
-    most = np.int64(0)
-    for v in range(indptr.size - 1):
-        most = max(most, np.int64(indptr[v + 1]) - np.int64(indptr[v]))
+    """The most entries of a row, `indptr` as unsigned numbers: compared as signed ones it takes
+    twice as long."""
+    most = indptr.dtype.type(0)
+    for v in range(np.uint64(indptr.size - 1)):
+        row = indptr.dtype.type(indptr[v + np.uint64(1)] - indptr[v])
+        if row > most:
+            most = row
     longest[0] = most
 
 
@@ -99,10 +101,9 @@ class Run:
         self.small = reference.is_small(view)
         self.team = crew(threads, work=view.nnz + view.n)
         self.alone = crew(1, work=view.nnz + view.n)
-        self.mark = np.full(self.n, cpu_serial.FREE, np.uint8)
         self.queue = np.empty(self.n, self.unsigned)
         longest = np.zeros(1, np.int64)
-        self.alone.run(_longest_row, view.indptr, longest)
+        self.alone.run(_longest_row, view.indptr.view(self.unsigned), longest)
         self.longest = int(longest[0])
         self.shift = max(1, (self.n - 1).bit_length())
         if self.shift + self.longest.bit_length() > 64:
@@ -113,12 +114,19 @@ class Run:
         self.facts = np.zeros(FACTS, np.int64)
         self.counters: dict[str, Any] = {}
         self.seconds = {"search": 0.0, "order": 0.0}
+        self.reverse = False  # whether the reverse is asked for
+        self.reversed = False  # whether a method has done so already
         self.delays = np.empty(0, np.uint64)
-        self.tuning = Tuning()
+        self.tuning = Tuning.of(self.team.size)
         self.lists: Array | None = None  # of cpu_leveled
         self.ends: Array | None = None
         self.free: Array | None = None  # of cpu_search
         self._sorting: dict[int, tuple[Array, Array, Array]] = {}
+
+    @functools.cached_property
+    def mark(self) -> Array:
+        """Which vertices are placed; batches that place all of them at once do without."""
+        return np.full(self.n, cpu_serial.FREE, np.uint8)
 
     def sorting(self, members: int) -> tuple[Array, Array, Array]:
         """Buffers to sort children in, for each member."""
@@ -158,10 +166,10 @@ class Run:
         cpu_unordered.order(self, start, queue, at, limit)
 
     def batch_basic(self, start: int, queue: Array, at: int, limit: int) -> None:
-        cpu_batch.order(self, start, queue, at, limit, basic=True)
+        cpu_batch_host.order(self, start, queue, at, limit, basic=True)
 
     def batch(self, start: int, queue: Array, at: int, limit: int) -> None:
-        cpu_batch.order(self, start, queue, at, limit, basic=False)
+        cpu_batch_host.order(self, start, queue, at, limit, basic=False)
 
     def levels(self, start: int, queue: Array, at: int, limit: int, most: Any = NO_LIMIT) -> None:
         if self.free is None:
@@ -306,6 +314,7 @@ def order(
     if tuning is not None:
         run.tuning = tuning
     n = run.n
+    run.reverse = reverse
     state = np.zeros(7, np.int64)  # vertex, place, given start; code, components, levels, searches
     firsts = np.empty(0, np.int64)
     block: Array | None = None
@@ -326,11 +335,9 @@ def order(
     elif starts.size:
         firsts, starts = _owners(view, starts, threads)
     _walk(run, state, firsts, starts, n)
-    perm = run.queue.view(run.kind)
-    if reverse:
-        run.team.run(_reversed, run.queue, out := np.empty(n, run.unsigned))
-        perm = out.view(run.kind)
-    return perm, _counted(run, state)
+    if reverse and not run.reversed:
+        run.team.run(_reversed, run.queue)
+    return run.queue.view(run.kind), _counted(run, state)
 
 
 def start_of(view: Any, vertex: int, *, threads: int | None = None) -> int:

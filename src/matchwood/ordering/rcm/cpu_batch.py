@@ -4,19 +4,20 @@ A worker has several batches in work, each in a slot, and goes on with whichever
 stages of a slot, and what it waits for:
 
     FRESH      nothing; but a batch with very many arcs waits for its turn and for the one wide list
+    BEGUN      nothing: it looks at its neighbours, in pieces, and at the other slots in between
     GUESSED    for its turn: children are sorted, but some may belong to batches before
     KNOWN      for its fate: children are certain, their places are not
     WRITTEN    for the overhang to be written, before it goes into batches or is passed on
 
-A batch is taken by the worker that made it, whose caches have the neighbourhood, unless that worker
-has much more to do than others (cpu_board.py).  Where the front is wide batches are large, so that
-fewer of their vertices are claimed by two.
+A batch is taken by the worker that made it, whose caches have the neighbourhood, unless another has
+clearly less to do (cpu_board.py).  Where the front is wide it has one batch for each worker: then
+few vertices are claimed by two, and none waits for a worker that has two batches.
 
 A batch whose turn has come before it starts claims nothing in vain; one whose turn comes while it
 looks drops what others have claimed before it sorts; else it sorts what it has, and drops later.
-As soon as children are certain their number is told, before they are sorted.  Few children are not
-made into a batch but left to the next one as overhang, unless there is none to take them: then the
-worker goes on alone with them, as in the serial method, until there are enough for all.
+As soon as children are certain their number is told, before they are sorted.  What does not fill a
+batch is left to the next one as overhang, unless there is none to take it: then the worker goes on
+alone with it, as in the serial method, until there is enough for all.
 
 When all places are filled, batches whose fate is open have no children, and are dropped.
 
@@ -32,17 +33,26 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_batch_basic import begin_all, lap, order_batch_basic
+from matchwood.ordering.rcm.cpu_batch_basic import begin_all, lap
+from matchwood.ordering.rcm.cpu_batch_work import (
+    ENOUGH,
+    PIECE,
+    arcs_between,
+    batches_for,
+    discover,
+    most_arcs,
+    rediscover,
+    size_of,
+    sort_all,
+    weight_of,
+)
 from matchwood.ordering.rcm.cpu_board import (
     BEGIN,
     COMPLETED,
-    COUNTERS,
-    COUNTS,
     CUT,
     DEQUEUED,
     EMPTY,
     END,
-    ENOUGH,
     EXECUTED,
     FATE,
     FILLED,
@@ -62,58 +72,49 @@ from matchwood.ordering.rcm.cpu_board import (
     OVER,
     OVER_ARCS,
     OWNER,
-    PARENT_WEIGHT,
     POS,
     READY,
     REDISCOVERIES,
     REMOVED,
-    SHARED,
-    STAGES,
     STATE,
     TURN,
     WIDE_TAKEN,
-    Tuning,
-    arcs_between,
-    batches_for,
     children_known,
     cut,
-    discover,
     end_discovery,
     line,
-    most_arcs,
     patience,
-    rediscover,
     resume,
-    size_of,
-    sort_all,
     ticks,
-    weight_of,
 )
-from matchwood.ordering.rcm.cpu_leveled import EVEN_ROWS
-from matchwood.ordering.rcm.cpu_serial import CODE, LEVELS, PLACED, WHOLE
-from matchwood.ordering.rcm.cpu_serial import END as ORDER_END
-from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, fetch_rows, sort_children
+from matchwood.ordering.rcm.cpu_serial import EVERYTHING
+from matchwood.ordering.rcm.cpu_sort import (
+    ONE,
+    ZERO,
+    delay,
+    fetch_rows,
+    reverse_places,
+    sort_children,
+)
 from matchwood.teams import (
     advance,
     atomic_add,
+    barrier,
     device,
     kernel,
     load_acquire,
-    load_relaxed,
     stopping,
     store_relaxed,
     store_release,
 )
-from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
 
-IDLE, FRESH, GUESSED, KNOWN, WRITTEN = (np.uint64(k) for k in range(5))
+IDLE, FRESH, BEGUN, GUESSED, KNOWN, WRITTEN = (np.uint64(k) for k in range(6))
 
-# words of a slot
-_STAGE, _B, _COUNT, _ARCS, _WIDE, _WEIGHT = range(6)
+# words of a slot; up to _AT it has looked, in its turn from the start if _CERTAIN
+_STAGE, _B, _COUNT, _ARCS, _WIDE, _WEIGHT, _AT, _CERTAIN = range(8)
 SLOT = 8
-TRY_SHORT = False
 
 
 @device
@@ -186,7 +187,12 @@ def order_batch(
     all_counts: Array,
     timed: bool,
     delays: Array,
+    reverse: bool,
 ) -> None:
+    """Place the component of `start` from place `at` on.
+
+    When that fills the last place, and `reverse` is asked for, the queue is reversed at once.
+    """
     rank = team.rank
     keys, other, bins = all_keys[rank], all_other[rank], all_bins[rank]
     counts, slots = all_counts[rank], all_slots[rank]
@@ -199,6 +205,11 @@ def order_batch(
         moved = False
         busy = 0
         vacant = -1
+        first = EVERYTHING  # of the batches that could go on to look at neighbours, the others wait
+        for s in range(slots.shape[0]):
+            slot = slots[s]
+            if slot[_STAGE] == BEGUN or (slot[_STAGE] == FRESH and slot[_WIDE] == ZERO):
+                first = min(first, slot[_B])
         for s in range(slots.shape[0]):
             slot = slots[s]
             stage = slot[_STAGE]
@@ -219,25 +230,39 @@ def order_batch(
                     busy += 1
                     continue
                 store_release(shared, WIDE_TAKEN, ONE)  # no other wide batch has its turn now
+                first = b
+            if stage <= BEGUN and b > first:
+                busy += 1
+                continue
             found = wide_list if wide else lists[rank, s]
             ends = wide_ends if wide else all_ends[rank, s]
             begin, end = board[words + BEGIN], board[words + END]
             parents = end - begin
 
             if stage == FRESH:
+                stage = slot[_STAGE] = BEGUN
+                slot[_AT], slot[_COUNT] = begin, ZERO
+                slot[_CERTAIN] = ONE if turn else ZERO
+            if stage == BEGUN:
                 now = lap(counts, IN_STALL, now, timed)
-                count = discover(indptr, indices, claim, queue, begin, end, b, turn, found, ends)
+                slot[_AT], count = discover(
+                    indptr, indices, claim, queue, begin, slot[_AT], end, b, turn, sizes[PIECE],
+                    found, ends, slot[_COUNT],
+                )  # fmt: skip
+                slot[_COUNT] = count
+                moved = True
                 now = lap(counts, IN_DISCOVER, now, timed)
                 delay(team, delays)
-                early = turn
+                if slot[_AT] < end:
+                    busy += 1
+                    continue
                 turn = load_acquire(board, words + TURN) > ZERO
                 end_discovery(board, b)
                 now = lap(counts, IN_SIGNAL, now, timed)
-                slot[_COUNT] = count
                 stage = GUESSED
                 delay(team, delays)
                 if turn:
-                    if not early:
+                    if slot[_CERTAIN] == ZERO:
                         count = rediscover(claim, b, found, ends, parents)
                         counts[REDISCOVERIES] += ONE if count < slot[_COUNT] else ZERO
                         counts[REMOVED] += slot[_COUNT] - count
@@ -251,7 +276,6 @@ def order_batch(
                 now = lap(counts, IN_SORT, now, timed)
                 delay(team, delays)
                 slot[_STAGE] = stage
-                moved = True
                 turn = load_acquire(board, words + TURN) > ZERO
 
             if stage == GUESSED and turn:
@@ -289,6 +313,7 @@ def order_batch(
                 pos = board[words + POS] - over
                 tail = pos + over + slot[_COUNT]
                 following = board[words + NEXT]
+                atomic_add(loads, 16 * rank, ZERO - slot[_WEIGHT])
                 if fate == LEFT:
                     store_release(board, words + np.uint64(LINE) + STATE, COMPLETED)
                     now = lap(counts, IN_SIGNAL, now, timed)
@@ -297,7 +322,7 @@ def order_batch(
                     behind = words + np.uint64(LINE)
                     if board[behind + OVER] > ZERO:
                         tail -= board[behind + OVER]
-                        arcs = arcs_between(indptr, queue, pos, tail, sizes)
+                        arcs -= board[behind + OVER_ARCS]
                         store_release(board, behind + STATE, COMPLETED)
                     cut(
                         indptr, queue, pos, tail, arcs, board, following, board[words + MADE],
@@ -325,9 +350,6 @@ def order_batch(
                         counts[GENERATED] += made
                     now = lap(counts, IN_OUTPUT, now, timed)
                 slot[_STAGE] = IDLE
-                # what was booked is an equal share, what is taken off the true weight
-                off = min(slot[_WEIGHT], load_relaxed(loads, 16 * rank))
-                atomic_add(loads, 16 * rank, ZERO - off)
                 moved = True
                 vacant = s
                 continue
@@ -336,7 +358,7 @@ def order_batch(
         if vacant >= 0:
             if load_acquire(shared, FINISHED) > ZERO:
                 if busy == 0:
-                    return
+                    break
             else:
                 words = line(ahead)
                 if words < np.uint64(board.size) and load_acquire(board, words + READY) > ZERO:
@@ -358,63 +380,5 @@ def order_batch(
         if stopping(team):
             return
         looks = 0 if moved else patience(looks)
-
-
-def order(run: Any, start: int, queue: Array, at: int, limit: int, basic: bool) -> None:
-    """Host side of both methods; `run` is cpu.Run."""
-    team, n = run.team, run.n
-    keys, other, bins = run.sorting(team.size)
-    tuning: Tuning = run.tuning
-    slots = 1 if basic else tuning.slots
-    most = tuning.batches(n, int(run.indices.size)) + (n if basic else 0)
-    counts = np.zeros((team.size, COUNTS), np.uint64)
-    counts[0, GENERATED] = 1  # the one that holds the start
-    shared = np.zeros(SHARED, np.uint64)
-    board = np.zeros(most * LINE, np.uint64)
-    claim = np.empty(n, np.uint16 if TRY_SHORT and most < 0xFFFF else run.unsigned)
-    lists = np.empty((team.size, slots, tuning.room), run.unsigned)
-    ends = np.empty((team.size, slots, tuning.parents()), np.uint64)
-    wide = np.empty(n, run.unsigned)
-    begin = (run.indptr, run.indices, run.unsigned(start), queue, np.uint64(at))
-    shift, loads = np.uint64(run.shift), np.zeros(16 * team.size, np.uint64)
-    average = int(run.indices.size) // max(1, n) + int(PARENT_WEIGHT)
-    row = 0 if run.longest > EVEN_ROWS else int(run.indices.size) // max(1, n) + 1
-    sizes = np.array(
-        [
-            tuning.least, tuning.largest, tuning.enough, average, tuning.each * team.size,
-            row, run.longest,
-        ],
-        np.uint64,
-    )  # fmt: skip
-    if basic:
-        team.run(
-            order_batch_basic, *begin, shift, sizes, claim, board, lists, ends,
-            wide, keys, other, bins, shared, loads, counts, run.stats, run.delays,
-        )  # fmt: skip
-    else:
-        team.run(
-            order_batch, *begin, np.uint64(limit), shift, sizes, claim, board, lists, ends,
-            wide, np.empty(tuning.parents(), np.uint64), keys, other, bins,
-            np.zeros((team.size, slots, SLOT), np.uint64), shared, loads, counts,
-            run.stats, run.delays,
-        )  # fmt: skip
-    end = int(shared[FILLED])
-    if end - at < n:
-        run.mark[queue[at:end]] = PLACED
-    run.facts[ORDER_END], run.facts[CODE] = end, WHOLE
-    if run.stats:
-        _report(run, start, counts)
-
-
-def _report(run: Any, start: int, counts: Array) -> None:
-    """Counters of all members; shares of time; levels, which batches know nothing of."""
-    from matchwood import csr
-
-    total = counts.sum(axis=0)
-    for k, name in enumerate(COUNTERS):
-        run.counters[name] = run.counters.get(name, 0) + int(total[k])
-    spent = total[IN_DISCOVER : IN_STALL + 1].astype(float)
-    for name, share in zip(STAGES, spent / max(1.0, spent.sum()), strict=True):
-        run.counters[name] = float(share)
-    G = csr.as_graph((run.indptr, run.view.indices), "reverse_cuthill_mckee", index_dtype=run.kind)
-    run.facts[LEVELS] = bfs(G, start, threads=run.team.size).rounds + 1
+    if reverse and shared[FILLED] == np.uint64(queue.size) and not barrier(team):
+        reverse_places(team, queue)

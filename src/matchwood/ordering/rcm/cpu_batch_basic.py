@@ -13,6 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.ordering.rcm.cpu_batch_work import (
+    LEAST,
+    arcs_between,
+    batches_for,
+    discover,
+    most_arcs,
+    rediscover,
+    sort_all,
+)
 from matchwood.ordering.rcm.cpu_board import (
     BEGIN,
     COMPLETED,
@@ -24,7 +33,6 @@ from matchwood.ordering.rcm.cpu_board import (
     FINISHED,
     GENERATED,
     HEAD,
-    LEAST,
     IN_DISCOVER,
     IN_OUTPUT,
     IN_REDISCOVER,
@@ -42,19 +50,14 @@ from matchwood.ordering.rcm.cpu_board import (
     STATE,
     TURN,
     WIDE_TAKEN,
-    arcs_between,
-    batches_for,
     cut,
-    discover,
     line,
-    most_arcs,
     patience,
     publish,
-    rediscover,
     send,
-    sort_all,
     ticks,
 )
+from matchwood.ordering.rcm.cpu_serial import EVERYTHING
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay
 from matchwood.teams import (
     advance,
@@ -72,13 +75,22 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 
+PAGE = 1024  # words; of 4 KiB at least
+
+
 @device
 def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, board: Array) -> bool:
-    """Free claims, the start in its place, and batch 0 ready; True when the team stops."""
+    """Free claims, the start in its place, and batch 0 ready; True when the team stops.
+
+    Pages of new arrays are cleared when they are first written to.  That is done here, by all at
+    once, since later all would wait for the one that comes first.
+    """
     lo, hi = share(team, claim.size)
     free = claim.dtype.type(0xFFFFFFFFFFFFFFFF)
     for v in range(lo, hi):
         claim[v] = free
+    for i in range(max(lo, np.int64(at)), hi, PAGE):
+        queue[i] = start
     if barrier(team):
         return True
     if team.rank == 0:
@@ -86,8 +98,8 @@ def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, board:
         claim[start] = claim.dtype.type(0)
         board[TURN], board[MET_TURN], board[MET_COUNT] = ONE, ONE, ONE
         send(board, ZERO, at + ONE, ONE, ZERO, ZERO, COMPLETED)
-        publish(board, ZERO, at, at + ONE, ZERO)
-    return barrier(team)
+        publish(board, ZERO, at, at + ONE, ZERO)  # the others wait for it
+    return False
 
 
 @device
@@ -166,7 +178,10 @@ def order_batch_basic(
             store_release(shared, WIDE_TAKEN, ONE)  # no other wide batch has its turn now
             now = lap(counts, IN_STALL, now, timed)
         found = wide_list if wide else lists[rank, 0]
-        count = discover(indptr, indices, claim, queue, begin, end, b, wide, found, ends)
+        _, count = discover(
+            indptr, indices, claim, queue, begin, begin, end, b, wide, EVERYTHING,
+            found, ends, ZERO,
+        )  # fmt: skip
         now = lap(counts, IN_DISCOVER, now, timed)
         delay(team, delays)
         sort_all(indptr, found, ends, parents, shift, keys, other, bins)

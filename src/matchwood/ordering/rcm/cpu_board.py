@@ -1,4 +1,4 @@
-"""What both batch methods share: the board of batches, their signals, discovery, new batches.
+"""What both batch methods share: the board of batches, their signals, and new batches.
 
 A batch is a range of places in the queue; its vertices are parents.  Batches are numbered in the
 order of the queue, and `claim[v]` is the least batch that has reached v so far.  Each batch has
@@ -29,19 +29,24 @@ what is claimed for it stays so.  A claim that is read too early is too large at
 from __future__ import annotations
 
 import platform
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from matchwood.ordering.rcm.cpu_sort import AHEAD, ONE, ZERO, fetch_rows, sort_children
-from matchwood.primitives.cpu_hints import prefetch, prefetch_write
+from matchwood.ordering.rcm.cpu_batch_work import (
+    ENOUGH,
+    ROW,
+    batches_for,
+    size_of,
+    weight_of,
+)
+from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
 from matchwood.teams import (
     atomic_add,
     atomic_exchange,
-    atomic_min,
     back_off,
     device,
     load_relaxed,
@@ -52,52 +57,17 @@ from matchwood.teams.team import SPINS, YIELDS
 
 Array = np.ndarray[Any, Any]
 
-PARENT_WEIGHT = np.uint64(64)  # a parent weighs as much as so many arcs
-
-
-class Tuning(NamedTuple):
-    """Sizes of batches; tests take small ones.
-
-    Measured on a mesh of 128^3 with 16 threads, in milliseconds (serial: 70): batches of `least`
-    38, of a quarter of a worker's part of the front 50, of half of it 25, of all of it 23.
-    """
-
-    least: int = 8192  # weight of a batch: some 64 parents and 4096 arcs
-    largest: int = 3 << 16  # what it may grow to where the front is wide
-    each: int = 1  # batches that a worker should have of the front
-    enough: int = 1 << 15  # weight from which a lone worker makes batches for all
-    room: int = 1 << 18  # children that a worker's own buffer holds; for more it takes turns
-    slots: int = 4  # batches in work per thread
-
-    def parents(self) -> int:
-        """The most parents of a batch: the last may be heavier than what is left."""
-        return 2 * self.largest // int(PARENT_WEIGHT) + 2
-
-    def batches(self, n: int, m: int) -> int:
-        """The most batches that can be made, from vertices of at least a quarter of `least`."""
-        return 5 * (m + n * int(PARENT_WEIGHT)) // self.least + 64
-
 
 LINE = 16
 (READY, BEGIN, END, TURN, STATE, POS, NEXT, OVER) = (np.uint64(k) for k in range(8))
 (OVER_ARCS, CHILDREN, ARCS, FATE, MADE, MET_TURN, MET_COUNT, OWNER) = (
     np.uint64(k) for k in range(8, 16)
 )
-TRY_TWO = False
-TRY_CLAIMS = False
-TRY_LINES = False
-TRY_ROUND = False
-TRY_GROUP = False
-TRY_WRITE = False
-TRY_FREE = False
-GROUP = np.uint64(8)
-TRY_REST = False
 COUNTED, COMPLETED = np.uint64(1), np.uint64(2)
 CUT, LEFT, LONE, NOTHING = (np.uint64(k) for k in range(1, 5))
-"""Fates: made into batches; left to the next batch as overhang; followed alone; none to place."""
+"""Fates of children: made into batches, but for what is left to the next as overhang; left to it as
+a whole; followed alone; there are none."""
 
-# words of `sizes`: the weights of Tuning, of an average vertex, and batches wanted of the front
-LEAST, LARGEST, ENOUGH, AVERAGE, WANTED, ROW, LONGEST = range(7)
 
 SPIN = 200  # looks, with the hint between them, before the core is offered to others ...
 LONG = 20_000  # ... and before sleeping
@@ -142,170 +112,6 @@ def line(b: Any) -> Any:
 
 
 @device
-def weight_of(vertices: Any, arcs: Any) -> Any:
-    return arcs + vertices * PARENT_WEIGHT
-
-
-@device
-def batches_for(vertices: Any, arcs: Any, full: Any) -> Any:
-    """Into how many batches vertices with so many arcs are cut."""
-    if TRY_ROUND:
-        return max(ONE, (weight_of(vertices, arcs) + full // np.uint64(2)) // full)
-    return (weight_of(vertices, arcs) + full - ONE) // full
-
-
-@device
-def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any, sizes: Array) -> Any:
-    """Arcs that leave places begin to end; about so many, where rows are even."""
-    if sizes[ROW] > ZERO:
-        return (end - begin) * sizes[ROW]
-    one = queue.dtype.type(1)
-    arcs = ZERO
-    for i in range(begin, end):
-        u = queue[i]
-        arcs += np.uint64(indptr[u + one] - indptr[u])
-    return arcs
-
-
-@device
-def most_arcs(arcs: Any, vertices: Any, sizes: Array) -> Any:
-    """The most arcs that vertices have for which `arcs_between` says `arcs`."""
-    return vertices * sizes[LONGEST] if sizes[ROW] > ZERO else arcs
-
-
-@device
-def discover(
-    indptr: Array,
-    indices: Array,
-    claim: Array,
-    queue: Array,
-    begin: Any,
-    end: Any,
-    b: Any,
-    in_turn: bool,
-    found: Array,
-    ends: Array,
-) -> Any:
-    """List the neighbours of places begin to end that batch b is the least to claim so far.
-
-    ends[i - begin] is where the children of the i-th parent end.  Returns their number.
-    """
-    one = indices.dtype.type(1)
-    mine = claim.dtype.type(b)
-    count = ZERO
-    if TRY_GROUP:
-        i = begin
-        while i < end:
-            stop = min(i + GROUP, end)
-            seen = count
-            for j in range(i, stop):
-                fetch_rows(indptr, indices, queue, j, end)
-                u = queue[j]
-                for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
-                    v = indices[k]
-                    if TRY_FREE:
-                        found[seen] = v
-                        seen += np.uint64(load_relaxed(claim, v) > mine)
-                    elif load_relaxed(claim, v) > mine:
-                        if TRY_WRITE:
-                            prefetch_write(claim, v)
-                        found[seen] = v
-                        seen += ONE
-                ends[j - begin] = seen
-            at = count
-            for j in range(i, stop):
-                last = ends[j - begin]
-                while at < last:
-                    v = found[at]
-                    at += ONE
-                    if load_relaxed(claim, v) > mine:
-                        if in_turn:
-                            store_relaxed(claim, v, mine)
-                        elif atomic_min(claim, v, mine) <= mine:
-                            continue
-                        found[count] = v
-                        count += ONE
-                ends[j - begin] = count
-            i = stop
-        return count
-    for i in range(begin, end):
-        fetch_rows(indptr, indices, queue, i, end)
-        u = queue[i]
-        if TRY_LINES:
-            if i + AHEAD < end:
-                prefetch(indices, np.uint64(indptr[queue[i + AHEAD]]) + np.uint64(16))
-        if TRY_CLAIMS:
-            if i + ONE < end:
-                w = queue[i + ONE]
-                for k in range(np.uint64(indptr[w]), np.uint64(indptr[w + one])):
-                    prefetch(claim, indices[k])
-        if TRY_TWO:
-            seen = count
-            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
-                v = indices[k]
-                found[seen] = v
-                seen += np.uint64(load_relaxed(claim, v) > mine)
-            if in_turn:
-                for x in range(count, seen):
-                    store_relaxed(claim, found[x], mine)
-                count = seen
-            else:
-                for x in range(count, seen):
-                    v = found[x]
-                    if atomic_min(claim, v, mine) > mine:
-                        found[count] = v
-                        count += ONE
-        else:
-            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
-                v = indices[k]
-                if load_relaxed(claim, v) > mine:
-                    if in_turn:
-                        store_relaxed(claim, v, mine)
-                    elif atomic_min(claim, v, mine) <= mine:
-                        continue
-                    found[count] = v
-                    count += ONE
-        ends[i - begin] = count
-    return count
-
-
-@device
-def rediscover(claim: Array, b: Any, found: Array, ends: Array, parents: Any) -> Any:
-    """Drop children that batches before b have claimed since; returns how many are left."""
-    mine = claim.dtype.type(b)
-    at = kept = ZERO
-    for i in range(parents):
-        end = np.uint64(ends[i])
-        while at < end:
-            v = found[at]
-            at += ONE
-            if load_relaxed(claim, v) == mine:
-                found[kept] = v
-                kept += ONE
-        ends[i] = kept
-    return kept
-
-
-@device
-def sort_all(
-    indptr: Array,
-    found: Array,
-    ends: Array,
-    parents: Any,
-    shift: Any,
-    keys: Array,
-    other: Array,
-    bins: Array,
-) -> None:
-    """Sort the children of each parent."""
-    first = ZERO
-    for i in range(parents):
-        end = np.uint64(ends[i])
-        sort_children(indptr, found, first, end - first, shift, keys, other, bins)
-        first = end
-
-
-@device
 def publish(board: Array, b: Any, begin: Any, end: Any, owner: Any) -> None:
     """Let batch b be taken."""
     at = line(b)
@@ -316,23 +122,25 @@ def publish(board: Array, b: Any, begin: Any, end: Any, owner: Any) -> None:
 
 
 @device
-def _owner_of(loads: Array, rank: int, size: int, weight: Any) -> int:
-    """Who is to take a batch: the worker that made it, unless it has much more than others.
+def _hand_out(
+    board: Array, b: Any, begin: Any, end: Any, weight: Any, rank: int, size: int, loads: Array
+) -> None:
+    """Let batch b be taken by the worker that makes it, unless another has clearly less to do.
 
     Its neighbourhood is in the caches of who made it; with batches handed out in turn, discovery
-    took three times as long on a mesh.
+    took three times as long on a mesh.  But with two batches where others have one, a worker has
+    them all wait.
     """
-    mine = load_relaxed(loads, 16 * rank)
-    if mine < weight + weight:
-        return rank
-    total = ZERO
-    least, free = mine, rank
-    for k in range(size):
-        load = load_relaxed(loads, 16 * k)
-        total += load
-        if load < least:
-            least, free = load, k
-    return free if mine * np.uint64(size) > total + total // np.uint64(4) else rank
+    owner = rank
+    most = load_relaxed(loads, 16 * rank)
+    if most > weight // np.uint64(2):
+        most -= weight // np.uint64(2)
+        for k in range(size):
+            load = load_relaxed(loads, 16 * k)
+            if load < most:
+                most, owner = load, k
+    atomic_add(loads, 16 * owner, weight)
+    publish(board, b, begin, end, owner)
 
 
 @device
@@ -356,33 +164,29 @@ def cut(
     """
     one = queue.dtype.type(1)
     total = weight_of(end - begin, arcs)
-    share = total // max(count, ONE)
+    first, weight = begin, ZERO
     passed = made = ZERO
-    first = begin
     if sizes[ROW] > ZERO:
         while made < count:
             last = begin + (end - begin) * (made + ONE) // count
-            owner = _owner_of(loads, rank, size, share)
-            atomic_add(loads, 16 * owner, share)
-            publish(board, b + made, first, last, owner)
+            weight = weight_of(last - first, (last - first) * sizes[ROW])
+            _hand_out(board, b + made, first, last, weight, rank, size, loads)
             first = last
             made += ONE
         return
     for i in range(begin, end):
         u = queue[i]
-        passed += weight_of(ONE, np.uint64(indptr[u + one] - indptr[u]))
+        own = weight_of(ONE, np.uint64(indptr[u + one] - indptr[u]))
+        passed += own
+        weight += own
         # the batch is full when its share of the weight is reached
         while made + ONE < count and passed * count >= total * (made + ONE):
-            owner = _owner_of(loads, rank, size, share)
-            atomic_add(loads, 16 * owner, share)
-            publish(board, b + made, first, i + ONE, owner)
-            first = i + ONE
+            _hand_out(board, b + made, first, i + ONE, weight, rank, size, loads)
+            first, weight = i + ONE, ZERO
             made += ONE
     while made < count:
-        owner = _owner_of(loads, rank, size, share)
-        atomic_add(loads, 16 * owner, share)
-        publish(board, b + made, first, end, owner)
-        first = end
+        _hand_out(board, b + made, first, end, weight, rank, size, loads)
+        first, weight = end, ZERO
         made += ONE
 
 
@@ -418,19 +222,14 @@ def send(
 
 
 @device
-def size_of(front: Any, sizes: Array) -> Any:
-    """The weight of a batch where so many vertices are in the queue; `sizes` as from `order`."""
-    wanted = front * sizes[AVERAGE] // sizes[WANTED]
-    return max(sizes[LEAST], min(wanted, sizes[LARGEST]))
-
-
-@device
 def count_from(board: Array, b: Any, limit: Any, sizes: Array, shared: Array) -> None:
     """Batch b knows its children and where they go: decide on them, and tell those behind.
 
-    Goes on as long as batches know their children.  Few children are left to the next batch, or
-    followed alone when there is none.
+    Goes on as long as batches know their children.  What does not fill a batch is left to the next
+    one, so that all are of one size; where rows are uneven, only if it is far from that.  If there
+    is no next one, few children are followed alone.
     """
+    even = sizes[ROW] > ZERO
     while True:
         at = line(b)
         count, arcs = board[at + CHILDREN], board[at + ARCS]
@@ -449,21 +248,18 @@ def count_from(board: Array, b: Any, limit: Any, sizes: Array, shared: Array) ->
             fate, done = NOTHING, last
         elif last and weight < sizes[ENOUGH]:
             fate = LONE
-        elif not last and weight < (full if TRY_REST else full // np.uint64(4)):
-            fate = LEFT
+        elif not last and weight < (full if even else full // np.uint64(4)):
+            fate, rest = LEFT, total
         else:
             fate = CUT
             made = batches_for(total, total_arcs, full)
-            if TRY_REST and not last:
-                made = weight // full
-                rest = total - min(total, (total * made * full + weight - ONE) // weight)
+            if even and not last and made * full > weight:
+                made -= ONE
+                rest = (weight - made * full) * total // weight
             board[at + MADE] = made
             following += made
-        if fate == CUT and rest > ZERO:
-            rest_arcs = total_arcs * rest // total
-            send(board, b + ONE, end, following, rest, rest_arcs, COUNTED)
-        elif fate == LEFT:
-            send(board, b + ONE, end, following, total, total_arcs, COUNTED)
+        if rest > ZERO:
+            send(board, b + ONE, end, following, rest, total_arcs * rest // total, COUNTED)
         elif fate != LONE and not done:
             send(board, b + ONE, end, following, ZERO, ZERO, COMPLETED)
         store_release(board, at + FATE, fate)

@@ -37,7 +37,7 @@ from matchwood.ordering.rcm.cpu_serial import (
     WIDTH,
     follow,
 )
-from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, fetch_rows, sort_children
+from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, fetch_rows, scattered, sort_children
 from matchwood.teams import (
     advance,
     atomic_add,
@@ -69,6 +69,7 @@ def _claim(
     indices: Array,
     mark: Array,
     queue: Array,
+    begin: Any,
     lo: Any,
     hi: Any,
     segment: int,
@@ -76,7 +77,10 @@ def _claim(
     at: Any,
     ends: Array,
 ) -> Any:
-    """List the free neighbours of places lo to hi; returns where the list ends."""
+    """List the free neighbours of places lo to hi; returns where the list ends.
+
+    ends[i - begin] is where the children of the parent at place i end; the level is at `begin`.
+    """
     one = indices.dtype.type(1)
     claim = np.uint8(segment + 1)
     for i in range(lo, hi):
@@ -87,7 +91,7 @@ def _claim(
             if load_relaxed(mark, v) > claim and atomic_min(mark, v, claim) > claim:
                 found[at] = v
                 at += ONE
-        ends[i] = at
+        ends[i - begin] = at
     return at
 
 
@@ -95,6 +99,7 @@ def _claim(
 def _settle(
     indptr: Array,
     mark: Array,
+    begin: Any,
     lo: Any,
     hi: Any,
     segment: int,
@@ -111,7 +116,7 @@ def _settle(
     kept = at
     for i in range(lo, hi):
         first = kept
-        end = np.uint64(ends[i])
+        end = np.uint64(ends[i - begin])
         while at < end:
             v = found[at]
             at += ONE
@@ -196,7 +201,17 @@ def order_leveled(
             lo = begin + np.uint64(segment) * each
             segments[1, segment], segments[2, segment] = rank, tail
             tail = _claim(
-                indptr, indices, mark, queue, lo, min(lo + each, end), segment, found, tail, ends
+                indptr,
+                indices,
+                mark,
+                queue,
+                begin,
+                lo,
+                min(lo + each, end),
+                segment,
+                found,
+                tail,
+                ends,
             )
             delay(team, delays)
             segment = count if even else next_chunk(team, count, 1)
@@ -207,7 +222,7 @@ def order_leveled(
                 lo = begin + np.uint64(segment) * each
                 first = np.uint64(segments[2, segment])
                 last = _settle(
-                    indptr, mark, lo, min(lo + each, end), segment, found, first, ends,
+                    indptr, mark, begin, lo, min(lo + each, end), segment, found, first, ends,
                     shift, keys, other, bins,
                 )  # fmt: skip
                 segments[0, segment] = last - first
@@ -254,7 +269,7 @@ def order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any, wi
     team = run.team
     keys, other, bins = run.sorting(team.size)
     if run.lists is None:
-        run.lists = np.empty((team.size, run.n), run.unsigned)
+        run.lists = scattered((team.size, run.n), run.unsigned)
         run.ends = np.empty(run.n, run.unsigned)
     team.run(
         order_leveled, run.indptr, run.indices, run.unsigned(start), run.mark, queue,

@@ -1,4 +1,4 @@
-"""What the methods share: children by (degree, vertex), hints, and delays for tests.
+"""What the methods share: children by (degree, vertex), hints, the reverse, delays for tests.
 
 A key is one word, the degree in the high bits and the vertex in the low ones.  Children of one
 parent come in ascending order of their vertices, since rows are sorted; so a stable sort by
@@ -7,12 +7,13 @@ degree alone is enough, and long lists take a radix sort by the digits in which 
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
 
 from matchwood.primitives.cpu_hints import prefetch
-from matchwood.teams import device, inlined, load_relaxed
+from matchwood.teams import device, inlined, load_relaxed, share
 
 Array = np.ndarray[Any, Any]
 
@@ -24,6 +25,7 @@ ZERO = np.uint64(0)
 
 
 AHEAD = np.uint64(4)  # places of the queue; rows that far ahead are fetched. bench/ordering/rcm.py
+LINE = np.uint64(16)  # entries of 32 bits in a cache line
 
 
 @inlined
@@ -31,11 +33,15 @@ def fetch_rows(indptr: Array, indices: Array, queue: Array, i: Any, end: Any) ->
     """Fetch the row of a vertex AHEAD of place i, and where the row of one further ahead begins.
 
     Rows follow each other in the order of the queue, which no hardware guesses: on a mesh larger
-    than the caches this halves the time.
+    than the caches this halves the time.  Three lines are a row of a mesh of 27 points; on a grid
+    they are the rows of the vertices behind, which come soon, and halve the time again.
     """
     ahead = i + AHEAD
     if ahead < end:
-        prefetch(indices, np.uint64(indptr[queue[ahead]]))
+        row = np.uint64(indptr[queue[ahead]])
+        prefetch(indices, row)
+        prefetch(indices, row + LINE)
+        prefetch(indices, row + LINE + LINE)
         prefetch(indptr, queue[min(ahead + AHEAD, end - ONE)])
 
 
@@ -128,6 +134,15 @@ def sort_children(
 
 
 @device
+def reverse_places(team: Any, queue: Array) -> None:
+    """Reverse the whole queue where it is; every member does a part."""
+    n = queue.size
+    lo, hi = share(team, n // 2)
+    for i in range(lo, hi):
+        queue[i], queue[n - 1 - i] = queue[n - 1 - i], queue[i]
+
+
+@device
 def delay(team: Any, delays: Array) -> None:
     """Wait for a random while, when a test asks for it: delays[rank] is the state, 0 for none."""
     if delays.size == 0:
@@ -142,3 +157,12 @@ def delay(team: Any, delays: Array) -> None:
     spins: Any = (x >> np.uint64(20)) & np.uint64(0x3F if x & np.uint64(7) else 0x3FFF)
     for _ in range(spins):
         load_relaxed(delays, at)
+
+
+def scattered(shape: tuple[int, ...], kind: Any) -> Array:
+    """An array of zeros of which little will be used, here and there.
+
+    NumPy asks for pages of 2 MiB, and for a few words in each of 32 lists they took 6 ms to clear.
+    """
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    return np.frombuffer(mmap.mmap(-1, max(1, size)), kind, int(np.prod(shape))).reshape(shape)

@@ -19,13 +19,13 @@ from matchwood import csr, engines, gpu
 from matchwood.ordering.rcm import gpu_batch, gpu_start, reference, trial
 
 METHODS = ("leveled", "batch")
-SOURCE = gpu.Source(__package__, "gpu.cu", ("place_levels<I>",))
+SOURCE = gpu.Source(__package__, "gpu.cu", ("place_levels<I>", "find_levels<I>"))
 
 # As in gpu.cu, roll_call.cuh and cluster.cuh.
 BLOCK = 1024
 CLUSTER = 8
 ROLL_WORDS, STAGE, DONE = 8, 29, 2
-HEAD, TAIL, DEPTH, WIDTH, CONTROL_WORDS = 30, 31, 32, 34, 36
+HEAD, TAIL, DEPTH, WIDTH, FIRST, FAR, MIXED, CONTROL_WORDS = 30, 31, 32, 34, 36, 37, 38, 39
 RANKED, LONG = 64, 1024
 NO_STARTS = np.empty(0, np.int64)
 
@@ -49,34 +49,26 @@ def order(
     method = "leveled" if method == "auto" else method
     clock = _Clock(stats)
     small = reference.is_small(view)
-    at_once = starts.size == 1 or (starts.size == 0 and not small)  # before components are known
     with gpu.guard("reverse_cuthill_mckee"):
-        first = _first_order(view, starts) if method == "leveled" and at_once else None
-        if first is not None and first.last[1] == n and not stats:  # all are connected
-            levels = first if starts.size else _search_from(view, first, n)[0]
-            return _turned(levels.order, reverse), {}
+        # before components are known: often there is but one
+        levels, searches = _from_one(view, starts, method, small)
+        if levels is not None and levels.size == n and not stats:
+            return _turned(_ordered(view, levels, method), reverse), {}
         parts = gpu_start.components(view)
         closed = gpu_start.given(parts, starts)
-        found, placed = None, 0
-        if first is not None and first.last[1] > max(1, n // 4):
-            found, placed = first.order, first.last[1]
-            component = int(parts.label[found[0]])
-            if starts.size == 0:
-                levels, parts.searches = _search_from(view, first, placed)
-                found, parts.start[component] = levels.order, levels.order[0]
-                closed = np.array([component])
-        elif not small and method == "leveled" and (largest := _largest(view, parts, closed)):
-            component, placed = largest
-            first = place_levels(view, parts.start[component : component + 1], placed)
-            levels, parts.searches = _search_from(view, first, placed)
-            found, parts.start[component] = levels.order, levels.order[0]
+        if levels is None and not small:
+            levels, searches = _from_largest(view, parts, closed)
+        if levels is not None and searches:
+            component = int(parts.label[levels.start])
+            parts.start[component], parts.searches = levels.start, searches
             closed = np.append(closed, component)
         if small:
             _try_starts(view, parts, closed)
         else:
             gpu_start.search(view, parts, closed)
         clock.lap("search")
-        found, counters = _place(view, parts, method, found, placed, stats)
+        use = levels is not None and levels.in_order and method == "leveled"
+        found, counters = _place(view, parts, method, levels if use else None, stats)
         perm = _turned(found, reverse)
         clock.lap("order")
         if stats:
@@ -94,12 +86,15 @@ def order(
 
 def start_of(view: Any, vertex: int, *, threads: int | None = None) -> int:
     with gpu.guard("pseudo_peripheral_vertex"):
+        if not reference.is_small(view):
+            levels = find_levels(view)
+            if levels.size < view.n:
+                parts = gpu_start.components(view)
+                levels = find_levels(view, int(parts.start[parts.label[vertex]]))
+            return _search_on(view, levels)[0].start if levels.size > 1 else vertex
         parts = gpu_start.components(view)
         component = int(parts.label[vertex])
-        if reference.is_small(view):
-            _try_starts(view, parts, np.delete(np.arange(parts.count), component))
-        else:
-            gpu_start.search(view, parts, NO_STARTS, component)
+        _try_starts(view, parts, np.delete(np.arange(parts.count), component))
         return int(parts.start[component])
 
 
@@ -123,54 +118,54 @@ class _Clock:
             self.since = now
 
 
-def _largest(view: Any, parts: Any, closed: Any) -> tuple[int, int] | None:
-    """A component of most of the vertices, and its size, if it has to search for its start."""
+def _from_one(view: Any, starts: Any, method: str, small: bool) -> tuple[Levels | None, int]:
+    """Levels of one component that has many vertices, from its start, and the searches for it.
+
+    The component of the only start given, or that of the vertex of least (degree, vertex).
+    """
+    if starts.size == 1 and method == "leveled":
+        levels = place_levels(view, int(starts[0]), view.n)
+    elif starts.size == 0 and not small:
+        levels = find_levels(view)
+    else:
+        return None, 0
+    if levels.size <= max(1, view.n // 4):
+        return None, 0
+    return (levels, 0) if starts.size else _search_on(view, levels)
+
+
+def _from_largest(view: Any, parts: Any, closed: Any) -> tuple[Levels | None, int]:
+    """As _from_one, of a component of most of the vertices that has to search for its start."""
     sample = parts.label[:: max(1, view.n // SAMPLE)].get()
     values, counts = np.unique(sample, return_counts=True)
     component = int(values[counts.argmax()])
     if component in closed or 4 * int(counts.max()) < sample.size:
-        return None
-    size = view.n if parts.count == 1 else int((parts.label == component).sum())
-    return (component, size) if size > 1 else None
+        return None, 0
+    levels = find_levels(view, int(parts.start[component]))
+    return _search_on(view, levels) if levels.size > 1 else (None, 0)
 
 
-def _first_order(view: Any, starts: Any) -> Levels | None:
-    """The order of one component: from the given start, or the vertex of least (degree, vertex).
-
-    None where some vertex has no neighbours, so that there are several components.
-    """
-    cupy = engines.cupy()
-    kind = view.indptr.dtype
-    if starts.size:
-        start = cupy.asarray(starts.astype(kind))
-    else:
-        degree = cupy.diff(view.indptr)
-        by_both = degree.astype(np.int64) * view.n + cupy.arange(view.n)
-        start = by_both.argmin().reshape(1).astype(kind)
-        if int(degree[start][0]) == 0:
-            return None
-    return place_levels(view, start, view.n)
-
-
-def _search_from(view: Any, best: Levels, size: int) -> tuple[Levels, int]:
-    """The order from the start of a component, and how many were tried, of which `best` is one.
-
-    Every search is an order from the vertex in question, so the one from the start is at hand when
-    it has been found, and the last one has been given up.
-    """
-    cupy = engines.cupy()
-    n, degree = view.n, cupy.diff(view.indptr)
+def _search_on(view: Any, best: Levels) -> tuple[Levels, int]:
+    """Levels from the start of a component, and the searches for it, of which `best` is one."""
     searches = 1
     while True:
-        last = best.order[best.last[0] : best.last[1]]
-        x = last[(degree[last].astype(np.int64) * n + last).argmin()].reshape(1)
-        found = place_levels(view, x, size, limit=best.width)
+        found = find_levels(view, best.far, best.size, best.width)
         searches += 1
         if found.width >= best.width:
             return best, searches
         deeper, best = found.depth > best.depth, found
         if not deeper:
             return best, searches
+
+
+def _ordered(view: Any, levels: Levels, method: str) -> Any:
+    """The order of a graph of one component, from where the levels start."""
+    if method == "leveled" and levels.in_order:
+        return levels.order
+    if method == "leveled":
+        return place_levels(view, levels.start, view.n).order
+    start = engines.cupy().array([levels.start], view.indptr.dtype)
+    return gpu_batch.place_batches(view, start, view.n)[0]
 
 
 def _try_starts(view: Any, parts: Any, closed: Any) -> None:
@@ -185,7 +180,7 @@ def _try_starts(view: Any, parts: Any, closed: Any) -> None:
 
     def order_from(starts: Any) -> Any:
         parts.start = cupy.asarray(starts.astype(given.dtype))
-        return _place(view, parts, "leveled", None, 0, False)[0].get()
+        return _place(view, parts, "leveled", None, False)[0].get()
 
     starts, tried = trial.tried_starts(
         host, parts.label.get(), lambda starts: gpu_start.levels_from(view, starts), order_from
@@ -195,13 +190,15 @@ def _try_starts(view: Any, parts: Any, closed: Any) -> None:
 
 
 def _place(
-    view: Any, parts: Any, method: str, found: Any, placed: int, stats: bool
+    view: Any, parts: Any, method: str, levels: Levels | None, stats: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """The order, from the starts; `found` has one component already, if `placed` is not 0."""
+    """The order, from the starts; `levels` has that of one component already."""
     cupy = engines.cupy()
     n = view.n
-    if found is None:
-        found = gpu.empty(n, view.indptr.dtype, "reverse_cuthill_mckee")
+    if levels is None:
+        found, placed = gpu.empty(n, view.indptr.dtype, "reverse_cuthill_mckee"), 0
+    else:
+        found, placed = levels.order, levels.size
     first = parts.start
     if parts.count > 1:
         inner = view.indptr[first + 1] > view.indptr[first]
@@ -232,46 +229,92 @@ def _place(
 
 
 class Levels(NamedTuple):
-    """What `place_levels` has done."""
+    """The levels of a search, one after the other in `order`."""
 
     order: Any
-    depth: int  # the last level,
-    last: tuple[int, int]  # and its places
+    in_order: bool  # of Cuthill and McKee; else vertices of a level are in any order
+    size: int  # vertices reached
+    depth: int  # the last level
     width: int  # most vertices in two levels that follow one another
+    start: int  # the first
+    far: int  # of the last level the vertex of least (degree, vertex)
 
 
-def place_levels(view: Any, starts: Any, total: int, *, limit: int | None = None) -> Levels:
+def place_levels(view: Any, starts: Any, total: int) -> Levels:
     """Vertices in the order of Cuthill and McKee from all starts at once, level by level.
 
-    `total` of them can be reached, and are placed; the rest of the array is left as it is.  Gives
-    up when the width comes to `limit`.  Memory beside the result: seven arrays of n.
+    `starts` is an array, or one vertex as in `find_levels`.  `total` vertices can be reached, and
+    are placed; the rest of the array is left as it is.  Memory beside the result: six arrays of n.
     """
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
     found = gpu.empty(n, kind, "reverse_cuthill_mckee")
-    blocks = min(_most_blocks(engines.cupy().cuda.runtime.getDevice()), _needed(n + nnz))
     space = gpu.workspace(
         "reverse_cuthill_mckee",
         owner=(n, kind),
         lists=((5, n), kind),
         big=(n // RANKED + 1, kind),
         piece=(4 * (nnz // LONG) + 2, kind),
-        sums=(blocks, kind),
+        sums=(_blocks(view), kind),
         control=(CONTROL_WORDS, np.uint64),
     )
-    control = space.control
-    control.data.memset_async(0, control.nbytes)
-    most = np.iinfo(kind).max if limit is None else limit
+    from_many = (None, 0, starts) if isinstance(starts, int) else (starts, starts.size, 0)
     arguments = (
-        n, view.indptr, view.indices, starts, starts.size, total, most, PATIENCE, found,
-        space.owner, *space.lists, space.big, space.piece, space.sums, control,
+        n, view.indptr, view.indices, *from_many, total, PATIENCE, found, space.owner,
+        *space.lists, space.big, space.piece, space.sums, space.control,
     )  # fmt: skip
     k = SOURCE.kernels(I=kind)
+    return _launched(view, k.place_levels, arguments, from_many[2], found, space.control)
+
+
+def find_levels(
+    view: Any, start: int = -1, total: int | None = None, limit: int | None = None
+) -> Levels:
+    """Levels from one vertex, or, if it is -1, from that of least (degree, vertex).
+
+    At most `total` vertices can be reached.  Gives up when the width comes to `limit`.
+    """
+    n, nnz, kind = view.n, view.nnz, view.indptr.dtype
+    found = gpu.empty(n, kind, "reverse_cuthill_mckee")
+    space = gpu.workspace(
+        "reverse_cuthill_mckee",
+        owner=(n, kind),
+        piece=(4 * (nnz // LONG) + 2, kind),
+        control=(CONTROL_WORDS, np.uint64),
+    )
+    arguments = (
+        n, view.indptr, view.indices, start, n if total is None else total,
+        n if limit is None else limit, PATIENCE, found, space.owner, space.piece, space.control,
+    )  # fmt: skip
+    k = SOURCE.kernels(I=kind)
+    return _launched(view, k.find_levels, arguments, start, found, space.control)
+
+
+def _launched(
+    view: Any, kernel: Any, arguments: tuple[Any, ...], start: int, found: Any, control: Any
+) -> Levels:
+    """Launch until it is done."""
+    control.data.memset_async(0, control.nbytes)
     while True:
-        k.place_levels(None, arguments, block=BLOCK, grid=blocks)
+        kernel(None, arguments, block=BLOCK, grid=_blocks(view))
         words = control.get().tolist()
         if words[STAGE] == DONE:
-            return Levels(found, words[DEPTH], (words[HEAD], words[TAIL]), words[WIDTH])
+            break
         control.data.memset_async(0, ROLL_WORDS * control.itemsize)
+    first, far = (~words[word] % 2**64 % view.n for word in (FIRST, FAR))
+    return Levels(
+        order=found,
+        in_order=not words[MIXED],
+        size=words[TAIL],
+        depth=words[DEPTH],
+        width=words[WIDTH],
+        start=first if start < 0 else start,
+        far=far,
+    )
+
+
+def _blocks(view: Any) -> int:
+    most = _most_blocks(engines.cupy().cuda.runtime.getDevice())
+    return min(most, _needed(view.n + view.nnz))
 
 
 def _needed(work: int) -> int:

@@ -59,25 +59,17 @@ def given(parts: Parts, starts: np.ndarray[Any, Any]) -> Any:
     return labels[order].astype(np.int64)
 
 
-def search(view: Any, parts: Parts, closed: np.ndarray[Any, Any], only: int | None = None) -> None:
-    """Find the starts of all components but the `closed` ones, or of one alone."""
+def search(view: Any, parts: Parts, closed: np.ndarray[Any, Any]) -> None:
+    """Find the starts of all components but the `closed` ones."""
     cupy = engines.cupy()
     kind = view.indptr.dtype
     count, n = parts.count, view.n
-    if only is None and closed.size == count:
+    if closed.size == count:
         return
-    if only is None:
-        opened = view.indptr[parts.start + 1] > view.indptr[parts.start]
-        if closed.size:
-            opened[cupy.asarray(closed)] = False
-    else:
-        opened = cupy.zeros(count, bool)
-        opened[only] = bool(view.indptr[-1] > 0)
+    opened = view.indptr[parts.start + 1] > view.indptr[parts.start]
+    if closed.size:
+        opened[cupy.asarray(closed)] = False
     sources = parts.start[opened].get()
-    if only is not None and sources.size:
-        v = int(sources[0])
-        if int(view.indptr[v + 1]) == int(view.indptr[v]):
-            return
     if sources.size == 0:
         return
     k = SOURCE.kernels(I=kind)

@@ -6,7 +6,9 @@ Whether the pattern is symmetric is decided without a transpose.  Let x and y be
 hashed vertices.  A symmetric pattern A has x'Ay = y'Ax, whatever x and y are; for another one
 equality modulo 2^64 is a coincidence of about 2^-64.  Two independent pairs of vectors make that
 2^-128.  The difference is summed row by row, so it costs a few multiplications per entry and no
-memory.  For values, every entry is weighted by a hash of its bits (-0.0 counts as 0.0).
+memory.  For values, every entry is weighted by a hash of its bits (-0.0 counts as 0.0).  The GPU,
+which takes entries one by one, adds a hash of each pair instead, with one sign above the diagonal
+and the other below.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class Values(NamedTuple):
     minimum: float  # 0.0 where there are no entries
     maximum: float
     zeros: int
-    symmetric: bool  # a_ij == a_ji for all; assumes an ascending, symmetric pattern
+    symmetric: bool  # pattern and values; rows must be ascending
 
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")

@@ -1,11 +1,18 @@
-// `inspect` on the GPU: the idea (hashed vectors x and y, x'Ay against y'Ax) is in __init__.py.
-// The entries are read by the row reduction (matchwood/row_reduce.cuh); what is found is summed up
-// in members of the operation, then in the block, then with one atomic for each fact and block.
-// Sums are modulo 2^64 and extremes are extremes, so scheduling changes nothing.
-#include "matchwood/atomics.cuh"
+// `inspect` on the GPU, entry by entry (matchwood/entry_rows.cuh).
+//
+// Symmetry: every entry (i, j) off the diagonal adds the hashes of the pair {i, j} (and of its
+// value) where i < j and takes them away where i > j.  A symmetric matrix leaves two sums of zero;
+// for another one that is a coincidence of about 2^-128.  It is the idea of __init__.py with hashes
+// of pairs instead of products of hashed vertices, which take twice the multiplications.
+//
+// Past the end of a thread's entries, column and row are both 0, and the value: nothing is counted.
+// Blocks go on through the chunks until there are no more, and then add up what their threads
+// found, with one atomic for each fact.  Sums are modulo 2^64 and extremes are extremes, so
+// scheduling changes nothing.
+#include "matchwood/entry_rows.cuh"
 #include "matchwood/exact.cuh"
-#include "matchwood/row_reduce.cuh"
 #include "matchwood/status.cuh"
+#include "matchwood/threads.cuh"
 
 using Hash = unsigned long long;
 
@@ -13,204 +20,216 @@ using Hash = unsigned long long;
 constexpr unsigned INDPTR_START = 1, INDPTR_ORDER = 2, INDPTR_END = 3, INDEX_RANGE = 4;
 constexpr unsigned NOT_FINITE = 1;
 
-// Places in the table of facts.
-constexpr int DESCENTS = 0, LOOPS = 1, LONGEST = 2, SUM1 = 3, SUM2 = 4, ZEROS = 5;
+// Places in the table of facts, all 0 at first, but STATUS as status.cuh wants it.  Extremes are
+// ordered like unsigned numbers, the least one turned over, so that both begin at 0.
+constexpr int STATUS = 0, DESCENTS = 1, LONGEST = 2, LOOPS = 3, SUM1 = 4, SUM2 = 5, ZEROS = 6,
+              LEAST = 7, MOST = 8;
 
-// x1, y1, x2, y2 of one vertex (or of the bits of one value): a chain in which none is linear in
-// the one before; the same as in cpu.py.
-struct Hashes {
-    Hash a, b, c, d;
-};
+// ---- hashes ----
 
-__device__ __forceinline__ Hash first_hash(Hash v)
+constexpr Hash K1 = 0x9E3779B97F4A7C15ull, K2 = 0xBF58476D1CE4E5B9ull, K3 = 0x94D049BB133111EBull,
+               K4 = 0xD6E8FEB86659FD93ull;
+
+// A pair of vertices, u < v, as one number: exact below 2^32.
+__device__ __forceinline__ Hash pair(int u, int v) { return (Hash)(unsigned)u << 32 | (unsigned)v; }
+__device__ __forceinline__ Hash pair(long long u, long long v)
 {
-    Hash h = v * 0x9E3779B97F4A7C15ull + 0xD6E8FEB86659FD93ull;
-    h = (h ^ h >> 32) * 0xBF58476D1CE4E5B9ull;
+    return ((Hash)u << 32) + (Hash)v + ((Hash)u >> 32) * K3 + ((Hash)v >> 32) * K4;
+}
+
+__device__ __forceinline__ Hash mixed(Hash h)
+{
+    h *= K1;
+    h = (h ^ h >> 32) * K2;
     return h ^ h >> 29;
 }
 
+// Not linear in h.
 __device__ __forceinline__ Hash next_hash(Hash h, Hash k)
 {
     h *= k;
     return h ^ h >> 31;
 }
 
-__device__ __forceinline__ Hashes hashes(long long v)
-{
-    Hashes h;
-    h.a = first_hash((Hash)v);
-    h.b = next_hash(h.a, 0x94D049BB133111EBull);
-    h.c = next_hash(h.b, 0x9E3779B97F4A7C15ull);
-    h.d = next_hash(h.c, 0xD6E8FEB86659FD93ull);
-    return h;
-}
+// What the entries seen so far leave of the two sums.
+struct Balance {
+    Hash sum1, sum2;
 
-// One thread per row, one at least.
-template <typename I>
-__global__ void check_indptr(long long rows, const I* __restrict__ indptr, long long nnz,
-                             unsigned long long* status)
-{
-    long long i = global_thread();
-    if (i == 0) {
-        if (indptr[0] != 0) fail(status, INDPTR_START, 0);
-        if (indptr[rows] != nnz) fail(status, INDPTR_END, rows);
-    }
-    if (i < rows && indptr[i] > indptr[i + 1]) fail(status, INDPTR_ORDER, i);
-}
-
-template <typename I>
-struct Structure {
-    using Product = I;        // 1 where an entry is not larger than the one before, in any row
-    using Accumulator = int;  // nothing to merge: the sums go over rows
-    const I* __restrict__ indptr;
-    const I* __restrict__ indices;
-    I n;
-    unsigned long long* status;
-    long long descents, longest;
-
-    __device__ __forceinline__ I multiply(I k, I col) const
+    // The second hash knows the pair once more, so that both together tell apart whatever differs.
+    template <typename I>
+    __device__ __forceinline__ void add(I i, I j, Hash value)
     {
-        if (col < 0 || col >= n) fail(status, INDEX_RANGE, k);
-        return I(k > 0 && col <= indices[k - 1]);
-    }
-    __device__ __forceinline__ int start(I) const { return 0; }
-    __device__ __forceinline__ void add(int&, I descends) { descents += descends; }
-    __device__ __forceinline__ void merge(int&, int) const {}
-    __device__ __forceinline__ void finish(I i, int)
-    {
-        I begin = indptr[i], end = indptr[i + 1];
-        longest = max(longest, (long long)(end - begin));
-        if (begin > 0 && begin < end) descents -= indices[begin] <= indices[begin - 1];
+        Hash of_pair = mixed(pair(min(i, j), max(i, j)));
+        Hash first = next_hash(of_pair + value * K4, K3), second = next_hash(first + of_pair, K1);
+        // plus where i < j, minus where i > j, nothing where they are equal; without branches
+        Hash minus = i > j ? ~0ull : 0ull, counts = i != j ? ~0ull : 0ull;
+        sum1 += ((first ^ minus) & counts) - minus;
+        sum2 += ((second ^ minus) & counts) - minus;
     }
 };
 
-__device__ __forceinline__ void publish(unsigned long long* table, int place, unsigned long long mine)
+// ---- facts of a block ----
+
+__device__ __forceinline__ void publish_sum(Hash* table, int place, Hash mine)
 {
-    unsigned long long sum = block_reduce(mine, 0ull, Plus());
+    Hash sum = block_reduce(mine, 0ull, Plus());
     if (threadIdx.x == 0 && sum != 0) atomicAdd(&table[place], sum);
 }
 
-template <typename I, int TILE>
-__global__ void __launch_bounds__(ROW_BLOCK)
-structure(const I* __restrict__ indptr, const I* __restrict__ indices,
-          const I* __restrict__ tile_row, const I* __restrict__ tile_entry,
-          unsigned char* partials, unsigned int* chunks_done, I n, unsigned long long* table,
-          unsigned long long* status)
+__device__ __forceinline__ void publish_most(Hash* table, int place, Hash mine)
 {
-    Structure<I> op{indptr, indices, n, status, 0, 0};
-    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
-    __syncthreads();
-    publish(table, DESCENTS, (unsigned long long)op.descents);
-    long long longest = block_reduce(op.longest, 0ll, Most());
-    if (threadIdx.x == 0) atomicMax(&table[LONGEST], (unsigned long long)longest);
+    Hash most = block_reduce(mine, 0ull, Most());
+    if (threadIdx.x == 0 && most != 0) atomicMax(&table[place], most);
+}
+
+// Bits of a number as an integer that is ordered like the number, and back.
+__device__ __forceinline__ int ordered(int bits) { return bits ^ (bits >> 31 & 0x7fffffff); }
+__device__ __forceinline__ long long ordered(long long bits)
+{
+    return bits ^ (bits >> 63 & 0x7fffffffffffffffll);
+}
+
+template <typename W>
+struct Order;
+template <>
+struct Order<float> {
+    using Key = int;
+    static constexpr int MOST_KEY = 0x7fffffff;
+    static __device__ __forceinline__ int key(float w) { return ordered(__float_as_int(w)); }
+    static __device__ __forceinline__ float value(int key) { return __int_as_float(ordered(key)); }
+};
+template <>
+struct Order<double> {
+    using Key = long long;
+    static constexpr long long MOST_KEY = 0x7fffffffffffffffll;
+    static __device__ __forceinline__ long long key(double w) { return ordered(__double_as_longlong(w)); }
+    static __device__ __forceinline__ double value(long long key) { return __longlong_as_double(ordered(key)); }
+};
+
+// The same order for float32 and float64, and for unsigned numbers.
+template <typename W>
+__device__ __forceinline__ Hash wide_key(typename Order<W>::Key key)
+{
+    return (Hash)Order<double>::key(widened(Order<W>::value(key))) ^ 1ull << 63;
+}
+
+// ---- kernels ----
+
+// Is indptr sound?  Also the longest row.
+template <typename I>
+__global__ void check_indptr(long long rows, const I* __restrict__ indptr, long long nnz,
+                             unsigned long long* table)
+{
+    if (global_thread() == 0) {
+        if (indptr[0] != 0) fail(table + STATUS, INDPTR_START, 0);
+        if (indptr[rows] != nnz) fail(table + STATUS, INDPTR_END, rows);
+    }
+    long long longest = 0;
+    for (long long i = global_thread(); i < rows; i += all_threads()) {
+        long long length = (long long)indptr[i + 1] - indptr[i];
+        if (length < 0) fail(table + STATUS, INDPTR_ORDER, i);
+        longest = max(longest, length);
+    }
+    publish_most(table, LONGEST, (Hash)longest);
+}
+
+// Indices out of range; entries that are not larger than the one before in their row.  Does nothing
+// where `check_indptr` has found a fault.
+template <typename I>
+__global__ void __launch_bounds__(CHUNK_THREADS)
+structure(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
+          const I* __restrict__ first_row, long long chunks, I n, unsigned long long* table)
+{
+    if (failed(table + STATUS)) return;
+    unsigned int descents = 0;
+    for (long long chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+        long long first = first_entry(chunk);
+        int count = entries_here(first, m);
+        I col[EACH];
+        load_entries(indices, first, count, col);
+        I before = first > 0 && count > 0 ? indices[first - 1] : I(0);
+        I row[EACH];
+        unsigned int begins = find_rows(indptr, first_row, chunk, first, count, row);
+        bool in_range = true;
+#pragma unroll
+        for (int e = 0; e < EACH; ++e) {
+            in_range = in_range && (e >= count || (col[e] >= 0 && col[e] < n));
+            descents += !(begins >> e & 1) && col[e] <= before;
+            before = col[e];
+        }
+        if (!in_range)
+            for (int e = 0; e < count; ++e) {
+                I wrong = indices[first + e];
+                if (wrong < 0 || wrong >= n) fail(table + STATUS, INDEX_RANGE, first + e);
+            }
+    }
+    publish_sum(table, DESCENTS, descents);
 }
 
 template <typename I>
-struct Symmetry {
-    using Product = I;  // the column
-    using Accumulator = int;
-    I row;
-    Hashes at_row;
-    long long loops;
-    Hash sum1, sum2;
-
-    __device__ __forceinline__ I multiply(I, I col) const { return col; }
-    __device__ __forceinline__ int start(I i)
-    {
-        row = i;
-        at_row = hashes(i);
-        return 0;
-    }
-    __device__ __forceinline__ void add(int&, I col)
-    {
-        Hashes at_col = hashes(col);
-        sum1 += at_row.a * at_col.b - at_row.b * at_col.a;
-        sum2 += at_row.c * at_col.d - at_row.d * at_col.c;
-        loops += col == row;
-    }
-    __device__ __forceinline__ void merge(int&, int) const {}
-    __device__ __forceinline__ void finish(I, int) const {}
-};
-
-template <typename I, int TILE>
-__global__ void __launch_bounds__(ROW_BLOCK)
-symmetry(const I* __restrict__ indptr, const I* __restrict__ indices,
-         const I* __restrict__ tile_row, const I* __restrict__ tile_entry, unsigned char* partials,
-         unsigned int* chunks_done, unsigned long long* table)
+__global__ void __launch_bounds__(CHUNK_THREADS)
+symmetry(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
+         const I* __restrict__ first_row, long long chunks, unsigned long long* table)
 {
-    Symmetry<I> op{0, {}, 0, 0, 0};
-    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
-    __syncthreads();
-    publish(table, LOOPS, (unsigned long long)op.loops);
-    publish(table, SUM1, op.sum1);
-    publish(table, SUM2, op.sum2);
+    Balance balance{0, 0};
+    unsigned int loops = 0;
+    for (long long chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+        long long first = first_entry(chunk);
+        int count = entries_here(first, m);
+        I col[EACH];
+        load_entries(indices, first, count, col);
+        I row[EACH];
+        find_rows(indptr, first_row, chunk, first, count, row);
+#pragma unroll
+        for (int e = 0; e < EACH; ++e) {
+            loops += e < count && col[e] == row[e];
+            balance.add(row[e], col[e], 0);
+        }
+    }
+    publish_sum(table, LOOPS, loops);
+    publish_sum(table, SUM1, balance.sum1);
+    publish_sum(table, SUM2, balance.sum2);
 }
 
 template <typename I, typename W>
-struct Values {
-    struct Product {
-        W weight;
-        I col;
-    };
-    using Accumulator = int;
-    const W* __restrict__ data;
-    unsigned long long* status;
-    I row;
-    Hashes at_row;
-    long long zeros;
-    Hash sum1, sum2;
-    double least, most;
-
-    __device__ __forceinline__ Product multiply(I k, I col) const
-    {
-        W w = data[k];
-        if (!is_finite(w)) fail(status, NOT_FINITE, k);
-        return {w, col};
-    }
-    __device__ __forceinline__ int start(I i)
-    {
-        row = i;
-        at_row = hashes(i);
-        return 0;
-    }
-    __device__ __forceinline__ void add(int&, Product entry)
-    {
-        bool zero = is_zero(entry.weight);
-        if (entry.col != row) {
-            double w = widened(entry.weight);
-            if (w < least) least = w;
-            if (w > most) most = w;
-            zeros += zero;
-        }
-        // -0.0 counts as 0.0
-        Hash h = zero ? 0x94D049BB133111EBull : first_hash(value_bits(entry.weight));
-        Hashes at_col = hashes(entry.col);
-        sum1 += h * (at_row.a * at_col.b - at_row.b * at_col.a);
-        sum2 += h * (at_row.c * at_col.d - at_row.d * at_col.c);
-    }
-    __device__ __forceinline__ void merge(int&, int) const {}
-    __device__ __forceinline__ void finish(I, int) const {}
-};
-
-// range[0] is plus infinity before, range[1] minus infinity.
-template <typename I, typename W, int TILE>
-__global__ void __launch_bounds__(ROW_BLOCK)
-values(const I* __restrict__ indptr, const I* __restrict__ indices,
-       const I* __restrict__ tile_row, const I* __restrict__ tile_entry, unsigned char* partials,
-       unsigned int* chunks_done, const W* __restrict__ data, unsigned long long* table,
-       double* range, unsigned long long* status)
+__global__ void __launch_bounds__(CHUNK_THREADS)
+values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
+       const W* __restrict__ data, const I* __restrict__ first_row, long long chunks,
+       unsigned long long* table)
 {
-    double infinity = __longlong_as_double(0x7ff0000000000000ll);
-    Values<I, W> op{data, status, 0, {}, 0, 0, 0, infinity, -infinity};
-    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
-    __syncthreads();
-    publish(table, ZEROS, (unsigned long long)op.zeros);
-    publish(table, SUM1, op.sum1);
-    publish(table, SUM2, op.sum2);
-    double least = block_reduce(op.least, infinity, Least());
-    double most = block_reduce(op.most, -infinity, Most());
-    if (threadIdx.x == 0) {
-        lower_to(&range[0], least);
-        raise_to(&range[1], most);
+    using Key = typename Order<W>::Key;
+    Balance balance{0, 0};
+    unsigned int zeros = 0;
+    Key least = Order<W>::MOST_KEY, most = ~Order<W>::MOST_KEY;
+    for (long long chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+        long long first = first_entry(chunk);
+        int count = entries_here(first, m);
+        I col[EACH];
+        W weight[EACH];
+        load_entries(indices, first, count, col);
+        load_entries(data, first, count, weight);
+        bool finite = true;
+        I row[EACH];
+        find_rows(indptr, first_row, chunk, first, count, row);
+#pragma unroll
+        for (int e = 0; e < EACH; ++e) {
+            W w = weight[e];
+            bool zero = is_zero(w), off_diagonal = row[e] != col[e];
+            finite = finite && is_finite(w);
+            Key key = Order<W>::key(w);
+            least = off_diagonal ? min(least, key) : least;
+            most = off_diagonal ? max(most, key) : most;
+            zeros += zero && off_diagonal;
+            balance.add(row[e], col[e], zero ? 0 : value_bits(w));  // -0.0 counts as 0.0
+        }
+        if (!finite)
+            for (int e = 0; e < count; ++e)
+                if (!is_finite(data[first + e])) fail(table + STATUS, NOT_FINITE, first + e);
     }
+    publish_sum(table, ZEROS, zeros);
+    publish_sum(table, SUM1, balance.sum1);
+    publish_sum(table, SUM2, balance.sum2);
+    bool any = least <= most;
+    publish_most(table, LEAST, any ? ~wide_key<W>(least) : 0);
+    publish_most(table, MOST, any ? wide_key<W>(most) : 0);
 }

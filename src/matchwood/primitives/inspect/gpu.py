@@ -1,7 +1,4 @@
-"""`inspect` on the GPU.  Kernels: gpu.cu.
-
-Waits for the device: three times in `structure`, once in `symmetry`, twice in `values`.
-"""
+"""`inspect` on the GPU.  Kernels: gpu.cu.  Each function waits once for the device."""
 
 from __future__ import annotations
 
@@ -11,17 +8,35 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values
-from matchwood.primitives.row_reduce.gpu import Tiles
+from matchwood.primitives.row_reduce.gpu import CHUNK_THREADS, Chunks
 
 SOURCE = gpu.Source(
-    __package__,
-    "gpu.cu",
-    ("check_indptr<I>", "structure<I,2048>", "symmetry<I,2048>", "values<I,W,2048>"),
+    __package__, "gpu.cu", ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>")
 )
 
 # places in the table of facts, as gpu.cu has them
-_DESCENTS, _LOOPS, _LONGEST, _SUM1, _SUM2, _ZEROS = range(6)
-_WORDS = 6
+_STATUS, _DESCENTS, _LONGEST, _LOOPS, _SUM1, _SUM2, _ZEROS, _LEAST, _MOST = range(9)
+_WORDS = 9
+_SOUND = 0xFFFF_FFFF_FFFF_FFFF  # of the status, as status.cuh has it
+_DETAIL_BITS = 56
+
+
+def _table() -> Any:
+    """A table in which nothing has been found yet."""
+    table = gpu.empty(_WORDS, np.uint64, "inspect")
+    table.data.memset_async(0, table.nbytes)
+    table.data.memset_async(0xFF, table.itemsize)  # the status comes first
+    return table
+
+
+def _launch(
+    kernel: gpu.Kernel, chunks: Chunks, arrays: tuple[Any, ...], rest: tuple[Any, ...]
+) -> None:
+    """As many blocks as run at the same time; they share the chunks among them."""
+    if chunks.count:
+        blocks = min(chunks.count, kernel.resident(CHUNK_THREADS))
+        args = (chunks.entries, chunks.indptr, *arrays, chunks.first_row, chunks.count, *rest)
+        kernel(None, args, block=CHUNK_THREADS, grid=blocks)
 
 
 def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
@@ -29,58 +44,52 @@ def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) 
     cupy = engines.cupy()
     indptr, indices = cupy.ascontiguousarray(indptr), cupy.ascontiguousarray(indices)
     rows, nnz = indptr.size - 1, indices.size
-    status = gpu.Status()
+    table = _table()
     k = SOURCE.kernels("check_indptr", "structure", I=indices.dtype)
-    k.check_indptr(max(rows, 1), (rows, indptr, nnz, status))
-    code, at = status.read()
-    if code == 0:
-        table = cupy.zeros(_WORDS, np.uint64)
-        tiles = Tiles(indptr)
-        tiles.launch(k.structure, 4, indices, (min(n, _limit(indices)), table, status))
-        code, at = status.read()
-    if code:
+    blocks = min(rows // 256 + 1, k.check_indptr.resident())
+    k.check_indptr(None, (rows, indptr, nnz, table), grid=blocks)
+    limit = min(n, int(np.iinfo(indices.dtype).max))  # what the kernel can take; no index is larger
+    _launch(k.structure, Chunks(indptr, nnz), (indices,), (limit, table))
+    facts = table.get().tolist()
+    if facts[_STATUS] != _SOUND:
+        code, at = divmod(facts[_STATUS], 1 << _DETAIL_BITS)
         return Structure(FAULTS[code], at, False, 0)
-    facts = table.get()
-    return Structure("", -1, int(facts[_DESCENTS]) == 0, int(facts[_LONGEST]))
+    return Structure("", -1, facts[_DESCENTS] == 0, facts[_LONGEST])
 
 
 def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
     """See matchwood.primitives.inspect.symmetry."""
-    cupy = engines.cupy()
-    indices = cupy.ascontiguousarray(indices)
-    table = cupy.zeros(_WORDS, np.uint64)
+    indices = engines.cupy().ascontiguousarray(indices)
+    table = _table()
     k = SOURCE.kernels("symmetry", I=indices.dtype)
-    Tiles(indptr).launch(k.symmetry, 4, indices, (table,))
-    facts = table.get()
-    balanced = int(facts[_SUM1]) == 0 and int(facts[_SUM2]) == 0
-    return Symmetry(int(facts[_LOOPS]), balanced)
-
-
-def _limit(indices: Any) -> int:
-    """The largest n that the kernel can take; no index can be larger."""
-    return int(np.iinfo(indices.dtype).max)
+    _launch(k.symmetry, Chunks(indptr, indices.size), (indices,), (table,))
+    facts = table.get().tolist()
+    return Symmetry(facts[_LOOPS], facts[_SUM1] == facts[_SUM2] == 0)
 
 
 def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:
     """See matchwood.primitives.inspect.values."""
     cupy = engines.cupy()
     indices, data = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(data)
-    table = cupy.zeros(_WORDS, np.uint64)
-    extremes = cupy.array([np.inf, -np.inf])
-    status = gpu.Status()
+    table = _table()
     k = SOURCE.kernels("values", I=indices.dtype, W=data.dtype)
-    Tiles(indptr).launch(k.values, 4, indices, (data, table, extremes, status))
-    code, at = status.read()
-    if code:
-        return Values(False, at, 0.0, 0.0, 0, False)
-    facts, (least, most) = table.get(), extremes.get()
-    if least > most:
-        least = most = 0.0
+    _launch(k.values, Chunks(indptr, indices.size), (indices, data), (table,))
+    facts = table.get().tolist()
+    if facts[_STATUS] != _SOUND:
+        return Values(False, facts[_STATUS] % (1 << _DETAIL_BITS), 0.0, 0.0, 0, False)
+    any_off_diagonal = facts[_MOST] != 0
     return Values(
         finite=True,
         at=-1,
-        minimum=float(least),
-        maximum=float(most),
-        zeros=int(facts[_ZEROS]),
-        symmetric=int(facts[_SUM1]) == 0 and int(facts[_SUM2]) == 0,
+        minimum=_extreme(~facts[_LEAST]) if any_off_diagonal else 0.0,
+        maximum=_extreme(facts[_MOST]) if any_off_diagonal else 0.0,
+        zeros=facts[_ZEROS],
+        symmetric=facts[_SUM1] == facts[_SUM2] == 0,
     )
+
+
+def _extreme(key: int) -> float:
+    """The number behind an extreme of the table: its bits, ordered like unsigned numbers."""
+    bits = key & _SOUND
+    bits = bits ^ 1 << 63 if bits >> 63 else bits ^ _SOUND
+    return float(np.uint64(bits).view(np.float64))

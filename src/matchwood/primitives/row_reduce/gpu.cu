@@ -1,10 +1,33 @@
 // The instances of the row reduction, and the cut of a matrix into tiles.  The skeleton, which
 // says what an operation must have: matchwood/row_reduce.cuh.  Host: gpu.py.
 #include "matchwood/atomics.cuh"
+#include "matchwood/entry_rows.cuh"
 #include "matchwood/exact.cuh"
 #include "matchwood/row_reduce.cuh"
 
+// ---- chunks ----
+
+// One warp per chunk and one more: the row of its first entry.  first_row[chunks] is the last row.
+template <typename I>
+__global__ void first_rows(long long chunks, I n, const I* __restrict__ indptr,
+                           I* __restrict__ first_row)
+{
+    long long c = global_thread() / WARP;
+    if (c > chunks) return;
+    I row = n;
+    if (c < chunks) row = warp_search(I(0), n, [&](I r) { return indptr[r] <= c * CHUNK; });
+    if (lane() == 0) first_row[c] = row - 1;
+}
+
 // ---- tiles ----
+
+// Where no row is long, tile t begins with the first row r for which (indptr[r] + r) / tile is t,
+// and there is one for every t.
+template <typename I>
+__device__ __forceinline__ long long along_path(const I* indptr, I row)
+{
+    return (long long)indptr[row] + row;
+}
 
 template <typename I>
 __device__ __forceinline__ bool is_long(const I* indptr, I row, int tile)
@@ -19,9 +42,34 @@ __device__ __forceinline__ I tiles_at(const I* indptr, I row, int tile)
 {
     if (is_long(indptr, row, tile)) return (indptr[row + 1] - indptr[row] + ROW_CHUNK - 1) / ROW_CHUNK;
     if (row == 0 || is_long(indptr, (I)(row - 1), tile)) return 1;
-    long long here = (long long)indptr[row] + row;
-    long long before = (long long)indptr[row - 1] + row - 1;
-    return here / tile != before / tile;
+    return along_path(indptr, row) / tile != along_path(indptr, (I)(row - 1)) / tile;
+}
+
+// One thread per row.  found[0] becomes how many tiles there are where no row is long, found[1] 1
+// where one is; it was 0 before.
+template <typename I>
+__global__ void survey(I n, const I* __restrict__ indptr, int tile, I* found)
+{
+    long long r = global_thread();
+    if (r >= n) return;
+    if (r == n - 1) found[0] = (I)(along_path(indptr, (I)r) / tile + 1);
+    if (is_long(indptr, (I)r, tile)) store_relaxed(&found[1], I(1));
+}
+
+// One warp per tile and one more, which closes the list; no row is long.
+template <typename I>
+__global__ void cut_evenly(long long tiles, I n, const I* __restrict__ indptr, int tile,
+                           I* __restrict__ tile_row, I* __restrict__ tile_entry)
+{
+    long long t = global_thread() / WARP;
+    if (t > tiles) return;
+    I row = n;
+    if (t < tiles)
+        row = warp_search(I(0), n, [&](I r) { return along_path(indptr, r) < t * tile; });
+    if (lane() == 0) {
+        tile_row[t] = row;
+        tile_entry[t] = indptr[row];
+    }
 }
 
 // One thread per row.  *chunked becomes 1 when a row has more than one chunk; it was 0 before.

@@ -25,6 +25,9 @@ SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     (
+        "first_rows<I>",
+        "survey<I>",
+        "cut_evenly<I>",
         "count_tiles<I>",
         "write_tiles<I>",
         "spmv<I,M,X,Y,A,P,S,true,T>",
@@ -52,25 +55,61 @@ SOURCE = gpu.Source(
 )
 
 ROW_BLOCK = 256  # threads, as row_reduce.cuh has it
+WARP = 32
+CHUNK = 2048  # entries of a chunk, as entry_rows.cuh has it
+CHUNK_THREADS = 256
+
+
+class Chunks:
+    """The entries of a pattern cut into chunks of 2048, and the row in which each begins.
+
+    For kernels that take a matrix entry by entry (matchwood/entry_rows.cuh).  `indptr` need not be
+    sound.  Does not wait for the device; keeps an index for every chunk.
+    """
+
+    def __init__(self, indptr: Any, entries: int) -> None:
+        self.indptr = engines.cupy().ascontiguousarray(indptr)
+        self.entries = entries
+        self.count = -(-entries // CHUNK) if indptr.size > 1 else 0
+        self.first_row = gpu.empty(self.count + 1, indptr.dtype, "row_reduce")
+        if self.count:
+            k = SOURCE.kernels("first_rows", I=indptr.dtype)
+            rows = indptr.size - 1
+            k.first_rows(WARP * (self.count + 1), (self.count, rows, self.indptr, self.first_row))
 
 
 class Tiles:
     """A pattern cut into tiles of about equal work, for any number of reductions over it.
 
     `size` is the number of rows and entries of a tile: 2048, or 1024 for kernels that read a
-    vector of 8-byte numbers (row_reduce.cuh says why).  Takes three passes over `indptr` and
-    waits once for the device; keeps two indices for every tile.
+    vector of 8-byte numbers (row_reduce.cuh says why).  Takes one pass over `indptr` and waits
+    once for the device; three more passes and another wait where rows are longer than a quarter of
+    a tile.  Keeps two indices for every tile.
     """
 
     def __init__(self, indptr: Any, size: int = 2048) -> None:
-        cupy = engines.cupy()
-        self.indptr = cupy.ascontiguousarray(indptr)
+        self.indptr = engines.cupy().ascontiguousarray(indptr)
         self.rows = n = indptr.size - 1
         self.size = size
         kind = indptr.dtype
-        self.count = 0
+        self.count, self._chunked = 0, False
         if n == 0:
             return
+        k = SOURCE.kernels("survey", "cut_evenly", I=kind)
+        found = gpu.empty(2, kind, "row_reduce")
+        found.data.memset_async(0, found.nbytes)
+        k.survey(n, (n, self.indptr, size, found))
+        self.count, some_are_long = (int(value) for value in found.get())
+        if some_are_long:
+            self._cut_around_long_rows()
+            return
+        self.row, self.entry = self._lists()
+        k.cut_evenly(
+            WARP * (self.count + 1), (self.count, n, self.indptr, size, self.row, self.entry)
+        )
+
+    def _cut_around_long_rows(self) -> None:
+        n, size, kind = self.rows, self.size, self.indptr.dtype
         k = SOURCE.kernels("count_tiles", "write_tiles", I=kind)
         space = gpu.workspace("row_reduce", counts=(n, kind), starts=(n + 2, kind))
         found = space.starts[n:]  # how many tiles; whether a row has several chunks
@@ -79,9 +118,14 @@ class Tiles:
         scan.scan_into(space.counts, space.starts[: n + 1])
         self.count, chunked = (int(value) for value in found.get())
         self._chunked = bool(chunked)
-        self._row = gpu.empty(self.count + 1, kind, "row_reduce")
-        self._entry = gpu.empty(self.count + 1, kind, "row_reduce")
-        k.write_tiles(n, (n, self.indptr, size, space.starts, self._row, self._entry))
+        self.row, self.entry = self._lists()
+        k.write_tiles(n, (n, self.indptr, size, space.starts, self.row, self.entry))
+
+    def _lists(self) -> tuple[Any, Any]:
+        """First row and first entry of each tile, and one more."""
+        kind = self.indptr.dtype
+        row = gpu.empty(self.count + 1, kind, "row_reduce")
+        return row, gpu.empty(self.count + 1, kind, "row_reduce")
 
     def scratch(self, accumulator_bytes: int) -> Any:
         """Memory that a launch needs where rows have several chunks; None where none has."""
@@ -115,7 +159,7 @@ class Tiles:
         if space is not None:
             partials, chunks_done = space.partials, space.chunks_done
             chunks_done.data.memset_async(0, chunks_done.nbytes)
-        tiles = (self.indptr, indices, self._row, self._entry, partials, chunks_done)
+        tiles = (self.indptr, indices, self.row, self.entry, partials, chunks_done)
         kernel(None, (*tiles, *args), block=ROW_BLOCK, grid=self.count)
 
 

@@ -1,0 +1,214 @@
+// Wide levels, as in wide_levels.cuh, whose vertices stay as they are found: one meeting, and not six.
+//
+// Races: owner[v] goes from none to the head of the front once, forwards by compare-and-swap, whose
+// winner lists v, backwards by the one lane that has v.  Which vertices a level has does not depend
+// on scheduling; their order within it does.
+#pragma once
+#include "matchwood/narrow_levels.cuh"
+#include "matchwood/wide_levels.cuh"
+
+constexpr int FINDS_BYTES = 16384;  // shared memory for what a block finds in a level
+constexpr int SERIAL = 16;          // entries that a free vertex tries alone before its warp helps,
+constexpr int HELP = 1 << 30;       // and that the warp tries: all; as for breadth-first search
+
+// What a block has found in a level.  It asks for places once, and not each warp for its own: all
+// that ask wait for one another at the same word.
+template <typename I>
+struct Finds {
+    static constexpr unsigned int ROOM = FINDS_BYTES / sizeof(I);
+
+    I vertex[ROOM];
+    unsigned int count;  // may be more than there is room for:
+    unsigned int kept;   // no more than these are here
+    Wide longest;        // row
+    Wide place;
+
+    __device__ __forceinline__ void clear()
+    {
+        count = 0;
+        kept = ROOM;
+        longest = 0;
+    }
+};
+
+// What all blocks do in such a level; every step is done by all threads of all members.
+template <typename I>
+struct MixedLevel {
+    const Places<I>& places;
+    RollCall& roll;
+    const Front<I>& front;
+    Finds<I>& finds;
+    int warp_, warps;
+    I longest = 0;
+
+    // Entries of the rows of the front.  Meets.
+    __device__ Wide front_arcs()
+    {
+        Wide arcs = 0, all;
+        for (Wide at = (Wide)warp_ * WARP + lane(); at < (Wide)front.size(); at += (Wide)warps * WARP)
+            arcs += places.degree(load_relaxed(&places.order[front.head + at]));
+        arcs = warp_reduce(arcs, Plus());
+        if (lane() == 0 && arcs > 0) atomicAdd(roll.aside(), arcs);
+        roll.meet(&all);
+        return all;
+    }
+
+    // Vertices of the next level, and the lengths of their rows.  All lanes of the warp call.
+    template <int COUNT>
+    __device__ __forceinline__ void list(const I (&w)[COUNT], const I (&length)[COUNT], const bool (&fresh)[COUNT])
+    {
+        unsigned votes[COUNT];
+        unsigned int all = 0, slot = 0;
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            votes[k] = __ballot_sync(ALL, fresh[k]);
+            all += __popc(votes[k]);
+        }
+        if (all == 0) return;
+        if (lane() == 0) slot = atomicAdd(&finds.count, all);
+        slot = __shfl_sync(ALL, slot, 0);
+        I* target = finds.vertex + slot;
+        if (slot + all > Finds<I>::ROOM) {  // straight to the queue
+            if (lane() == 0 && slot <= Finds<I>::ROOM) finds.kept = slot;
+            Wide place = lane() == 0 ? roll.add(all) : 0;
+            target = places.order + front.tail + __shfl_sync(ALL, place, 0);
+        }
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            if (fresh[k]) {
+                target[__popc(votes[k] & lanes_below())] = w[k];
+                longest = Most()(longest, length[k]);
+            }
+            target += __popc(votes[k]);
+        }
+    }
+
+    // Neighbours w (or -1) of the front.  All lanes of the warp call.
+    __device__ __forceinline__ void visit(const I (&w)[BATCH])
+    {
+        I seen[BATCH], length[BATCH];
+        bool fresh[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) seen[k] = w[k] >= 0 ? load_relaxed(&places.owner[w[k]]) : I(-1);
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) fresh[k] = seen[k] == places.none();
+        // lengths are read before it is known whether the swap succeeds: both wait at the same time
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k)
+            if (fresh[k]) seen[k] = compare_and_swap(&places.owner[w[k]], places.none(), front.head);
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) length[k] = fresh[k] ? places.degree(w[k]) : I(0);
+#pragma unroll
+        for (int k = 0; k < BATCH; ++k) fresh[k] = seen[k] == places.none();
+        list(w, length, fresh);
+    }
+
+    // All rows of the front are short: some lanes to a row, a few rows at once.
+    __device__ __forceinline__ void go_evenly()
+    {
+        int log = lanes_log(front.longest), rows = WARP >> log;
+        Wide size = front.size(), turns = (size + (Wide)warps * rows - 1) / ((Wide)warps * rows);
+        int count = turns < BATCH ? (int)turns : BATCH;
+        for (Wide at = (Wide)warp_ * rows * count; at < size; at += (Wide)warps * rows * count) {
+            I w[BATCH], begin[BATCH], end[BATCH];
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                Wide i = at + k * rows + (lane() >> log);
+                begin[k] = -1;
+                if (k < count && i < size) begin[k] = load_relaxed(&places.order[front.head + i]);
+            }
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                end[k] = begin[k] >= 0 ? places.indptr[begin[k] + 1] : I(0);
+                begin[k] = begin[k] >= 0 ? places.indptr[begin[k]] : I(0);
+            }
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                I entry = begin[k] + (lane() & ((1 << log) - 1));
+                w[k] = entry < end[k] ? places.indices[entry] : I(-1);
+            }
+            visit(w);
+        }
+    }
+
+    // The neighbours of rows, one row for each lane.
+    __device__ __forceinline__ void reach(I begin, I end)
+    {
+        WarpRows<I> rows(begin, end);
+        for (I start = 0; start < rows.total; start += WARP * BATCH) {
+            I w[BATCH];
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                I t = start + k * WARP + lane(), entry = rows.entry(t, rows.owner(t));
+                w[k] = t < rows.total ? places.indices[entry] : I(-1);
+            }
+            visit(w);
+        }
+    }
+
+    // `row(i, begin, end)` gives the i-th of so many rows.
+    template <typename Row>
+    __device__ __forceinline__ void reach_all(Wide size, Row row)
+    {
+        Wide even = (size + warps - 1) / warps;
+        int chunk = even < WARP ? (int)even : WARP;
+        for (Wide at = (Wide)warp_ * chunk; at < size; at += (Wide)warps * chunk) {
+            I begin = 0, end = 0;
+            if (lane() < chunk && at + lane() < size) row(at + lane(), begin, end);
+            reach(begin, end);
+        }
+    }
+
+    // From the front; `piece` lists parts of its long rows.
+    __device__ void go_forwards(const I* piece, Wide pieces)
+    {
+        reach_all(front.size(), [&](Wide i, I& begin, I& end) {
+            I v = load_relaxed(&places.order[front.head + i]);
+            begin = places.indptr[v];
+            end = places.indptr[v + 1];
+            if (end - begin > LONG) end = begin;
+        });
+        reach_all(pieces, [&](Wide i, I& begin, I& end) {
+            I v = load_relaxed(&places.order[piece[2 * i]]);
+            begin = places.indptr[v] + piece[2 * i + 1] * LONG;
+            end = places.indptr[v + 1] - begin > LONG ? begin + LONG : places.indptr[v + 1];
+        });
+    }
+
+    // Free vertices look for a neighbour in the front, and stop at the first.  The owners of those
+    // in the front, and before it, stand before the front.
+    __device__ void go_backwards()
+    {
+        for (Wide at = (Wide)warp_ * WARP; at < (Wide)places.n; at += (Wide)warps * WARP) {
+            I v = (I)(at + lane()), begin = 0, end = 0;
+            if (at + lane() < (Wide)places.n && load_relaxed(&places.owner[v]) == places.none()) {
+                begin = places.indptr[v];
+                end = places.indptr[v + 1];
+            }
+            I up = first_in_row<SERIAL, HELP>(places.indices, begin, end, v, [&](I u, I) {
+                return load_relaxed(&places.owner[u]) < front.head;
+            });
+            if (up >= 0) store_relaxed(&places.owner[v], front.head);
+            list<1>({v}, {I(end - begin)}, {up >= 0});
+        }
+    }
+
+    // Write down what the block has found, and meet.  Returns how many all have found, and the
+    // longest of their rows.
+    __device__ Wide deliver(Wide* most)
+    {
+        longest = warp_reduce(longest, Most());
+        if (lane() == 0 && longest > 0) atomicMax(&finds.longest, (Wide)longest);
+        __syncthreads();
+        unsigned int count = finds.count < finds.kept ? finds.count : finds.kept;
+        if (threadIdx.x == 0 && finds.count > 0) {
+            finds.place = roll.add(count);
+            raise_to(roll.aside(), finds.longest);
+        }
+        __syncthreads();
+        I* target = places.order + front.tail + finds.place;
+        for (unsigned int i = threadIdx.x; i < count; i += BLOCK) store_relaxed(&target[i], finds.vertex[i]);
+        if (threadIdx.x == 0) finds.clear();
+        return roll.meet(most);
+    }
+};

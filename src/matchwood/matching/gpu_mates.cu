@@ -1,0 +1,16 @@
+// Whether an array of mates is one, on the GPU.  Host side: gpu_mates.py.
+#include "matchwood/status.cuh"
+#include "matchwood/threads.cuh"
+
+// One thread a vertex.  Code 1: no vertex and not -1; code 2: not mutual, or its own mate.
+template <typename M>
+__global__ void check_mates(long long n, const M* __restrict__ mate, unsigned long long* status)
+{
+    long long v = global_thread();
+    if (v >= n) return;
+    long long u = (long long)mate[v];
+    if (u < -1 || u >= n)
+        fail(status, 1, v);
+    else if (u == v || (u >= 0 && (long long)mate[u] != v))
+        fail(status, 2, v);
+}

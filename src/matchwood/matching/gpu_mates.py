@@ -1,0 +1,25 @@
+"""Whether an array of mates is one, on the GPU.  Kernel: gpu_mates.cu; the rule: mates.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+
+SOURCE = gpu.Source(
+    __package__, "gpu_mates.cu", ("check_mates<M>",), types={"M": (np.int32, np.int64)}
+)
+
+OUTSIDE, LONE = 1, 2
+
+
+def first_fault(mate: Any, n: int) -> tuple[int, int]:
+    """OUTSIDE, LONE or 0, and the first vertex that is; waits for the device."""
+    words = engines.cupy().ascontiguousarray(mate)
+    if words.dtype not in (np.int32, np.int64):
+        words = words.astype(np.int64)  # what does not fit becomes negative: outside as well
+    status = gpu.Status()
+    SOURCE.kernels(M=words.dtype).check_mates(n, (n, words, status))
+    return status.read()
