@@ -17,8 +17,10 @@ def assert_same(found, expected) -> None:
     for part in ("indptr", "indices", "data"):
         pairs.append((getattr(found.matrix, part), getattr(expected.matrix, part)))
     for ours, theirs in pairs:
-        assert ours.dtype == theirs.dtype
         assert np.array_equal(ours.get(), theirs)
+    assert found.map.dtype == expected.map.dtype
+    assert found.vertex_weights.dtype == expected.vertex_weights.dtype
+    assert found.matrix.dtype == expected.matrix.dtype  # CuPy keeps no other indices than int32
 
 
 @pytest.mark.parametrize("name", ZOO)
