@@ -82,7 +82,7 @@ def plot(found: dict[str, Any], title: str, path: str) -> None:
     plt.close(fig)
 
 
-def run(side: int = 128, scale: int = 18) -> dict[str, Any]:
+def measure_all(side: int = 128, scale: int = 18) -> dict[str, Any]:
     graphs = {
         f"mesh {side}^3": lambda: generators.mesh((side, side, side)),
         f"R-MAT {scale}": lambda: harness.rmat(scale),
@@ -103,11 +103,12 @@ if __name__ == "__main__":
     parser.add_argument("--plot", help="draw the speed-up on the mesh into this file")
     options = parser.parse_args()
     if options.draw:
-        found = json.loads(options.draw.read_text())
+        found = json.loads(options.draw.read_text())["results"]
     else:
-        found = run(options.side, options.rmat)
+        found = measure_all(options.side, options.rmat)
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+        made = {"environment": harness.environment(), "results": found}
+        options.json.write_text(json.dumps(made, indent=1))
     if options.plot:
         title = next(title for title in found if title.startswith("mesh"))
         plot(found[title], title, options.plot)

@@ -392,3 +392,15 @@ def _matrix(n: int, edges: list[list[int]]) -> sp.csr_array:
     u, v = np.array(edges).T
     A = sp.csr_array((np.ones(u.size), (u, v)), shape=(n, n))
     return sp.csr_array(A + A.T)
+
+
+def test_auto_takes_batches_for_even_rows() -> None:
+    """Where a start is given and four threads are there; else it goes by levels."""
+    G = matchwood.graph(matchwood.generators.mesh((48, 48, 48)))
+    expected = reverse_cuthill_mckee(G, start=0, method="serial")
+    for threads, method in ((2, "leveled"), (4, "batch")):
+        found = reverse_cuthill_mckee(G, start=0, threads=threads, stats=True)
+        assert found.counters["method"] == method
+        assert np.array_equal(found.perm, expected)
+    searched = reverse_cuthill_mckee(G, threads=4, stats=True)
+    assert searched.counters["method"] == "leveled"
