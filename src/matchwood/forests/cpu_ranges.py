@@ -145,7 +145,7 @@ def _rest(
                 steps = _walk(team, table, 0, n, end, path, position, extra, new)
                 if steps < 0:
                     return
-                lengths[end], source[end] = steps, n + new
+                lengths[end], source[end] = steps, ~new
                 new += steps
     if barrier(team):
         return
@@ -196,7 +196,7 @@ def _rest(
             if steps < 0:
                 return
             low = natural(np.int64(extra_cuts[natural(rings), 0]))
-            lengths[low], source[low] = steps, n + new
+            lengths[low], source[low] = steps, ~new
             rings += 1
             new += steps
     counts[0, EXTRA] = rings
@@ -207,7 +207,8 @@ def _place(
     team: Team, lengths: Array, source: Array, order: Array, extra: Array, tally: Array,
     perm: Array, place: Array,
 ) -> None:  # fmt: skip
-    """All paths, by their ids, to their places."""
+    """All paths, by their ids, to their places.  `source` says where they are in `order`, or by its
+    complement where in `extra`."""
     n = perm.size
     lo, hi = share(team, n)
     total = np.int64(0)
@@ -226,14 +227,14 @@ def _place(
         if length == 0:
             continue
         begin = np.int64(source[v])
-        if begin < n:
+        if begin >= 0:
             for k in range(length):
                 u = order[natural(begin + k)]
                 perm[natural(new + k)] = u
                 place[natural(np.int64(u))] = new + k
         else:
             for k in range(length):
-                u = extra[natural(begin - n + k)]
+                u = extra[natural(~begin + k)]
                 perm[natural(new + k)] = u
                 place[natural(np.int64(u))] = new + k
         new += length
@@ -244,8 +245,7 @@ def walk_ranges(neighbours: Array, weights: Array, team: Crew) -> Found:
     clock = [time.perf_counter()]
     n, kind = neighbours.shape[0], neighbours.dtype
     table = np.ascontiguousarray(neighbours).reshape(-1)
-    path, position, lengths, order, crossing = (np.empty(n, kind) for _ in range(5))
-    source = np.empty(n, np.int64)
+    path, position, lengths, source, order, crossing = (np.empty(n, kind) for _ in range(6))
     counts = np.zeros((team.size, FIELDS), np.int64)
     team.run(_paths, table, path, position, lengths, source, order, crossing, counts)
     clock.append(time.perf_counter())
