@@ -191,17 +191,18 @@ def test_no_kind_of_graph_is_slow(method: str) -> None:
         "rmat": rmat(16, 8, symmetric=False),
         "dense": random_graph(800, 599_000, symmetric=False),
     }
-    times = {}
-    for name, A in kinds.items():
-        G = matchwood.graph(A)
-        G.transposed_pattern()
-        taken = []
-        for _ in range(3):
+    graphs = {name: matchwood.graph(A) for name, A in kinds.items()}
+    times = dict.fromkeys(graphs, np.inf)
+    for _ in range(20):  # the best of a few, of more where the machine is busy with others
+        for name, G in graphs.items():
+            G.transposed_pattern()
             start = time.perf_counter()
             matchwood.strongly_connected_components(G, method=method)
-            taken.append(time.perf_counter() - start)
-        times[name] = min(taken) / (G.n + G.nnz)
-    assert max(times.values()) < 5 * np.median(list(times.values())), times
+            taken = (time.perf_counter() - start) / (G.n + G.nnz)
+            times[name] = min(times[name], taken)
+        if max(times.values()) < 5 * np.median(list(times.values())):
+            return
+    pytest.fail(f"seconds for each vertex and arc: {times}")
 
 
 def test_bad_arguments() -> None:
