@@ -193,14 +193,14 @@ def test_no_kind_of_graph_is_slow(method: str) -> None:
     }
     graphs = {name: matchwood.graph(A) for name, A in kinds.items()}
     times = dict.fromkeys(graphs, np.inf)
-    for _ in range(20):  # the best of a few, of more where the machine is busy with others
+    for rounds in range(20):  # the best of a few, of more where the machine is busy with others
         for name, G in graphs.items():
             G.transposed_pattern()
             start = time.perf_counter()
             matchwood.strongly_connected_components(G, method=method)
             taken = (time.perf_counter() - start) / (G.n + G.nnz)
             times[name] = min(times[name], taken)
-        if max(times.values()) < 5 * np.median(list(times.values())):
+        if rounds >= 2 and max(times.values()) < 5 * np.median(list(times.values())):
             return
     pytest.fail(f"seconds for each vertex and arc: {times}")
 
