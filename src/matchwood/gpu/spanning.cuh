@@ -1,6 +1,7 @@
 // The total order on edges for spanning forests, as spanning/forest/order.py has it.
 #pragma once
 #include "matchwood/atomics.cuh"
+#include "matchwood/sorted_row.cuh"
 
 using Code = unsigned long long;
 constexpr Code NOTHING = ~Code(0);  // no edge: behind all words
@@ -48,15 +49,7 @@ template <typename I>
 __device__ __forceinline__ I upper_entry(const I* indptr, const I* indices, I u, I v)
 {
     I row = u < v ? u : v, column = u < v ? v : u;
-    I low = indptr[row], high = indptr[row + 1];
-    while (low < high) {
-        I middle = low + (high - low) / 2;
-        if (indices[middle] < column)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return first_not_below(indices, indptr[row], indptr[row + 1], column);
 }
 
 // The row that holds entry k.

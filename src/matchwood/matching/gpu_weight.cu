@@ -1,6 +1,7 @@
 // The weight of a matching on the GPU.  Host side: gpu_weight.py.
 #include "matchwood/atomics.cuh"
 #include "matchwood/exact.cuh"
+#include "matchwood/sorted_row.cuh"
 #include "matchwood/threads.cuh"
 
 // A thread to a vertex: mate[u] is read and written by it alone.
@@ -16,15 +17,7 @@ __global__ void close_books(I n, const I* indptr, const I* indices, const W* dat
         if (v <= u) continue;
         bool shorter = indptr[u + 1] - indptr[u] <= indptr[v + 1] - indptr[v];
         I row = shorter ? (I)u : v, wanted = shorter ? v : (I)u;
-        I low = indptr[row], high = indptr[row + 1];
-        while (low < high) {
-            I middle = low + (high - low) / 2;
-            if (indices[middle] < wanted)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        sum += widened(data[low]);
+        sum += widened(data[first_not_below(indices, indptr[row], indptr[row + 1], wanted)]);
     }
     sum = block_reduce(sum, 0.0, Plus());
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;

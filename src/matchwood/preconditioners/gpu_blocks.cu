@@ -1,6 +1,7 @@
 // 2x2 blocks of a matrix along a linear forest of pairs.  Host side: gpu_blocks.py.
 
 #include "matchwood/exact.cuh"
+#include "matchwood/sorted_row.cuh"
 #include "matchwood/threads.cuh"
 
 // One thread a vertex: the smaller one of a pair writes both, where the pair is in the order.
@@ -80,15 +81,8 @@ __global__ void add_diagonal(I n, const I* __restrict__ indptr, const I* __restr
 {
     double sum = 0;
     for (long long v = global_thread(); v < n; v += all_threads()) {
-        I low = indptr[v], end = indptr[v + 1], high = end;
-        while (low < high) {
-            I middle = low + (high - low) / 2;
-            if (indices[middle] < v)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low < end && indices[low] == v) sum += magnitude(widened(data[low]));
+        I end = indptr[v + 1], at = first_not_below(indices, indptr[v], end, (I)v);
+        if (at < end && indices[at] == v) sum += magnitude(widened(data[at]));
     }
     sum = block_reduce(sum, 0.0, Plus());
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;

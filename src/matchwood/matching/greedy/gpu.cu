@@ -17,6 +17,7 @@
 #include "matchwood/first_edge.cuh"
 #include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
+#include "matchwood/sorted_row.cuh"
 
 constexpr int BLOCK = 512;
 constexpr int PLACE_BITS = 40;   // of a bid; the rest counts rounds since the bids were cleared
@@ -35,15 +36,8 @@ __global__ void count_upper(I n, const I* indptr, const I* indices, I* counts)
 {
     long long v = global_thread();
     if (v >= n) return;
-    I low = indptr[v], high = indptr[v + 1], end = high;
-    while (low < high) {
-        I middle = low + (high - low) / 2;
-        if (indices[middle] < v)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    counts[v] = end - low;
+    I end = indptr[v + 1];
+    counts[v] = end - first_not_below(indices, indptr[v], end, (I)v);
 }
 
 // WIDTH lanes to a vertex.  ends[v]: edges of the vertices up to v.
