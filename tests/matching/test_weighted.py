@@ -259,3 +259,12 @@ def test_bad_arguments() -> None:
     with pytest.raises(TypeError, match="rng must be an integer"):
         weighted_matching(path(3), rng="seed")
     check_matching(path(3), weighted_matching(path(3)))
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 1023, 5000])
+def test_the_gpu_notices_ties(size: int) -> None:
+    """It looks at a few entries, of any array."""
+    from matchwood.matching.suitor.gpu import many_ties
+
+    assert many_ties(np.ones(size)) == (size > 1)
+    assert not many_ties(np.arange(float(size)))
