@@ -57,9 +57,9 @@ team is not worth its start."""
 
 BATCH_THREADS, BATCH_ARCS, BATCH_DEGREE = 4, 1 << 21, 16
 """With so many threads "auto" takes batches for a component whose start is given, where rows are
-short and even but not too short.  Meshes of 64^3 and 128^3 on 16 cores, batch against leveled in
-milliseconds: 4 threads 4.9 and 5.1, 28 and 30; 8 threads 3.6 and 5.1, 19 and 33; 16 threads 4.7 and
-5.4, 15 and 25.  R-MAT graphs with their long rows do better by levels."""
+short and even but not too short.  A mesh of 128^3 on 16 cores, batches against what "auto" takes
+otherwise, in milliseconds: 4 threads 28 and 30, 8 threads 19 and 29, 16 threads 15 and 23; of 64^3,
+against "leveled": 4.9 and 5.1, 3.6 and 5.1, 4.7 and 5.4.  R-MAT graphs do better by levels."""
 
 GUESSES = 16  # vertices of least degree tried before a big component is searched for its own
 
