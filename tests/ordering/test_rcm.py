@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,14 @@ from strategies import graphs
 
 METHODS = ["auto", "serial", "leveled", "unordered", "batch_basic", "batch"]
 NONE = np.empty(0, np.int64)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def teams_for_small_graphs() -> Iterator[None]:
+    """Have "auto" take a team for small graphs too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu, "TEAM_ARCS", 0)
+        yield
 
 
 @pytest.fixture
@@ -404,3 +413,14 @@ def test_auto_takes_batches_for_even_rows() -> None:
         assert np.array_equal(found.perm, expected)
     searched = reverse_cuthill_mckee(G, threads=4, stats=True)
     assert searched.counters["method"] == "leveled"
+
+
+def test_auto_stays_with_one_thread_for_small_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    G = matchwood.graph(grid(30, 31))
+    for limit, method in ((G.nnz, "leveled"), (G.nnz + 1, "serial")):
+        monkeypatch.setattr(cpu, "TEAM_ARCS", limit)
+        for start in (None, 0):
+            found = reverse_cuthill_mckee(G, start=start, threads=3, stats=True)
+            assert found.counters["method"] == method
+            expected = reverse_cuthill_mckee(G, start=start, method="serial")
+            assert np.array_equal(found.perm, expected)

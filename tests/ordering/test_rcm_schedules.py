@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -50,6 +51,14 @@ def many(name: str, method: str, seeds: range) -> None:
             seed=seed, tuning=TUNINGS[seed % len(TUNINGS)],
         )  # fmt: skip
         assert np.array_equal(found, expected), f"seed {seed}, {threads} threads"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def teams_for_small_graphs() -> Iterator[None]:
+    """Have "auto" take a team for small graphs too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu, "TEAM_ARCS", 0)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -55,6 +55,11 @@ SMALL_ARCS = 1 << 16
 """Arcs of a component that the walk still orders; a few hundred microseconds' work, below which a
 team is not worth its start."""
 
+TEAM_ARCS = 1 << 21
+"""Arcs below which "auto" stays with one thread, however many are asked for.  With two, R-MAT
+graphs of 0.4, 1.8 and 3.7 million took 1.28, 1.12 and 0.95 of the time, meshes of 0.5, 1.1 and 2.1
+million 1.45, 1.11 and 0.99."""
+
 BATCH_THREADS, BATCH_ARCS, BATCH_DEGREE = 4, 1 << 21, 16
 """With so many threads "auto" takes batches for a component whose start is given, where rows are
 short and even but not too short.  A mesh of 128^3 on 16 cores, batches against what "auto" takes
@@ -194,7 +199,8 @@ class Run:
 
     def auto(self) -> Callable[..., None]:
         """The method that "auto" takes."""
-        if self.method == "serial" or self.team.size == 1:
+        few = self.method == "auto" and self.indices.size < TEAM_ARCS
+        if self.method == "serial" or self.team.size == 1 or few:
             return self.serial
         return self.leveled if self.method == "leveled" else self.hybrid
 
