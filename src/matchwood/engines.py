@@ -15,8 +15,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from matchwood.errors import EngineUnavailable
 
 ENGINES = ("reference", "cpu", "gpu")
@@ -92,8 +90,22 @@ def home(engine: str) -> str:
     return "gpu" if engine == "gpu" else "cpu"
 
 
-def as_index(value: Any, name: str, caller: str) -> int:
-    """An argument that must be an integer, as a Python int."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{caller}: {name} must be an integer, got {type(value).__name__}")
-    return int(value)
+def call(
+    package: str, function: str, arguments: tuple[Any, ...], engine: str | None, **options: Any
+) -> Any:
+    """Call ``function(*arguments, **options)`` of the engine's file in `package`.
+
+    The engine is the one where the arrays live, unless `engine` names another; then the arrays
+    are moved there for the call, and the result (an array or a tuple of arrays) is moved back.
+    """
+    places = {location(value) for value in arguments if hasattr(value, "__len__")}
+    if len(places) > 1:
+        raise TypeError(f"{function}: all arrays must live on one engine, got CPU and GPU arrays")
+    where = places.pop()
+    chosen = resolve(where, engine)
+    place = home(chosen)
+    there = [moved(value, place) if hasattr(value, "__len__") else value for value in arguments]
+    result = getattr(load(package, chosen), function)(*there, **options)
+    if isinstance(result, tuple):
+        return tuple(moved(value, where) for value in result)
+    return moved(result, where)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr, engines
+from matchwood.arguments import count, flag, one_of, real, seed
 from matchwood.factors.check import (
     check_factor,
     check_maximal_factor,
@@ -27,8 +28,6 @@ from matchwood.factors.check import (
 )
 from matchwood.factors.result import Factor, Found, Plan
 from matchwood.factors.views import directed_magnitudes
-from matchwood.generators.arguments import flag, one_of, real, seed
-from matchwood.primitives.arguments import count
 from matchwood.primitives.hashing import bit_barrier
 
 __all__ = [

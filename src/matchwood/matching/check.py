@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr, engines
+from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
-from matchwood.generators.arguments import one_of, seed
 from matchwood.matching import mates
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.matching.weighted import METHODS

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from matchwood import csr, engines
-from matchwood.generators.arguments import one_of, seed
+from matchwood.arguments import one_of, seed
 from matchwood.matching.result import Found, Matching
 
 METHODS = ("auto", "greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
-from matchwood.generators import arguments
-from matchwood.generators.arguments import Matrix
-from matchwood.primitives.arguments import count
+from matchwood import arguments, engines
+from matchwood.arguments import count
+from matchwood.generators import matrices
+from matchwood.generators.matrices import Matrix
 
 MOST_MYCIELSKIAN = 22  # has 12.2e9 edges
 
@@ -188,4 +188,4 @@ def _made(family: str, size: int, dtype: Any, engine: str | None) -> Matrix:
     made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")
     indptr, indices = getattr(made_by, family)(size)
     indptr, indices = (engines.moved(part, engines.home(chosen)) for part in (indptr, indices))
-    return arguments.matrix(indptr.size - 1, indptr, indices, arguments.ones(indices, dtype))
+    return matrices.matrix(indptr.size - 1, indptr, indices, matrices.ones(indices, dtype))

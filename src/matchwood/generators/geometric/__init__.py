@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
-from matchwood.generators import arguments
+from matchwood import arguments, engines
+from matchwood.arguments import count
+from matchwood.generators import matrices
 from matchwood.generators import weights as edge_weights
-from matchwood.generators.arguments import Array, Matrix
 from matchwood.generators.geometric import plans
-from matchwood.primitives.arguments import count
+from matchwood.generators.matrices import Array, Matrix
 
 KINDS = (*edge_weights.KINDS, "distance")
 
@@ -250,4 +250,4 @@ def _weighed(
         data = edge_weights.drawn(
             indptr, indices, kind, seed, dtype, directed=False, engine=engine, threads=threads
         )
-    return arguments.matrix(indptr.size - 1, indptr, indices, data)
+    return matrices.matrix(indptr.size - 1, indptr, indices, data)

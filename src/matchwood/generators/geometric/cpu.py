@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.arguments import index_type
 from matchwood.generators.geometric.plans import BITS, Near, Points
 from matchwood.generators.geometric.reference import triangle_sides
 from matchwood.generators.streams.cpu import value
-from matchwood.primitives.arguments import index_type
 from matchwood.primitives.assemble.cpu import assemble
 from matchwood.teams import atomic_add, barrier, crew, device, kernel, next_chunk
 

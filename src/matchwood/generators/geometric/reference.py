@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from matchwood.arguments import index_type
 from matchwood.generators.geometric.plans import BITS, Near, Points
 from matchwood.generators.streams.reference import values
-from matchwood.primitives.arguments import index_type
 
 Array = np.ndarray[Any, Any]
 

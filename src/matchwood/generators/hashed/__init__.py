@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
-from matchwood.generators import arguments
+from matchwood import arguments, engines
+from matchwood.arguments import count
+from matchwood.generators import matrices
 from matchwood.generators import weights as edge_weights
-from matchwood.generators.arguments import Matrix
 from matchwood.generators.hashed import plans
-from matchwood.primitives.arguments import count
+from matchwood.generators.matrices import Matrix
 
 MOST_SCALE = 40  # a graph of 2^40 vertices fills any memory
 MOST_VERTICES = 2**31  # pairs of vertices are numbered in 64 bits
@@ -310,4 +310,4 @@ def _made(
         indptr, indices, kind, plan.seed, dtype, directed=plan.directed, engine=chosen,
         threads=threads,
     )  # fmt: skip
-    return arguments.matrix(plan.n, indptr, indices, data)
+    return matrices.matrix(plan.n, indptr, indices, data)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.arguments import index_type
 from matchwood.generators.hashed.plans import GNM, RMAT, Bernoulli
 from matchwood.generators.streams.cpu import STEP, value, words
-from matchwood.primitives.arguments import index_type
 from matchwood.primitives.assemble.cpu import assemble
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.teams import crew, device, kernel, next_chunk

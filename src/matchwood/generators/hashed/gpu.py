@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.arguments import index_type
 from matchwood.generators.hashed.plans import GNM, RMAT, Bernoulli
-from matchwood.primitives.arguments import index_type
 from matchwood.primitives.assemble.gpu import assemble
 from matchwood.primitives.scan.gpu import exclusive_scan
 

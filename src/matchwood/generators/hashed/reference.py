@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.arguments import index_type
 from matchwood.generators.hashed.plans import GNM, RMAT, Bernoulli
 from matchwood.generators.streams.reference import values
-from matchwood.primitives.arguments import index_type
 
 Array = np.ndarray[Any, Any]
 _ONE = np.uint64(1)

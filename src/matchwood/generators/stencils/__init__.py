@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
-from matchwood.generators import arguments
-from matchwood.generators.arguments import Matrix
+from matchwood import arguments, engines
+from matchwood.generators import matrices
+from matchwood.generators.matrices import Matrix
 from matchwood.generators.stencils import plans
 
 ANISO = {
@@ -265,4 +265,4 @@ def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
 def _made(plan: plans.Plan, dtype: Any, engine: str | None, threads: int | None) -> Matrix:
     chosen = engines.resolve("cpu", engine)
     indptr, indices, data = engines.load(__name__, chosen).apply(plan, dtype, threads)
-    return arguments.matrix(plan.n, indptr, indices, data)
+    return matrices.matrix(plan.n, indptr, indices, data)

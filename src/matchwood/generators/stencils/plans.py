@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.arguments import index_type
+from matchwood.arguments import index_type
 
 Array = np.ndarray[Any, Any]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
-from matchwood.generators import arguments, streams
-from matchwood.generators.arguments import Array, Matrix
+from matchwood import arguments, engines
+from matchwood.generators import matrices, streams
+from matchwood.generators.matrices import Array, Matrix
 
 KINDS = (None, "uniform", "integers")
 INTEGERS = 255  # largest of the integer weights, as in the GAP benchmark suite
@@ -78,7 +78,7 @@ def random_weights(
     data = drawn(
         A.indptr, A.indices, kind, seed, dtype, directed=directed, engine=engine, threads=threads
     )
-    return arguments.matrix(A.shape[0], A.indptr, A.indices, data, canonical=False)
+    return matrices.matrix(A.shape[0], A.indptr, A.indices, data, canonical=False)
 
 
 def drawn(
@@ -94,7 +94,7 @@ def drawn(
 ) -> Array:
     """The values of a graph with this pattern; ones where `kind` is None."""
     if kind is None:
-        return arguments.ones(indices, dtype)
+        return matrices.ones(indices, dtype)
     fraction_bits = 0 if kind == "integers" else 24 if dtype == np.float32 else 53
     key = streams.key(seed, streams.WEIGHTS)
     weigh = engines.load(__name__, engine).weigh

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import csr, engines
-from matchwood.generators.arguments import one_of, seed
+from matchwood.arguments import one_of, seed
 
 METHODS = ("luby", "lexicographic", "luby_sampling")
 

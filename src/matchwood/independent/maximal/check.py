@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr, engines
+from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
-from matchwood.generators.arguments import one_of, seed
 from matchwood.independent.maximal import METHODS
 from matchwood.independent.maximal.order import rank_of
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr, engines
+from matchwood.arguments import count
 from matchwood.matching.result import Matching
-from matchwood.primitives.arguments import count
 
 SWEEPS = 10  # from each start; more gained under 1 % (bench/matching/weighted.py)
 

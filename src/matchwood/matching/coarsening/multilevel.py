@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from matchwood import csr, engines
-from matchwood.generators.arguments import flag, one_of, seed
+from matchwood.arguments import count, flag, one_of, seed
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.two_hop import pair_free
 from matchwood.matching.proposal import maximal_matching
 from matchwood.matching.weighted import METHODS, weighted_matching
-from matchwood.primitives.arguments import count
 
 STALLED = 0.95  # of the vertices left: not worth another level
 

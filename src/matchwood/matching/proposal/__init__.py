@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from matchwood import csr, engines
-from matchwood.generators.arguments import flag, one_of, real, seed
+from matchwood.arguments import flag, one_of, real, seed
 from matchwood.matching.result import Matching
 from matchwood.primitives.hashing import bit_barrier
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.generators.arguments import real
+from matchwood.arguments import count, index_type, real
 from matchwood.matching.result import Matching
-from matchwood.primitives.arguments import count, index_type
 
 EPSILON = 0.05  # default: memory of a few edges a vertex (bench/matching/weighted.py)
 BLOCK = 1 << 16  # edges that are handed to the kernel at a time, when they come one by one

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import arguments, csr, engines
 from matchwood.ordering.measure import measures
 from matchwood.ordering.rcm.result import Ordering
 
@@ -199,7 +199,7 @@ def pseudo_peripheral_vertex(
     """
     name = "pseudo_peripheral_vertex"
     G = csr.as_graph(A, name)
-    vertex = engines.as_index(vertex, "vertex", name)
+    vertex = arguments.integer(name, "vertex", vertex)
     if not 0 <= vertex < G.n:
         raise ValueError(f"{name}: vertex must be within 0..{G.n - 1}, got {vertex}")
     chosen = engines.resolve(G.engine, engine)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.arguments import index_type
+from matchwood.arguments import index_type
 from matchwood.primitives.compact.gpu import compact
 from matchwood.primitives.transpose.gpu import expand_rows, first_places
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.primitives.arguments import call, same_size, vector
+from matchwood.arguments import same_size, vector
+from matchwood.engines import call
 
 __all__ = ["compact"]
 

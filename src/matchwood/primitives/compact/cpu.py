@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.arguments import index_type
+from matchwood.arguments import index_type
 from matchwood.teams import Team, crew, device, kernel, share, stopping
 
 _LINE = 16  # words between the counts of two members

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.arguments import index_type
+from matchwood.arguments import index_type
 
 
 def compact(mask: Any, values: Any = None, *, threads: int | None = None) -> Any:

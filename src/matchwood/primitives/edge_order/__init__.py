@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.primitives.arguments import INDEX, call, count, same_size, vector
+from matchwood.arguments import INDEX, count, same_size, vector
+from matchwood.engines import call
 
 __all__ = ["order_edges"]
 

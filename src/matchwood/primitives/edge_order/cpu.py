@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.arguments import index_type
+from matchwood.arguments import index_type
 from matchwood.primitives.hashing.cpu import hash2
 from matchwood.primitives.sort.cpu import sort_pairs
 from matchwood.teams import Team, barrier, crew, device, kernel, share, stopping

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.arguments import INDEX, call, count, index_type, vector
+from matchwood.arguments import INDEX, count, index_type, vector
+from matchwood.engines import call
 
 __all__ = ["bitmap_from_queue", "queue_from_bitmap"]
 

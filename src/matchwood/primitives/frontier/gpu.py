@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.arguments import index_type
+from matchwood.arguments import index_type
 from matchwood.primitives.frontier import vertex_out_of_range, words_for
 from matchwood.primitives.scan import gpu as scan
 

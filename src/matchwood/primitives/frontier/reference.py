@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.arguments import index_type
+from matchwood.arguments import index_type
 from matchwood.primitives.frontier import vertex_out_of_range, words_for
 
 

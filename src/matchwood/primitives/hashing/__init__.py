@@ -46,7 +46,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.primitives.arguments import call, count, same_size, vector
+from matchwood.arguments import count, same_size, vector
+from matchwood.engines import call
 
 __all__ = ["mix64", "hash2", "quarter_md5", "random_bit", "bit_barrier", "round_number"]
 

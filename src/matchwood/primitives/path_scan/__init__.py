@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.arguments import INDEX
+from matchwood.arguments import INDEX
 
 __all__ = ["Operation", "PathScan", "path_scan"]
 

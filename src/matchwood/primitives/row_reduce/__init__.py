@@ -33,7 +33,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.arguments import INDEX, call, count, same_size, vector
+from matchwood.arguments import INDEX, count, same_size, vector
+from matchwood.engines import call
 
 __all__ = [
     "Operation",

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.arguments import INDEX, call, vector
+from matchwood.arguments import INDEX, vector
+from matchwood.engines import call
 
 __all__ = ["exclusive_scan"]
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.arguments import index_type
+from matchwood.arguments import index_type
 from matchwood.primitives.cpu_hints import prefetch_write, trailing_zeros
 from matchwood.teams import Team, barrier, crew, device, kernel, share, stopping
 

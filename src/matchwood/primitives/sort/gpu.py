@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.arguments import index_type
+from matchwood.arguments import index_type
 
 
 def sort_pairs(

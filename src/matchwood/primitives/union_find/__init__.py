@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.arguments import INDEX, call, count, same_size, vector
+from matchwood.arguments import INDEX, count, same_size, vector
+from matchwood.engines import call
 
 __all__ = ["union_find"]
 

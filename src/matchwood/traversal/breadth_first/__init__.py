@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import arguments, csr, engines
 
 SKEW = 50  # longest row over average row; bench/traversal/breadth_first.py
 
@@ -127,7 +127,7 @@ def bfs(
     G = csr.as_graph(A, "bfs")
     start = _sources(sources, G.n)
     if depth_limit is not None:
-        depth_limit = engines.as_index(depth_limit, "depth_limit", "bfs")
+        depth_limit = arguments.integer("bfs", "depth_limit", depth_limit)
         if depth_limit < 0:
             raise ValueError(f"bfs: depth_limit must not be negative, got {depth_limit}")
     chosen = engines.resolve(G.engine, engine)

@@ -1,0 +1,174 @@
+"""What functions ask of their arguments: one rule for each kind, used by every part of the house.
+
+Every check returns the argument in the form that the code behind it expects, or raises TypeError
+(wrong kind) or ValueError (wrong value) with a message that names function, argument, what was
+expected and what came.  All work for NumPy and CuPy arrays alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+INDEX = ("int32", "int64")
+
+
+def vector(function: str, name: str, value: Any, kinds: Iterable[str]) -> Any:
+    """`value` as a one-dimensional array whose type is one of `kinds`, else a clear error."""
+    array = value if hasattr(value, "dtype") and hasattr(value, "ndim") else np.asarray(value)
+    kinds = tuple(kinds)
+    if array.ndim != 1:
+        raise ValueError(f"{function}: {name} must be one-dimensional, got shape {array.shape}")
+    if array.dtype.name not in kinds or not array.dtype.isnative:
+        raise TypeError(f"{function}: {name} must be {' or '.join(kinds)}, got {array.dtype}")
+    return array
+
+
+def integers(
+    function: str,
+    name: str,
+    value: Any,
+    *,
+    size: int | None = None,
+    low: int | None = None,
+    high: int | None = None,
+) -> Any:
+    """`value` as a one-dimensional array of integers, of that size and within low..high.
+
+    Floats are refused, also whole ones: what is no integer must not be rounded to a vertex.
+    Nothing is copied that already is an array; the type of the integers is left as it is.
+    """
+    array = value if hasattr(value, "dtype") and hasattr(value, "ndim") else np.asarray(value)
+    if array.ndim != 1:
+        raise ValueError(f"{function}: {name} must be one-dimensional, got shape {array.shape}")
+    if array.size == 0 and not hasattr(value, "dtype"):
+        array = array.astype(np.int64)  # an empty list has no type of its own
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{function}: {name} must hold integers, got dtype {array.dtype}")
+    if size is not None and array.size != size:
+        raise ValueError(f"{function}: {name} must have {size} elements, got {array.size}")
+    if array.size and (low is not None or high is not None):
+        least, most = int(array.min()), int(array.max())
+        if (low is not None and least < low) or (high is not None and most > high):
+            worst = least if low is not None and least < low else most
+            at = int((array == worst).argmax())
+            raise ValueError(
+                f"{function}: {name} must lie within {low}..{high}, got {worst} at {at}"
+            )
+    return array
+
+
+def numbers(function: str, name: str, value: Any, *, size: int | None = None) -> Any:
+    """`value` as a one-dimensional array of finite real numbers, of that size."""
+    array = value if hasattr(value, "dtype") and hasattr(value, "ndim") else np.asarray(value)
+    if array.ndim != 1:
+        raise ValueError(f"{function}: {name} must be one-dimensional, got shape {array.shape}")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{function}: {name} must hold real numbers, got dtype {array.dtype}")
+    if size is not None and array.size != size:
+        raise ValueError(f"{function}: {name} must have {size} elements, got {array.size}")
+    if array.dtype.kind == "f":
+        good = np.isfinite(array)
+        if not bool(good.all()):
+            at = int(good.argmin())
+            raise ValueError(f"{function}: {name} must be finite, got {array[at]} at {at}")
+    return array
+
+
+def same_size(function: str, name: str, array: Any, other_name: str, other: Any) -> None:
+    """Raise unless the two arrays have the same number of elements."""
+    if array.size != other.size:
+        raise ValueError(
+            f"{function}: {name} must have the size of {other_name}, "
+            f"got {array.size} and {other.size}"
+        )
+
+
+def integer(function: str, name: str, value: Any) -> int:
+    """`value` as a Python integer; truth values are none."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{function}: {name} must be an integer, got {type(value).__name__}")
+    return int(value)
+
+
+def count(function: str, name: str, value: Any, least: int = 0) -> int:
+    """`value` as a Python integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{function}: {name} must be an integer, got {value!r}")
+    if value < least:
+        raise ValueError(f"{function}: {name} must be at least {least}, got {value}")
+    return int(value)
+
+
+def seed(function: str, rng: Any) -> int:
+    """The 64-bit seed that `rng` stands for; None is 0, a Generator is asked for one number."""
+    if rng is None:
+        return 0
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(0, 2**64, dtype=np.uint64))
+    if isinstance(rng, (bool, np.bool_)) or not isinstance(rng, (int, np.integer)):
+        raise TypeError(f"{function}: rng must be an integer, a Generator or None, got {rng!r}")
+    if not 0 <= rng < 2**64:
+        raise ValueError(f"{function}: rng must lie in 0 .. 2**64 - 1, got {rng}")
+    return int(rng)
+
+
+def real(function: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
+    """`value` as a finite float between `least` and `most`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise TypeError(f"{function}: {name} must be a number, got {value!r}")
+    if not (least <= value <= most and math.isfinite(value)):
+        bounds = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
+        raise ValueError(f"{function}: {name} must be finite and {bounds}, got {value}")
+    return float(value)
+
+
+def at_most(function: str, name: str, value: int, most: int, why: str) -> int:
+    if value > most:
+        raise ValueError(f"{function}: {name} must be at most {most} ({why}), got {value}")
+    return value
+
+
+def flag(function: str, name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{function}: {name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def one_of(function: str, name: str, value: Any, choices: Sequence[Any]) -> Any:
+    if not any(value is choice or (type(value) is type(choice) and value == choice)
+               for choice in choices):  # fmt: skip
+        expected = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{function}: {name} must be one of {expected}, got {value!r}")
+    return value
+
+
+def value_type(function: str, dtype: Any) -> np.dtype[Any]:
+    """float32 or float64."""
+    try:
+        chosen = np.dtype(dtype)
+    except TypeError:
+        raise TypeError(f"{function}: dtype must be float32 or float64, got {dtype!r}") from None
+    if dtype is None or chosen not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"{function}: dtype must be float32 or float64, got {dtype!r}")
+    return chosen
+
+
+def grid_shape(function: str, shape: Any, dimensions: Sequence[int]) -> tuple[int, ...]:
+    """`shape` as a tuple of integers, one for each dimension."""
+    expected = " or ".join(str(d) for d in dimensions)
+    if not isinstance(shape, (tuple, list)):
+        raise TypeError(f"{function}: shape must be a tuple of {expected} integers, got {shape!r}")
+    if len(shape) not in dimensions:
+        raise ValueError(f"{function}: shape must have {expected} entries, got {tuple(shape)}")
+    return tuple(count(function, "shape", length) for length in shape)
+
+
+def index_type(n: int) -> Any:
+    """int32 where the numbers 0..n fit, else int64."""
+    return np.dtype(np.int32 if n <= np.iinfo(np.int32).max else np.int64)

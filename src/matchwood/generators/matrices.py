@@ -1,0 +1,36 @@
+"""The matrix that the generators hand out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from matchwood import engines
+
+Array = Any  # of NumPy, or of CuPy with engine="gpu"
+Matrix = Any  # scipy.sparse.csr_array, or cupyx.scipy.sparse.csr_matrix with engine="gpu"
+
+
+def matrix(n: int, indptr: Array, indices: Array, data: Array, *, canonical: bool = True) -> Matrix:
+    """The finished graph, on the engine of its arrays.
+
+    canonical: rows are sorted and free of duplicates, and SciPy need not look.
+    """
+    if engines.location(indices) == "cpu":
+        A = sp.csr_array((data, indices, indptr), shape=(n, n))
+    else:
+        from cupyx.scipy.sparse import csr_matrix
+
+        A = csr_matrix((data, indices, indptr), shape=(n, n))
+    if canonical:
+        A.has_canonical_format = True
+    return A
+
+
+def ones(like: Array, dtype: np.dtype[Any]) -> Array:
+    """As many ones as `like` has elements, where `like` lives."""
+    if engines.location(like) == "gpu":
+        return engines.cupy().ones(like.size, dtype)
+    return np.ones(like.size, dtype)
