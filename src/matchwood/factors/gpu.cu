@@ -28,10 +28,11 @@
 #include "matchwood/hashing.cuh"
 #include "matchwood/proposal_tiles.cuh"
 
-// Words of `flags`, as in gpu.py: what the host reads; whether anybody proposed or was answered in
+// Words of `flags`: what the host reads; whether anybody proposed or was answered in
 // an even and in an odd round; the two of the barrier.
 constexpr int STOP = 0, ROUNDS = 1, IDLE = 2, PROPOSED = 3, ANSWERED = 5, BARRIER = 7;
-// What a launch does, as in gpu.py.
+[[maybe_unused]] constexpr int WORDS = 9;
+// What a launch does.
 constexpr int BEGIN = 1, PROPOSE = 2, CONFIRM = 4, SETTLE = 8;
 
 // Blocks of a multiprocessor; more would have too few registers.
@@ -168,7 +169,7 @@ __device__ __forceinline__ void settle(const Problem<I, W>& p, I rows, bool by_h
 // Settles then, or after the last round where SETTLE says so.  Launches after one that stopped are
 // not allowed.
 template <typename I, typename W, int N, bool HASH, int TILE>
-__global__ void __launch_bounds__(BLOCK, BLOCKS<W, N, HASH>)
+__global__ void __launch_bounds__(PROPOSAL_BLOCK, BLOCKS<W, N, HASH>)
 rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
        const I* __restrict__ tile_row, const I* __restrict__ tile_entry, unsigned char* partials,
        unsigned int* chunks_done, unsigned long long* state, unsigned char* confirmed, W* common, I* neighbours,

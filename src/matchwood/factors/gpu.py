@@ -16,13 +16,8 @@ from matchwood.factors.result import Found, Plan
 from matchwood.primitives.row_reduce.gpu import Tiles
 
 SLOTS = (1, 2, 4, 8)  # neighbours that a kernel keeps; by hash 2 at least
-BLOCK = 128  # threads, as proposal_tiles.cuh has it
 BATCH = 64  # rounds of a launch at most, so that the host can be interrupted
 TILE = 2048  # rows and entries of a tile; 1024 was slower by a fifth: bench/factors/factor_gpu.py
-
-# What a launch does, and the words that it leaves for the host; as in gpu.cu.
-BEGIN, PROPOSE, CONFIRM, SETTLE = 1, 2, 4, 8
-STOP, ROUNDS, IDLE, WORDS = 0, 1, 2, 9
 
 Keep = Callable[[str, Callable[[], Any]], Any] | None
 
@@ -42,6 +37,11 @@ SOURCE = gpu.Source(
     # these take long to compile.
     types={"T": ("2048",), "V": (np.float64,)},
 )
+
+BLOCK = SOURCE.constant("PROPOSAL_BLOCK")
+# What a launch does, and the words that it leaves for the host.
+BEGIN, PROPOSE, CONFIRM, SETTLE = SOURCE.constants("BEGIN", "PROPOSE", "CONFIRM", "SETTLE")
+STOP, ROUNDS, IDLE, WORDS = SOURCE.constants("STOP", "ROUNDS", "IDLE", "WORDS")
 
 
 class Rounds:

@@ -32,7 +32,7 @@ SOURCE = gpu.Source(
 
 SPACING = 64  # vertices for each sampled one
 RANK_BLOCK, RANK_BLOCKS = 512, 264  # fewer blocks, cheaper barriers: two for each multiprocessor
-EACH = 4  # vertices of a thread in `begin`, as gpu.cu has it
+EACH = SOURCE.constant("EACH")
 WORDS = 16  # counters, with room
 MOST = 1 << 30  # vertices; marks have 30 bits for a length
 PHASES = ("paths", "cycles", "permutation")

@@ -4,8 +4,10 @@
 // of that.  On older devices a cluster is one block, and the same code runs.
 #pragma once
 
+constexpr int MOST_CLUSTER = 8;  // blocks: the most that every device with clusters grants
+
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-constexpr int CLUSTER = 8;  // the most that every device with clusters grants
+constexpr int CLUSTER = MOST_CLUSTER;
 #define CLUSTERED __cluster_dims__(8, 1, 1)
 
 __device__ __forceinline__ int cluster_rank()

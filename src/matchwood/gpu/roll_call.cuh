@@ -1,7 +1,7 @@
 // Many rounds in one launch, with whatever blocks are running: a roll call, then a barrier.
 //
 // A barrier over a grid needs every block to be running.  Here the blocks that have started sign
-// in; when all have, or none has come for PATIENCE cycles, the roll is closed, and a block that
+// in; when all have, or none has come for ROLL_CYCLES, the roll is closed, and a block that
 // starts later leaves at once.  Only members are waited for, and members run until they leave
 // together, so there is no deadlock, whatever else the device is doing: other searches on other
 // streams, or clusters that do not all fit.  Work must be shared by `rank` and `members`, not by
@@ -17,7 +17,7 @@
 #include "matchwood/cluster.cuh"
 
 constexpr int ROLL_WORDS = 8;              // signed in, members, and two for each of three meetings
-constexpr long long PATIENCE = 8000;       // cycles, 4 us; blocks of one grid start closer together
+constexpr long long ROLL_CYCLES = 8000;    // 4 us; blocks of one grid start closer together
 constexpr int ADDED_BITS = 40;             // low bits of a meeting's word: the sum; above: arrivals
 constexpr unsigned long long CLOSED = 1ull << 63;
 
@@ -35,7 +35,7 @@ struct RollCall {
     {
         unsigned long long seen = 0;
         long long since = clock64();
-        while (seen < gridDim.x && clock64() - since < PATIENCE) {
+        while (seen < gridDim.x && clock64() - since < ROLL_CYCLES) {
             unsigned long long now = load_relaxed(&words[0]);
             if (now != seen) since = clock64();
             seen = now;

@@ -4,7 +4,12 @@ A `Source` is declared at module level and needs no cupy until `kernels` is call
 registers itself in `SOURCES`, so that a test can compile all of them without a GPU.
 
 Our headers are put inline, once each: CuPy's kernel cache looks at the text it is given and not
-into the files that the text includes.  A hash of the whole goes into the options as well.
+into the files that the text includes.  A hash of the whole goes into the options as well.  An
+include is looked for beside the file that asks, then in the folders above it up to its family,
+then in the primitive of the same name, then in gpu/.
+
+A number that CUDA and Python both need is written in the CUDA text alone; `Source.constant` reads
+it from there.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.gpu.constants import KernelError, constant
 from matchwood.gpu.launch import Kernel, Kernels
 from matchwood.gpu.signature import C_NAMES, Parameter, parameters
 
@@ -39,10 +45,6 @@ SOURCES: dict[tuple[str, str], Source] = {}
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"matchwood/([\w./]+)"[^\n]*$', re.MULTILINE)
 _ENTRY = re.compile(r"^\s*(?:(\w+)\s*=\s*)?(\w+)\s*(?:<(.*)>)?\s*$", re.DOTALL)
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
-
-
-class KernelError(RuntimeError):
-    """A kernel does not compile, or is called with types it was not declared for."""
 
 
 class Source:
@@ -93,8 +95,17 @@ class Source:
         """The file with our headers put in, each once, and `#line` marks for the compiler's log."""
         if self._text is None:
             path = resources.files(self.package).joinpath(self.file)
-            self._text = _inline(path.read_text(encoding="utf-8"), self.file, set())
+            text = path.read_text(encoding="utf-8")
+            self._text = _inline(text, self.file, tuple(self.package.split(".")), set())
         return self._text
+
+    def constant(self, name: str) -> int:
+        """The value of ``constexpr int NAME = ...;`` in the file or in a header it includes."""
+        return constant(self.text(), name)
+
+    def constants(self, *names: str) -> tuple[int, ...]:
+        """Several of them."""
+        return tuple(self.constant(name) for name in names)
 
     def options(self) -> tuple[str, ...]:
         """Options for NVRTC, a hash of the text among them."""
@@ -207,19 +218,36 @@ def _c_name(kind: TypeLike) -> str:
     return kind if isinstance(kind, str) else C_NAMES[np.dtype(kind)]
 
 
-def _inline(text: str, name: str, seen: set[str]) -> str:
-    """`text` with our includes replaced by the files, which may include others."""
+def _inline(text: str, name: str, package: tuple[str, ...], seen: set[Any]) -> str:
+    """`text` of that package with our includes replaced by the files, which may include others."""
     parts = [f'#line 1 "{name}"\n']
     end = 0
     for match in _INCLUDE.finditer(text):
         parts.append(text[end : match.start()])
         end = match.end()
-        header = match[1]
-        if header not in seen:
-            seen.add(header)
-            path = resources.files("matchwood.gpu").joinpath(header)
-            parts.append(_inline(path.read_text(encoding="utf-8"), header, seen))
+        home = header_home(match[1], package)
+        if (home, match[1]) not in seen:
+            seen.add((home, match[1]))
+            header = _folder(home).joinpath(match[1]).read_text(encoding="utf-8")
+            parts.append(_inline(header, match[1], home, seen))
             # the line break that ends the include line follows; announce the line after it
             parts.append(f'\n#line {text.count(chr(10), 0, end) + 2} "{name}"')
     parts.append(text[end:])
     return "".join(parts)
+
+
+def header_home(header: str, package: tuple[str, ...]) -> tuple[str, ...]:
+    """The package that holds what a file of `package` includes under that name."""
+    family = 2 if package[0] == "matchwood" else len(package)
+    above = [package[:depth] for depth in range(len(package), family - 1, -1)]
+    primitive = ("matchwood", "primitives", header.removesuffix(".cuh"))
+    for home in (*above, primitive, ("matchwood", "gpu")):
+        if _folder(home).joinpath(header).is_file():
+            return home
+    raise KernelError(f"{'.'.join(package)}: there is no header {header}")
+
+
+def _folder(package: tuple[str, ...]) -> Any:
+    if package[0] == "matchwood":  # without importing it
+        return resources.files("matchwood").joinpath(*package[1:])
+    return resources.files(".".join(package))

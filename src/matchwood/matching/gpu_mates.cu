@@ -2,7 +2,10 @@
 #include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
 
-// One thread a vertex.  Code 1: no vertex and not -1; code 2: not mutual, or its own mate.
+constexpr unsigned OUTSIDE = 1;  // no vertex and not -1
+constexpr unsigned LONE = 2;     // not mutual, or its own mate
+
+// One thread a vertex.
 template <typename M>
 __global__ void check_mates(long long n, const M* __restrict__ mate, unsigned long long* status)
 {
@@ -10,7 +13,7 @@ __global__ void check_mates(long long n, const M* __restrict__ mate, unsigned lo
     if (v >= n) return;
     long long u = (long long)mate[v];
     if (u < -1 || u >= n)
-        fail(status, 1, v);
+        fail(status, OUTSIDE, v);
     else if (u == v || (u >= 0 && (long long)mate[u] != v))
-        fail(status, 2, v);
+        fail(status, LONE, v);
 }

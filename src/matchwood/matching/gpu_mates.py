@@ -12,7 +12,7 @@ SOURCE = gpu.Source(
     __package__, "gpu_mates.cu", ("check_mates<M>",), types={"M": (np.int32, np.int64)}
 )
 
-OUTSIDE, LONE = 1, 2
+OUTSIDE, LONE = SOURCE.constants("OUTSIDE", "LONE")
 
 
 def first_fault(mate: Any, n: int) -> tuple[int, int]:

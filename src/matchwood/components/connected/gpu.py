@@ -25,10 +25,9 @@ SOURCE = gpu.Source(
     ),
 )
 
-# As in gpu.cu.
-TILE = 2048
-NEAR = 1024
-SAMPLE = 1024
+TILE = SOURCE.constant("TILE")
+NEAR = SOURCE.constant("NEAR")
+SAMPLE = SOURCE.constant("SAMPLE")
 
 PASS = 1 << 19  # threads of a pass over the vertices that may turn out to be needless
 RUNS = 1024  # blocks that number the roots; each adds up the counts of all before it

@@ -17,12 +17,11 @@ from matchwood import gpu
 LARGEST = gpu.Source(__package__, "gpu.cu", ("find_largest<I>",))
 SPREAD = gpu.Source(__package__, "gpu_spread.cu", ("spread_values<I>",))
 
-# As in gpu.cu and gpu_spread.cu.
-BLOCK = 256
-PART = 256
-SEARCHED = 6
-STAGE, PASS, TOTAL, FINISHED = 6, 8, 12, 2
-CONTROL = 16  # words, of each
+BLOCK = LARGEST.constant("BLOCK")
+PART = SPREAD.constant("PART")
+SEARCHED = LARGEST.constant("ROUNDS")
+STAGE, PASS, TOTAL, FINISHED = SPREAD.constants("STAGE", "PASS", "TOTAL", "FINISHED")
+CONTROL = 16  # words, of each; more than either needs
 
 ENTRIES = 8  # of a small graph, for each thread
 PATIENCE = 256  # passes of a launch; Ctrl-C is heard between launches

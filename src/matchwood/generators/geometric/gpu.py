@@ -12,7 +12,6 @@ from matchwood.generators.geometric.plans import Near, Points
 from matchwood.primitives.assemble.gpu import assemble
 from matchwood.primitives.scan.gpu import exclusive_scan
 
-WARP = 32
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
@@ -25,6 +24,8 @@ SOURCE = gpu.Source(
         "measure<I,W>",
     ),
 )
+
+WARP = SOURCE.constant("WARP")
 
 
 def points(plan: Points | Near, threads: int | None = None) -> Any:

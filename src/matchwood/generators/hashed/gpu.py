@@ -12,10 +12,11 @@ from matchwood.generators.hashed.plans import GNM, RMAT, Bernoulli
 from matchwood.primitives.assemble.gpu import assemble
 from matchwood.primitives.scan.gpu import exclusive_scan
 
-WARP = 32
 SOURCE = gpu.Source(
     __package__, "gpu.cu", ("draw_quarters<I>", "pick_pairs<I>", "count_row", "fill_row<I>")
 )
+
+WARP = SOURCE.constant("WARP")
 
 
 def rmat(plan: RMAT, threads: int | None = None) -> tuple[Any, Any]:

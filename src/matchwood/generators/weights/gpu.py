@@ -7,8 +7,9 @@ from typing import Any
 from matchwood import engines, gpu
 from matchwood.generators.weights import INTEGERS
 
-WARP = 32
 SOURCE = gpu.Source(__package__, "gpu.cu", ("weigh_rows<I,W>",))
+
+WARP = SOURCE.constant("WARP")
 
 
 def weigh(

@@ -306,6 +306,7 @@ __device__ __forceinline__ void take_pieces(I hubs, long long me, long long warp
 
 // The words of a call, all 0 at launch.
 constexpr int LEFT = 0, GATE = 1, HUBS = 2;  // undecided at the end, grid_barrier.cuh's, rows over LONG
+[[maybe_unused]] constexpr int WORDS = 3;
 
 // `space` holds, one after the other: for each warp `room` places of its list, `room` more for where
 // these look next, and two for its ends; room for `most` hubs, for how many of their pieces are left;

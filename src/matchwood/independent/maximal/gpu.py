@@ -17,12 +17,10 @@ SOURCE = gpu.Source(
 )
 SAMPLING = gpu.Source(__package__, "gpu_sampling.cu", ("sample<I>",))
 
-# As in gpu.cu and gpu_sampling.cu.
-BLOCK = 512
-WARP = 32
-LONG, PIECE = 16384, 4096
-WORDS = 3
-LEFT, ROUND_WORDS = 3, 5
+BLOCK = SOURCE.constant("BLOCK")
+WARP = SOURCE.constant("WARP")
+LONG, PIECE, WORDS = SOURCE.constants("LONG", "PIECE", "WORDS")
+LEFT, ROUND_WORDS = SAMPLING.constants("LEFT", "ROUND_WORDS")
 
 CYCLES = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C is heard between launches
 ROUNDS = 128  # of sampling in a launch, for the same reason; most graphs need less than 30

@@ -13,7 +13,7 @@
 #include "matchwood/threads.cuh"
 
 using Key = unsigned long long;
-constexpr int BLOCK = 256;       // threads; gpu.py knows the numbers
+constexpr int BLOCK = 256;       // threads
 constexpr int WARP_ROW = 512;    // entries that a warp sorts
 constexpr int LONG_BLOCK = 128;  // threads for a sorted row
 constexpr int WARPS = LONG_BLOCK / WARP;

@@ -33,10 +33,9 @@ SOURCE = gpu.Source(
     types={"V": (np.int64, np.float64)},
 )
 
-# As in gpu.cu.
-BLOCK = 256
-LONG_BLOCK = 128
-WARP = 32
+BLOCK = SOURCE.constant("BLOCK")
+LONG_BLOCK = SOURCE.constant("LONG_BLOCK")
+WARP = SOURCE.constant("WARP")
 
 WHAT = "coarsen"
 

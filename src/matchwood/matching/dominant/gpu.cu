@@ -28,11 +28,11 @@
 
 constexpr int BLOCK = 512;
 // Measured on an H200: between 512 and 2048 the times differ by less than they vary.
-constexpr int GIANT = 1024;   // entries; as in gpu.py
+constexpr int GIANT = 1024;   // entries
 constexpr int AHEAD = 4;      // entries of a lane under way at once while waking
 constexpr int ALONE = 1024;   // vertices in the queue; fewer are left to one block
 
-// Words of `control`, as in gpu.py.
+// Words of `control`.
 constexpr int SIZE = 0;      // of the queue
 constexpr int MATCHED = 1;   // vertices listed as matched
 constexpr int TO_POINT = 2;  // giants put aside, in `point` ...
@@ -41,6 +41,7 @@ constexpr int HEAD = 4;      // where the list of the newly matched begins
 constexpr int ROUNDS = 5;    // rounds that matched somebody
 constexpr int LEFT = 6;      // rounds until this launch ends
 constexpr int STARTED = 7;   // the queue is written; before, it is all vertices
+[[maybe_unused]] constexpr int CONTROL_WORDS = 8;
 
 using Wide = unsigned long long;
 
@@ -71,11 +72,11 @@ struct Matcher {
         __syncthreads();
     }
 
-    __device__ __forceinline__ void aim(I u, Edge<I, Bits<W>> best) const { store_relaxed(&mate[u], (I)~best.v); }
+    __device__ __forceinline__ void aim(I u, Edge<I, WeightBits<W>> best) const { store_relaxed(&mate[u], (I)~best.v); }
 
     __device__ void point(Wide size, bool all) const
     {
-        Free<I, Bits<W>> free{mate};
+        Free<I, WeightBits<W>> free{mate};
         Wide groups = threads() / WIDTH, first = first_thread() / WIDTH;
         Wide warp_first = first_thread() / WARP * (WARP / WIDTH);
         for (Wide step = 0; warp_first + step < size; step += groups) {  // the same for a whole warp
@@ -86,17 +87,17 @@ struct Matcher {
             bool giant = end - begin > GIANT;
             append(giants, &control[TO_POINT], u, giant && lane() % WIDTH == 0);
             if (giant) end = begin;
-            Edge<I, Bits<W>> best = first_by_lanes<WIDTH>(rows, u, begin, end, free);
+            Edge<I, WeightBits<W>> best = first_by_lanes<WIDTH>(rows, u, begin, end, free);
             if (mine && !giant && lane() % WIDTH == 0) aim(u, best);
         }
     }
 
     __device__ void point_giants(Wide count) const
     {
-        Free<I, Bits<W>> free{mate};
+        Free<I, WeightBits<W>> free{mate};
         for (Wide k = alone ? 0 : blockIdx.x; k < count; k += alone ? 1 : gridDim.x) {
             I u = load_relaxed(&giants[k]);
-            Edge<I, Bits<W>> best = first_by_block(rows, u, free);
+            Edge<I, WeightBits<W>> best = first_by_block(rows, u, free);
             if (threadIdx.x == 0) aim(u, best);
         }
     }
@@ -222,7 +223,7 @@ __global__ void __launch_bounds__(BLOCK, 2)
     match_rounds(I n, const I* indptr, const I* indices, const W* data, unsigned long long seed, bool by_hash,
                  I* mate, I* queue, I* matched, I* giants, unsigned long long* control, unsigned int* words)
 {
-    Rows<I, W> rows{indptr, indices, reinterpret_cast<const Bits<W>*>(data), {seed, by_hash}};
+    Rows<I, W> rows{indptr, indices, reinterpret_cast<const WeightBits<W>*>(data), {seed, by_hash}};
     Matcher<I, W, WIDTH> crew{n, rows, mate, queue, matched, giants, control, GridBarrier(words), false};
     Wide size = load_relaxed(&control[SIZE]), head = load_relaxed(&control[HEAD]);
     Wide rounds = load_relaxed(&control[ROUNDS]), left = load_relaxed(&control[LEFT]);

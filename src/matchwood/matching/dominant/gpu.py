@@ -21,10 +21,9 @@ SOURCE = gpu.Source(
     ),
 )
 
-# As in gpu.cu.
-BLOCK = 512
-GIANT = 1024
-SIZE, ROUNDS, LEFT, CONTROL_WORDS = 0, 5, 6, 8
+BLOCK = SOURCE.constant("BLOCK")
+GIANT = SOURCE.constant("GIANT")
+SIZE, ROUNDS, LEFT, CONTROL_WORDS = SOURCE.constants("SIZE", "ROUNDS", "LEFT", "CONTROL_WORDS")
 
 PATIENCE = 8192  # rounds of a launch, some 50 ms; Ctrl-C is heard between launches
 

@@ -23,11 +23,12 @@ constexpr int BLOCK = 512;
 constexpr int PLACE_BITS = 40;   // of a bid; the rest counts rounds since the bids were cleared
 constexpr unsigned long long MOST_ROUNDS = 1ull << 24;
 
-// Words of `control`, as in gpu.py.
+// Words of `control`.
 constexpr int SIZES = 0;    // of the two lists of edges under way
 constexpr int NEXT = 2;     // the first edge after the window
 constexpr int ROUNDS = 3;   // so far
 constexpr int LEFT = 4;     // rounds until this launch ends
+[[maybe_unused]] constexpr int CONTROL_WORDS = 5;
 
 using Wide = unsigned long long;
 
@@ -51,8 +52,8 @@ __global__ void list_edges(I n, const I* indptr, const I* indices, const W* data
     for (long long k = lane() % WIDTH; k < count; k += WIDTH) {
         tails[to - count + k] = (I)v;
         heads[to - count + k] = indices[from - count + k];
-        reinterpret_cast<Bits<W>*>(keys)[to - count + k] =
-            ~reinterpret_cast<const Bits<W>*>(data)[from - count + k];
+        reinterpret_cast<WeightBits<W>*>(keys)[to - count + k] =
+            ~reinterpret_cast<const WeightBits<W>*>(data)[from - count + k];
     }
 }
 

@@ -17,10 +17,11 @@ SOURCE = gpu.Source(
     ("count_upper<I>", f"list_edges = list_edges<I,W,{WIDTH}>", "hash_edges<I>", "take_edges<I>"),
 )
 
-# As in gpu.cu.
-BLOCK = 512
-SIZES, NEXT, ROUNDS, LEFT, CONTROL_WORDS = 0, 2, 3, 4, 5
-MOST_ROUNDS = 1 << 24
+BLOCK = SOURCE.constant("BLOCK")
+SIZES, NEXT, ROUNDS, LEFT, CONTROL_WORDS = SOURCE.constants(
+    "SIZES", "NEXT", "ROUNDS", "LEFT", "CONTROL_WORDS"
+)
+MOST_ROUNDS = SOURCE.constant("MOST_ROUNDS")
 
 WINDOW = 1 << 20  # edges, at least; as many as vertices in larger graphs
 PATIENCE = 8192  # rounds of a launch, some 50 ms; Ctrl-C is heard between launches

@@ -15,7 +15,7 @@ SOURCE = gpu.Source(
     ("match_random = match<I,float,false>", "match_heavy = match<I,W,true>", "weigh<I,W>"),
 )
 
-BLOCK = 512  # as in gpu.cu
+BLOCK = SOURCE.constant("BLOCK")
 ROUNDS = 256  # of a launch; more only with p next to 0 or 1.  Ctrl-C is heard between launches
 WEIGH_BLOCK = 256
 

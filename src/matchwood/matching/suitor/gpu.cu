@@ -35,7 +35,7 @@ constexpr int BLOCK = 512;
 // Measured on an H200, R-MAT 22, grid 2048^2, mesh 128^3: 3 blocks 2.04, 0.97, 1.45 ms; 2 blocks 2.38,
 // 1.03, 1.76; 4 blocks 2.24, 1.16, 1.51.  GIANT = 2048 instead, with 2 blocks: 2.90, 1.20, 1.80.
 constexpr int RESIDENT = 3;  // blocks on a multiprocessor
-constexpr int GIANT = 4096;  // entries; as in gpu.py
+constexpr int GIANT = 4096;  // entries
 constexpr int NOBODY = -1;
 constexpr int PENDING = 0, TAKEN = 1;  // lighter than, and not heavier than, any weight
 
@@ -97,7 +97,7 @@ __global__ void list_giants(I n, const I* indptr, I* giants, unsigned long long*
 // WIDTH lanes to a vertex.  A group goes on with the next vertex while others follow a chain of
 // displacements.  Caller: mate -1, want and offer 0, unless matched for good; giants listed.
 template <typename I, typename W, int WIDTH>
-__device__ __forceinline__ void woo_by_lanes(I n, const Rows<I, W>& rows, const Offers<I, Bits<W>>& offers)
+__device__ __forceinline__ void woo_by_lanes(I n, const Rows<I, W>& rows, const Offers<I, WeightBits<W>>& offers)
 {
     long long groups = all_threads() / WIDTH, next = global_thread() / WIDTH;
     I u = NOBODY;
@@ -110,13 +110,13 @@ __device__ __forceinline__ void woo_by_lanes(I n, const Rows<I, W>& rows, const 
         }
         if (!__any_sync(ALL, u >= 0 || next < n)) return;
         I begin = u >= 0 ? rows.indptr[u] : 0, end = u >= 0 ? rows.indptr[u + 1] : 0;
-        Edge<I, Bits<W>> best = first_by_lanes<WIDTH>(rows, u, begin, end, offers);
+        Edge<I, WeightBits<W>> best = first_by_lanes<WIDTH>(rows, u, begin, end, offers);
         I after = NOBODY;
         if (lane() % WIDTH == 0 && best.w != 0) {
             after = offers.propose(u, best.v, best.w);
             if (after >= 0 && after != u && rows.indptr[after + 1] - rows.indptr[after] > GIANT) {
                 fence();
-                store_relaxed(&offers.want[after], Bits<W>(PENDING));
+                store_relaxed(&offers.want[after], WeightBits<W>(PENDING));
                 after = NOBODY;
             }
         }
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     woo(I n, const I* indptr, const I* indices, const W* data, unsigned long long seed, bool by_hash,
         const I* giants, const unsigned long long* giant_count, I* mate, W* want, W* offer)
 {
-    using B = Bits<W>;
+    using B = WeightBits<W>;
     __shared__ I following;
     Ties ties{seed, by_hash};
     Rows<I, W> rows{indptr, indices, reinterpret_cast<const B*>(data), ties};

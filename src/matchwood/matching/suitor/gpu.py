@@ -21,9 +21,8 @@ SOURCE = gpu.Source(
     ("list_giants<I>", "add_offers<I,W>", *(f"woo{width} = woo<I,W,{width}>" for width in WIDTHS)),
 )
 
-# As in gpu.cu.
-BLOCK = 512
-GIANT = 4096
+BLOCK = SOURCE.constant("BLOCK")
+GIANT = SOURCE.constant("GIANT")
 
 SUMS = 512  # blocks that add up the weight
 SAMPLE = 1024  # pairs of entries that are asked whether they weigh the same

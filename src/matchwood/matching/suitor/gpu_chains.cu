@@ -20,7 +20,7 @@ constexpr Word YES = 1 | 1 << 2 | 1 << 4;                // 1 whatever comes
 constexpr Word NEVER = 0;                                // 0 whatever comes
 constexpr Word OTHERWISE = 1 | 0 << 2 | UNKNOWN << 4;    // 0 -> 1, 1 -> 0
 constexpr Word AT_MOST = UNKNOWN | 0 << 2 | UNKNOWN << 4;  // 1 -> 0
-constexpr int JUMPS = 4;                                 // of a thread in a launch; gpu_chains.py knows it
+constexpr int JUMPS = 4;                                 // of a thread in a launch
 
 __device__ __forceinline__ Word apply(Word function, Word value) { return function >> (2 * value) & 3; }
 

@@ -15,7 +15,7 @@ from matchwood.primitives.row_reduce import strongest_neighbours
 
 SOURCE = gpu.Source(__package__, "gpu_chains.cu", ("link_chains<I>", "jump<I>", "match_ahead<I,W>"))
 
-JUMPS = 4  # as in gpu_chains.cu
+JUMPS = SOURCE.constant("JUMPS")
 
 
 def match_ahead(view: Any, mate: Any, want: Any, offer: Any) -> None:

@@ -21,7 +21,7 @@ SOURCE = gpu.Source(
     ),
 )
 
-TILE = 2048  # as in gpu.cu
+TILE = SOURCE.constant("TILE")
 THREADS = 1 << 18  # of a pass over the vertices that adds up
 
 

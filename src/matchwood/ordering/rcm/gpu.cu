@@ -29,6 +29,7 @@ constexpr int FLIP = STAGE + 6;
 constexpr int FIRST = STAGE + 7;         // of all vertices that of least (degree, vertex),
 constexpr int FAR = STAGE + 8;           // and of the last level; see `note_least`
 constexpr int MIXED = STAGE + 9;         // some level is not in order
+[[maybe_unused]] constexpr int CONTROL_WORDS = STAGE + 10;
 constexpr int STARTING = 0, RUNNING = 1, DONE = 2;
 
 // Raise *word to the complement of the least key, so that 0 is none.  All lanes of the warp call.
@@ -46,7 +47,7 @@ struct Search {
     RollCall& roll;
     unsigned long long* control;
     Near<I>& near;
-    SortSpace<BLOCK>* space;  // if ORDERED,
+    SortSpace<LEVEL_BLOCK>* space;  // if ORDERED,
     Finds<I>* finds;          // or else
     int warp_, warps;
     I total, limit;
@@ -203,23 +204,23 @@ struct Search {
     }
 };
 
-// Caller: control 0 at the first launch, its first ROLL_WORDS words at every one; block BLOCK; grid a
+// Caller: control 0 at the first launch, its first ROLL_WORDS words at every one; block LEVEL_BLOCK; grid a
 // multiple of CLUSTER.  `total` vertices can be reached from the starts, or from `start`; see there.
 // Stops after `patience` levels, to be launched again, so that the host is heard now and then.
 template <typename I>
-__global__ void CLUSTERED __launch_bounds__(BLOCK, 1) place_levels(
+__global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
     I n, const I* indptr, const I* indices, const I* starts, I n_starts, I start, I total, I patience, I* order,
     I* owner, I* found, I* slot, I* count, I* first, I* child, I* big, I* piece, I* sums,
     unsigned long long* control)
 {
     __shared__ Near<I> near;
-    __shared__ SortSpace<BLOCK> space;
+    __shared__ SortSpace<LEVEL_BLOCK> space;
     RollCall roll;
     if (!roll.sign_in(control)) return;
     Search<I, true> search{{n, indptr, indices, order, owner},
                            {found, slot, count, first, child, big, piece, sums},
                            roll, control, near, &space, nullptr,
-                           warp() * roll.members + roll.rank, roll.members * (BLOCK / WARP),
+                           warp() * roll.members + roll.rank, roll.members * (LEVEL_BLOCK / WARP),
                            total, n};  // two levels have n vertices when all are placed
     if (load_relaxed(&control[STAGE]) == STARTING)
         search.start(starts, n_starts, start);
@@ -231,7 +232,7 @@ __global__ void CLUSTERED __launch_bounds__(BLOCK, 1) place_levels(
 // As place_levels, levels alone.  Gives up when two levels that follow one another have `limit`
 // vertices.
 template <typename I>
-__global__ void CLUSTERED __launch_bounds__(BLOCK, 1) find_levels(
+__global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) find_levels(
     I n, const I* indptr, const I* indices, I start, I total, I limit, I patience, I* order, I* owner, I* piece,
     unsigned long long* control)
 {
@@ -241,7 +242,7 @@ __global__ void CLUSTERED __launch_bounds__(BLOCK, 1) find_levels(
     RollCall roll;
     if (!roll.sign_in(control)) return;
     Search<I, false> search{{n, indptr, indices, order, owner}, {}, roll, control, near, nullptr, &finds,
-                            warp() * roll.members + roll.rank, roll.members * (BLOCK / WARP), total, limit};
+                            warp() * roll.members + roll.rank, roll.members * (LEVEL_BLOCK / WARP), total, limit};
     search.scratch.piece = piece;
     if (load_relaxed(&control[STAGE]) == STARTING)
         search.start(nullptr, 0, start);

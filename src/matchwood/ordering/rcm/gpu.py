@@ -21,12 +21,13 @@ from matchwood.ordering.rcm import gpu_batch, gpu_start, reference, trial
 METHODS = ("leveled", "batch")
 SOURCE = gpu.Source(__package__, "gpu.cu", ("place_levels<I>", "find_levels<I>"))
 
-# As in gpu.cu, roll_call.cuh and cluster.cuh.
-BLOCK = 1024
-CLUSTER = 8
-ROLL_WORDS, STAGE, DONE = 8, 29, 2
-HEAD, TAIL, DEPTH, WIDTH, FIRST, FAR, MIXED, CONTROL_WORDS = 30, 31, 32, 34, 36, 37, 38, 39
-RANKED, LONG = 64, 1024
+BLOCK = SOURCE.constant("LEVEL_BLOCK")
+CLUSTER = SOURCE.constant("MOST_CLUSTER")
+ROLL_WORDS, STAGE, DONE = SOURCE.constants("ROLL_WORDS", "STAGE", "DONE")
+HEAD, TAIL, DEPTH, WIDTH, FIRST, FAR, MIXED, CONTROL_WORDS = SOURCE.constants(
+    "HEAD", "TAIL", "DEPTH", "WIDTH", "FIRST", "FAR", "MIXED", "CONTROL_WORDS"
+)
+RANKED, LONG = SOURCE.constants("RANKED", "LONG")
 NO_STARTS = np.empty(0, np.int64)
 
 ENTRIES = 1024  # of a small graph, for each block that takes part

@@ -188,7 +188,7 @@ struct Worker : Children<I> {
         I end = s.out + size;
         unsigned int used = s.made;
         if (s.each > 0) {
-            for (unsigned int j = threadIdx.x; j < s.made; j += BLOCK) {
+            for (unsigned int j = threadIdx.x; j < s.made; j += BATCH_BLOCK) {
                 I from = s.first + (I)j * s.each;
                 store_relaxed(&ring.begin[at(s.number + j)], from);
                 store_relaxed(&ring.end[at(s.number + j)], end - from < s.each ? end : I(from + s.each));
@@ -201,7 +201,7 @@ struct Worker : Children<I> {
             I carried = s.out - s.first;
             Wide before = s.carried;
             unsigned int cuts = 0;
-            for (I tile = 0; tile < size; tile += BLOCK) {
+            for (I tile = 0; tile < size; tile += BATCH_BLOCK) {
                 I i = tile + (I)threadIdx.x;
                 bool is_child = size - tile > (I)threadIdx.x, cut = false;
                 I length = is_child ? degree(i) : I(0), last = is_child && i > 0 ? degree(i - 1) : I(0);
@@ -226,11 +226,11 @@ struct Worker : Children<I> {
                 store_relaxed(&ring.begin[at(s.number)], s.first);
                 store_relaxed(&ring.end[at(s.number + cuts)], end);
             }
-            for (unsigned int j = threadIdx.x; j < s.made; j += BLOCK) link(j, used);
+            for (unsigned int j = threadIdx.x; j < s.made; j += BATCH_BLOCK) link(j, used);
         }
         __syncthreads();
         fence();
-        for (unsigned int j = threadIdx.x; j < s.made; j += BLOCK) {
+        for (unsigned int j = threadIdx.x; j < s.made; j += BATCH_BLOCK) {
             unsigned int b = s.number + j;
             if (j >= used) store_relaxed(&ring.discovered[at(b)], b + 1 << 2 | VOID);
             store_relaxed(&ring.published[at(b)], b + 1);
@@ -337,7 +337,7 @@ struct Worker : Children<I> {
         }
         __syncthreads();
         if (leave) return false;
-        for (int i = threadIdx.x; i < (int)size; i += BLOCK)
+        for (int i = threadIdx.x; i < (int)size; i += BATCH_BLOCK)
             store_relaxed(&places.order[s.out + i], s.vertex[side][i]);
         finish(size, [&](I i) { return s.degree[side][i]; });
         return true;
@@ -360,7 +360,7 @@ struct Worker : Children<I> {
         __syncthreads();
         if (leave) return false;
         I* target = places.order + s.out;
-        place_many<BLOCK>(places, s.begin, size, spare + s.out, spare + places.n + s.out, target, s.space);
+        place_many<BATCH_BLOCK>(places, s.begin, size, spare + s.out, spare + places.n + s.out, target, s.space);
         if (threadIdx.x == 0) clock.lap(SORT);
         finish(size, [&](I i) { return places.degree(target[i]); });
         return true;
@@ -370,7 +370,7 @@ struct Worker : Children<I> {
 // Any number of blocks.  Caller: owner, starts and the first batches as reset_batches sets them.
 // Ends early when the host sets OVER.  `stats`: count and time.
 template <typename I>
-__global__ void __launch_bounds__(BLOCK, 2) place_batches(
+__global__ void __launch_bounds__(BATCH_BLOCK, 2) place_batches(
     I n, const I* indptr, const I* indices, I total, I* order, I* owner, I* spare, unsigned int ring_size,
     unsigned int* words, unsigned long long* wide, I* places, unsigned int delay, bool stats,
     unsigned long long* control)

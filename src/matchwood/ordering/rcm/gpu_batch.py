@@ -13,12 +13,17 @@ SOURCE = gpu.Source(
     __package__, "gpu_batch.cu", ("place_batches<I>", "reset_batches<I>", "own_starts<I>")
 )
 
-# As in gpu_batch.cu.
-BLOCK = 512
-PARENTS = 512
-SHARED = 92160  # bytes
-EACH = {4: 7, 8: 3}  # by bytes of an index
-OVER, MADE, COUNTERS, STAGES, CONTROL_WORDS = 1, 2, 3, 8, 14
+BLOCK = SOURCE.constant("BATCH_BLOCK")
+PARENTS = SOURCE.constant("PARENTS")
+SHARED = SOURCE.constant("SHARED")
+EACH = dict(
+    zip((4, 8), SOURCE.constants("EACH_INT", "EACH_WIDE"), strict=True)
+)  # by bytes of an index
+OVER, MADE, COUNTERS, STAGES, ALL_STAGES = SOURCE.constants(
+    "OVER", "MADE", "COUNTERS", "STAGES", "ALL_STAGES"
+)
+CYCLES = COUNTERS + STAGES  # where the cycles of each stage begin
+CONTROL_WORDS = CYCLES + ALL_STAGES
 LOOK = 50e-6  # seconds between two looks whether the device has ended
 COUNTED = ("dequeued", "executed", "empty", "rediscoveries", "removed")
 TIMED = ("discover", "sort", "rediscover", "signal", "output", "stall")
@@ -109,6 +114,6 @@ def ring_size(n: int, nnz: int, slots: int, first: int) -> int:
 def _counters(words: np.ndarray[Any, Any]) -> dict[str, Any]:
     counters: dict[str, Any] = {"generated": int(words[MADE])}
     counters |= {name: int(words[COUNTERS + i]) for i, name in enumerate(COUNTED)}
-    cycles = words[STAGES : STAGES + len(TIMED)].astype(np.float64)
+    cycles = words[CYCLES : CYCLES + len(TIMED)].astype(np.float64)
     shares = cycles / max(1.0, cycles.sum())
     return counters | {name: float(share) for name, share in zip(TIMED, shares, strict=True)}

@@ -4,7 +4,7 @@
 
 constexpr int BLOCK = 256;
 constexpr int TURNS = 16;                              // of a warp
-constexpr int TILE = TURNS * WARP * (BLOCK / WARP);    // flags of a block; gpu.py knows the number
+constexpr int TILE = TURNS * WARP * (BLOCK / WARP);    // flags of a block
 
 // The votes of this warp's turns, in every lane; returns how many it keeps.
 template <typename T>

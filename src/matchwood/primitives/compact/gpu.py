@@ -17,7 +17,7 @@ SOURCE = gpu.Source(
     types={"T": (np.uint8, np.int32, np.int64)},
 )
 
-TILE = 4096  # flags of a block, as gpu.cu has it
+TILE = SOURCE.constant("TILE")
 
 
 def compact(mask: Any, values: Any = None, *, threads: int | None = None) -> Any:

@@ -2,8 +2,10 @@
 #include "matchwood/frontier.cuh"
 #include "matchwood/status.cuh"
 
+constexpr unsigned NO_VERTEX = 1;  // code of the failure
+
 // One thread per place in the queue.  Bits are set by atomicOr, so it does not matter which of
-// two equal vertices comes first.  Fails with code 1 and the first place whose vertex is no vertex.
+// two equal vertices comes first.  Fails with NO_VERTEX and the first place whose vertex is no vertex.
 template <typename I>
 __global__ void mark(long long size, const I* __restrict__ queue, long long n, Word* bitmap,
                      unsigned long long* status)
@@ -12,7 +14,7 @@ __global__ void mark(long long size, const I* __restrict__ queue, long long n, W
     if (k >= size) return;
     I v = queue[k];
     if (v < 0 || v >= n)
-        fail(status, 1, k);
+        fail(status, NO_VERTEX, k);
     else
         set_bit(bitmap, v);
 }

@@ -13,7 +13,7 @@ from matchwood.primitives.scan import gpu as scan
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("mark<I>", "count_bits", "list_bits<I>"))
 
-_NO_VERTEX = 1
+_NO_VERTEX = SOURCE.constant("NO_VERTEX")
 
 
 def bitmap_from_queue(queue: Any, n: int, *, threads: int | None = None) -> Any:

@@ -24,6 +24,7 @@ constexpr unsigned NOT_FINITE = 1;
 // ordered like unsigned numbers, the least one turned over, so that both begin at 0.
 constexpr int STATUS = 0, DESCENTS = 1, LONGEST = 2, LOOPS = 3, SUM1 = 4, SUM2 = 5, ZEROS = 6,
               LEAST = 7, MOST = 8;
+[[maybe_unused]] constexpr int WORDS = 9;
 
 // ---- hashes ----
 

@@ -14,9 +14,12 @@ SOURCE = gpu.Source(
     __package__, "gpu.cu", ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>")
 )
 
-# places in the table of facts, as gpu.cu has them
-_STATUS, _DESCENTS, _LONGEST, _LOOPS, _SUM1, _SUM2, _ZEROS, _LEAST, _MOST = range(9)
-_WORDS = 9
+# places in the table of facts
+_STATUS, _DESCENTS, _LONGEST, _LOOPS, _SUM1, _SUM2, _ZEROS, _LEAST, _MOST, _WORDS = (
+    SOURCE.constants(
+        "STATUS", "DESCENTS", "LONGEST", "LOOPS", "SUM1", "SUM2", "ZEROS", "LEAST", "MOST", "WORDS"
+    )
+)
 _SOUND = 0xFFFF_FFFF_FFFF_FFFF  # of the status, as status.cuh has it
 _DETAIL_BITS = 56
 

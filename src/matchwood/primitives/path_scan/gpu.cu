@@ -32,11 +32,19 @@ struct Own {
     }
 };
 
-enum { BARRIER, BARRIER_TOO, COUNT, LEFT = COUNT + 3, LAST, ROUNDS, NODES, ENDS, CYCLES, WORDS };
+// Words that all blocks share: two of the barrier, three counts in turn, and
+constexpr int BARRIER = 0, COUNT = 2;
+constexpr int LEFT = 5;     // vertices that have not found an end: they lie on cycles
+constexpr int LAST = 6;     // which of two arrays holds the last states
+constexpr int ROUNDS = 7;   // made
+constexpr int NODES = 8, ENDS = 9;
+constexpr int CYCLES = 10;  // whether there are any
+[[maybe_unused]] constexpr int WORDS = 11;
+constexpr unsigned BROKEN = 1;  // code of the failure: a link breaks a rule
 
 // ---- links ----
 
-// One thread per vertex.  Fails with code 1 and the smallest slot that breaks a rule.
+// One thread per vertex.  Fails with BROKEN and the smallest slot that breaks a rule.
 template <typename I>
 __global__ void orient(int n, const I* __restrict__ table, int2* __restrict__ links, unsigned long long* status)
 {
@@ -55,7 +63,7 @@ __global__ void orient(int n, const I* __restrict__ table, int2* __restrict__ li
             link[side] = 2 * (int)w + (one == v);
         }
         if (wrong) {
-            fail(status, 1, 2 * v + side);
+            fail(status, BROKEN, 2 * v + side);
             link[side] = ~(int)v;
         }
     }

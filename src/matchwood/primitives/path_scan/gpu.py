@@ -35,9 +35,8 @@ SPACING = 32  # vertices for each node
 BLOCK = 256  # threads
 RANK_BLOCK, RANK_BLOCKS = 512, 264  # fewer blocks, cheaper barriers: two for each multiprocessor
 MOST = 1 << 30  # vertices; links have 31 bits
-WORDS = 16  # with room; as in gpu.cu: LEFT 5, CYCLES 10
-LEFT, ROUNDS, CYCLES = 5, 7, 10
-_BROKEN = 1
+LEFT, ROUNDS, CYCLES, WORDS = SOURCE.constants("LEFT", "ROUNDS", "CYCLES", "WORDS")
+_BROKEN = SOURCE.constant("BROKEN")
 
 
 @functools.lru_cache(maxsize=64)

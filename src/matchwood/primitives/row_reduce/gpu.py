@@ -54,10 +54,10 @@ SOURCE = gpu.Source(
     },
 )
 
-ROW_BLOCK = 256  # threads, as row_reduce.cuh has it
-WARP = 32
-CHUNK = 2048  # entries of a chunk, as entry_rows.cuh has it
-CHUNK_THREADS = 256
+ROW_BLOCK = SOURCE.constant("ROW_BLOCK")
+WARP = SOURCE.constant("WARP")
+CHUNK = SOURCE.constant("CHUNK")
+CHUNK_THREADS = SOURCE.constant("CHUNK_THREADS")
 
 
 class Chunks:

@@ -14,7 +14,8 @@ constexpr int BLOCK = 256;
 constexpr int STEPS = 4;                           // a warp's turns in its part of the tile
 constexpr int EACH = 4;                            // neighbouring counts of a thread in a turn
 constexpr int WARP_PART = WARP * EACH * STEPS;     // counts of a warp
-constexpr int TILE = WARP_PART * (BLOCK / WARP);   // counts of a block; gpu.py knows the number
+constexpr int TILE = WARP_PART * (BLOCK / WARP);   // counts of a block
+constexpr unsigned DOES_NOT_FIT = 1;  // code of the failure: a sum is too large for its type
 constexpr unsigned SUM = 1, PREFIX = 2;
 
 // EACH neighbouring numbers move 16 bytes at a time where the array allows it: one number at a
@@ -164,5 +165,5 @@ scan(long long n, const C* __restrict__ counts, O* __restrict__ offsets, int til
                 if (at + e <= n) offsets[at + e] = offset[e];
         }
     }
-    if (!fits) fail(status, 1, 0);
+    if (!fits) fail(status, DOES_NOT_FIT, 0);
 }

@@ -16,8 +16,8 @@ SOURCE = gpu.Source(
     types={"C": (np.int32, np.int64), "O": (np.int32, np.int64)},
 )
 
-TILE = 4096  # counts of a block, as gpu.cu has it
-_DOES_NOT_FIT = 1
+TILE = SOURCE.constant("TILE")
+_DOES_NOT_FIT = SOURCE.constant("DOES_NOT_FIT")
 
 
 def scan_into(counts: Any, offsets: Any, status: Any = None) -> None:

@@ -25,7 +25,7 @@ SOURCE = gpu.Source(
     ),
 )
 
-PART = 256  # entries that a warp marks, as gpu.cu has it
+PART = SOURCE.constant("PART")
 
 
 def union_with_transpose(

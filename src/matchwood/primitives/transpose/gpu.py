@@ -15,7 +15,7 @@ SOURCE = gpu.Source(
     types={"S": (np.int32, np.int64, np.uint64)},
 )
 
-WARP = 32
+WARP = SOURCE.constant("WARP")
 
 
 def expand_rows(indptr: Any, nnz: int) -> Any:

@@ -3,7 +3,9 @@
 #include "matchwood/threads.cuh"
 #include "matchwood/union_find.cuh"
 
-// One thread per edge.  Fails with code 1 and the first edge whose end is no vertex.
+constexpr unsigned NO_VERTEX = 1;  // code of the failure
+
+// One thread per edge.  Fails with NO_VERTEX and the first edge whose end is no vertex.
 template <typename I>
 __global__ void join(long long m, const I* __restrict__ u, const I* __restrict__ v, I n, I* parent,
                      unsigned long long* status)
@@ -12,7 +14,7 @@ __global__ void join(long long m, const I* __restrict__ u, const I* __restrict__
     if (k >= m) return;
     I a = u[k], b = v[k];
     if (a < 0 || a >= n || b < 0 || b >= n)
-        fail(status, 1, k);
+        fail(status, NO_VERTEX, k);
     else
         join_sets(parent, a, b);
 }

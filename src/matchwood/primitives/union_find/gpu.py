@@ -9,7 +9,7 @@ from matchwood.primitives.union_find import end_out_of_range
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("join<I>", "flatten<I>"))
 
-_NO_VERTEX = 1
+_NO_VERTEX = SOURCE.constant("NO_VERTEX")
 
 
 def union_find(n: int, u: Any, v: Any, *, threads: int | None = None) -> Any:

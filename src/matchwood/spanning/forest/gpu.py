@@ -36,8 +36,8 @@ SOURCE = gpu.Source(
 )
 
 CALLER = "minimum_spanning_forest"
-TILE_ENTRIES = 2048  # as in gpu.cu
-LIST_BLOCK = 256
+TILE_ENTRIES = SOURCE.constant("TILE_ENTRIES")
+LIST_BLOCK = SOURCE.constant("LIST_BLOCK")
 LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
 LIGHT_EDGES = 1.5  # of each vertex, on average.  Measured: bench/spanning/forest_gpu.py, H200
 SAMPLE = 4096  # weights looked at for what is light

@@ -47,6 +47,10 @@ constexpr int TAIL = STAGE + 3;
 constexpr int FRONT_ARCS = STAGE + 4;
 constexpr int SEEN_ARCS = STAGE + 5;
 constexpr int SIDE = STAGE + 6;
+// gpu_parents.cu writes these two.
+[[maybe_unused]] constexpr int DEEPEST = STAGE + 7;
+[[maybe_unused]] constexpr int UNFINISHED = STAGE + 8;
+[[maybe_unused]] constexpr int CONTROL_WORDS = STAGE + 9;
 constexpr int STARTING = 0, RUNNING = 1, DONE = 2;
 
 // The front as every member knows it: all have the same numbers in the same round.

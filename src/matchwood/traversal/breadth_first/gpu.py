@@ -19,13 +19,13 @@ PARENTS = gpu.Source(
     ("choose_parents<I>", "choose_rest<I>", "reset_parents<I>", "offer_parents<I>"),
 )
 
-# As in gpu.cu, gpu_parents.cu, pieces.cuh, roll_call.cuh and cluster.cuh.
-BLOCK = 512
-PIECE = 256
-TILE = 2048
-CLUSTER = 8
-ROLL_WORDS, STAGE, DONE = 8, 14, 2
-DEEPEST, UNFINISHED, CONTROL_WORDS = 21, 22, 23
+BLOCK = SOURCE.constant("BLOCK")
+PIECE = SOURCE.constant("PIECE")
+TILE = PARENTS.constant("TILE")
+CLUSTER = SOURCE.constant("MOST_CLUSTER")
+ROLL_WORDS, STAGE, DONE, DEEPEST, UNFINISHED, CONTROL_WORDS = SOURCE.constants(
+    "ROLL_WORDS", "STAGE", "DONE", "DEEPEST", "UNFINISHED", "CONTROL_WORDS"
+)
 
 RESIDENT = 1024  # threads that a multiprocessor has registers for
 ENTRIES = 1024  # of a small graph, for each block that takes part

@@ -15,6 +15,7 @@ constexpr int GATE = 0;   // two halves, of the barrier
 constexpr int TAIL = 1;   // end of the queue
 constexpr int HEAD = 2;   // start of the front
 constexpr int DEPTH = 3;  // its level
+[[maybe_unused]] constexpr int CONTROL_WORDS = 4;
 
 using Wide = unsigned long long;
 

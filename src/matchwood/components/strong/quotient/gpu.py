@@ -10,9 +10,8 @@ from matchwood import engines, gpu
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("peel_levels<I>",))
 
-BLOCK = 256  # as in gpu.cu
-TAIL, HEAD = 1, 2
-CONTROL = 4  # words
+BLOCK = SOURCE.constant("BLOCK")
+TAIL, HEAD, CONTROL_WORDS = SOURCE.constants("TAIL", "HEAD", "CONTROL_WORDS")
 PATIENCE = 8192  # levels of a launch, some 50 ms; Ctrl-C is heard between launches
 
 
@@ -24,7 +23,7 @@ def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:
         if n == 0:
             return level
         arcs_to = cupy.bincount(indices, minlength=n).astype(kind)
-        control = cupy.zeros(CONTROL, np.uint64)
+        control = cupy.zeros(CONTROL_WORDS, np.uint64)
         front = cupy.flatnonzero(arcs_to == 0).astype(kind)
         queue = cupy.empty(n, kind)
         queue[: front.size] = front

@@ -12,7 +12,7 @@
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
 constexpr int LONG = 1024;        // entries; longer rows are cut into pieces so long
-constexpr int BATCH = 4;          // entries that a lane has under way at once
+constexpr int LEVEL_BATCH = 4;          // entries that a lane has under way at once
 constexpr int RANKED = 64;        // children of an owner that are ranked by counting
 
 // Scratch of wide levels, n elements each unless said.
@@ -59,21 +59,21 @@ struct Level {
     }
 
     // Vertices w (or -1) get the offer of places p; those that had none yet are listed.
-    __device__ __forceinline__ void offer(const I (&w)[BATCH], const I (&p)[BATCH], I& longest)
+    __device__ __forceinline__ void offer(const I (&w)[LEVEL_BATCH], const I (&p)[LEVEL_BATCH], I& longest)
     {
-        I seen[BATCH];
-        bool fresh[BATCH];
+        I seen[LEVEL_BATCH];
+        bool fresh[LEVEL_BATCH];
 #pragma unroll
-        for (int k = 0; k < BATCH; ++k) seen[k] = w[k] >= 0 ? load_relaxed(&places.owner[w[k]]) : I(-1);
+        for (int k = 0; k < LEVEL_BATCH; ++k) seen[k] = w[k] >= 0 ? load_relaxed(&places.owner[w[k]]) : I(-1);
 #pragma unroll
-        for (int k = 0; k < BATCH; ++k) {
+        for (int k = 0; k < LEVEL_BATCH; ++k) {
             fresh[k] = false;
             if (seen[k] > p[k]) fresh[k] = atomicMin(&places.owner[w[k]], p[k]) == places.none();
         }
-        unsigned votes[BATCH];
+        unsigned votes[LEVEL_BATCH];
         int all = 0;
 #pragma unroll
-        for (int k = 0; k < BATCH; ++k) {
+        for (int k = 0; k < LEVEL_BATCH; ++k) {
             votes[k] = __ballot_sync(ALL, fresh[k]);
             all += __popc(votes[k]);
         }
@@ -81,7 +81,7 @@ struct Level {
         Wide slot = lane() == 0 ? roll.add(all) : 0;
         slot = __shfl_sync(ALL, slot, 0);
 #pragma unroll
-        for (int k = 0; k < BATCH; ++k) {
+        for (int k = 0; k < LEVEL_BATCH; ++k) {
             if (fresh[k]) {
                 scratch.found[slot + __popc(votes[k] & lanes_below())] = w[k];
                 I degree = places.degree(w[k]);
@@ -104,10 +104,10 @@ struct Level {
                 if (end - begin > LONG) end = begin;
             }
             WarpRows<I> rows(begin, end);
-            for (I start = 0; start < rows.total; start += WARP * BATCH) {
-                I w[BATCH], p[BATCH];
+            for (I start = 0; start < rows.total; start += WARP * LEVEL_BATCH) {
+                I w[LEVEL_BATCH], p[LEVEL_BATCH];
 #pragma unroll
-                for (int k = 0; k < BATCH; ++k) {
+                for (int k = 0; k < LEVEL_BATCH; ++k) {
                     I t = start + k * WARP + lane();
                     int row = rows.owner(t);
                     I entry = rows.entry(t, row);
@@ -125,10 +125,10 @@ struct Level {
             I place = scratch.piece[2 * at], v = load_relaxed(&places.order[place]);
             I begin = places.indptr[v] + scratch.piece[2 * at + 1] * LONG, end = places.indptr[v + 1];
             I length = end - begin < LONG ? end - begin : I(LONG);
-            for (I start = 0; start < length; start += WARP * BATCH) {
-                I w[BATCH], p[BATCH];
+            for (I start = 0; start < length; start += WARP * LEVEL_BATCH) {
+                I w[LEVEL_BATCH], p[LEVEL_BATCH];
 #pragma unroll
-                for (int k = 0; k < BATCH; ++k) {
+                for (int k = 0; k < LEVEL_BATCH; ++k) {
                     I t = start + k * WARP + lane();
                     w[k] = t < length ? places.indices[begin + t] : I(-1);
                     p[k] = place;
@@ -162,15 +162,15 @@ struct Level {
         I rows = front.size() - from < share ? front.size() - from : share;
         const I* count = scratch.count + front.head + from;
         I sum = 0, all;
-        for (I j = threadIdx.x; j < rows; j += BLOCK) sum += count[j];
+        for (I j = threadIdx.x; j < rows; j += LEVEL_BLOCK) sum += count[j];
         sum = block_reduce(sum, I(0), Plus());
         if (threadIdx.x == 0) store_relaxed(&scratch.sums[roll.rank], sum);
         roll.meet();
         sum = 0;
-        for (int b = threadIdx.x; b < roll.rank; b += BLOCK) sum += load_relaxed(&scratch.sums[b]);
+        for (int b = threadIdx.x; b < roll.rank; b += LEVEL_BLOCK) sum += load_relaxed(&scratch.sums[b]);
         block_exclusive_sum(sum, &all);
         I start = all;
-        for (I tile = 0; tile < rows; tile += BLOCK) {
+        for (I tile = 0; tile < rows; tile += LEVEL_BLOCK) {
             I j = tile + threadIdx.x, mine = j < rows ? count[j] : I(0);
             I before = block_exclusive_sum(mine, &all);
             if (j < rows) {
@@ -209,7 +209,7 @@ struct Level {
     }
 
     // A block to each owner of many; `found` and `slot` are not needed any more.
-    __device__ void place_bigs(Wide bigs, unsigned long long* taken, SortSpace<BLOCK>& space)
+    __device__ void place_bigs(Wide bigs, unsigned long long* taken, SortSpace<LEVEL_BLOCK>& space)
     {
         __shared__ Wide next;
         while (true) {
@@ -219,7 +219,7 @@ struct Level {
             __syncthreads();
             if (mine >= bigs) return;
             I owner = scratch.big[mine], first = scratch.first[owner];
-            place_many<BLOCK>(places, owner, scratch.count[owner], scratch.found + first,
+            place_many<LEVEL_BLOCK>(places, owner, scratch.count[owner], scratch.found + first,
                               scratch.slot + first, places.order + front.tail + first, space);
         }
     }

@@ -5,7 +5,7 @@
 
 using Wide = unsigned long long;
 
-constexpr int BLOCK = 1024;       // threads; one block on each multiprocessor
+constexpr int LEVEL_BLOCK = 1024;       // threads; one block on each multiprocessor
 
 // The front as every member knows it.
 template <typename I>

@@ -40,7 +40,7 @@ struct TileSpace {
     static_assert(TILE <= 2048, "a ListedRow has no more bits");
     static constexpr int PLACES = (TILE + longest_short_row(TILE)) * 33 / 32 + UNROLL * 33;
     static constexpr int ENTRIES = PLACES * (int)sizeof(Entry<I, W>);
-    static constexpr int PARTS = BLOCK * N * (int)sizeof(typename Propose<I, W, N, HASH, false>::Entry);
+    static constexpr int PARTS = PROPOSAL_BLOCK * N * (int)sizeof(typename Propose<I, W, N, HASH, false>::Entry);
     alignas(16) unsigned char storage[ENTRIES > PARTS ? ENTRIES : PARTS];
     int short_rows, long_rows, entries;
 
@@ -57,11 +57,11 @@ struct TileSpace {
 template <int APART, typename T>
 __device__ __forceinline__ void copy_entries(T* to, const T* from, int entries)
 {
-    static_assert(BLOCK % WARP == 0, "product_place(k + BLOCK) is product_place(k) + product_place(BLOCK)");
+    static_assert(PROPOSAL_BLOCK % WARP == 0, "product_place(k + PROPOSAL_BLOCK) is product_place(k) + product_place(PROPOSAL_BLOCK)");
     to += product_place(threadIdx.x) * APART;
     from += threadIdx.x;
 #pragma unroll 4
-    for (int k = threadIdx.x; k < entries; k += BLOCK, to += BLOCK * 33 / 32 * APART, from += BLOCK) copy_async(to, from);
+    for (int k = threadIdx.x; k < entries; k += PROPOSAL_BLOCK, to += PROPOSAL_BLOCK * 33 / 32 * APART, from += PROPOSAL_BLOCK) copy_async(to, from);
 }
 
 // List the rows of a tile that have room, short ones from the front, long ones from the back.  Rows
@@ -71,7 +71,7 @@ __device__ __forceinline__ void list_rows(const I* __restrict__ indptr, I row, i
                                           Space& space)
 {
     ListedRow* list = space.list(rows);
-    for (int first = warp() * WARP; first < rows; first += BLOCK) {
+    for (int first = warp() * WARP; first < rows; first += PROPOSAL_BLOCK) {
         int r = first + lane(), length = 0, begin = 0;
         bool room = false;
         if (r < rows) {
@@ -112,7 +112,7 @@ __device__ __forceinline__ bool propose_tile(const I* __restrict__ indptr, const
     Entry<I, W>* staged = space.entries_at();
     const ListedRow* list = space.list(rows);
     const W* data = p.data + entry;
-    typename Op::Key differ = 0, common = FIRST ? 0 : Bits<W>::of(p.common[tile]);
+    typename Op::Key differ = 0, common = FIRST ? 0 : WeightKey<W>::of(p.common[tile]);
     if (FIRST) copy_entries<1>(values, data, entries);
     if (threadIdx.x == 0) space.short_rows = space.long_rows = space.entries = 0;
     __syncthreads();
@@ -125,7 +125,7 @@ __device__ __forceinline__ bool propose_tile(const I* __restrict__ indptr, const
             copy_entries<sizeof(Entry<I, W>) / sizeof(I)>(&staged->col, indices, entries);
             if (common == 0) copy_entries<sizeof(Entry<I, W>) / sizeof(W)>(&staged->value, data, entries);
         } else {
-            for (int r = threadIdx.x / COPY_LANES; r < short_rows + long_rows; r += BLOCK / COPY_LANES) {
+            for (int r = threadIdx.x / COPY_LANES; r < short_rows + long_rows; r += PROPOSAL_BLOCK / COPY_LANES) {
                 ListedRow listed = list[r < short_rows ? r : rows - 1 - (r - short_rows)];
                 int end = listed.begin() + listed.length();
                 for (int k = listed.begin() + threadIdx.x % COPY_LANES; k < end; k += COPY_LANES) {
@@ -138,19 +138,19 @@ __device__ __forceinline__ bool propose_tile(const I* __restrict__ indptr, const
     }
     wait_for_copies();
     __syncthreads();
-    if (FIRST) common = Bits<W>::of(values[0]);
+    if (FIRST) common = WeightKey<W>::of(values[0]);
     Entries<I, W> from{values, staged, p.indices + entry, common};
-    for (int r = warp(); r < long_rows; r += BLOCK / WARP) {
+    for (int r = warp(); r < long_rows; r += PROPOSAL_BLOCK / WARP) {
         ListedRow listed = list[rows - 1 - r];
         propose_long(from, (I)(row + listed.row()), listed.begin(), listed.begin() + listed.length(), op, differ);
     }
-    for (int r = threadIdx.x; r < short_rows; r += BLOCK) {
+    for (int r = threadIdx.x; r < short_rows; r += PROPOSAL_BLOCK) {
         ListedRow listed = list[r];
         propose_short(from, (I)(row + listed.row()), listed.begin(), listed.begin() + listed.length(), op, differ);
     }
     if (FIRST) {
         bool mixed = __syncthreads_or(differ != 0);
-        if (threadIdx.x == 0) p.common[tile] = mixed || entries == 0 ? W(0) : Bits<W>::weight(common);
+        if (threadIdx.x == 0) p.common[tile] = mixed || entries == 0 ? W(0) : WeightKey<W>::weight(common);
     }
     return op.proposed;
 }

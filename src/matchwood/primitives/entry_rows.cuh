@@ -10,7 +10,7 @@
 
 constexpr int CHUNK_THREADS = 256;
 constexpr int EACH = 8;                       // entries of a thread
-constexpr int CHUNK = CHUNK_THREADS * EACH;   // gpu.py knows the number
+constexpr int CHUNK = CHUNK_THREADS * EACH;
 
 // The first number in low .. high - 1 for which `before` is false, high where there is none; it is
 // true up to there.  All lanes of the warp call, and look at 32 numbers at a time.

@@ -10,7 +10,7 @@
 #include "matchwood/threads.cuh"
 
 template <typename W>
-using Bits = typename WordOf<sizeof(W)>::type;
+using WeightBits = typename WordOf<sizeof(W)>::type;
 
 template <typename I, typename B>
 struct Edge {
@@ -26,7 +26,7 @@ struct Ties {
 template <typename I, typename W>
 struct Rows {
     const I *indptr, *indices;
-    const Bits<W>* data;
+    const WeightBits<W>* data;
     Ties ties;
 };
 
@@ -49,9 +49,9 @@ __device__ __forceinline__ bool comes_first(I u, Edge<I, B> a, Edge<I, B> b, Tie
 // SELECTIVE: columns are read only where the weight is not below the best; pays in long rows.
 template <int AHEAD, bool SELECTIVE, typename I, typename W, typename Others>
 __device__ __forceinline__ void scan_row(const Rows<I, W>& rows, I u, I begin, I end, int rank, int step,
-                                         const Others& others, Edge<I, Bits<W>>& best)
+                                         const Others& others, Edge<I, WeightBits<W>>& best)
 {
-    using B = Bits<W>;
+    using B = WeightBits<W>;
     for (long long k = (long long)begin + rank; k < end; k += (long long)AHEAD * step) {
         B w[AHEAD], held[AHEAD];
         I v[AHEAD];
@@ -94,11 +94,11 @@ __device__ __forceinline__ void first_of_lanes(I u, Edge<I, B>& best, Ties ties)
 // WIDTH lanes to a vertex, the whole warp to one whose row is long.  All lanes of the warp call,
 // those of a group with the same u, begin and end; begin == end where there is nothing to do.
 template <int WIDTH, typename I, typename W, typename Others>
-__device__ __forceinline__ Edge<I, Bits<W>> first_by_lanes(const Rows<I, W>& rows, I u, I begin, I end,
+__device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W>& rows, I u, I begin, I end,
                                                            const Others& others)
 {
     constexpr int LONG = 16 * WIDTH;  // entries
-    using Found = Edge<I, Bits<W>>;
+    using Found = Edge<I, WeightBits<W>>;
     Found best{0, u};
     bool is_long = end - begin > LONG;
     if (!is_long) scan_row<4, false>(rows, u, begin, end, lane() % WIDTH, WIDTH, others, best);
@@ -120,9 +120,9 @@ __device__ __forceinline__ Edge<I, Bits<W>> first_by_lanes(const Rows<I, W>& row
 
 // A block to a vertex; the answer in all threads.  All threads of the block call.
 template <typename I, typename W, typename Others>
-__device__ __forceinline__ Edge<I, Bits<W>> first_by_block(const Rows<I, W>& rows, I u, const Others& others)
+__device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W>& rows, I u, const Others& others)
 {
-    using B = Bits<W>;
+    using B = WeightBits<W>;
     __shared__ B weights[WARP];
     __shared__ I ends[WARP];
     Edge<I, B> best{0, u};

@@ -3,7 +3,7 @@
 #pragma once
 #include "matchwood/proposals.cuh"
 
-constexpr int BLOCK = 128;  // threads; a tile of a 27-point mesh has 73 rows, so that more had no work
+constexpr int PROPOSAL_BLOCK = 128;  // threads; a tile of a 27-point mesh has 73 rows, so that more had no work
 constexpr int UNROLL = 4;   // entries that a lane loads before it looks at the first; 2 is slower on R-MAT
 
 // An entry in shared memory.
@@ -19,7 +19,7 @@ struct Entries {
     const W* values;               // in the first round, or else
     const Entry<I, W>* staged;     // with the columns
     const I* indices;              // of the tile, in the matrix
-    typename Bits<W>::Key common;  // key of all entries; 0: they have different ones
+    typename WeightKey<W>::Key common;  // key of all entries; 0: they have different ones
 };
 
 // ---- the best of a row, by ties="index" ----
@@ -27,7 +27,7 @@ struct Entries {
 // An entry is known by its place in the tile, which within a row goes up with the column.
 template <typename W, int N>
 struct Best {
-    typename Bits<W>::Key key[N];
+    typename WeightKey<W>::Key key[N];
     int at[N];
     __device__ __forceinline__ Best()
     {
@@ -35,7 +35,7 @@ struct Best {
         for (int s = 0; s < N; ++s) key[s] = 0, at[s] = -1;
     }
     // An entry behind all others so far.
-    __device__ __forceinline__ void add(typename Bits<W>::Key next, int k)
+    __device__ __forceinline__ void add(typename WeightKey<W>::Key next, int k)
     {
         if (N > 2 && next <= key[N - 1]) return;
         bool better[N];
@@ -91,9 +91,9 @@ template <int STEP, typename I, typename W, int N, bool FIRST>
 __device__ __forceinline__ void look_at_row(const Entries<I, W>& from, int k, int end,
                                             const Propose<I, W, N, false, FIRST>& op,
                                             const typename Propose<I, W, N, false, FIRST>::Accumulator& sum,
-                                            Best<W, N>& best, typename Bits<W>::Key& differ)
+                                            Best<W, N>& best, typename WeightKey<W>::Key& differ)
 {
-    using Key = typename Bits<W>::Key;
+    using Key = typename WeightKey<W>::Key;
     for (; k < end; k += UNROLL * STEP) {
         Key key[UNROLL];
         I col[UNROLL];
@@ -101,11 +101,11 @@ __device__ __forceinline__ void look_at_row(const Entries<I, W>& from, int k, in
 #pragma unroll
         for (int a = 0; a < UNROLL; ++a) {
             if (FIRST) {  // behind the row as well, but not used
-                key[a] = Bits<W>::of(from.values[product_place(k + a * STEP)]);
+                key[a] = WeightKey<W>::of(from.values[product_place(k + a * STEP)]);
             } else {
                 Entry<I, W> entry = from.staged[product_place(min(k + a * STEP, end - 1))];
                 col[a] = entry.col;
-                key[a] = from.common == 0 ? Bits<W>::of(entry.value) : from.common;
+                key[a] = from.common == 0 ? WeightKey<W>::of(entry.value) : from.common;
             }
         }
         if (!FIRST) {
@@ -139,7 +139,7 @@ __device__ __forceinline__ void finish_row(const Entries<I, W>& from, I row, con
 
 template <typename I, typename W, int N, bool FIRST>
 __device__ __forceinline__ void propose_short(const Entries<I, W>& from, I row, int begin, int end,
-                                              Propose<I, W, N, false, FIRST>& op, typename Bits<W>::Key& differ)
+                                              Propose<I, W, N, false, FIRST>& op, typename WeightKey<W>::Key& differ)
 {
     auto sum = op.start(row);
     Best<W, N> best;
@@ -149,7 +149,7 @@ __device__ __forceinline__ void propose_short(const Entries<I, W>& from, I row, 
 
 template <typename I, typename W, int N, bool FIRST>
 __device__ __forceinline__ void propose_long(const Entries<I, W>& from, I row, int begin, int end,
-                                             Propose<I, W, N, false, FIRST>& op, typename Bits<W>::Key& differ)
+                                             Propose<I, W, N, false, FIRST>& op, typename WeightKey<W>::Key& differ)
 {
     auto sum = op.start(row);
     Best<W, N> best;
@@ -162,24 +162,24 @@ __device__ __forceinline__ void propose_long(const Entries<I, W>& from, I row, i
 
 template <typename I, typename W, int N>
 __device__ __forceinline__ void propose_short(const Entries<I, W>& from, I row, int begin, int end,
-                                              Propose<I, W, N, true, false>& op, typename Bits<W>::Key&)
+                                              Propose<I, W, N, true, false>& op, typename WeightKey<W>::Key&)
 {
     auto sum = op.start(row);
     for (int k = begin; k < end; ++k) {
         Entry<I, W> entry = from.staged[product_place(k)];
-        op.add(sum, Bits<W>::of(entry.value), entry.col);
+        op.add(sum, WeightKey<W>::of(entry.value), entry.col);
     }
     op.finish(row, sum);
 }
 
 template <typename I, typename W, int N>
 __device__ __forceinline__ void propose_long(const Entries<I, W>& from, I row, int begin, int end,
-                                             Propose<I, W, N, true, false>& op, typename Bits<W>::Key&)
+                                             Propose<I, W, N, true, false>& op, typename WeightKey<W>::Key&)
 {
     auto sum = op.start(row);
     for (int k = begin + lane(); k < end; k += WARP) {
         Entry<I, W> entry = from.staged[product_place(k)];
-        op.add(sum, Bits<W>::of(entry.value), entry.col);
+        op.add(sum, WeightKey<W>::of(entry.value), entry.col);
     }
     op.merge_lanes(sum, WARP);
     if (lane() == 0) op.finish(row, sum);
@@ -201,24 +201,24 @@ __device__ __noinline__ bool propose_chunk(Problem<I, W> p, bool charged, I tile
     Part* parts = reinterpret_cast<Part*>(storage);
     typename Op::Accumulator sum = op.start(row);
     if (sum.taken < 0) return false;
-    for (int first = threadIdx.x; first < entries; first += CHUNK_AHEAD * BLOCK) {
+    for (int first = threadIdx.x; first < entries; first += CHUNK_AHEAD * PROPOSAL_BLOCK) {
         typename Op::Key key[CHUNK_AHEAD];
         I col[CHUNK_AHEAD];
 #pragma unroll
         for (int a = 0; a < CHUNK_AHEAD; ++a) {
-            I k = entry + min(first + a * BLOCK, entries - 1);
-            key[a] = Bits<W>::of(p.data[k]);
+            I k = entry + min(first + a * PROPOSAL_BLOCK, entries - 1);
+            key[a] = WeightKey<W>::of(p.data[k]);
             col[a] = p.indices[k];
         }
 #pragma unroll
         for (int a = 0; a < CHUNK_AHEAD; ++a)
-            if (first + a * BLOCK < entries) op.add(sum, key[a], col[a]);
+            if (first + a * PROPOSAL_BLOCK < entries) op.add(sum, key[a], col[a]);
     }
 #pragma unroll
     for (int s = 0; s < N; ++s) parts[threadIdx.x].best[s] = sum.best[s];
     __syncthreads();
     if (warp() != 0) return false;
-    for (int t = lane() + WARP; t < BLOCK; t += WARP) op.merge(sum, parts[t].best);
+    for (int t = lane() + WARP; t < PROPOSAL_BLOCK; t += WARP) op.merge(sum, parts[t].best);
     op.merge_lanes(sum, WARP);
     I row_start = p.indptr[row];
     unsigned int chunks = (unsigned int)((p.indptr[row + 1] - row_start + ROW_CHUNK - 1) / ROW_CHUNK);

@@ -31,7 +31,7 @@ struct Near {
     static constexpr int ROOM = ROOM_BYTES / sizeof(I);
 
     I vertex[2][ROOM], begin[2][ROOM], length[2][ROOM];
-    unsigned int in_warp[2][BLOCK / WARP];
+    unsigned int in_warp[2][LEVEL_BLOCK / WARP];
     unsigned int counts[2][CLUSTER], longest[2][CLUSTER];  // stored here by each of the blocks
     unsigned int mine;                                     // longest row found by this block
 };
@@ -44,7 +44,7 @@ template <typename I>
 __device__ __forceinline__ void offer_rows(
     const Places<I>& places, const Near<I>& near, int side, int rows, I place, int log)
 {
-    for (int j = threadIdx.x >> log; j < rows; j += BLOCK >> log) {
+    for (int j = threadIdx.x >> log; j < rows; j += LEVEL_BLOCK >> log) {
         I begin = near.begin[side][j], length = near.length[side][j];
         for (I e = threadIdx.x & ((1 << log) - 1); e < length; e += 1 << log) {
             I w = places.indices[begin + e];
@@ -63,7 +63,7 @@ __device__ __forceinline__ int place_rows(
     int total = 0, turn = 0, group = lane() >> log << log;
     unsigned lower = (1u << group) - 1, inside = (log == 5 ? ALL : (1u << (1 << log)) - 1) << group;
     I most = 0;
-    for (int from = 0; from < rows; from += BLOCK >> log, turn = 1 - turn) {
+    for (int from = 0; from < rows; from += LEVEL_BLOCK >> log, turn = 1 - turn) {
         int j = from + (threadIdx.x >> log), e = lane() - group;
         I w[COUNT], begin[COUNT], degree[COUNT], owner[COUNT];
         bool mine[COUNT];
@@ -105,7 +105,7 @@ __device__ __forceinline__ int place_rows(
         }
         if (lane() == 0) near.in_warp[turn][warp()] = all;
         __syncthreads();
-        int part = lane() < BLOCK / WARP ? near.in_warp[turn][lane()] : 0;
+        int part = lane() < LEVEL_BLOCK / WARP ? near.in_warp[turn][lane()] : 0;
         int start = warp_exclusive_sum(part), sum = __shfl_sync(ALL, start + part, WARP - 1);
         start = total + __shfl_sync(ALL, start, warp()) + before;
         total += sum;
@@ -156,7 +156,7 @@ __device__ __forceinline__ void go_narrow(
             I from = share * me < front.size() ? share * me : front.size();
             rows = (int)(front.size() - from < share ? front.size() - from : share);
             place = front.head + from;
-            for (int j = threadIdx.x; j < rows; j += BLOCK) {
+            for (int j = threadIdx.x; j < rows; j += LEVEL_BLOCK) {
                 I v = load_relaxed(&places.order[place + j]);
                 near.begin[side][j] = places.indptr[v];
                 near.length[side][j] = places.degree(v);
@@ -192,7 +192,7 @@ __device__ __forceinline__ void go_narrow(
         if (threadIdx.x == 0) near.mine = 0;  // read before the barrier, used after the next
         I* target = places.order + front.tail + before;
         if (most <= Near<I>::ROOM) {
-            for (int i = threadIdx.x; i < count; i += BLOCK) store_relaxed(&target[i], near.vertex[1 - side][i]);
+            for (int i = threadIdx.x; i < count; i += LEVEL_BLOCK) store_relaxed(&target[i], near.vertex[1 - side][i]);
         } else if (lone) {
             place_rows<1>(places, near, side, rows, place, log, target);
         } else {

@@ -6,26 +6,26 @@
 using Wide = unsigned long long;
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
-constexpr int BLOCK = 512;     // threads; two blocks on each multiprocessor
+constexpr int BATCH_BLOCK = 512;     // threads; two blocks on each multiprocessor
 constexpr int PARENTS = 512;   // of a batch, at most; not more than threads
 constexpr int SHARED = 92160;  // bytes for Shared
 constexpr int EACH_INT = 7;    // entries of a thread; odd, so that shared memory has no conflicts
 constexpr int EACH_WIDE = 3;   // the same for 8-byte indices
-constexpr int RANKED = 64;     // children of a parent that are ranked by counting
+constexpr int BATCH_RANKED = 64;     // children of a parent that are ranked by counting
 constexpr int EAGER = 8;       // entries of the longest row for which degrees are read with owners
 
 // What the threads of a block share.
 template <typename I>
 struct Shared {
     static constexpr int EACH = sizeof(I) == 4 ? EACH_INT : EACH_WIDE;
-    static constexpr int SLOTS = EACH * BLOCK;  // entries of a batch's rows, at most
+    static constexpr int SLOTS = EACH * BATCH_BLOCK;  // entries of a batch's rows, at most
     static constexpr int HALF = SLOTS / 2;
 
     I vertex[2][SLOTS], degree[2][SLOTS];
     unsigned short parent[2][SLOTS];
     I row[PARENTS];                              // where the parents' rows begin
     int offset[PARENTS + 1], start[PARENTS + 1]; // their entries, and their children, before them
-    SortSpace<BLOCK> space;
+    SortSpace<BATCH_BLOCK> space;
 
     unsigned int batch, next;     // this one, and the one that is signalled
     I begin, end;                 // its parents
@@ -72,7 +72,7 @@ struct Children {
     {
         int rows = (int)(s.end - s.begin), log = 0;
         while (log < 5 && 1 << log < s.longest) ++log;
-        for (int p = threadIdx.x >> log; p < rows; p += BLOCK >> log) {
+        for (int p = threadIdx.x >> log; p < rows; p += BATCH_BLOCK >> log) {
             I row = s.row[p];
             int from = s.offset[p], length = s.offset[p + 1] - from;
             for (int e = threadIdx.x & ((1 << log) - 1); e < length; e += 1 << log) {
@@ -88,7 +88,7 @@ struct Children {
     __device__ void discover_far()
     {
         I v = load_relaxed(&places.order[s.begin]);
-        for (long long e = places.indptr[v] + threadIdx.x; e < places.indptr[v + 1]; e += BLOCK)
+        for (long long e = places.indptr[v] + threadIdx.x; e < places.indptr[v + 1]; e += BATCH_BLOCK)
             atomicMin(&places.owner[places.indices[e]], s.begin);
     }
 
@@ -170,7 +170,7 @@ struct Children {
         I begin = places.indptr[v], end = places.indptr[v + 1], found = 0;
         Wide small = 0;
         unsigned int large = 0, most = 0;
-        for (long long e = begin; e < end; e += BLOCK) {
+        for (long long e = begin; e < end; e += BATCH_BLOCK) {
             I w = 0, degree = 0;
             int mine = 0, all;
             if (e + threadIdx.x < end) {
@@ -209,8 +209,8 @@ struct Children {
         unsigned int largest = __reduce_max_sync(ALL, (unsigned int)family);
         if (lane() == 0) atomicMax(&s.longest, (int)largest);
         __syncthreads();
-        if (s.longest <= RANKED) {
-            for (int i = threadIdx.x; i < size; i += BLOCK) {
+        if (s.longest <= BATCH_RANKED) {
+            for (int i = threadIdx.x; i < size; i += BATCH_BLOCK) {
                 int p = s.parent[1][i], from = s.start[p], to = s.start[p + 1], rank = 0;
                 I degree = s.degree[1][i];
                 if (to - from > 1)
@@ -225,7 +225,7 @@ struct Children {
         }
         int side = 1;
         auto pass = [&](auto digit) {
-            sort_by_digit<BLOCK>(s.space, size, digit, [&](long long i, long long place) {
+            sort_by_digit<BATCH_BLOCK>(s.space, size, digit, [&](long long i, long long place) {
                 s.vertex[1 - side][place] = s.vertex[side][i];
                 s.degree[1 - side][place] = s.degree[side][i];
                 s.parent[1 - side][place] = s.parent[side][i];
@@ -233,7 +233,7 @@ struct Children {
             side = 1 - side;
         };
         I bits = 0;
-        for (int i = threadIdx.x; i < size; i += BLOCK) bits |= s.degree[1][i];
+        for (int i = threadIdx.x; i < size; i += BATCH_BLOCK) bits |= s.degree[1][i];
         int top = bits == 0 ? 0 : 64 - __clzll((long long)bits);
         top = block_reduce(top, 0, Most());
         if (threadIdx.x == 0) s.longest = top;
@@ -244,7 +244,7 @@ struct Children {
         for (int shift = 0; parents - 1 >> shift > 0; shift += DIGIT_BITS)
             pass([&](long long i) { return s.parent[side][i] >> shift & (DIGITS - 1); });
         if (side == 1) {
-            for (int i = threadIdx.x; i < size; i += BLOCK) {
+            for (int i = threadIdx.x; i < size; i += BATCH_BLOCK) {
                 s.vertex[0][i] = s.vertex[1][i];
                 s.degree[0][i] = s.degree[1][i];
                 s.parent[0][i] = s.parent[1][i];

@@ -32,7 +32,7 @@ struct Problem {
 // N places in registers; the first n of them are wanted.  FIRST: all have room, nobody a charge.
 template <typename I, typename W, int N, bool HASH, bool FIRST>
 struct Propose {
-    using Key = typename Bits<W>::Key;
+    using Key = typename WeightKey<W>::Key;
     static constexpr bool KEEP = HASH && N <= 4;  // hashes of 8 would not fit into shared memory
     using Entry = Candidate<I, W, KEEP>;
     struct Accumulator {
@@ -148,7 +148,7 @@ struct Propose {
         if (N == 2 && n == 2 && sum.taken == 0) {
             const Entry &a = sum.best[0], &b = sum.best[N - 1];
             *reinterpret_cast<Two<I>*>(p.neighbours + first) = {a.col, b.col};
-            *reinterpret_cast<Two<W>*>(p.weights + first) = {Bits<W>::weight(a.key), Bits<W>::weight(b.key)};
+            *reinterpret_cast<Two<W>*>(p.weights + first) = {WeightKey<W>::weight(a.key), WeightKey<W>::weight(b.key)};
             return;
         }
         unsigned left = ~(unsigned)sum.taken & ((1u << n) - 1);
@@ -158,7 +158,7 @@ struct Propose {
             int place = __ffs(left) - 1;
             left &= left - 1;
             p.neighbours[first + place] = sum.best[s].col;
-            p.weights[first + place] = Bits<W>::weight(sum.best[s].key);
+            p.weights[first + place] = WeightKey<W>::weight(sum.best[s].key);
         }
     }
 };

@@ -84,22 +84,22 @@ struct MixedLevel {
     }
 
     // Neighbours w (or -1) of the front.  All lanes of the warp call.
-    __device__ __forceinline__ void visit(const I (&w)[BATCH])
+    __device__ __forceinline__ void visit(const I (&w)[LEVEL_BATCH])
     {
-        I seen[BATCH], length[BATCH];
-        bool fresh[BATCH];
+        I seen[LEVEL_BATCH], length[LEVEL_BATCH];
+        bool fresh[LEVEL_BATCH];
 #pragma unroll
-        for (int k = 0; k < BATCH; ++k) seen[k] = w[k] >= 0 ? load_relaxed(&places.owner[w[k]]) : I(-1);
+        for (int k = 0; k < LEVEL_BATCH; ++k) seen[k] = w[k] >= 0 ? load_relaxed(&places.owner[w[k]]) : I(-1);
 #pragma unroll
-        for (int k = 0; k < BATCH; ++k) fresh[k] = seen[k] == places.none();
+        for (int k = 0; k < LEVEL_BATCH; ++k) fresh[k] = seen[k] == places.none();
         // lengths are read before it is known whether the swap succeeds: both wait at the same time
 #pragma unroll
-        for (int k = 0; k < BATCH; ++k)
+        for (int k = 0; k < LEVEL_BATCH; ++k)
             if (fresh[k]) seen[k] = compare_and_swap(&places.owner[w[k]], places.none(), front.head);
 #pragma unroll
-        for (int k = 0; k < BATCH; ++k) length[k] = fresh[k] ? places.degree(w[k]) : I(0);
+        for (int k = 0; k < LEVEL_BATCH; ++k) length[k] = fresh[k] ? places.degree(w[k]) : I(0);
 #pragma unroll
-        for (int k = 0; k < BATCH; ++k) fresh[k] = seen[k] == places.none();
+        for (int k = 0; k < LEVEL_BATCH; ++k) fresh[k] = seen[k] == places.none();
         list(w, length, fresh);
     }
 
@@ -108,22 +108,22 @@ struct MixedLevel {
     {
         int log = lanes_log(front.longest), rows = WARP >> log;
         Wide size = front.size(), turns = (size + (Wide)warps * rows - 1) / ((Wide)warps * rows);
-        int count = turns < BATCH ? (int)turns : BATCH;
+        int count = turns < LEVEL_BATCH ? (int)turns : LEVEL_BATCH;
         for (Wide at = (Wide)warp_ * rows * count; at < size; at += (Wide)warps * rows * count) {
-            I w[BATCH], begin[BATCH], end[BATCH];
+            I w[LEVEL_BATCH], begin[LEVEL_BATCH], end[LEVEL_BATCH];
 #pragma unroll
-            for (int k = 0; k < BATCH; ++k) {
+            for (int k = 0; k < LEVEL_BATCH; ++k) {
                 Wide i = at + k * rows + (lane() >> log);
                 begin[k] = -1;
                 if (k < count && i < size) begin[k] = load_relaxed(&places.order[front.head + i]);
             }
 #pragma unroll
-            for (int k = 0; k < BATCH; ++k) {
+            for (int k = 0; k < LEVEL_BATCH; ++k) {
                 end[k] = begin[k] >= 0 ? places.indptr[begin[k] + 1] : I(0);
                 begin[k] = begin[k] >= 0 ? places.indptr[begin[k]] : I(0);
             }
 #pragma unroll
-            for (int k = 0; k < BATCH; ++k) {
+            for (int k = 0; k < LEVEL_BATCH; ++k) {
                 I entry = begin[k] + (lane() & ((1 << log) - 1));
                 w[k] = entry < end[k] ? places.indices[entry] : I(-1);
             }
@@ -135,10 +135,10 @@ struct MixedLevel {
     __device__ __forceinline__ void reach(I begin, I end)
     {
         WarpRows<I> rows(begin, end);
-        for (I start = 0; start < rows.total; start += WARP * BATCH) {
-            I w[BATCH];
+        for (I start = 0; start < rows.total; start += WARP * LEVEL_BATCH) {
+            I w[LEVEL_BATCH];
 #pragma unroll
-            for (int k = 0; k < BATCH; ++k) {
+            for (int k = 0; k < LEVEL_BATCH; ++k) {
                 I t = start + k * WARP + lane(), entry = rows.entry(t, rows.owner(t));
                 w[k] = t < rows.total ? places.indices[entry] : I(-1);
             }
@@ -207,7 +207,7 @@ struct MixedLevel {
         }
         __syncthreads();
         I* target = places.order + front.tail + finds.place;
-        for (unsigned int i = threadIdx.x; i < count; i += BLOCK) store_relaxed(&target[i], finds.vertex[i]);
+        for (unsigned int i = threadIdx.x; i < count; i += LEVEL_BLOCK) store_relaxed(&target[i], finds.vertex[i]);
         if (threadIdx.x == 0) finds.clear();
         return roll.meet(most);
     }

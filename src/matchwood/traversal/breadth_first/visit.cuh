@@ -11,7 +11,7 @@
 using Wide = unsigned long long;
 
 constexpr int UNSEEN = -1;
-constexpr int BATCH = 4;  // entries that a lane has under way at once
+constexpr int VISIT_BATCH = 4;  // entries that a lane has under way at once
 constexpr int THIN = 4;   // lanes to a piece when there are more than pieces
 
 // A graph that is being searched.
@@ -84,10 +84,10 @@ __device__ __forceinline__ void expand(
 {
     auto all_entries = [&](Piece<I> piece) {
         PieceRows<I> rows(piece);
-        for (int first = 0; first < rows.total; first += WARP * BATCH) {
-            I w[BATCH];
+        for (int first = 0; first < rows.total; first += WARP * VISIT_BATCH) {
+            I w[VISIT_BATCH];
 #pragma unroll
-            for (int k = 0; k < BATCH; ++k) {
+            for (int k = 0; k < VISIT_BATCH; ++k) {
                 int t = first + k * WARP + lane();
                 I at = rows.place(t, rows.owner(t));
                 w[k] = at >= 0 ? graph.indices[at] : I(-1);

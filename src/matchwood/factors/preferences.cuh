@@ -4,14 +4,14 @@
 #pragma once
 #include "matchwood/edge_order.cuh"
 
-template <typename W> struct Bits;
-template <> struct Bits<float> {
+template <typename W> struct WeightKey;
+template <> struct WeightKey<float> {
     using Key = int;  // the weight's bits; the sign holds a charge
     static constexpr Key SIGN = (Key)0x80000000u, MOST = 0x7fffffff;
     static __device__ __forceinline__ Key of(float w) { return __float_as_int(w); }
     static __device__ __forceinline__ float weight(Key key) { return __int_as_float(key); }
 };
-template <> struct Bits<double> {
+template <> struct WeightKey<double> {
     using Key = long long;
     static constexpr Key SIGN = (Key)0x8000000000000000ull, MOST = 0x7fffffffffffffffll;
     static __device__ __forceinline__ Key of(double w) { return __double_as_longlong(w); }
@@ -21,7 +21,7 @@ template <> struct Bits<double> {
 // A neighbour that may be proposed to.  Key 0 and column -1: none.
 template <typename I, typename W>
 struct Offer {
-    typename Bits<W>::Key key;
+    typename WeightKey<W>::Key key;
     I col;
 };
 
