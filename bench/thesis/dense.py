@@ -1,11 +1,11 @@
-"""The thesis' benchmark on a few of its sizes; all of them: ``matchwood bench thesis``."""
+"""The thesis' benchmark on a few of its sizes; all of them: ``python -m bench.thesis``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from bench import harness
-from matchwood.report import thesis, thesis_show
+from bench.thesis import show, timing
 
 SIZES = (1000, 4000)
 
@@ -15,10 +15,10 @@ def run() -> list[harness.Result]:
 
     graphs = [
         (f"random {case.n}, {case.density:g}", case.matrix)
-        for case in thesis.random_cases(SIZES, thesis.DENSITIES)
+        for case in timing.random_cases(SIZES, timing.DENSITIES)
     ]
-    found = thesis.run(graphs=graphs)
-    for table in thesis_show.tables(found):
+    found = timing.run(graphs=graphs)
+    for table in show.tables(found):
         Console().print(table)
     return [_as_result(row) for row in found["results"]]
 

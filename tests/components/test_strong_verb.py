@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import matchwood
 from matchwood.cli import app
-from matchwood.report import strong
+from matchwood.report.drawings import strong
 from strong_graphs import chain_of_cycles
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from matchwood.report import colors, pictures
-from matchwood.report.svg import Svg
+from matchwood.report.drawings import colors, pictures
+from matchwood.report.drawings.svg import Svg
 
 SPACE = "{http://www.w3.org/2000/svg}"
 

@@ -12,7 +12,9 @@ import re
 
 # At the start of a line: constants of a struct or a function are its own.  What only the host
 # reads is marked, so that the compiler does not complain.
-_DECLARATION = re.compile(r"^(?:\[\[maybe_unused\]\]\s+)?constexpr\s+(?:\w+\s+)+?(\w+\s*=[^;]+);", re.MULTILINE)
+_DECLARATION = re.compile(
+    r"^(?:\[\[maybe_unused\]\]\s+)?constexpr\s+(?:\w+\s+)+?(\w+\s*=[^;]+);", re.MULTILINE
+)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SUFFIX = re.compile(r"\b(0x[0-9a-fA-F]+|\d+)[uUlL]+\b")
 _OPERATORS = {

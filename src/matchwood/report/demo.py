@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 import matchwood
-from matchwood.report import ahead, pictures, scenes
+from matchwood.report import ahead, scenes
+from matchwood.report.drawings import pictures
+from matchwood.report.drawings.sketches import Sketch
+from matchwood.report.drawings.svg import Svg
 from matchwood.report.problems import PROBLEMS, Problem, same
-from matchwood.report.sketches import Sketch
-from matchwood.report.svg import Svg
 from matchwood.report.timing import clock, take_turns
 
 

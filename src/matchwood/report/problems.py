@@ -16,7 +16,7 @@ from scipy.sparse import csgraph
 
 import matchwood
 from matchwood import engines
-from matchwood.report import forests, independent, orders, sketches, spanning, strong
+from matchwood.report.drawings import forests, independent, orders, sketches, spanning, strong
 
 
 @dataclass(frozen=True)

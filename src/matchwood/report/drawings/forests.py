@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import matchwood
-from matchwood.report import pictures
-from matchwood.report.sketches import Sketch
-from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
+from matchwood.report.drawings import pictures
+from matchwood.report.drawings.sketches import Sketch
+from matchwood.report.drawings.svg import FAINT, INK, MAIN, SECOND, Svg
 
 
 def ours(G: Any, threads: int | None) -> Any:
@@ -41,8 +41,8 @@ def sketch(n: int = 700, side: int = 26) -> Sketch:
 
 def _paths(points: Any, A: Any, found: Any, title: str) -> Svg:
     picture = Svg(pictures.SIDE, pictures.SIDE + pictures.LEGEND, title)
-    at = pictures._placed(points)
-    u, v = pictures._upper_edges(A)
+    at = pictures.placed(points)
+    u, v = pictures.upper_edges(A)
     picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.5)
     edges = found.edges()
     picture.segments(at[edges[:, 0]], at[edges[:, 1]], color=MAIN, width=2.0)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import matchwood
-from matchwood.report import pictures
-from matchwood.report.sketches import Sketch
-from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
+from matchwood.report.drawings import pictures
+from matchwood.report.drawings.sketches import Sketch
+from matchwood.report.drawings.svg import FAINT, INK, MAIN, SECOND, Svg
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ def sketch(n: int = 700) -> Sketch:
 
 def _drawn(points: Any, A: Any, method: str, members: Any) -> Svg:
     picture = Svg(pictures.SIDE, pictures.SIDE + pictures.LEGEND, f"independent set, {method}")
-    at = pictures._placed(points)
-    u, v = pictures._upper_edges(A)
+    at = pictures.placed(points)
+    u, v = pictures.upper_edges(A)
     picture.segments(at[u], at[v], color=FAINT, width=0.6, opacity=0.6)
     picture.dots(at[~members], color=FAINT, radius=1.3)
     picture.dots(at[members], color=MAIN if method == "luby" else SECOND, radius=3.2)

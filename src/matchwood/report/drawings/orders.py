@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import matchwood
-from matchwood.report import pictures
-from matchwood.report.sketches import Sketch
+from matchwood.report.drawings import pictures
+from matchwood.report.drawings.sketches import Sketch
 
 
 @dataclass(frozen=True)

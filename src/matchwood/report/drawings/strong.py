@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import matchwood
-from matchwood.report import pictures
-from matchwood.report.sketches import Sketch
+from matchwood.report.drawings import pictures
+from matchwood.report.drawings.sketches import Sketch
 
 
 def ours(G: Any, threads: int | None) -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import matchwood
-from matchwood.report import pictures
-from matchwood.report.sketches import Sketch
-from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
+from matchwood.report.drawings import pictures
+from matchwood.report.drawings.sketches import Sketch
+from matchwood.report.drawings.svg import FAINT, INK, MAIN, SECOND, Svg
 
 
 def ours(G: Any, threads: int | None) -> Any:
@@ -37,8 +37,8 @@ def sketch(n: int = 900, side: int = 28) -> Sketch:
 
 def _network(points: Any, A: Any, found: Any) -> Svg:
     picture = Svg(pictures.SIDE, pictures.SIDE + pictures.LEGEND, "minimum spanning tree")
-    at = pictures._placed(points)
-    u, v = pictures._upper_edges(A)
+    at = pictures.placed(points)
+    u, v = pictures.upper_edges(A)
     picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.5)
     picture.segments(at[found.edges[:, 0]], at[found.edges[:, 1]], color=MAIN, width=1.6)
     words = f"{found.edges.shape[0]:,} of {u.size:,} edges"
@@ -49,7 +49,7 @@ def _network(points: Any, A: Any, found: Any) -> Svg:
 def _maze(side: int, found: Any) -> Svg:
     picture = Svg(pictures.SIDE, pictures.SIDE + pictures.LEGEND, "a maze")
     places = np.stack(np.divmod(np.arange(side * side), side), axis=1).astype(float)
-    at = pictures._placed(places)
+    at = pictures.placed(places)
     ends = at[found.edges[:, 0]], at[found.edges[:, 1]]
     picture.segments(*ends, color=SECOND, width=7.0)
     picture.text(pictures.MARGIN, pictures.SIDE + 18, f"{side} x {side} places", color=INK)

@@ -1,10 +1,10 @@
-"""`matchwood bench thesis`: the benchmark of a thesis on parallel graph algorithms, finished.
+"""`python -m bench.thesis`: the benchmark of a thesis on parallel graph algorithms, finished.
 
 M. Cichra, Parallel graph algorithms for GPU (CTU Prague, 2024) timed components, strong components
 and independent sets of random directed graphs on one CPU thread, on all, and on a GPU.  Here
 spanning forests, other libraries and real graphs join in, and every answer is checked first.
 
-thesis_peers.py holds the other libraries' calls, thesis_show.py the tables, plots and metadata.
+libraries.py holds the other libraries' calls, show.py the tables, plots and metadata.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import matchwood
+from bench.thesis import libraries
 from matchwood import engines, generators
-from matchwood.report import thesis_peers
 from matchwood.report.timing import once, take_turns
 
 SIZES = tuple(range(1000, 8001, 500))
@@ -29,7 +29,7 @@ DENSITIES = (0.1, 0.45, 0.65)
 QUICK_SIZES = (100, 200)
 ENGINES = ("CPU", "HOST", "GPU")  # the thesis' words: one thread, all threads, GPU
 SUFFIXES = ("gz", "bz2", "xz", "zst", "mtx", "txt", "csv", "tsv", "gr", "graph", "graph-txt", "npz")
-PATIENCE = 20.0  # seconds; a library that took longer is left out for larger graphs
+SLOW = 20.0  # seconds; a library that took longer is left out for larger graphs
 CHECKED = 30_000_000  # entries; answers for more are compared between engines, to save memory
 AT_MOST = 5.0  # seconds of one comparison before no further round is begun
 
@@ -155,7 +155,7 @@ TASKS = (
         _forest,
         _check_forest,
         lambda case, mine, theirs: bool(
-            np.isclose(mine.total, thesis_peers.total(case, theirs), rtol=1e-9)
+            np.isclose(mine.total, libraries.total(case, theirs), rtol=1e-9)
         ),
     ),
 )
@@ -247,7 +247,7 @@ def run(
     say : callable (str)
         Told what comes next.
     """
-    from matchwood.report import thesis_show
+    from bench.thesis import show
     from matchwood.teams import default_threads
 
     size = threads or default_threads()
@@ -256,21 +256,21 @@ def run(
         cases: Iterable[Case] = given
     else:
         cases = _all_cases(quick)
-    libraries = thesis_peers.installed() if peers else {}
+    installed = libraries.installed() if peers else {}
     tired: set[tuple[str, str]] = set()
     rows = []
     for case in cases:
         for task in TASKS:
             say(f"{task.name}, {case.name}" + (f", {case.density:g}" if case.density else ""))
-            row = measure(task, case, size, repeats, libraries, tired)
+            row = measure(task, case, size, repeats, installed, tired)
             row.compare(size)
             rows.append(vars(row))
     return {
-        "machine": thesis_show.machine(),
+        "machine": show.machine(),
         "config": matchwood.show_config(mode="dicts"),
         "threads": size,
         "repeats": repeats,
-        "libraries": {name: library.version for name, library in libraries.items()},
+        "libraries": {name: library.version for name, library in installed.items()},
         "results": rows,
     }
 
@@ -289,7 +289,7 @@ def measure(
     case: Case,
     threads: int,
     repeats: int,
-    libraries: dict[str, thesis_peers.Library],
+    installed: dict[str, libraries.Library],
     tired: set[tuple[str, str]],
 ) -> Row:
     """One row.  `tired`: libraries that took too long for a problem, with which it grows."""
@@ -309,14 +309,14 @@ def measure(
         task.check(G, answer)
         verified = "checked"
     row = Row(task.short, case.name, case.n, case.matrix.nnz, case.density, {}, verified=verified)
-    for name, library in libraries.items():
+    for name, library in installed.items():
         call_theirs = library.calls.get(task.short)
         if call_theirs is None or (name, task.short) in tired:
             continue
         seconds, theirs = once(partial(call_theirs, case))
         if G.nnz <= CHECKED and not task.agrees(case, answer, theirs):
             row.notes.append(f"{task.short}: the answer of {name} is wrong, or ours")
-        if seconds > PATIENCE:  # the conversion counts here, and not below
+        if seconds > SLOW:  # the conversion counts here, and not below
             tired.add((name, task.short))
         calls[name] = partial(call_theirs, case)
     row.seconds = take_turns(calls, repeats=repeats, at_most=AT_MOST)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 import matchwood
-from matchwood.report import pictures
-from matchwood.report.svg import Svg
+from matchwood.report.drawings import pictures
+from matchwood.report.drawings.svg import Svg
 
 
 class Sketch(NamedTuple):

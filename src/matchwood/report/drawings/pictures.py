@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.report import colors
-from matchwood.report.svg import FAINT, INK, MAIN, SECOND, Svg
+from matchwood.report.drawings import colors
+from matchwood.report.drawings.svg import FAINT, INK, MAIN, SECOND, Svg
 
 Array = np.ndarray[Any, Any]
 
@@ -21,7 +21,7 @@ MARGIN = 12
 SHADES = 6  # steps of opacity in `spy`; few of them keep the file small
 
 
-def _placed(points: Array, side: float = SIDE) -> Array:
+def placed(points: Array, side: float = SIDE) -> Array:
     """Points of any range scaled into the picture, y upwards as in a plot."""
     low = points.min(axis=0)
     span = float((points.max(axis=0) - low).max()) or 1.0
@@ -34,7 +34,7 @@ def _placed(points: Array, side: float = SIDE) -> Array:
     )
 
 
-def _upper_edges(A: Any) -> tuple[Array, Array]:
+def upper_edges(A: Any) -> tuple[Array, Array]:
     """Each undirected edge of a sparse matrix once, u < v."""
     coo = A.tocoo()
     keep = coo.row < coo.col
@@ -46,8 +46,8 @@ def mesh_levels(
 ) -> Svg:
     """Vertices and tree edges in the colour of their level; other edges faint."""
     picture = Svg(SIDE, SIDE + LEGEND, title)
-    at = _placed(points)
-    u, v = _upper_edges(A)
+    at = placed(points)
+    u, v = upper_edges(A)
     picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.45)
     reached = np.flatnonzero(level >= 0)
     step, shades = colors.steps(level[reached])
@@ -76,8 +76,8 @@ def _ramp_legend(picture: Svg, y: float, shades: Sequence[str], first: str, last
 def coloured_parts(points: Array, A: Any, label: Array, title: str = "components") -> Svg:
     """Vertices and edges in the colour of their part; the eight largest parts stand out."""
     picture = Svg(SIDE, SIDE + LEGEND, title)
-    at = _placed(points)
-    u, v = _upper_edges(A)
+    at = placed(points)
+    u, v = upper_edges(A)
     sizes = np.bincount(label)
     order = np.argsort(-sizes, kind="stable")
     named = order[: len(colors.CATEGORIES)]
@@ -101,8 +101,8 @@ def coloured_parts(points: Array, A: Any, label: Array, title: str = "components
 def matched_edges(points: Array, A: Any, mate: Array, title: str = "matching") -> Svg:
     """Matched edges and their ends in colour; free vertices stand out."""
     picture = Svg(SIDE, SIDE + LEGEND, title)
-    at = _placed(points)
-    u, v = _upper_edges(A)
+    at = placed(points)
+    u, v = upper_edges(A)
     picture.segments(at[u], at[v], color=FAINT, width=0.5, opacity=0.45)
     ends = np.flatnonzero(mate > np.arange(mate.size))
     picture.segments(at[ends], at[mate[ends]], color=MAIN, width=2.2)

@@ -1,4 +1,4 @@
-"""What `matchwood bench thesis` shows: the thesis' tables, log plots, metadata of the machine."""
+"""What `python -m bench.thesis` shows: the thesis' tables, log plots, metadata of the machine."""
 
 from __future__ import annotations
 

@@ -1,0 +1,51 @@
+"""Repeat a thesis' benchmark: four problems on dense random graphs and on real ones.
+
+python -m bench.thesis --quick                              a minute: does it work here?
+python -m bench.thesis -o thesis.json --plots plots         1000 to 8000 vertices, three densities
+MATCHWOOD_DATA=data python -m bench.thesis                  also the real graphs in data/graphs
+python -m bench.thesis -g graph.mtx -g other.mtx            these graphs instead
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from bench.thesis import show, timing
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="bench.thesis", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("-g", "--graph", action="append", default=[], help="a file, or a generator")
+    parser.add_argument("--quick", action="store_true", help="a few small graphs")
+    parser.add_argument("--plots", type=Path, help="the folder for its plots")
+    parser.add_argument("--repeats", type=int, default=7, help="rounds; the median counts")
+    parser.add_argument("--threads", type=int, help="of the CPU")
+    parser.add_argument("-o", "--output", type=Path, help="write the results as JSON")
+    options = parser.parse_args(arguments)
+
+    from rich.console import Console
+
+    from matchwood.cli.load import load
+
+    found = timing.run(
+        quick=options.quick,
+        graphs=[(text, load(text).matrix) for text in options.graph],
+        threads=options.threads,
+        repeats=options.repeats,
+        say=lambda text: print(text, flush=True),
+    )
+    if options.output is not None:
+        options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if options.plots is not None:
+        show.plots(found, options.plots)
+    for table in show.tables(found):
+        Console().print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,105 @@
+"""The thesis' benchmark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matchwood
+from bench.thesis import libraries, show, timing
+from bench.thesis.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def quick() -> dict[str, Any]:
+    """The quick run, without other libraries: theirs are tested apart."""
+    return timing.run(quick=True, threads=2, repeats=1, peers=False)
+
+
+def test_thesis_columns(quick: dict[str, Any]) -> None:
+    random = [row for row in quick["results"] if row["density"] is not None]
+    assert len(random) == len(timing.QUICK_SIZES) * len(timing.TASKS)
+    for row in random:
+        cpu, host = row["seconds"]["CPU"], row["seconds"]["HOST"]
+        assert row["comparison"]["HOST x CPU"] == cpu / host
+        assert row["thread_efficiency"] == cpu / (2 * host)
+        assert row["verified"] == "checked"
+        assert not row["notes"]
+    assert quick["machine"]["architecture"]
+    json.dumps(quick)
+
+
+def test_thesis_tables_and_plots(quick: dict[str, Any], tmp_path: Path) -> None:
+    from rich.console import Console
+
+    pytest.importorskip("matplotlib")
+    console = Console(width=150, record=True, file=open(tmp_path / "out", "w"))  # noqa: SIM115
+    for table in show.tables(quick):
+        console.print(table)
+    text = console.export_text()
+    for words in ("CC, density 0.65", "HOST x CPU", "TE", "MSF"):
+        assert words in text
+    written = show.plots(quick, tmp_path / "plots")
+    assert [path.name for path in written] == ["cc.svg", "scc.svg", "mis.svg", "msf.svg"]
+    assert all(path.read_text().lstrip().startswith("<?xml") for path in written)
+
+
+def test_libraries_agree() -> None:
+    """Every library that is installed, on one small graph: no note says that one is wrong."""
+    A = matchwood.generators.dense_random(60, 0.1, directed=True, rng=1)
+    installed = libraries.installed()
+    assert "SciPy" in installed
+    found = timing.run(graphs=[("small", A)], threads=2, repeats=1)
+    for row, task in zip(found["results"], timing.TASKS, strict=True):
+        assert row["notes"] == []
+        asked = {name for name, library in installed.items() if task.short in library.calls}
+        assert asked <= row["seconds"].keys()
+
+
+def test_a_wrong_library_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = {
+        "CC": lambda case: 17,
+        "MIS": lambda case: np.ones(case.n, bool),
+        "MSF": lambda case: 0.0,
+    }
+    monkeypatch.setattr(libraries, "installed", lambda: {"other": libraries.Library("1", wrong)})
+    A = matchwood.generators.path(5)
+    found = timing.run(graphs=[("path", A)], threads=1, repeats=1)
+    notes = {row["problem"]: row["notes"] for row in found["results"]}
+    assert all("the answer of other is wrong" in notes[name][0] for name in wrong)
+    assert notes["SCC"] == []
+
+
+def test_slow_libraries_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "SLOW", 0.0)
+    graphs = [("one", matchwood.generators.path(5)), ("two", matchwood.generators.path(6))]
+    found = timing.run(graphs=graphs, threads=1, repeats=1)
+    first, second = found["results"][:4], found["results"][4:]
+    assert all("SciPy" not in row["seconds"] for row in second)
+    assert any("SciPy" in row["seconds"] for row in first)
+
+
+def test_thesis_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "thesis.json"
+    assert main(["-g", "path:30", "--repeats", "1", "-o", str(out)]) == 0
+    assert "real graphs" in capsys.readouterr().out
+    found = json.loads(out.read_text())
+    assert [row["problem"] for row in found["results"]] == ["CC", "SCC", "MIS", "MSF"]
+
+
+def test_real_graphs_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "graphs"
+    folder.mkdir()
+    matchwood.io.write(folder / "small.mtx", matchwood.generators.path(9))
+    (folder / "names.txt").write_text("not a graph at all\n")
+    monkeypatch.setenv("MATCHWOOD_DATA", str(tmp_path))
+    cases = list(timing.real_cases(timing.data_folder()))
+    assert [case.name for case in cases] == ["small"]
+    monkeypatch.delenv("MATCHWOOD_DATA")
+    assert timing.data_folder() is None
+    assert list(timing.real_cases(None)) == []
+    assert timing._stem("USA-road-d.NY.gr.gz") == "USA-road-d.NY"
