@@ -164,7 +164,7 @@ class Graph:
         if self._structure.ascending:
             return View(self._indptr, self._indices)
         return self._keep(
-            "directed", lambda: View(*canonical(self._indptr, self._indices, None, self.n))
+            "directed", lambda: View(*canonical(self._indptr, self._indices, None, self.n, sound=True))
         )
 
     def directed_weights(self, caller: str = "graph") -> View:
@@ -177,7 +177,7 @@ class Graph:
             weights = inputs.as_weights(self._data, caller)
             if self._structure.ascending:
                 return View(self._indptr, self._indices, weights)
-            return View(*canonical(self._indptr, self._indices, weights, self.n))
+            return View(*canonical(self._indptr, self._indices, weights, self.n, sound=True))
 
         return self._keep("directed_weights", make)
 
