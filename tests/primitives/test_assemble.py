@@ -203,7 +203,9 @@ def test_what_becomes_of_duplicates(edges: Any, reduce: str) -> None:
     r, c = r % 3, c % 3  # many duplicates
     expected = assemble_reference.assemble(rows, cols, r, c, w, reduce=reduce)
     for threads in TEAMS:
-        assert_equal(assemble.assemble(rows, cols, r, c, w, reduce=reduce, threads=threads), expected)
+        assert_equal(
+            assemble.assemble(rows, cols, r, c, w, reduce=reduce, threads=threads), expected
+        )
     if reduce != "keep":
         kept = assemble.assemble(rows, cols, r, c, w, reduce="keep")
         assert_equal(assemble.canonical(*kept, cols, reduce=reduce), expected)

@@ -102,12 +102,14 @@ def canonical(
     columns: int,
     *,
     reduce: str = "sum",
+    ordered: bool = False,
     sound: bool = False,
     threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     """The same matrix with sorted rows and duplicates made one; `data` may be None.
 
-    `reduce` is that of `assemble`.  The arrays are checked, unless they are known to be `sound`.
+    `reduce` is that of `assemble`; `ordered` says that rows are sorted already.  The arrays are
+    checked, unless they are known to be `sound`.
 
     Examples
     --------
@@ -121,6 +123,6 @@ def canonical(
         gated("canonical", indptr, indices, data, columns)
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.canonical(
-        indptr, indices, data, columns, reduce=reduce, threads=threads
+        indptr, indices, data, columns, reduce=reduce, ordered=ordered, threads=threads
     )
     return result

@@ -190,8 +190,11 @@ def canonical(
     columns: int,
     *,
     reduce: str = "sum",
+    ordered: bool = False,
     threads: int | None = None,
 ) -> tuple[Array, Array, Array | None]:
+    if ordered:
+        return merge_duplicates(indptr, indices, data, reduce=reduce, threads=threads)
     flipped = transpose(indptr, indices, data, columns, threads=threads)
     rows = transpose(*flipped, indptr.size - 1, threads=threads)
     return merge_duplicates(*rows, reduce=reduce, threads=threads)

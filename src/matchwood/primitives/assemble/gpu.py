@@ -119,6 +119,7 @@ def canonical(
     columns: int,
     *,
     reduce: str = "sum",
+    ordered: bool = False,
     threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     """See matchwood.primitives.assemble.canonical."""

@@ -71,6 +71,7 @@ def canonical(
     columns: int,
     *,
     reduce: str = "sum",
+    ordered: bool = False,
     threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)).astype(indices.dtype)
