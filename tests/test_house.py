@@ -25,7 +25,7 @@ RANKS = [
     {"errors", "arguments", "_version", "_lazy"},
     {"teams", "gpu", "dist", "engines"},
     {"primitives"},
-    {"csr", "inputs"},
+    {"csr", "inputs", "sparse_inputs", "refusals", "keeping"},
     {"io", "generators"},
     {
         "traversal", "components", "independent", "spanning", "matching", "factors", "forests",

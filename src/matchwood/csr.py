@@ -198,7 +198,7 @@ class Graph(Keeper):
 
     @property
     def has_parallel_edges(self) -> bool:
-        """Edges (not entries of a matrix) are given more than once, and it was not said what then."""
+        """Edges, not entries of a matrix, are given more than once, and no rule was given."""
         return (
             self._edges
             and self._duplicates is None
@@ -309,8 +309,8 @@ class Graph(Keeper):
             source = self._source
             if not isinstance(source, inputs.Column):
                 source = engines.moved(source, place)
-            arrays = (engines.moved(array, place) for array in (self._indptr, self._indices))
-            raw = inputs.Raw(self.n, *arrays, source, self._edges, self._ordered)
+            indptr, indices = (engines.moved(a, place) for a in (self._indptr, self._indices))
+            raw = inputs.Raw(self.n, indptr, indices, source, self._edges, self._ordered)
             return Graph(raw, self._indptr.dtype, "graph", self._duplicates)
 
         return self._keep(place, make)

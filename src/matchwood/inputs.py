@@ -1,9 +1,9 @@
 """What the gate accepts, and how each kind becomes CSR arrays.  The gate itself is csr.py.
 
 `read` recognises the kind of its argument and returns raw arrays: of integer type, one-dimensional
-and of fitting lengths, but with contents not looked at yet.  Nothing is changed in place, and arrays
-that fit are passed on as they are.  Values are carried along and not looked at: what they are is
-asked by the functions that use them (`as_weights`).
+and of fitting lengths, but with contents not looked at yet.  Nothing is changed in place, and
+arrays that fit are passed on as they are.  Values are carried along and not looked at: what they
+are is asked by the functions that use them (`as_weights`).
 
 Sparse matrices are in sparse_inputs.py.
 """
@@ -65,7 +65,7 @@ def no_attribute(weight: str | None, caller: str) -> None:
     """Only a NetworkX graph has attributes."""
     if weight not in (None, "weight"):
         raise TypeError(
-            f"{caller}: weight must be None, or name an attribute of a NetworkX graph, got {weight!r}"
+            f"{caller}: weight must be None, or an attribute of a NetworkX graph, got {weight!r}"
         )
 
 

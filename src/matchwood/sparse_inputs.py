@@ -52,7 +52,7 @@ def read(A: Any, caller: str) -> inputs.Raw:
 
 def _own(A: Any, name: str, dimensions: int, caller: str) -> Any:
     """An array of the matrix; integers for all but the values."""
-    array = getattr(A, name, None)
+    array: Any = getattr(A, name, None)
     if engines.location(array) != "gpu":
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{caller}: {name} of A must be an array, got {type(array).__name__}")

@@ -8,7 +8,7 @@ chosen without knowing the key, this is how likely it is to pass as well.
 
 CPU, pattern.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  Each is the product of
 two random numbers, one from a table for the high half of the bits of v and one from a table for the
-low half.  With s_ij = 1 where (i, j) is stored and (j, i) is not, -1 the other way round, and else 0,
+low half.  With s_ij = 1 where (i, j) is stored and (j, i) is not, -1 the other way round, else 0,
 
     x1'A y1 - y1'A x1 = sum of s_ij x1_i y1_j
 

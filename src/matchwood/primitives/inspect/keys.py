@@ -40,7 +40,7 @@ def tables(n: int) -> Tables:
 
 @functools.cache
 def value_keys() -> Array:
-    """Two linear functions modulo 2^128: a line for each of low and high half of factor and term."""
+    """Two linear functions modulo 2^128, a line each: factor, then term, low half first."""
     return _random(2, 4)
 
 

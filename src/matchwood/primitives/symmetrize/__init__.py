@@ -14,7 +14,6 @@ from typing import Any
 from matchwood import arguments, engines
 from matchwood.primitives.inspect import gated
 
-
 REDUCE = ("sum", "max", "min")
 
 

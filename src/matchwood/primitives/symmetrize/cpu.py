@@ -24,7 +24,7 @@ def _merged(how: int, x: Any, y: Any) -> Any:
         return abs(x) + abs(y)
     if how >= ADD:
         x, y = abs(x), abs(y)
-    if how == LEAST or how == LIGHTEST:
+    if how in (LEAST, LIGHTEST):
         return y if y < x else x
     return y if y > x else x
 

@@ -35,7 +35,7 @@ def union_with_transpose(
     for i, j in entry:
         if i != j:
             both = [abs(entry[key]) for key in ((i, j), (j, i)) if key in entry]
-            weight = {"sum": sum, "max": max, "min": min}[reduce](both)
+            weight = sum(both) if reduce == "sum" else max(both) if reduce == "max" else min(both)
             if data is None or weight != 0:
                 table[i, j] = table[j, i] = weight
     return _rows(table, indptr, indices, data)  # type: ignore[no-any-return]

@@ -3,7 +3,8 @@
 The gate's `undirected_weights` takes magnitudes and leaves zeros out.  Here every stored entry off
 the diagonal is an edge and keeps its value; where (i, j) and (j, i) hold different values the
 lighter one counts (the heavier one for a maximum forest).  So it is with parallel edges of an edge
-list or a NetworkX graph; duplicates of a matrix are added up before, as everywhere.  Made once for a `Graph`; where the matrix is symmetric it is the input's own memory.
+list or a NetworkX graph; duplicates of a matrix are added up before, as everywhere.  Made once for
+a `Graph`; where the matrix is symmetric it is the input's own memory.
 """
 
 from __future__ import annotations
@@ -98,11 +99,9 @@ def _with_range(indptr: Any, indices: Any, data: Any) -> Costs:
 def _exact_integers(G: csr.Graph, caller: str, rule: str) -> csr.View:
     """The directed values in int64, duplicates joined by `rule`."""
     data = G._read(caller)
-    if data.dtype.itemsize == 8 and data.dtype.kind == "u" and data.size:
-        if int(data.max()) > np.iinfo(np.int64).max:
-            raise ValueError(
-                f"{caller}: integer weights must fit int64, got {int(data.max())}; scale them"
-            )
+    most = int(data.max()) if data.size and data.dtype.kind == "u" else 0
+    if most > np.iinfo(np.int64).max:
+        raise ValueError(f"{caller}: integer weights must fit int64, got {most}; scale them")
     xp = engines.cupy() if G.engine == "gpu" else np
     data = xp.ascontiguousarray(data, dtype=np.int64)
     if G._structure.ascending:
