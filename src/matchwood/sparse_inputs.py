@@ -34,7 +34,9 @@ def read(A: Any, caller: str) -> inputs.Raw:
     n = inputs.square(A.shape, caller)
     kind = str(A.format)
     try:
-        if kind in ("dia", "dok", "lil"):
+        if kind == "dia":
+            return _from_diagonals(A, n, caller)
+        if kind in ("dok", "lil"):
             A = _other(A, kind, n, caller)
         elif kind in ("csc", "bsr"):
             _check_before_conversion(A, kind, n, caller)
@@ -139,8 +141,23 @@ def _other(A: Any, kind: str, n: int, caller: str) -> Any:
                 raise ValueError(f"{caller}: row {i} of A has {len(rows[i])} columns and "
                                  f"{len(data[i])} values")  # fmt: skip
         return A.tocsr()
-    if kind == "dia" and engines.location(A.data) == "gpu":
-        made = A.tocsc()
-        _check_before_conversion(made, "csc", n, caller)
-        return made.tocsr()
     return A.tocoo()
+
+
+def _from_diagonals(A: Any, n: int, caller: str) -> inputs.Raw:
+    """data[k, j] lies at row j - offsets[k], column j.  As in SciPy, zeros are no entries."""
+    offsets, data = _own(A, "offsets", 1, caller), _own(A, "data", 2, caller)
+    if offsets.size != data.shape[0]:
+        raise ValueError(
+            f"{caller}: A must have an offset for each of {data.shape[0]} diagonals, "
+            f"got {offsets.size}"
+        )
+    xp = engines.cupy() if engines.location(data) == "gpu" else np
+    if xp.unique(offsets).size != offsets.size:
+        raise ValueError(f"{caller}: offsets of A must differ, got one twice")
+    inside = (offsets > -n) & (offsets < n)
+    offsets, data = offsets[inside].astype(np.int64), data[inside][:, :n]
+    cols = xp.arange(data.shape[1], dtype=np.int64)[None, :] + xp.zeros((offsets.size, 1), np.int64)
+    rows = cols - offsets[:, None]
+    stored = (rows >= 0) & (rows < n) & (data != 0)
+    return inputs.sorted_entries(n, rows[stored], cols[stored], data[stored])
