@@ -89,9 +89,13 @@ def _compare(
     parent: Array,
     link: Array,
     entries: Array,
+    exact: Any,
     found: Array,
 ) -> None:
-    """found[0] = the first entry that comes before the last edge on the way between its ends."""
+    """found[0] = the first entry that comes before the last edge on the way between its ends.
+
+    Of equal weights the ends decide if `exact`, else nothing does.
+    """
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
         if interrupted(team, i):
@@ -103,7 +107,7 @@ def _compare(
             last = _last_on_way(parent, link, i, j)
             other = entries[last]
             a, b = code_of(order, bits[k]), code_of(order, bits[other])
-            if a < b or (a == b and k < other):
+            if a < b or (exact and a == b and k < other):
                 atomic_min(found, 0, k)
                 return
 
@@ -123,7 +127,9 @@ def _last_on_way(parent: Array, link: Array, u: int, v: int) -> int:
     return last
 
 
-def find_earlier(costs: Any, order: Any, edges: Array, entries: Array) -> tuple[int, int]:
+def find_earlier(
+    costs: Any, order: Any, edges: Array, entries: Array, exact: bool = True
+) -> tuple[int, int]:
     """An entry (u, v) that comes before an edge on the way from u to v, and that edge's rank.
 
     `entries` is the forest in the order of edges, and must be a spanning forest; (-1, -1): none.
@@ -136,7 +142,7 @@ def find_earlier(costs: Any, order: Any, edges: Array, entries: Array) -> tuple[
     found = np.full(1, np.iinfo(np.int64).max, np.int64)
     crew(None, work=8 * costs.nnz).run(
         _compare, costs.indptr, costs.indices, bits_of(costs.data), order, parent, link,
-        np.ascontiguousarray(entries), found,
+        np.ascontiguousarray(entries), exact, found,
     )  # fmt: skip
     at = int(found[0])
     if at == np.iinfo(np.int64).max:
