@@ -36,10 +36,10 @@ def unpacked(caller: str, answer: Any, n: int) -> Given:
     if edges.ndim != 2 or edges.shape[1] != 2:
         raise CheckFailed(f"{PROBLEM}: edges must have shape (m, 2), got {edges.shape}")
     edges = answers.integers(caller, PROBLEM, "edges", edges, edges.shape, "cpu")
-    outside = answers.first(((edges < 0) | (edges >= n)).any(axis=1))
+    u, v = edges[:, 0], edges[:, 1]
+    outside = answers.first((u < 0) | (u >= n) | (v < 0) | (v >= n))
     if outside is not None:
-        u, v = edges[outside].tolist()
-        raise CheckFailed(f"{PROBLEM}: edge ({u}, {v}) leaves 0 .. {n - 1}")
+        raise CheckFailed(f"{PROBLEM}: edge ({u[outside]}, {v[outside]}) leaves 0 .. {n - 1}")
     if weights is not None:
         if not hasattr(weights, "dtype") and len(weights) == 0:
             weights = np.empty(0)
@@ -69,9 +69,9 @@ def _of_matrix(caller: str, matrix: Any, n: int) -> Given:
     if weights.dtype.kind not in "iuf":
         raise TypeError(f"{caller}: weights must hold real numbers, got dtype {weights.dtype}")
     edges = np.stack([rows, columns], axis=1).astype(np.int64)
-    low, high = edges.min(axis=1), edges.max(axis=1)
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     order = np.lexsort((edges[:, 0], high, low))
-    edges, weights, key = edges[order], weights[order], (low * np.int64(n) + high)[order]
+    edges, weights, key = edges[order], weights[order], (low.astype(np.int64) * n + high)[order]
     again = np.zeros(key.size, bool)
     again[1:] = (key[1:] == key[:-1]) & (edges[1:, 0] != edges[:-1, 0])
     differ = answers.first(again[1:] & (weights[1:] != weights[:-1]))

@@ -20,6 +20,7 @@ from matchwood import answers, csr
 from matchwood.arguments import one_of
 from matchwood.components.connected import connected_components
 from matchwood.errors import CheckFailed
+from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.answers import check_numbers, same_weights, unpacked
 from matchwood.spanning.forest.costs import Costs, undirected_costs
@@ -78,7 +79,7 @@ def check_spanning_forest(
     edges, weights = unpacked(caller, answer, G.n)
     entries = _entries(costs, edges, weights)
     order = orders.make(costs, bool(maximum))
-    ranks, rank_edges = _ranked(costs, edges, entries, order)
+    ranks, rank_edges = _ranked(costs, entries, order)
     _check_forest(G, costs, edges, ranks)
     _check_minimal(costs, order, edges, rank_edges, ties == "exact")
     if hasattr(answer, "components"):
@@ -107,7 +108,7 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
     """Where the edges stand in the upper triangle; they must be there, with that weight."""
     from matchwood.spanning.forest.cpu_check import find_entries
 
-    u, v = edges.min(axis=1), edges.max(axis=1)
+    u, v = np.minimum(*edges.T), np.maximum(*edges.T)
     entries = find_entries(costs, u, v)
     i = answers.first(entries < 0)
     if i is not None:
@@ -122,9 +123,15 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
     return entries
 
 
-def _ranked(costs: Costs, edges: Any, entries: Any, order: orders.Order) -> tuple[Any, Any]:
+def _ranked(costs: Costs, entries: Any, order: orders.Order) -> tuple[Any, Any]:
     """The edges' places in the order, as a sequence of them, and the entries in that sequence."""
-    sequence = np.lexsort((entries, orders.codes(costs.data[entries], order)))
+    codes = orders.codes(costs.data[entries], order)
+    if entries.size <= answers.BLOCK:
+        sequence = np.lexsort((entries, codes))
+    else:  # the same, and Ctrl-C is heard
+        _, sequence = radix_sort(entries.astype(np.uint64))
+        _, place = radix_sort(codes[sequence])
+        sequence = sequence[place]
     return sequence, entries[sequence]
 
 
