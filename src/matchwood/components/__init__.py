@@ -1,11 +1,11 @@
 """Which vertices belong together.
 
-    connected_components             joined by paths, whatever the direction of their arcs
-    strongly_connected_components    joined by ways along the arcs, there and back
-    condensation                     what is left when each of those becomes one vertex
+connected_components             joined by paths, whatever the direction of their arcs
+strongly_connected_components    joined by ways along the arcs, there and back
+condensation                     what is left when each of those becomes one vertex
 
-    is_connected_components, is_strongly_connected_components, is_condensation
-                                     is this answer right?
+is_connected_components, is_strongly_connected_components, is_condensation
+                                 is this answer right?
 """
 
 from matchwood.components.connected import Components, connected_components

@@ -65,7 +65,7 @@ def check_maximal_independent_set(
     ordered = method in ("luby", "lexicographic")
     keys = _keys(view, seed(caller, rng)) if method == "luby" else None
     covered = inside.copy()
-    earlier = inside.copy() if ordered else None
+    earlier = inside.copy() if ordered else inside[:0]
     for _, u, v in answers.arcs(view):
         beside = inside[v]
         at = answers.first(inside[u] & beside)

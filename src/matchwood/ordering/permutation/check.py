@@ -74,9 +74,7 @@ def check_permuted(A: Any, perm: Any, B: Any) -> None:
             inside = np.minimum(np.searchsorted(known, wanted), max(known.size - 1, 0))
             k = answers.first(known[inside] != wanted) if known.size else 0
             if k is not None:
-                raise CheckFailed(
-                    f"permuted: row {u[k]}, column {v[k]} is stored, but not so in A"
-                )
+                raise CheckFailed(f"permuted: row {u[k]}, column {v[k]} is stored, but not so in A")
 
 
 def _matrix(caller: str, B: Any, n: int) -> tuple[csr.View, Any]:
@@ -89,6 +87,8 @@ def _matrix(caller: str, B: Any, n: int) -> tuple[csr.View, Any]:
     m = int(B.indices.size)
     indices = answers.integers(caller, "permuted", "indices", B.indices, (m,), "cpu")
     values = engines.moved(B.data, "cpu")
+    if values.dtype.kind not in "biufc":
+        raise TypeError(f"{caller}: B must hold numbers, got dtype {values.dtype}")
     if indptr[0] != 0 or indptr[-1] != m or (indptr[1:] < indptr[:-1]).any():
         raise CheckFailed(f"permuted: indptr must ascend from 0 to the {m} indices")
     if values.shape != (m,):

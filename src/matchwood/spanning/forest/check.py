@@ -86,9 +86,7 @@ def check_spanning_forest(
         check_numbers(caller, answer, G.n, edges, costs.data[entries])
 
 
-def is_spanning_forest(
-    A: Any, answer: Any, *, maximum: bool = False, ties: str = "exact"
-) -> bool:
+def is_spanning_forest(A: Any, answer: Any, *, maximum: bool = False, ties: str = "exact") -> bool:
     """Whether this is the minimum spanning forest of `A`; `check_spanning_forest` says why not.
 
     Examples

@@ -96,9 +96,7 @@ def is_bfs(
     >>> is_bfs(A, 1, ([1, 0, 1], [1, 1, 1])), is_bfs(A, 0, ([1, 0, 1], [1, 1, 1]))
     (True, False)
     """
-    return answers.holds(
-        check_bfs, A, sources, result, depth_limit=depth_limit, directed=directed
-    )
+    return answers.holds(check_bfs, A, sources, result, depth_limit=depth_limit, directed=directed)
 
 
 def _sources(caller: str, sources: Any, n: int, place: str) -> Any:

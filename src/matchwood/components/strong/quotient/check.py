@@ -104,6 +104,10 @@ def _unpacked(caller: str, answer: Any) -> tuple[Any, Any, Any]:
 
 def _graph(caller: str, graph: Any, place: str) -> csr.Graph:
     """The graph of the answer, each arc once and of value one."""
+    for part in ("indptr", "indices", "data"):  # a matrix that was put together by hand
+        shape = getattr(getattr(graph, part, None), "shape", (0,))
+        if len(shape) != 1:
+            raise CheckFailed(f"condensation: {part} of the graph has shape {shape}")
     try:
         Q = csr.as_graph(graph, caller).on(place)
     except TypeError as error:
@@ -113,6 +117,12 @@ def _graph(caller: str, graph: Any, place: str) -> csr.Graph:
     if Q.nnz != Q.directed_pattern().nnz:
         raise CheckFailed("condensation: the graph has an arc twice")
     values = Q._data
+    if values is not None and values.dtype.kind not in "biuf":
+        raise TypeError(f"{caller}: graph must hold real numbers, got dtype {values.dtype}")
+    if values is not None and values.shape != (Q.nnz,):
+        raise CheckFailed(
+            f"condensation: the graph has {Q.nnz} entries, but values of shape {values.shape}"
+        )
     at = None if values is None else answers.first(~(values == 1))
     if at is not None:
         raise CheckFailed(f"condensation: entry {at} of the graph is {values[at]}, not 1")
