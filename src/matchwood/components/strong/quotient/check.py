@@ -104,10 +104,7 @@ def _unpacked(caller: str, answer: Any) -> tuple[Any, Any, Any]:
 
 def _graph(caller: str, graph: Any, place: str) -> csr.Graph:
     """The graph of the answer, each arc once and of value one."""
-    for part in ("indptr", "indices", "data"):  # a matrix that was put together by hand
-        shape = getattr(getattr(graph, part, None), "shape", (0,))
-        if len(shape) != 1:
-            raise CheckFailed(f"condensation: {part} of the graph has shape {shape}")
+    _check_stored(caller, graph)
     try:
         Q = csr.as_graph(graph, caller).on(place)
     except TypeError as error:
@@ -117,8 +114,6 @@ def _graph(caller: str, graph: Any, place: str) -> csr.Graph:
     if Q.nnz != Q.directed_pattern().nnz:
         raise CheckFailed("condensation: the graph has an arc twice")
     values = Q._data
-    if values is not None and values.dtype.kind not in "biuf":
-        raise TypeError(f"{caller}: graph must hold real numbers, got dtype {values.dtype}")
     if values is not None and values.shape != (Q.nnz,):
         raise CheckFailed(
             f"condensation: the graph has {Q.nnz} entries, but values of shape {values.shape}"
@@ -127,6 +122,19 @@ def _graph(caller: str, graph: Any, place: str) -> csr.Graph:
     if at is not None:
         raise CheckFailed(f"condensation: entry {at} of the graph is {values[at]}, not 1")
     return Q
+
+
+def _check_stored(caller: str, graph: Any) -> None:
+    """Arrays of a matrix that may have been put together by hand."""
+    for part in ("indptr", "indices", "data"):
+        stored = getattr(graph, part, None)
+        if not hasattr(stored, "dtype"):
+            continue
+        kinds, what = ("biuf", "real numbers") if part == "data" else ("iu", "integers")
+        if stored.dtype.kind not in kinds:
+            raise TypeError(f"{caller}: {part} must hold {what}, got dtype {stored.dtype}")
+        if stored.ndim != 1:
+            raise CheckFailed(f"condensation: {part} of the graph has shape {stored.shape}")
 
 
 def _labels(caller: str, numbers: Any, G: csr.Graph, count: int) -> Labels:
