@@ -141,6 +141,23 @@ def first(wrong: Any) -> int | None:
     return int(wrong.argmax()) if wrong.size and bool(wrong.any()) else None
 
 
+def first_difference(expected: Any, found: Any) -> tuple[int, bool] | None:
+    """Where two ascending lists of different numbers part, and whether `found` lacks one there.
+
+    That is the place in `expected` of what is missing, or the place in `found` of what is too many;
+    None where the lists are equal.
+    """
+    size = min(int(expected.size), int(found.size))
+    for begin, end in pieces(size):
+        at = first(expected[begin:end] != found[begin:end])
+        if at is not None:
+            k = begin + at
+            return k, bool(expected[k] < found[k])
+    if expected.size == found.size:
+        return None
+    return size, bool(expected.size > size)
+
+
 def pieces(n: int, block: int = 4 * BLOCK) -> Iterator[tuple[int, int]]:
     """0..n in ranges of `block`."""
     for begin in range(0, n, block):
@@ -162,12 +179,13 @@ def arcs(view: Any, block: int | None = None) -> Iterator[tuple[int, Any, Any]]:
         if m:
             yield 0, np.repeat(np.arange(n), np.diff(indptr)), indices
         return
+    kind = indptr.dtype.type  # a number of another type would have the whole array cast
     begin = 0
     while begin < m:
-        row = int(np.searchsorted(indptr, begin, "right")) - 1
+        row = int(np.searchsorted(indptr, kind(begin), "right")) - 1
         end = min(begin + size, m, int(indptr[min(row + size, n)]))
-        last = int(np.searchsorted(indptr, end, "left"))
-        lengths = np.diff(np.clip(indptr[row : last + 1], begin, end))
+        last = int(np.searchsorted(indptr, kind(end), "left"))
+        lengths = np.diff(indptr[row : last + 1].clip(begin, end))
         yield begin, np.repeat(np.arange(row, last), lengths), indices[begin:end]
         begin = end
 

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import matchwood
+from adversarial.spoiling import equal
 from graphs import ZOO, random_graph
 from matchwood import check
-from adversarial.spoiling import equal
 
 Fields = dict[str, Any]
 SMALL = 40  # vertices; the graphs of the zoo that are no larger

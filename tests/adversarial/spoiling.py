@@ -93,9 +93,13 @@ def _cast(kind: Any) -> Way:
     return lambda a, rng, n: a.astype(kind) if a.size else None
 
 
+def _one(a: Array) -> Array:
+    return np.zeros((1, *a.shape[1:]), a.dtype)
+
+
 SHAPES: dict[str, Way] = {
     "short": lambda a, rng, n: a[:-1] if len(a) else None,
-    "long": lambda a, rng, n: np.concatenate([a, a[-1:]]) if len(a) else np.zeros((1, *a.shape[1:]), a.dtype),
+    "long": lambda a, rng, n: np.concatenate([a, a[-1:] if len(a) else _one(a)]),
     "column": lambda a, rng, n: a[..., None] if a.size else None,
     "row": lambda a, rng, n: a[None] if a.size else None,
     "none": lambda a, rng, n: None if a.size == 0 else a[:0],

@@ -42,7 +42,12 @@ KNOWN = [
     ("linear forest", "*", KINDS_AND_SHAPES, "cast to integers, whatever it was"),
     ("coarsening", "matrix.ind*", "*", "SciPy goes where they say, and beyond"),
     ("coarsening", "*", KINDS_AND_SHAPES + "|nan", "compared as they come"),
-    ("tridiagonal", "x", "zero|negative|double|more|swap|copy", "rows are held against the largest"),
+    (
+        "tridiagonal",
+        "x",
+        "zero|negative|double|more|swap|copy",
+        "rows are held against the largest",
+    ),
     ("tridiagonal", "x", "complex|text|object", "cast to float, whatever it was"),
 ]
 """What is not asked of the checks yet."""

@@ -79,9 +79,9 @@ def check_spanning_forest(
     edges, weights = unpacked(caller, answer, G.n)
     entries = _entries(costs, edges, weights)
     order = orders.make(costs, bool(maximum))
-    ranks, rank_edges = _ranked(costs, entries, order)
-    _check_forest(G, costs, edges, ranks)
-    _check_minimal(costs, order, edges, rank_edges, ties == "exact")
+    sequence = _sequence(costs, entries, order)
+    hung = _hung(G, costs, edges, sequence)
+    _check_minimal(costs, order, hung, entries[sequence], ties == "exact")
     if hasattr(answer, "components"):
         check_numbers(caller, answer, G.n, edges, costs.data[entries])
 
@@ -121,28 +121,28 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
     return entries
 
 
-def _ranked(costs: Costs, entries: Any, order: orders.Order) -> tuple[Any, Any]:
-    """The edges' places in the order, as a sequence of them, and the entries in that sequence."""
+def _sequence(costs: Costs, entries: Any, order: orders.Order) -> Any:
+    """The edges in their order."""
     codes = orders.codes(costs.data[entries], order)
     if entries.size <= answers.BLOCK:
-        sequence = np.lexsort((entries, codes))
-    else:  # the same, and Ctrl-C is heard
-        _, sequence = radix_sort(entries.astype(np.uint64))
-        _, place = radix_sort(codes[sequence])
-        sequence = sequence[place]
-    return sequence, entries[sequence]
+        return np.lexsort((entries, codes))
+    # the same, and Ctrl-C is heard
+    _, sequence = radix_sort(entries.astype(np.uint64))
+    _, place = radix_sort(codes[sequence])
+    return sequence[place]
 
 
-def _check_forest(G: csr.Graph, costs: Costs, edges: Any, sequence: Any) -> None:
-    from matchwood.spanning.forest.cpu_check import first_circle
+def _hung(G: csr.Graph, costs: Costs, edges: Any, sequence: Any) -> Any:
+    """The second forest, after a look whether the first is one and spans."""
+    from matchwood.spanning.forest.cpu_check import hang_up
 
-    closing = first_circle(costs.n, edges[sequence])
-    if closing >= 0:
-        u, v = edges[sequence[closing]].tolist()
+    hung = hang_up(costs.n, edges[sequence])
+    if hung.circle >= 0:
+        u, v = edges[sequence[hung.circle]].tolist()
         raise CheckFailed(f"spanning forest: edge ({u}, {v}) closes a circle")
     count = connected_components(G).count
     if edges.shape[0] == costs.n - count:
-        return
+        return hung
     ours = connected_components((costs.n, edges)).labels
     for _, u, v in answers.arcs(costs):
         at = answers.first(ours[u] != ours[v])
@@ -151,14 +151,13 @@ def _check_forest(G: csr.Graph, costs: Costs, edges: Any, sequence: Any) -> None
                 f"spanning forest: vertices {u[at]} and {v[at]} are joined in the graph, "
                 "but not in the forest"
             )
+    raise AssertionError("a forest has too few edges, but joins the ends of all")
 
 
-def _check_minimal(
-    costs: Costs, order: orders.Order, edges: Any, entries: Any, exact: bool
-) -> None:
+def _check_minimal(costs: Costs, order: orders.Order, hung: Any, entries: Any, exact: bool) -> None:
     from matchwood.spanning.forest.cpu_check import find_earlier
 
-    at, rank = find_earlier(costs, order, edges, entries, exact)
+    at, rank = find_earlier(costs, order, hung, entries, exact)
     if at < 0:
         return
     u, v = _ends(costs, at)
