@@ -65,6 +65,14 @@ def integers(
     return module(moved).ascontiguousarray(moved, dtype=np.int64)
 
 
+def of_kind(caller: str, kinds: str, **arrays: Any) -> None:
+    """TypeError unless the arrays are of one of NumPy's kinds, "iu" for integers."""
+    for name, value in arrays.items():
+        if value.dtype.kind not in kinds:
+            what = "integers" if kinds == "iu" else f"values of kind {' or '.join(kinds)}"
+            raise TypeError(f"{caller}: {name} must hold {what}, got dtype {value.dtype}")
+
+
 def reals(
     caller: str, problem: str, name: str, value: Any, shape: tuple[int, ...], place: str
 ) -> Any:
