@@ -62,11 +62,11 @@ def check_permuted(A: Any, perm: Any, B: Any) -> None:
         raise CheckFailed(f"permuted: row {i}, column {j} {says}")
     for begin, end in answers.pieces(given.size):
         right = data[origin[begin:end]]
-        k = answers.first(~_equal(values[begin:end], right))
-        if k is not None:
-            i, j = divmod(int(given[begin + k]), n)
+        at = answers.first(~_equal(values[begin:end], right))
+        if at is not None:
+            i, j = divmod(int(given[begin + at]), n)
             raise CheckFailed(
-                f"permuted: row {i}, column {j} is {values[begin + k]}, but must be {right[k]}"
+                f"permuted: row {i}, column {j} is {values[begin + at]}, but must be {right[at]}"
             )
 
 

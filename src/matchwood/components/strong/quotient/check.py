@@ -127,7 +127,7 @@ def _graph(caller: str, graph: Any, place: str) -> csr.Graph:
 def _check_stored(caller: str, graph: Any) -> None:
     """Arrays of a matrix that may have been put together by hand."""
     for part in ("indptr", "indices", "data"):
-        stored = getattr(graph, part, None)
+        stored: Any = getattr(graph, part, None)
         if not hasattr(stored, "dtype"):
             continue
         kinds, what = ("biuf", "real numbers") if part == "data" else ("iu", "integers")
