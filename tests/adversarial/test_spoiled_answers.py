@@ -26,6 +26,8 @@ SECONDS = 0.25
 LOOSE = {
     ("rms_wavefront", "float"),
     ("weights", "float"),
+    ("graph.indices", "long"),  # a matrix of SciPy's may have room for more entries
+    ("graph.data", "long"),
     ("B.data", "float"),
     ("B.data", "complex"),
     ("B.data", "truth"),
