@@ -123,7 +123,7 @@ def _renumbered(given: Any) -> tuple[Any, Any]:
     begin = smallest(labels, count)
     starts = xp.zeros(n, bool)
     starts[begin[begin < n]] = True
-    number = xp.cumsum(starts) - 1
+    number = xp.cumsum(starts.astype(np.int64)) - 1
     return number[begin[labels]], xp.flatnonzero(starts)
 
 
@@ -132,8 +132,11 @@ def smallest(labels: Any, count: int) -> Any:
     xp, n = answers.module(labels), labels.size
     found = xp.full(count, n, np.int64)
     if engines.location(labels) == "gpu":
-        distinct, first = xp.unique(labels, return_index=True)
-        found[distinct] = first
+        order = xp.argsort(labels, kind="stable")  # vertices of a label ascend
+        ascending = labels[order]
+        new = xp.ones(n, bool)
+        new[1:] = ascending[1:] != ascending[:-1]
+        found[ascending[new]] = order[new]
         return found
     for begin, end in reversed(list(answers.pieces(n))):
         # of several values for one place the last stays: backwards, the smallest vertex
