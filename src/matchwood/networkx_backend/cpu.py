@@ -14,6 +14,7 @@ They rely on the layout of CPython's dictionaries, the same from 3.11 to 3.14:
     float           16 value
     int             16 number of digits, negative for negative numbers; from 3.12 on eight times
                     that, plus 2 for negative numbers and 1 for zero        24 first digit, 30 bits
+    list            16 length   24 address of the items
     any object       8 type
 
 An entry without a value was deleted.  layout.py decides whether this may be used, and tests it
@@ -42,7 +43,6 @@ from matchwood.networkx_backend.cpu_memory import (
     copy_dict,
     holding_the_lock,
     list_item,
-    list_size,
     load_byte,
     load_float,
     load_word,
@@ -60,6 +60,7 @@ OTHER_LAYOUT = -1  # not a plain dictionary, or of a kind that is not read here
 CHANGED = -2  # the graph is not what an earlier call has seen
 INTERRUPTED = -3  # a signal waits to be handled
 OFTEN = 1 << 14  # rows or edges between two looks for a signal
+SAMPLE = 1000  # rows whose lengths tell how many entries there may be
 
 DICT, FLOAT, INT, TAGGED = 0, 1, 2, 3  # places in `kinds`: three types, and how integers are stored
 
@@ -70,20 +71,26 @@ def _first_entry(keys: int) -> int:
 
 
 @device
+def _items(nodes: int, n: int) -> int:
+    """Where the items of a list lie; 0 where there are not so many."""
+    return load_word(nodes + 24) if load_word(nodes + 16) == n else 0
+
+
+@device
 def _open(outer: int, nodes: int, rows: Any) -> int:
     """Addresses of the values of a dictionary whose keys are those of a list, in its order."""
-    keys = load_word(outer + 32)
+    keys, items = load_word(outer + 32), _items(nodes, rows.size)
     kind, count, entry = load_byte(keys + 10), load_word(keys + 24), _first_entry(keys)
     if kind > 1:
         return OTHER_LAYOUT
-    if load_word(outer + 16) != rows.size or list_size(nodes) != rows.size:
-        return CHANGED
+    if load_word(outer + 16) != rows.size or items == 0:
+        return CHANGED if rows.size > 0 or load_word(outer + 16) > 0 else 0
     size = 16 if kind == 1 else 24
     k = 0
     for _ in range(count):
         value = load_word(entry + size - 8)
         if value != 0:
-            if k == rows.size or load_word(entry + size - 16) != list_item(nodes, k):
+            if k == rows.size or load_word(entry + size - 16) != load_word(items + 8 * k):
                 return CHANGED
             rows[k] = value
             k += 1
@@ -99,63 +106,57 @@ def _is_short(number: int, tagged: int) -> bool:
 
 
 @holding_the_lock
-def survey(outer: int, nodes: int, kinds: Any, rows: Any, hashes: Any, indptr: Any) -> int:
-    """Hash of every node, and `indptr` from the lengths of the rows; `rows` is for work.
+def survey(outer: int, nodes: int, kinds: Any, rows: Any, hashes: Any) -> int:
+    """Hash of every node; `rows` is for work.  Returns 1 where the nodes are 0, 1, 2, ..., else 0.
 
-    Returns the number of entries, and in rows[0] whether the nodes are 0, 1, 2, ...
+    In hashes[n] is a guess at the number of entries, from a few rows.
     """
     code = _open(outer, nodes, rows)
     if code < 0:
         return code
-    n, total, numbered = rows.size, 0, 1
+    n, numbered, items = rows.size, 1, load_word(nodes + 24)
     keys = load_word(outer + 32)
     words = load_byte(keys + 10) == 1
     size = 16 if words else 24
     entry = _first_entry(keys)
-    indptr[0] = 0
-    for i in range(n + AHEAD):
+    for i in range(n):
         if i % OFTEN == 0 and signal_waits():
             return INTERRUPTED
-        if i < n:
-            touch(rows[i])
-            touch(rows[i] + 40)
-            touch(list_item(nodes, i) + 16)
-        j = i - AHEAD
-        if j >= 0:
-            while load_word(entry + size - 8) == 0:
-                entry += size
-            key = list_item(nodes, j)
-            hashes[j] = load_word(key + 24) if words else load_word(entry)
+        if i + 2 * AHEAD < n:
+            touch(load_word(items + 8 * (i + 2 * AHEAD)) + 16)
+        while load_word(entry + size - 8) == 0:
             entry += size
-            if numbered != 0 and (
-                hashes[j] != j
-                or load_word(key + 8) != kinds[INT]
-                or not _is_short(key, kinds[TAGGED])
-            ):
-                numbered = 0
-            if load_word(rows[j] + 8) != kinds[DICT]:
-                return OTHER_LAYOUT
-            total += load_word(rows[j] + 16)
-            indptr[j + 1] = total
-    if n > 0:
-        rows[0] = numbered
-    return total
+        key = load_word(items + 8 * i)
+        hashes[i] = load_word(key + 24) if words else load_word(entry)
+        entry += size
+        if numbered != 0 and (
+            hashes[i] != i
+            or load_word(key + 8) != kinds[INT]
+            or not _is_short(key, kinds[TAGGED])
+        ):
+            numbered = 0
+    step = n // SAMPLE + 1
+    looked = total = 0
+    for i in range(0, n, step):
+        if load_word(rows[i] + 8) != kinds[DICT]:
+            return OTHER_LAYOUT
+        total += load_word(rows[i] + 16)
+        looked += 1
+    hashes[n] = total * n // max(looked, 1)
+    return numbered
 
 
 @device
-def _table(rows: Any, i: int, indptr: Any, dict_type: int) -> int:
-    """Replace the address of a dictionary by that of its keys, and ask for them."""
+def _table(rows: Any, i: int, dict_type: int) -> int:
+    """Replace the address of a dictionary by that of its keys, and ask for them: its length."""
     row = rows[i]
     if load_word(row + 8) != dict_type:
         return OTHER_LAYOUT
-    length = indptr[i + 1] - indptr[i]
-    if load_word(row + 16) != length:
-        return CHANGED
-    keys = load_word(row + 32)
+    length, keys = load_word(row + 16), load_word(row + 32)
     rows[i] = keys
     for line in range(0, 24 * length + 96, 64):
         touch(keys + line)
-    return 0
+    return length
 
 
 @device
@@ -170,30 +171,33 @@ def _strings(keys: int) -> None:
 
 @holding_the_lock
 def read_rows(
-    outer: int, nodes: int, kinds: Any, rows: Any, indptr: Any, bound: int, hashes: Any
+    outer: int, nodes: int, kinds: Any, rows: Any, bound: int, indptr: Any, hashes: Any
 ) -> int:
-    """Hash of every neighbour, row by row.
+    """Hash of every neighbour, row by row, and `indptr`; `rows` is for work.
 
-    `indptr` comes from `survey`; `rows` is for work.  With a `bound` above 0 the hashes must lie
-    within 0 .. bound - 1.  Four rows are on their way at any time: one that is asked for, one whose
-    table is, one whose strings are, one that is read.
+    Returns the number of entries; where `hashes` is too short for them it is not filled.  With a
+    `bound` above 0 the hashes must lie within 0 .. bound - 1.  Four rows are on their way at any
+    time: one that is asked for, one whose table is, one whose strings are, one that is read.
     """
     code = _open(outer, nodes, rows)
     if code < 0:
         return code
     n, looked = rows.size, 0
+    indptr[0] = 0
     for i in range(n + 3 * AHEAD):
         if i < n:
             touch(rows[i])
             touch(rows[i] + 40)
-        if AHEAD <= i < n + AHEAD:
-            code = _table(rows, i - AHEAD, indptr, kinds[DICT])
-            if code < 0:
-                return code
+        j = i - AHEAD
+        if 0 <= j < n:
+            length = _table(rows, j, kinds[DICT])
+            if length < 0:
+                return length
+            indptr[j + 1] = indptr[j] + length
         if 2 * AHEAD <= i < n + 2 * AHEAD:
             _strings(rows[i - 2 * AHEAD])
         j = i - 3 * AHEAD
-        if j >= 0:
+        if j >= 0 and indptr[j + 1] <= hashes.size:
             keys, k, end = rows[j], indptr[j], indptr[j + 1]
             if end >= looked:
                 if signal_waits():
@@ -206,7 +210,7 @@ def read_rows(
             for _ in range(count):
                 if load_word(entry + size - 8) != 0:
                     if k == end:
-                        return CHANGED
+                        return OTHER_LAYOUT
                     value = load_word(load_word(entry) + 24) if kind == 1 else load_word(entry)
                     if bound > 0 and not 0 <= value < bound:
                         return OTHER_LAYOUT
@@ -214,8 +218,8 @@ def read_rows(
                     k += 1
                 entry += size
             if k != end:
-                return CHANGED
-    return 0
+                return OTHER_LAYOUT
+    return indptr[n]
 
 
 @device
@@ -243,10 +247,13 @@ def _read_cells(
         if i < n:
             touch(rows[i])
             touch(rows[i] + 40)
-        if AHEAD <= i < n + AHEAD:
-            code = _table(rows, i - AHEAD, indptr, kinds[DICT])
-            if code < 0:
-                return code
+        j = i - AHEAD
+        if 0 <= j < n:
+            length = _table(rows, j, kinds[DICT])
+            if length < 0:
+                return length
+            if length != indptr[j + 1] - indptr[j]:
+                return CHANGED
         j = i - 2 * AHEAD
         if j >= 0:
             keys, k, end = rows[j], indptr[j], indptr[j + 1]

@@ -37,7 +37,6 @@ def _of_python(name: str, result: Any, *arguments: Any) -> Any:
 
 one_more = _of_python("Py_IncRef", types.void, types.intp)
 one_less = _of_python("Py_DecRef", types.void, types.intp)
-list_size = _of_python("PyList_Size", types.intp, types.intp)
 list_item = _of_python("PyList_GetItem", types.intp, types.intp, types.intp)
 set_list_item = _of_python("PyList_SetItem", types.intc, types.intp, types.intp, types.intp)
 copy_dict = _of_python("PyDict_Copy", types.intp, types.intp)

@@ -12,6 +12,7 @@ import numpy as np
 
 from matchwood.networkx_backend.plain import Rows, changed, index_dtype, sources
 
+SLACK = 1000  # entries
 TRIES = 5  # a graph that another thread changes again and again is given up after so many
 
 
@@ -47,32 +48,35 @@ def _attempt(adjacency: dict[Any, Any]) -> tuple[int, Rows | None]:
     from matchwood.networkx_backend import cpu, cpu_numbers
     from matchwood.teams import crew
 
-    nodes, kinds = list(adjacency), _kinds()
+    nodes = list(adjacency)
     n = len(nodes)
-    work, hashes, indptr = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    outer = (id(adjacency), id(nodes), kinds, work)
-    nnz = _call(cpu.survey, *outer, hashes, indptr)
-    if nnz < 0:
-        return nnz, None
-    dtype = index_dtype(n, nnz)
-    numbered = n == 0 or bool(work[0])
-    indices = np.empty(nnz, dtype)
-    if numbered:  # the hash of a small integer is the integer
-        code = _call(cpu.read_rows, *outer, indptr, n, indices)
-        if code < 0:
-            return code, None
+    work, hashes, indptr = (np.empty(size, np.int64) for size in (n, n + 1, n + 1))
+    outer = (id(adjacency), id(nodes), _kinds(), work)
+    numbered = _call(cpu.survey, *outer, hashes)
+    if numbered < 0:
+        return numbered, None
+    # the hash of a small integer is the integer
+    bound, kind = (n, index_dtype(n, 2 * int(hashes[n]))) if numbered else (0, np.int64)
+    # memory that is not written to costs nothing, so the guess may be high
+    neighbours = np.empty(2 * int(hashes[n]) + SLACK, kind)
+    nnz = _call(cpu.read_rows, *outer, bound, indptr, neighbours)
+    if nnz > neighbours.size:
+        neighbours = np.empty(nnz + SLACK, np.int64)
+        nnz = _call(cpu.read_rows, *outer, bound, indptr, neighbours)
+    if nnz < 0 or nnz > neighbours.size:
+        return (nnz if nnz < 0 else cpu.CHANGED), None
+    neighbours, dtype = neighbours[:nnz], index_dtype(n, nnz)
+    if numbered:
+        indices = neighbours.astype(dtype)
     else:
         slots = np.full(1 << (2 * n).bit_length(), -1, dtype)
-        if not cpu_numbers.enter(hashes, slots):
+        if not cpu_numbers.enter(hashes[:n], slots):
             return cpu.OTHER_LAYOUT, None
-        neighbours = np.empty(nnz, np.int64)
-        code = _call(cpu.read_rows, *outer, indptr, 0, neighbours)
-        if code < 0:
-            return code, None
-        crew(work=4 * nnz).run(cpu_numbers.look_up, neighbours, hashes, slots, indices)
+        indices = np.empty(nnz, dtype)
+        crew(work=4 * nnz).run(cpu_numbers.look_up, neighbours, hashes[:n], slots, indices)
         if nnz and indices.min() < 0:
             return cpu.OTHER_LAYOUT, None  # a neighbour that is no node: let plain Python say so
-    return 0, Rows(nodes, numbered, indptr.astype(dtype), indices)
+    return 0, Rows(nodes, bool(numbered), indptr.astype(dtype), indices)
 
 
 def _fits(rows: Rows, adjacency: Any) -> bool:

@@ -109,7 +109,13 @@ def bfs_successors(
     ends = [*starts[1:].tolist(), children.size]
     names = G.names(children)
     for parent, start, end in zip(G.names(parents[starts]), starts.tolist(), ends, strict=True):
-        yield parent, names[start:end]
+        if parent == parent:
+            yield parent, names[start:end]
+            continue
+        if start == 0:  # NetworkX compares parents, and NaN is not even equal to itself
+            yield source, []
+        for child in names[start:end]:
+            yield parent, [child]
 
 
 @dispatched
