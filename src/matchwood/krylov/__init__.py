@@ -179,20 +179,20 @@ class _Run:
         else:
             options["callback"] = recorder.step
         begin = time.perf_counter()
-        x, info = asked.start, 0
-        if asked.G.n == 0:
-            x = asked.right
+        x, info = (0 * asked.right if asked.start is None else asked.start), 0
         before = np.inf
         for _ in range(AGAIN if asked.G.n else 0):
             left = self._maxiter - recorder.rounds
+            if left <= 0:  # methods of SciPy fail, or say that they converged
+                break
             with np.errstate(all="ignore"):  # what breaks down says so by its residual
                 x, info = self._solve(
                     asked.matrix, asked.right, x0=x, rtol=self._rtol, atol=self._atol,
-                    maxiter=max(left, 0), **options,
+                    maxiter=left, **options,
                 )  # fmt: skip
             recorder.rounds_of(self._method)
             residual = recorder.residual(x) * recorder.size
-            if info != 0 or residual <= allowed or not residual < 0.5 * before or left <= 0:
+            if info != 0 or residual <= allowed or not residual < 0.5 * before:
                 break
             before = residual
         taken = time.perf_counter() - begin
