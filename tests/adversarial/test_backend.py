@@ -10,6 +10,7 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -40,8 +41,8 @@ class Alike:
 BIG = 2**61 - 1  # the modulus of Python's hashes of numbers: that of BIG is 0
 ODD = [
     0, 1, 2, 3, -1, -2, BIG, BIG + 1, 2 * BIG, -BIG, 2**61, 2**62, 2**63, 2**64, 10**40, -(2**63),
-    0.5, float(2**61), float("inf"), float("nan"), 1e300, "", "a", "ab", b"", b"a", (), (0,), (1, 2),
-    frozenset(), frozenset({1}), fractions.Fraction(1, 3), 1j, Ellipsis, int, len,
+    0.5, float(2**61), float("inf"), float("nan"), 1e300, "", "a", "ab", b"", b"a", (), (0,),
+    (1, 2), frozenset(), frozenset({1}), fractions.Fraction(1, 3), 1j, Ellipsis, int, len,
     *(Alike(i) for i in range(6)),
 ]  # fmt: skip
 NUMBERED = [BIG, *range(1, 12)]  # the hashes are 0, 1, 2, ...
@@ -95,7 +96,7 @@ def drawn(r: random.Random) -> Any:
 def outcome(name: str, call: Any, backend: str) -> tuple[Any, ...]:
     """What a call gives, in its order, or the kind of error."""
     try:
-        found = call(backend)
+        found = call(backend=backend)
         if isinstance(found, nx.Graph):
             rows = [(u, [(v, row[v]) for v in row]) for u, row in found._adj.items()]
             return "graph", type(found), rows, list(found.nodes(data=True)), found.graph
@@ -112,31 +113,31 @@ def calls(G: Any, r: random.Random) -> Iterator[tuple[str, Any]]:
     pick = [r.choice(nodes) if nodes else 0, r.choice(ODD)]
     weight = r.choice(["weight", "weight", "other", "absent"])
     limit = r.choice([None, 0, 1, 2, 2.5])
-    names = ["is_weakly_connected", "weakly_connected_components", "is_strongly_connected",
-             "number_strongly_connected_components", "number_weakly_connected_components"]  # fmt: skip
+    names = ["is_weakly_connected", "weakly_connected_components", "is_strongly_connected"]
+    names += ["number_strongly_connected_components", "number_weakly_connected_components"]
     if not G.is_directed():
         names = ["connected_components", "number_connected_components", "is_connected"]
         for which in ("minimum", "maximum"):
             for keys in (True, False):
                 options = {"weight": weight, "keys": keys, "ignore_nan": r.random() < 0.5}
                 name = f"{which}_spanning_edges"
-                yield name, lambda b, f=getattr(nx, name), o=options: f(G, backend=b, **o)
+                yield name, partial(getattr(nx, name), G, **options)
             name = f"{which}_spanning_tree"
-            yield name, lambda b, f=getattr(nx, name): f(G, weight=weight, backend=b)
+            yield name, partial(getattr(nx, name), G, weight=weight)
     for name in names:
-        yield name, lambda b, f=getattr(nx, name): f(G, backend=b)
+        yield name, partial(getattr(nx, name), G)
     for node in pick:
         if not G.is_directed():
             name = "node_connected_component"
-            yield name, lambda b, v=node: nx.node_connected_component(G, v, backend=b)
+            yield name, partial(nx.node_connected_component, G, node)
         for name in ("bfs_edges", "bfs_predecessors", "bfs_successors", "bfs_tree"):
-            yield name, lambda b, f=getattr(nx, name), v=node: f(G, v, depth_limit=limit, backend=b)
+            yield name, partial(getattr(nx, name), G, node, depth_limit=limit)
         for name in ("single_source_shortest_path_length", "single_target_shortest_path_length"):
-            yield name, lambda b, f=getattr(nx, name), v=node: f(G, v, cutoff=limit, backend=b)
-        yield "generic_bfs_edges", lambda b, v=node: nx.generic_bfs_edges(G, v, backend=b)
+            yield name, partial(getattr(nx, name), G, node, cutoff=limit)
+        yield "generic_bfs_edges", partial(nx.generic_bfs_edges, G, node)
         name = "descendants_at_distance"
-        yield name, lambda b, v=node: nx.descendants_at_distance(G, v, 1, backend=b)
-        yield "bfs_layers", lambda b, v=node: nx.bfs_layers(G, [v], backend=b)
+        yield name, partial(nx.descendants_at_distance, G, node, 1)
+        yield "bfs_layers", partial(nx.bfs_layers, G, [node])
 
 
 def same(theirs: tuple[Any, ...], ours: tuple[Any, ...]) -> bool:

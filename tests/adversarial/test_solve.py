@@ -52,7 +52,8 @@ def test_what_is_said_to_be_solved_is() -> None:
         try:
             found = matchwood.solve(A, b, method=method, preconditioner=name, maxiter=maxiter)
         except (ValueError, OverflowError) as error:
-            assert any(word in str(error) for word in ("singular", "diagonal", "beyond")), number
+            if not any(word in str(error) for word in ("singular", "diagonal", "beyond")):
+                raise
             continue
         kind = np.result_type(A.dtype, b.dtype)
         assert found.x.dtype == kind, number
@@ -142,7 +143,7 @@ MAKERS = (
 )
 
 
-def test_definite_is_what_the_eigenvalues_say(threads: int = 3) -> None:
+def test_definite_is_what_the_eigenvalues_say() -> None:
     seen = set()
     for number in attempts(3):
         r = np.random.default_rng(number)
@@ -159,7 +160,7 @@ def test_definite_is_what_the_eigenvalues_say(threads: int = 3) -> None:
             same = np.array_equal(better @ np.ones(A.shape[0]), M @ np.ones(A.shape[0]))
             assert same == M.definite  # nothing is touched that needs no help
             alone = make(A, definite=True, threads=1) @ np.ones(A.shape[0])
-            many = make(A, definite=True, threads=threads) @ np.ones(A.shape[0])
+            many = make(A, definite=True, threads=3) @ np.ones(A.shape[0])
             assert np.array_equal(alone, many)
     assert {(make.__name__, True) for make in MAKERS} <= seen
 
@@ -193,7 +194,13 @@ def test_the_ends_of_the_range(method: str) -> None:
     A = matchwood.generators.aniso(2, (12, 12))
     true = np.linspace(1, 2, 144)
     b = A @ true
-    for up, right in [(1e300, 1e300), (1e-300, 1e-300), (1e-310, 1e-310), (1e300, 1.0), (1, 1e-300)]:
+    for up, right in [
+        (1e300, 1e300),
+        (1e-300, 1e-300),
+        (1e-310, 1e-310),
+        (1e300, 1.0),
+        (1, 1e-300),
+    ]:
         found = matchwood.solve(A * up, b * right, method=method)
         assert found.converged
         assert residual(A * up, found.x, b * right) <= 1.01e-8
@@ -227,8 +234,9 @@ def test_bad_numbers_are_named() -> None:
     b = np.ones(9)
     spoiled = A.copy()
     spoiled.data[4] = np.nan
+    lacking = np.where(np.arange(9) == 4, np.nan, b)
     cases: list[tuple[tuple[Any, ...], dict[str, Any], type, str]] = [
-        ((A, np.where(np.arange(9) == 4, np.nan, b)), {}, ValueError, "b must be finite, got nan at 4"),
+        ((A, lacking), {}, ValueError, "b must be finite, got nan at 4"),
         ((A, b), {"x0": b * np.inf}, ValueError, "x0 must be finite, got inf at 0"),
         ((A, b.astype(np.longdouble)), {}, TypeError, "b must be real, float64 at most"),
         ((A, b.astype(object)), {}, TypeError, "b must be real"),
@@ -248,7 +256,7 @@ def test_bad_numbers_are_named() -> None:
             matchwood.solve(*args, **options)
     for bad in (np.nan, np.inf, -np.inf, 0.0, 1e-320):
         B = sp.csr_array(np.diag([1.0, bad, 2.0]))
-        with pytest.raises(ValueError, match="jacobi: .* at row 1"):
+        with pytest.raises(ValueError, match=r"jacobi: .* at row 1"):
             preconditioners.jacobi(B)
     M = preconditioners.tridiagonal(A)
     for vector in (np.ones(9, object), np.array(["1"] * 9), np.ones(9) * 1j):

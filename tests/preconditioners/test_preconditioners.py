@@ -131,7 +131,7 @@ def test_isolated_vertices_and_ghosts() -> None:
 
 def test_bad_input() -> None:
     zero = sp.csr_array(np.array([[1.0, 0, 0], [0, 0, 0], [0, 0, 1.0]]))
-    with pytest.raises(ValueError, match="jacobi: the diagonal must be finite .* got 0 at row 1"):
+    with pytest.raises(ValueError, match=r"jacobi: the diagonal must be finite .* got 0 at row 1"):
         jacobi(zero)
     for make in (tridiagonal, algebraic_tridiagonal, algebraic_block_tridiagonal):
         with pytest.raises(np.linalg.LinAlgError, match="singular"):

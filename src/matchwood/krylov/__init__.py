@@ -165,7 +165,7 @@ class _Run:
         self._asked, self._method, self._maxiter, self._history = asked, method, maxiter, history
         self._rtol, self._atol = rtol, atol
         place = "cupyx.scipy" if asked.G.engine == "gpu" else "scipy"
-        self._solve = getattr(importlib.import_module(f"{place}.sparse.linalg"), method, None)
+        self._solve: Any = getattr(importlib.import_module(f"{place}.sparse.linalg"), method, None)
         if self._solve is None:
             raise EngineUnavailable(f"solve: this version of CuPy has no {method}")
 

@@ -76,7 +76,7 @@ def _in_turn(G: Any, method: str) -> Iterator[tuple[str, Make]]:
 
 def _made(G: Any, name: str, method: str) -> Any:
     """CG gets one that is positive definite, where the matrix may be."""
-    make = PRECONDITIONERS[name]
+    make: Callable[..., Any] = PRECONDITIONERS[name]
     if method == "cg" and name != "jacobi" and G.has_symmetric_values:
         try:
             return make(G, definite=True)

@@ -130,9 +130,7 @@ def survey(outer: int, nodes: int, kinds: Any, rows: Any, hashes: Any) -> int:
         hashes[i] = load_word(key + 24) if words else load_word(entry)
         entry += size
         if numbered != 0 and (
-            hashes[i] != i
-            or load_word(key + 8) != kinds[INT]
-            or not _is_short(key, kinds[TAGGED])
+            hashes[i] != i or load_word(key + 8) != kinds[INT] or not _is_short(key, kinds[TAGGED])
         ):
             numbered = 0
     step = n // SAMPLE + 1

@@ -1,4 +1,4 @@
-"""Words of memory, functions of Python's C interface, and kernels that keep the interpreter lock."""
+"""Words of memory, functions of Python's C interface, kernels that keep the interpreter lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled here that sees arrays only: which half of the entries, hashes to numbers, queues.
+"""What is compiled here and sees arrays only: half of the entries, hashes to numbers, queues.
 
 No Python object is touched, so these run without the interpreter lock.
 """
@@ -31,7 +31,7 @@ def upper(team: Any, indptr: Any, indices: Any, u: Any, v: Any, count: Any) -> N
 
 
 @device
-def _slot(value: int, slots: Any) -> int:
+def _slot(value: int, slots: Any) -> Any:
     mixed = np.uint64(value) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((mixed ^ (mixed >> np.uint64(29))) & np.uint64(slots.size - 1))
 

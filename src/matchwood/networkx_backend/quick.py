@@ -92,9 +92,8 @@ def quick_values(rows: Rows, adjacency: Any, directed: bool, name: Any) -> Any |
     m = rows.indices.size if directed else int((sources(rows) <= rows.indices).sum())
     cells, found = np.empty(m, np.int64), np.empty(m, np.float64)
     name = sys.intern(name)
-    code = _call(
-        cpu.read_values, *_before(rows, adjacency, directed), cells, id(name), hash(name), 1.0, found
-    )  # fmt: skip
+    before = _before(rows, adjacency, directed)
+    code = _call(cpu.read_values, *before, cells, id(name), hash(name), 1.0, found)
     return _unless_changed(code, found)
 
 

@@ -15,8 +15,8 @@ for ``M=`` of their solvers.  Besides ``matvec``, ``matmat``, ``rmatvec`` and ``
 
 They can be pickled and copied where they lie on the CPU.
 
-Read on in operator.py, definite.py and cpu_definite.py, pairs.py, gpu_pairs.py + gpu_pairs.cu, blocks.py, cpu_blocks.py,
-gpu_blocks.py + gpu_blocks.cu.
+Read on in operator.py, definite.py and cpu_definite.py, pairs.py, gpu_pairs.py + gpu_pairs.cu,
+blocks.py, cpu_blocks.py, gpu_blocks.py + gpu_blocks.cu.
 """
 
 from __future__ import annotations
@@ -339,9 +339,7 @@ def algebraic_block_tridiagonal(
         system = made_definite(G, system, caller, threads)
         clock.lap("definite")
     try:
-        made = block_tridiagonal.factorize(
-            *system, allow_singular=allow_singular, threads=threads
-        )
+        made = block_tridiagonal.factorize(*system, allow_singular=allow_singular, threads=threads)
     except np.linalg.LinAlgError as error:
         raise np.linalg.LinAlgError(
             f"{caller}, pairs in the order of the forest: {error}"

@@ -29,8 +29,12 @@ class Core:
 
     def settled(self) -> Core:
         """The same with all that is found out when asked for found out, so that it can be sent."""
-        known = {name: Known(getattr(self, name)()) for name in ("coverage", "seconds", "definite")}
-        return dataclasses.replace(self, **known)
+        return dataclasses.replace(
+            self,
+            coverage=Known(self.coverage()),
+            seconds=Known(self.seconds()),
+            definite=Known(self.definite()),
+        )
 
 
 @dataclass(frozen=True)
