@@ -117,7 +117,8 @@ def calls(G: Any, r: random.Random) -> Iterator[tuple[str, Any]]:
     names += ["number_strongly_connected_components", "number_weakly_connected_components"]
     if not G.is_directed():
         names = ["connected_components", "number_connected_components", "is_connected"]
-        for which in ("minimum", "maximum"):
+        # NetworkX's Kruskal never ends on a node that is not equal to itself
+        for which in ("minimum", "maximum") if all(v == v for v in nodes) else ():
             for keys in (True, False):
                 options = {"weight": weight, "keys": keys, "ignore_nan": r.random() < 0.5}
                 name = f"{which}_spanning_edges"
@@ -162,7 +163,8 @@ def compare(number: int) -> None:
     if not G.is_directed() and len(G):
         found = set(nx.maximal_independent_set(G, seed=abs(number), backend="matchwood"))
         assert all(v in found or not found.isdisjoint(G[v]) for v in G), number
-        assert not any(u in found and v in found for u, v in G.edges() if u != v), number
+        between = [(u, v) for u, v in G.edges() if u != v and u is not v]  # NaN differs from itself
+        assert not any(u in found and v in found for u, v in between), number
 
 
 def test_a_node_whose_hash_is_zero_is_not_zero() -> None:

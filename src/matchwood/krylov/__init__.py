@@ -87,7 +87,7 @@ def solve(
     numpy.linalg.LinAlgError, ValueError
         If the preconditioner that was named cannot be made.
     OverflowError
-        If the solution is beyond the range of its type.
+        If the solution is beyond the range of its type, or so small that it would be zero.
 
     Notes
     -----

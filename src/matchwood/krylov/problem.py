@@ -34,9 +34,11 @@ class Problem:
         if self.shift == 0:
             return x
         xp = engines.cupy() if self.G.engine == "gpu" else np
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             answer = xp.ldexp(x, self.shift)
-        if bool(xp.isfinite(x).all()) and not bool(xp.isfinite(answer).all()):
+        largest = float(abs(x).max())
+        there = float(abs(answer).max())
+        if np.isfinite(largest) and largest and not np.finfo(x.dtype).tiny <= there < np.inf:
             raise OverflowError(f"solve: the solution is beyond the range of {x.dtype}")
         return answer
 
