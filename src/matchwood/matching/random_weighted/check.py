@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from matchwood import csr
+from matchwood import csr, engines
 from matchwood.errors import CheckFailed
 from matchwood.matching.check import check_matching
+from matchwood.matching.mates import mates_of
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.hashing.reference import hash2_number
 
@@ -23,7 +22,7 @@ def check_random_weighted(A: Any, answer: Any, *, seed: int = 0, ties: str = "ha
     """Raise `CheckFailed` unless `answer` is ``weighted_matching(A, method="random_weighted")``."""
     check_matching(A, answer, weighted=True)
     view = csr.as_graph(A, "check_random_weighted").on("cpu").undirected_weights()
-    mate = np.asarray(getattr(answer, "mate", answer)).tolist()
+    mate = engines.moved(mates_of("check_random_weighted", answer), "cpu").tolist()
     n, by_hash = view.n, ties == "hash"
     turn = [(hash2_number(v, 0, seed), v) for v in range(n)]
     made = [min(turn[v], turn[mate[v]]) if mate[v] >= 0 else (1 << 64, v) for v in range(n)]
