@@ -1,4 +1,4 @@
-"""Attacks on matchings: spoiled answers, arrays that are none, weights at the ends of their types."""
+"""Attacks on matchings: spoiled answers, arrays that are none, weights near the ends of floats."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ def spoiled_mates(rng: np.random.Generator, mate: list[int]) -> list[int]:
 
 def in_some_type(rng: np.random.Generator, mate: list[int]) -> Any:
     """The same integers: as a list, or as an array of any type that holds them."""
-    kinds = ["i1", "i2", "i4", "i8"] + (["u1", "u2", "u4", "u8"] if min(mate, default=0) >= 0 else [])
+    kinds = ["i1", "i2", "i4", "i8"] + (
+        ["u1", "u2", "u4", "u8"] if min(mate, default=0) >= 0 else []
+    )
     return list(mate) if rng.random() < 0.2 else np.array(mate, rng.choice(kinds))
 
 
@@ -129,7 +131,7 @@ def test_what_is_no_integer_is_no_mate() -> None:
     wraps = np.array([1, 0, 2**64 - 1, 2**64 - 1], np.uint64)
     assert not is_matching(A, wraps)
     for function in (upper_bound, coarsen):
-        with pytest.raises(ValueError, match="no vertex of 0..3"):
+        with pytest.raises(ValueError, match=r"no vertex of 0\.\.3"):
             function(A, wraps)
 
 
@@ -137,7 +139,7 @@ def test_wrong_mates_reach_no_kernel() -> None:
     """`upper_bound` and `coarsen` refuse what is not mutual; what they accept is right."""
     rng = np.random.default_rng(2)
     for _ in attempts(0.4):
-        G, edges = random_case(rng)
+        G, _edges = random_case(rng)
         mate = rng.integers(-2, G.n + 1, G.n) if rng.random() < 0.5 else rng.permutation(G.n)
         if rng.random() < 0.1:
             mate = mate * 10**9
@@ -165,7 +167,16 @@ def refused(check: Any, *answer: Any, **options: Any) -> bool:
 
 
 def spoiled_number(rng: np.random.Generator, value: float) -> Any:
-    wrong = [value * 1.001 + 1e-300, value * 0.999 - 1e-300, np.nan, np.inf, -value - 1, "1", None, 1j]
+    wrong = [
+        value * 1.001 + 1e-300,
+        value * 0.999 - 1e-300,
+        np.nan,
+        np.inf,
+        -value - 1,
+        "1",
+        None,
+        1j,
+    ]
     return wrong[rng.integers(len(wrong))]
 
 
@@ -177,7 +188,9 @@ def test_checks_refuse_spoiled_numbers() -> None:
             continue
         found = weighted_matching(G, method=str(rng.choice(METHODS)), threads=1)
         found.check(G)
-        assert refused(dataclasses.replace(found, weight=spoiled_number(rng, found.weight)).check, G)
+        assert refused(
+            dataclasses.replace(found, weight=spoiled_number(rng, found.weight)).check, G
+        )
         for bound in (np.nan, found.weight * 0.99, max(edges.values()) * 0.99, "1"):
             assert refused(dataclasses.replace(found, known_bound=bound).check, G)
         empty = dataclasses.replace(found, mate=np.full(G.n, -1, np.int32), weight=0.0)
@@ -256,7 +269,7 @@ def _spoiled_coarsenings(rng: np.random.Generator, right: Any) -> Any:
 
 
 def test_weights_at_the_ends_of_double_precision() -> None:
-    """An answer that passes its own check with a true bound, or an error that names the function."""
+    """An answer that passes its own check, with a true bound; or an error by name."""
     rng = np.random.default_rng(6)
     for k in attempts(1.0):
         few = rng.choice(EXTREMES, 2) if k % 2 else EXTREMES
@@ -288,8 +301,9 @@ def named_error(function: str) -> Any:
     try:
         yield
     except ValueError as error:
-        assert not isinstance(error, matchwood.CheckFailed), error
-        assert re.search(rf"^{function}: .*divide the weights by a power of two", str(error)), error
+        named = re.search(rf"^{function}: .*divide the weights by a power of two", str(error))
+        if isinstance(error, matchwood.CheckFailed) or not named:
+            raise
 
 
 def _attack_extreme(G: Any, method: str) -> None:

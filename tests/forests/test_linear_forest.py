@@ -160,7 +160,7 @@ def test_bad_arguments() -> None:
         linear_forest(A, factor=factor(A, 2), M=3)
     with pytest.raises(ValueError, match=r"the factor must have shape \(5, 2\).*got \(5, 3\)"):
         linear_forest(A, factor=factor(A, 3))
-    with pytest.raises(ValueError, match="linear_forest: the factor .* 0 lists 1, but 1 does not"):
+    with pytest.raises(ValueError, match=r"linear_forest: the factor .* 0 lists 1, but 1 does not"):
         linear_forest(A, factor=[[1, -1], [2, -1], [1, -1], [-1, -1], [-1, -1]])
     with pytest.raises(ValueError, match="linear_forest: A must be square"):
         linear_forest(sp.csr_array((2, 3)))

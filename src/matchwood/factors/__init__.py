@@ -150,7 +150,7 @@ def factor(
     keep = {"keep": H._keep} if chosen == "gpu" else {}  # tiles of a prepared Graph
     found: Found = run(view, plan, threads=threads, **keep)
     arrays = (engines.moved(array, G.engine) for array in (found.neighbours, found.weights))
-    return sealed(*arrays, found.rounds, found.maximal, directed, view, plan)
+    return sealed(arrays, found.rounds, found.maximal, directed, view, plan)
 
 
 def coverage_of_order(A: Any) -> float:

@@ -66,7 +66,7 @@ def check_factor(
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: factor: vertex 0 lists 1, but 1 does not list 0
     """
-    view, n, listed, table = _pairs(A, answer, directed=directed if method is not None else None)
+    view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
     plan = getattr(answer, "plan", None)
     if method is not None:
         plan = make_plan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -157,19 +157,18 @@ class Seal(NamedTuple):
 
 
 def sealed(
-    neighbours: Any,
-    weights: Any,
+    arrays: Iterable[Any],
     rounds: int,
     maximal: bool,
     directed: bool,
     view: View,
     plan: Plan | None = None,
 ) -> Factor:
-    """The Factor of arrays that have been found, or checked, for that view."""
-    own = neighbours, weights
-    seen = [_read_only(array) for array in own]
-    made = Factor(*seen, rounds, maximal, directed, view, plan)
-    object.__setattr__(made, "_seal", Seal(*seen, *own, view))
+    """The Factor of neighbours and weights that have been found, or checked, for that view."""
+    neighbours, weights = arrays
+    seen, seen_weights = _read_only(neighbours), _read_only(weights)
+    made = Factor(seen, seen_weights, rounds, maximal, directed, view, plan)
+    object.__setattr__(made, "_seal", Seal(seen, seen_weights, neighbours, weights, view))
     return made
 
 

@@ -65,7 +65,7 @@ def _check_greedy(u: Array, v: Array, rank: Array, taken: Array, n: int) -> None
 def _proposed(
     n: int, u: Array, v: Array, rank: Array, plan: Plan
 ) -> tuple[Array, int, bool]:  # fmt: skip
-    """Which entries the rounds confirm, how many rounds there are, whether they end by themselves."""
+    """Which entries the rounds confirm, how many rounds there are, and whether none was left."""
     order = np.lexsort((rank, u))
     keys = u * n + v  # ascending, as rows are sorted
     back = np.searchsorted(keys, v * n + u).clip(max=max(keys.size - 1, 0))

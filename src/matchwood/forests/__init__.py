@@ -192,9 +192,7 @@ def tridiagonal_of(
     caller = "tridiagonal_of"
     G = csr.as_graph(A, caller)
     if not isinstance(forest, LinearForest):
-        raise TypeError(
-            f"{caller}: forest must be a LinearForest, got {type(forest).__name__}"
-        )
+        raise TypeError(f"{caller}: forest must be a LinearForest, got {type(forest).__name__}")
     if not forest.untouched():
         _refuse_wrong_forest(forest, caller)
     if forest.perm.shape[0] != G.n:
@@ -252,7 +250,7 @@ def _as_factor(G: csr.Graph, H: csr.Graph, factor: Any, caller: str) -> Factor:
     rounds, maximal, plan = 0, False, None
     if isinstance(factor, Factor):
         rounds, maximal, plan = factor.rounds, factor.maximal, factor.plan
-    made = sealed(*here, rounds, maximal, directed, view, plan)
+    made = sealed(here, rounds, maximal, directed, view, plan)
     return made if shape[1] == 2 else _padded(made)
 
 
@@ -275,7 +273,7 @@ def _padded(factor: Factor) -> Factor:
     neighbours = xp.concatenate((factor.neighbours, xp.full_like(factor.neighbours, -1)), axis=1)
     weights = xp.concatenate((factor.weights, xp.zeros_like(factor.weights)), axis=1)
     view: Any = factor.view
-    return sealed(neighbours, weights, factor.rounds, factor.maximal, factor.directed, view)
+    return sealed((neighbours, weights), factor.rounds, factor.maximal, factor.directed, view)
 
 
 def _mean_weights(neighbours: Any, weights: Any) -> Any:
@@ -295,4 +293,4 @@ def _moved(factor: Factor, G: csr.Graph) -> Factor:
         return factor
     arrays = (engines.moved(array, G.engine) for array in unsealed(factor) or tuple(factor))
     view: Any = factor.view
-    return sealed(*arrays, factor.rounds, factor.maximal, factor.directed, view, factor.plan)
+    return sealed(arrays, factor.rounds, factor.maximal, factor.directed, view, factor.plan)

@@ -50,9 +50,7 @@ def check_coarsening(A: Any, matching: Any, answer: Any, *, vertex_weights: Any 
     k = int(first.sum())
     members = vertex_weights_of(vertex_weights, n, "cpu", caller)
     _check_vertices(answer.vertex_weights, members, mate, first, caller)
-    found = _on_cpu(answer.matrix)
-    if not sp.issparse(found):
-        raise TypeError(f"{caller}: matrix must be sparse, got {type(found).__name__}")
+    found = _on_cpu(answer.matrix, caller)
     if found.shape != (k, k):
         raise CheckFailed(f"coarsening: the matrix must have {k} rows, got shape {found.shape}")
     _compare(sp.coo_array(found), _merged(view, map.astype(np.int64), k), _rounding(view))
@@ -63,7 +61,9 @@ def _check_vertices(weights: Any, members: Any, mate: Any, first: Any, caller: s
     weights = engines.moved(weights, "cpu")
     if not hasattr(weights, "dtype"):
         weights = np.asarray(weights)
-    if weights.dtype.kind not in "iuf" or (weights.dtype.kind == "f") != (members.dtype.kind == "f"):
+    if weights.dtype.kind not in "iuf" or (weights.dtype.kind == "f") != (
+        members.dtype.kind == "f"
+    ):
         raise TypeError(f"{caller}: vertex_weights must be {members.dtype}, got {weights.dtype}")
     other = np.where(mate >= 0, members[mate], members.dtype.type(0)) if mate.size else members
     with np.errstate(over="ignore"):
@@ -94,8 +94,12 @@ def _merged(view: csr.View, map: Any, k: int) -> Any:
     return wanted
 
 
-def _on_cpu(matrix: Any) -> Any:
-    return matrix.get() if hasattr(matrix, "get") and not sp.issparse(matrix) else matrix
+def _on_cpu(matrix: Any, caller: str) -> Any:
+    if hasattr(matrix, "get") and not sp.issparse(matrix):
+        return matrix.get()
+    if not sp.issparse(matrix):
+        raise TypeError(f"{caller}: matrix must be sparse, got {type(matrix).__name__}")
+    return matrix
 
 
 def _compare(found: Any, wanted: Any, rounding: float) -> None:

@@ -42,7 +42,7 @@ def check_exact(A: Any, answer: Any) -> None:
 
 
 def _check_single_edges(view: csr.View, answer: Any) -> None:
-    mate, rows, used = checked_mates(view, answer, "check_exact", "matching")
+    _mate, rows, used = checked_mates(view, answer, "check_exact", "matching")
     own = np.zeros(view.n)
     own[rows[used]] = view.data[used]
     with np.errstate(over="ignore"):

@@ -1,8 +1,8 @@
 """The heaviest matching from other libraries.  No kernels of ours.
 
-Components do not know of each other, so the weights of each are divided by a power of two first that
-leaves its largest between 1/2 and 1: neither weights near the ends of double precision nor a heavy
-edge elsewhere make a difference.
+Components do not know of each other, so the weights of each are divided by a power of two first,
+which leaves its largest between 1/2 and 1: neither weights near the ends of double precision nor a
+heavy edge elsewhere make a difference.
 
 Bipartite.  SciPy finds the lightest matching that covers all rows of a matrix.  An edge of weight
 w costs C - w there, with C = 2, and every row has a column of its own for C, which means to stay

@@ -94,7 +94,7 @@ def streaming_matching(
         found.rounds,
         "streaming",
         seconds,
-        known_bound=finite(caller, "the bound", found.bound),
+        known_bound=finite(caller, "the bound", found.bound or 0.0),
     )
 
 
