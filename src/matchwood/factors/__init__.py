@@ -187,7 +187,7 @@ def coverage_of_order(A: Any) -> float:
     beside, whole = _beside_and_all(view, 1.0)
     if not math.isfinite(whole):
         beside, whole = _beside_and_all(view, SCALE)
-    return beside / whole if whole > 0 else 0.0
+    return min(1.0, beside / whole) if whole > 0 else 0.0
 
 
 def _beside_and_all(view: csr.View, scale: float) -> tuple[float, float]:

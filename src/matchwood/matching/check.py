@@ -112,7 +112,7 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     blocked = xp.zeros(u.size, bool)
     for end in (u, v):
         tied = xp.flatnonzero(own[end] == w)  # own edge of the same weight: the order decides
-        first = _comes_before(end[tied], mate[end[tied]], u[tied], v[tied], number, ties == "hash")
+        first = comes_before(end[tied], mate[end[tied]], u[tied], v[tied], number, ties == "hash")
         blocked[tied[first]] = True
     if not bool(blocked.all()):
         k = int(blocked.argmin())
@@ -198,7 +198,7 @@ def _mates(view: csr.View, answer: Any, caller: str) -> tuple[Array, Array]:
     return mate, own
 
 
-def _comes_before(u1: Array, v1: Array, u2: Array, v2: Array, number: int, by_hash: bool) -> Array:
+def comes_before(u1: Array, v1: Array, u2: Array, v2: Array, number: int, by_hash: bool) -> Array:
     """For edges of equal weight: {u1, v1} comes before {u2, v2}."""
     xp = array_module(u1)
     low1, high1 = xp.minimum(u1, v1), xp.maximum(u1, v1)

@@ -29,11 +29,12 @@ def half_of(values: Any) -> float:
 
 
 def ratio(part: Any, whole: Any) -> float:
-    """The sum of `part` over the sum of `whole`, none of them negative; 0 where that is 0."""
+    """The sum of `part` over the sum of `whole`, of which it is a part: 0 to 1, without negative
+    numbers; 0 where `whole` is 0."""
     above, below = total(part), total(whole)
     if not (math.isfinite(above) and math.isfinite(below)):
         above, below = (total(a.astype(np.float64) * SCALE) for a in (part, whole))
-    return above / below if below > 0 else 0.0
+    return min(1.0, above / below) if below > 0 else 0.0  # sums round in their own ways
 
 
 def mean_of_two(a: Any, b: Any) -> Any:

@@ -90,7 +90,7 @@ def _unwind(team: Team, ends: Array, weights: Array, top: int, mate: Array, tota
 
 def proved_bound(factor: float, potential: Array) -> float:
     """Rounded up, since edges were compared with rounded sums: see `upper_bound`."""
-    steps = (2 * factor + 2) * np.count_nonzero(potential) * 2.0**-1074
+    steps = (2 * factor + 2) * int(np.count_nonzero(potential)) * 2.0**-1074
     return factor * wide_total(potential) * (1 + 2.0**-40) + steps
 
 
