@@ -14,6 +14,7 @@ from matchwood.matching import mates
 from matchwood.primitives.wide_sums import finite, total
 
 SAFE = 900  # powers of two from 1 that weights may be away without being scaled
+SMALL = 2.0**-960  # 2^-40 of more than that is many steps of the smallest numbers
 SWEEPS = 10  # from each start; more gained under 1 % (bench/matching/weighted.py)
 
 
@@ -123,9 +124,7 @@ def upper_bound(
         chosen.improve(view, mate, sweeps, from_matching, threads)
         for from_matching in (True, False)
     ]
-    y = _rounded_up(min(solutions, key=total), np.diff(view.indptr) > 0, sweeps, shift)
-    if not np.isfinite(y).all():
-        finite(caller, "the bound", math.inf)
+    y = _rounded_up(min(solutions, key=total), view, sweeps, shift)
     return Bound(finite(caller, "the bound", total(y)), y)
 
 
@@ -138,27 +137,37 @@ def _mate(G: csr.Graph, matching: Any, threads: int | None, caller: str) -> Any:
 
 
 def _scaled(view: csr.View) -> tuple[csr.View, int]:
-    """The view with weights in the middle of double precision, times 2**-shift.
+    """The view with weights inside of double precision, times 2**-shift.
 
-    Where they are near its ends, halves would be lost and sums too large.
+    Where all are near its lower end, halves would be lost; near the upper one sums are too large.
+    There they are taken down no further than needed, so that light ones lose little.
     """
     most = float(view.data.max(initial=0))
     exponent = math.frexp(most)[1]
     if most == 0 or abs(exponent) <= SAFE:
         return view, 0
-    return view._replace(data=np.ldexp(view.data.astype(np.float64), -exponent)), exponent
+    shift = exponent - SAFE if exponent > 0 else exponent
+    return view._replace(data=np.ldexp(view.data.astype(np.float64), -shift)), shift
 
 
-def _rounded_up(y: Any, joined: Any, sweeps: int, shift: int) -> Any:
+def _rounded_up(y: Any, view: csr.View, sweeps: int, shift: int) -> Any:
     """The dual as it is for the weights as given, made so much larger that rounding is covered.
 
     Large numbers are rounded in the last of their 53 bits, and 2^-40 of them is more than the
     sweeps can lose.  Numbers at the lower end have fewer bits: there a sweep rounds four times,
     each by at most one of the smallest steps.
     """
-    step = math.ldexp(1.0, -1074)
-    y = y * (1 + 2.0**-40) + np.where(joined, (4 * sweeps + 8) * step, 0.0)
-    if shift == 0:
-        return y
-    with np.errstate(over="ignore"):
-        return np.ldexp(y, shift) + np.where(joined, step, 0.0)
+    y *= 1 + 2.0**-40
+    _add_steps(y, view, 4 * sweeps + 8)
+    if shift != 0:
+        with np.errstate(over="ignore"):
+            y = np.ldexp(y, shift)
+        _add_steps(y, view, 1)
+    return y
+
+
+def _add_steps(y: Any, view: csr.View, steps: int) -> None:
+    """Where numbers have fewer bits, and there are edges."""
+    small = np.flatnonzero(y < SMALL)
+    small = small[view.indptr[small + 1] > view.indptr[small]]
+    y[small] += steps * math.ldexp(1.0, -1074)
