@@ -204,7 +204,7 @@ def comes_before(u1: Array, v1: Array, u2: Array, v2: Array, number: int, by_has
     low1, high1 = xp.minimum(u1, v1), xp.maximum(u1, v1)
     low2, high2 = xp.minimum(u2, v2), xp.maximum(u2, v2)
     by_ends: Array = (low1 < low2) | ((low1 == low2) & (high1 < high2))
-    if not by_hash:
+    if not by_hash or u1.size == 0:
         return by_ends
     engine = "gpu" if engines.location(u1) == "gpu" else "reference"
     h1 = hash2(low1, high1, number, engine=engine)

@@ -84,7 +84,8 @@ def rows_of(view: Any) -> Any:
     xp = array_module(view.indices)
     if xp is np:
         return np.repeat(np.arange(view.n), np.diff(view.indptr))
-    return xp.searchsorted(view.indptr, xp.arange(view.nnz), side="right") - 1
+    entries = xp.arange(view.nnz, dtype=view.indptr.dtype)
+    return xp.searchsorted(view.indptr, entries, side="right") - 1
 
 
 def checked_mates(view: Any, answer: Any, caller: str, what: str) -> tuple[Any, Any, Any]:

@@ -44,6 +44,4 @@ def check_random_weighted(A: Any, answer: Any, *, seed: int = 0, ties: str = "ha
     better[tied] = comes_before(a, b, a, mate[a], seed, ties == "hash")
     if better.any():
         k = int(better.argmax())
-        raise CheckFailed(
-            f"matching: vertex {u[k]} should have taken {v[k]}, not {mate[u[k]]}"
-        )
+        raise CheckFailed(f"matching: vertex {u[k]} should have taken {v[k]}, not {mate[u[k]]}")
