@@ -25,26 +25,28 @@ Array = np.ndarray[Any, Any]
 def check_by_plan(view: Any, plan: Plan, table: Array, answer: Any) -> None:
     """Raise `CheckFailed` unless `table`, a factor of the view, is what the plan gives."""
     u, v = np.repeat(np.arange(view.n), np.diff(view.indptr)), view.indices.astype(np.int64)
-    rank = _ranks(u, v, view.data, plan)
+    order = _order(u, v, view.data, plan)
+    rank = np.empty(u.size, np.int64)
+    rank[order] = np.arange(u.size)
     taken = (table[u] == v[:, None]).any(axis=1)
     if plan.method == "greedy":
         _check_greedy(u, v, rank, taken, plan.n)
     else:
-        expected, rounds, maximal = _proposed(view.n, u, v, rank, plan)
+        expected, rounds, maximal = _proposed(view.n, u, v, order, plan)
         _compare(u, v, taken, expected)
         _check_rounds(answer, rounds, maximal)
     if hasattr(answer, "neighbours"):
         _check_places(table, u, v, rank, taken)
 
 
-def _ranks(u: Array, v: Array, w: Array, plan: Plan) -> Array:
-    """The place of each entry in the order of edges, among all; both directions are neighbours."""
+def _order(u: Array, v: Array, w: Array, plan: Plan) -> Array:
+    """The entries by preference: among all for the greedy rule, else within each row."""
     low, high = np.minimum(u, v), np.maximum(u, v)
-    tie = ~hash2(low, high, plan.seed, engine="reference") if plan.by_hash else np.zeros_like(u)
-    order = np.lexsort((high, low, tie, -w.astype(np.float64)))
-    rank = np.empty(u.size, np.int64)
-    rank[order] = np.arange(u.size)
-    return rank
+    heavy = -w.astype(np.float64)
+    ties = [~hash2(low, high, plan.seed, engine="reference")] if plan.by_hash else []
+    if plan.method == "greedy":
+        return np.lexsort((high, low, *ties, heavy))
+    return np.lexsort((*ties, heavy, u))  # stable, and columns ascend
 
 
 def _check_greedy(u: Array, v: Array, rank: Array, taken: Array, n: int) -> None:
@@ -63,10 +65,9 @@ def _check_greedy(u: Array, v: Array, rank: Array, taken: Array, n: int) -> None
 
 
 def _proposed(
-    n: int, u: Array, v: Array, rank: Array, plan: Plan
+    n: int, u: Array, v: Array, order: Array, plan: Plan
 ) -> tuple[Array, int, bool]:  # fmt: skip
     """Which entries the rounds confirm, how many rounds there are, and whether none was left."""
-    order = np.lexsort((rank, u))
     keys = u * n + v  # ascending, as rows are sorted
     back = np.searchsorted(keys, v * n + u).clip(max=max(keys.size - 1, 0))
     mirrored = keys[back] == v * n + u if keys.size else np.zeros(0, bool)
