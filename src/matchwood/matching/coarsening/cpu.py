@@ -74,6 +74,8 @@ def _edges(
         place += sums[member]
     if team.rank == team.size - 1:
         sums[team.size] = place + count
+    if place + count > rows.size:  # the matrix is not symmetric after all: the caller sees it
+        return
     for u in range(lo, hi):
         if interrupted(team, u):
             return
@@ -103,6 +105,8 @@ def coarsen(view: Any, mate: Array, members: Array, threads: int | None = None) 
         sums, rows, columns, values,
     )  # fmt: skip
     m = int(sums[-1])
+    if m > half:
+        raise ValueError("coarsen: A must have symmetric weights here, got more above the diagonal")
     coarse = assemble(
         k, k, rows[:m], columns[:m], values[:m], symmetric=True, loops=False, threads=threads
     )

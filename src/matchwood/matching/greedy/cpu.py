@@ -53,8 +53,14 @@ RUN = 16  # edges; when more agree in the leading bits, all bits are sorted
 def _append(
     edges: Array, weights: Array, count: int, batch: Array, heavy: Array, tail: Array
 ) -> int:
-    """Move a member's `count` edges to the batch; returns 0."""
+    """Move a member's `count` edges to the batch; returns 0.
+
+    A batch has room for every edge once.  Edges that do not fit are left out: then the matrix is
+    not symmetric after all, and the caller sees that in `tail`.
+    """
     start = np.uint64(atomic_add(tail, 0, count))
+    if start + np.uint64(count) > np.uint64(heavy.size):
+        return 0
     for i in range(np.uint64(count)):
         batch[0, start + i] = edges[0, i]
         batch[1, start + i] = edges[1, i]
@@ -232,6 +238,10 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         )  # fmt: skip
         high = low
         size = int(tail[0])
+        if size > heavy.size:
+            raise ValueError(
+                "weighted_matching: A must have symmetric weights here, got more above the diagonal"
+            )
         if size:
             found = heavy[:size]
             perm = _order(batch, found, most[:, 0].max(), low, seed, by_hash, team, threads)
