@@ -24,7 +24,8 @@ from matchwood.teams import (
     share,
     stopping,
 )
-from matchwood.teams.crew import INLINE_WORK, SECOND_THREAD_WORK, _cgroup_quota
+from matchwood.teams.cpus import _cgroup_quota
+from matchwood.teams.crew import INLINE_WORK, SECOND_THREAD_WORK
 from support import cores, run_script
 
 LARGE = 10**9  # work that is surely worth a team
