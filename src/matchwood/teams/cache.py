@@ -167,6 +167,8 @@ def _require_trusted(path: Path) -> None:
 
 def _require_safe(path: str, found: os.stat_result) -> None:
     """Raise where others could replace what is in a folder, or the folder is another user's."""
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(path)
     if found.st_uid not in {os.geteuid(), *_system()}:
         raise Distrusted(f"{path} belongs to user {found.st_uid}, not to {os.geteuid()}")
     if found.st_mode & OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:

@@ -62,17 +62,28 @@ def ensure_compiled(kernel: Any, team: Team, args: tuple[Any, ...]) -> None:
 
 
 def _compile(kernel: Any, values: tuple[Any, ...]) -> None:
-    signature = tuple(kernel.typeof_pyval(value) for value in values)
-    if signature in kernel.overloads:
-        return
-    if _lost:
+    cache_folder()  # its warning is for the thread that called us
+    if not _lost:
+        _apart(functools.partial(_compile_here, kernel, values), kernel.__name__)
+    elif _signature(kernel, values) not in kernel.overloads:
         raise RuntimeError(
             f"{called_function()}: {kernel.__name__} cannot be compiled in this process, which was "
             "forked while another thread compiled; call the function before the fork, or start "
             "processes by 'spawn'"
         )
-    cache_folder()  # its warning is for the thread that called us
-    _apart(functools.partial(kernel.compile, signature), kernel.__name__)
+
+
+def _compile_here(kernel: Any, values: tuple[Any, ...]) -> None:
+    # Numba imports modules when it first looks at a type, and a child forked in the middle of an
+    # import waits for ever: so that, too, under the lock which forks wait for.
+    with global_compiler_lock:
+        signature = _signature(kernel, values)
+        if signature not in kernel.overloads:
+            kernel.compile(signature)
+
+
+def _signature(kernel: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(kernel.typeof_pyval(value) for value in values)
 
 
 def _apart(task: Callable[[], object], name: str) -> None:
