@@ -46,6 +46,16 @@ def import_whole(package: str) -> None:
     reaches the main thread only, so another one imports them, to the end, while the main thread
     waits.  It is free at once, and whoever needs the package next waits for what is left.
     """
+    if package in _whole:
+        return
+    _import_whole(package)
+    _whole.add(package)
+
+
+_whole: set[str] = set()
+
+
+def _import_whole(package: str) -> None:
     import queue
     import threading
 
