@@ -22,7 +22,7 @@ LONGEST = 450  # lines
 # rank stand beside each other and do not, unless MAY_MEET says so.
 
 RANKS = [
-    {"errors", "arguments", "_version", "_lazy"},
+    {"errors", "arguments", "resources", "_version", "_lazy"},
     {"teams", "gpu", "dist", "engines"},
     {"primitives"},
     {"csr", "inputs"},
