@@ -22,8 +22,8 @@ LONGEST = 450  # lines
 # rank stand beside each other and do not, unless MAY_MEET says so.
 
 RANKS = [
-    {"errors", "arguments", "resources", "_version", "_lazy"},
-    {"teams", "gpu", "dist", "engines"},
+    {"errors", "arguments", "_version", "_lazy"},
+    {"teams", "gpu", "dist", "engines", "resources"},
     {"primitives"},
     {"csr", "inputs"},
     {"io", "generators"},

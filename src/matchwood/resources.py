@@ -18,6 +18,7 @@ from matchwood.errors import OutOfMemory
 Result = TypeVar("Result")
 
 SMALL = 64 << 20  # bytes that are given without a look at what is free
+ADDRESSES = 1 << 47  # bytes that a process can name; the limit where nothing else is known
 WAIT = 0.05  # seconds between two looks at a helper; a signal wakes the waiting thread at once
 
 
@@ -25,13 +26,13 @@ def require_memory(caller: str, nbytes: int, what: str) -> None:
     """Raise `OutOfMemory` where `nbytes` are surely not free.  O(1); nothing is allocated."""
     if nbytes <= SMALL:
         return
-    free = available_memory()
-    if free is not None and nbytes > free:
+    free = available_memory() or ADDRESSES
+    if nbytes > free:
         raise OutOfMemory(f"{caller}: {what} needs {_size(nbytes)} of memory, {_size(free)} free")
 
 
 def _size(nbytes: int) -> str:
-    value, units = float(nbytes), ("bytes", "KiB", "MiB", "GiB", "TiB")
+    value, units = float(min(nbytes, 1 << 200)), ("bytes", "KiB", "MiB", "GiB", "TiB")
     for unit in units:
         if value < 1024 or unit == units[-1]:
             break

@@ -50,7 +50,8 @@ def matrix_of_edges(
         w = np.concatenate((w, w[others]))
         undirected = False
     elif duplicates in ("min", "max"):
-        order = np.argsort(w if duplicates == "min" else -w, kind="stable")
+        key = w if duplicates == "min" else -w
+        order = aside(lambda: np.argsort(key, kind="stable"))
         u, v, w = u[order], v[order], w[order]
     reduce = "sum" if duplicates == "sum" else "first"
     indptr, indices, data = assemble(
@@ -125,7 +126,9 @@ def converted(A: Matrix, kind: np.dtype[Any] | None, rounded: bool) -> Matrix:
 def as_matrix(A: Any, caller: str) -> Matrix:
     """What is to be written, as a csr_array with sorted rows and no duplicates; not changed."""
     matrix: Any
-    if sp.issparse(A) or (isinstance(A, np.ndarray) and A.ndim == 2):
+    given: Any = A
+    if sp.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2):
+        A = given
         if A.ndim != 2:
             raise ValueError(f"{caller}: A must be a matrix, got {A.ndim} dimensions")
         if A.dtype.kind not in "biufc":

@@ -32,7 +32,6 @@ _TYPES = {"integer": np.int64, "unsigned-integer": np.uint64, "complex": np.comp
 
 PART = 1 << 22  # bytes that SciPy reads at once: 20 ms
 ENTRIES = 1 << 17  # and entries that it writes at once
-_BLANK_LINES = re.compile(rb"(?:(?<=\n)|\A)[ \t\r]*\n")
 
 
 class Banner(NamedTuple):
@@ -121,15 +120,17 @@ def _check(text: Text, start: int, ids: int, numbers: int, threads: int | None) 
     return int(found[:, cpu.COUNT].sum())
 
 
-def _parts(text: Text, start: int) -> Iterator[tuple[int, int, bytes]]:
+def _parts(text: Text, start: int, entries: int) -> Iterator[tuple[int, int, bytes]]:
     """(byte where it starts, lines, bytes) of the parts of the table, without blank lines."""
     content = text.content
+    blank = content.count(b"\n", start) != entries
     while start < len(content):
         end = content.rfind(b"\n", start, start + PART) + 1 or content.index(b"\n", start) + 1
         part = bytes(content[start:end])
-        body = _BLANK_LINES.sub(b"", part)
-        if body:
-            yield start, body.count(b"\n"), body
+        if blank:
+            part = b"".join(line for line in part.splitlines(keepends=True) if line.strip())
+        if part:
+            yield start, part.count(b"\n"), part
         start = end
 
 
@@ -147,9 +148,11 @@ def _parsed(text: Text, start: int, head: str, part: bytes) -> Any:
 def _sparse(text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner) -> Matrix:
     index = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64
     kind: Any = _TYPES.get(banner.field, np.float64)
-    u, v, w = np.empty(entries, index), np.empty(entries, index), np.empty(entries, kind)
+    u: Any = np.empty(entries, index)
+    v: Any = np.empty(entries, index)
+    w = np.empty(entries, kind)
     filled = 0
-    for position, lines, part in _parts(text, start):
+    for position, lines, part in _parts(text, start, entries):
         head = (
             f"%%MatrixMarket matrix coordinate {banner.field} general\n"
             f"{shape[0]} {shape[1]} {lines}\n"
@@ -170,7 +173,7 @@ def _dense(text: Text, start: int, shape: tuple[int, int], entries: int, banner:
     kind: Any = _TYPES.get(banner.field, np.float64)
     values = np.empty(entries, kind)
     filled = 0
-    for position, lines, part in _parts(text, start):
+    for position, lines, part in _parts(text, start, entries):
         head = f"%%MatrixMarket matrix array {banner.field} general\n{lines} 1\n"
         values[filled : filled + lines] = _parsed(text, position, head, part)[:, 0]
         filled += lines

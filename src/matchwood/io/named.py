@@ -24,10 +24,10 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.io.build import matrix_of_edges
-from matchwood.io.edge_list import COMMENTS, NO_EDGES, Array, Compacted, counts_in, delimiter_of
+from matchwood.io.edge_list import COMMENTS, NO_EDGES, Compacted, counts_in, delimiter_of
 from matchwood.io.limits import FREE
 from matchwood.io.options import Options
-from matchwood.io.text import Text, clip
+from matchwood.io.text import Array, Text, clip
 
 HEADERS = frozenset(
     (

@@ -152,6 +152,6 @@ def array_pieces(array: np.ndarray[Any, Any]) -> Iterator[bytes]:
     plain = np.ascontiguousarray(array).reshape(array.shape)
     np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(plain))
     yield head.getvalue()
-    content = memoryview(plain.reshape(-1).view(np.uint8)) if plain.nbytes else memoryview(b"")
-    for start in range(0, len(content), STEP):
-        yield content[start : start + STEP]
+    content = plain.reshape(-1).view(np.uint8) if plain.nbytes else np.empty(0, np.uint8)
+    for start in range(0, content.size, STEP):
+        yield content[start : start + STEP].tobytes()

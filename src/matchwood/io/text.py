@@ -300,7 +300,7 @@ def _field(text: Text, position: int, delimiter: str) -> bytes:
     line = text.content[position:end]
     for blank in BLANKS.decode() if delimiter == " " else delimiter:
         line = line.split(blank.encode(), 1)[0]
-    return line.strip()
+    return bytes(line.strip())
 
 
 def malformed(text: Text, code: int, position: int, layout: Layout) -> FileFormatError:
