@@ -28,6 +28,7 @@ from matchwood.resources import aside, require_memory
 MEMBERS = (
     "data", "indices", "indptr", "row", "col", "coords", "offsets", "format", "shape", "_is_array",
 )  # fmt: skip
+WHOLE = ("indices", "indptr", "row", "col", "coords", "offsets", "shape")
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 HEADER = 1 << 16  # bytes of a member that hold its type and shape
 STEP = 1 << 18  # bytes compressed at once: 10 ms
@@ -84,6 +85,8 @@ def _require_plain_arrays(path: PathLike, stream: io.BytesIO, limits: Limits) ->
             dtype, shape, start = _described(head)
             if dtype.hasobject:
                 raise _refused(path, f"{name} holds Python objects, which are not read")
+            if name in WHOLE and dtype.kind not in "iu":
+                raise _refused(path, f"{name} must hold whole numbers, got {dtype}")
             count = 1
             for length in shape:
                 if not isinstance(length, int) or length < 0:
@@ -106,14 +109,11 @@ def _described(head: io.BytesIO) -> tuple[np.dtype[Any], tuple[int, ...], int]:
 
 
 def _require_shape(path: PathLike, stored: Any, limits: Limits) -> None:
-    """Numbers for values, whole numbers for the rest, and a shape in proportion to them."""
+    """Numbers for values, and a shape in proportion to them."""
     if stored.ndim != 2:
         raise _refused(path, f"{stored.ndim} dimensions")
     if stored.data.dtype.kind not in "biufc":
         raise _refused(path, f"values of type {stored.data.dtype}")
-    for name in ("indices", "indptr", "row", "col", "offsets"):
-        if getattr(stored, name, np.zeros(0, np.int64)).dtype.kind not in "iu":
-            raise _refused(path, f"{name} must hold whole numbers")
     shape, entries = (int(stored.shape[0]), int(stored.shape[1])), int(stored.data.size)
     if max(shape) > limits.most_vertices(entries):
         raise _refused(
