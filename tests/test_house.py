@@ -23,7 +23,7 @@ LONGEST = 450  # lines
 
 RANKS = [
     {"errors", "arguments", "_version", "_lazy"},
-    {"teams", "gpu", "dist", "engines", "answers"},
+    {"teams", "gpu", "dist", "engines", "answers", "resources"},
     {"primitives"},
     {"csr", "inputs", "sparse_inputs", "refusals", "keeping"},
     {"io", "generators"},

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from matchwood.cli import results
 from matchwood.cli.options import Compact, Json, Read, Threads
 
 
@@ -40,8 +41,8 @@ def command(
     "matchwood bench thesis" repeats a thesis' benchmark: four problems on dense random graphs and
     on the real ones of $MATCHWOOD_DATA, on one thread, on all, on the GPU, and by other libraries.
     """
-    if output is not None and not output.parent.is_dir():
-        raise ValueError(f"-o {output}: there is no folder {output.parent}")
+    if output is not None:
+        results.check_place(output)
     import json
 
     from matchwood.cli.load import load
@@ -69,7 +70,7 @@ def command(
     with progress("starting") as bar:
         found = report.run(chosen, places, threads=threads, repeats=repeats, say=bar.say)
     if output is not None:
-        output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        results.write_text(output, json.dumps(found, indent=1) + "\n")
     if as_json:
         print_json(found)
     else:
@@ -96,7 +97,7 @@ def _thesis(
             quick=quick, graphs=graphs, threads=threads, repeats=repeats, say=bar.say
         )
     if output is not None:
-        output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        results.write_text(output, json.dumps(found, indent=1) + "\n")
     if plots is not None:
         thesis_show.plots(found, plots)
     if as_json:
