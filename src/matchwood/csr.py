@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from matchwood import engines, inputs
-from matchwood.primitives.assemble import canonical
+from matchwood.primitives.assemble import trusted_canonical as canonical
 from matchwood.primitives.inspect import Structure, Symmetry, Values, structure, symmetry, values
 from matchwood.primitives.symmetrize import magnitudes, union_with_transpose
 from matchwood.primitives.transpose import transpose

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.assemble import assemble
+from matchwood.primitives.assemble import trusted_assemble as assemble
 
 EXPECTED = (
     "a sparse matrix (SciPy or CuPy), a 2-D array, (indptr, indices[, data]), "

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from matchwood.primitives.assemble import assemble, canonical
+from matchwood.primitives.assemble import trusted_assemble as assemble
+from matchwood.primitives.assemble import trusted_canonical as canonical
 
 Array = np.ndarray[Any, Any]
 Matrix = sp.csr_array

@@ -11,7 +11,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from matchwood import engines
+from matchwood.arguments import INDEX, count, flag, integers, one_of, same_size, vector
+from matchwood.primitives.patterns import (
+    NUMBERS,
+    contiguous,
+    csr_arrays,
+    look_through,
+    one_place,
+)
+
+__all__ = ["assemble", "canonical"]
+
+REDUCE = ("sum", "first")
 
 
 def assemble(
@@ -32,7 +46,7 @@ def assemble(
     ----------
     n_rows, n_cols : int
     rows, cols : (m,) int32 or int64 arrays, both the same; every value within the shape
-    data : (m,) float32 or float64 array, or None
+    data : (m,) array of float32, float64, int32 or int64, or None
     symmetric : bool
         Store (c, r) for every (r, c) too, after all entries of the list.
     loops : bool
@@ -40,6 +54,12 @@ def assemble(
     reduce : {"sum", "first"}
         What becomes of entries that are given more than once.
     threads : int or None
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an array is of another type, sizes differ, a row or column lies outside the shape, or
+        a matrix that is not square is to be `symmetric`.
 
     Notes
     -----
@@ -55,12 +75,42 @@ def assemble(
     >>> indptr.tolist(), indices.tolist(), data.tolist()
     ([0, 1, 1, 2], [2, 1], [2.0, 4.0])
     """
+    n_rows, n_cols = count("assemble", "n_rows", n_rows), count("assemble", "n_cols", n_cols)
+    rows, cols = _ends(rows, cols, n_rows, n_cols)
+    if data is not None:
+        data = contiguous(vector("assemble", "data", data, NUMBERS))
+        same_size("assemble", "data", data, "rows", rows)
+    one_place("assemble", rows, cols, data)
+    if flag("assemble", "symmetric", symmetric) and n_rows != n_cols:
+        raise ValueError(
+            f"assemble: a symmetric matrix must be square, got shape ({n_rows}, {n_cols})"
+        )
+    flag("assemble", "loops", loops)
+    one_of("assemble", "reduce", reduce, REDUCE)
+    options = {"symmetric": symmetric, "loops": loops, "reduce": reduce, "threads": threads}
+    return trusted_assemble(n_rows, n_cols, rows, cols, data, **options)
+
+
+def trusted_assemble(
+    n_rows: int, n_cols: int, rows: Any, cols: Any, data: Any = None, **options: Any
+) -> tuple[Any, Any, Any]:
+    """`assemble` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(rows))
-    result: tuple[Any, Any, Any] = engine.assemble(
-        n_rows, n_cols, rows, cols, data,
-        symmetric=symmetric, loops=loops, reduce=reduce, threads=threads,
-    )  # fmt: skip
+    result: tuple[Any, Any, Any] = engine.assemble(n_rows, n_cols, rows, cols, data, **options)
     return result
+
+
+def _ends(rows: Any, cols: Any, n_rows: int, n_cols: int) -> tuple[Any, Any]:
+    """Rows and columns of the list, of one type and within the shape."""
+    rows, cols = vector("assemble", "rows", rows, INDEX), vector("assemble", "cols", cols, INDEX)
+    same_size("assemble", "cols", cols, "rows", rows)
+    if rows.dtype != cols.dtype:
+        raise TypeError(
+            f"assemble: rows and cols must be of one type, got {rows.dtype} and {cols.dtype}"
+        )
+    integers("assemble", "rows", rows, low=0, high=n_rows - 1)
+    integers("assemble", "cols", cols, low=0, high=n_cols - 1)
+    return contiguous(rows), contiguous(cols)
 
 
 def canonical(
@@ -76,6 +126,18 @@ def canonical(
     >>> indptr.tolist(), indices.tolist()
     ([0, 2], [0, 2])
     """
+    indptr, indices, data = csr_arrays("canonical", indptr, indices, data)
+    columns = count("canonical", "columns", columns)
+    look_through("canonical", indptr, indices, columns)
+    if columns > np.iinfo(indptr.dtype).max:
+        raise ValueError(f"canonical: columns = {columns} does not fit {indptr.dtype}")
+    return trusted_canonical(indptr, indices, data, columns, threads=threads)
+
+
+def trusted_canonical(
+    indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """`canonical` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.canonical(indptr, indices, data, columns, threads=threads)
     return result

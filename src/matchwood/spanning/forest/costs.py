@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import csr, engines
-from matchwood.primitives.assemble import canonical
+from matchwood.primitives.assemble import trusted_canonical as canonical
 from matchwood.primitives.inspect import values
 from matchwood.primitives.transpose import transpose
 

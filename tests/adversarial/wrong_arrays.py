@@ -1,0 +1,306 @@
+"""Arrays that are wrong in every way, put in the place of each array of a valid call.
+
+`attacks(arguments)` finds the arrays inside the arguments of a call (also in tuples, in sparse
+matrices and in results made by hand) and yields the same call with one of them spoilt.  Arrays
+end at a page that nobody may touch, so that a kernel which reads or writes past an end dies
+there and then instead of finding what lies behind.
+
+Run as a program it makes these calls and prints a line for each: see `main`.  The test beside
+this file starts it, reads the lines and names the call during which it died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import ctypes
+import dataclasses
+import faulthandler
+import io
+import mmap
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+HANG_SECONDS = 100.0  # compiling included
+
+
+# Memory that ends where the array ends
+
+_PAGE = mmap.PAGESIZE
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+_kept: list[Any] = []  # an array does not keep its map alive
+
+
+def guarded(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy whose last byte lies before a page that must not be touched; on Linux."""
+    if _libc is None or array.dtype.hasobject or not array.flags.c_contiguous or not array.size:
+        return array.copy()
+    pages = -(-array.nbytes // _PAGE)
+    memory = mmap.mmap(-1, (pages + 2) * _PAGE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for page in (start, start + (pages + 1) * _PAGE):
+        if _libc.mprotect(ctypes.c_void_p(page), ctypes.c_size_t(_PAGE), 0):
+            return array.copy()
+    offset = (pages + 1) * _PAGE - array.nbytes
+    made = np.frombuffer(memory, array.dtype, array.size, offset).reshape(array.shape)
+    made[...] = array
+    _kept.append(memory)
+    return made
+
+
+# Spoilt arrays
+
+
+def _with(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
+    made = array.copy()
+    made.reshape(-1)[array.size // 2] = value
+    return made
+
+
+def _spread(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same numbers, every other word of a longer array."""
+    room = np.zeros((*array.shape, 2), array.dtype)
+    room[..., 0] = array
+    return room[..., 0]
+
+
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    made = array.copy()
+    made.setflags(write=False)
+    return made
+
+
+def _lengths(array: Any) -> dict[str, Any]:
+    return {
+        "no elements": array[:0],
+        "one element less": array[:-1],
+        "one element more": np.concatenate([array, array[-1:]]),
+        "many more": np.concatenate([array] * 40),
+        "0-d": np.array(array.reshape(-1)[0]),
+        "a dimension more": array[..., None],
+        "a dimension less" if array.ndim > 1 else "a row": array.reshape(-1)
+        if array.ndim > 1
+        else array[None],
+    }
+
+
+def _types(array: Any) -> dict[str, Any]:
+    made = {
+        "bool": array.astype(bool),
+        "uint64 huge": np.full(array.shape, 2**64 - 1, np.uint64),
+        "object": array.astype(object),
+        "objects": np.full(array.shape, object(), object),
+        "text": array.astype(str),
+        "complex": array.astype(complex),
+        "dates": np.zeros(array.shape, "datetime64[s]"),
+        "records": np.zeros(array.shape, [("a", int), ("b", float)]),
+        "None": None,
+        "a number": 3,
+        "a word": "nonsense",
+        "a ragged list": [[1, 2], [3]],
+        "a dictionary": {0: 1},
+    }
+    if array.dtype.kind in "iu":
+        made["floats"] = array.astype(float)
+        made["half"] = array + 0.5
+        made["float16"] = array.astype(np.float16)
+    return made
+
+
+def _numbers(array: Any) -> dict[str, Any]:
+    if array.dtype.kind in "iu":
+        least, most = np.iinfo(array.dtype).min, np.iinfo(array.dtype).max
+        numbers = [-2, -1, 0, array.size - 1, array.size, int(array.max()) + 1, 10**9, most, least]
+        if array.dtype.kind == "u":
+            numbers = [0, 1, most]
+        made = {f"{number}": _with(array, number) for number in numbers}
+        made["all 10**9"] = np.full_like(array, 10**9)
+        made["all least"] = np.full_like(array, least)
+        made["backwards"] = array[::-1].copy()
+        made["all the same"] = np.full_like(array, array.reshape(-1)[0])
+    elif array.dtype.kind == "f":
+        numbers = [np.nan, np.inf, -np.inf, -1.0, 0.0, np.finfo(array.dtype).max, 5e-324]
+        made = {f"{number}": _with(array, number) for number in numbers}
+        made["all nan"] = np.full_like(array, np.nan)
+        made["all zero"] = np.zeros_like(array)
+        made["all largest"] = np.full_like(array, np.finfo(array.dtype).max)
+    else:
+        made = {"turned": ~array}
+    return made
+
+
+def _same(array: Any) -> dict[str, Any]:
+    """The same numbers in another form: the answer must be the same, or an error."""
+    return {
+        "spread": _spread(array),
+        "strides backwards": array[::-1].copy()[::-1],
+        "fortran": np.asfortranarray(array),
+        "big-endian": array.astype(array.dtype.newbyteorder(">")),
+        "read-only": _read_only(array),
+        "not aligned": _not_aligned(array),
+    }
+
+
+def _not_aligned(array: Any) -> Any:
+    room = np.zeros(array.nbytes + 1, np.uint8)
+    made = room[1:].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
+
+
+def spoilt(array: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any, bool]]:
+    """(what is wrong, the array, whether its numbers are still the same)."""
+    if not array.size:
+        return
+    for name, made in {**_lengths(array), **_types(array), **_numbers(array)}.items():
+        yield name, guarded(made) if isinstance(made, np.ndarray) else made, False
+    for name, made in _same(array).items():
+        yield name, made, True
+
+
+# Where the arrays of a call are
+
+SPARSE = ("indptr", "indices", "data")
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """(path, array) for every array inside."""
+    if isinstance(value, np.ndarray):
+        yield path, value
+    elif sp.issparse(value):
+        for name in SPARSE:
+            yield (*path, name), getattr(value, name)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from leaves(getattr(value, field.name), (*path, field.name))
+    elif isinstance(value, (tuple, list)):
+        for k, item in enumerate(value):
+            yield from leaves(item, (*path, k))
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """The value with another array at that path; nothing is changed in place."""
+    if not path:
+        return new
+    first, rest = path[0], path[1:]
+    if sp.issparse(value):
+        made = copy.copy(value)
+        setattr(made, first, new)
+        return made
+    if dataclasses.is_dataclass(value):
+        return dataclasses.replace(value, **{first: replaced(getattr(value, first), rest, new)})
+    items = list(value)
+    items[first] = replaced(items[first], rest, new)
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+def all_guarded(value: Any) -> Any:
+    """The same arguments, with guarded memory."""
+    for path, array in list(leaves(value)):
+        with contextlib.suppress(TypeError, ValueError):  # fields that are made, not given
+            value = replaced(value, path, guarded(array))
+    return value
+
+
+class Call(NamedTuple):
+    """A call that is right as it stands."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+def attacks(call: Call) -> Iterator[tuple[str, Callable[[], Any], bool]]:
+    """(what is wrong, the arguments' maker, whether the answer must be that of the call)."""
+    for path, array in leaves(call.arguments):
+        where = ".".join(map(str, path))
+        for name, made, same in spoilt(array):
+            if path[-1] in SPARSE and not isinstance(made, np.ndarray):
+                continue  # SciPy itself keeps arrays there
+            yield (
+                f"{where}: {name}",
+                lambda path=path, made=made: replaced(call.arguments, path, made),
+                same,
+            )
+
+
+# What came of it
+
+
+def digest(value: Any) -> Any:
+    """What of an answer can be compared; times cannot."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value) if "seconds" not in f.name]
+        return [digest(getattr(value, name)) for name in names]
+    if isinstance(value, (tuple, list)):
+        return [digest(item) for item in value]
+    if sp.issparse(value):
+        return [digest(getattr(value, name)) for name in SPARSE]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value if isinstance(value, (int, float, str, bool)) else None
+
+
+def allowed(error: Exception) -> str:
+    """Why this is no answer to a wrong array; "" when it is one."""
+    from matchwood import EngineUnavailable, OutOfMemory
+
+    if isinstance(error, (EngineUnavailable, OutOfMemory, np.linalg.LinAlgError)):
+        return ""
+    if type(error).__name__ in ("TypeError", "ValueError", "CheckFailed", "FileFormatError"):
+        return ""
+    return f"{type(error).__name__}: {error}"
+
+
+def outcome(call: Call, make: Callable[[], Any], right: Any, same: bool) -> str:
+    """What is wrong with what happened; "" when nothing is."""
+    try:
+        arguments = make()
+        answer = call.function(*arguments)
+    except Exception as error:
+        return allowed(error)
+    if same and digest(answer) != right:
+        return "another answer for the same numbers"
+    return ""
+
+
+def main(names: list[str], first: int) -> None:
+    """Attack these functions of the table; the first `first` attacks were made before.
+
+    Prints "try K NAME | WHAT" before an attack and "bad WHY" after one that went wrong.
+    """
+    from public_calls import calls
+
+    report = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.stdout = io.StringIO()
+    warnings.simplefilter("ignore")
+    k = 0
+    for name in names:
+        for call in calls(name):
+            call = Call(call.function, all_guarded(call.arguments))
+            right = None
+            for what, make, same in attacks(call):
+                k += 1
+                if k <= first:
+                    continue
+                if right is None:
+                    report.write(f"try {k - 1} {name} | the call as it is\n")
+                    faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
+                    right = digest(call.function(*call.arguments))
+                report.write(f"try {k} {name} | {what}\n")
+                faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
+                why = outcome(call, make, right, same)
+                if why:
+                    report.write("bad " + why.replace("\n", " ")[:400] + "\n")
+    faulthandler.cancel_dump_traceback_later()
+    report.write(f"done {k}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[2].split(","), int(sys.argv[1]))
