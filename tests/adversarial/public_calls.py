@@ -191,8 +191,8 @@ def prepared(A: Any) -> Any:
 
 def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
     return {
-        "matchwood.graph": lambda: on_three(prepared),
-        "matchwood.Graph": lambda: on_three(prepared),
+        "matchwood.graph": lambda: [call._replace(whole=True) for call in on_three(prepared)],
+        "matchwood.Graph": lambda: on_one(prepared),
         "matchwood.bfs": lambda: [
             *on_three(mw.bfs, np.array([0, 5])),
             *on_one(mw.bfs, np.array([0, 5]), directed=False),

@@ -96,3 +96,12 @@ def _end(indptr: Any, indices: Any) -> str:
 
 ANY = int(np.iinfo(np.int64).max)
 """As the number of columns: any that is not negative will do."""
+
+
+def not_symmetric(function: str) -> ValueError:
+    """The error of kernels that rely on symmetry, and find that it does not hold.
+
+    Symmetry is judged by hashed sums, so this happens to none by chance.  Kernels stay inside
+    their arrays all the same, and end.
+    """
+    return ValueError(f"{function}: A was taken for symmetric, but its pattern is not")
