@@ -27,7 +27,7 @@ def faults_of(script: str, *arguments: str, **variables: str) -> list[str]:
     """What went wrong while `script` made its attacks: a line for each."""
     from support import SOURCES
 
-    folders = (SOURCES, HERE, HERE.parent)
+    folders = (SOURCES, HERE.parent)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders)), **variables}
     found: list[str] = []
     first = 0

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import matchwood as mw
-from children import Attack, make, unexpected
-from clock import attempts
-from guard_pages import everywhere, guarded
+from adversarial.children import Attack, make, unexpected
+from adversarial.clock import attempts
+from adversarial.guard_pages import everywhere, guarded
 from matchwood.csr import Graph
 from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.cpu_batch_work import Tuning

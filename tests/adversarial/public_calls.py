@@ -1,6 +1,6 @@
 """A valid call of every public function, for the attacks of wrong_arrays.py.
 
-`calls(name)` gives those of one function.  A public name that is neither here nor in NO_ARRAYS
+`table()` makes those of each function.  A public name that is neither here nor in NO_ARRAYS
 fails a test, so that a new function is attacked from its first day.
 """
 
@@ -30,7 +30,7 @@ from matchwood.primitives import (
     sort,
     union_find,
 )
-from wrong_arrays import Call
+from adversarial.wrong_arrays import Call
 
 NO_ARRAYS = {
     "matchwood.on_progress", "matchwood.show_config", "matchwood.warmup",
@@ -459,8 +459,3 @@ def table() -> dict[str, Callable[[], list[Call]]]:
         **_graph_calls(), **_ordering_calls(), **_matching_calls(), **_forest_calls(),
         **_system_calls(), **_check_calls(), **_primitive_calls(),
     }  # fmt: skip
-
-
-def calls(name: str) -> list[Call]:
-    """The valid calls of one public function."""
-    return table()[name]()

@@ -13,15 +13,17 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import functools
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from children import Attack, make, unexpected
-from guard_pages import guarded
+from adversarial.children import Attack, make, unexpected
+from adversarial.guard_pages import guarded
 
 # Spoilt arrays
 
@@ -123,14 +125,20 @@ def _not_aligned(array: Any) -> Any:
     return made
 
 
-def spoilt(array: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any, bool]]:
-    """(what is wrong, the array, whether its numbers are still the same)."""
+SIZE, TYPE, SAME = range(3)
+"""Kinds of attacks: wrong lengths and numbers; wrong types; the same numbers in another form."""
+
+
+def spoilt(array: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any, int]]:
+    """(what is wrong, the array, the kind of the attack)."""
     if not array.size:
         return
-    for name, made in {**_lengths(array), **_types(array), **_numbers(array)}.items():
-        yield name, guarded(made) if isinstance(made, np.ndarray) else made, False
+    for name, made in {**_lengths(array), **_numbers(array)}.items():
+        yield name, guarded(made), SIZE
+    for name, made in _types(array).items():
+        yield name, guarded(made) if isinstance(made, np.ndarray) else made, TYPE
     for name, made in _same(array).items():
-        yield name, made, True
+        yield name, made, SAME
 
 
 # Where the arrays of a call are
@@ -190,11 +198,11 @@ WORST = ("one element less", "one element more", "a dimension more", "half", "-1
 """All functions take a matrix through one gate, which is attacked in full with `graph`."""
 
 
-def attacks(call: Call) -> Iterator[tuple[str, Callable[[], Any], bool]]:
-    """(what is wrong, the arguments' maker, whether the answer must be that of the call)."""
+def attacks(call: Call) -> Iterator[tuple[str, Callable[[], Any], int]]:
+    """(what is wrong, the arguments' maker, the kind of the attack)."""
     for path, array in leaves(call.arguments):
         where = ".".join(map(str, path))
-        for name, made, same in spoilt(array):
+        for name, made, kind in spoilt(array):
             in_matrix = path[-1] in SPARSE or len(path) > 1 and isinstance(path[1], int)
             if in_matrix and not call.whole and name not in WORST:
                 continue
@@ -203,7 +211,7 @@ def attacks(call: Call) -> Iterator[tuple[str, Callable[[], Any], bool]]:
             yield (
                 f"{where}: {name}",
                 lambda path=path, made=made: replaced(call.arguments, path, made),
-                same,
+                kind,
             )
 
 
@@ -236,31 +244,34 @@ def outcome(call: Call, make: Callable[[], Any], right: Any, same: bool) -> str:
     return ""
 
 
-def all_attacks(names: list[str]) -> Iterator[Attack]:
-    """Every attack on these functions of the table."""
-    from public_calls import calls
+def all_attacks(end: float, only: str = "") -> Iterator[Attack]:
+    """Every attack on every function, the worst on all of them first, until that time."""
+    made = {
+        name: [call._replace(arguments=all_guarded(call.arguments)) for call in calls()]
+        for name, calls in table().items()
+        if only in name
+    }
+    right: dict[tuple[str, int], Any] = {}
+    for stage in range(3):
+        for name, several in made.items():
+            for number, call in enumerate(several):
+                if time.time() > end:
+                    return
+                for what, arguments, kind in attacks(call):
+                    if kind != stage:
+                        continue
+                    yield f"{name} | {what}", functools.partial(
+                        _attack, call, arguments, right, (name, number), stage == SAME
+                    )
 
-    for name in names:
-        for call in calls(name):
-            yield from _attacks_on(name, call._replace(arguments=all_guarded(call.arguments)))
 
-
-def _attacks_on(name: str, call: Call) -> Iterator[Attack]:
-    right: list[Any] = []
-
-    def as_it_is() -> str:
-        right.append(digest(call.function(*call.arguments)))
-        return ""
-
-    for what, made, same in attacks(call):
-
-        def attack(made: Any = made, same: bool = same) -> str:
-            if not right:
-                as_it_is()
-            return outcome(call, made, right[0], same)
-
-        yield f"{name} | {what}", attack
+def _attack(call: Call, make: Any, right: dict[Any, Any], key: Any, same: bool) -> str:
+    if same and key not in right:
+        right[key] = digest(call.function(*call.arguments))
+    return outcome(call, make, right.get(key), same)
 
 
 if __name__ == "__main__":
-    make(all_attacks(sys.argv[2].split(",")), int(sys.argv[1]))
+    from adversarial.public_calls import table
+
+    make(all_attacks(float(sys.argv[2]), *sys.argv[3:]), int(sys.argv[1]))
