@@ -17,7 +17,6 @@ import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-
 HERE = Path(__file__).resolve().parent
 DEATHS = 20  # children that may die before we give up
 HANG_SECONDS = 60.0  # one attack; five times as much with every index checked, when kernels compile

@@ -104,8 +104,8 @@ def functions() -> dict[str, Callable[..., Any]]:
         "reverse_cuthill_mckee, started": lambda G, threads: mw.reverse_cuthill_mckee(
             G, start=[G.n - 1], stats=True, threads=threads
         ),
-        "block preconditioner": lambda G, threads: (
-            mw.preconditioners.algebraic_block_tridiagonal(G, allow_singular=True, threads=threads)
+        "block preconditioner": lambda G, threads: mw.preconditioners.algebraic_block_tridiagonal(
+            G, allow_singular=True, threads=threads
         ),
     }
     methods: dict[Callable[..., Any], tuple[str, ...]] = {
@@ -120,17 +120,13 @@ def functions() -> dict[str, Callable[..., Any]]:
     }
     for function, names in methods.items():
         for name in names:
-            made[f"{function.__name__}, {name}"] = (
-                lambda G, threads, function=function, name=name: function(
-                    G, method=name, threads=threads
-                )
+            made[f"{function.__name__}, {name}"] = lambda G, threads, function=function, name=name: (
+                function(G, method=name, threads=threads)
             )
     for n in (1, 2, 3, 5):
         for method in FACTORS:
-            made[f"factor, {n}, {method}"] = (
-                lambda G, threads, n=n, method=method: mw.factor(
-                    G, n, method=method, M=None, threads=threads
-                )
+            made[f"factor, {n}, {method}"] = lambda G, threads, n=n, method=method: mw.factor(
+                G, n, method=method, M=None, threads=threads
             )
     return made
 

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import matchwood as mw
+from adversarial.wrong_arrays import Call
 from matchwood import block_tridiagonal, check, preconditioners, tridiagonal
 from matchwood.primitives import (
     assemble,
@@ -30,7 +31,6 @@ from matchwood.primitives import (
     sort,
     union_find,
 )
-from adversarial.wrong_arrays import Call
 
 NO_ARRAYS = {
     "matchwood.on_progress", "matchwood.show_config", "matchwood.warmup",
@@ -163,9 +163,7 @@ def largest_degree() -> row_reduce.Operation:
 
 def reduced(*parts: Any) -> Any:
     out = np.zeros(12, np.int64)
-    row_reduce.reduce_rows(
-        largest_degree(), *parts, np.ones(12, np.int64), out, engine="reference"
-    )
+    row_reduce.reduce_rows(largest_degree(), *parts, np.ones(12, np.int64), out, engine="reference")
     return out
 
 
@@ -198,8 +196,9 @@ def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
             *on_one(mw.bfs, np.array([0, 5]), directed=False),
         ],
         "matchwood.BFS": lambda: [Call(lambda found: found.path(5), (mw.bfs(matrix(), 0),))],
-        "matchwood.connected_components": lambda: on_three(mw.connected_components)
-        + by_method(mw.connected_components, "fastsv", "bfs"),
+        "matchwood.connected_components": lambda: (
+            on_three(mw.connected_components) + by_method(mw.connected_components, "fastsv", "bfs")
+        ),
         "matchwood.strongly_connected_components": lambda: [
             Call(mw.strongly_connected_components, (arcs(),)),
             *by_method(mw.strongly_connected_components, "forward_backward", "multistep"),
@@ -210,8 +209,10 @@ def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
         "matchwood.maximal_independent_set": lambda: by_method(
             mw.maximal_independent_set, "luby", "lexicographic", "luby_sampling"
         ),
-        "matchwood.minimum_spanning_forest": lambda: on_three(mw.minimum_spanning_forest)
-        + by_method(mw.minimum_spanning_forest, "boruvka", "kruskal"),
+        "matchwood.minimum_spanning_forest": lambda: (
+            on_three(mw.minimum_spanning_forest)
+            + by_method(mw.minimum_spanning_forest, "boruvka", "kruskal")
+        ),
         "matchwood.Forest": lambda: [Call(touch, (mw.minimum_spanning_forest(matrix()),))],
         "matchwood.generators.random_weights": lambda: on_one(mw.generators.random_weights),
         "matchwood.generators.stencil": lambda: [
@@ -249,8 +250,10 @@ def _ordering_calls() -> dict[str, Callable[[], list[Call]]]:
 
 def _matching_calls() -> dict[str, Callable[[], list[Call]]]:
     return {
-        "matchwood.weighted_matching": lambda: on_three(mw.weighted_matching)
-        + by_method(mw.weighted_matching, "greedy", "dominant", "suitor"),
+        "matchwood.weighted_matching": lambda: (
+            on_three(mw.weighted_matching)
+            + by_method(mw.weighted_matching, "greedy", "dominant", "suitor")
+        ),
         "matchwood.maximal_matching": lambda: on_one(mw.maximal_matching),
         "matchwood.streaming_matching": lambda: [
             Call(lambda u, v, w: mw.streaming_matching([(u, v, w)], n=12), (*_ends(), vector(4)))
@@ -263,9 +266,7 @@ def _matching_calls() -> dict[str, Callable[[], list[Call]]]:
             *on_one(mw.upper_bound, matching().mate),
             *on_one(mw.upper_bound, matching()),
         ],
-        "matchwood.Bound": lambda: [
-            Call(check.check_bound, (matrix(), mw.upper_bound(matrix())))
-        ],
+        "matchwood.Bound": lambda: [Call(check.check_bound, (matrix(), mw.upper_bound(matrix())))],
         "matchwood.coarsen": lambda: [
             Call(
                 lambda A, m, w: mw.coarsen(A, m, vertex_weights=w),
@@ -328,7 +329,7 @@ def _system_calls() -> dict[str, Callable[[], list[Call]]]:
                 (matrix(), vector(), np.zeros(12)),
             )
         ],
-        "matchwood.Solution": lambda: [],
+        "matchwood.Solution": list,
         "matchwood.tridiagonal.solve": lambda: [Call(tridiagonal.solve, (*bands(), vector(7)))],
         "matchwood.tridiagonal.factorize": lambda: [
             Call(lambda *parts: tridiagonal.factorize(*parts).solve(vector(7)), bands())
@@ -341,7 +342,9 @@ def _system_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(block_tridiagonal.solve, (*blocks(), np.ones((5, 2))))
         ],
         "matchwood.block_tridiagonal.factorize": lambda: [
-            Call(lambda *parts: block_tridiagonal.factorize(*parts).solve(np.ones((5, 2))), blocks()),
+            Call(
+                lambda *parts: block_tridiagonal.factorize(*parts).solve(np.ones((5, 2))), blocks()
+            ),
             Call(block_tridiagonal.factorize(*blocks()).solve, (np.ones((5, 2)),)),
         ],
     }
@@ -406,9 +409,7 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(lambda *parts: assemble.canonical(*parts, 12), csr())
         ],
         home + "compact.compact": lambda: [Call(compact.compact, (counts > 2, counts))],
-        home + "edge_order.order_edges": lambda: [
-            Call(edge_order.order_edges, (*pair, vector(4)))
-        ],
+        home + "edge_order.order_edges": lambda: [Call(edge_order.order_edges, (*pair, vector(4)))],
         home + "frontier.bitmap_from_queue": lambda: [
             Call(lambda queue: frontier.bitmap_from_queue(queue, 70), (np.array([0, 3, 65, 3]),))
         ],
@@ -420,7 +421,9 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
         ],
         home + "hashing.mix64": lambda: [Call(hashing.mix64, (counts.astype(np.uint64),))],
         home + "hashing.hash2": lambda: [Call(hashing.hash2, pair)],
-        home + "hashing.quarter_md5": lambda: [Call(lambda v: hashing.quarter_md5(v, 3), (counts,))],
+        home + "hashing.quarter_md5": lambda: [
+            Call(lambda v: hashing.quarter_md5(v, 3), (counts,))
+        ],
         home + "hashing.random_bit": lambda: [Call(lambda v: hashing.random_bit(v, 3), (counts,))],
         home + "path_scan.path_scan": lambda: [
             Call(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adversarial.clock import seconds
-
 from adversarial.children import faults_of
+from adversarial.clock import seconds
 
 
 @pytest.mark.timeout(4 * 3600)

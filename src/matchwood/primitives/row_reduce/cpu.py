@@ -167,8 +167,12 @@ def _put_all(i: int, accumulator: Any, out: Any) -> None:
 
 
 @kernel
-def _strongest(team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any) -> None:
-    reduce_rows(team, indptr, indices, data, columns, x, out, _none_yet, _neighbour, _insert, _put_all)
+def _strongest(
+    team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any
+) -> None:
+    reduce_rows(
+        team, indptr, indices, data, columns, x, out, _none_yet, _neighbour, _insert, _put_all
+    )
 
 
 # Smallest label (the own counts), largest neighbour: x = (values, smallest value of their type)

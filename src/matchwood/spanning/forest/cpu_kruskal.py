@@ -19,7 +19,16 @@ from matchwood.primitives.union_find.cpu import find
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.cpu_boruvka import SAMPLE, bits_of
 from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, code_of, mark, no_marks
-from matchwood.teams import barrier, crew, fail, interrupted, kernel, load_relaxed, share, share_rows
+from matchwood.teams import (
+    barrier,
+    crew,
+    fail,
+    interrupted,
+    kernel,
+    load_relaxed,
+    share,
+    share_rows,
+)
 
 Array = np.ndarray[Any, Any]
 

@@ -55,7 +55,6 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 
-
 @device
 def _edge_before(
     u: Any, v: Any, at: Array, indices: Array, bits: Array, order: Any
