@@ -86,6 +86,10 @@ KINDS = ("upwards", "to one", "from one", "chain", "chain back", "ring", "tree",
          "random")  # fmt: skip
 
 
+def _by(function: Callable[..., Any], method: str, G: Graph, threads: int) -> Any:
+    return function(G, method=method, threads=threads)
+
+
 def functions() -> dict[str, Callable[..., Any]]:
     """What runs on a Graph `G` with some number of threads."""
     made: dict[str, Callable[..., Any]] = {
@@ -120,9 +124,7 @@ def functions() -> dict[str, Callable[..., Any]]:
     }
     for function, names in methods.items():
         for name in names:
-            made[f"{function.__name__}, {name}"] = lambda G, threads, function=function, name=name: (
-                function(G, method=name, threads=threads)
-            )
+            made[f"{function.__name__}, {name}"] = functools.partial(_by, function, name)
     for n in (1, 2, 3, 5):
         for method in FACTORS:
             made[f"factor, {n}, {method}"] = lambda G, threads, n=n, method=method: mw.factor(

@@ -246,7 +246,7 @@ def outcome(call: Call, make: Callable[[], Any], right: Any, same: bool) -> str:
 
 
 KNOWN: dict[str, str] = {
-    r"\| (\d\.)+(matrix\.)?(indptr|indices|data): (no elements|one element less|0-d|a dimension more|a row)":
+    r"\| (\d\.)+(matrix\.)?(indptr|indices|data): (no |one element l|0-d|a dimension more|a row)":
         "the gate of matrices does not look at the shape of indices nor at the length of data",
     r"^matchwood\.(Matching|Hierarchy|Coarsening|Bound|upper_bound|coarsen|streaming_matching) ":
         "mates, maps and weights made by hand reach kernels unseen",

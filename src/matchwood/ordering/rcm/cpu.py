@@ -277,8 +277,7 @@ class Run:
         return end, searches
 
     def expect(self, end: int) -> None:
-        """Every search of a component must reach all of it; else the pattern is not symmetric."""
-        if self.facts[END] != end:
+        if self.facts[END] != end:  # in a symmetric pattern every search reaches all
             raise not_symmetric("reverse_cuthill_mckee")
 
     def _try_and_place(self, first: int, at: int, limit: int) -> tuple[int, int]:
@@ -358,7 +357,6 @@ def order(
     run.reverse = reverse
     state = np.zeros(7, np.int64)  # vertex, place, given start; code, components, levels, searches
     firsts = np.empty(0, np.int64)
-    block: Array | None = None
     if starts.size == 1:
         # order its component at once: where it belongs, its smallest vertex tells
         end = run.place(int(starts[0]), 0, n)
@@ -368,8 +366,6 @@ def order(
             block = run.queue[:end].copy()
             _walk(run, state, firsts, starts, smallest)
             at = int(state[1])
-            if at + end > n:
-                raise not_symmetric("reverse_cuthill_mckee")
             run.queue[at : at + end] = block
             state[1] = at + end
         else:

@@ -265,7 +265,9 @@ def spmv(
     team = crew(threads, work=indices.size + indptr.size)
     arrays = _contiguous(indptr, indices, data)
     x = np.ascontiguousarray(x)
-    team.run(_spmv, *arrays, x.size, (x, zero), y, errors=_errors("spmv", *arrays[:2], x.size))
+    team.run(
+        _spmv, *arrays, x.size, (x, zero), y, errors=_errors("spmv", arrays[0], arrays[1], x.size)
+    )
     return y
 
 
@@ -283,7 +285,7 @@ def strongest_neighbours(
     empty = ((lowest(data.dtype),) * n, (-1,) * n)
     team = crew(threads, work=2 * indices.size + indptr.size)
     arrays = _contiguous(indptr, indices, data)
-    errors = _errors("strongest_neighbours", *arrays[:2], ANY)
+    errors = _errors("strongest_neighbours", arrays[0], arrays[1], ANY)
     team.run(_strongest, *arrays, ANY, empty, (columns, weights), errors=errors)
     return columns, weights
 

@@ -353,10 +353,8 @@ def _boruvka(
     above = np.int64(0)
     for i in range(BLOCKS):
         above += blocks[i]
-    if 2 * above != indices.size:  # the lists have room for half of the entries
-        fail(team, BROKEN, above)
-    if barrier(team):
-        return
+    if (2 * above != indices.size and fail(team, BROKEN, above)) or barrier(team):
+        return  # the lists have room for half of the entries
     if not flatten(up, v_lo, v_hi):
         fail(team, BROKEN, 0)
     if barrier(team):
