@@ -21,7 +21,7 @@ import numpy as np
 
 from matchwood import arguments, engines, inputs, refusals
 from matchwood.keeping import Keeper
-from matchwood.primitives.assemble import canonical
+from matchwood.primitives.assemble import trusted_canonical
 from matchwood.primitives.inspect import Symmetry, Values, structure, symmetry, values
 from matchwood.primitives.symmetrize import magnitudes, union_with_transpose
 from matchwood.primitives.transpose import transpose
@@ -226,7 +226,7 @@ class Graph(Keeper):
     def canonical(self, data: Any, rule: str = "sum") -> View:
         """The entries with sorted rows and these values, duplicates joined by `rule`."""
         arrays = (self._indptr, self._indices, data, self.n)
-        return View(*canonical(*arrays, reduce=rule, ordered=self._ordered, sound=True))
+        return View(*trusted_canonical(*arrays, reduce=rule, ordered=self._ordered))
 
     def undirected_pattern(self) -> View:
         """Neighbours: symmetric, without loops."""

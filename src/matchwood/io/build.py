@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from matchwood.primitives.assemble import assemble, canonical
+from matchwood.primitives.assemble import trusted_assemble as assemble
+from matchwood.primitives.assemble import trusted_canonical as canonical
 from matchwood.resources import aside
 
 EXACT = 2.0**53  # below it a float64 holds every whole number

@@ -25,6 +25,7 @@ import numpy as np
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
 from matchwood.matching.result import Found
 from matchwood.primitives.edge_order.cpu import order_edges, prefers
+from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.sort.cpu import sort_pairs
 from matchwood.teams import (
     Team,
@@ -55,8 +56,7 @@ def _append(
 ) -> int:
     """Move a member's `count` edges to the batch; returns 0.
 
-    A batch has room for every edge once.  Edges that do not fit are left out: then the matrix is
-    not symmetric after all, and the caller sees that in `tail`.
+    What finds no room is counted and not moved: in a symmetric pattern there is room for all.
     """
     start = np.uint64(atomic_add(tail, 0, count))
     if start + np.uint64(count) > np.uint64(heavy.size):
@@ -239,9 +239,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         high = low
         size = int(tail[0])
         if size > heavy.size:
-            raise ValueError(
-                "weighted_matching: A must have symmetric weights here, got more above the diagonal"
-            )
+            raise not_symmetric("weighted_matching")
         if size:
             found = heavy[:size]
             perm = _order(batch, found, most[:, 0].max(), low, seed, by_hash, team, threads)

@@ -11,8 +11,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import arguments, engines
-from matchwood.primitives.inspect import gated
+import numpy as np
+
+from matchwood import engines
+from matchwood.arguments import INDEX, count, flag, integers, one_of, same_size, vector
+from matchwood.primitives.patterns import (
+    NUMBERS,
+    contiguous,
+    csr_arrays,
+    look_through,
+    one_place,
+)
+
+__all__ = ["assemble", "canonical"]
 
 REDUCE = ("sum", "first", "min", "max", "heaviest", "keep")
 
@@ -35,7 +46,7 @@ def assemble(
     ----------
     n_rows, n_cols : int
     rows, cols : (m,) int32 or int64 arrays, both the same; every value within the shape
-    data : (m,) float32 or float64 array, or None
+    data : (m,) array of float32, float64, int32 or int64, or None
     symmetric : bool
         Store (c, r) for every (r, c) too, after all entries of the list.
     loops : bool
@@ -49,7 +60,8 @@ def assemble(
     Raises
     ------
     TypeError, ValueError
-        If the arrays are of another type, shape or size, or an entry is outside the shape.
+        If an array is of another type, sizes differ, a row or column lies outside the shape, or
+        a matrix that is not square is to be `symmetric`.
 
     Notes
     -----
@@ -65,34 +77,42 @@ def assemble(
     >>> indptr.tolist(), indices.tolist(), data.tolist()
     ([0, 1, 1, 2], [2, 1], [2.0, 4.0])
     """
-    rows, cols, data = _gated(n_rows, n_cols, rows, cols, data, symmetric)
-    arguments.one_of("assemble", "reduce", reduce, REDUCE)
+    n_rows, n_cols = count("assemble", "n_rows", n_rows), count("assemble", "n_cols", n_cols)
+    rows, cols = _ends(rows, cols, n_rows, n_cols)
+    if data is not None:
+        data = contiguous(vector("assemble", "data", data, NUMBERS))
+        same_size("assemble", "data", data, "rows", rows)
+    one_place("assemble", rows, cols, data)
+    if flag("assemble", "symmetric", symmetric) and n_rows != n_cols:
+        raise ValueError(
+            f"assemble: a symmetric matrix must be square, got shape ({n_rows}, {n_cols})"
+        )
+    flag("assemble", "loops", loops)
+    one_of("assemble", "reduce", reduce, REDUCE)
+    options = {"symmetric": symmetric, "loops": loops, "reduce": reduce, "threads": threads}
+    return trusted_assemble(n_rows, n_cols, rows, cols, data, **options)
+
+
+def trusted_assemble(
+    n_rows: int, n_cols: int, rows: Any, cols: Any, data: Any = None, **options: Any
+) -> tuple[Any, Any, Any]:
+    """`assemble` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(rows))
-    result: tuple[Any, Any, Any] = engine.assemble(
-        n_rows, n_cols, rows, cols, data,
-        symmetric=symmetric, loops=loops, reduce=reduce, threads=threads,
-    )  # fmt: skip
+    result: tuple[Any, Any, Any] = engine.assemble(n_rows, n_cols, rows, cols, data, **options)
     return result
 
 
-def _gated(n_rows: Any, n_cols: Any, rows: Any, cols: Any, data: Any, symmetric: bool) -> Any:
-    """The arrays, all of them such that the kernels stay inside."""
-    n_rows = arguments.count("assemble", "n_rows", n_rows)
-    n_cols = arguments.count("assemble", "n_cols", n_cols)
-    if symmetric and n_rows != n_cols:
-        raise ValueError(f"assemble: a symmetric matrix must be square, got {(n_rows, n_cols)}")
-    rows = arguments.vector("assemble", "rows", rows, arguments.INDEX)
-    cols = arguments.vector("assemble", "cols", cols, (rows.dtype.name,))
-    arguments.same_size("assemble", "cols", cols, "rows", rows)
-    arguments.integers("assemble", "rows", rows, low=0, high=n_rows - 1)
-    arguments.integers("assemble", "cols", cols, low=0, high=n_cols - 1)
-    if data is not None:
-        data = arguments.vector("assemble", "data", data, ("float32", "float64", "int64"))
-        arguments.same_size("assemble", "data", data, "rows", rows)
-    places = {engines.location(array) for array in (rows, cols, data) if array is not None}
-    if len(places) > 1:
-        raise TypeError("assemble: rows, cols and data must be on one engine, got CPU and GPU")
-    return rows, cols, data
+def _ends(rows: Any, cols: Any, n_rows: int, n_cols: int) -> tuple[Any, Any]:
+    """Rows and columns of the list, of one type and within the shape."""
+    rows, cols = vector("assemble", "rows", rows, INDEX), vector("assemble", "cols", cols, INDEX)
+    same_size("assemble", "cols", cols, "rows", rows)
+    if rows.dtype != cols.dtype:
+        raise TypeError(
+            f"assemble: rows and cols must be of one type, got {rows.dtype} and {cols.dtype}"
+        )
+    integers("assemble", "rows", rows, low=0, high=n_rows - 1)
+    integers("assemble", "cols", cols, low=0, high=n_cols - 1)
+    return contiguous(rows), contiguous(cols)
 
 
 def canonical(
@@ -103,13 +123,11 @@ def canonical(
     *,
     reduce: str = "sum",
     ordered: bool = False,
-    sound: bool = False,
     threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     """The same matrix with sorted rows and duplicates made one; `data` may be None.
 
-    `reduce` is that of `assemble`; `ordered` says that rows are sorted already.  The arrays are
-    checked, unless they are known to be `sound`.
+    `reduce` is that of `assemble`; `ordered` says that rows are sorted already.
 
     Examples
     --------
@@ -119,10 +137,21 @@ def canonical(
     >>> indptr.tolist(), indices.tolist()
     ([0, 2], [0, 2])
     """
-    if not sound:
-        gated("canonical", indptr, indices, data, columns)
+    indptr, indices, data = csr_arrays("canonical", indptr, indices, data)
+    columns = count("canonical", "columns", columns)
+    look_through("canonical", indptr, indices, columns)
+    if columns > np.iinfo(indptr.dtype).max:
+        raise ValueError(f"canonical: columns = {columns} does not fit {indptr.dtype}")
+    one_of("canonical", "reduce", reduce, REDUCE)
+    flag("canonical", "ordered", ordered)
+    options = {"reduce": reduce, "ordered": ordered, "threads": threads}
+    return trusted_canonical(indptr, indices, data, columns, **options)
+
+
+def trusted_canonical(
+    indptr: Any, indices: Any, data: Any, columns: int, **options: Any
+) -> tuple[Any, Any, Any]:
+    """`canonical` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(indices))
-    result: tuple[Any, Any, Any] = engine.canonical(
-        indptr, indices, data, columns, reduce=reduce, ordered=ordered, threads=threads
-    )
+    result: tuple[Any, Any, Any] = engine.canonical(indptr, indices, data, columns, **options)
     return result
