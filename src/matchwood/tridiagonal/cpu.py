@@ -15,10 +15,13 @@ from matchwood.teams import crew, interrupted, kernel, share
 from matchwood.tridiagonal.cpu_elements import Elements, report
 from matchwood.tridiagonal.cpu_parts import (
     BAD,
-    FINITE,
     LANES,
+    LARGE,
+    LEAST,
     ROWS,
     SCRATCH,
+    SUM,
+    WORDS,
     load_ends,
     load_tile,
     reduce_tile,
@@ -41,6 +44,7 @@ def _reduce(
     b: Array,
     perm: Array,
     elements: Array,
+    choices: Array,
     parts: int,
     scratch: Array,
     fault: Array,
@@ -53,11 +57,11 @@ def _reduce(
             return
         load_tile(tile, dl, d, du, b, perm, s)
         reduce_tile(s)
-        store_elements(tile, s, elements, parts)
+        store_elements(tile, s, elements, choices, parts)
         for lane in range(LANES):
             if s[BAD + lane] > 0:
                 report(fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
-            if s[FINITE + lane] != 0:
+            if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
                 fault[1] = 1
 
 
@@ -70,6 +74,7 @@ def _substitute(
     b: Array,
     perm: Array,
     ends: Array,
+    choices: Array,
     parts: int,
     scratch: Array,
     x: Array,
@@ -81,7 +86,7 @@ def _substitute(
         if interrupted(team, tile << 6):
             return
         load_tile(tile, dl, d, du, b, perm, s)
-        load_ends(tile, s, ends, parts)
+        load_ends(tile, s, ends, choices, parts)
         substitute_tile(s)
         store_solution(tile, s, perm, x)
 
@@ -105,9 +110,10 @@ def solve(
     order = np.empty(0, np.int32) if perm is None else perm
     scratch = np.empty((team.size, SCRATCH))  # double precision for either type: no slower
     room = Elements(parts, 1, ROWS, n, threads)
+    choices = np.empty((parts, WORDS))
     for one, out in zip(b, x, strict=True):
         system = (dl, d, du, one, order)
-        team.run(_reduce, *system, room.elements, parts, scratch, room.fault)
+        team.run(_reduce, *system, room.elements, choices, parts, scratch, room.fault)
         room.solve()
-        team.run(_substitute, *system, room.ends, parts, scratch, out)
+        team.run(_substitute, *system, room.ends, choices, parts, scratch, out)
     return x, room.row, room.finite
