@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.teams import crew, interrupted, kernel, share
+from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.cpu_elements import Elements, report
 from matchwood.tridiagonal.cpu_parts import (
     BAD,
@@ -22,6 +23,7 @@ from matchwood.tridiagonal.cpu_parts import (
     SCRATCH,
     SUM,
     WORDS,
+    count_off,
     load_ends,
     load_tile,
     reduce_tile,
@@ -78,8 +80,11 @@ def _substitute(
     parts: int,
     scratch: Array,
     x: Array,
+    small: float,
+    large: float,
+    off: Array,
 ) -> None:
-    """The solution inside of every part."""
+    """The solution inside of every part; with `large` above 0, how many rows it leaves off."""
     s = scratch[team.rank]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
@@ -89,6 +94,8 @@ def _substitute(
         load_ends(tile, s, ends, choices, parts)
         substitute_tile(s)
         store_solution(tile, s, perm, x)
+        if large > 0:
+            off[team.rank] += count_off(tile, dl, d, du, b, x, ends, parts, small, large)
 
 
 def solve(
@@ -100,7 +107,10 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Array, int, bool]:
-    """Solution for every row of b; the row without a pivot or -1; whether all was finite."""
+    """Solution for every row of b; the row without a pivot or -1; whether all are right.
+
+    With `perm` the solution is not looked at.
+    """
     n = d.size
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
@@ -111,9 +121,14 @@ def solve(
     scratch = np.empty((team.size, SCRATCH))  # double precision for either type: no slower
     room = Elements(parts, 1, ROWS, n, threads)
     choices = np.empty((parts, WORDS))
+    small, large = trust.limits(n, b.dtype) if perm is None else (0.0, 0.0)
+    sound = True
     for one, out in zip(b, x, strict=True):
         system = (dl, d, du, one, order)
+        off = np.zeros(team.size, np.int64)
         team.run(_reduce, *system, room.elements, choices, parts, scratch, room.fault)
         room.solve()
-        team.run(_substitute, *system, room.ends, choices, parts, scratch, out)
-    return x, room.row, room.finite
+        found = (room.ends, choices, parts, scratch, out, small, large, off)
+        team.run(_substitute, *system, *found)
+        sound = sound and int(off.sum()) <= trust.by_chance(n)
+    return x, room.row, sound and room.finite

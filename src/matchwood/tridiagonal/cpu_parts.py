@@ -28,6 +28,7 @@ ROWS = 128  # rows of a part: its tile, 4 arrays x 128 x 8 lanes, is 32 KiB
 TILE = ROWS * LANES
 # Which row was the pivot of each of the 126 inner unknowns: digits 0 to 3 of a fraction to base 4.
 WORDS, STEPS = 6, 21
+MANY = 1 << 40  # more rows than there are
 # Sizes of rows are multiplied with each other, so they must lie between 1/LARGE and LARGE.
 LARGE = 2.0**400
 TINY = 2.0**-900  # added to sizes, so that a row of zeros is no pivot; spikes below it are zero
@@ -294,6 +295,57 @@ def substitute_tile(s: Array) -> None:
             s[X2 + t] = s[X1 + t]
             s[X1 + t] = x
             s[DIAGONAL + at] = x
+
+
+@device
+def _is_off(left: Any, middle: Any, right: Any, b: Any, small: Any, large: Any) -> int:
+    """0 where a row is solved well, 1 where it is off, MANY where by more than chance does."""
+    residual = abs((left + middle) + (right - b))
+    size = (abs(left) + abs(middle)) + (abs(right) + abs(b))
+    fine, bearable = residual <= small * size, residual <= large * size
+    return (0 if fine else 1) + (0 if bearable and size <= LARGE * LARGE else MANY)
+
+
+@device
+def count_off(
+    tile: int,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    x: Array,
+    ends: Array,
+    parts: int,
+    small: float,
+    large: float,
+) -> int:
+    """How many rows of a tile are off by more than `small`, relative to their terms."""
+    n, count = d.size, 0
+    zero = ends.dtype.type(0)
+    for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
+        start = part * ROWS
+        rows = min(ROWS, n - start)
+        part_l, part_d, part_u = dl[start:], d[start:], du[start:]
+        part_b, part_x = b[start:], x[start:]
+        before = part_l[0] * ends[part, 0] if start > 0 else zero
+        if rows == 1:
+            after = part_u[0] * ends[part + 1, 1] if start < n - 1 else zero
+            count += _is_off(before, part_d[0] * ends[part, 1], after, part_b[0], small, large)
+            continue
+        # double precision for either type
+        after = part_u[0] * ends.dtype.type(part_x[1])
+        count += _is_off(before, part_d[0] * ends[part, 1], after, part_b[0], small, large)
+        for j in range(1, rows - 1):
+            left = part_l[j] * ends.dtype.type(part_x[j - 1])
+            middle = part_d[j] * ends.dtype.type(part_x[j])
+            right = part_u[j] * ends.dtype.type(part_x[j + 1])
+            count += _is_off(left, middle, right, part_b[j], small, large)
+        j = rows - 1
+        left = part_l[j] * ends.dtype.type(part_x[j - 1])
+        middle = part_d[j] * ends.dtype.type(part_x[j])
+        right = part_u[j] * ends[part + 1, 1] if start + rows < n else zero
+        count += _is_off(left, middle, right, part_b[j], small, large)
+    return count
 
 
 @device

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.tridiagonal import mend
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,16 @@ class System:
         columns = b.shape[-1] if b.ndim > 1 + len(self.block) else 1
         length = self.n * (self.block or (1,))[0]
         rows = xp.ascontiguousarray(right.reshape(length, columns).T)
-        x, lacking, finite = engines.load(self.package, chosen).solve(
-            dl, d, du, rows, threads=threads
-        )
-        if not finite:
+        run = functools.partial(engines.load(self.package, chosen).solve, threads=threads)
+        x, lacking, right = run(dl, d, du, rows)
+        if not right:
             self.refuse_not_finite(b)
+        if (lacking >= 0 and not allow_singular) or (lacking < 0 and not right):
+            x, lacking = mend.mended(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:
             raise self.singular(lacking)
+        if not right:
+            self._refuse_overflow(x)
         return engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where)
 
     def singular(self, row: int) -> np.linalg.LinAlgError:
@@ -104,7 +109,16 @@ class System:
             if bad.size:
                 row = int(bad[0][0]) + (name == "dl")
                 raise ValueError(f"{self.caller}: {name} must be finite, but is not at row {row}")
-        raise OverflowError(f"{self.caller}: numbers grew beyond the range of their type")
+
+    def _refuse_overflow(self, x: Any) -> None:
+        """Raise the error that names the first unknown beyond the range of its type."""
+        bad = np.argwhere(~np.isfinite(np.asarray(engines.moved(x, "cpu")).T))
+        if bad.size:
+            kind = "block row" if self.block else "row"
+            row = int(bad[0][0]) // (self.block or (1,))[0]
+            raise OverflowError(
+                f"{self.caller}: the unknown of {kind} {row} is beyond the range of {x.dtype}"
+            )
 
 
 def _brought(array: Any, home: str, kind: Any) -> Any:
