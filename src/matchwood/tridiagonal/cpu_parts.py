@@ -298,12 +298,16 @@ def substitute_tile(s: Array) -> None:
 
 
 @device
-def _is_off(left: Any, middle: Any, right: Any, b: Any, small: Any, large: Any) -> int:
+def off_by(residual: Any, size: Any, small: Any, large: Any) -> int:
     """0 where a row is solved well, 1 where it is off, MANY where by more than chance does."""
+    bearable = residual <= large * size and size <= LARGE * LARGE
+    return (0 if residual <= small * size else 1) + (0 if bearable else MANY)
+
+
+@device
+def _is_off(left: Any, middle: Any, right: Any, b: Any, small: Any, large: Any) -> int:
     residual = abs((left + middle) + (right - b))
-    size = (abs(left) + abs(middle)) + (abs(right) + abs(b))
-    fine, bearable = residual <= small * size, residual <= large * size
-    return (0 if fine else 1) + (0 if bearable and size <= LARGE * LARGE else MANY)
+    return off_by(residual, (abs(left) + abs(middle)) + (abs(right) + abs(b)), small, large)
 
 
 @device
