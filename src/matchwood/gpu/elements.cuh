@@ -1,9 +1,10 @@
 // Elements of a block tridiagonal system: what is left of many rows.  The idea: tridiagonal/cpu_elements.py.
 //
-// An element is 2 P equations in X[s-1], X[s] | X[e], X[e+1]; equation i has 4 P coefficients, a
-// right-hand side and one over the size of its row: FIELDS numbers.  Field f of element k is at
-// data[f * total + k], where `total` and the first k of a level are multiples of EACH.  The 2 P numbers
-// of an end are X[s-1] and X[s]: end k is before element k.
+// An element is 2 P equations in X[s-1], X[s] | X[e], X[e+1]; equation i has 4 P coefficients and a
+// right-hand side: FIELDS numbers.  Field f of element k is at data[f * total + k], where `total` and the
+// first k of a level are multiples of EACH.  After them, elements that are parts have 2 P words more, which
+// say what rows their pivots were in.  The 2 P numbers of an end are X[s-1] and X[s]: end k is before
+// element k.
 //
 // A block joins its elements to one: each thread EACH of them in registers, one after the other, and the
 // rest is a binary tree in shared memory, in place: at step s element i takes in element i + s.  What
@@ -17,12 +18,11 @@
 
 constexpr unsigned NOT_FINITE = 1;
 constexpr unsigned SINGULAR = 2;  // and the level: a fault on a lower level counts first
+constexpr unsigned OFF = 100;     // rows that the solution does not satisfy
 
 // The instructions have these built in; a comparison would take two more.
 __device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
 __device__ __forceinline__ double magnitude(double x) { return fabs(x); }
-__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
-__device__ __forceinline__ double larger(double a, double b) { return a > b ? a : b; }
 
 // What a zero pivot is replaced by: rounding noise.
 template <typename T>
@@ -52,66 +52,123 @@ __device__ __forceinline__ double inverse_of(double x)
 #endif
 }
 
-// What pivots of a row are measured by: about one over its largest entry.
-__device__ __forceinline__ float weight_of(float largest) { return inverse_of(larger(largest, 1e-37f)); }
-__device__ __forceinline__ double weight_of(double largest)
+// Sizes of rows, which pivots are measured against.  Of a double the upper half will do, as an integer,
+// whose maximum is one instruction instead of three.
+__device__ __forceinline__ float size_of(float x) { return fabsf(x); }
+__device__ __forceinline__ int size_of(double x) { return __double2hiint(x) & 0x7fffffff; }
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ int larger(int a, int b) { return a > b ? a : b; }
+__device__ __forceinline__ float as_number(float size) { return size; }
+__device__ __forceinline__ double as_number(int size) { return __hiloint2double(size, 0); }
+template <typename T>
+using Size = decltype(size_of(T()));
+
+// Sizes are multiplied with coefficients, so those of rows must lie between 1 / LARGE and LARGE.  None is
+// below least_size: a row of zeros is no pivot.
+template <typename T>
+__device__ __forceinline__ T large() { return sizeof(T) == 8 ? T(0x1p400) : T(0x1p60); }
+template <typename T>
+__device__ __forceinline__ Size<T> least_size() { return size_of(sizeof(T) == 8 ? T(0x1p-600) : T(0x1p-63)); }
+
+// Is row i, with pivot a and size a_size, better than the one with b and b_size?
+template <typename T, typename S>
+__device__ __forceinline__ bool better_pivot(T a, S a_size, T b, S b_size)
 {
-#ifdef __CUDA_ARCH__
-    double y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(larger(largest, 1e-300)));
-    return y;
-#else
-    return 1 / larger(largest, 1e-300);
-#endif
+    return magnitude(a) * as_number(b_size) > magnitude(b) * as_number(a_size);
 }
 
-// Eliminate columns FIRST..FIRST+COUNT-1 of R equations by row pivoting; the pivot rows, divided by
-// their pivots, end on top.  The last column is the right-hand side.  Returns the first column, from
-// FIRST, that had no pivot, or -1.
-template <int FIRST, int COUNT, int R, int C, typename T>
-__device__ __forceinline__ int eliminate(T (&w)[R][C], T (&weight)[R])
+// What replaces a pivot that is zero: rounding noise.
+template <int FROM, int TO, int C, typename T>
+__device__ __forceinline__ T stand_in(const T (&row)[C])
 {
-    int lacking = -1;
+    T sum = T(0);
 #pragma unroll
-    for (int c = 0; c < COUNT; ++c) {
-        const int at = FIRST + c;
+    for (int k = FROM; k < TO; ++k) sum += magnitude(row[k]);
+    return sum > T(0) ? epsilon<T>() * sum : epsilon<T>();
+}
+
+template <int FIRST, int COLUMN, int C, typename T>
+__device__ __forceinline__ void swap_rows(T (&a)[C], T (&b)[C], bool wanted)
+{
 #pragma unroll
-        for (int i = c + 1; i < R; ++i) {
-            bool better = magnitude(w[i][at]) * weight[i] > magnitude(w[c][at]) * weight[c];
+    for (int k = 0; k < C; ++k) {
+        if (k >= FIRST && k < COLUMN) continue;  // eliminated already
+        T x = a[k], y = b[k];
+        a[k] = wanted ? y : x;
+        b[k] = wanted ? x : y;
+    }
+}
+
+// Eliminate column FIRST + c by row c, whose pivot is not zero any more.
+template <int FIRST, int COLUMN, int R, int C, typename T>
+__device__ __forceinline__ void eliminate_below(T (&w)[R][C])
+{
+    constexpr int c = COLUMN - FIRST;
+    T inverse = inverse_of(w[c][COLUMN]);
 #pragma unroll
-            for (int k = 0; k < C; ++k) {
-                if (k >= FIRST && k < at) continue;  // eliminated already
-                T a = w[c][k], b = w[i][k];
-                w[c][k] = better ? b : a;
-                w[i][k] = better ? a : b;
-            }
-            T a = weight[c], b = weight[i];
-            weight[c] = better ? b : a;
-            weight[i] = better ? a : b;
-        }
-        if (w[c][at] == T(0)) {
-            if (lacking < 0) lacking = c;
-            w[c][at] = epsilon<T>();
-        }
-        T inverse = inverse_of(w[c][at]);
+    for (int k = 0; k < C; ++k)
+        if (k < FIRST || k > COLUMN) w[c][k] *= inverse;
+#pragma unroll
+    for (int i = c + 1; i < R; ++i) {
+        T factor = w[i][COLUMN];
 #pragma unroll
         for (int k = 0; k < C; ++k)
-            if (k < FIRST || k > at) w[c][k] *= inverse;
-#pragma unroll
-        for (int i = c + 1; i < R; ++i) {
-            T factor = w[i][at];
-#pragma unroll
-            for (int k = 0; k < C; ++k)
-                if (k < FIRST || k > at) w[i][k] -= factor * w[c][k];
-        }
+            if (k < FIRST || k > COLUMN) w[i][k] -= factor * w[c][k];
     }
+}
+
+// One column of `eliminate`.  Which exchanges were made goes to `picks`, a bit for each; with REPEAT they
+// are taken from there.
+template <bool REPEAT, int FIRST, int COLUMN, int R, int C, typename T>
+__device__ __forceinline__ bool eliminate_column(T (&w)[R][C], Size<T> (&size)[R], unsigned& picks)
+{
+    constexpr int c = COLUMN - FIRST;
+#pragma unroll
+    for (int i = c + 1; i < R; ++i) {
+        bool better;
+        if (REPEAT) {
+            better = picks & 1;
+            picks >>= 1;
+        } else {
+            better = better_pivot(w[i][COLUMN], size[i], w[c][COLUMN], size[c]);
+            picks = picks >> 1 | (better ? 0x80000000u : 0u);
+            Size<T> a = size[c], b = size[i];
+            size[c] = better ? b : a;
+            size[i] = better ? a : b;
+        }
+        swap_rows<FIRST, COLUMN>(w[c], w[i], better);
+    }
+    bool none = w[c][COLUMN] == T(0);
+    if (none) w[c][COLUMN] = stand_in<COLUMN + 1, C - 1>(w[c]);
+    eliminate_below<FIRST, COLUMN>(w);
+    return none;
+}
+
+// Eliminate columns FIRST..FIRST+COUNT-1 (one or two or four) of R equations by row pivoting; the pivot
+// rows, divided by their pivots, end on top.  The last column is the right-hand side.  Pivots are measured
+// against the largest coefficient of their row as it is now, or as it was: `size`, which is brought up to
+// date.  Returns the first column, from FIRST, that had no pivot, or -1.
+template <int FIRST, int COUNT, int R, int C, typename T>
+__device__ __forceinline__ int eliminate(T (&w)[R][C], Size<T> (&size)[R], unsigned& picks)
+{
+#pragma unroll
+    for (int i = 0; i < R; ++i)
+#pragma unroll
+        for (int k = 0; k < C - 1; ++k) size[i] = larger(size[i], size_of(w[i][k]));
+    int lacking = -1;
+    if (eliminate_column<false, FIRST, FIRST>(w, size, picks)) lacking = 0;
+    if constexpr (COUNT > 1)
+        if (eliminate_column<false, FIRST, FIRST + 1>(w, size, picks) && lacking < 0) lacking = 1;
+    if constexpr (COUNT > 2)
+        if (eliminate_column<false, FIRST, FIRST + 2>(w, size, picks) && lacking < 0) lacking = 2;
+    if constexpr (COUNT > 3)
+        if (eliminate_column<false, FIRST, FIRST + 3>(w, size, picks) && lacking < 0) lacking = 3;
     return lacking;
 }
 
 template <int P, typename T>
 struct Element {
     T row[2 * P][4 * P + 1];  // left 2 P | right 2 P | right-hand side
-    T weight[2 * P];
 };
 
 // The 2 P unknowns between two joined elements, one a row: coefficients of the left and of the right end,
@@ -126,7 +183,7 @@ struct Between {
 template <int P, typename T>
 __device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, T>& b, Between<P, T>& between)
 {
-    T w[4 * P][6 * P + 1], weight[4 * P];  // left 2 P | shared 2 P | right 2 P | right-hand side
+    T w[4 * P][6 * P + 1];  // left 2 P | shared 2 P | right 2 P | right-hand side
 #pragma unroll
     for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
@@ -141,10 +198,12 @@ __device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, 
         }
         w[i][6 * P] = a.row[i][4 * P];
         w[2 * P + i][6 * P] = b.row[i][4 * P];
-        weight[i] = a.weight[i];
-        weight[2 * P + i] = b.weight[i];
     }
-    int lacking = eliminate<2 * P, 2 * P>(w, weight);
+    Size<T> size[4 * P];
+#pragma unroll
+    for (int i = 0; i < 4 * P; ++i) size[i] = least_size<T>();
+    unsigned unused = 0;
+    int lacking = eliminate<2 * P, 2 * P>(w, size, unused);
 #pragma unroll
     for (int c = 2 * P - 1; c > 0; --c)  // the pivot rows, freed of the other shared unknowns
 #pragma unroll
@@ -163,7 +222,6 @@ __device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, 
         }
         a.row[i][4 * P] = w[2 * P + i][6 * P];
         between.row[i][4 * P] = w[i][6 * P];
-        a.weight[i] = weight[2 * P + i];
     }
     return lacking;
 }
@@ -184,8 +242,8 @@ __device__ __forceinline__ void end_between(const Between<P, T>& between, const 
 
 template <int P, typename T>
 struct Elements {
-    static constexpr int ROW = 4 * P + 2;
-    static constexpr int FIELDS = 2 * P * ROW;
+    static constexpr int ROW = 4 * P + 1;
+    static constexpr int FIELDS = 2 * P * ROW;  // and 2 P of picks, see gpu.cu
 
     T* data;
     long long total;
@@ -195,6 +253,25 @@ struct Elements {
         return data[(row * ROW + column) * total + k];
     }
 };
+
+// What rows the pivots of a part were in: bits in two words from field FIRST on.  Of those that were pushed
+// in from the top the last `bits` are wanted.
+template <int FIRST, typename T>
+__device__ __forceinline__ void put_picks(T* data, long long total, long long part, unsigned long long picks)
+{
+    unsigned words[2] = {(unsigned)picks, (unsigned)(picks >> 32)};
+#pragma unroll
+    for (int k = 0; k < 2; ++k) memcpy(&data[(FIRST + k) * total + part], &words[k], 4);
+}
+
+template <int FIRST, typename T>
+__device__ __forceinline__ unsigned long long get_picks(const T* data, long long total, long long part, int bits)
+{
+    unsigned words[2];
+#pragma unroll
+    for (int k = 0; k < 2; ++k) memcpy(&words[k], &data[(FIRST + k) * total + part], 4);
+    return ((unsigned long long)words[1] << 32 | words[0]) >> (64 - bits);
+}
 
 // The elements of one block on their way up and down.  Its shared memory holds an element a thread and
 // the ends beside them.  One number is left free after each 128 bytes, so that elements 2, 4, 8, ... apart,
@@ -206,7 +283,7 @@ struct Tree {
     static constexpr int SIZE = THREADS * EACH;
     static constexpr int LINE = 128 / sizeof(T);
     static constexpr int STRIDE = THREADS + THREADS / LINE;
-    static constexpr int ROW = 4 * P + 2;
+    static constexpr int ROW = 4 * P + 1;
 
     struct alignas(EACH * sizeof(T) < 16 ? EACH * sizeof(T) : 16) Pack {
         T item[EACH];
@@ -239,7 +316,6 @@ struct Tree {
         for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
             for (int c = 0; c <= 4 * P; ++c) found.row[i][c] = at(room, k, i, c);
-            found.weight[i] = at(room, k, i, 4 * P + 1);
         }
         return found;
     }
@@ -250,7 +326,6 @@ struct Tree {
         for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
             for (int c = 0; c <= 4 * P; ++c) at(room, k, i, c) = made.row[i][c];
-            at(room, k, i, 4 * P + 1) = made.weight[i];
         }
     }
 
@@ -288,7 +363,7 @@ struct Tree {
                 for (int c = 0; c < ROW; ++c) {
                     Pack pack = *(const Pack*)&elements.at(from, i, c);
 #pragma unroll
-                    for (int e = 0; e < EACH; ++e) (c <= 4 * P ? all[e].row[i][c] : all[e].weight[i]) = pack.item[e];
+                    for (int e = 0; e < EACH; ++e) all[e].row[i][c] = pack.item[e];
                 }
 #pragma unroll
             for (int e = 1; e < EACH; ++e)
@@ -353,15 +428,17 @@ struct Tree {
 template <int P, typename T>
 __device__ __noinline__ void solve_last(T* room, T* before, T* after, unsigned level, long long n, unsigned long long* status)
 {
-    T w[2 * P][2 * P + 1], weight[2 * P], x[2 * P];
+    T w[2 * P][2 * P + 1], x[2 * P];
+    Size<T> size[2 * P];
 #pragma unroll
     for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
         for (int c = 0; c < 2 * P; ++c) w[i][c] = Tree<P, T>::at(room, 0, i, P + c);
         w[i][2 * P] = Tree<P, T>::at(room, 0, i, 4 * P);
-        weight[i] = Tree<P, T>::at(room, 0, i, 4 * P + 1);
+        size[i] = least_size<T>();
     }
-    int lacking = eliminate<0, 2 * P>(w, weight);
+    unsigned unused = 0;
+    int lacking = eliminate<0, 2 * P>(w, size, unused);
     if (lacking >= 0) fail(status, SINGULAR + level, lacking < P ? 0 : n - 1);
 #pragma unroll
     for (int i = 2 * P - 1; i >= 0; --i) {
