@@ -183,7 +183,12 @@ def solve(
     status = take_status()
     for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
         solver.solve(dl, d, du, one, out, perm, status)
-    code, detail = status.read()
+    lacking, right = verdict(*status.read())
     return_status(status)
+    return x, lacking, right
+
+
+def verdict(code: int, detail: int) -> tuple[int, bool]:
+    """From the status: the row without a pivot or -1; whether all are right."""
     lacking = detail if NOT_FINITE < code < OFF else -1
-    return x, lacking, code == 0 or lacking >= 0
+    return lacking, code == 0 or lacking >= 0
