@@ -14,7 +14,7 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.tridiagonal import trust
 
-RARE = 16  # rows of a block that may be off by more than the first limit of trust.py
+RARE = 16  # rows of a block that may be off by chance where there are many: see trust.py
 WARP = 32  # threads of a block in the passes over rows, as TILE_THREADS in tile.cuh
 # By the size of blocks, as in elements.cuh: threads of a tree, elements that each of them takes.
 TREE = {1: (256, 4), 2: (64, 2)}
@@ -96,8 +96,7 @@ class Solver:
         )
         kind = self.dtype.type
         small, large = trust.limits(n, kind)
-        equations = WARP * rows * p  # of a block
-        rare = trust.by_chance(n) if n * p <= equations else RARE
+        rare = RARE if trust.by_chance(n) else 0
         self._limits = (kind(small), kind(large), np.int32(rare))
         self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))

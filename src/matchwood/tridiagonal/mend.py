@@ -19,27 +19,13 @@ Array = np.ndarray[Any, Any]
 ROUNDS = 2  # refinements of either kind
 
 
-def product(dl: Any, d: Any, du: Any, x: Any) -> Any:
-    """A x, for x of shape (n,) or (n, p); the outermost coefficients are not read."""
-    result = _times(d, x)
-    result[1:] += _times(dl[1:], x[:-1])
-    result[:-1] += _times(du[:-1], x[1:])
-    return result
-
-
-def _times(a: Any, x: Any) -> Any:
-    if a.ndim == 3:
-        return a[:, :, 0] * x[:, :1] + a[:, :, 1] * x[:, 1:]
-    return a * x
-
-
 def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, int, float]:
     """The residual; how many rows it leaves off, and by how much the worst, in units of b's type."""
     small, large = trust.limits(matrix[1].shape[0], x.dtype)
     wide = [a.astype(b.dtype) for a in (*matrix, x)]
     with np.errstate(all="ignore"):
-        residual = b - product(*wide)
-        size = product(*(abs(a) for a in wide)) + abs(b)
+        residual = b - trust.product(*wide)
+        size = trust.product(*(abs(a) for a in wide)) + abs(b)
         ratio = xp.where(size > 0, abs(residual) / size, abs(residual))
     worst = float(ratio.max())
     if not (xp.isfinite(x).all() and np.isfinite(worst)):

@@ -6,8 +6,9 @@ pivoting leaves a few rounding units there, but no method bounds it: where the t
 to be much smaller than those of its neighbours, more is left.  On random matrices, with LAPACK as
 here, one row in a thousand is off by more than 8 units, and the worst of n rows by some n / 300.
 
-So an answer is trusted when hardly any row is off by more than 8 units and none by n / 4.  All
-others are mended (mend.py), which takes longer.
+So up to 8192 rows every one must be within 8 units.  Of more rows some may be off by chance, because
+mending every random system would double the time: one in 256 by more than 8 units, none by more
+than n / 4.  All other answers are mended (mend.py).
 """
 
 from __future__ import annotations
@@ -17,16 +18,31 @@ from typing import Any
 import numpy as np
 
 UNITS = 8.0  # rounding units that a row may be off
-RARE = 256  # one row in so many may be off by more: chance
-WORST = 4  # no row by more than n / WORST units
+FEW = 8192  # up to so many rows none may be off by more
+RARE = 256  # beyond, one row in so many
+WORST = 4, 2.0**-8  # no row by more than n / 4 units, nor, of many float32 rows, than by this
 
 
 def limits(n: int, kind: Any) -> tuple[float, float]:
     """Relative residuals that are good, and that are bearable where they are rare."""
     unit = float(np.finfo(kind).eps)
-    return UNITS * unit, max(UNITS, n / WORST) * unit
+    return UNITS * unit, min(max(UNITS, n / WORST[0]) * unit, WORST[1])
 
 
 def by_chance(n: int) -> int:
     """How many rows may be off by more than the first limit."""
-    return n // RARE
+    return 0 if n <= FEW else n // RARE
+
+
+def product(dl: Any, d: Any, du: Any, x: Any) -> Any:
+    """A x, for x of shape (n,) or (n, p); the outermost coefficients are not read."""
+    result = _times(d, x)
+    result[1:] += _times(dl[1:], x[:-1])
+    result[:-1] += _times(du[:-1], x[1:])
+    return result
+
+
+def _times(a: Any, x: Any) -> Any:
+    if a.ndim == 3:
+        return a[:, :, 0] * x[:, :1] + a[:, :, 1] * x[:, 1:]
+    return a * x
