@@ -106,7 +106,7 @@ def _solve(
         for k in range(last + 1):
             upper[j, k] = w[0, k]
         for i in range(1, reach + 1):
-            factor = w[i, 0] / w[0, 0]
+            factor = w[i, 0] / upper[j, 0]  # row 0 is overwritten by the first of them
             for k in range(1, last):
                 w[i - 1, k - 1] = w[i, k] - factor * upper[j, k]
             w[i - 1, last - 1] = 0.0
@@ -115,7 +115,8 @@ def _solve(
     for j in range(size - 1, -1, -1):
         value = upper[j, last]
         for k in range(1, min(last, size - j)):
-            value -= upper[j, k] * x[j + k]
+            if upper[j, k] != 0:  # what is not coupled may be infinite
+                value -= upper[j, k] * x[j + k]
         x[j] = value / upper[j, 0]
 
 

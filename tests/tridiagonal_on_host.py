@@ -23,7 +23,7 @@ from matchwood.tridiagonal.block import gpu as blocks
 from matchwood.tridiagonal import gpu as plain
 
 PACKAGE = Path(matchwood.__file__).parent
-HERE = Path(__file__).parent
+CODE = Path(__file__).parent / "tridiagonal" / "on_host.cpp"
 LONG, PLACE, WORD = ctypes.c_longlong, ctypes.c_void_p, ctypes.c_uint
 available = shutil.which("g++") is not None
 
@@ -37,7 +37,7 @@ def _library(p: int, kind: str) -> Any:
     target = folder / "kernels.so"
     names = [f'-DSOURCE="{source}"', f"-DREAL={real}", f"-I{folder}", "-o", str(target)]
     flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-ffp-contract=fast", "-march=native"]
-    command = ["g++", *flags, *names, str(HERE / "kernels_on_the_host.cpp")]
+    command = ["g++", *flags, *names, str(CODE)]
     subprocess.run(command, check=True)
     library = ctypes.CDLL(str(target))
     number = ctypes.c_float if kind == "float32" else ctypes.c_double
