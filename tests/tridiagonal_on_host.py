@@ -1,4 +1,4 @@
-"""The GPU engine's own host code, with its kernels compiled for the host by g++: logic without a GPU.
+"""The GPU engine's own host code, its kernels compiled for the host by g++: logic without a GPU.
 
 `solve(dl, d, du, b)` is what the GPU engine's solve returns, for NumPy arrays.
 """
@@ -18,9 +18,9 @@ from unittest import mock
 import numpy as np
 
 import matchwood
+from matchwood.tridiagonal import gpu as plain
 from matchwood.tridiagonal import gpu_elements
 from matchwood.tridiagonal.block import gpu as blocks
-from matchwood.tridiagonal import gpu as plain
 
 PACKAGE = Path(matchwood.__file__).parent
 CODE = Path(__file__).parent / "tridiagonal" / "on_host.cpp"
@@ -81,6 +81,10 @@ class _Layout(matchwood.gpu.Layout):
         return SimpleNamespace(ptr=room.ctypes.data + skip, room=room)
 
 
+def _address(array: Any) -> Any:
+    return np.uint64(array.ctypes.data)
+
+
 @functools.cache
 def _solver(n: int, p: int, kind: str) -> Any:
     kernels = SimpleNamespace(kernels=lambda **_: _library(p, kind))
@@ -95,7 +99,7 @@ def solve(dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None) -> tuple[Any
     p = 2 if d.ndim == 3 else 1
     solver = _solver(d.shape[0], p, str(d.dtype))
     x, status = np.empty_like(b), _Status()
-    with mock.patch.object(gpu_elements, "_address", lambda a: np.uint64(a.ctypes.data)):
+    with mock.patch.object(gpu_elements, "_address", _address):
         for one, out in zip(b, x, strict=True):
             solver.solve(dl, d, du, one, out, None, status)
     return (x, *gpu_elements.verdict(*status.read()))

@@ -13,9 +13,9 @@ from unittest import mock
 
 import numpy as np
 import pytest
-import tridiagonal_on_host
 from scipy.linalg import lapack as routines
 
+import tridiagonal_on_host
 from matchwood import engines
 from matchwood.tridiagonal import block_tridiagonal, solve
 
@@ -46,7 +46,7 @@ def solver(engine: str, *, block: bool = False) -> Callable[..., Array]:
     module = SimpleNamespace(solve=tridiagonal_on_host.solve)
 
     def on_host(*given: Array) -> Array:
-        with mock.patch.object(engines, "load", lambda package, name: module):
+        with mock.patch.object(engines, "load", return_value=module):
             return function(*given)
 
     return on_host

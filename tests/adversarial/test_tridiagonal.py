@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from adversarial.clock import attempts
+from matchwood.check import check_tridiagonal_solution
+from matchwood.errors import CheckFailed
 from tridiagonal_systems import (
     ENGINES,
     TIMES,
@@ -16,9 +19,6 @@ from tridiagonal_systems import (
     solver,
     times_lapack,
 )
-
-from matchwood.check import check_tridiagonal_solution
-from matchwood.errors import CheckFailed
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # LAPACK's answers overflow
 
@@ -95,7 +95,7 @@ def test_spoiled_answers_are_rejected() -> None:
     run = solver("cpu")
     for _ in attempts(1):
         seed, n = int(rng.integers(1 << 40)), int(rng.integers(1, 60))
-        for name, system in family(n, np.float64, seed):
+        for _, system in family(n, np.float64, seed):
             dl, d, du, b = system
             try:
                 x = run(*system)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+import matchwood
+from matchwood.check import check_tridiagonal_solution
+from matchwood.tridiagonal import block_tridiagonal, factorize, solve, trust
 from tridiagonal_systems import (
     ENGINES,
     TIMES,
@@ -14,10 +18,6 @@ from tridiagonal_systems import (
     solver,
     times_lapack,
 )
-
-import matchwood
-from matchwood.check import check_tridiagonal_solution
-from matchwood.tridiagonal import block_tridiagonal, factorize, solve, trust
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # LAPACK's answers overflow
 

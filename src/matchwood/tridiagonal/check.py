@@ -40,8 +40,8 @@ def check_tridiagonal_solution(
     Notes
     -----
     Why this much: a stable elimination leaves some rounding units in most rows, but no elimination
-    bounds the residual of each row by the row's own terms.  Where three neighbouring unknowns happen
-    to be small, rounding errors of the rows around count more.  For random matrices the share of
+    bounds the residual of each row by the row's own terms.  Where three neighbouring unknowns
+    happen to be small, rounding errors of the rows around count more.  For random matrices the share of
     rows that are off by more than t units falls like 1/t, so the worst of n rows grows like n: some
     n / 300 units, for LAPACK's ``gtsv`` as for the engines here.  4 n is a thousand times that, and
     a row that is off by more does not come from rounding.  Rows of very different size are another
@@ -88,9 +88,10 @@ def _default(n: int, kind: Any) -> float:
 
 def _check_one(matrix: Any, b: Array, x: Array, allowed: float, least: Any, which: str) -> None:
     """One right-hand side."""
-    sizes = [abs(a) for a in matrix]
+    dl, d, du = matrix
+    sizes = abs(dl), abs(d), abs(du)
     with np.errstate(all="ignore"):
-        off = abs(b - product(*matrix, x))
+        off = abs(b - product(dl, d, du, x))
         size = product(*sizes, abs(x)) + abs(b)
         limit = allowed * size + least * (1 + product(*sizes, np.ones_like(x)))
         holds = off <= limit  # false where anything is not a number
@@ -101,5 +102,6 @@ def _check_one(matrix: Any, b: Array, x: Array, allowed: float, least: Any, whic
     rest = np.argmax(ratio.reshape(len(b), -1)[row])
     here, terms = (a.reshape(len(b), -1)[row, rest] for a in (off, size))
     raise CheckFailed(
-        f"tridiagonal: row {row}{which} is off by {here:.3g}, more than {allowed:.3g} of {terms:.3g}"
+        f"tridiagonal: row {row}{which} is off by {here:.3g}, "
+        f"more than {allowed:.3g} of {terms:.3g}"
     )

@@ -1,8 +1,9 @@
 """Elements: what is left of many rows.  Joining them, solving for their ends, expanding again.
 
 An element stands for block rows s..e with blocks of P x P (P = 1: plain rows).  It is 2 P
-equations in X[s-1], X[s], X[e], X[e+1], stored as (2 P, 4 P + 2): coefficients of the left two,
-of the right two, right-hand side, and one over the size of the row it came from.
+equations in X[s-1], X[s], X[e], X[e+1], stored as (2 P, 4 P + 3): coefficients of the left two,
+of the right two, right-hand side, and the largest size of the row so far; one column more is for
+the row numbers of the pivots, which the way down repeats.
 
 Two neighbours share X[e] and X[e+1].  These occur nowhere else, so their 4 P equations eliminate
 them with row pivoting and leave 2 P: the joined element.  GROUP at a time are joined, level by
@@ -11,7 +12,7 @@ down: with the ends of a joined element known, it repeats the elimination and su
 
 Elements are in double precision, whatever the rows were: there are few of them.
 
-The work matrix has 4 P rows and columns [left 2 P | shared 2 P | right 2 P | b | weight].
+The work matrix has 4 P rows and columns [left 2 P | shared 2 P | right 2 P | b | size].
 """
 
 from __future__ import annotations

@@ -7,7 +7,14 @@ for the ends; `substitute` then gets the inner unknowns.
 
 The elimination walks down the rows with two equations A, B in hand, both in the unknowns
 (x[s-1], x[s] | x[j], x[j+1]); row j+1 is the third, and of the three the one with the largest
-coefficient of x[j], measured against the largest entry of the row it came from, is the pivot.
+coefficient of x[j] is the pivot, measured against the size of its row: the largest entry that the
+row has or had on its way.  With the size that it had at first, A and B could grow by 1.618 a row
+without being noticed.  With the present one alone, rows that have shrunk would be taken too often.
+
+Growth: let s be the size of a row, p of the pivot row with pivot k, q another with entry c.  The
+rule is |c| / s(q) <= |k| / s(p), so what is subtracted from q is at most |c / k| s(p) <= s(q): one
+step at most doubles a row, relative to its own size, and a row that has grown is not a pivot for
+small ones.  Which row was taken is kept, so that `substitute_tile` takes the same ones.
 
 LANES parts are treated at the same time, lane by lane, in loops that the compiler turns into
 vector instructions; all that such a loop touches lies in one array, at distances it can see.

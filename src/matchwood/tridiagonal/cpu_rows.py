@@ -5,8 +5,8 @@ pivots are LAPACK's, and the answer is as good as its.  But every row is first d
 two that brings its largest entry near 1, which is exact: so neither products nor the quotients that
 lead to representable numbers overflow, and subnormal numbers are as good as others.
 
-For plain rows and blocks alike: equation i of P x P blocks has unknowns i - K to i + K, K = 2 P - 1.
-A window of K + 1 equations goes down the rows; all of them have columns from that of the unknown
+For plain rows and blocks alike: equation i of P x P blocks has unknowns i - K to i + K, with
+K = 2 P - 1.  A window of K + 1 equations goes down the rows; all of them have columns from that of the unknown
 which is eliminated next.
 """
 
@@ -93,7 +93,7 @@ def _solve(
         _enter(dl, d, du, b, j + reach, j, w, powers, reach)
         best = 0
         for i in range(1, reach + 1):
-            # as they were before the powers were taken out; differences beyond all range count as such
+            # as they were before the powers were taken out
             shift = min(max(powers[i] - powers[best], -2000), 2000)
             if math.ldexp(abs(w[i, 0]), shift) > abs(w[best, 0]):
                 best = i

@@ -122,9 +122,8 @@ class Solver:
         self._solve_ends(block, elements, total, n, word)
         right = right if perm is None else gathered
         ends = self._place(block, "ends0")
-        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits)
         looked = word if status is not None else np.uint64(0)
-        known = (*known, looked)
+        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits, looked)
         k.substitute_rows.launch(self._blocks, WARP, known, self._tile)
 
     def _place(self, block: Any, name: str) -> Any:

@@ -21,7 +21,7 @@ FAIR = 2.0**-10  # an answer with a relative residual below this is one
 
 
 def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, int, float]:
-    """The residual; how many rows it leaves off, and by how much the worst, in units of b's type."""
+    """The residual; how many rows it leaves off, and by how much the worst."""
     small, large = trust.limits(matrix[1].shape[0], x.dtype)
     wide = [a.astype(b.dtype) for a in (*matrix, x)]
     with np.errstate(all="ignore"):
@@ -102,14 +102,14 @@ def _step(run: Any, matrix: Any, shape: Any, right: Any) -> Any:
 
 def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
     """On one CPU thread, whatever the engine was."""
-    here = [np.asarray(engines.moved(a, "cpu")) for a in matrix]
+    dl, d, du = (np.asarray(engines.moved(a, "cpu")) for a in matrix)
     right = np.asarray(engines.moved(b, "cpu"))
-    best = _Best(np, here, right, np.longdouble)
+    best = _Best(np, (dl, d, du), right, np.longdouble)
 
     def solve(given: Array) -> Array:
-        return cpu_rows.solve(*here, given.reshape(-1))[0].reshape(given.shape)
+        return cpu_rows.solve(dl, d, du, given.reshape(-1))[0].reshape(given.shape)
 
-    x, lacking = cpu_rows.solve(*here, right.reshape(-1))
+    x, lacking = cpu_rows.solve(dl, d, du, right.reshape(-1))
     with np.errstate(all="ignore"):
         best.offer(x.reshape(right.shape).astype(right.dtype))
     best.refine(solve)

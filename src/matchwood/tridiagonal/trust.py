@@ -6,7 +6,7 @@ pivoting leaves a few rounding units there, but no method bounds it: where the t
 to be much smaller than those of its neighbours, more is left.  On random matrices, with LAPACK as
 here, one row in a thousand is off by more than 8 units, and the worst of n rows by some n / 300.
 
-So up to 8192 rows every one must be within 8 units.  Of more rows some may be off by chance, because
+So up to 8192 rows every one must be within 8 units.  Of more some may be off by chance, because
 mending every random system would double the time: one in 256 by more than 8 units, none by more
 than n / 4.  All other answers are mended (mend.py).
 """
