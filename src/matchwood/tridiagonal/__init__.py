@@ -73,8 +73,8 @@ def solve(
 
     Every row of the answer is looked at.  Where residuals are larger than rounding explains, as
     with columns on very different scales, the answer is refined; where that does not do, the system
-    is solved row after row on one CPU thread, also from the GPU.  Both take longer.  Up to 8192 rows
-    no row is off by more than 8 rounding units of its terms unless LAPACK's answer is no better.
+    is solved row after row on one CPU thread, also from the GPU.  Both take longer.  Up to 8192
+    rows none is off by more than 8 rounding units of its terms unless LAPACK's answer is no better.
 
     Deterministic: the parts do not depend on the number of threads.  CPU and GPU have parts of
     different lengths, so their answers agree up to rounding only.

@@ -41,11 +41,12 @@ def check_tridiagonal_solution(
     -----
     Why this much: a stable elimination leaves some rounding units in most rows, but no elimination
     bounds the residual of each row by the row's own terms.  Where three neighbouring unknowns
-    happen to be small, rounding errors of the rows around count more.  For random matrices the share of
-    rows that are off by more than t units falls like 1/t, so the worst of n rows grows like n: some
-    n / 300 units, for LAPACK's ``gtsv`` as for the engines here.  4 n is a thousand times that, and
-    a row that is off by more does not come from rounding.  Rows of very different size are another
-    matter: there ``gtsv``, which does not scale, may leave much more, and is then not accepted.
+    happen to be small, rounding errors of the rows around count more.  For random matrices the
+    share of rows that are off by more than t units falls like 1/t, so the worst of n rows grows
+    like n: some n / 300 units, for LAPACK's ``gtsv`` as for the engines here.  4 n is a thousand
+    times that, and a row that is off by more does not come from rounding.  Rows of very different
+    size are another matter: there ``gtsv``, which does not scale, may leave much more, and is then
+    not accepted.
 
     Where x is so small that its type has no more digits, half of its last one is allowed as well.
 

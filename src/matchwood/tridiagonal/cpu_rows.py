@@ -6,8 +6,8 @@ two that brings its largest entry near 1, which is exact: so neither products no
 lead to representable numbers overflow, and subnormal numbers are as good as others.
 
 For plain rows and blocks alike: equation i of P x P blocks has unknowns i - K to i + K, with
-K = 2 P - 1.  A window of K + 1 equations goes down the rows; all of them have columns from that of the unknown
-which is eliminated next.
+K = 2 P - 1.  A window of K + 1 equations goes down the rows; all of them have columns from that of
+the unknown which is eliminated next.
 """
 
 from __future__ import annotations
