@@ -57,7 +57,7 @@ def check_tridiagonal_solution(
     >>> matchwood.check.check_tridiagonal_solution(*system, [1.0, 1.0])
     >>> matchwood.check.check_tridiagonal_solution(*system, [1.0, 1.5])
     Traceback (most recent call last):
-    matchwood.errors.CheckFailed: tridiagonal: row 0 is off by 0.5, ...
+    matchwood.errors.CheckFailed: tridiagonal: row 1 is off by 0.5, ...
     """
     found = np.asarray(engines.moved(x, "cpu"))
     if found.dtype.kind not in "fiub":
