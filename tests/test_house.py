@@ -23,9 +23,9 @@ LONGEST = 450  # lines
 
 RANKS = [
     {"errors", "arguments", "_version", "_lazy"},
-    {"teams", "gpu", "dist", "engines"},
+    {"teams", "gpu", "dist", "engines", "answers", "resources"},
     {"primitives"},
-    {"csr", "inputs"},
+    {"csr", "inputs", "sparse_inputs", "refusals", "keeping"},
     {"io", "generators"},
     {
         "traversal", "components", "independent", "spanning", "matching", "factors", "forests",

@@ -7,6 +7,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+FRAGILE = ("numpy", "scipy.sparse")  # what nearly every part imports; Numba comes with the kernels
+LIGHT = {"matchwood.errors", "matchwood.config", "matchwood.warm"}  # parts that need neither
+LOOKS = 0.05  # seconds between looks at an import that is under way, for systems whose locks do
+# not hear Ctrl-C
+
 
 def attach(
     module: str, homes: Mapping[str, str]
@@ -20,6 +25,9 @@ def attach(
     def getattribute(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        if homes[name] not in sys.modules and homes[name] not in LIGHT:
+            for package in FRAGILE:
+                import_whole(package)
         home = importlib.import_module(homes[name])
         value = home if homes[name].rpartition(".")[2] == name else getattr(home, name)
         setattr(sys.modules[module], name, value)  # found without us from now on
@@ -29,3 +37,51 @@ def attach(
         return sorted({*vars(sys.modules[module]), *homes})
 
     return getattribute, listing
+
+
+def import_whole(package: str) -> None:
+    """Import a package that cannot be imported a second time once Ctrl-C has cut the first short.
+
+    NumPy and Numba are such: they leave modules behind that a second try stumbles over.  Ctrl-C
+    reaches the main thread only, so another one imports them, to the end, while the main thread
+    waits.  It is free at once, and whoever needs the package next waits for what is left.
+    """
+    if package in _whole:
+        return
+    _import_whole(package)
+    _whole.add(package)
+
+
+_whole: set[str] = set()
+
+
+def _import_whole(package: str) -> None:
+    import queue
+    import threading
+
+    # One that is there may be half imported by this very thread: then nobody else can import it.
+    if package in sys.modules or threading.current_thread() is not threading.main_thread():
+        importlib.import_module(package)
+        return
+    outcome: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            importlib.import_module(package)
+            outcome.put(None)
+        except BaseException as caught:
+            outcome.put(caught)
+
+    try:
+        threading.Thread(target=work, daemon=True, name="matchwood import").start()
+    except RuntimeError:  # no thread to be had: as everybody else does
+        importlib.import_module(package)
+        return
+    while True:
+        try:
+            error = outcome.get(timeout=LOOKS)
+            break
+        except queue.Empty:
+            continue
+    if error is not None:
+        raise error

@@ -8,12 +8,14 @@ expected and what came.  All work for NumPy and CuPy arrays alike.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 INDEX = ("int32", "int64")
+LARGEST = sys.float_info.max  # a Python integer may be larger, and is then no float
 
 
 def vector(function: str, name: str, value: Any, kinds: Iterable[str]) -> Any:
@@ -122,7 +124,7 @@ def real(function: str, name: str, value: Any, least: float, most: float = math.
         value, (int, float, np.integer, np.floating)
     ):
         raise TypeError(f"{function}: {name} must be a number, got {value!r}")
-    if not (least <= value <= most and math.isfinite(value)):
+    if not (least <= value <= min(most, LARGEST) and math.isfinite(value)):
         bounds = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
         raise ValueError(f"{function}: {name} must be finite and {bounds}, got {value}")
     return float(value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import platform
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,15 +70,22 @@ def _facts() -> dict[str, Any]:
         "cache": {
             "folder": None if folder is None else str(folder),
             "files": len(files),
-            "bytes": sum(path.stat().st_size for path in files),
+            "bytes": sum(files),
         },
         "gpu": _gpu(),
         "versions": _versions(),
     }
 
 
-def _files(folder: Path | None) -> list[Path]:
-    return [] if folder is None else [path for path in folder.rglob("*") if path.is_file()]
+def _files(folder: Path | None) -> list[int]:
+    """Sizes of the files; those that another process takes away meanwhile do not count."""
+    sizes = []
+    for path in [] if folder is None else folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            found = path.lstat()
+            if stat.S_ISREG(found.st_mode):
+                sizes.append(found.st_size)
+    return sizes
 
 
 def _versions() -> dict[str, str | None]:
@@ -122,7 +131,7 @@ def _lines(config: dict[str, Any]) -> Iterator[str]:
     yield f"python     {config['python']} on {config['system']}"
     yield f"cpu        {cpu['threads']} threads on {cpu['cpus']} CPUs ({cpu['architecture']})"
     if cache["folder"] is None:
-        yield "cache      none: no folder can be written, kernels are compiled in every process"
+        yield "cache      none: no folder is this user's alone, every process compiles its kernels"
     else:
         megabytes = cache["bytes"] / 1e6
         yield f"cache      {cache['folder']} ({cache['files']} files, {megabytes:.1f} MB)"

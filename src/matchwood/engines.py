@@ -11,17 +11,39 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import sys
 from types import ModuleType
 from typing import Any
 
+from matchwood._lazy import import_whole
 from matchwood.errors import EngineUnavailable
 
 ENGINES = ("reference", "cpu", "gpu")
 
 
+_forked = ""  # why this process cannot use the GPU although its parent could
+
+
+def _leave_the_gpu() -> None:
+    """CUDA does not survive a fork: a call in the child fails or crashes, so it gets our error."""
+    global _forked
+    if _cupy_or_reason.cache_info().currsize and _cupy_or_reason()[0] is not None:
+        _cupy_or_reason.cache_clear()
+        _forked = (
+            "this process was forked from one that uses the GPU, and CUDA does not survive a fork: "
+            "start processes by 'spawn', or fork before the GPU is first used"
+        )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_the_gpu)
+
+
 @functools.cache
 def _cupy_or_reason() -> tuple[ModuleType | None, str]:
+    if _forked:
+        return None, _forked
     try:
         module = importlib.import_module("cupy")
     except ImportError:
@@ -76,6 +98,8 @@ def resolve(where: str, engine: str | None) -> str:
 
 def load(package: str, engine: str) -> Any:
     """The module of a problem that holds that engine; a missing file is a missing engine."""
+    if engine.startswith("cpu"):
+        import_whole("numba")
     try:
         return importlib.import_module(f"{package}.{engine}")
     except ModuleNotFoundError as error:

@@ -1,8 +1,11 @@
 """What the gate accepts, and how each kind becomes CSR arrays.  The gate itself is csr.py.
 
 `read` recognises the kind of its argument and returns raw arrays: of integer type, one-dimensional
-and contiguous, but with contents not looked at yet.  Nothing is changed in place, and arrays that
-fit are passed on as they are.
+and of fitting lengths, but with contents not looked at yet.  Nothing is changed in place, and
+arrays that fit are passed on as they are.  Values are carried along and not looked at: what they
+are is asked by the functions that use them (`as_weights`).
+
+Sparse matrices are in sparse_inputs.py.
 """
 
 from __future__ import annotations
@@ -13,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.assemble import assemble
 
 EXPECTED = (
     "a sparse matrix (SciPy or CuPy), a 2-D array, (indptr, indices[, data]), "
     "(n, edges[, weights]), a NetworkX graph or a matchwood Graph"
 )
+EXACT = 1 << 53  # integers up to here are exact in float64
+MOST_VERTICES = 1 << 62
 
 
 class Raw(NamedTuple):
@@ -27,36 +31,58 @@ class Raw(NamedTuple):
     n: int
     indptr: Any
     indices: Any
-    data: Any  # or None
+    data: Any  # an array, a Column, or None
+    edges: bool = False  # edges of a list or graph, not entries of a matrix
+    ordered: bool = False  # rows are sorted, equal entries in the order in which they came
 
 
-def read(A: Any, caller: str) -> Raw:
-    """The CSR arrays of anything the gate accepts."""
-    module = type(A).__module__.partition(".")[0]
-    if module in ("scipy", "cupyx") and hasattr(A, "format") and hasattr(A, "tocsr"):
-        if module == "cupyx":
-            engines.cupy()
-        return _from_sparse(A, caller)
+class Column:
+    """Values that no array type of ours can hold, or that nobody has looked at yet."""
+
+    def __init__(self, values: Any, order: Any = None) -> None:
+        self.values = values  # a list or a NumPy array
+        self.order = order  # entry k has values[order[k]]; None: values[k]
+
+    def read(self, caller: str) -> Any:
+        """The values as a NumPy array of real numbers."""
+        array = self.values if hasattr(self.values, "dtype") else _real_numbers(self.values, caller)
+        return array if self.order is None else array[self.order]
+
+
+def read(A: Any, caller: str, weight: str | None = "weight") -> Raw:
+    """The CSR arrays of anything the gate accepts.
+
+    `weight` names the edge attribute of a NetworkX graph; None leaves values out.
+    """
+    if _is_networkx(A):
+        return _from_networkx(A, caller, weight)
+    no_attribute(weight, caller)
+    raw = _read_arrays(A, caller)
+    return raw._replace(data=None) if weight is None else raw
+
+
+def no_attribute(weight: str | None, caller: str) -> None:
+    """Only a NetworkX graph has attributes."""
+    if weight not in (None, "weight"):
+        raise TypeError(
+            f"{caller}: weight must be None, or an attribute of a NetworkX graph, got {weight!r}"
+        )
+
+
+def _read_arrays(A: Any, caller: str) -> Raw:
+    from matchwood import sparse_inputs
+
+    if sparse_inputs.is_sparse(A):
+        return sparse_inputs.read(A, caller)
     if isinstance(A, tuple):
         return _from_tuple(A, caller)
-    if _is_networkx(A):
-        return _from_networkx(A)
     if isinstance(A, np.ndarray) or _is_foreign_array(A):
         return _from_dense(_array(A, "A", caller), caller)
     raise TypeError(f"{caller}: A must be {EXPECTED}, got {type(A).__name__}")
 
 
-def _from_sparse(A: Any, caller: str) -> Raw:
-    n = _square(A.shape, caller)
-    csr = A if A.format == "csr" else A.tocsr()
-    # a SciPy matrix may have room for more entries than it holds
-    end = int(csr.indptr[-1]) if csr.indptr.size else 0
-    if csr.indices.size > end >= 0 and csr.data.size > end:
-        return Raw(n, csr.indptr, csr.indices[:end], csr.data[:end])
-    return Raw(n, csr.indptr, csr.indices, csr.data)
-
-
-def _square(shape: Any, caller: str) -> int:
+def square(shape: Any, caller: str) -> int:
+    """The number of rows, where there are as many columns."""
     if len(shape) != 2:
         raise ValueError(f"{caller}: A must have 2 dimensions, got shape {tuple(shape)}")
     if shape[0] != shape[1]:
@@ -67,31 +93,47 @@ def _square(shape: Any, caller: str) -> int:
 def _from_tuple(A: tuple[Any, ...], caller: str) -> Raw:
     if len(A) not in (2, 3):
         raise TypeError(f"{caller}: a tuple must hold 2 or 3 items, got {len(A)}")
-    if isinstance(A[0], (int, np.integer)) and not isinstance(A[0], bool):
+    if isinstance(A[0], (bool, np.bool_, float, np.floating, str)):
+        raise TypeError(
+            f"{caller}: a tuple must begin with the number of vertices or with indptr, got {A[0]!r}"
+        )
+    if isinstance(A[0], (int, np.integer)):
         return _from_edges(int(A[0]), A[1], A[2] if len(A) == 3 else None, caller)
     indptr = _indices(A[0], "indptr", caller)
     indices = _indices(A[1], "indices", caller)
     if indptr.size == 0:
         raise ValueError(f"{caller}: indptr must have at least one element, got none")
-    data = None if len(A) == 2 or A[2] is None else _array(A[2], "data", caller)
+    data = None if len(A) == 2 or A[2] is None else _values(A[2], "data", caller)
     if data is not None and data.shape != indices.shape:
         raise ValueError(
             f"{caller}: data must have one value for each index, "
             f"got shape {data.shape} for {indices.size} indices"
         )
-    arrays = [array for array in (indptr, indices, data) if array is not None]
-    _same_place(arrays, caller)
-    return Raw(indptr.size - 1, indptr, indices, data)
+    _same_place([array for array in (indptr, indices, data) if array is not None], caller)
+    return Raw(indptr.size - 1, indptr, indices, carried(data))
+
+
+def carried(data: Any) -> Any:
+    """Values that both engines can hold as they are, others in a Column."""
+    if data is None:
+        return None
+    kind, size = data.dtype.kind, data.dtype.itemsize
+    held = kind in "biu" or (kind == "f" and size <= 8) or (kind == "c" and size <= 16)
+    return data if held else Column(data)
 
 
 def _from_edges(n: int, edges: Any, weights: Any, caller: str) -> Raw:
     if n < 0:
         raise ValueError(f"{caller}: the number of vertices must not be negative, got {n}")
+    if n > MOST_VERTICES:
+        raise ValueError(f"{caller}: the number of vertices must be at most 2**62, got {n}")
     pairs = _array(edges, "edges", caller)
     if pairs.size == 0 and pairs.ndim < 2:
         pairs = pairs.reshape(0, 2).astype(np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise ValueError(f"{caller}: edges must have shape (m, 2), got {pairs.shape}")
+    if pairs.shape[0] == 0 and isinstance(edges, (list, tuple)):
+        pairs = pairs.astype(np.int64)
     ends = _integers(pairs, "edges", caller)
     if ends.size and not (0 <= int(ends.min()) and int(ends.max()) < n):
         bad = int(((ends < 0) | (ends >= n)).any(axis=1).argmax())
@@ -101,16 +143,43 @@ def _from_edges(n: int, edges: Any, weights: Any, caller: str) -> Raw:
         )
     data = None
     if weights is not None:
-        data = as_weights(_array(weights, "weights", caller), caller)
+        data = _values(weights, "weights", caller)
         if data.shape != (ends.shape[0],):
             raise ValueError(
                 f"{caller}: weights must have one value for each of the {ends.shape[0]} edges, "
                 f"got shape {data.shape}"
             )
         _same_place([ends, data], caller)
-    dtype = np.int32 if max(n, ends.shape[0]) <= np.iinfo(np.int32).max else np.int64
-    u, v = ends[:, 0].astype(dtype), ends[:, 1].astype(dtype)
-    return Raw(n, *assemble(n, n, u, v, data))
+    return sorted_entries(n, ends[:, 0], ends[:, 1], data)._replace(edges=True)
+
+
+def sorted_entries(n: int, u: Any, v: Any, data: Any) -> Raw:
+    """The entries (u, v) by row and column, equal ones in the order in which they came.
+
+    Ends must be within 0 .. n - 1.  `data` is an array of any type, a Column or None.
+    """
+    return _sorted(n, u, v, data)._replace(ordered=True)
+
+
+def _sorted(n: int, u: Any, v: Any, data: Any) -> Raw:
+    engine = engines.load("matchwood.primitives.assemble", engines.location(u))
+    kind = np.int32 if max(n, u.shape[0]) <= np.iinfo(np.int32).max else np.int64
+    u, v = u.astype(kind), v.astype(kind)
+    xp = engines.cupy() if engines.location(u) == "gpu" else np
+    if data is None:
+        return Raw(n, *engine.assemble(n, n, u, v, reduce="keep"))
+    if not isinstance(data, Column) and data.dtype in _MOVED:  # the sort takes them along
+        data = xp.ascontiguousarray(data)
+        return Raw(n, *engine.assemble(n, n, u, v, data, reduce="keep"))
+    places = xp.arange(u.shape[0], dtype=np.int64)
+    indptr, indices, order = engine.assemble(n, n, u, v, places, reduce="keep")
+    if isinstance(data, Column):
+        order = order if data.order is None else data.order[order]
+        return Raw(n, indptr, indices, Column(data.values, order))
+    return Raw(n, indptr, indices, carried(data[order]))
+
+
+_MOVED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
 
 
 def _is_networkx(A: Any) -> bool:
@@ -118,31 +187,60 @@ def _is_networkx(A: Any) -> bool:
     return networkx is not None and isinstance(A, networkx.Graph)
 
 
-def _from_networkx(A: Any) -> Raw:
-    """Vertices are numbered in the graph's own order; parallel edges are added up."""
+def _from_networkx(A: Any, caller: str, weight: str | None) -> Raw:
+    """Vertices are numbered in the graph's own order; attributes are taken along unread."""
+    if weight is not None and not isinstance(weight, str):
+        raise TypeError(f"{caller}: weight must name an edge attribute or be None, got {weight!r}")
     number = {node: i for i, node in enumerate(A)}
-    edges = list(A.edges(data="weight", default=1))
+    edges = list(A.edges(data=False) if weight is None else A.edges(data=weight, default=1))
     n, m = len(number), len(edges)
-    u = np.fromiter((number[e[0]] for e in edges), np.int64, m)
-    v = np.fromiter((number[e[1]] for e in edges), np.int64, m)
-    w = np.asarray([e[2] for e in edges]) if m else np.empty(0)
+    try:
+        u = np.fromiter((number[e[0]] for e in edges), np.int64, m)
+        v = np.fromiter((number[e[1]] for e in edges), np.int64, m)
+    except KeyError as error:
+        raise ValueError(
+            f"{caller}: A has an edge at {error}, which is none of its nodes"
+        ) from None
+    places = np.arange(m)
     if not A.is_directed():
         mirror = u != v  # a loop is stored once
-        u, v, w = np.r_[u, v[mirror]], np.r_[v, u[mirror]], np.r_[w, w[mirror]]
-    data = as_weights(w, "graph")
-    return Raw(n, *assemble(n, n, u.astype(np.int32), v.astype(np.int32), data))
+        u, v = np.r_[u, v[mirror]], np.r_[v, u[mirror]]
+        places = np.r_[places, places[mirror]]
+    data = None if weight is None else Column([e[2] for e in edges], places)
+    return sorted_entries(n, u, v, data)._replace(edges=True)
+
+
+def _real_numbers(values: list[Any], caller: str) -> Any:
+    """An array of Python's numbers; integers are not rounded."""
+    try:
+        array = np.asarray(values) if len(values) else np.empty(0)
+    except (ValueError, OverflowError):
+        array = np.empty(0, object)
+    if array.ndim == 1 and array.dtype.kind in "biu":
+        return array
+    for at, value in enumerate(values):
+        if isinstance(value, (int, np.integer)) and abs(int(value)) > EXACT:
+            raise ValueError(
+                f"{caller}: integer weights must be exact in float64, at most 2**53 in size, "
+                f"got {value} at {at}; scale them or pass floats"
+            )
+        if not isinstance(value, (int, float, np.number, np.bool_)):
+            raise TypeError(
+                f"{caller}: weights must be real numbers, got {type(value).__name__} at {at}"
+            )
+    return array
 
 
 def _from_dense(A: Any, caller: str) -> Raw:
     if A.dtype.kind not in "biufc":
         raise TypeError(f"{caller}: A must hold numbers, got dtype {A.dtype}")
-    n = _square(A.shape, caller)
+    n = square(A.shape, caller)
     rows, cols = A.nonzero()
     data = A[rows, cols]
     xp = engines.cupy() if engines.location(A) == "gpu" else np
     indptr = xp.zeros(n + 1, np.int64)
     indptr[1:] = xp.cumsum(xp.bincount(rows, minlength=n)[:n]) if n else indptr[1:]
-    return Raw(n, indptr, cols, data)
+    return Raw(n, indptr, cols, carried(data))
 
 
 def _is_foreign_array(A: Any) -> bool:
@@ -152,7 +250,11 @@ def _is_foreign_array(A: Any) -> bool:
 
 def _array(value: Any, name: str, caller: str) -> Any:
     """A NumPy or CuPy array over the memory of `value`; lists and tuples are copied."""
-    if isinstance(value, np.ndarray) or engines.location(value) == "gpu":
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{caller}: {name} must be an array without a mask; fill it first")
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)  # of a subclass, the plain array
+    if engines.location(value) == "gpu":
         return value
     if hasattr(value, "__cuda_array_interface__"):
         return engines.cupy().asarray(value)
@@ -160,10 +262,28 @@ def _array(value: Any, name: str, caller: str) -> Any:
         on_cpu = int(value.__dlpack_device__()[0]) == 1  # kDLCPU
         return np.from_dlpack(value) if on_cpu else engines.cupy().from_dlpack(value)
     if isinstance(value, (list, tuple)) or hasattr(value, "__array__"):
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except (ValueError, OverflowError):
+            array = np.empty(0, object)  # rows of different lengths
         if array.dtype.kind in "biufc":
             return array
     raise TypeError(f"{caller}: {name} must be an array of numbers, got {type(value).__name__}")
+
+
+def _values(value: Any, name: str, caller: str) -> Any:
+    """An array for the values of entries.  They may be of any type, also text."""
+    if isinstance(value, (list, tuple)):
+        try:
+            array = np.asarray(value)
+        except (ValueError, OverflowError):
+            array = np.empty((0, 0))
+        if array.ndim != 1:
+            raise TypeError(f"{caller}: {name} must be one-dimensional, got {type(value).__name__}")
+        if array.dtype.kind == "f":
+            return _real_numbers(list(value), caller)  # among floats, an integer may be rounded
+        return array
+    return np.asarray(value) if isinstance(value, np.ndarray) else _array(value, name, caller)
 
 
 def _indices(value: Any, name: str, caller: str) -> Any:
@@ -212,11 +332,10 @@ def as_weights(array: Any, caller: str) -> Any:
     if dtype.kind == "f" and dtype.itemsize in (4, 8):
         return xp.ascontiguousarray(array, dtype=dtype.newbyteorder("="))
     if dtype.kind in "iu":
-        limit = 1 << 53
         if array.size and dtype.itemsize == 8:
             least, most = int(array.min()), int(array.max())
-            if most > limit or least < -limit:
-                worst = most if most > limit else least
+            if most > EXACT or least < -EXACT:
+                worst = most if most > EXACT else least
                 raise ValueError(
                     f"{caller}: integer weights must be exact in float64, at most 2**53 in size, "
                     f"got {worst}; scale them or pass floats"

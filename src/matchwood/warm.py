@@ -35,7 +35,7 @@ def warmup(
     -------
     summary : dict
         ``seconds`` taken, ``compiled``, the number of kernels added to the cache, and ``folder``,
-        where the cache is (None when no folder can be written: nothing is kept then).
+        where the cache is (None when no folder is this user's alone: nothing is kept then).
 
     Raises
     ------
@@ -67,7 +67,7 @@ def warmup(
 
 
 def _files(folder: Path | None) -> int:
-    return 0 if folder is None else sum(1 for _ in folder.iterdir())
+    return 0 if folder is None or not folder.is_dir() else sum(1 for _ in folder.iterdir())
 
 
 # What `warmup` runs, one line a problem: what takes a Graph, and the rest.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import matchwood
+from matchwood.cli import app
 from support import run_verb as run
 from support import run_verb_json as run_json
 
@@ -59,3 +63,20 @@ def test_coarsen(tmp_path: Path) -> None:
     assert part.max() == facts["sizes"][-1] - 1
     assert matchwood.io.read(tmp_path / "last.mtx").shape == (facts["sizes"][-1],) * 2
     assert "largest weight" in run("coarsen", "path:40", "--until", "9").stdout
+
+
+@pytest.mark.parametrize("method", ["suitor", "streaming", "random_weighted", "exact", "proposal"])
+def test_match_check_refuses_an_empty_matching(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "maximal_matching" if method == "proposal" else "weighted_matching"
+    real = getattr(matchwood, name)
+
+    def nothing(A: Any, **options: Any) -> Any:
+        found = real(A, **options)
+        return dataclasses.replace(found, mate=np.full(len(found.mate), -1), weight=0.0)
+
+    args = ["match", GRAPH, "--method", method, "--check"]
+    assert CliRunner().invoke(app, args).exit_code == 0
+    monkeypatch.setattr(matchwood, name, nothing)
+    assert CliRunner().invoke(app, args).exit_code != 0

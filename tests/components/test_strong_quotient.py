@@ -69,7 +69,7 @@ def test_the_check_finds_every_fault() -> None:
     for wrong, message in [
         ((sp.csr_array(more), labels), r"arc \(0, 2\) of the condensation has no arc"),
         ((sp.csr_array(dense * 0), labels), r"arc \(1, 2\) is missing"),
-        ((graph, labels[:3]), "labels must be 5 numbers within 0..2"),
+        ((graph, labels[:3]), "labels must have 5 elements"),
         ((graph, labels + 1), "labels must be 5 numbers within 0..2"),
         ((graph, [0, 0, 0, 1, 1]), "count is 3"),
         ((sp.csr_array(dense[[1, 0, 2]][:, [1, 0, 2]]), [1, 1, 1, 0, 2]), "must come before"),

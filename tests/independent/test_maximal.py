@@ -197,7 +197,8 @@ def test_the_check_finds_every_fault() -> None:
         (members(0, 4, 8), "vertex 2 could be added"),
         (members(0, 2, 4), "vertex 8 could be added"),
         (first[:5], "must have 9 elements"),
-        ([1] * 9, "must be boolean"),
+        ([1] * 9, r"edge \(0, 1\) joins two members"),
+        ([0, 2, 4, 8, 0, 0, 0, 0, 0], "integers 0 and 1, got 2 at vertex 1"),
     ]:
         with pytest.raises(matchwood.CheckFailed, match=message):
             check_maximal_independent_set(A, found)

@@ -139,7 +139,7 @@ def test_values_are_handed_down() -> None:
         ([1, 0, 4, -1], ValueError, r"mate\[2\] is 4, no vertex of 0..3"),
         ([1, 2, 1, -1], ValueError, r"mate\[0\] is 1, but mate\[1\] is 2"),
         ([0, -1, -1, -1], ValueError, r"mate\[0\] is 0 itself"),
-        ([1.0, 0.0, -1.0, -1.0], TypeError, "mates must be integers, got float64"),
+        ([1.0, 0.0, -1.0, -1.0], TypeError, "mate must hold integers, got dtype float64"),
     ],
 )
 def test_bad_mates(mate, error, text: str) -> None:
@@ -150,7 +150,7 @@ def test_bad_mates(mate, error, text: str) -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="vertex_weights must have 4 elements"):
         coarsen(path(4), [-1] * 4, vertex_weights=[1, 2])
-    with pytest.raises(TypeError, match="vertex_weights must be real numbers"):
+    with pytest.raises(TypeError, match="vertex_weights must hold real numbers"):
         coarsen(path(4), [-1] * 4, vertex_weights=[1j] * 4)
     with pytest.raises(ValueError, match="until must be at least 1"):
         multilevel(path(4), until=0)
@@ -191,7 +191,7 @@ def spoiled(name: str):
     [
         ("map", r"map\[3\] is"),
         ("short map", "map must have 20 elements"),
-        ("vertex weight", "vertex_weights are not the sums"),
+        ("vertex weight", "but its members weigh"),
         ("size", "the matrix must have"),
         ("value", "of the matrix is .*, must be"),
         ("missing", "is missing"),

@@ -71,7 +71,7 @@ def test_unweighted_matchings_have_one_too() -> None:
 
 def test_bad_arguments() -> None:
     A = grid(3, 3)
-    with pytest.raises(ValueError, match="matching must have 9 mates, got shape"):
+    with pytest.raises(ValueError, match="mate must have 9 elements, got shape"):
         upper_bound(A, [1, 0])
     with pytest.raises(ValueError, match="sweeps must be at least 0"):
         upper_bound(A, sweeps=-1)

@@ -123,5 +123,5 @@ def test_the_check_is_strict() -> None:
     right = weighted_matching(A, method="exact")
     check_exact(A, right)
     poor = Matching(np.array([1, 0, -1, -1]), 4.0, method="exact")
-    with pytest.raises(matchwood.CheckFailed, match=r"but there is one of 5.0"):
+    with pytest.raises(matchwood.CheckFailed, match=r"but there is one of 8.0"):
         check_exact(A, poor)

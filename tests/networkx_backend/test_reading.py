@@ -14,9 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood.networkx_backend import reading
+from matchwood.networkx_backend.layout import layout_is_known
+from matchwood.networkx_backend.plain import plain_rows
+from matchwood.networkx_backend.quick import quick_rows, quick_values
 
 quick_only = pytest.mark.skipif(
-    not reading.layout_is_known(), reason="the layout of dictionaries is not known here"
+    not layout_is_known(), reason="the layout of dictionaries is not known here"
 )
 
 
@@ -35,7 +38,7 @@ def same(one, other):
 def test_the_layout_is_known_to_supported_pythons():
     supported = (3, 11) <= sys.version_info[:2] <= (3, 14)
     if sys.implementation.name == "cpython" and supported and sys.maxsize > 2**32:
-        assert reading.layout_is_known()
+        assert layout_is_known()
 
 
 NODES = {
@@ -59,9 +62,9 @@ def test_quick_is_plain(name, kind):
     G.remove_edges_from([edge[:2] for edge in list(G.edges)[::5]])  # leaves holes in the tables
     G.remove_nodes_from(list(G)[::11])
     H = nx.relabel_nodes(G, NODES[name])
-    quick = reading._quick_rows(H._adj)
+    quick = quick_rows(H._adj)
     assert quick is not None
-    assert same(quick, reading._plain_rows(H._adj))
+    assert same(quick, plain_rows(H._adj))
 
 
 @quick_only
@@ -73,7 +76,7 @@ def test_quick_is_plain(name, kind):
 )
 def test_any_small_graph(pairs, directed):
     G = nx.DiGraph(pairs) if directed else nx.Graph(pairs)
-    quick, plain = reading._quick_rows(G._adj), reading._plain_rows(G._adj)
+    quick, plain = quick_rows(G._adj), plain_rows(G._adj)
     if len(set(map(hash, G))) < len(G):  # as those of -1 and -2, or of 0 and ""
         assert quick is None
     else:
@@ -82,8 +85,8 @@ def test_any_small_graph(pairs, directed):
 
 def test_equal_hashes_are_left_to_plain_python():
     G = nx.path_graph([-1, -2, 5])
-    if reading.layout_is_known():
-        assert reading._quick_rows(G._adj) is None
+    if layout_is_known():
+        assert quick_rows(G._adj) is None
     assert reading.read_rows(G._adj).indices.tolist() == [1, 0, 2, 1]
 
 
@@ -97,23 +100,23 @@ def test_neighbours_that_are_equal_but_not_the_same():
     G = nx.Graph()
     G.add_nodes_from(range(4))
     G.add_edges_from([(0, 1.0), (True, 2), (3, np.int64(1)), (Number.ONE, 1)])
-    quick = reading._quick_rows(G._adj)
-    assert same(quick, reading._plain_rows(G._adj))
+    quick = quick_rows(G._adj)
+    assert same(quick, plain_rows(G._adj))
     assert quick.numbered
     H = nx.Graph([(1.0, 0), (0, 2), (True, 2)])
-    assert same(reading._quick_rows(H._adj), reading._plain_rows(H._adj))
-    assert not reading._quick_rows(H._adj).numbered
+    assert same(quick_rows(H._adj), plain_rows(H._adj))
+    assert not quick_rows(H._adj).numbered
 
 
 @quick_only
 def test_what_is_no_plain_dictionary_is_refused():
     rows = {i: {(i + 1) % 5: {}} for i in range(5)}
-    assert reading._quick_rows(rows) is not None
-    assert reading._quick_rows(collections.OrderedDict(rows)) is None
-    assert reading._quick_rows({**rows, 3: collections.OrderedDict(rows[3])}) is None
-    assert reading._quick_rows({**rows, 3: [1]}) is None
-    assert reading._quick_rows({**rows, 3: {99: {}}}) is None  # 99 is no node
-    assert reading._quick_rows({**rows, 3: {"x": {}}}) is None
+    assert quick_rows(rows) is not None
+    assert quick_rows(collections.OrderedDict(rows)) is None
+    assert quick_rows({**rows, 3: collections.OrderedDict(rows[3])}) is None
+    assert quick_rows({**rows, 3: [1]}) is None
+    assert quick_rows({**rows, 3: {99: {}}}) is None  # 99 is no node
+    assert quick_rows({**rows, 3: {"x": {}}}) is None
 
     class Shared:
         """Instances share the keys of their dictionaries."""
@@ -122,7 +125,7 @@ def test_what_is_no_plain_dictionary_is_refused():
             self.a, self.b = {}, {}
 
     for table in (vars(Shared()), vars(Shared())):
-        found = reading._quick_rows(table)
+        found = quick_rows(table)
         assert found is None or found.nodes == ["a", "b"]
 
 
@@ -184,7 +187,7 @@ def test_numbers_are_read_in_memory(monkeypatch):
         for i, (_, _, data) in enumerate(G.edges(data=True)):
             data["weight"] = i if i % 2 else i / 2
         rows = reading.read_rows(G._adj)
-        values = reading._quick_values(rows, G._adj, G.is_directed(), "weight")
+        values = quick_values(rows, G._adj, G.is_directed(), "weight")
         assert values.tolist() == [data["weight"] for _, _, data in G.edges(data=True)]
         chosen = np.array([7, 0, 149, 7])
         found = reading.read_data(rows, G._adj, G.is_directed(), 150, chosen)
@@ -231,4 +234,5 @@ def test_a_changed_graph_is_not_read_as_if_it_were_the_old_one(monkeypatch):
     G = graph_with([1.0, 2.0, 3.0])
     rows = reading.read_rows(G._adj)
     G.add_edge(0, 3)
-    assert reading._quick_values(rows, G._adj, False, "weight") is None
+    with pytest.raises(RuntimeError, match="changed while"):
+        quick_values(rows, G._adj, False, "weight")

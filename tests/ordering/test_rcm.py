@@ -377,7 +377,7 @@ def test_the_check_finds_every_fault() -> None:
     right = cuthill_mckee(A, start=0).tolist()
     assert right == [0, 1, 2, 3, 4, 5, 6, 7]
     for order, message in [
-        ([0, 1, 2, 3, 4, 5, 6], "must be 8 integers"),
+        ([0, 1, 2, 3, 4, 5, 6], "perm must have 8 elements"),
         ([0, 1, 2, 3, 4, 5, 6, 6], "vertex 6 appears 2 times and vertex 7 not at all"),
         ([0, 1, 2, 3, 4, 5, 6, 8], "place 7 holds 8, which is no vertex"),
         ([6, 7, 0, 1, 2, 3, 4, 5], "vertex 0 follows vertex 7, but its component"),

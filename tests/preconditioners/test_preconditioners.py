@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import statistics
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
-from scipy.sparse.linalg import LinearOperator, bicgstab
+from scipy.sparse.linalg import LinearOperator, bicgstab, cg
 
 import matchwood
 from bench.preconditioners.problems import convection_diffusion, problems, right_hand_sides
@@ -131,7 +133,7 @@ def test_isolated_vertices_and_ghosts() -> None:
 
 def test_bad_input() -> None:
     zero = sp.csr_array(np.array([[1.0, 0, 0], [0, 0, 0], [0, 0, 1.0]]))
-    with pytest.raises(ValueError, match="jacobi: the diagonal is zero at row 1"):
+    with pytest.raises(ValueError, match=r"jacobi: the diagonal must be finite .* got 0 at row 1"):
         jacobi(zero)
     for make in (tridiagonal, algebraic_tridiagonal, algebraic_block_tridiagonal):
         with pytest.raises(np.linalg.LinAlgError, match="singular"):
@@ -276,3 +278,40 @@ def test_coverages_of_the_paper() -> None:
     assert algebraic_block_tridiagonal(A, m=1).coverage < 0.02
     assert abs(algebraic_block_tridiagonal(A, m=5).coverage - 0.55) < 0.015
     assert algebraic_block_tridiagonal(A).coverage > 0.74
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_they_can_be_pickled_and_copied(make) -> None:
+    A = dominant(matchwood.generators.grid((12, 13)))
+    M = make(A)
+    x = np.random.default_rng(1).standard_normal(156)
+    if hasattr(M, "forest"):
+        try:
+            pickle.dumps(M.forest)
+        except (AttributeError, pickle.PicklingError):
+            pytest.skip("a linear forest cannot be pickled here")
+    for other in (pickle.loads(pickle.dumps(M)), copy.copy(M), copy.deepcopy(M)):
+        assert isinstance(other, LinearOperator)
+        assert np.array_equal(other @ x, M @ x)
+        assert np.array_equal(other.H @ x, M.H @ x)
+        assert (other.name, other.coverage, other.definite) == (M.name, M.coverage, M.definite)
+        assert other.seconds == M.seconds
+
+
+@pytest.mark.parametrize("name", ["bcsstk10", "bcsstk13", "bcsstk19"])
+def test_positive_definite_matrices_whose_forests_are_not(name: str) -> None:
+    if name not in PROBLEMS:
+        pytest.skip(f"{name} is not in the data folder")
+    A = PROBLEMS[name]()
+    for make in (algebraic_tridiagonal, algebraic_block_tridiagonal):
+        assert make(A).definite is False
+        M = make(A, definite=True, threads=1)
+        assert M.definite
+        if A.shape[0] < 1000:  # takes long
+            whole = matrix_of(M)
+            assert np.linalg.eigvalsh((whole + whole.T) / 2).min() > 0
+    if name == "bcsstk10":  # as it is, 700
+        b, steps = A @ np.random.default_rng(0).standard_normal(A.shape[0]), []
+        M = algebraic_tridiagonal(A, definite=True, threads=1)
+        cg(A, b, M=M, rtol=1e-8, maxiter=900, callback=lambda x: steps.append(1))
+        assert len(steps) < 400

@@ -142,3 +142,50 @@ def test_zero_diagonal() -> None:
         preconditioners.jacobi(device)
     with pytest.raises(np.linalg.LinAlgError, match="singular"):
         preconditioners.algebraic_tridiagonal(device)
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_definite_as_on_the_cpu(name: str) -> None:
+    import cupy
+
+    one = np.array([[1.0, 0.8, 0.3], [0.8, 1.0, 0.8], [0.3, 0.8, 1.0]])
+    A = sp.csr_array(sp.kron(sp.diags_array(2.0 ** np.arange(20)), one))
+    host, device = both(A)
+    make = getattr(preconditioners, name)
+    assert make(device).definite == make(host).definite
+    M, D = make(host, definite=True), make(device, definite=True)
+    assert M.definite is D.definite is True
+    x = np.random.default_rng(0).standard_normal(60)
+    assert np.allclose((D @ cupy.asarray(x)).get(), M @ x, rtol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "cg", "gmres"])
+def test_solve_on_extremes(method: str) -> None:
+    import cupy
+
+    A = matchwood.generators.aniso(2, (12, 12))
+    true = np.linspace(1, 2, 144)
+    for scale in (1.0, 1e300, 1e-300):
+        _, device = both(A * scale)
+        found = matchwood.solve(device, cupy.asarray(A @ true * scale), method=method)
+        assert found.converged
+        assert np.allclose(found.x.get(), true, rtol=1e-4)
+        assert found.tried[-1][1] == "used"
+    _, single = both(A.astype(np.float32))
+    assert matchwood.solve(single, cupy.asarray(A @ true), method=method).x.dtype == np.float64
+    short = cupy.asarray((A @ true).astype(np.float32))
+    assert matchwood.solve(single, short, method=method).converged
+    zero = matchwood.solve(single, 0 * short, method=method, maxiter=0)
+    assert zero.converged
+    spoiled = short.copy()
+    spoiled[3] = cupy.nan
+    with pytest.raises(ValueError, match="b must be finite, got nan at 3"):
+        matchwood.solve(single, spoiled, method=method)
+
+
+def test_jacobi_refuses_a_diagonal_that_is_not_finite() -> None:
+    for bad in (np.nan, np.inf, 0.0):
+        _, device = both(sp.csr_array(np.diag([1.0, 5.0, 2.0])))
+        device.data[1] = bad
+        with pytest.raises(ValueError, match=r"jacobi: .* at row 1"):
+            preconditioners.jacobi(device)

@@ -195,3 +195,28 @@ def test_checks_find_faults() -> None:
         transpose_check.check_transpose(before, (right[0][:-1], right[1], right[2]), 3)
     with pytest.raises(CheckFailed, match="2 entries, expected 3"):
         transpose_check.check_transpose(before, (right[0], right[1][:2], right[2]), 3)
+
+
+@given(edge_lists(), st.sampled_from(["sum", "first", "min", "max", "heaviest", "keep"]))
+def test_what_becomes_of_duplicates(edges: Any, reduce: str) -> None:
+    rows, cols, r, c, w = edges
+    r, c = r % 3, c % 3  # many duplicates
+    expected = assemble_reference.assemble(rows, cols, r, c, w, reduce=reduce)
+    for threads in TEAMS:
+        assert_equal(
+            assemble.assemble(rows, cols, r, c, w, reduce=reduce, threads=threads), expected
+        )
+    if reduce != "keep":
+        kept = assemble.assemble(rows, cols, r, c, w, reduce="keep")
+        assert_equal(assemble.canonical(*kept, cols, reduce=reduce), expected)
+
+
+@given(graphs(canonical=True), st.sampled_from(["sum", "max", "min"]))
+def test_what_becomes_of_two_directions(A: sp.csr_array, reduce: str) -> None:
+    if A.dtype.kind != "f":
+        A = A.astype(np.float64)
+    arrays = (A.indptr, A.indices, A.data)
+    expected = symmetrize_reference.union_with_transpose(*arrays, reduce=reduce)
+    for threads in TEAMS:
+        found = symmetrize.union_with_transpose(*arrays, reduce=reduce, threads=threads)
+        assert_equal(found, expected)

@@ -272,3 +272,75 @@ def test_the_gate_makes_its_views_on_the_gpu(cp, zoo_graph):
     equal(G.undirected_weights(), getattr(symmetrize_reference, make)(*full))
     for array, old in zip(given, before, strict=True):
         np.testing.assert_array_equal(array.get(), old)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "first", "min", "max", "heaviest", "keep"])
+def test_what_becomes_of_duplicates(cp, arrays, reduce):
+    indptr, indices, data = arrays
+    n = indptr.size - 1
+    rows = np.repeat(np.arange(n), np.diff(indptr)).astype(indices.dtype)
+    rows, cols = rows % 5, indices % 5  # many duplicates
+    expected = assemble_reference.assemble(n, n, rows, cols, data, reduce=reduce)
+    found = assemble_gpu.assemble(n, n, *on_gpu(cp, (rows, cols, data)), reduce=reduce)
+    equal(found, expected)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "max", "min"])
+def test_what_becomes_of_two_directions(cp, arrays, reduce):
+    clean = canonical(arrays)
+    expected = symmetrize_reference.union_with_transpose(*clean, reduce=reduce)
+    found = symmetrize_gpu.union_with_transpose(*on_gpu(cp, clean), reduce=reduce)
+    equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, np.int32, np.uint8])
+@pytest.mark.parametrize("rule", [None, "sum", "min", "max", "first"])
+def test_edge_lists_on_the_gpu(cp, kind, rule):
+    """Every rule gives on the GPU what it gives on the CPU, weights of all types."""
+    rng = np.random.default_rng(7)
+    edges = rng.integers(0, 40, (600, 2))
+    weights = rng.integers(0, 50, 600).astype(kind)
+    here = matchwood.graph((40, edges, weights), duplicates=rule)
+    there = matchwood.graph((40, cp.asarray(edges), cp.asarray(weights)), duplicates=rule)
+    assert there.engine == "gpu"
+    for view in ("directed_weights", "heaviest_weights", "undirected_weights"):
+        equal(getattr(there, view)(), getattr(here, view)())
+    for maximum in (False, True):
+        right = matchwood.minimum_spanning_forest(here, maximum=maximum)
+        found = matchwood.minimum_spanning_forest(there, maximum=maximum)
+        assert np.array_equal(found.edges.get(), right.edges)
+        assert found.total == right.total
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "dia"])
+def test_cupy_matrices_with_spoiled_arrays(cp, form):
+    """Refused before CuPy converts them."""
+    sparse = pytest.importorskip("cupyx.scipy.sparse")
+    made = sparse.eye(8, format=form)
+    assert matchwood.graph(made).nnz == 8
+    made.data = made.data[:0] if form != "dia" else made.data[:0, :]
+    with pytest.raises(ValueError, match="graph: "):
+        matchwood.graph(made)
+    if form in ("csr", "csc"):
+        made = sparse.eye(8, format=form)
+        made.indices = made.indices + 1000
+        with pytest.raises(ValueError, match="graph: "):
+            matchwood.graph(made)
+
+
+def test_every_bit_of_a_value_counts_on_the_gpu(cp):
+    indptr, indices = cp.asarray([0, 1, 2]), cp.asarray([1, 0])
+    for bit in range(64):
+        words = np.array([1.5, 1.5]).view(np.uint64)
+        words[1] ^= np.uint64(1 << bit)
+        data = words.view(np.float64)
+        if np.isfinite(data).all():
+            assert not inspect_gpu.values(indptr, indices, cp.asarray(data)).symmetric
+
+
+def test_a_graph_moves_with_weights_that_cannot(cp):
+    """Text stays where it is; patterns are read on the GPU all the same."""
+    A = (3, [[0, 1], [1, 2]], ["a", "b"])
+    assert matchwood.connected_components(A, engine="gpu").count == 1
+    with pytest.raises(TypeError, match="weights must be real numbers"):
+        matchwood.minimum_spanning_forest(A, engine="gpu")

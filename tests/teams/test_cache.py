@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -172,41 +171,13 @@ def test_without_a_folder_to_write_everything_still_works(package):
         found = result(package, MATCHWOOD_CACHE_DIR=nowhere, TMPDIR=str(temporary))
         assert found == (1000, hits)
     blocked = (
-        "from matchwood.teams import compiled\ncompiled._private_temporary = lambda: None\n"
-        "from matchwood.probe.cpu_caller import run\nassert compiled.cache_folder() is None\n"
+        "import warnings\nwarnings.simplefilter('ignore')\n"
+        "from matchwood.teams import cache\ncache._temporary = lambda: None\n"
+        "from matchwood.probe.cpu_caller import run\nassert cache.cache_folder() is None\n"
         "print(*run())"
     )
     for _ in range(2):  # and with no folder at all, each process compiles
         assert result(package, blocked, MATCHWOOD_CACHE_DIR=nowhere) == (1000, 0)
-
-
-@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files on this system")
-@pytest.mark.parametrize("trap", ["writable by all", "a link", "a file"])
-def test_a_temporary_folder_that_others_can_write_is_not_trusted(tmp_path, monkeypatch, trap):
-    """Loading compiled code runs it, so it must be ours."""
-    monkeypatch.setattr(compiled.tempfile, "gettempdir", lambda: str(tmp_path))
-    expected = tmp_path / f"matchwood-{os.getuid()}"
-    assert compiled._private_temporary() == expected
-    assert expected.stat().st_mode & 0o077 == 0
-    expected.rmdir()
-    if trap == "a link":
-        (tmp_path / "elsewhere").mkdir()
-        expected.symlink_to(tmp_path / "elsewhere")
-    elif trap == "a file":
-        expected.write_text("")
-    else:
-        expected.mkdir()
-        expected.chmod(0o777)
-    assert compiled._private_temporary() is None
-
-
-def test_the_cache_folder_follows_the_environment(monkeypatch, tmp_path):
-    monkeypatch.setenv("MATCHWOOD_CACHE_DIR", str(tmp_path))
-    assert compiled.user_cache() == tmp_path
-    monkeypatch.delenv("MATCHWOOD_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    if sys.platform.startswith("linux"):
-        assert compiled.user_cache() == tmp_path / "xdg" / "matchwood"
 
 
 def test_functions_from_elsewhere_are_not_kept_in_the_cache():

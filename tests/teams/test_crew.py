@@ -20,11 +20,14 @@ from matchwood.teams import (
     expect,
     fail,
     kernel,
+    members,
+    most_threads,
     next_chunk,
     share,
     stopping,
 )
-from matchwood.teams.crew import INLINE_WORK, SECOND_THREAD_WORK, _cgroup_quota
+from matchwood.teams.cpus import _cgroup_quota
+from matchwood.teams.crew import INLINE_WORK, SECOND_THREAD_WORK
 from support import cores, run_script
 
 LARGE = 10**9  # work that is surely worth a team
@@ -91,7 +94,7 @@ def test_the_environment_sets_the_number(monkeypatch):
     assert crew(2, work=LARGE).size == 2
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", ""])
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "", "+2", " 2", "1_0", "\u0663", "00"])
 def test_a_bad_number_in_the_environment_is_an_error(monkeypatch, text):
     monkeypatch.setenv("MATCHWOOD_NUM_THREADS", text)
     with pytest.raises(ValueError, match="MATCHWOOD_NUM_THREADS must be a positive integer"):
@@ -100,12 +103,39 @@ def test_a_bad_number_in_the_environment_is_an_error(monkeypatch, text):
 
 def test_bad_threads_are_errors():
     for threads in (0, -3):
-        with pytest.raises(ValueError, match=f"threads must be at least 1, got {threads}"):
+        with pytest.raises(ValueError, match=f"crew: threads must be at least 1, got {threads}"):
             crew(threads, work=1)
-    for threads in (True, 2.0, "2"):
+    for threads in (True, np.True_, 2.0, "2", np.float64(2), np.array(2)):
         with pytest.raises(TypeError, match="threads must be an integer or None"):
             crew(threads, work=1)
-    assert crew(np.int64(2), work=LARGE).size == 2
+    for kind in (np.int8, np.uint8, np.int64, np.uint64):
+        assert crew(kind(2), work=LARGE).size == 2
+    assert crew(most_threads(), work=LARGE).size == most_threads()
+
+
+def test_too_many_threads_are_an_error_that_names_limit_and_function(monkeypatch):
+    most = most_threads()
+    assert most == max(64, 8 * available_cpus())
+    A = matchwood.generators.path(9)
+    before = threading.active_count()
+    for threads in (most + 1, 200_000, 2**31, 2**63, 10**30):
+        expected = rf"threads must be at most {most} on this machine .*, got {threads}$"
+        with pytest.raises(ValueError, match="^crew: " + expected):
+            crew(threads, work=1)
+        with pytest.raises(ValueError, match="^connected_components: " + expected):
+            matchwood.connected_components(A, threads=threads)
+        monkeypatch.setenv("MATCHWOOD_NUM_THREADS", str(threads))
+        with pytest.raises(ValueError, match=f"MATCHWOOD_NUM_THREADS must be at most {most} on"):
+            crew(work=LARGE)
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("threads", [0, -1, 2.0, "2", True, None.__class__])
+def test_bad_threads_name_the_function_that_was_called(threads):
+    A = matchwood.generators.path(9)
+    for function in (matchwood.bfs, matchwood.weighted_matching, matchwood.linear_forest):
+        with pytest.raises((TypeError, ValueError), match=f"^{function.__name__}: threads must be"):
+            function(A, *((0,) if function is matchwood.bfs else ()), threads=threads)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
@@ -327,6 +357,52 @@ def test_threads_are_kept_and_reused():
     assert threading.active_count() == before
 
 
+def test_idle_threads_are_bounded():
+    """Many teams at once need many threads; afterwards no more are kept than one team has."""
+    callers, size = 4, most_threads() // 2 + 1
+    everyone = [threading.Thread(target=team_sum, args=(100, size)) for _ in range(callers)]
+    for thread in everyone:
+        thread.start()
+    for thread in everyone:
+        thread.join()
+    end = time.monotonic() + 30
+    while len(_members()) > most_threads() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert len(_members()) <= most_threads()
+    assert team_sum(100, 5) == 4950
+
+
+def _members():
+    return [thread for thread in threading.enumerate() if thread.name == "matchwood"]
+
+
+@pytest.mark.parametrize("possible", [0, 1, 3])
+def test_threads_that_cannot_be_started_are_a_clear_error(monkeypatch, possible):
+    """As with a limit on processes: what was started ends, and the engine goes on."""
+    monkeypatch.setattr(members, "_free", [])
+    start, started = threading.Thread.start, []
+
+    def limited(thread):
+        if thread.name == "matchwood":
+            if len(started) >= possible:
+                raise RuntimeError("can't start new thread")
+            started.append(thread)
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", limited)
+        with pytest.raises(
+            RuntimeError, match=r"4 threads are needed.*can't start new thread.*few"
+        ):
+            team_sum(100, 4)
+        assert not any(thread.is_alive() for thread in started)
+        started.clear()
+        assert team_sum(100, 1) == 4950  # in the calling thread where there is no other
+    assert team_sum(100, 4) == 4950
+    for member in members._free:
+        member.retire()
+
+
 # children
 
 
@@ -383,6 +459,103 @@ def test_a_forked_child_can_call(tmp_path, busy):
     os._exit(0)
     """
     assert run_script(tmp_path, KERNEL + script.replace("BUSY", str(busy))) == "fine"
+
+
+MAKE = """
+    import signal, time, warnings
+    warnings.simplefilter("ignore", DeprecationWarning)
+
+    def make(factor):
+        \"\"\"A kernel that was not compiled before.\"\"\"
+        space = {}
+        text = TEXT.replace("FACTOR", str(factor))
+        exec(text, globals(), space)
+        return kernel(space["times"])
+
+    TEXT = (
+        "def times(team, x, out):\\n"
+        " lo, hi = share(team, x.size)\\n"
+        " for i in range(lo, hi):\\n"
+        "  atomic_add(out, 0, FACTOR * x[i])\\n"
+        " if barrier(team):\\n"
+        "  return\\n"
+    )
+
+    def compiled(factor, threads=2):
+        out = np.zeros(1, np.int64)
+        crew(threads, work=10**9).run(make(factor), np.arange(1000), out)
+        return int(out[0]) == factor * 499500
+
+    def child_says(function):
+        \"\"\"What the function returns in a forked child, which must not take long.\"\"\"
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(100)
+            try:
+                os.write(writer, str(function()).encode())
+            except RuntimeError as error:
+                os.write(writer, str(error).encode())
+            os._exit(0)
+        os.close(writer)
+        assert os.waitpid(child, 0)[1] == 0
+        with open(reader) as said:
+            return said.read()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_child_forked_while_others_compile_can_compile(tmp_path):
+    """Numba's lock, held by a thread that the child does not have, would never be free."""
+    script = """
+    over = False
+    def compile_on():
+        factor = 10
+        while not over:
+            factor += 1
+            assert compiled(factor)
+
+    others = [threading.Thread(target=compile_on, daemon=True) for _ in range(2)]
+    for other in others:
+        other.start()
+    for turn in range(4):
+        time.sleep(0.05 * turn)
+        assert child_says(lambda: compiled(3)) == "True"
+    over = True
+    for other in others:
+        other.join()
+    assert compiled(4)
+    print("fine")
+    """
+    assert run_script(tmp_path, KERNEL + MAKE + script) == "fine"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_child_forked_in_a_long_compilation_knows_that_it_cannot_compile(tmp_path):
+    script = """
+    from numba.core.compiler_lock import global_compiler_lock
+    from matchwood.teams import compiling
+
+    assert compiled(3) and answer() == 499500
+    compiling.FORK_SECONDS = 0.2
+    begun, over = threading.Event(), threading.Event()
+    def compile_long():
+        with global_compiler_lock:
+            begun.set()
+            over.wait()
+    other = threading.Thread(target=compile_long, daemon=True)
+    other.start()
+    begun.wait()
+    said = child_says(lambda: compiled(4))
+    assert "times cannot be compiled in this process, which was forked while" in said, said
+    assert child_says(answer) == "499500"  # that was compiled before
+    over.set()
+    other.join()
+    assert child_says(lambda: compiled(4)) == "True"
+    assert compiled(5)
+    print("fine")
+    """
+    assert run_script(tmp_path, KERNEL + MAKE + script) == "fine"
 
 
 def test_a_spawned_child_can_call(tmp_path):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from matchwood.cli import results
 from matchwood.cli.options import Compact, Json, Read, Threads
 
 
@@ -33,8 +34,8 @@ def command(
 
     The benchmarks with all peers and the bars to be met are in bench/ of the source: make bench.
     """
-    if output is not None and not output.parent.is_dir():
-        raise ValueError(f"-o {output}: there is no folder {output.parent}")
+    if output is not None:
+        results.check_place(output)
     import json
 
     from matchwood.cli.load import load
@@ -53,7 +54,7 @@ def command(
     with progress("starting") as bar:
         found = report.run(chosen, places, threads=threads, repeats=repeats, say=bar.say)
     if output is not None:
-        output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        results.write_text(output, json.dumps(found, indent=1) + "\n")
     if as_json:
         print_json(found)
     else:

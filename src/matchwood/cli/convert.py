@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from matchwood.cli import results
 from matchwood.cli.options import Compact, Graph, Json, Read
 
 
@@ -23,8 +24,11 @@ def command(
     from matchwood.cli.load import load
     from matchwood.cli.output import amount, print_facts, print_json
     from matchwood.cli.progress import progress
+    from matchwood.io.files import format_of
     from matchwood.report.timing import clock
 
+    results.check_place(output, "OUT")
+    format_of(output, None, "write")
     loaded = load(graph, compact=compact, read=read)
     matrix = loaded.matrix
     with clock() as taken, progress(f"writing {output}"):

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from matchwood.cli import results
 from matchwood.cli.options import Json, Threads
 from matchwood.errors import CheckFailed
 
@@ -22,8 +23,7 @@ def command(
     """Run every problem, check every answer, compare with SciPy, write a page with pictures."""
     if size not in ("full", "tiny"):
         raise ValueError(f"--size must be full or tiny, got {size!r}")
-    if not output.parent.is_dir():
-        raise ValueError(f"-o {output}: there is no folder {output.parent}")
+    results.check_place(output)
     from matchwood.cli.output import console, print_json
     from matchwood.cli.progress import progress
     from matchwood.report import demo as report
@@ -31,7 +31,7 @@ def command(
 
     with progress("starting") as bar:
         found = report.run(size=size, threads=threads, say=bar.say)
-        output.write_text(show.html(found), encoding="utf-8")
+        results.write_text(output, show.html(found))
     if as_json:
         print_json({**report.as_dict(found), "output": str(output)})
     else:

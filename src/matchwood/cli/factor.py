@@ -45,7 +45,7 @@ def command(
         )  # fmt: skip
     if check:
         with progress("checking"):
-            matchwood.check.check_factor(loaded.matrix, found)
+            found.check(loaded.matrix)  # also maximal, where it says so
     if output is not None:
         columns = {f"neighbour{k + 1}": found.neighbours[:, k] for k in range(n)}
         results.write(output, columns, {"coverage": found.coverage}, ids=loaded.ids)

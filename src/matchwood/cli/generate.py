@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from matchwood.cli import results
 from matchwood.cli.options import Json, Threads
 
 # What typer does not know is an argument of the generator: scale=16 or --scale 16.
@@ -40,8 +41,11 @@ def command(
     if name is None:
         _list(as_json)
         return
-    if output is not None and not output.parent.is_dir():
-        raise ValueError(f"-o {output}: there is no folder {output.parent}")
+    if output is not None:
+        from matchwood.io.files import format_of
+
+        results.check_place(output)
+        format_of(output, None, "write")
     words = joined(context.args, generators().get(name))
     extra = {} if threads is None else {"threads": threads}
     with clock() as taken, progress(f"making {name}"):

@@ -122,7 +122,7 @@ def parsed(text: str) -> Any:
         return tuple(int(side) for side in sides)
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from matchwood.cli import results
 from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Read, Threads
 
 
@@ -32,8 +33,6 @@ def command(
 
     A result file has a line for each edge: its two ends and its weight.
     """
-    from matchwood.cli import results
-
     results.check_suffix(output)
     import matchwood
     from matchwood.cli.load import load
@@ -87,14 +86,14 @@ def _write(path: Path, found: Any, ids: Any) -> None:
     import numpy as np
 
     if path.suffix == ".npy":
-        np.save(path, found.edges)
+        results.save(path, found.edges)
         return
     if path.suffix == ".npz":
         named = {"edges": found.edges, "weights": found.weights, "total": found.total}
         if ids is not None:
             names = np.asarray(ids)
             named["id"] = names.astype(str) if names.dtype == object else names
-        np.savez(path, **named)
+        results.save_named(path, named)
         return
     rows = [
         (str(u), str(v), str(w))
@@ -108,4 +107,4 @@ def _write(path: Path, found: Any, ids: Any) -> None:
         name = (lambda v: v) if ids is None else (lambda v: _quoted(ids[int(v)]))
         lines = (f"{name(u)},{name(v)},{w}\n" for u, v, w in rows)
         text = "u,v,weight\n" + "".join(lines)
-    path.write_text(text, encoding="utf-8")
+    results.write_text(path, text)

@@ -53,8 +53,8 @@ def command(
 
     results.check_suffix(output)
     for option, path in (("--permuted", permuted), ("--plot", plot)):
-        if path is not None and not path.parent.is_dir():
-            raise ValueError(f"{option} {path}: there is no folder {path.parent}")
+        if path is not None:
+            results.check_place(path, option)
     import matchwood
     from matchwood.cli.load import load
     from matchwood.cli.output import print_facts, print_json, print_table
@@ -159,4 +159,7 @@ def _draw(A: Any, B: Any, found: Any, path: Path) -> None:
             ax.invert_yaxis()
         ax.set(aspect="equal", title=f"{when}: bandwidth {numbers.bandwidth:,}")
         ax.set(xticks=[], yticks=[])
-    figure.savefig(path, dpi=150)
+    from matchwood.io.files import replacing
+
+    with replacing(path) as stream:
+        figure.savefig(stream, format=path.suffix[1:] or "png", dpi=150)

@@ -47,7 +47,7 @@ def command(
         return
     print_table(
         f"preconditioners of {matrix}: {G.n:,} rows, {G.nnz:,} entries",
-        ("", "coverage", "setup", "one application", "setup by phase"),
+        ("", "coverage", "definite", "setup", "one application", "setup by phase"),
         [_cells(name, row, duration) for name, row in rows.items()],
     )
 
@@ -77,6 +77,7 @@ def _measure(G: Any, name: str, rounds: int, m: int | None, threads: int | None)
         return {"error": str(error)}
     return {
         "coverage": M.coverage,
+        "definite": M.definite,
         "setup": sum(phases.values()),
         "application": taken.seconds,
         "phases": phases,
@@ -96,7 +97,8 @@ def _diagonal_like(G: Any) -> Any:
 def _cells(name: str, row: dict[str, Any], duration: Any) -> tuple[str, ...]:
     title = name.replace("_", " ")
     if "error" in row:
-        return title, "", "", "", row["error"]
+        return title, "", "", "", "", row["error"]
     phases = ", ".join(f"{phase} {duration(taken)}" for phase, taken in row["phases"].items())
     times = (duration(row["setup"]), duration(row["application"]))
-    return title, f"{row['coverage']:.3f}", *times, phases
+    definite = {True: "yes", False: "no", None: ""}[row["definite"]]
+    return title, f"{row['coverage']:.3f}", definite, *times, phases

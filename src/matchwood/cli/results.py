@@ -5,11 +5,17 @@
 .txt   a line a vertex, the columns separated by a space; line k (from 0) is vertex k
 .csv   a header, then a line a vertex that begins with the vertex; where vertices have ids in their
        file, these stand for them, also in columns that hold vertices
+
+A file is written beside the one that it replaces and takes its name when it is complete; so the old
+one stays as it was where the disk is full or the program is stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +28,17 @@ def check_suffix(path: Path | None) -> None:
         return
     if path.suffix not in SUFFIXES:
         raise ValueError(f"-o {path}: the name must end in one of {', '.join(SUFFIXES)}")
+    check_place(path)
+
+
+def check_place(path: Path, option: str = "-o") -> None:
+    """Refuse a place where no file can be, before the work is done."""
     if not path.parent.is_dir():
-        raise ValueError(f"-o {path}: there is no folder {path.parent}")
+        raise ValueError(f"{option} {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise ValueError(f"{option} {path}: that is a folder")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise ValueError(f"{option} {path}: the file is write-protected")
 
 
 VERTICES = ("parent", "mate", "path")  # columns that hold vertices, -1 for none
@@ -38,15 +53,54 @@ def write(
     host = {name: np.asarray(array) for name, array in columns.items()}
     if path.suffix == ".npy":
         arrays = list(host.values())
-        np.save(path, arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
+        save(path, arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
     elif path.suffix == ".npz":
         named: dict[str, Any] = {**host, **numbers}
         if ids is not None:
             names = np.asarray(ids)
             named["id"] = names.astype(str) if names.dtype == object else names
-        np.savez(path, **named)
+        save_named(path, named)
     else:
-        path.write_text(_lines(host, path.suffix, ids), encoding="utf-8")
+        write_text(path, _lines(host, path.suffix, ids))
+
+
+def write_text(path: Path, text: str) -> None:
+    """The text as the file, all of it or nothing."""
+    _replace(path, [text.encode()])
+
+
+def save(path: Path, array: Any) -> None:
+    """The array as `numpy.save` writes it, all of it or nothing."""
+    from matchwood.io.npz import array_pieces
+
+    _replace(path, array_pieces(array))
+
+
+def save_named(path: Path, named: Mapping[str, Any]) -> None:
+    """The arrays as `numpy.savez` writes them, all of them or nothing."""
+    _replace(path, _archive(named))
+
+
+def _archive(named: Mapping[str, Any]) -> Iterator[bytes]:
+    import numpy as np
+
+    from matchwood.io.npz import array_pieces
+
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, array in named.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                for piece in array_pieces(np.asarray(array)):
+                    member.write(piece)
+    yield stream.getvalue()
+
+
+def _replace(path: Path, pieces: Iterable[bytes]) -> None:
+    from matchwood.io.files import replacing
+
+    with replacing(path) as stream:
+        for piece in pieces:
+            stream.write(piece)
 
 
 def _lines(columns: Mapping[str, Any], suffix: str, ids: Any) -> str:

@@ -32,7 +32,14 @@ def command(
         ),
     ] = "auto",
     method: Annotated[str, typer.Option("--method", help="bicgstab, cg or gmres.")] = "bicgstab",
-    rtol: Annotated[float, typer.Option("--rtol", help="Relative residual to reach.")] = 1e-8,
+    rtol: Annotated[
+        float | None,
+        typer.Option(
+            "--rtol",
+            min=0,
+            help="Relative residual to reach; 1e-8, in single precision 1e-5, unless given.",
+        ),
+    ] = None,
     maxiter: Annotated[int, typer.Option("--maxiter", min=1, help="Iterations at most.")] = 1000,
     engine: Engine = None,
     plot: Annotated[
@@ -67,17 +74,23 @@ def command(
     where = G.engine
     names = ["none", *PRECONDITIONERS] if preconditioner == "all" else [preconditioner]
     found: dict[str, Any] = {}
+    impossible: dict[str, str] = {}
     for name in names:
         with progress(f"solving with {name}"):
-            found[name] = matchwood.solve(
-                G,
-                engines.moved(b, where),
-                preconditioner=name,
-                method=method,
-                rtol=rtol,
-                maxiter=maxiter,
-                true_solution=engines.moved(true, where),
-            )
+            try:
+                found[name] = matchwood.solve(
+                    G,
+                    engines.moved(b, where),
+                    preconditioner=name,
+                    method=method,
+                    rtol=rtol,
+                    maxiter=maxiter,
+                    true_solution=engines.moved(true, where),
+                )
+            except ValueError as error:  # singular, a zero diagonal: the others may be possible
+                if name not in PRECONDITIONERS or len(names) == 1:
+                    raise
+                impossible[name] = str(error)
     if output is not None:
         best = min(found.values(), key=lambda answer: answer.residuals[-1])
         results.write(output, {"x": engines.moved(best.x, "cpu")}, {})
@@ -90,6 +103,7 @@ def command(
                 "rows": n,
                 "method": method,
                 "solutions": {name: _facts(answer) for name, answer in found.items()},
+                "impossible": impossible,
                 "output": str(output) if output else None,
                 "plot": str(plot) if plot else None,
             }
@@ -109,6 +123,12 @@ def command(
         ),
         [_cells(name, answer, duration) for name, answer in found.items()],
     )
+    for name, why in impossible.items():
+        typer.echo(f"not {name.replace('_', ' ')}: {why}")
+    for answer in found.values():
+        for name, said in answer.tried:
+            if said != "used":
+                typer.echo(f"{name.replace('_', ' ')}: {said}")
 
 
 def _vector(path: Path, n: int) -> Any:
@@ -140,6 +160,7 @@ def _facts(answer: Any) -> dict[str, Any]:
         "preconditioner": getattr(answer.preconditioner, "name", None),
         "coverage": _coverage(answer),
         "converged": answer.converged,
+        "tried": [list(one) for one in answer.tried],
         "iterations": answer.iterations,
         "residuals": answer.residuals,
         "errors": answer.errors,
@@ -149,7 +170,7 @@ def _facts(answer: Any) -> dict[str, Any]:
 
 def _cells(name: str, answer: Any, duration: Any) -> tuple[Any, ...]:
     coverage = _coverage(answer)
-    made = getattr(answer.preconditioner, "name", name).replace("_", " ")
+    made = getattr(answer.preconditioner, "name", "none").replace("_", " ")
     return (
         made,
         "" if coverage is None else f"{coverage:.3f}",

@@ -9,26 +9,27 @@
 
 A [0,1]-factor is a matching; a [0,2]-factor is a set of paths and cycles.
 
-Read on in result.py, reference.py, check.py, cpu.py, gpu.py + gpu.cu.
+Read on in plan.py, result.py, reference.py, check.py + rounds.py, cpu.py, gpu.py + gpu.cu.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from matchwood import csr, engines
-from matchwood.arguments import count, flag, one_of, real, seed
 from matchwood.factors.check import (
     check_factor,
     check_maximal_factor,
     is_factor,
     is_maximal_factor,
 )
-from matchwood.factors.result import Factor, Found, Plan
+from matchwood.factors.plan import make_plan
+from matchwood.factors.result import Factor, Found, sealed
 from matchwood.factors.views import directed_magnitudes
-from matchwood.primitives.hashing import bit_barrier
+from matchwood.primitives.wide_sums import SCALE, total
 
 __all__ = [
     "Factor",
@@ -138,24 +139,8 @@ def factor(
     (12.0, 0.8, 6, True)
     """
     caller = "factor"
-    one_of(caller, "method", method, ("parallel", "greedy"))
-    one_of(caller, "ties", ties, ("index", "hash"))
-    flag(caller, "directed", directed)
-    if directed and method == "greedy":
-        raise ValueError("factor: directed=True needs method='parallel', got 'greedy'")
-    m = count(caller, "m", m, least=1)
-    k_m = count(caller, "k_m", k_m)
-    if k_m >= m:
-        raise ValueError(f"factor: k_m must be below m, got k_m={k_m} and m={m}")
-    plan = Plan(
-        n=count(caller, "n", n, least=1),
-        limit=-1 if M is None else count(caller, "M", M),
-        m=m,
-        k_m=k_m,
-        barrier=bit_barrier(real(caller, "p", p, 0, 1)),
-        seed=seed(caller, rng),
-        by_hash=ties == "hash",
-        directed=directed,
+    plan = make_plan(
+        caller, n, method=method, M=M, m=m, k_m=k_m, p=p, rng=rng, ties=ties, directed=directed
     )
     G = csr.as_graph(A, caller)
     chosen = engines.resolve(G.engine, engine)
@@ -164,14 +149,8 @@ def factor(
     run = getattr(engines.load(__name__, chosen), method)
     keep = {"keep": H._keep} if chosen == "gpu" else {}  # tiles of a prepared Graph
     found: Found = run(view, plan, threads=threads, **keep)
-    return Factor(
-        engines.moved(found.neighbours, G.engine),
-        engines.moved(found.weights, G.engine),
-        found.rounds,
-        found.maximal,
-        directed,
-        view,
-    )
+    arrays = (engines.moved(array, G.engine) for array in (found.neighbours, found.weights))
+    return sealed(arrays, found.rounds, found.maximal, directed, view, plan)
 
 
 def coverage_of_order(A: Any) -> float:
@@ -205,13 +184,23 @@ def coverage_of_order(A: Any) -> float:
     0.5
     """
     view = csr.as_graph(A, "coverage_of_order").undirected_weights("coverage_of_order")
+    beside, whole = _beside_and_all(view, 1.0)
+    if not math.isfinite(whole):
+        beside, whole = _beside_and_all(view, SCALE)
+    return min(1.0, beside / whole) if whole > 0 else 0.0
+
+
+def _beside_and_all(view: csr.View, scale: float) -> tuple[float, float]:
+    """The weight beside the diagonal and all weight, times `scale`."""
     xp = engines.cupy() if engines.location(view.indices) == "gpu" else np
-    beside = total = 0.0
+    beside = whole = 0.0
     step = 1 << 24  # entries at a time, so that the rows of all need not be held at once
     for start in range(0, view.nnz, step):
         entries = xp.arange(start, min(start + step, view.nnz), dtype=view.indptr.dtype)
         rows = xp.searchsorted(view.indptr, entries, side="right") - 1
         columns, data = view.indices[start : start + step], view.data[start : start + step]
-        total += float(data.sum(dtype=np.float64))
-        beside += float(data[abs(rows - columns) == 1].sum(dtype=np.float64))
-    return beside / total if total > 0 else 0.0
+        if scale != 1.0:
+            data = data.astype(np.float64) * scale
+        whole += total(data)
+        beside += total(data[abs(rows - columns) == 1])
+    return beside, whole

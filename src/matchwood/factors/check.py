@@ -1,5 +1,7 @@
 """Is this a [0,n]-factor, is it maximal?  Decided from the definition, by sorting pairs.
 
+Whether it is the one that `factor` gives for its arguments: rounds.py.
+
 A factor lists every edge twice, once at each end.  So the pairs (v, w) that it lists must be
 edges, no pair may come twice, and turned round they must be the same set.
 """
@@ -12,18 +14,47 @@ import numpy as np
 
 from matchwood import csr, engines
 from matchwood.errors import CheckFailed
+from matchwood.factors.plan import make_plan
+from matchwood.factors.result import Plan
+from matchwood.factors.rounds import check_by_plan
 from matchwood.factors.views import directed_magnitudes
 
 Array = np.ndarray[Any, Any]
 
 
-def check_factor(A: Any, answer: Any) -> None:
+def check_factor(
+    A: Any,
+    answer: Any,
+    *,
+    method: str | None = None,
+    M: int | None = 5,
+    m: int = 5,
+    k_m: int = 0,
+    p: float = 0.5,
+    rng: Any = 0,
+    ties: str = "index",
+    directed: bool = False,
+) -> None:
     """Raise `CheckFailed` unless `answer` is a [0,n]-factor of the graph of `A`.
+
+    There are many.  A `Factor` that `factor` made remembers its arguments, and must be the one
+    factor that these give; so must any answer when `method` is given here.
 
     Parameters
     ----------
     A : as given to `factor`
     answer : Factor, or an (N, n) array of neighbours with -1 for none
+        Of a `Factor` the weights and their order are checked as well.
+    method : {None, "parallel", "greedy"}
+        None asks for no more than the `answer` says of itself.
+    M, m, k_m, p, rng, ties, directed : as given to `factor`
+        Read where `method` is given.  A `Generator` has moved on since; pass the seed it gave.
+
+    Notes
+    -----
+    A greedy factor is decided in a pass over the edges.  What rounds with charges give has no
+    mark to know it by, so they are gone through again, by other means than those of the engines:
+    work as for `factor`, and memory for some ten arrays of the size of the matrix.
 
     Examples
     --------
@@ -35,7 +66,27 @@ def check_factor(A: Any, answer: Any) -> None:
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: factor: vertex 0 lists 1, but 1 does not list 0
     """
-    _pairs(A, answer)
+    view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
+    plan = getattr(answer, "plan", None)
+    if method is not None:
+        plan = make_plan(
+            "check_factor", n, method=method, M=M, m=m, k_m=k_m, p=p, rng=rng, ties=ties,
+            directed=directed,
+        )  # fmt: skip
+    if plan is not None:
+        _check_plan(plan, n, answer)
+        check_by_plan(view, plan, table, answer)
+
+
+def _check_plan(plan: Any, n: int, answer: Any) -> None:
+    if not isinstance(plan, Plan):
+        raise TypeError(f"check_factor: plan must be a Plan, got {type(plan).__name__}")
+    said = getattr(answer, "directed", plan.directed)
+    if plan.n != n or bool(said) != plan.directed:
+        raise CheckFailed(
+            f"factor: the plan is for n={plan.n}, directed={plan.directed}; "
+            f"the answer has n={n}, directed={bool(said)}"
+        )
 
 
 def check_maximal_factor(A: Any, answer: Any) -> None:
@@ -56,7 +107,8 @@ def check_maximal_factor(A: Any, answer: Any) -> None:
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: factor: edge (2, 3) could be added: ...
     """
-    view, n, listed = _pairs(A, answer)
+    check_factor(A, answer)
+    view, n, listed, _table = _pairs(A, answer)
     degree = np.bincount(listed // max(view.n, 1), minlength=view.n)
     u, v = _rows(view), view.indices.astype(np.int64)
     room = (degree[u] < n) & (degree[v] < n) & (u < v)
@@ -119,22 +171,24 @@ def _within(keys: Array, ascending: Array) -> Array:
     return found
 
 
-def _pairs(A: Any, answer: Any) -> tuple[csr.View, int, Array]:
-    """The graph, n, and the pairs v N + w that the factor lists, ascending; all checked."""
+def factor_fault(view: csr.View, answer: Any) -> None:
+    """Raise `CheckFailed` unless `answer` is a factor of the view, which lives on the CPU."""
+    _pairs_of(view, answer)
+
+
+def _pairs(
+    A: Any, answer: Any, directed: bool | None = None
+) -> tuple[csr.View, int, Array, Array]:  # fmt: skip
+    """The graph, n, the pairs v N + w that the factor lists, ascending, and its table; checked."""
     G = csr.as_graph(A, "check_factor").on("cpu")
-    directed = getattr(answer, "directed", False)
+    directed = bool(getattr(answer, "directed", False)) if directed is None else directed
     view = directed_magnitudes(G, "check_factor") if directed else G.undirected_weights()
-    table = getattr(answer, "neighbours", answer)
-    table = np.asarray(engines.moved(table, "cpu"), np.int64)
+    return view, *_pairs_of(view, answer)
+
+
+def _pairs_of(view: csr.View, answer: Any) -> tuple[int, Array, Array]:
     N = view.n
-    if table.ndim != 2 or table.shape[0] != N or table.shape[1] < 1:
-        raise CheckFailed(f"factor: neighbours must have shape ({N}, n), got {table.shape}")
-    outside = (table < -1) | (table >= N)
-    if outside.any():
-        v, slot = np.argwhere(outside)[0].tolist()
-        raise CheckFailed(
-            f"factor: vertex {v} lists {table[v, slot]}, no vertex of 0..{N - 1} and not -1"
-        )
+    table = _table(answer, N)
     v, slot = np.nonzero(table >= 0)
     w = table[v, slot]
     keys = v * N + w
@@ -152,10 +206,33 @@ def _pairs(A: Any, answer: Any) -> tuple[csr.View, int, Array]:
     if alone.any():
         i, j = int(v[alone.argmax()]), int(w[alone.argmax()])
         raise CheckFailed(f"factor: vertex {i} lists {j}, but {j} does not list {i}")
-    weights = getattr(answer, "weights", None)
-    if weights is not None:
-        _check_weights(np.asarray(engines.moved(weights, "cpu")), table, view.data, v, slot, at)
-    return view, table.shape[1], listed
+    if hasattr(answer, "neighbours"):
+        _check_weights(_numbers(answer.weights), table, view.data, v, slot, at)
+    return table.shape[1], listed, table
+
+
+def _table(answer: Any, N: int) -> Array:
+    """The neighbours as int64, within -1..N - 1; floats and truth values are no vertices."""
+    table = getattr(answer, "neighbours", answer)
+    table = np.asarray(engines.moved(table, "cpu"))
+    if table.ndim != 2 or table.shape[0] != N or table.shape[1] < 1:
+        raise CheckFailed(f"factor: neighbours must have shape ({N}, n), got {table.shape}")
+    if table.dtype.kind not in "iu" and table.size:
+        raise TypeError(f"check_factor: neighbours must hold integers, got dtype {table.dtype}")
+    outside = (table < -1) | (table >= N)
+    if outside.any():
+        v, slot = np.argwhere(outside)[0].tolist()
+        raise CheckFailed(
+            f"factor: vertex {v} lists {table[v, slot]}, no vertex of 0..{N - 1} and not -1"
+        )
+    return table.astype(np.int64)
+
+
+def _numbers(weights: Any) -> Array:
+    array = np.asarray(engines.moved(weights, "cpu"))
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"check_factor: weights must hold numbers, got dtype {array.dtype}")
+    return array
 
 
 def _check_weights(
@@ -174,3 +251,7 @@ def _check_weights(
     if idle.any():
         i, s = np.argwhere(idle)[0].tolist()
         raise CheckFailed(f"factor: vertex {i} has no neighbour {s}, but a weight {weights[i, s]}")
+    rising = weights[:, 1:] > weights[:, :-1]
+    if rising.any():
+        i, s = np.argwhere(rising)[0].tolist()
+        raise CheckFailed(f"factor: vertex {i} must list its heaviest edge first, got {weights[i]}")

@@ -182,9 +182,16 @@ def _sort_rows(
 
 
 @device
-def _charge(team: Team, lo: int, hi: int, listed: Array, r: Any, limit: Any, state: Array) -> bool:
-    """Charge this member's vertices that are not full.  True: the team stops."""
-    if listed.size * FEW < hi - lo:
+def _charge(
+    team: Team, lo: int, hi: int, listed: Array, directed: bool, r: Any, limit: Any, state: Array
+) -> bool:
+    """Charge this member's vertices that are not full.  True: the team stops.
+
+    A vertex that is no longer listed has only full neighbours, so nobody asks for its charge and
+    it may keep an old one.  Not so where `directed`: somebody may have an arc to it that has no
+    counterpart, and proposes or not by the charge of this round.
+    """
+    if not directed and listed.size * FEW < hi - lo:
         for i in range(listed.size):
             v = np.int64(listed[i])
             state[v] = np.uint8(1 + random_bit(v, r, limit))
@@ -220,6 +227,7 @@ def _rounds(
     bit_limit: Any,
     seed: Any,
     by_hash: bool,
+    directed: bool,
     state: Array,
     listed: Array,
     neighbours: Array,
@@ -240,7 +248,7 @@ def _rounds(
         charged = k % m != k_m
         if charged:
             r = np.uint32((hash2(0, k, seed) >> np.uint64(32)) | np.uint64(1))
-            if _charge(team, lo, hi, mine[:size], r, bit_limit, state):
+            if _charge(team, lo, hi, mine[:size], directed, r, bit_limit, state):
                 return
         if barrier(team):
             return
@@ -304,6 +312,7 @@ def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
         np.uint64(plan.barrier),
         np.uint64(plan.seed),
         plan.by_hash,
+        plan.directed,
         np.empty(rows, np.uint8),
         np.empty(rows, view.indices.dtype),
         neighbours.reshape(-1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.csr import View
+from matchwood.primitives.wide_sums import finite, half_of, ratio
 
 
 class Plan(NamedTuple):
@@ -24,6 +25,7 @@ class Plan(NamedTuple):
     seed: int
     by_hash: bool
     directed: bool = False  # proposals may go unanswered for ever
+    method: str = "parallel"
 
     def charged(self, k: int) -> bool:
         """Whether the vertices have charges in round k."""
@@ -56,6 +58,14 @@ class Factor:
         the factor may be maximal by chance: `is_maximal_factor` decides.
     directed : bool
         The weight of an edge seen from its two ends may differ.
+    plan : Plan or None
+        The arguments that `factor` found it with; `check` holds it to them.
+
+    Notes
+    -----
+    On the CPU the arrays of a factor that `factor` made are read-only, since other functions go by
+    them without looking again; copy one to change it.  Can be copied and pickled; what comes back
+    is looked at again.
     """
 
     neighbours: Any
@@ -64,6 +74,8 @@ class Factor:
     maximal: bool = False
     directed: bool = False
     view: View | None = field(default=None, repr=False)
+    plan: Plan | None = field(default=None, repr=False)
+    _seal: Any = field(default=None, init=False, repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.neighbours, self.weights))
@@ -88,15 +100,14 @@ class Factor:
     @cached_property
     def weight(self) -> float:
         """Sum of the weights of the edges; of both directions the mean."""
-        return float(self.weights.sum(dtype=np.float64)) / 2
+        return finite("Factor.weight", "the weight of the factor", half_of(self.weights))
 
     @cached_property
     def coverage(self) -> float:
         """Part of the weight of all edges that the factor has; 0 without edges."""
         if self.view is None:
             raise ValueError("Factor.coverage: this factor does not know its graph")
-        total = float(self.view.data.sum(dtype=np.float64)) / 2
-        return self.weight / total if total > 0 else 0.0
+        return ratio(self.weights, self.view.data)
 
     def edges(self) -> Any:
         """The edges as a (cardinality, 2) array: smaller end first, ascending.
@@ -116,7 +127,8 @@ class Factor:
         return xp.stack((u.astype(ends.dtype), ends[u, slot]), axis=1)
 
     def check(self, A: Any) -> None:
-        """Raise `CheckFailed` unless this is a factor of `A`, and maximal where it says so.
+        """Raise `CheckFailed` unless this is a factor of `A`, maximal where it says so, and what
+        its plan gives where it has one.
 
         Examples
         --------
@@ -128,3 +140,57 @@ class Factor:
         from matchwood.factors.check import check_factor, check_maximal_factor
 
         (check_maximal_factor if self.maximal else check_factor)(A, self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_seal": None}  # arrays that come back may be changed
+
+
+class Seal(NamedTuple):
+    """What `factor` made: as the user sees it, and as kernels take it (which tell read-only arrays
+    from others).  A factor that still has these arrays need not be looked at again."""
+
+    neighbours: Any
+    weights: Any
+    own_neighbours: Any
+    own_weights: Any
+    view: View
+
+
+def sealed(
+    arrays: Iterable[Any],
+    rounds: int,
+    maximal: bool,
+    directed: bool,
+    view: View,
+    plan: Plan | None = None,
+) -> Factor:
+    """The Factor of neighbours and weights that have been found, or checked, for that view."""
+    neighbours, weights = arrays
+    seen, seen_weights = _read_only(neighbours), _read_only(weights)
+    made = Factor(seen, seen_weights, rounds, maximal, directed, view, plan)
+    object.__setattr__(made, "_seal", Seal(seen, seen_weights, neighbours, weights, view))
+    return made
+
+
+def unsealed(factor: Factor, *views: Any) -> tuple[Any, Any] | None:
+    """The arrays of a factor as they were found for one of these views, or for any where none is
+    named.  None where the factor has others now, or they may have been changed."""
+    seal = factor._seal
+    if not isinstance(seal, Seal) or (views and not any(seal.view is view for view in views)):
+        return None
+    same = seal.neighbours is factor.neighbours and seal.weights is factor.weights
+    return (seal.own_neighbours, seal.own_weights) if same and _locked(seal) else None
+
+
+def _read_only(array: Any) -> Any:
+    if engines.location(array) == "gpu":
+        return array
+    seen = array.view()
+    seen.flags.writeable = False
+    return seen
+
+
+def _locked(seal: Seal) -> bool:
+    """Nobody has made the arrays writeable again."""
+    arrays = (seal.neighbours, seal.weights)
+    return all(engines.location(a) == "gpu" or not a.flags.writeable for a in arrays)

@@ -9,7 +9,7 @@ from matchwood.primitives.symmetrize import magnitudes
 
 def directed_magnitudes(G: Graph, caller: str) -> View:
     """|a_ij| for every stored entry off the diagonal that is not zero."""
-    view = G.directed_weights(caller)
+    view = G.heaviest_weights(caller)
     finite = abs(view.data) < float("inf")  # false for NaN
     if not bool(finite.all()):
         at = int(finite.argmin())

@@ -19,11 +19,16 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr, engines
-from matchwood.factors import Factor, check_factor
+from matchwood.errors import CheckFailed
+from matchwood.factors import Factor
 from matchwood.factors import factor as find_factor
-from matchwood.forests.check import check_linear_forest
+from matchwood.factors.check import factor_fault
+from matchwood.factors.result import sealed, unsealed
+from matchwood.factors.views import directed_magnitudes
+from matchwood.forests.check import check_linear_forest, check_paths
 from matchwood.forests.found import Found
 from matchwood.forests.result import LinearForest
+from matchwood.primitives.wide_sums import mean_of_two
 
 __all__ = ["LinearForest", "check_linear_forest", "linear_forest", "tridiagonal_of"]
 
@@ -50,8 +55,8 @@ def linear_forest(
     A : (N, N) sparse matrix, or anything `graph` takes
         Edge {i, j} weighs ``|a_ij|``, or ``|a_ij| + |a_ji|`` where the values are not symmetric.
     factor : Factor, (N, 2) array or None
-        A [0,2]-factor of `A`; None computes ``factor(A, 2, **options)``.  An array of neighbours
-        (-1 for none) is checked first.
+        A [0,2]-factor of `A`; None computes ``factor(A, 2, **options)``.  It is checked first,
+        unless `factor` made it for this very `Graph`: each of its edges must be one of `A`.
     method : {"auto", "splitters", "ranges", "doubling", "walk"}
         How paths are followed.  ``"splitters"``: many walks at once, from the ends of paths and
         from sampled vertices; where walks meet, a short list of them is left to rank.
@@ -127,8 +132,9 @@ def linear_forest(
         found = find_factor(H, 2, engine=chosen, threads=threads, **options)
         taken = time.perf_counter() - start
     else:
-        found = _as_factor(G, factor, caller)
-    neighbours, weights = (engines.moved(array, engines.home(chosen)) for array in found)
+        found = _as_factor(G, H, factor, caller)
+    arrays = unsealed(found) or tuple(found)
+    neighbours, weights = (engines.moved(array, engines.home(chosen)) for array in arrays)
     if found.directed:
         weights = _mean_weights(neighbours, weights)
     run = engines.load(__name__, chosen).forest
@@ -164,7 +170,8 @@ def tridiagonal_of(
     Raises
     ------
     TypeError, ValueError
-        If `A` is no square matrix with real values, or has another size than the forest.
+        If `A` is no square matrix with real values, or has another size than the forest; if
+        `forest` was put together by hand and is none.
 
     Notes
     -----
@@ -184,6 +191,10 @@ def tridiagonal_of(
     """
     caller = "tridiagonal_of"
     G = csr.as_graph(A, caller)
+    if not isinstance(forest, LinearForest):
+        raise TypeError(f"{caller}: forest must be a LinearForest, got {type(forest).__name__}")
+    if not forest.untouched():
+        _refuse_wrong_forest(forest, caller)
     if forest.perm.shape[0] != G.n:
         raise ValueError(
             f"{caller}: the forest has {forest.perm.shape[0]} vertices, the matrix {G.n} rows"
@@ -192,38 +203,68 @@ def tridiagonal_of(
     H = G.on(chosen)
     view = H.directed_weights(caller)
     home, kind = engines.home(chosen), view.indices.dtype
+    table = (unsealed(forest.factor) or (forest.factor.neighbours,))[0]
     order = [
         engines.moved(array, home).astype(kind, copy=False)
-        for array in (forest.factor.neighbours, forest.place, forest.position)
+        for array in (table, forest.place, forest.position)
     ]
     module = engines.load(__name__, "cpu" if chosen == "reference" else chosen)
     arrays = module.coefficients(view, *order, threads=threads)
     return tuple(engines.moved(array, G.engine) for array in arrays)  # type: ignore[return-value]
 
 
-def _as_factor(G: csr.Graph, factor: Any, caller: str) -> Factor:
-    """What the user gave as a [0,2]-factor of G, with weights; checked unless `factor` made it."""
+def _refuse_wrong_forest(forest: LinearForest, caller: str) -> None:
+    """Raise unless the arrays of a forest that was put together elsewhere belong together."""
+    try:
+        check_paths(forest, caller)
+    except CheckFailed as wrong:
+        raise ValueError(
+            f"{caller}: forest must be a linear forest: {str(wrong).partition(': ')[2]}"
+        ) from None
+
+
+def _as_factor(G: csr.Graph, H: csr.Graph, factor: Any, caller: str) -> Factor:
+    """What the user gave as a [0,2]-factor of G, with weights; looked at unless `factor` made it
+    for this very graph.  H is G on the engine of the call."""
     table = factor.neighbours if isinstance(factor, Factor) else factor
     shape = getattr(table, "shape", None) or np.shape(table)
     if len(shape) != 2 or shape[0] != G.n or shape[1] not in (1, 2):
         raise ValueError(
             f"{caller}: the factor must have shape ({G.n}, 2), as factor(A, 2) gives, got {shape}"
         )
-    if isinstance(factor, Factor) and factor.view is not None:
-        return factor if shape[1] == 2 else _padded(factor)
-    check_factor(G, factor)
-    view = G.on("cpu").undirected_weights(caller)
-    neighbours = np.asarray(engines.moved(table, "cpu"), view.indices.dtype)
-    rows = np.repeat(np.arange(G.n), np.diff(view.indptr))
-    keys, wanted = rows * G.n + view.indices, np.arange(G.n)[:, None] * G.n + neighbours
+    directed = isinstance(factor, Factor) and bool(factor.directed)
+    if isinstance(factor, Factor) and not directed:
+        views = H.undirected_weights(caller), G.undirected_weights(caller)
+        if unsealed(factor, *views) is not None:
+            return factor if shape[1] == 2 else _padded(factor)
+    K = G.on("cpu")
+    view = directed_magnitudes(K, caller) if directed else K.undirected_weights(caller)
+    try:
+        factor_fault(view, factor)
+    except CheckFailed as wrong:
+        raise ValueError(
+            f"{caller}: the factor must be one of A: {str(wrong).partition(': ')[2]}"
+        ) from None
+    neighbours, weights = _with_weights(view, np.asarray(engines.moved(table, "cpu")))
+    here = [engines.moved(array, G.engine) for array in (neighbours, weights)]
+    rounds, maximal, plan = 0, False, None
+    if isinstance(factor, Factor):
+        rounds, maximal, plan = factor.rounds, factor.maximal, factor.plan
+    made = sealed(here, rounds, maximal, directed, view, plan)
+    return made if shape[1] == 2 else _padded(made)
+
+
+def _with_weights(view: csr.View, table: Any) -> tuple[Any, Any]:
+    """The neighbours, preferred ones first and -1 last, and the weights of their edges."""
+    n = view.n
+    neighbours = table.astype(view.indices.dtype)
+    rows = np.repeat(np.arange(n), np.diff(view.indptr))
+    keys, wanted = rows * n + view.indices, np.arange(n)[:, None] * n + neighbours
     at = np.searchsorted(keys, wanted).clip(max=max(keys.size - 1, 0))
     data = view.data if view.data.size else np.zeros(1, view.data.dtype)
     weights = np.where(neighbours >= 0, data[at], data.dtype.type(0))
-    order = np.argsort(neighbours < 0, axis=1, kind="stable")  # -1 last, as in a Factor
-    neighbours, weights = (np.take_along_axis(a, order, 1) for a in (neighbours, weights))
-    here = [engines.moved(array, G.engine) for array in (neighbours, weights)]
-    made = Factor(here[0], here[1], view=G.undirected_weights(caller))
-    return made if shape[1] == 2 else _padded(made)
+    order = np.argsort(-weights, axis=1, kind="stable")
+    return tuple(np.take_along_axis(a, order, 1) for a in (neighbours, weights))  # type: ignore[return-value]
 
 
 def _padded(factor: Factor) -> Factor:
@@ -231,7 +272,8 @@ def _padded(factor: Factor) -> Factor:
     xp = engines.cupy() if engines.location(factor.neighbours) == "gpu" else np
     neighbours = xp.concatenate((factor.neighbours, xp.full_like(factor.neighbours, -1)), axis=1)
     weights = xp.concatenate((factor.weights, xp.zeros_like(factor.weights)), axis=1)
-    return Factor(neighbours, weights, factor.rounds, factor.maximal, factor.directed, factor.view)
+    view: Any = factor.view
+    return sealed((neighbours, weights), factor.rounds, factor.maximal, factor.directed, view)
 
 
 def _mean_weights(neighbours: Any, weights: Any) -> Any:
@@ -242,18 +284,13 @@ def _mean_weights(neighbours: Any, weights: Any) -> Any:
     for slot in (0, 1):
         mine = neighbours[neighbours, slot] == rows
         back += xp.where(mine & (neighbours >= 0), weights[neighbours, slot], 0)
-    return (weights + back) / 2
+    return mean_of_two(weights, back)
 
 
 def _moved(factor: Factor, G: csr.Graph) -> Factor:
     """The factor with its arrays where G lives."""
     if engines.location(factor.neighbours) == G.engine:
         return factor
-    return Factor(
-        engines.moved(factor.neighbours, G.engine),
-        engines.moved(factor.weights, G.engine),
-        factor.rounds,
-        factor.maximal,
-        factor.directed,
-        factor.view,
-    )
+    arrays = (engines.moved(array, G.engine) for array in unsealed(factor) or tuple(factor))
+    view: Any = factor.view
+    return sealed(arrays, factor.rounds, factor.maximal, factor.directed, view, factor.plan)

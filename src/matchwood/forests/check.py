@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr, engines
+from matchwood.arguments import integers
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
 from matchwood.factors.check import check_factor
@@ -38,30 +39,71 @@ def check_linear_forest(A: Any, forest: Any) -> None:
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: linear forest: perm[0] is 3, but place[3] is 3
     """
-    G = csr.as_graph(A, "check_linear_forest").on("cpu")
+    caller = "check_linear_forest"
+    G = csr.as_graph(A, caller).on("cpu")
     n = G.n
-    perm, path, position, place = (
-        np.asarray(engines.moved(array, "cpu")).astype(np.int64)
-        for array in (forest.perm, forest.path, forest.position, forest.place)
-    )
-    for name, array in (("perm", perm), ("path", path), ("position", position), ("place", place)):
+    _check_sizes(forest, n, caller)
+    check_factor(G, forest.factor)
+    u, v, table = check_paths(forest, caller)
+    if n == 0:
+        return
+    _check_edges(G, u, v)
+    _check_cuts(forest, table, np.minimum(u, v) * n + np.maximum(u, v))
+
+
+def _arrays(forest: Any, caller: str) -> dict[str, Array]:
+    """The four arrays of a forest; floats and truth values are no vertices."""
+    return {
+        name: np.asarray(integers(caller, name, engines.moved(getattr(forest, name), "cpu")))
+        for name in ("perm", "path", "position", "place")
+    }
+
+
+def _check_sizes(forest: Any, n: int, caller: str) -> None:
+    for name, array in _arrays(forest, caller).items():
         if array.shape != (n,):
             raise CheckFailed(
                 f"linear forest: {name} must have {n} elements, got shape {array.shape}"
             )
+
+
+def check_paths(forest: Any, caller: str) -> tuple[Array, Array, Array]:
+    """Raise `CheckFailed` unless the arrays of a forest describe paths, along edges of its factor.
+
+    Returns the ends of these edges and the neighbours in the factor."""
+    arrays = _arrays(forest, caller)
+    n = arrays["perm"].size
+    _check_sizes(forest, n, caller)
+    for name, array in arrays.items():
+        outside = (array < 0) | (array > n)  # positions go to n, and wide ones must not wrap
+        if outside.any():
+            k = int(outside.argmax())
+            raise CheckFailed(f"linear forest: {name}[{k}] is {array[k]}, no vertex of 0..{n - 1}")
+    perm, path, position, place = (array.astype(np.int64) for array in arrays.values())
     _check_order(perm, path, position, place)
-    if n == 0:
-        return
-    check_factor(G, forest.factor)
-    table = np.asarray(engines.moved(forest.factor.neighbours, "cpu")).astype(np.int64)
+    table = _check_table(getattr(forest.factor, "neighbours", None), n, caller)
     inside = path[perm[1:]] == path[perm[:-1]]
     u, v = perm[:-1][inside], perm[1:][inside]
-    _check_edges(G, u, v)
     strange = ~(table[u] == v[:, None]).any(axis=1)
     if strange.any():
         k = int(strange.argmax())
         raise CheckFailed(f"linear forest: edge ({u[k]}, {v[k]}) is not in the factor")
-    _check_cuts(forest, table, np.minimum(u, v) * n + np.maximum(u, v))
+    return u, v, table
+
+
+def _check_table(neighbours: Any, n: int, caller: str) -> Array:
+    table = np.asarray(engines.moved(neighbours, "cpu"))
+    if table.shape != (n, 2):
+        raise CheckFailed(f"linear forest: the factor must have shape ({n}, 2), got {table.shape}")
+    if table.dtype.kind not in "iu":
+        raise TypeError(f"{caller}: the factor must hold integers, got dtype {table.dtype}")
+    outside = (table < -1) | (table >= n)
+    if outside.any():
+        v, slot = np.argwhere(outside)[0].tolist()
+        raise CheckFailed(
+            f"linear forest: in the factor vertex {v} lists {table[v, slot]}, no vertex"
+        )
+    return table.astype(np.int64)
 
 
 def _check_order(perm: Array, path: Array, position: Array, place: Array) -> None:

@@ -166,7 +166,9 @@ def _collect(
 ) -> None:  # fmt: skip
     """Who comes before and after v in its path is asked of its neighbours in the factor.
 
-    Values go by their bits: integers are selected in one instruction."""
+    Values go by their bits: integers are selected in one instruction.  Neighbours and places that
+    are none are passed over: whoever changed them gets zeros, and nothing that is not his."""
+    n = place.size
     lo, hi = share_rows(team, indptr)
     none, nobody = data.dtype.type(0), np.int64(-1)
     for v in range(natural(lo), hi):
@@ -176,17 +178,20 @@ def _collect(
         before, after = nobody, nobody
         for slot in range(2 * v, 2 * v + 2):
             w = np.int64(table[slot])
-            step = np.int64(position[natural(max(w, np.int64(0)))]) - at
-            before = select((w >= 0) & (step == -1), w, before)
-            after = select((w >= 0) & (step == 1), w, after)
+            known = (w >= 0) & (w < n)
+            step = np.int64(position[natural(select(known, w, np.int64(0)))]) - at
+            before = select(known & (step == -1), w, before)
+            after = select(known & (step == 1), w, after)
         lower, middle, upper = none, none, none
         for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
             j = np.int64(indices[k])
             middle = select(j == v, data[k], middle)
             lower = select(j == before, data[k], lower)
             upper = select(j == after, data[k], upper)
-        i = natural(np.int64(place[v]))
-        dl[i], d[i], du[i] = lower, middle, upper
+        new = np.int64(place[v])
+        if new >= 0 and new < n:
+            i = natural(new)
+            dl[i], d[i], du[i] = lower, middle, upper
 
 
 def coefficients(
@@ -195,7 +200,7 @@ def coefficients(
     """See matchwood.forests.tridiagonal_of."""
     kind = view.data.dtype
     bits = np.dtype(f"i{kind.itemsize}")
-    dl, d, du = (np.empty(view.n, bits) for _ in range(3))
+    dl, d, du = (np.zeros(view.n, bits) for _ in range(3))
     team = crew(threads, work=view.nnz + view.n)
     flat = np.ascontiguousarray(table).reshape(-1)
     data = view.data.view(bits)

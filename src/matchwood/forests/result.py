@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +12,9 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.factors import Factor
+from matchwood.factors.result import unsealed
 from matchwood.forests.found import Found
+from matchwood.primitives.wide_sums import half_of, mean_of_two, ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +41,7 @@ class LinearForest:
     position: Any
     place: Any
     factor: Factor = field(repr=False)
-    found: Found = field(repr=False)
+    found: Found | None = field(repr=False)
     factor_seconds: float | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[Any]:
@@ -73,6 +76,8 @@ class LinearForest:
     def removed(self) -> Any:
         """The edges that were taken out to cut cycles, (R, 2): smaller end first, ascending."""
         xp = self._xp
+        if self.found is None:
+            raise ValueError("LinearForest.removed: this forest does not know where it was cut")
         cuts = xp.sort(engines.moved(self.found.cuts(), engines.location(self.perm)), axis=1)
         return cuts[xp.argsort(cuts[:, 0])]  # an end of a cut belongs to no other
 
@@ -83,7 +88,7 @@ class LinearForest:
         u, v = self.removed[:, 0], self.removed[:, 1]
         there = (table[u] == v[:, None]) * weights[u].astype(np.float64)
         back = (table[v] == u[:, None]) * weights[v].astype(np.float64)
-        return (there.sum(axis=1) + back.sum(axis=1)) / 2
+        return mean_of_two(there.sum(axis=1), back.sum(axis=1))
 
     @cached_property
     def weight(self) -> float:
@@ -94,14 +99,18 @@ class LinearForest:
     def coverage(self) -> float:
         """Part of the weight of all edges of the graph that the forest has; 0 without edges."""
         covered = self.factor.coverage
-        return covered * (self.weight / self.factor.weight) if covered > 0 else 0.0
+        if covered <= 0:
+            return 0.0
+        if math.isfinite(half_of(self.factor.weights)):
+            return covered * (self.weight / self.factor.weight)
+        return covered * (1 - 2 * ratio(self.removed_weights, self.factor.weights))
 
     @cached_property
     def seconds(self) -> dict[str, float]:
         """Time of each phase: ``factor`` (where it was computed here), ``paths``, ``cycles``
         and ``permutation``.  On the GPU this waits for the device."""
         known = {} if self.factor_seconds is None else {"factor": self.factor_seconds}
-        return {**known, **self.found.seconds()}
+        return {**known, **(self.found.seconds() if self.found is not None else {})}
 
     def edges(self) -> Any:
         """The edges as an (M, 2) array, in the order of `perm`.
@@ -115,6 +124,23 @@ class LinearForest:
         xp = self._xp
         joined = xp.flatnonzero(self.position[self.perm[1:]] > 1)
         return xp.stack((self.perm[joined], self.perm[joined + 1]), axis=1)
+
+    def untouched(self) -> bool:
+        """Whether these are the arrays that `linear_forest` found, with its factor."""
+        found = self.found
+        return (
+            isinstance(found, Found)
+            and found.place is self.place
+            and found.position is self.position
+            and found.perm is self.perm
+            and isinstance(self.factor, Factor)
+            and unsealed(self.factor) is not None
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: what `found` would be asked for is worked out, and travels."""
+        known = {"removed": self.removed, "seconds": self.seconds}
+        return {**self.__dict__, **known, "found": None}
 
     def check(self, A: Any) -> None:
         """Raise `CheckFailed` unless this is the linear forest of its factor of `A`.

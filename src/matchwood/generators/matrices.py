@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from matchwood import engines
+from matchwood import engines, resources
+from matchwood.arguments import index_type
 
 Array = Any  # of NumPy, or of CuPy with engine="gpu"
 Matrix = Any  # scipy.sparse.csr_array, or cupyx.scipy.sparse.csr_matrix with engine="gpu"
@@ -27,6 +28,17 @@ def matrix(n: int, indptr: Array, indices: Array, data: Array, *, canonical: boo
     if canonical:
         A.has_canonical_format = True
     return A
+
+
+def require_room(
+    caller: str, engine: str | None, n: int, entries: int, value: np.dtype[Any], extra: int = 0
+) -> None:
+    """Raise `OutOfMemory` before a graph is made that does not fit; `extra` bytes beside it."""
+    index = index_type(max(n, entries)).itemsize
+    nbytes = (n + 1) * index + entries * (index + value.itemsize) + extra
+    if engine == "gpu" and nbytes <= resources.ADDRESSES:
+        return  # its own memory, and its own error
+    resources.require_memory(caller, nbytes, f"a graph of {n} vertices and {entries} entries")
 
 
 def ones(like: Array, dtype: np.dtype[Any]) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,6 +44,7 @@ class Kernel:
         self._signature = tuple(signature)
         self._expected = [_expected(parameter) for parameter in signature]
         self._shared_allowed = STATIC_SHARED
+        self._lock = threading.Lock()
         self._resident: dict[tuple[int, int], int] = {}
 
     def __repr__(self) -> str:
@@ -174,11 +176,15 @@ class Kernel:
         return value
 
     def _allow_shared(self, nbytes: int) -> None:
+        """Allow blocks so much shared memory, or more where another thread needs more."""
         driver = engines.cupy().cuda.driver
-        driver.funcSetAttribute(
-            self._function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes
-        )
-        self._shared_allowed = nbytes
+        with self._lock:
+            if nbytes <= self._shared_allowed:
+                return
+            driver.funcSetAttribute(
+                self._function.ptr, driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, nbytes
+            )
+            self._shared_allowed = nbytes
 
     def _wait(self) -> None:
         cupy = engines.cupy()

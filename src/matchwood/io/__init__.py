@@ -58,6 +58,9 @@ class _Options(TypedDict, total=False):
     skip: int
     shape: int | tuple[int, int] | None
     symmetric: bool
+    header: bool | None
+    most_vertices: int | None
+    most_bytes: int | None
 
 
 @overload
@@ -88,6 +91,9 @@ def read(
     symmetric: bool = False,
     compact: bool = False,
     names: bool = False,
+    header: bool | None = None,
+    most_vertices: int | None = None,
+    most_bytes: int | None = None,
 ) -> csr_array | Compacted:
     """Read a graph or matrix from a file.
 
@@ -134,8 +140,8 @@ def read(
     base : int
         The smallest id: 1 for lists that count from 1.
     skip : int
-        Lines to leave out at the top.  Comments (# and %) and, unless ids are names, a header
-        without numbers are recognised.
+        Lines to leave out at the top.  Comments (# and %) and a header without numbers are
+        recognised.
     shape : int or (int, int), optional
         Rows and columns.  By default as many as the largest id asks, or as a comment
         ``# Nodes: 5 Edges: 4`` says.
@@ -145,6 +151,15 @@ def read(
         The ids have gaps: the vertices are those that occur.
     names : bool
         The ids are text: the vertices are those that occur.
+    header : bool, optional
+        Whether the first line that is no comment is a header.  None looks: with numbers for ids
+        a header is a line without numbers; with `names` see Notes.
+    most_vertices : int, optional
+        Rows or columns that a file of any format may declare.  By default ten million, or a
+        thousand for each entry in the file where that is more.
+    most_bytes : int, optional
+        Bytes that a compressed file may unpack to.  By default a hundred million, or 200 for each
+        compressed byte where that is more.
 
     Returns
     -------
@@ -159,9 +174,12 @@ def read(
     Raises
     ------
     FileFormatError
-        With file and line, if the file is malformed or cut off.
-    ValueError
-        If the format cannot be told by the name, or an option makes no sense.
+        With file and line, if the file is malformed or cut off, or asks for more than the limits.
+    TypeError, ValueError
+        If the format cannot be told by the name, or an option makes no sense; if `dtype` is an
+        integer and a weight is not, or is 2**53 or more in a format that is read as float64.
+    OutOfMemory
+        Before anything is allocated, if the file or its matrix is larger than the memory free.
     OSError
         If the file cannot be read.
 
@@ -173,6 +191,13 @@ def read(
     Cut-off files are found by the counts that a file declares, by a missing last newline in plain
     files, and in compressed files always.  A plain edge list without counts that was cut exactly
     at the end of a line is a shorter list, and read as one.
+
+    With `names`, a header looks like an edge.  A first line whose weight is no number is a header.
+    Otherwise a line is an edge if one of its names occurs again, and a header if it holds words
+    like ``source,target`` or ``from,to``.  A list with commas or semicolons whose first line is
+    neither is refused: say which it is by `header`.  With blanks it is an edge.
+
+    Ctrl-C is heard within a tenth of a second.  Python objects in an npz are never unpickled.
 
     Vertex weights and the like are not part of the matrix: `read_metis`, `read_hmetis`,
     `read_dimacs` return them.
@@ -197,16 +222,21 @@ def read(
     matchwood.errors.FileFormatError: ...flights.mtx, line 3: the file is cut off: 2 entries ...
     """
     from matchwood.io import build, reading
+    from matchwood.io.files import format_of
+    from matchwood.io.limits import Limits
     from matchwood.io.options import Options
 
     options = Options(
-        columns, delimiter, base, skip, shape, symmetric, compact, names,
+        columns, delimiter, base, skip, shape, symmetric, compact, names, header,
         duplicates, strict, threads,
     )  # fmt: skip
-    result = reading.read(path, format, options.checked())
+    kind = build.value_type(dtype)
+    limits = Limits(most_vertices, most_bytes).checked("read")
+    result = reading.read(path, format, options.checked(), limits)
+    rounded = format_of(path, format, "read") not in reading.EXACT
     if isinstance(result, Compacted):
-        return result._replace(matrix=build.converted(result.matrix, dtype))
-    return build.converted(result, dtype)
+        return result._replace(matrix=build.converted(result.matrix, kind, rounded))
+    return build.converted(result, kind, rounded)
 
 
 def write(
@@ -245,12 +275,23 @@ def write(
 
     Raises
     ------
-    ValueError
+    TypeError, ValueError
         If the format cannot hold `A`: metis and col take symmetric matrices without diagonal,
-        metis and gr take whole weights.
+        metis and gr take whole weights; and if an argument is of the wrong kind.
+    OSError
+        If the file cannot be written.  One that was there is as it was.
 
     Notes
     -----
+    Stored zeros are entries and stay entries, in every format; those without weights (col,
+    graph-txt) take a matrix that has some only with ``weights=False``, as edges.  Numbers are
+    written so that they read back as the same float64.  Matrix Market stores a symmetric matrix
+    by half, where pattern and values are symmetric, stored zeros among them.
+
+    The bytes go to a new file in the same folder, which then takes the name and the permissions of
+    the old one.  Pipes and devices are written directly.  Ctrl-C is heard within a tenth of a
+    second and leaves the old file.
+
     An edge list starts with a comment that holds its counts, so that `read` gives back the same
     shape; .csv files start with a header line instead.
 
@@ -268,7 +309,13 @@ def write(
 
 
 def read_coordinates(
-    path: PathLike, *, format: str | None = None, strict: bool = True, threads: int | None = None
+    path: PathLike,
+    *,
+    format: str | None = None,
+    strict: bool = True,
+    threads: int | None = None,
+    most_vertices: int | None = None,
+    most_bytes: int | None = None,
 ) -> np.ndarray[Any, Any]:
     """Read the coordinates of vertices: a DIMACS .co or a dense Matrix Market file.
 
@@ -280,6 +327,8 @@ def read_coordinates(
     strict : bool
         Refuse a plain file whose last line ends without a newline.
     threads : int or None
+    most_vertices, most_bytes : int, optional
+        As for `matchwood.io.read`.
 
     Returns
     -------
@@ -300,17 +349,21 @@ def read_coordinates(
     [[-73530767, 41085396], [-73530538, 41086098]]
     """
     from matchwood.io import reading
+    from matchwood.io.limits import Limits
 
-    return reading.read_coordinates(path, format, strict, threads)
+    limits = Limits(most_vertices, most_bytes)
+    return reading.read_coordinates(path, format, strict, threads, limits)
 
 
-def read_names(path: PathLike) -> list[str]:
+def read_names(path: PathLike, *, most_bytes: int | None = None) -> list[str]:
     """Read the names of vertices, one a line, in the order of the vertices.
 
     Parameters
     ----------
     path : str or path
         UTF-8 text, compressed where it ends in .gz, .bz2, .xz or .zst.
+    most_bytes : int, optional
+        As for `matchwood.io.read`.
 
     Returns
     -------
@@ -330,6 +383,7 @@ def read_names(path: PathLike) -> list[str]:
     ['ada', 'grace']
     """
     from matchwood.io import named
+    from matchwood.io.limits import Limits
     from matchwood.io.text import Text
 
-    return list(named.read_names(Text.load(path)))
+    return list(named.read_names(Text.load(path, Limits(None, most_bytes), "read_names")))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from matchwood.primitives.assemble import assemble, canonical
+from matchwood.primitives.assemble import trusted_assemble as assemble
+from matchwood.primitives.assemble import trusted_canonical as canonical
+from matchwood.resources import aside
+
+EXACT = 2.0**53  # below it a float64 holds every whole number
 
 Array = np.ndarray[Any, Any]
 Matrix = sp.csr_array
@@ -47,7 +51,8 @@ def matrix_of_edges(
         w = np.concatenate((w, w[others]))
         undirected = False
     elif duplicates in ("min", "max"):
-        order = np.argsort(w if duplicates == "min" else -w, kind="stable")
+        key = w if duplicates == "min" else -w
+        order = aside(lambda: np.argsort(key, kind="stable"))
         u, v, w = u[order], v[order], w[order]
     reduce = "sum" if duplicates == "sum" else "first"
     indptr, indices, data = assemble(
@@ -80,20 +85,40 @@ def wrap(indptr: Array, indices: Array, data: Array | None, shape: tuple[int, in
     return sp.csr_array((data, indices, indptr), shape=shape)
 
 
-def converted(A: Matrix, dtype: Any) -> Matrix:
-    """The matrix with values of the type asked for; an error where a value would change."""
-    if dtype is None or A.dtype == np.dtype(dtype):
+def value_type(dtype: Any) -> np.dtype[Any] | None:
+    """The type asked for, or an error where numbers have no such type."""
+    if dtype is None:
+        return None
+    try:
+        kind = np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError):
+        raise TypeError(f"read: dtype must be a type of numbers, got {dtype!r}") from None
+    if kind.kind not in "biufc" or kind.hasobject:
+        raise TypeError(f"read: dtype must be a type of numbers, got {dtype!r}")
+    return kind
+
+
+def converted(A: Matrix, kind: np.dtype[Any] | None, rounded: bool) -> Matrix:
+    """The matrix with values of the type asked for; an error where a value would change.
+
+    `rounded`: the values were read as float64, so whole numbers from 2**53 on may have changed
+    before they came here.
+    """
+    if kind is None or A.dtype == kind:
         return A
-    kind, given = np.dtype(dtype), A.data
+    given = A.data
     if np.iscomplexobj(given) and kind.kind != "c" and not given.imag.any():
         given = given.real
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         data = given.astype(kind)
-    if kind.kind == "c" or (kind.kind == "f" and not np.iscomplexobj(given)):
-        lost = np.isfinite(given) & ~np.isfinite(data)  # rounding is fine, infinity is not
-    else:
-        lost = data != given
+        if kind.kind == "c" or (kind.kind == "f" and not np.iscomplexobj(given)):
+            lost = np.isfinite(given) & ~np.isfinite(data)  # rounding is fine, infinity is not
+        else:
+            # back again: 2**63 as int64 would compare equal to the float that it came from
+            lost = data.astype(given.dtype) != given
+            if kind.kind in "iu" and given.dtype.kind == "f":
+                lost |= np.abs(given) >= (EXACT if rounded else 2.0**63)
     if lost.any():
         raise ValueError(f"read: dtype {kind} cannot hold the weight {given[lost.argmax()]}")
     return wrap(A.indptr, A.indices, data, A.shape)
@@ -102,8 +127,15 @@ def converted(A: Matrix, dtype: Any) -> Matrix:
 def as_matrix(A: Any, caller: str) -> Matrix:
     """What is to be written, as a csr_array with sorted rows and no duplicates; not changed."""
     matrix: Any
-    if sp.issparse(A) or (isinstance(A, np.ndarray) and A.ndim == 2):
-        matrix = sp.csr_array(A)  # type: ignore[arg-type]
+    given: Any = A
+    if sp.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2):
+        A = given
+        if A.ndim != 2:
+            raise ValueError(f"{caller}: A must be a matrix, got {A.ndim} dimensions")
+        if A.dtype.kind not in "biufc":
+            raise TypeError(f"{caller}: A must hold numbers, got dtype {A.dtype}")
+        _require_sound(A, caller)
+        matrix = aside(sp.csr_array, A)
     else:
         from matchwood import csr
 
@@ -111,8 +143,40 @@ def as_matrix(A: Any, caller: str) -> Matrix:
         if G.engine != "cpu":
             raise TypeError(f"{caller}: A lives on the GPU; copy it to the host first")
         matrix = wrap(G.indptr, G.indices, G.data, (G.n, G.n))
-    matrix.check_format(full_check=True)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
-        matrix.sum_duplicates()
+        aside(matrix.sum_duplicates)
     return matrix
+
+
+def _require_sound(A: Any, caller: str) -> None:
+    """Arrays that fit each other, before SciPy follows them: it does not look itself."""
+    if not hasattr(A, "check_format"):
+        return
+    try:
+        # of a matrix that shares the arrays: the check may shorten those of the one it looks at
+        parts = (A.data, A.indices, A.indptr)
+        if A.indices.size != (A.data.shape[0] if A.data.ndim else 0):
+            raise ValueError("indices and data must have the same size")
+        aside(lambda: type(A)(parts, shape=A.shape).check_format(full_check=True))
+    except (ValueError, TypeError, IndexError, AttributeError) as error:
+        raise ValueError(f"{caller}: A is no sound sparse matrix: {error}") from None
+
+
+def rows_of(A: Matrix) -> Array:
+    """The row of each entry."""
+    return np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
+
+
+class Mirrored(NamedTuple):
+    """The transpose beside a matrix, entry by entry."""
+
+    same_pattern: bool  # (v, u) is stored wherever (u, v) is
+    data: Array  # of the transpose, in the order of its own entries
+
+
+def mirrored(A: Matrix) -> Mirrored:
+    """The transpose of a square matrix with sorted rows; stored zeros are entries as all others."""
+    T = aside(lambda: sp.csr_array(A.T))
+    same = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
+    return Mirrored(bool(same), T.data)

@@ -21,7 +21,9 @@ import scipy.sparse as sp
 from matchwood.io.build import Matrix, matrix_of_edges
 from matchwood.io.edge_list import chunks, lines_of
 from matchwood.io.files import PathLike
+from matchwood.io.limits import Limits
 from matchwood.io.text import Array, Layout, Text, clip, read_records, whole_numbers
+from matchwood.resources import aside
 
 
 class Kind(NamedTuple):
@@ -63,7 +65,13 @@ class DimacsFile(NamedTuple):
 
 
 def read_dimacs(
-    path: PathLike, *, format: str | None = None, strict: bool = True, threads: int | None = None
+    path: PathLike,
+    *,
+    format: str | None = None,
+    strict: bool = True,
+    threads: int | None = None,
+    most_vertices: int | None = None,
+    most_bytes: int | None = None,
 ) -> DimacsFile:
     """Read a DIMACS .gr, .max, .col or .clq file with what it says of its vertices.
 
@@ -78,6 +86,8 @@ def read_dimacs(
     strict : bool
         False accepts a wrong count of edges.
     threads : int or None
+    most_vertices, most_bytes : int, optional
+        As for `matchwood.io.read`.
 
     Returns
     -------
@@ -103,7 +113,13 @@ def read_dimacs(
     name = format_of(path, format, "read_dimacs")
     if name not in KINDS:
         raise ValueError(f"read_dimacs: format must be one of {', '.join(KINDS)}, got {name!r}")
-    return read(Text.load(path), KINDS[name], None, strict=strict, threads=threads)
+    return read(
+        Text.load(path, Limits(most_vertices, most_bytes), "read_dimacs"),
+        KINDS[name],
+        None,
+        strict=strict,
+        threads=threads,
+    )
 
 
 def read(
@@ -125,6 +141,7 @@ def read(
     )  # fmt: skip
     edges = read_records(text, start, layout, threads)
     text.require_count(m, edges.u.size, "edges", strict)
+    text.require_shape(line, (n, n), edges.u.size)
     A = matrix_of_edges(
         (n, n), edges.u, edges.v, edges.w,
         undirected=kind.undirected, duplicates=duplicates or kind.duplicates, threads=threads,
@@ -138,15 +155,13 @@ def read(
 
 def _problem(text: Text) -> tuple[int, int, list[bytes]]:
     """(line number, where the next line starts, words after the p) of the problem line."""
-    for position, after, line in text.lines():
-        if line and not line.startswith(b"c"):
+    for number, _, after, line in text.filled():
+        if not line.startswith(b"c"):
             words = line.split()
             if words[0] != b"p":
-                break
-            return text.line_at(position), after, words[1:]
-    else:
-        raise text.error(text.last_line(), "there is no problem line, which starts with p")
-    raise text.error(text.line_at(position), f"expected the problem line, p ..., got {clip(line)}")
+                raise text.error(number, f"expected the problem line, p ..., got {clip(line)}")
+            return number, after, words[1:]
+    raise text.error(text.last_line(), "there is no problem line, which starts with p")
 
 
 def _vertex_weights(text: Text, start: int, n: int, threads: int | None) -> Array | None:
@@ -206,7 +221,7 @@ def pieces(A: Matrix, name: str, comments: Sequence[str]) -> Iterator[bytes]:
         for u, v, w in chunks(A, True):
             yield lines_of([u + 1, v + 1, w], " ", "a ")
     else:
-        half = sp.csr_array(sp.triu(A, 1))
+        half = aside(lambda: sp.csr_array(sp.triu(A, 1)))
         yield f"p edge {A.shape[0]} {half.nnz}\n".encode()
         for u, v, _ in chunks(half, False):
             yield lines_of([u + 1, v + 1], " ", "e ")

@@ -2,29 +2,27 @@
 
 Reading gives the text even of a damaged file up to the damage, so that an error can name the line.
 Writing goes to a new file beside the old one, which takes its name when it is complete: whoever
-reads meanwhile sees the old file or the new one, never a part.
+reads meanwhile sees the old file or the new one, never a part, and a full disk costs nothing.
 """
 
 from __future__ import annotations
 
-import bz2
 import contextlib
-import gzip
-import lzma
 import os
 import uuid
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from matchwood.errors import FileFormatError
+from matchwood.errors import FileFormatError, OutOfMemory
+from matchwood.io.compression import COMPRESSIONS, compressor, expanded
+from matchwood.io.limits import NO_LIMITS, Limits
+from matchwood.resources import available_memory, require_memory
 
 PathLike = str | os.PathLike[str]
 
-PIECE = 1 << 20  # bytes handed to a decompressor at once
-
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+PIECE = 1 << 24  # bytes read at once: 5 ms, so that Ctrl-C is heard
+WRITTEN = 1 << 16  # bytes compressed and written at once: 20 ms of xz
 
 FORMATS = {
     "mtx": (".mtx", ".mm"),
@@ -67,96 +65,76 @@ def format_of(path: PathLike, chosen: str | None, caller: str) -> str:
     return _FORMAT_OF[suffix]
 
 
-def read_bytes(path: PathLike) -> bytes:
+def read_bytes(path: PathLike, limits: Limits = NO_LIMITS, caller: str = "read") -> bytearray:
     """The content of a file, decompressed if its name says so."""
-    content = Path(path).read_bytes()
+    content = _stored(path, caller)
     _, compression = split_name(path)
     if not compression:
         return content
-    text, damage = _expand(content, _decompressor(compression))
-    if damage is not None:
-        line = text.count(b"\n") + 1
-        raise FileFormatError(f"{os.fspath(path)}, line {line}: {damage}")
-    return text
+    limit = limits.most_bytes(len(content))
+    free = available_memory()
+    most = limit if free is None else min(limit, free)
+    found = expanded(content, compression, most)
+    name, line = os.fspath(path), found.text.count(b"\n") + 1
+    if found.too_much and most < limit:
+        raise OutOfMemory(f"{caller}: {name} unpacks to more than the {most} bytes that are free")
+    if found.too_much:
+        raise FileFormatError(
+            f"{name}, line {line}: {len(content)} compressed bytes unpack to more than {limit}; "
+            f"pass most_bytes= to read so many"
+        )
+    if found.damage is not None:
+        raise FileFormatError(f"{name}, line {line}: {found.damage}")
+    return found.text
 
 
-def _expand(content: bytes, new_decoder: Callable[[], Any]) -> tuple[bytes, str | None]:
-    """The decompressed text, as far as it goes, and what is wrong after it, if anything.
-
-    A file may be several compressed streams one after the other, as pigz and bgzip write.
-    """
-    view = memoryview(content)
-    text: list[bytes] = []
-    decoder: Any = None
-    for start in range(0, len(view), PIECE):
-        piece: Any = view[start : start + PIECE]
-        while len(piece):
-            if decoder is None:
-                decoder = new_decoder()
-            elif decoder.eof:
-                piece = bytes(piece).lstrip(b"\0")  # gzip pads with zeros
-                if not piece:
-                    break
-                decoder = new_decoder()
-            try:
-                text.append(decoder.decompress(piece))
-            except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError) as error:
-                return b"".join(text), f"the compressed data is damaged ({error})"
-            except Exception as error:
-                if type(error).__name__ != "ZstdError":  # its class belongs to an optional package
-                    raise
-                return b"".join(text), f"the compressed data is damaged ({error})"
-            piece = decoder.unused_data if decoder.eof else b""
-    if decoder is None or not decoder.eof:
-        return b"".join(text), "the compressed data ends early: the file is cut off"
-    return b"".join(text), None
-
-
-def _decompressor(compression: str) -> Callable[[], Any]:
-    if compression == ".gz":
-        return lambda: zlib.decompressobj(wbits=31)
-    if compression == ".bz2":
-        return bz2.BZ2Decompressor
-    if compression == ".xz":
-        return lzma.LZMADecompressor
-    zstd = _zstd()
-    if hasattr(zstd, "ZstdFile"):
-        return zstd.ZstdDecompressor  # type: ignore[no-any-return]
-    return lambda: zstd.ZstdDecompressor().decompressobj()
-
-
-def _zstd() -> Any:
-    """Python's own module (3.14), else the package zstandard."""
-    with contextlib.suppress(ImportError):
-        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-
-        return zstd
-    try:
-        import zstandard
-    except ImportError:
-        raise ModuleNotFoundError(
-            "files that end in .zst need the package zstandard: pip install matchwood[zstd]"
-        ) from None
-    return zstandard
+def _stored(path: PathLike, caller: str) -> bytearray:
+    """The bytes as they lie in the file, which may be a pipe; one spare byte is reserved."""
+    with open(path, "rb", buffering=0) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        require_memory(caller, size, os.fspath(path))
+        content = bytearray(size + 1)
+        filled = 0
+        while True:
+            with memoryview(content) as view:
+                count = stream.readinto(view[filled : filled + PIECE])
+            filled += count or 0
+            if not count:
+                break
+            if filled == len(content):  # a pipe, or a file that grows
+                require_memory(caller, 2 * filled, os.fspath(path))
+                content.extend(bytes(max(PIECE, filled)))
+        del content[filled:]
+    return content
 
 
 def write_pieces(path: PathLike, pieces: Iterable[bytes]) -> None:
     """Write a file, compressed if its name says so, all of it or nothing."""
     _, compression = split_name(path)
-    with _replacing(path) as raw, _compressor(raw, compression) as stream:
+    with replacing(path) as raw, compressor(raw, compression) as stream:
         for piece in pieces:
-            stream.write(piece)
+            view = memoryview(piece)
+            for start in range(0, len(view), WRITTEN):
+                stream.write(view[start : start + WRITTEN])
 
 
 @contextlib.contextmanager
-def _replacing(path: PathLike) -> Iterator[BinaryIO]:
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """A stream whose bytes become the file when the block ends without an error.
+
+    They go to a new file in the same folder, are forced to the disk, and take the name and the
+    permissions of the old file; on an error that one stays as it was.  What is no plain file (a
+    pipe, /dev/stdout) is written directly.
+    """
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():  # a pipe, /dev/stdout: nothing to replace
+    if target.exists() and not target.is_file():
         with target.open("wb") as stream:
             yield stream
         return
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(13, "the file is write-protected", os.fspath(path))
     # not tempfile: its files are private to the user, whatever the umask
-    fresh = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.part")
+    fresh = target.with_name(f".{target.name[:200]}.{uuid.uuid4().hex[:12]}.part")
     try:
         with fresh.open("xb") as stream:
             yield stream
@@ -169,29 +147,3 @@ def _replacing(path: PathLike) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             fresh.unlink()
         raise
-
-
-@contextlib.contextmanager
-def _compressor(raw: BinaryIO, compression: str) -> Iterator[Any]:
-    if not compression:
-        yield raw
-    elif compression == ".gz":
-        # no name and no time inside: the same matrix gives the same bytes
-        with gzip.GzipFile("", "wb", 6, raw, mtime=0) as stream:
-            yield stream
-    elif compression == ".bz2":
-        with bz2.open(raw, "wb") as stream:
-            yield stream
-    elif compression == ".xz":
-        with lzma.open(raw, "wb") as stream:
-            yield stream
-    else:
-        zstd = _zstd()
-        if hasattr(zstd, "ZstdFile"):
-            checksum = {zstd.CompressionParameter.checksum_flag: 1}
-            with zstd.ZstdFile(raw, "wb", options=checksum) as stream:
-                yield stream
-        else:
-            compressor = zstd.ZstdCompressor(write_checksum=True)
-            with compressor.stream_writer(raw, closefd=False) as stream:
-                yield stream

@@ -20,7 +20,7 @@ from matchwood.io.text import Text, clip, read_rows, whole_numbers
 def read(text: Text, *, strict: bool, threads: int | None) -> Matrix:
     """The matrix of the successors."""
     end = text.content.index(b"\n") + 1
-    first = text.content[:end].strip()
+    first = bytes(text.content[:end].strip())
     size = whole_numbers(first.split())
     if size is None or len(size) != 1:
         raise text.error(1, f"expected the number of vertices, got {clip(first)}")

@@ -16,6 +16,7 @@ import numpy as np
 
 from matchwood.io.build import Matrix, matrix_of_rows
 from matchwood.io.files import PathLike
+from matchwood.io.limits import Limits
 from matchwood.io.metis import find_header
 from matchwood.io.text import Array, Text, line_of_row, read_rows, start_of_row
 
@@ -33,7 +34,14 @@ class HmetisFile(NamedTuple):
     vertex_weights: Array | None
 
 
-def read_hmetis(path: PathLike, *, strict: bool = True, threads: int | None = None) -> HmetisFile:
+def read_hmetis(
+    path: PathLike,
+    *,
+    strict: bool = True,
+    threads: int | None = None,
+    most_vertices: int | None = None,
+    most_bytes: int | None = None,
+) -> HmetisFile:
     """Read an hMETIS .hgr file with the weights of its vertices.
 
     `matchwood.io.read` gives the matrix alone.
@@ -45,6 +53,8 @@ def read_hmetis(path: PathLike, *, strict: bool = True, threads: int | None = No
     strict : bool
         False accepts missing lines at the end.
     threads : int or None
+    most_vertices, most_bytes : int, optional
+        As for `matchwood.io.read`.
 
     Returns
     -------
@@ -64,7 +74,11 @@ def read_hmetis(path: PathLike, *, strict: bool = True, threads: int | None = No
     >>> matchwood.io.read_hmetis(path).matrix.toarray().tolist()
     [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     """
-    return read(Text.load(path), strict=strict, threads=threads)
+    return read(
+        Text.load(path, Limits(most_vertices, most_bytes), "read_hmetis"),
+        strict=strict,
+        threads=threads,
+    )
 
 
 def read(text: Text, *, strict: bool, threads: int | None) -> HmetisFile:
@@ -85,7 +99,7 @@ def read(text: Text, *, strict: bool, threads: int | None) -> HmetisFile:
             text, split, n, limit=0, base=0, comment="%", skip=1, strict=strict, threads=threads
         )
         weights = tail.rows[:, 0].copy()
-        text = Text.of(text.path, text.content[:split])
+        text = Text.of(text.path, text.content[:split], True, text.limits, text.caller)
     rows = read_rows(
         text, start, nets, limit=n, base=1, comment="%", skip=skip, strict=strict, threads=threads
     )

@@ -1,52 +1,71 @@
-"""Matrix Market, read and written by scipy.io.
+"""Matrix Market, its numbers read and written by scipy.io.
 
 SciPy reads what it understands of a line and skips the rest: ``1 1 2,5`` becomes 2, ``1 1 2.5 7``
 becomes 2.5, and 3.7 in a file of integers becomes 3.  So every line is checked before SciPy sees
-the file, which also finds where a file is cut off.
+it, which also finds where a file is cut off.
+
+SciPy gets some megabytes of checked lines at a time, under a banner that is made here.  So Ctrl-C
+is heard between two parts, and no header of a file reaches SciPy: its reader divides by the number
+of rows of a dense matrix, which ends the process where that is 0, and its writer takes a matrix
+with one-sided stored zeros for a symmetric one.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from matchwood.io.build import Matrix, matrix_of_rows
+from matchwood.io.build import Matrix, mirrored, rows_of
 from matchwood.io.text import Array, Layout, Text, clip, malformed, whole_numbers
+from matchwood.resources import aside, require_memory
 
 _FIELDS = {"real": 1, "double": 1, "integer": 0, "unsigned-integer": 0, "pattern": 0, "complex": 2}
 _INTEGERS = ("integer", "unsigned-integer")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
+_TYPES = {"integer": np.int64, "unsigned-integer": np.uint64, "complex": np.complex128}
+
+PART = 1 << 22  # bytes that SciPy reads at once: 20 ms
+ENTRIES = 1 << 17  # and entries that it writes at once
+
+
+class Banner(NamedTuple):
+    """The first line of a file."""
+
+    layout: str
+    field: str
+    symmetry: str
 
 
 def read(text: Text, *, strict: bool, threads: int | None) -> Matrix | Array:
     """The matrix; an array where the file holds a dense one."""
-    layout, field, symmetry = _banner(text)
-    line, start, shape, declared = _sizes(text, layout)
-    if symmetry != "general" and shape[0] != shape[1]:
-        raise text.error(line, f"a {symmetry} matrix must be square, got {shape[0]} x {shape[1]}")
+    banner = _banner(text)
+    line, start, shape, declared = _sizes(text, banner.layout)
+    if banner.symmetry != "general" and shape[0] != shape[1]:
+        raise text.error(
+            line, f"a {banner.symmetry} matrix must be square, got {shape[0]} x {shape[1]}"
+        )
     text.require_finished(strict)
-    ids = (2 if layout == "coordinate" else 0) + (field in _INTEGERS)
-    lines = _check(text, start, ids, _FIELDS[field], threads)
-    if declared is None:
-        declared = _stored(shape, symmetry)
-    text.require_count(declared, lines, "entries", True)
-    try:
-        A: Any = scipy.io.mmread(io.BytesIO(text.content))
-    except (ValueError, OverflowError) as error:
-        found = re.match(r"Line (\d+): (.*)", str(error))
-        at, message = (int(found[1]), found[2]) if found else (text.last_line(), str(error))
-        raise text.error(at, message) from None
-    return np.ascontiguousarray(A) if isinstance(A, np.ndarray) else sp.csr_array(A)
+    sparse = banner.layout == "coordinate"
+    ids = (2 if sparse else 0) + (banner.field in _INTEGERS)
+    found = _check(text, start, ids, _FIELDS[banner.field], threads)
+    text.require_count(
+        _stored(shape, banner.symmetry) if declared is None else declared, found, "entries", True
+    )
+    text.require_shape(line, shape, found)
+    if sparse:
+        return _sparse(text, start, shape, found, banner)
+    require_memory(text.caller, 32 * shape[0] * shape[1], f"the matrix of {text.path}")
+    return _dense(text, start, shape, found, banner)
 
 
-def _banner(text: Text) -> tuple[str, str, str]:
-    first = text.content[: text.content.index(b"\n")].strip()
+def _banner(text: Text) -> Banner:
+    first = bytes(text.content[: text.content.index(b"\n")]).strip()
     words = first.decode(errors="replace").lower().split()
     if (
         len(words) != 5
@@ -58,20 +77,25 @@ def _banner(text: Text) -> tuple[str, str, str]:
         raise text.error(
             1, f"expected '%%MatrixMarket matrix FORMAT FIELD SYMMETRY', got {clip(first, 60)}"
         )
-    return words[2], words[3], words[4]
+    layout, field, symmetry = words[2:]
+    if layout == "array" and field == "pattern":
+        raise text.error(1, "a dense matrix (array) has values, and cannot be a pattern")
+    if symmetry == "skew-symmetric" and field in ("pattern", "unsigned-integer"):
+        raise text.error(1, f"a skew-symmetric matrix has negative values, got {field}")
+    return Banner(layout, field, symmetry)
 
 
 def _sizes(text: Text, layout: str) -> tuple[int, int, tuple[int, int], int | None]:
     """(line number, where the next line starts, shape, entries) of the size line."""
     wanted = 3 if layout == "coordinate" else 2
-    for position, after, line in text.lines():
-        if line and not line.startswith(b"%"):
+    for number, _, after, line in text.filled():
+        if not line.startswith(b"%"):
             sizes = whole_numbers(line.split())
             if sizes is None or len(sizes) != wanted:
                 expected = "rows, columns and entries" if wanted == 3 else "rows and columns"
-                raise text.error(text.line_at(position), f"expected {expected}, got {clip(line)}")
+                raise text.error(number, f"expected {expected}, got {clip(line)}")
             entries = sizes[2] if wanted == 3 else None
-            return text.line_at(position), after, (sizes[0], sizes[1]), entries
+            return number, after, (sizes[0], sizes[1]), entries
     raise text.error(text.last_line(), "the file ends before the line with its sizes")
 
 
@@ -96,19 +120,131 @@ def _check(text: Text, start: int, ids: int, numbers: int, threads: int | None) 
     return int(found[:, cpu.COUNT].sum())
 
 
+def _parts(text: Text, start: int, entries: int) -> Iterator[tuple[int, int, bytes]]:
+    """(byte where it starts, lines, bytes) of the parts of the table, without blank lines."""
+    content = text.content
+    blank = content.count(b"\n", start) != entries
+    while start < len(content):
+        end = content.rfind(b"\n", start, start + PART) + 1 or content.index(b"\n", start) + 1
+        part = bytes(content[start:end])
+        if blank:
+            part = b"".join(line for line in part.splitlines(keepends=True) if line.strip())
+        if part:
+            yield start, part.count(b"\n"), part
+        start = end
+
+
+def _parsed(text: Text, start: int, head: str, part: bytes) -> Any:
+    """What SciPy makes of a part of the table under a banner of ours."""
+    try:
+        return scipy.io.mmread(io.BytesIO(head.encode() + part))
+    except (ValueError, OverflowError) as error:
+        found = re.match(r"Line (\d+): (.*)", str(error))
+        skipped = head.count("\n")
+        row, message = (int(found[1]) - skipped, found[2]) if found else (1, str(error))
+        raise text.error(text.line_of_entry(start, row), message) from None
+
+
+def _sparse(text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner) -> Matrix:
+    index = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64
+    kind: Any = _TYPES.get(banner.field, np.float64)
+    u: Any = np.empty(entries, index)
+    v: Any = np.empty(entries, index)
+    w = np.empty(entries, kind)
+    filled = 0
+    for position, lines, part in _parts(text, start, entries):
+        head = (
+            f"%%MatrixMarket matrix coordinate {banner.field} general\n"
+            f"{shape[0]} {shape[1]} {lines}\n"
+        )
+        A = _parsed(text, position, head, part)
+        here = slice(filled, filled + lines)
+        u[here], v[here], w[here] = A.row, A.col, A.data
+        filled += lines
+    if banner.symmetry != "general":
+        below = np.flatnonzero(u != v)
+        others = _reflected(w[below], banner.symmetry)
+        u, v = np.concatenate((u, v[below])), np.concatenate((v, u[below]))
+        w = np.concatenate((w, others))
+    return aside(sp.csr_array, sp.coo_array((w, (u, v)), shape=shape))
+
+
+def _dense(text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner) -> Array:
+    kind: Any = _TYPES.get(banner.field, np.float64)
+    values = np.empty(entries, kind)
+    filled = 0
+    for position, lines, part in _parts(text, start, entries):
+        head = f"%%MatrixMarket matrix array {banner.field} general\n{lines} 1\n"
+        values[filled : filled + lines] = _parsed(text, position, head, part)[:, 0]
+        filled += lines
+    if banner.symmetry == "general":
+        return np.ascontiguousarray(values.reshape(shape, order="F"))
+    A = np.zeros(shape, kind)
+    # column after column from the diagonal down, that of a skew-symmetric matrix left out
+    column, row = np.triu_indices(shape[0], int(banner.symmetry == "skew-symmetric"))
+    A[column, row] = _reflected(values, banner.symmetry)
+    A[row, column] = values
+    return A
+
+
+def _reflected(values: Array, symmetry: str) -> Array:
+    """What stands on the other side of the diagonal."""
+    if symmetry == "skew-symmetric":
+        return np.negative(values)
+    return np.conjugate(values) if symmetry == "hermitian" else values
+
+
 def as_sparse(A: Matrix | Array) -> Matrix:
     """A dense matrix with every entry stored, zeros too."""
     if isinstance(A, np.ndarray):
         rows, columns = A.shape
-        indptr = np.arange(rows + 1) * columns
-        indices = np.tile(np.arange(columns), rows)
-        return matrix_of_rows((rows, columns), indptr, indices, A.ravel())
+        index = np.int32 if max(rows, columns, A.size) <= np.iinfo(np.int32).max else np.int64
+        indptr = np.arange(rows + 1, dtype=index) * index(columns)
+        indices = np.tile(np.arange(columns if rows else 0, dtype=index), rows)
+        return sp.csr_array((A.ravel(), indices, indptr), shape=A.shape)
     return A
 
 
-def content(A: Matrix, *, weights: bool, comments: Sequence[str]) -> bytes:
-    """The bytes of the file; symmetric matrices are stored by half."""
-    stream = io.BytesIO()
-    field: Any = None if weights else "pattern"
-    scipy.io.mmwrite(stream, A, comment="\n".join(comments), field=field)
-    return stream.getvalue()
+def pieces(A: Matrix, *, weights: bool, comments: Sequence[str]) -> Iterator[bytes]:
+    """The bytes of the file; symmetric matrices are stored by half, stored zeros are kept."""
+    field = _field(A) if weights else "pattern"
+    symmetry = _symmetry(A, weights)
+    rows, columns, data = rows_of(A), A.indices, A.data
+    if symmetry != "general":
+        lower = rows >= columns
+        rows, columns, data = rows[lower], columns[lower], data[lower]
+    lines = [f"%%MatrixMarket matrix coordinate {field} {symmetry}"]
+    lines += [f"%{line}" for line in comments] or ["%"]
+    yield "\n".join((*lines, f"{A.shape[0]} {A.shape[1]} {rows.size}\n")).encode()
+    for start in range(0, rows.size, ENTRIES):
+        here = slice(start, start + ENTRIES)
+        part = sp.coo_array((data[here], (rows[here], columns[here])), shape=A.shape)
+        stream = io.BytesIO()
+        asked: Any = None if weights else "pattern"
+        scipy.io.mmwrite(stream, part, field=asked, symmetry="general")
+        yield _body(stream.getvalue())
+
+
+def _body(written: bytes) -> bytes:
+    """The lines below banner, comments and sizes."""
+    position = 0
+    while written.startswith(b"%", position):
+        position = written.index(b"\n", position) + 1
+    return written[written.index(b"\n", position) + 1 :]
+
+
+def _field(A: Matrix) -> str:
+    kinds = {"i": "integer", "b": "integer", "u": "unsigned-integer", "c": "complex"}
+    return kinds.get(A.dtype.kind, "real")
+
+
+def _symmetry(A: Matrix, weights: bool) -> str:
+    """What the pattern and, where they are written, the values allow."""
+    if A.shape[0] != A.shape[1] or not A.nnz or not (other := mirrored(A)).same_pattern:
+        return "general"
+    # bit by bit: -0.0 is not 0.0, and NaN is itself
+    if not weights or np.array_equal(A.data.view(np.uint8), other.data.view(np.uint8)):
+        return "symmetric"
+    if A.dtype.kind == "c" and np.array_equal(A.data, np.conjugate(other.data)):
+        return "hermitian"
+    return "general"

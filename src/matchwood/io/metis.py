@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.io.build import Matrix, matrix_of_rows
+from matchwood.io.build import Matrix, matrix_of_rows, wrap
 from matchwood.io.files import PathLike
 from matchwood.io.graph_txt import adjacency_lines
+from matchwood.io.limits import Limits
 from matchwood.io.text import REMEDY, Array, Rows, Text, line_of_row, read_rows, whole_numbers
 from matchwood.primitives.transpose import transpose
 
@@ -42,7 +43,14 @@ class MetisFile(NamedTuple):
     vertex_sizes: Array | None
 
 
-def read_metis(path: PathLike, *, strict: bool = True, threads: int | None = None) -> MetisFile:
+def read_metis(
+    path: PathLike,
+    *,
+    strict: bool = True,
+    threads: int | None = None,
+    most_vertices: int | None = None,
+    most_bytes: int | None = None,
+) -> MetisFile:
     """Read a METIS .graph file with the weights and sizes of its vertices.
 
     `matchwood.io.read` gives the matrix alone.
@@ -54,6 +62,8 @@ def read_metis(path: PathLike, *, strict: bool = True, threads: int | None = Non
     strict : bool
         False accepts a wrong count, loops, and edges that stand in one line only.
     threads : int or None
+    most_vertices, most_bytes : int, optional
+        As for `matchwood.io.read`.
 
     Returns
     -------
@@ -73,7 +83,11 @@ def read_metis(path: PathLike, *, strict: bool = True, threads: int | None = Non
     >>> matchwood.io.read_metis(path).vertex_weights.tolist()
     [[7.0], [9.0]]
     """
-    return read(Text.load(path), strict=strict, threads=threads)
+    return read(
+        Text.load(path, Limits(most_vertices, most_bytes), "read_metis"),
+        strict=strict,
+        threads=threads,
+    )
 
 
 def read(text: Text, *, strict: bool, threads: int | None) -> MetisFile:
@@ -106,10 +120,9 @@ def read(text: Text, *, strict: bool, threads: int | None) -> MetisFile:
 
 def find_header(text: Text, comment: str) -> tuple[int, int, list[int] | None]:
     """(line number, where the next line starts, whole numbers of the first line of content)."""
-    for position, after, line in text.lines():
-        if line and not line.startswith(comment.encode()):
-            numbers = whole_numbers(line.split())
-            return text.line_at(position), after, numbers
+    for number, _, after, line in text.filled():
+        if not line.startswith(comment.encode()):
+            return number, after, whole_numbers(line.split())
     return text.last_line(), len(text.content), None
 
 
@@ -140,17 +153,18 @@ def loops_of(A: Matrix) -> Array:
 
 def _one_sided(A: Matrix) -> tuple[int, str]:
     """The first vertex with an edge that its neighbour does not have, or not with that weight."""
-    T = A.T.tocsr()
-    for u in range(A.shape[0]):
-        mine = slice(A.indptr[u], A.indptr[u + 1])
-        for v, w in zip(A.indices[mine].tolist(), A.data[mine].tolist(), strict=True):
-            theirs = slice(T.indptr[u], T.indptr[u + 1])
-            at = np.flatnonzero(T.indices[theirs] == v)
-            if not at.size:
-                return u, f"has neighbour {v + 1}, which does not have it"
-            if T.data[theirs][at[0]] != w:
-                return u, f"and its neighbour {v + 1} give their edge different weights"
-    raise AssertionError("the matrix is symmetric")
+    T = wrap(*transpose(A.indptr, A.indices, A.data, A.shape[0]), A.shape)
+    mine, theirs = set(zip(*_ends(A), strict=True)), set(zip(*_ends(T), strict=True))
+    if mine != theirs:
+        u, v = min(mine - theirs)
+        return u, f"has neighbour {v + 1}, which does not have it"
+    at = int(np.flatnonzero(A.data != T.data)[0])
+    u, v = (ends[at] for ends in _ends(A))
+    return u, f"and its neighbour {v + 1} give their edge different weights"
+
+
+def _ends(A: Matrix) -> tuple[list[int], list[int]]:
+    return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)).tolist(), A.indices.tolist()
 
 
 def pieces(A: Matrix, *, weights: bool, comments: Sequence[str]) -> Iterator[bytes]:

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+ID_MAX = 10**18  # ids have at most 18 digits, so that they fit int64 whatever is added
+NO_MARKS = "+-.\n\r\"'\0"  # what a number, a line or a quoted name may hold
 DUPLICATES = ("sum", "first", "min", "max")
 
 
@@ -20,6 +22,7 @@ class Options(NamedTuple):
     symmetric: bool = False
     compact: bool = False
     names: bool = False
+    header: bool | None = None
     duplicates: str | None = None
     strict: bool = True
     threads: int | None = None
@@ -29,21 +32,29 @@ class Options(NamedTuple):
         unset = Options(duplicates=self.duplicates, strict=self.strict, threads=self.threads)
         return [name for name in self._fields if getattr(self, name) != getattr(unset, name)]
 
-    def checked(self) -> Options:
+    def checked(self, caller: str = "read") -> Options:
         """The options in their usual types; an error where one makes no sense."""
         if self.duplicates is not None and self.duplicates not in DUPLICATES:
+            known = ", ".join(DUPLICATES)
             raise ValueError(
-                f"read: duplicates must be one of {', '.join(DUPLICATES)}, got {self.duplicates!r}"
+                f"{caller}: duplicates must be one of {known}, got {self.duplicates!r}"
             )
         mark = self.delimiter
-        if mark is not None and (not isinstance(mark, str) or len(mark) != 1 or mark in "+-.\n"):
-            raise ValueError(f"read: delimiter must be one character, got {mark!r}")
+        if mark is not None and (not isinstance(mark, str) or len(mark) != 1 or mark in NO_MARKS):
+            raise ValueError(f"{caller}: delimiter must be one character, got {mark!r}")
         if mark is not None and (mark.isalnum() or not mark.isascii()):
-            raise ValueError(f"read: delimiter must be a sign or a blank, got {mark!r}")
+            raise ValueError(f"{caller}: delimiter must be a sign or a blank, got {mark!r}")
+        for name in ("symmetric", "compact", "names", "strict"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(
+                    f"{caller}: {name} must be True or False, got {getattr(self, name)!r}"
+                )
+        if self.header is not None and not isinstance(self.header, (bool, np.bool_)):
+            raise TypeError(f"{caller}: header must be True, False or None, got {self.header!r}")
         for name in ("base", "skip"):
             value = getattr(self, name)
-            if not _is_index(value):
-                raise ValueError(f"read: {name} must be a whole number, got {value!r}")
+            if not _is_index(value) or value >= ID_MAX:
+                raise ValueError(f"{caller}: {name} must be a whole number, got {value!r}")
         shape = _shape(self.shape)
         if shape is not None and (self.compact or self.names):
             raise ValueError("read: shape cannot be given where the vertices are those that occur")
@@ -63,6 +74,8 @@ def _shape(shape: Any) -> tuple[int, int] | None:
     pair = (shape, shape) if _is_index(shape) else shape
     if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(map(_is_index, pair)):
         raise ValueError(f"read: shape must be two whole numbers or one, got {shape!r}")
+    if max(pair) > ID_MAX:
+        raise ValueError(f"read: shape must be at most {ID_MAX}, got {shape!r}")
     return int(pair[0]), int(pair[1])
 
 

@@ -10,16 +10,22 @@ from matchwood.io import dimacs, edge_list, graph_txt, hmetis, matrix_market, me
 from matchwood.io.build import Matrix
 from matchwood.io.edge_list import Compacted
 from matchwood.io.files import PathLike, format_of
+from matchwood.io.limits import Limits
 from matchwood.io.options import Options
 from matchwood.io.text import Array, Text
+from matchwood.resources import require_memory
+
+EXACT = ("mtx", "npz")  # formats whose whole numbers are read as such, all others as float64
 
 
-def read(path: PathLike, format: str | None, options: Options) -> Matrix | Compacted:
+def read(
+    path: PathLike, format: str | None, options: Options, limits: Limits
+) -> Matrix | Compacted:
     """The matrix of a file; options that its format does not have are errors."""
     name = format_of(path, format, "read")
     if name == "edges":
         reader = named.read if options.names else edge_list.read
-        return reader(Text.load(path), options)
+        return reader(Text.load(path, limits), options)
     wrong = options.only_for_edge_lists()
     if options.duplicates is not None and name not in dimacs.KINDS:
         wrong.append("duplicates")
@@ -29,8 +35,8 @@ def read(path: PathLike, format: str | None, options: Options) -> Matrix | Compa
         )
     strict, threads = options.strict, options.threads
     if name == "npz":
-        return npz.read(path)
-    text = Text.load(path)
+        return npz.read(path, limits)
+    text = Text.load(path, limits)
     if name == "mtx":
         return matrix_market.as_sparse(matrix_market.read(text, strict=strict, threads=threads))
     if name == "metis":
@@ -47,14 +53,19 @@ def read(path: PathLike, format: str | None, options: Options) -> Matrix | Compa
 
 
 def read_coordinates(
-    path: PathLike, format: str | None, strict: bool, threads: int | None
+    path: PathLike, format: str | None, strict: bool, threads: int | None, limits: Limits
 ) -> Array:
     """The coordinates in a .co or Matrix Market file."""
     name = format_of(path, format, "read_coordinates")
     if name not in ("co", "mtx"):
         raise ValueError(f"read_coordinates: format must be co or mtx, got {name}")
-    text = Text.load(path)
+    text = Text.load(path, limits, "read_coordinates")
     if name == "co":
         return dimacs.read_coordinates(text, strict=strict, threads=threads)
     A = matrix_market.read(text, strict=strict, threads=threads)
-    return A if isinstance(A, np.ndarray) else A.toarray()
+    if isinstance(A, np.ndarray):
+        return A
+    require_memory(
+        "read_coordinates", 16 * A.shape[0] * A.shape[1], f"the coordinates of {text.path}"
+    )
+    return A.toarray()

@@ -7,6 +7,7 @@ cpu.py and cpu_rows.py on it and turn a malformed line into a FileFormatError wi
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,55 +16,88 @@ import numpy as np
 
 from matchwood.errors import FileFormatError
 from matchwood.io.files import PathLike, read_bytes, split_name
+from matchwood.io.limits import NO_LIMITS, Limits, matrix_bytes
+from matchwood.io.options import ID_MAX
+from matchwood.resources import require_memory
 
 Array = np.ndarray[Any, Any]
 
 INT32_MAX = np.iinfo(np.int32).max
-ID_MAX = 10**18  # ids have at most 18 digits, so that they fit int64 whatever is added
 BLANKS = b" \t\r"
+WINDOW = 1 << 20  # bytes searched at once for a line that is not blank
+TAIL = 1 << 12  # bytes at the end of a file where the last line is looked for
+_INK = re.compile(rb"[^ \t\r\n\v\f]")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Text:
     """The bytes of a text file, with a newline at the end even where the file has none."""
 
     path: str
-    content: bytes
+    content: bytearray
     finished: bool  # the last line is complete; see `load`
+    limits: Limits = NO_LIMITS
+    caller: str = "read"
 
     @classmethod
-    def load(cls, path: PathLike) -> Text:
+    def load(cls, path: PathLike, limits: Limits = NO_LIMITS, caller: str = "read") -> Text:
         """Read a file, decompressed if its name says so, without a byte order mark.
 
         A plain file is finished when it ends in a newline.  A compressed one always is: the
         compressed data has an end of its own, which is there.
         """
-        return cls.of(os.fspath(path), read_bytes(path), finished=bool(split_name(path)[1]))
+        limits = limits.checked(caller)
+        content = read_bytes(path, limits, caller)
+        return cls.of(os.fspath(path), content, bool(split_name(path)[1]), limits, caller)
 
     @classmethod
-    def of(cls, path: str, content: bytes, finished: bool = False) -> Text:
-        """The text of a file that has been read."""
-        content = content.removeprefix(b"\xef\xbb\xbf")
+    def of(
+        cls,
+        path: str,
+        content: bytes | bytearray,
+        finished: bool = False,
+        limits: Limits = NO_LIMITS,
+        caller: str = "read",
+    ) -> Text:
+        """The text of a file that has been read; `content` is taken over where it can be."""
+        content = content if isinstance(content, bytearray) else bytearray(content)
+        if content.startswith(b"\xef\xbb\xbf"):
+            del content[:3]
         ended = content.endswith(b"\n")
-        return cls(path, content if ended else content + b"\n", finished or ended or not content)
+        finished = finished or ended or not content
+        if not ended:
+            content += b"\n"
+        return cls(path, content, finished, limits, caller)
 
     @property
     def array(self) -> Array:
         """The bytes as an array, not copied."""
-        return np.frombuffer(self.content, np.uint8)
+        return _frozen(np.frombuffer(self.content, np.uint8))
 
     @property
     def words(self) -> Array:
         """The bytes eight at a time, as far as they fill words."""
-        return np.frombuffer(self.content, np.uint64, len(self.content) // 8)
+        return _frozen(np.frombuffer(self.content, np.uint64, len(self.content) // 8))
 
     def line_at(self, position: int) -> int:
         """Number of the line, from 1, that holds a byte."""
         return self.content.count(b"\n", 0, position) + 1
 
+    def line_of_entry(self, start: int, row: int) -> int:
+        """Number of the row-th line from byte `start` on, from 1, that is not blank."""
+        for position, _, line in self.lines(start):
+            row -= bool(line)
+            if row <= 0:
+                return self.line_at(position)
+        return self.last_line()
+
     def last_line(self) -> int:
         """Number of the last line that is not blank."""
-        return self.line_at(len(self.content.rstrip()))
+        tail = self.content[-TAIL:]
+        end = len(self.content) - len(tail) + len(tail.rstrip())
+        if end == len(self.content) - len(tail):  # blank lines without end
+            end = len(self.content.rstrip())
+        return self.line_at(end)
 
     def error(self, line: int, message: str) -> FileFormatError:
         """The exception for what is wrong in a line."""
@@ -73,8 +107,49 @@ class Text:
         """(where it starts, where the next one starts, text without blanks around it)."""
         while position < len(self.content):
             end = self.content.index(b"\n", position) + 1
-            yield position, end, self.content[position:end].strip()
+            yield position, end, bytes(self.content[position:end].strip())
             position = end
+
+    def filled(self) -> Iterator[tuple[int, int, int, bytes]]:
+        """(number, then as `lines`) of those that are not blank: there may be millions that are."""
+        content, position, number = self.content, 0, 1
+        while (start := self._past_blank(position)) < len(content):
+            number += content.count(b"\n", position, start)
+            end = content.index(b"\n", start) + 1
+            yield number, start, end, bytes(content[start:end].strip())
+            position, number = end, number + 1
+
+    def _past_blank(self, position: int) -> int:
+        """Start of the next line that is not blank; `position` is the start of a line."""
+        content, size = self.content, len(self.content)
+        while position < size:
+            window = min(position + WINDOW, size)
+            found = _INK.search(content, position, window)
+            if found is not None:
+                return content.rfind(b"\n", position, found.start()) + 1 or position
+            last = content.rfind(b"\n", position, window)
+            if last >= 0:
+                position = last + 1
+            else:  # a line that starts with more blanks than a window holds
+                return position
+        return size
+
+    def require_numbers(self, line: int, rows: int, each: int) -> None:
+        """Every row of a file that has them all holds so many numbers, of two bytes at least."""
+        if rows * each > len(self.content):
+            raise self.error(line, f"the file cannot hold {each} numbers for each of {rows} rows")
+
+    def require_shape(self, line: int, shape: tuple[int, int], entries: int) -> None:
+        """Refuse a matrix that is out of all proportion to the file, or to the memory free."""
+        most = self.limits.most_vertices(entries)
+        if max(shape) > most:
+            size = f"{shape[0]} x {shape[1]}" if shape[0] != shape[1] else f"{shape[0]}"
+            raise self.error(
+                line,
+                f"{size} vertices are too many for {entries} entries; "
+                f"pass most_vertices={max(shape)} to accept them",
+            )
+        require_memory(self.caller, matrix_bytes(shape, entries), f"the matrix of {self.path}")
 
     def require_finished(self, strict: bool) -> None:
         """A number at the very end of the file may have lost digits: refuse it."""
@@ -94,12 +169,18 @@ class Text:
             )
 
 
+def _frozen(array: Array) -> Array:
+    """Not to be written: kernels are compiled once, for texts that nobody changes."""
+    array.flags.writeable = False
+    return array
+
+
 REMEDY = "; pass strict=False to accept it"
 
 
 def clip(field: bytes, limit: int = 24) -> str:
     """A field as it appears in a message."""
-    text = field.decode("utf-8", "replace")
+    text = bytes(field[: 4 * limit + 4]).decode("utf-8", "replace")
     return repr(text if len(text) <= limit else text[:limit] + "...")
 
 
@@ -159,6 +240,9 @@ def _read_records(
 ) -> Records:
     from matchwood.io import cpu
 
+    last = max(layout.u, layout.v, layout.w)
+    if last >= layout.fields:  # the kernel would leave the column as it found the memory
+        raise ValueError(f"read: there is no column {last}, each line has {layout.fields}")
     array = text.array
     team, counts, found, problem = cpu.new_crew(array, threads)
     team.run(cpu.count_lines, array, text.words, start, cpu.NO_COMMENT, counts)
@@ -216,7 +300,7 @@ def _field(text: Text, position: int, delimiter: str) -> bytes:
     line = text.content[position:end]
     for blank in BLANKS.decode() if delimiter == " " else delimiter:
         line = line.split(blank.encode(), 1)[0]
-    return line.strip()
+    return bytes(line.strip())
 
 
 def malformed(text: Text, code: int, position: int, layout: Layout) -> FileFormatError:
@@ -283,6 +367,8 @@ def read_rows(
     lines = int(counts.sum())
     if lines < n:
         text.require_count(n, lines, "lines", strict)
+    text.require_shape(text.line_at(max(start - 1, 0)), (n, limit), lines)
+    text.require_numbers(text.line_at(max(start - 1, 0)), n, skip)
     spec = np.zeros(cpu_rows.ROW_SPEC, np.int64)
     spec[cpu_rows.FIRST], spec[cpu_rows.N], spec[cpu_rows.COMMENT] = start, n, letter
     spec[cpu_rows.SKIP], spec[cpu_rows.WEIGHTED] = skip, weighted

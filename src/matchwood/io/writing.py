@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from matchwood.io import dimacs, edge_list, graph_txt, matrix_market, metis, npz
-from matchwood.io.build import Matrix, as_matrix, wrap
+from matchwood.io.build import Matrix, as_matrix, mirrored, wrap
 from matchwood.io.files import PathLike, format_of, split_name, write_pieces
+from matchwood.io.options import Options
 
 WRITABLE = ("mtx", "edges", "metis", "gr", "col", "graph-txt", "npz")
 PATTERN_ONLY = ("col", "graph-txt")
 UNDIRECTED = ("metis", "col")
 WHOLE = ("metis", "gr")
+LARGEST = 2**63  # what the text of a whole weight must stay below
 
 
 def write(
@@ -33,6 +35,7 @@ def write(
         raise ValueError(f"write: format must be one of {', '.join(WRITABLE)}, got {name}")
     if name != "edges" and (delimiter is not None or base != 0 or ids is not None):
         raise ValueError(f"write: delimiter, base and ids are for edge lists, not for {name}")
+    _require_options(weights, delimiter, base)
     matrix = as_matrix(A, "write")
     if name != "npz":
         matrix = _printable(matrix)
@@ -41,7 +44,15 @@ def write(
     lines = comments.splitlines() if isinstance(comments, str) else _lines(comments)
     if lines and name in ("graph-txt", "npz"):
         raise ValueError(f"write: a file of format {name} has no comments")
+    if name == "edges" and any(edge_list.counts_in(line.encode()) for line in lines):
+        raise ValueError("write: comments must not hold counts like 'Nodes: 5 Edges: 4'")
     write_pieces(path, _pieces(path, matrix, name, valued, lines, delimiter, base, ids))
+
+
+def _require_options(weights: Any, delimiter: Any, base: Any) -> None:
+    if weights is not None and not isinstance(weights, (bool, np.bool_)):
+        raise TypeError(f"write: weights must be True, False or None, got {weights!r}")
+    Options(delimiter=delimiter, base=base).checked("write")
 
 
 def _pieces(
@@ -55,9 +66,9 @@ def _pieces(
     ids: Any,
 ) -> Iterable[bytes]:
     if name == "mtx":
-        return [matrix_market.content(A, weights=weights, comments=comments)]
+        return matrix_market.pieces(A, weights=weights, comments=comments)
     if name == "npz":
-        return [npz.content(A)]
+        return npz.pieces(A)
     if name == "graph-txt":
         return graph_txt.pieces(A)
     if name == "metis":
@@ -93,13 +104,17 @@ def _require_fit(A: Matrix, name: str, weights: bool) -> None:
         raise ValueError(f"write: a file of format {name} cannot hold complex values")
     if name not in ("mtx", "npz", "edges") and A.shape[0] != A.shape[1]:
         raise ValueError(f"write: a file of format {name} holds a square matrix, got {A.shape}")
-    if name in WHOLE and weights and not np.array_equal(A.data, np.rint(A.data)):
-        raise ValueError(f"write: weights in a file of format {name} are whole numbers; scale them")
+    if name in WHOLE and weights:
+        whole = f"write: weights in a file of format {name} are whole numbers"
+        if not np.array_equal(A.data, np.rint(A.data)):
+            raise ValueError(f"{whole}; scale them")
+        if A.nnz and not -LARGEST <= A.data.min() <= A.data.max() < LARGEST:
+            raise ValueError(f"{whole} below 2**63; scale them")
     if name in UNDIRECTED:
         if metis.loops_of(A).size:
             raise ValueError(f"write: a file of format {name} has no loops, A has a diagonal")
-        difference = A - A.T if weights else _pattern(A) - _pattern(A).T
-        if np.any(difference.data):
+        other = mirrored(A)
+        if not other.same_pattern or (weights and not np.array_equal(A.data, other.data)):
             raise ValueError(f"write: a file of format {name} is undirected, A is not symmetric")
 
 
@@ -107,13 +122,14 @@ def _printable(A: Matrix) -> Matrix:
     """With values of types whose text reads back as the same numbers."""
     if A.dtype == np.bool_:
         return wrap(A.indptr, A.indices, A.data.astype(np.int8), A.shape)
-    if np.issubdtype(A.dtype, np.floating) and A.dtype != np.float64:
-        return wrap(A.indptr, A.indices, A.data.astype(np.float64), A.shape)
+    wide: Any = {"f": np.float64, "c": np.complex128}.get(A.dtype.kind, A.dtype)
+    if A.dtype != wide:
+        with np.errstate(over="ignore"):
+            data = A.data.astype(wide)
+        if A.dtype.itemsize > data.itemsize and not np.array_equal(data, A.data, equal_nan=True):
+            raise ValueError(f"write: text files hold {np.dtype(wide)}, A has finer {A.dtype}")
+        return wrap(A.indptr, A.indices, data, A.shape)
     return A
-
-
-def _pattern(A: Matrix) -> Matrix:
-    return wrap(A.indptr, A.indices, None, A.shape)
 
 
 def _whole(A: Matrix) -> Matrix:
@@ -121,6 +137,8 @@ def _whole(A: Matrix) -> Matrix:
 
 
 def _lines(comments: Sequence[str]) -> list[str]:
+    if not all(isinstance(comment, str) for comment in comments):
+        raise TypeError(f"write: comments must be text or a list of texts, got {comments!r}")
     return [line for comment in comments for line in comment.splitlines()]
 
 

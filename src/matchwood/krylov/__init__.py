@@ -1,31 +1,31 @@
 """Iterative solution of linear systems: SciPy's and CuPy's Krylov solvers, with a history.
 
-Read on in history.py.
+Read on in problem.py, choosing.py and history.py.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import time
 from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
-from matchwood import preconditioners as ready
+from matchwood import arguments
 from matchwood.errors import EngineUnavailable
-from matchwood.factors import coverage_of_order
+from matchwood.krylov.choosing import PRECONDITIONERS as PRECONDITIONERS
+from matchwood.krylov.choosing import candidates
 from matchwood.krylov.history import Recorder, Solution
+from matchwood.krylov.problem import Problem, problem
 
 __all__ = ["Solution", "solve"]
 
 METHODS = ("bicgstab", "cg", "gmres")
-PRECONDITIONERS = {
-    "jacobi": ready.jacobi,
-    "tridiagonal": ready.tridiagonal,
-    "algebraic_tridiagonal": ready.algebraic_tridiagonal,
-    "algebraic_block_tridiagonal": ready.algebraic_block_tridiagonal,
-}
+
+# What can be reached: a few hundred times the rounding error of the type.
+RTOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
+AGAIN = 10  # times that a method is started anew where its own residual was too hopeful
 
 
 def solve(
@@ -34,7 +34,7 @@ def solve(
     *,
     preconditioner: Any = "auto",
     method: str = "bicgstab",
-    rtol: float = 1e-8,
+    rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int = 1000,
     x0: Any = None,
@@ -51,17 +51,21 @@ def solve(
     A : (n, n) sparse matrix, or anything `graph` takes
         float32 or float64; integers are taken as float64.
     b : (n,) array, where `A` lies
+        The wider type of `A` and `b` is that of the calculation and of `x`.
     preconditioner : str, LinearOperator, sparse matrix or None
         ``"jacobi"``, ``"tridiagonal"``, ``"algebraic_tridiagonal"``,
         ``"algebraic_block_tridiagonal"``, or one made already.  ``"auto"`` takes the tridiagonal
-        part in the order as given, or that of a linear forest if it contains more weight.
+        part in the order as given, or that of a linear forest if it contains more weight; where
+        that is singular, or the method breaks down or runs away with it, Jacobi, and then none.
         None and ``"none"``: without.
     method : {"bicgstab", "cg", "gmres"}
-        ``"cg"`` needs a symmetric positive definite matrix and preconditioner.
+        ``"cg"`` needs a symmetric positive definite matrix and preconditioner.  Those that are
+        named here are made positive definite for it, where the matrix is symmetric.
     rtol, atol : float
-        Stop when ``|b - A x| <= max(rtol |b|, atol)``.
+        Stop when ``|b - A x| <= max(rtol |b|, atol)``.  An `rtol` of None is 1e-8 in float64 and
+        1e-5 in float32.
     maxiter : int
-        Iterations at most (of GMRES: restarts).
+        Iterations at most (of GMRES: restarts), with each preconditioner that is tried.
     x0 : (n,) array or None
         Where to start; None is zero.
     true_solution : (n,) array or None
@@ -73,15 +77,26 @@ def solve(
     -------
     Solution
         Unpacks as SciPy's answer, ``x, info``; also `converged`, `iterations`, `residuals`,
-        `errors`, `preconditioner` and `seconds`.
+        `errors`, `preconditioner`, `tried` and `seconds`.
 
     Raises
     ------
     TypeError, ValueError
-        If `A` is not square or complex, shapes do not fit, or a name is unknown.
+        If `A` is not square or complex, a number is not finite, shapes do not fit, or a name is
+        unknown.
+    numpy.linalg.LinAlgError, ValueError
+        If the preconditioner that was named cannot be made.
+    OverflowError
+        If the solution is beyond the range of its type, or so small that it would be zero.
 
     Notes
     -----
+    A method updates its residual from step to step, and what it says may become smaller than the
+    true one.  Where it stops too early, it is started again from there.  `converged` is judged by
+    the residual of `x` itself, in float64.
+
+    Numbers near the ends of the range of their type are multiplied by powers of two inside.
+
     An iteration of BiCGStab has two products with `A` and two with the preconditioner, one of CG
     and GMRES one each.  Of GMRES the history has the residual of the preconditioned system, as the
     method estimates it at every step; CuPy's tells it at restarts only, which then count as
@@ -101,63 +116,97 @@ def solve(
     True
     """
     caller = "solve"
-    if method not in METHODS:
-        expected = ", ".join(repr(name) for name in METHODS)
-        raise ValueError(f"{caller}: method must be one of {expected}, got {method!r}")
-    G = csr.as_graph(A, caller)
-    matrix = ready._sparse(G)
-    n, kind = G.n, matrix.dtype
-    right = _vector(b, "b", n, G.engine, kind)
-    start = None if x0 is None else _vector(x0, "x0", n, G.engine, kind)
-    true = None if true_solution is None else _vector(
-        true_solution, "true_solution", n, G.engine, kind
-    )  # fmt: skip
-    begin = time.perf_counter()
-    operator = _preconditioner(G, preconditioner)
-    set_up = time.perf_counter() - begin
-    recorder = Recorder(matrix, right, start, true, enabled=history)
-    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "M": operator}
-    if method == "gmres":
-        options |= {"callback": recorder.estimate, "callback_type": "pr_norm"}
-    else:
-        options["callback"] = recorder.step
-    place = "cupyx.scipy.sparse.linalg" if G.engine == "gpu" else "scipy.sparse.linalg"
-    run = getattr(importlib.import_module(place), method, None)
-    if run is None:
-        raise EngineUnavailable(f"{caller}: this version of CuPy has no {method}")
-    begin = time.perf_counter()
-    x, info = run(matrix, right, x0=start, **options)
-    taken = time.perf_counter() - begin
-    return recorder.solution(x, int(info), max(rtol * recorder.size, atol), operator, set_up, taken)
+    arguments.one_of(caller, "method", method, METHODS)
+    atol = arguments.real(caller, "atol", atol, 0.0)
+    maxiter = arguments.count(caller, "maxiter", maxiter)
+    history = arguments.flag(caller, "history", history)
+    asked = problem(A, b, x0, true_solution, caller)
+    rtol = RTOL[asked.matrix.dtype] if rtol is None else arguments.real(caller, "rtol", rtol, 0.0)
+    run = _Run(asked, method, rtol, float(np.ldexp(atol, -asked.right_shift)), maxiter, history)
+    tried: list[tuple[str, str]] = []
+    best: Solution | None = None
+    automatic = isinstance(preconditioner, str) and preconditioner == "auto"
+    for name, make in candidates(asked.G, preconditioner, method):
+        begin = time.perf_counter()
+        try:
+            operator = make()
+        except ValueError as error:  # LinAlgError is one
+            if not automatic:
+                raise
+            tried.append((name, str(error)))
+            continue
+        found = run(operator, time.perf_counter() - begin)
+        if automatic and operator is not None and "," not in name:
+            name = operator.name
+        tried.append((name, "used" if found.converged else run.verdict(found)))
+        if best is None or _better(found, best):
+            best = found
+            used = len(tried) - 1
+        if found.converged or not run.failed(found):
+            break
+    assert best is not None
+    if len(tried) > 1 or not best.converged:
+        name, said = tried[used]
+        tried[used] = (name, "used" if said == "used" else f"used; {said}")
+    return dataclasses.replace(best, x=asked.unscaled(best.x), tried=tuple(tried))
 
 
-def _vector(array: Any, name: str, n: int, where: str, kind: Any) -> Any:
-    """A real vector of n numbers on the engine of the matrix."""
-    if engines.location(array) == "cpu":
-        array = np.asarray(array)
-    if engines.location(array) != where:
-        raise TypeError(f"solve: {name} must lie where A does, on the {where.upper()}")
-    if array.shape != (n,):
-        raise ValueError(f"solve: {name} must have shape ({n},), got {array.shape}")
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"solve: {name} must be real, got {array.dtype}")
-    return array.astype(kind, copy=False)
+def _better(one: Solution, other: Solution) -> bool:
+    """A smaller residual; NaN is larger than anything."""
+    return bool(one.residuals[-1] < other.residuals[-1] or np.isnan(other.residuals[-1]))
 
 
-def _preconditioner(G: Any, given: Any) -> Any:
-    if given is None or (isinstance(given, str) and given == "none"):
-        return None
-    if not isinstance(given, str):
-        shape = getattr(given, "shape", None)
-        if shape != (G.n, G.n):
-            raise ValueError(f"solve: preconditioner must have shape {(G.n, G.n)}, got {shape}")
-        return given
-    if given == "auto":
-        chosen = ready.algebraic_tridiagonal(G, allow_singular=True)
-        if coverage_of_order(G) > chosen.coverage:
-            return ready.tridiagonal(G, allow_singular=True)
-        return chosen
-    if given not in PRECONDITIONERS:
-        expected = ", ".join(repr(name) for name in ("auto", "none", *PRECONDITIONERS))
-        raise ValueError(f"solve: preconditioner must be one of {expected}, got {given!r}")
-    return PRECONDITIONERS[given](G)
+class _Run:
+    """One method on one problem, with one preconditioner after another."""
+
+    def __init__(
+        self, asked: Problem, method: str, rtol: float, atol: float, maxiter: int, history: bool
+    ) -> None:
+        self._asked, self._method, self._maxiter, self._history = asked, method, maxiter, history
+        self._rtol, self._atol = rtol, atol
+        place = "cupyx.scipy" if asked.G.engine == "gpu" else "scipy"
+        self._solve: Any = getattr(importlib.import_module(f"{place}.sparse.linalg"), method, None)
+        if self._solve is None:
+            raise EngineUnavailable(f"solve: this version of CuPy has no {method}")
+
+    def __call__(self, operator: Any, set_up: float) -> Solution:
+        asked = self._asked
+        recorder = Recorder(asked.matrix, asked.right, asked.start, asked.true, self._history)
+        allowed = max(self._rtol * recorder.size, self._atol)
+        options: dict[str, Any] = {"M": operator}
+        if self._method == "gmres":
+            options |= {"callback": recorder.estimate, "callback_type": "pr_norm"}
+        else:
+            options["callback"] = recorder.step
+        begin = time.perf_counter()
+        x, info = (0 * asked.right if asked.start is None else asked.start), 0
+        before = np.inf
+        for _ in range(AGAIN if asked.G.n else 0):
+            left = self._maxiter - recorder.rounds
+            if left <= 0:  # methods of SciPy fail, or say that they converged
+                break
+            with np.errstate(all="ignore"):  # what breaks down says so by its residual
+                x, info = self._solve(
+                    asked.matrix, asked.right, x0=x, rtol=self._rtol, atol=self._atol,
+                    maxiter=left, **options,
+                )  # fmt: skip
+            recorder.rounds_of(self._method)
+            residual = recorder.residual(x) * recorder.size
+            if info != 0 or residual <= allowed or not residual < 0.5 * before:
+                break
+            before = residual
+        taken = time.perf_counter() - begin
+        return recorder.solution(x, int(info), allowed, operator, set_up, taken)
+
+    def failed(self, found: Solution) -> bool:
+        """Did it break down, or end farther away than it began?"""
+        first, last = found.residuals[0], found.residuals[-1]
+        return found.info < 0 or not last < first
+
+    def verdict(self, found: Solution) -> str:
+        """Why a solution is not what was asked for."""
+        if found.info < 0:
+            return f"the method broke down at iteration {found.iterations}"
+        if self.failed(found):
+            return f"no nearer to the solution after {found.iterations} iterations"
+        return f"not converged after {found.iterations} iterations"

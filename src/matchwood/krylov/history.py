@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+SAFE = 1e-280  # sums of squares between this and its inverse have lost nothing
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -17,19 +19,22 @@ class Solution:
     ----------
     x : (n,) array
     info : int
-        0 when the method says that it converged, else what SciPy's or CuPy's `info` says.
+        0 when it converged, else what SciPy's or CuPy's `info` says: the number of iterations, or
+        below 0 that the method broke down.
     converged : bool
-        Whether the residual of `x`, calculated anew, is as small as asked for (up to a factor of
-        10, by which residuals that methods update may drift away from true ones).
+        Whether ``|b - A x| <= max(rtol |b|, atol)``, calculated anew from `x`, in float64.
     iterations : int
     residuals : (iterations + 1,) array
         ``|b - A x| / |b|`` at the start and after each iteration; the first and the last only
-        where no history was asked for.
+        where no history was asked for.  The last one is that of `x`, calculated in float64.
     errors : array or None
         ``|x - true| / |true|``, likewise; of GMRES the first and the last.
     preconditioner : LinearOperator or None
     seconds : dict
         ``setup`` of the preconditioner and ``iterations``.
+    tried : tuple of (str, str)
+        The preconditioners that were tried, by name, and what came of each: ``"used"`` or why it
+        was left.
     """
 
     x: Any = field(repr=False)
@@ -40,6 +45,7 @@ class Solution:
     errors: Any = field(repr=False)
     preconditioner: Any = field(repr=False)
     seconds: dict[str, float] = field(repr=False)
+    tried: tuple[tuple[str, str], ...] = ()
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.x, self.info))
@@ -48,17 +54,32 @@ class Solution:
 class Recorder:
     """Callbacks for the methods, and the Solution that comes of them."""
 
-    def __init__(self, matrix: Any, b: Any, x0: Any, true: Any, *, enabled: bool) -> None:
+    def __init__(self, matrix: Any, b: Any, x0: Any, true: Any, enabled: bool) -> None:
         self._matrix, self._b, self._true, self._enabled = matrix, b, true, enabled
+        self._exact: Any = None
         self.size = _norm(b)
         start = 0 * b if x0 is None else x0
         self._residuals = [self._residual(start)]
         self._errors = [self._error(start)]
         self._steps = 0
         self._last: Any = None
+        self.rounds = 0  # as `maxiter` counts them
+
+    def rounds_of(self, method: str) -> None:
+        """Count what one start of a method has done; that of GMRES cannot be seen, and is one."""
+        self.rounds = self.rounds + 1 if method == "gmres" else self._steps
 
     def _residual(self, x: Any) -> float:
         return _norm(self._b - self._matrix @ x) / (self.size or 1.0)
+
+    def residual(self, x: Any) -> float:
+        """``|b - A x| / |b|`` in float64, whatever the type of the matrix."""
+        if self._matrix.dtype == np.float64:
+            return self._residual(x)
+        if self._exact is None:
+            self._exact = self._matrix.astype(np.float64)
+        wide = self._b.astype(np.float64) - self._exact @ x.astype(np.float64)
+        return _norm(wide) / (self.size or 1.0)
 
     def _error(self, x: Any) -> float:
         if self._true is None:
@@ -87,7 +108,7 @@ class Recorder:
         self, x: Any, info: int, allowed: float, preconditioner: Any, set_up: float, taken: float
     ) -> Solution:
         """The answer; a last half step, after which no callback came, is counted as one."""
-        residual = self._residual(x)
+        residual = self.residual(x)
         residuals, errors, steps = self._residuals, self._errors, self._steps
         if self._last is None:  # GMRES, or no history
             if self._enabled and len(residuals) > 1:
@@ -95,14 +116,21 @@ class Recorder:
             else:
                 residuals.append(residual)
             errors.append(self._error(x))
-        elif not bool((self._last == x).all()):
+        elif bool((self._last == x).all()):
+            residuals[-1] = residual
+        else:
             steps += 1
             residuals.append(residual)
             errors.append(self._error(x))
+        converged = bool(np.isfinite(residual) and residual * self.size <= allowed)
+        if converged:
+            info = 0
+        elif info == 0:  # the method thinks so, or was allowed no iteration
+            info = max(steps, 1)
         return Solution(
             x=x,
             info=info,
-            converged=bool(np.isfinite(residual) and residual * self.size <= 10 * allowed),
+            converged=converged,
             iterations=steps,
             residuals=np.array(residuals),
             errors=None if self._true is None else np.array(errors),
@@ -112,4 +140,14 @@ class Recorder:
 
 
 def _norm(x: Any) -> float:
-    return float((x.astype(np.float64) ** 2).sum()) ** 0.5
+    """The Euclidean norm; squares may be too large or too small for their type."""
+    wide = x.astype(np.float64, copy=False)
+    with np.errstate(over="ignore", under="ignore"):
+        square = float((wide**2).sum())
+    if SAFE < square < 1 / SAFE or square != square:
+        return square**0.5
+    largest = float(abs(wide).max()) if wide.size else 0.0
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    power = np.ldexp(1.0, min(-int(np.frexp(largest)[1]), 1000))  # exact
+    return float((((wide * power) ** 2).sum()) ** 0.5) / float(power)

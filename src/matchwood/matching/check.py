@@ -16,10 +16,11 @@ import numpy as np
 from matchwood import csr, engines
 from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
-from matchwood.matching import mates
+from matchwood.matching.mates import array_module, checked_mates, rows_of
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.matching.weighted import METHODS
 from matchwood.primitives.hashing import hash2
+from matchwood.primitives.wide_sums import half_of
 
 Array = np.ndarray[Any, Any]
 ROUNDING = 1e-9  # of sums, as a part of the weight
@@ -50,14 +51,31 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     """
     weighted = _is_weighted(answer) if weighted is None else weighted
     view = _view(A, weighted, "check_matching")
-    _mate, own = _mates(view, answer)
+    _mate, own = _mates(view, answer, "check_matching")
     if hasattr(answer, "mate"):
-        weight = float(own.sum()) / 2
-        if not math.isclose(answer.weight, weight, rel_tol=ROUNDING):
+        weight = half_of(own)
+        if not math.isclose(_number(answer.weight, "weight"), weight, rel_tol=ROUNDING):
             raise CheckFailed(f"matching: the edges weigh {weight}, not {answer.weight}")
         bound = vars(answer).get("bound", answer.known_bound)
-        if bound is not None and weight > bound * (1 + ROUNDING):
-            raise CheckFailed(f"matching: the weight {weight} exceeds its bound {bound}")
+        if bound is not None:
+            _check_bound_holds(view, weight, _number(bound, "bound"))
+
+
+def _check_bound_holds(view: csr.View, weight: float, bound: float) -> None:
+    """No matching may be heavier than the bound: not this one, and not a single edge."""
+    if not weight <= bound * (1 + ROUNDING):  # also where it is NaN
+        raise CheckFailed(f"matching: the weight {weight} exceeds its bound {bound}")
+    heaviest = float(view.data.max()) if view.nnz else 0.0
+    if not heaviest <= bound * (1 + ROUNDING):
+        raise CheckFailed(f"matching: an edge weighs {heaviest}, more than the bound {bound}")
+
+
+def _number(value: Any, name: str) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise TypeError(f"check_matching: {name} must be a number, got {type(value).__name__}")
+    return float(value)
 
 
 def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") -> None:
@@ -84,21 +102,23 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     one_of(caller, "ties", ties, ("hash", "index"))
     number = seed(caller, rng)
     view = _view(A, True, caller)
-    mate, own = _mates(view, answer)
-    u, v = _rows(view), view.indices.astype(np.int64)
+    mate, own = _mates(view, answer, caller)
+    xp = array_module(view.indices)
+    u, v = rows_of(view), view.indices.astype(np.int64)
     w = view.data.astype(np.float64)
     # once each, and only those that no heavier edge blocks
-    loose = np.flatnonzero((u < v) & (mate[u] != v) & (w >= own[u]) & (w >= own[v]))
+    loose = xp.flatnonzero((u < v) & (mate[u] != v) & (w >= own[u]) & (w >= own[v]))
     u, v, w = u[loose], v[loose], w[loose]
-    blocked = np.zeros(u.size, bool)
+    blocked = xp.zeros(u.size, bool)
     for end in (u, v):
-        tied = np.flatnonzero(own[end] == w)  # own edge of the same weight: the order decides
-        first = _comes_before(end[tied], mate[end[tied]], u[tied], v[tied], number, ties == "hash")
+        tied = xp.flatnonzero(own[end] == w)  # own edge of the same weight: the order decides
+        first = comes_before(end[tied], mate[end[tied]], u[tied], v[tied], number, ties == "hash")
         blocked[tied[first]] = True
-    if not blocked.all():
+    if not bool(blocked.all()):
         k = int(blocked.argmin())
         raise CheckFailed(
-            f"matching: edge ({u[k]}, {v[k]}) of weight {w[k]} comes before those of its ends"
+            f"matching: edge ({int(u[k])}, {int(v[k])}) of weight {float(w[k])} comes before "
+            "those of its ends"
         )
 
 
@@ -157,52 +177,37 @@ def _holds(check: Callable[..., None], A: Any, answer: Any, **options: Any) -> b
 
 
 def _is_weighted(answer: Any) -> bool:
-    return getattr(answer, "method", "") in METHODS
+    known = getattr(answer, "weighted", None)
+    return getattr(answer, "method", "") in METHODS if known is None else bool(known)
 
 
 def _view(A: Any, weighted: bool, caller: str) -> csr.View:
-    G = csr.as_graph(A, caller).on("cpu")
+    """The edges, where `A` lives."""
+    G = csr.as_graph(A, caller)
     if weighted:
         return G.undirected_weights(caller)
     view = G.undirected_pattern()
-    return view._replace(data=np.ones(view.nnz))
+    return view._replace(data=array_module(view.indices).ones(view.nnz))
 
 
-def _rows(view: csr.View) -> Array:
-    return np.repeat(np.arange(view.n), np.diff(view.indptr))
-
-
-def _mates(view: csr.View, answer: Any) -> tuple[Array, Array]:
+def _mates(view: csr.View, answer: Any, caller: str) -> tuple[Array, Array]:
     """The mates, checked, and the weight of each vertex's own edge (0 without)."""
-    n = view.n
-    mate = np.asarray(engines.moved(getattr(answer, "mate", answer), "cpu"), np.int64)
-    wrong = mates.fault(mate, n)
-    if wrong:
-        raise CheckFailed(f"matching: {wrong}")
-    ends = np.flatnonzero(mate >= 0)
-    tails = _rows(view)
-    used = np.flatnonzero(mate[tails] == view.indices)
-    own = np.zeros(n)
+    mate, tails, used = checked_mates(view, answer, caller, "matching")
+    own = array_module(mate).zeros(view.n)
     own[tails[used]] = view.data[used]
-    joined = np.zeros(n, bool)
-    joined[tails[used]] = True
-    strange = ends[~joined[ends]]
-    if strange.size:
-        v = int(strange[0])
-        raise CheckFailed(
-            f"matching: {v} and {mate[v]} are matched, but ({v}, {mate[v]}) is no edge"
-        )
     return mate, own
 
 
-def _comes_before(u1: Array, v1: Array, u2: Array, v2: Array, number: int, by_hash: bool) -> Array:
+def comes_before(u1: Array, v1: Array, u2: Array, v2: Array, number: int, by_hash: bool) -> Array:
     """For edges of equal weight: {u1, v1} comes before {u2, v2}."""
-    low1, high1 = np.minimum(u1, v1), np.maximum(u1, v1)
-    low2, high2 = np.minimum(u2, v2), np.maximum(u2, v2)
+    xp = array_module(u1)
+    low1, high1 = xp.minimum(u1, v1), xp.maximum(u1, v1)
+    low2, high2 = xp.minimum(u2, v2), xp.maximum(u2, v2)
     by_ends: Array = (low1 < low2) | ((low1 == low2) & (high1 < high2))
-    if not by_hash:
+    if not by_hash or u1.size == 0:
         return by_ends
-    h1 = hash2(low1, high1, number, engine="reference")
-    h2 = hash2(low2, high2, number, engine="reference")
+    engine = "gpu" if engines.location(u1) == "gpu" else "reference"
+    h1 = hash2(low1, high1, number, engine=engine)
+    h2 = hash2(low2, high2, number, engine=engine)
     result: Array = (h1 > h2) | ((h1 == h2) & by_ends)
     return result

@@ -35,5 +35,6 @@ def sum_blocks(team: Team, weights: Array, sums: Array) -> None:
 
 
 def matched_weight(sums: Array) -> float:
-    """The weight of the matching from its blocks."""
-    return float(sums.sum()) / 2
+    """The weight of the matching from its blocks; infinite where twice the weight is."""
+    with np.errstate(over="ignore"):
+        return float(sums.sum()) / 2

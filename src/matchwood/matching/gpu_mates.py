@@ -16,10 +16,10 @@ OUTSIDE, LONE = SOURCE.constants("OUTSIDE", "LONE")
 
 
 def first_fault(mate: Any, n: int) -> tuple[int, int]:
-    """OUTSIDE, LONE or 0, and the first vertex that is; waits for the device."""
+    """OUTSIDE, LONE or 0, and the first vertex that is; waits for the device.
+
+    Caller: `mate` is int32 or int64."""
     words = engines.cupy().ascontiguousarray(mate)
-    if words.dtype not in (np.int32, np.int64):
-        words = words.astype(np.int64)  # what does not fit becomes negative: outside as well
     status = gpu.Status()
     SOURCE.kernels(M=words.dtype).check_mates(n, (n, words, status))
     return status.read()

@@ -17,7 +17,8 @@ __global__ void close_books(I n, const I* indptr, const I* indices, const W* dat
         if (v <= u) continue;
         bool shorter = indptr[u + 1] - indptr[u] <= indptr[v + 1] - indptr[v];
         I row = shorter ? (I)u : v, wanted = shorter ? v : (I)u;
-        sum += widened(data[first_not_below(indices, indptr[row], indptr[row + 1], wanted)]);
+        I end = indptr[row + 1], k = first_not_below(indices, indptr[row], end, wanted);
+        if (k < end) sum += widened(data[k]);  // always, where the pattern is symmetric
     }
     sum = block_reduce(sum, 0.0, Plus());
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;

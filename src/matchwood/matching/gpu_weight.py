@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import gpu
+from matchwood.primitives.wide_sums import total
 
 SOURCE = gpu.Source(__package__, "gpu_weight.cu", ("close_books<I,W>",))
 SUMS = 512  # blocks that add up the weight
@@ -17,4 +18,4 @@ def close_books(view: Any, mate: Any) -> float:
     k = SOURCE.kernels(I=view.indices.dtype, W=view.data.dtype)
     sums = gpu.empty(SUMS, np.float64, "weighted_matching")
     k.close_books(None, (view.n, view.indptr, view.indices, view.data, mate, sums), grid=SUMS)
-    return float(sums.get().sum())
+    return total(sums.get())

@@ -11,6 +11,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.csr import Graph
+from matchwood.inputs import Raw
 
 
 class Found(NamedTuple):
@@ -40,6 +41,16 @@ class Matching:
         Seconds by phase.
     matched_by_round : list of int, or None
         Vertices matched after each round, from methods that count them.
+    weighted : bool or None
+        Whether `weight` is the sum of the weights or the number of the edges; None: as the method
+        has it.
+    seed, ties
+        What decided between equal weights, where the method is known; `check` asks for them.
+
+    Notes
+    -----
+    Can be copied and pickled.  A matching whose bound is not known yet takes its graph with it;
+    ask for `bound` first to send less.
     """
 
     mate: Any
@@ -50,6 +61,9 @@ class Matching:
     matched_by_round: Any = None
     graph: Graph | None = field(default=None, repr=False)
     known_bound: float | None = field(default=None, repr=False)
+    weighted: bool | None = field(default=None, repr=False)
+    seed: int | None = field(default=None, repr=False)
+    ties: str = field(default="hash", repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.mate, self.weight))
@@ -100,7 +114,11 @@ class Matching:
         return xp.stack((u.astype(self.mate.dtype), self.mate[u]), axis=1)
 
     def check(self, A: Any) -> None:
-        """Raise `CheckFailed` unless this is a matching of `A` of that weight, within its bound.
+        """Raise `CheckFailed` unless this is a matching of `A`, and the one its method promises.
+
+        That is: of that weight and within its bound; the greedy one, a maximal one, the heaviest
+        as far as that can be decided, or what the order of vertices gives.  A matching made by
+        hand has no method to hold it to.
 
         Examples
         --------
@@ -109,6 +127,35 @@ class Matching:
         >>> A = matchwood.generators.path(4)
         >>> weighted_matching(A).check(A)
         """
-        from matchwood.matching.check import check_matching
+        from matchwood.matching.check_method import check_as_found
 
-        check_matching(A, self)
+        check_as_found(A, self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: where the bound is known nothing else asks for the graph."""
+        state = dict(self.__dict__)
+        if self.known_bound is not None or "bound" in state:
+            state["graph"] = None
+        elif self.graph is not None:
+            state["graph"] = _Parts.of(self.graph)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        graph = state["graph"]
+        self.__dict__.update(state, graph=graph.graph() if isinstance(graph, _Parts) else graph)
+
+
+class _Parts(NamedTuple):
+    """A graph as the arrays that it was made from: what it has found out stays behind."""
+
+    n: int
+    indptr: Any
+    indices: Any
+    data: Any
+
+    @classmethod
+    def of(cls, graph: Graph) -> _Parts:
+        return cls(graph.n, graph._indptr, graph._indices, graph._data)
+
+    def graph(self) -> Graph:
+        return Graph(Raw(*self), self.indptr.dtype, "Matching")

@@ -7,7 +7,9 @@ from typing import Any
 
 from matchwood import csr, engines
 from matchwood.arguments import one_of, seed
+from matchwood.matching.mates import settled_weight
 from matchwood.matching.result import Found, Matching
+from matchwood.primitives.wide_sums import finite
 
 METHODS = ("auto", "greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")
 AUTO = {"reference": "greedy", "cpu": "suitor", "gpu": "suitor"}
@@ -63,7 +65,8 @@ def weighted_matching(
     ------
     TypeError, ValueError
         If `A` is no square matrix, a weight is not finite, or an argument is unknown; if the
-        graph is too large for ``"exact"``.
+        graph is too large for ``"exact"``; if the weights of the edges found add up to more than
+        double precision holds.
     EngineUnavailable
         If the method has no such engine.
 
@@ -116,13 +119,17 @@ def weighted_matching(
     view = G.on(chosen).undirected_weights(caller)
     prepared = time.perf_counter()
     found = Found(*engine_of_method.match(view, number, ties == "hash", threads))
+    weight = settled_weight(caller, view, found.mate, found.weight)
+    bound = None if found.bound is None else finite(caller, "the bound", found.bound)
     seconds = {"prepare": prepared - start, "match": time.perf_counter() - prepared}
     return Matching(
         engines.moved(found.mate, G.engine),
-        found.weight,
+        weight,
         found.rounds,
         method,
         seconds,
         graph=G,
-        known_bound=found.bound,
+        known_bound=bound,
+        seed=number,
+        ties=ties,
     )

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from matchwood.networkx_backend.info import settings
-from matchwood.networkx_backend.reading import QUICK_FROM, layout_is_known
+from matchwood.networkx_backend.layout import layout_is_known
+from matchwood.networkx_backend.reading import QUICK_FROM
 
 
 @contextlib.contextmanager
@@ -35,6 +36,7 @@ def joined_rows(nodes: list[Any], u: Any, v: Any, data: list[Any]) -> list[dict[
     `u` and `v` are places in `nodes`.  Both ends of an edge share a copy of its dictionary.
     """
     rows: list[dict[Any, Any]] = [{} for _ in nodes]
+    nodes, data = list(nodes), list(data)  # nodes may have methods that let other threads run
     done = 0
     if len(nodes) >= QUICK_FROM and settings().read_memory and layout_is_known():
         from matchwood.networkx_backend import cpu

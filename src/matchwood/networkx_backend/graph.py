@@ -10,38 +10,28 @@ import numpy as np
 
 from matchwood import csr, inputs
 from matchwood.networkx_backend.info import settings
-from matchwood.networkx_backend.reading import (
-    Edges,
-    Rows,
-    attribute,
-    read_data,
-    read_edges,
-    read_values,
-    sources,
-)
-from matchwood.primitives.inspect import Symmetry
+from matchwood.networkx_backend.plain import Rows, attribute, changed, sources
+from matchwood.networkx_backend.reading import Edges, read_data, read_edges, read_values
+from matchwood.primitives.inspect import Symmetry, symmetry
 from matchwood.primitives.sort import radix_sort
 
 T = TypeVar("T")
 
 
 class Structure(csr.Graph):
-    """A graph of which NetworkX knows already that it is undirected."""
+    """An undirected graph of NetworkX, whose rows need not be sorted to be found symmetric.
+
+    NetworkX enters an edge at one end and then at the other.  A graph that was read between the
+    two, or whose dictionaries were changed by hand, is refused.
+    """
 
     def __init__(self, indptr: Any, indices: Any) -> None:
         super().__init__(inputs.Raw(indptr.size - 1, indptr, indices, None), None, "networkx")
-
-    @property
-    def has_symmetric_pattern(self) -> bool:
-        """(i, j) is stored whenever (j, i) is."""
-        return True
+        if not self._symmetry().symmetric:
+            raise RuntimeError(f"{changed()}: an edge is stored at one of its ends only")
 
     def _symmetry(self) -> Symmetry:
-        def loops() -> Symmetry:
-            rows = np.repeat(np.arange(self.n, dtype=self._indices.dtype), np.diff(self._indptr))
-            return Symmetry(int((rows == self._indices).sum()), True)
-
-        return self._keep("symmetry", loops)
+        return self._keep("symmetry", lambda: symmetry(self._indptr, self._indices))
 
 
 class Graph:
@@ -204,7 +194,10 @@ class Graph:
         if found is not None:
             return found
         rows = map(self.adjacency.__getitem__, self.names(edges.u[numbers]))
-        return list(map(getitem, rows, self.names(edges.v[numbers])))
+        try:
+            return list(map(getitem, rows, self.names(edges.v[numbers])))
+        except KeyError:
+            raise changed() from None
 
     def edge_values(self, name: Any) -> Any:
         """An attribute of every edge, 1 where it is missing: an array, or a list of anything."""

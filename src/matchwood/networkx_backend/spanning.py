@@ -18,7 +18,7 @@ from matchwood.networkx_backend.convert import empty_like, nx_class
 from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import how
 from matchwood.networkx_backend.names import dispatched
-from matchwood.primitives.assemble import assemble
+from matchwood.primitives.assemble import trusted_assemble as assemble
 from matchwood.primitives.sort import radix_sort
 from matchwood.spanning import minimum_spanning_forest
 
@@ -29,7 +29,10 @@ def as_numbers(values: Any) -> Any | None:
     """Values as an int64 or float64 array; None where that would lose something."""
     if isinstance(values, np.ndarray):
         return values
-    array = np.array(values) if values else np.empty(0)
+    try:
+        array = np.array(values) if values else np.empty(0)
+    except (ValueError, OverflowError):  # lists of several lengths, say
+        return None
     if array.ndim != 1 or array.dtype.kind not in "bif" or array.dtype.itemsize > 8:
         return None
     if array.dtype.kind != "f":
@@ -45,7 +48,11 @@ def _kruskal_order(G: Graph, weight: Any, minimum: bool, ignore_nan: bool) -> An
     values = G.edge_values(weight)
     weights = as_numbers(values)
     if weights is None:  # fractions, huge integers, whatever can be compared
-        missing = np.fromiter(map(math.isnan, values), bool, len(values))
+        missing = np.zeros(len(values), bool)
+        for i, value in enumerate(values):  # the first fault is the one that NetworkX names
+            missing[i] = math.isnan(value)
+            if missing[i] and not ignore_nan:
+                break
     else:
         missing = np.isnan(weights) if weights.dtype.kind == "f" else np.zeros(weights.size, bool)
     if missing.any() and not ignore_nan:

@@ -2,7 +2,7 @@
 
 NetworkX looks at neighbours in the order in which edges were added, and shows it: in the order of
 edges, layers and dictionaries, and in the parents.  matchwood's own search has other parents (the
-smallest), so the order is found by a queue of its own, in compiled code (cpu.queue_order).
+smallest), so the order is found by a queue of its own, in compiled code (cpu_numbers.queue_order).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Search(NamedTuple):
 
 
 def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
-    from matchwood.networkx_backend import cpu
+    from matchwood.networkx_backend import cpu_numbers
     from matchwood.teams import crew
 
     indptr, indices = pattern
@@ -40,7 +40,7 @@ def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
     layers[0] = len(sources)
     depth = n if limit is None or limit >= n else max(0, math.ceil(limit))
     crew(1, work=indices.size + n).run(
-        cpu.queue_order, indptr, indices, order, parent, layers, depth
+        cpu_numbers.queue_order, indptr, indices, order, parent, layers, depth
     )
     ends = layers[: layers[-1]].tolist()
     return Search(order[: ends[-1]], parent, ends)
@@ -109,7 +109,13 @@ def bfs_successors(
     ends = [*starts[1:].tolist(), children.size]
     names = G.names(children)
     for parent, start, end in zip(G.names(parents[starts]), starts.tolist(), ends, strict=True):
-        yield parent, names[start:end]
+        if parent == parent:
+            yield parent, names[start:end]
+            continue
+        if start == 0:  # NetworkX compares parents, and NaN is not even equal to itself
+            yield source, []
+        for child in names[start:end]:
+            yield parent, [child]
 
 
 @dispatched

@@ -9,11 +9,14 @@ Each returns a `scipy.sparse.linalg.LinearOperator`, or CuPy's where the matrix 
 for ``M=`` of their solvers.  Besides ``matvec``, ``matmat``, ``rmatvec`` and ``.H`` it has
 
     coverage      part of the weight off the diagonal that it contains
+    definite      True or False: is it positive definite, as CG needs it?  None: not symmetric
     seconds       time of its setup by phase
     name
 
-Read on in operator.py, pairs.py, gpu_pairs.py + gpu_pairs.cu, blocks.py, cpu_blocks.py,
-gpu_blocks.py + gpu_blocks.cu.
+They can be pickled and copied where they lie on the CPU.
+
+Read on in operator.py, definite.py and cpu_definite.py, pairs.py, gpu_pairs.py + gpu_pairs.cu,
+blocks.py, cpu_blocks.py, gpu_blocks.py + gpu_blocks.cu.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from matchwood.forests import linear_forest, tridiagonal_of
 from matchwood.matching import coarsen
 from matchwood.preconditioners import pairs
 from matchwood.preconditioners.blocks import blocks_of, members_of, weight_inside
-from matchwood.preconditioners.operator import Core, Stopwatch, operator
+from matchwood.preconditioners.definite import is_definite, made_definite
+from matchwood.preconditioners.operator import Core, Known, Scaled, Solved, Stopwatch, operator
 from matchwood.tridiagonal import block_tridiagonal, factorize
 
 __all__ = ["algebraic_block_tridiagonal", "algebraic_tridiagonal", "jacobi", "tridiagonal"]
@@ -68,7 +72,8 @@ def jacobi(A: Any) -> Any:
     Raises
     ------
     TypeError, ValueError
-        If `A` is not square or complex, or has a zero on its diagonal; the message names the row.
+        If `A` is not square or complex, or its diagonal has a number that is zero, not finite, or
+        so small that its inverse is not; the message names the row.
 
     Examples
     --------
@@ -82,19 +87,29 @@ def jacobi(A: Any) -> Any:
     G = _matrix(A, caller)
     clock = Stopwatch(G.engine)
     diagonal = _sparse(G).diagonal()
-    zero = diagonal == 0
-    if bool(zero.any()):
-        raise ValueError(f"{caller}: the diagonal is zero at row {int(zero.argmax())}")
-    inverse = 1 / diagonal
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        inverse = 1 / diagonal
+    bad = ~np.isfinite(inverse) | (inverse == 0)
+    if bool(bad.any()):
+        row = int(bad.argmax())
+        raise ValueError(
+            f"{caller}: the diagonal must be finite and have a finite inverse, "
+            f"got {float(diagonal[row]):g} at row {row}"
+        )
     clock.lap("coefficients")
 
-    def apply(rows: Any, transpose: bool) -> Any:
-        return rows * inverse
+    def definite() -> bool:
+        return bool((diagonal > 0).all())
 
-    return operator(Core(caller, G.n, inverse.dtype, G.engine, apply, lambda: 0.0, clock.seconds))
+    core = Core(
+        caller, G.n, inverse.dtype, G.engine, Scaled(inverse), Known(0.0), clock.seconds, definite
+    )
+    return operator(core)
 
 
-def tridiagonal(A: Any, *, allow_singular: bool = False, threads: int | None = None) -> Any:
+def tridiagonal(
+    A: Any, *, allow_singular: bool = False, definite: bool = False, threads: int | None = None
+) -> Any:
     """The inverse of the tridiagonal part of a matrix, in the order as given.
 
     Parameters
@@ -102,6 +117,9 @@ def tridiagonal(A: Any, *, allow_singular: bool = False, threads: int | None = N
     A : (n, n) sparse matrix, or anything `graph` takes
     allow_singular : bool
         Go on where the tridiagonal part is singular, as `tridiagonal.solve` does.
+    definite : bool
+        Make it positive definite, for CG: along paths that are not, what lies off the diagonal is
+        weakened as much as is needed.  `A` must be symmetric, its diagonal positive.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
 
@@ -138,18 +156,26 @@ def tridiagonal(A: Any, *, allow_singular: bool = False, threads: int | None = N
     if G.n > 1:
         dl[1:], du[:-1] = matrix.diagonal(-1), matrix.diagonal(1)
     clock.lap("coefficients")
-    made = factorize(dl, d, du, allow_singular=allow_singular, threads=threads)
+    system = (dl, d, du)
+    if definite:
+        system = made_definite(G, system, caller, threads)
+        clock.lap("definite")
+    made = factorize(*system, allow_singular=allow_singular, threads=threads)
     clock.lap("solver")
-
-    def apply(rows: Any, transpose: bool) -> Any:
-        return made.solve_ordered(rows, transpose=transpose)
-
-    core = Core(caller, G.n, d.dtype, G.engine, apply, lambda: coverage_of_order(G), clock.seconds)
+    core = Core(
+        caller, G.n, d.dtype, G.engine, Solved(made), lambda: coverage_of_order(G), clock.seconds,
+        lambda: is_definite(G, system, threads),
+    )  # fmt: skip
     return operator(core)
 
 
 def algebraic_tridiagonal(
-    A: Any, *, allow_singular: bool = False, threads: int | None = None, **options: Any
+    A: Any,
+    *,
+    allow_singular: bool = False,
+    definite: bool = False,
+    threads: int | None = None,
+    **options: Any,
 ) -> Any:
     """The inverse of the tridiagonal matrix along the paths of a linear forest.
 
@@ -161,6 +187,9 @@ def algebraic_tridiagonal(
     A : (n, n) sparse matrix, or anything `graph` takes
     allow_singular : bool
         Go on where the tridiagonal matrix is singular, as `tridiagonal.solve` does.
+    definite : bool
+        Make it positive definite, for CG: along paths that are not, what lies off the diagonal is
+        weakened as much as is needed.  `A` must be symmetric, its diagonal positive.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **options
@@ -195,18 +224,20 @@ def algebraic_tridiagonal(
     G = _matrix(A, caller)
     forest = linear_forest(G, threads=threads, **options)
     clock = Stopwatch(G.engine, lambda: forest.seconds)
-    dl, d, du = tridiagonal_of(G, forest, threads=threads)
+    system = tridiagonal_of(G, forest, threads=threads)
     clock.lap("coefficients")
+    if definite:
+        system = made_definite(G, system, caller, threads)
+        clock.lap("definite")
     try:
-        made = factorize(dl, d, du, allow_singular=allow_singular, threads=threads)
+        made = factorize(*system, allow_singular=allow_singular, threads=threads)
     except np.linalg.LinAlgError as error:
         raise np.linalg.LinAlgError(f"{caller}, rows in the order of the forest: {error}") from None
     clock.lap("solver")
-
-    def apply(rows: Any, transpose: bool) -> Any:
-        return made.solve_ordered(rows, forest.perm, transpose=transpose)
-
-    core = Core(caller, G.n, d.dtype, G.engine, apply, lambda: forest.coverage, clock.seconds)
+    core = Core(
+        caller, G.n, system[1].dtype, G.engine, Solved(made, forest.perm), lambda: forest.coverage,
+        clock.seconds, lambda: is_definite(G, system, threads),
+    )  # fmt: skip
     return operator(core, forest=forest)
 
 
@@ -215,6 +246,7 @@ def algebraic_block_tridiagonal(
     m: int | None = None,
     *,
     allow_singular: bool = False,
+    definite: bool = False,
     threads: int | None = None,
     **options: Any,
 ) -> Any:
@@ -233,6 +265,9 @@ def algebraic_block_tridiagonal(
         ways, below, and keeps the one that promises more.
     allow_singular : bool
         Go on where the block tridiagonal matrix is singular, as `block_tridiagonal.solve` does.
+    definite : bool
+        Make it positive definite, for CG: along paths that are not, what lies off the blocks is
+        weakened as much as is needed.  `A` must be symmetric, its diagonal positive.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **options
@@ -299,25 +334,26 @@ def algebraic_block_tridiagonal(
         if total - other.inside < LESS * (total - best.inside):
             best = other
         clock.lap("comparison")
+    system = best.blocks
+    if definite:
+        system = made_definite(G, system, caller, threads)
+        clock.lap("definite")
     try:
-        made = block_tridiagonal.factorize(
-            *best.blocks, allow_singular=allow_singular, threads=threads
-        )
+        made = block_tridiagonal.factorize(*system, allow_singular=allow_singular, threads=threads)
     except np.linalg.LinAlgError as error:
         raise np.linalg.LinAlgError(
             f"{caller}, pairs in the order of the forest: {error}"
         ) from None
     clock.lap("solver")
 
-    def apply(rows: Any, transpose: bool) -> Any:
-        return made.solve_ordered(rows, best.members, transpose=transpose)
-
     def coverage() -> float:
         total = _weight_off_diagonal(G)
         return best.inside / total if total > 0 else 0.0
 
-    kind = best.blocks[1].dtype
-    core = Core(caller, G.n, kind, G.engine, apply, coverage, clock.seconds)
+    core = Core(
+        caller, G.n, system[1].dtype, G.engine, Solved(made, best.members), coverage, clock.seconds,
+        lambda: is_definite(G, system, threads),
+    )  # fmt: skip
     return operator(core, forest=best.forest, pairs=best.pairs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +25,47 @@ class Core:
     apply: Callable[[Any, bool], Any]  # (rows (k, n) of dtype, transpose) -> (k, n)
     coverage: Callable[[], float]
     seconds: Callable[[], dict[str, float]]
+    definite: Callable[[], bool | None]
+
+    def settled(self) -> Core:
+        """The same with all that is found out when asked for found out, so that it can be sent."""
+        return dataclasses.replace(
+            self,
+            coverage=Known(self.coverage()),
+            seconds=Known(self.seconds()),
+            definite=Known(self.definite()),
+        )
+
+
+@dataclass(frozen=True)
+class Known:
+    """A function that has its answer already."""
+
+    value: Any
+
+    def __call__(self) -> Any:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Each unknown times a number."""
+
+    inverse: Any
+
+    def __call__(self, rows: Any, transpose: bool) -> Any:
+        return rows * self.inverse
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """The solution with a tridiagonal matrix whose rows are in some order."""
+
+    made: Any
+    order: Any = None
+
+    def __call__(self, rows: Any, transpose: bool) -> Any:
+        return self.made.solve_ordered(rows, self.order, transpose=transpose)
 
 
 class Stopwatch:
@@ -73,9 +115,15 @@ class Stopwatch:
 def operator(core: Core, **extra: Any) -> Any:
     """A LinearOperator; `extra` become attributes of it."""
     made = _class(core.engine)(core)
+    made._extra = extra
     for name, value in extra.items():
         setattr(made, name, value)
     return made
+
+
+def _restored(core: Core, extra: dict[str, Any]) -> Any:
+    """What was pickled."""
+    return operator(core, **extra)
 
 
 @functools.cache
@@ -88,7 +136,7 @@ def _class(engine: str) -> Any:
         from scipy.sparse.linalg import LinearOperator
 
     class Preconditioner(LinearOperator):  # type: ignore[misc]
-        """A preconditioner, with `name`, `coverage` and `seconds`."""
+        """A preconditioner, with `name`, `coverage`, `definite` and `seconds`."""
 
         def __init__(self, core: Core) -> None:
             super().__init__(np.dtype(core.dtype), (core.n, core.n))
@@ -103,6 +151,14 @@ def _class(engine: str) -> Any:
             """Part of the weight off the diagonal that the preconditioner contains."""
             return self._core.coverage()
 
+        @functools.cached_property
+        def definite(self) -> bool | None:
+            """Is it symmetric and positive definite?  None where the matrix is not symmetric."""
+            return self._core.definite()
+
+        def __reduce__(self) -> Any:
+            return _restored, (self._core.settled(), self._extra)
+
         @property
         def seconds(self) -> dict[str, float]:
             """Time of the setup by phase."""
@@ -110,7 +166,7 @@ def _class(engine: str) -> Any:
 
         def _apply(self, columns: Any, transpose: bool) -> Any:
             """A vector (n,) or (n, 1), or columns (n, k); the result has the wider type."""
-            if columns.dtype.kind == "c":
+            if columns.dtype.kind not in "fiub":
                 raise TypeError(f"{self.name}: vectors must be real, got {columns.dtype}")
             if columns.ndim == 1 and columns.dtype == self.dtype and columns.flags.c_contiguous:
                 return self._core.apply(columns.reshape(1, -1), transpose).reshape(-1)

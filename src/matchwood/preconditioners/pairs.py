@@ -18,8 +18,10 @@ from matchwood import engines
 from matchwood.factors import factor
 from matchwood.forests import linear_forest
 from matchwood.matching import weighted_matching
-from matchwood.primitives.assemble import assemble
-from matchwood.primitives.row_reduce import strongest_neighbours
+from matchwood.primitives.assemble import trusted_assemble as assemble
+from matchwood.primitives.row_reduce import (
+    trusted_strongest_neighbours as strongest_neighbours,
+)
 
 # An edge is strong that weighs this part of the heaviest at either end, at least: the usual
 # threshold of algebraic multigrid.

@@ -1,8 +1,10 @@
 """Trees that join all that can be joined, as light as possible.
 
 minimum_spanning_forest    the lightest edges that join each connected component; or the heaviest
+is_spanning_forest         are these the edges?
 """
 
 from matchwood.spanning.forest import Forest, minimum_spanning_forest
+from matchwood.spanning.forest.check import is_spanning_forest
 
-__all__ = ["Forest", "minimum_spanning_forest"]
+__all__ = ["Forest", "is_spanning_forest", "minimum_spanning_forest"]

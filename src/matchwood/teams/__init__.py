@@ -1,7 +1,7 @@
 """The CPU engine: a team of threads that runs one kernel, as a GPU runs a grid.
 
-Read team.py first (what a kernel sees), then crew.py (threads, waiting, Ctrl-C), atomics.py and
-compiled.py (decorators and the cache of machine code).
+Read team.py first (what a kernel sees), then crew.py (threads, waiting, Ctrl-C), atomics.py,
+compiled.py (decorators) and cache.py (where machine code is kept, and whose is trusted).
 
     from matchwood.teams import barrier, crew, kernel, share
 
@@ -14,6 +14,7 @@ compiled.py (decorators and the cache of machine code).
     crew(threads, work=x.size).run(double, x)
 """
 
+from matchwood.teams import _numba as _numba
 from matchwood.teams.atomics import (
     atomic_add,
     atomic_cas,
@@ -26,8 +27,10 @@ from matchwood.teams.atomics import (
     store_relaxed,
     store_release,
 )
-from matchwood.teams.compiled import cache_folder, device, inlined, kernel, user_cache
-from matchwood.teams.crew import Crew, available_cpus, crew, default_threads, on_progress
+from matchwood.teams.cache import cache_folder, user_cache
+from matchwood.teams.compiled import device, inlined, kernel
+from matchwood.teams.cpus import available_cpus, default_threads, most_threads
+from matchwood.teams.crew import Crew, crew, on_progress
 from matchwood.teams.team import (
     Team,
     advance,
@@ -66,6 +69,7 @@ __all__ = [
     "kernel",
     "load_acquire",
     "load_relaxed",
+    "most_threads",
     "next_chunk",
     "on_progress",
     "share",

@@ -1,7 +1,8 @@
 """Atomic operations on one element of a NumPy array, for kernels that share memory.
 
 Numba has none of its own, so each is an intrinsic that emits the LLVM instruction.  The index is
-taken as it is: no wrap-around of negative values and no bounds check.
+taken as it is: no wrap-around of negative values, and a bounds check only where Numba makes one
+(NUMBA_BOUNDSCHECK=1).
 
 Which one to use:
 
@@ -24,7 +25,7 @@ import platform
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, config, types
 from numba.extending import intrinsic
 
 
@@ -32,8 +33,9 @@ def _element(context: Any, builder: Any, array_type: Any, array: Any, index: Any
     """Pointer to array[index]."""
     view = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(
-        context, builder, array_type, view, [index], wraparound=False, boundscheck=False
-    )
+        context, builder, array_type, view, [index], wraparound=False,
+        boundscheck=config.BOUNDSCHECK == 1,
+    )  # fmt: skip
 
 
 def _as_integer(context: Any, builder: Any, value_type: Any, pointer: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""How kernels are compiled and where the machine code is kept.
+"""How kernels are compiled, and by what name the machine code is kept (where: cache.py).
 
 `@kernel` marks a function that a team runs (team.py); `@device` a function that kernels call.
 Both release the interpreter lock.
@@ -12,14 +12,10 @@ functions and constants that a kernel uses come from.  An edit recompiles what i
 from __future__ import annotations
 
 import ast
-import contextlib
 import functools
 import hashlib
-import os
 import pickle
-import stat
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,10 +23,11 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import serialize, types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import _Cache as _NumbaCache
+from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 
-from matchwood._version import __version__
+from matchwood.teams import cache
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -80,132 +77,57 @@ def source_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def user_cache() -> Path:
-    """Folder for compiled code: MATCHWOOD_CACHE_DIR, else the user's cache folder."""
-    chosen = os.environ.get("MATCHWOOD_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA")
-    elif sys.platform == "darwin":
-        base = str(Path.home() / "Library" / "Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base or tempfile.gettempdir()) / "matchwood"
-
-
-@functools.cache
-def cache_folder() -> Path | None:
-    """Where this version keeps its code; None when nothing can be written."""
-    for base in (user_cache(), _private_temporary()):
-        if base is None:
-            continue
-        folder = base / __version__
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return None
-
-
-def _private_temporary() -> Path | None:
-    """A folder of this user's in the temporary folder; None if somebody else could write there.
-
-    Loading the cache runs what is in it, and the temporary folder belongs to all.
-    """
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    folder = Path(tempfile.gettempdir()) / f"matchwood-{user}"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        return None
-    if not stat.S_ISDIR(found.st_mode):
-        return None
-    if hasattr(os, "getuid") and (found.st_uid != user or found.st_mode & 0o022):
-        return None
-    return folder
-
-
-class _Locator(_CacheLocator):  # type: ignore[misc]
-    """Tells Numba's cache to use our folder and our hash."""
-
-    def __init__(self, py_func: Any, py_file: str) -> None:
-        self._module = py_func.__module__
-        self._py_file = py_file  # named in messages of Numba's
-
-    def get_cache_path(self) -> str:
-        return str(cache_folder())
-
-    def get_source_stamp(self) -> str:
-        return source_hash(Path(self._py_file).resolve())
-
-    def get_disambiguator(self) -> str:
-        return str(self._module)
-
-    @classmethod
-    def from_function(cls, py_func: Any, py_file: str) -> Any:
-        return cls(py_func, py_file) if cache_folder() else None
-
-    @classmethod
-    def get_suitable_cache_subpath(cls, py_file: str) -> str:
-        return ""
-
-
-class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = [_Locator]
-
-
-class _Cache(FunctionCache):  # type: ignore[misc]
+class _Cache(_NumbaCache):  # type: ignore[misc]
     """One file for each compiled signature, named by what it was compiled for.
 
     Numba numbers its files through an index; two processes that compile at the same time can then
-    take one number for different code.  Here there is nothing to agree on.  A file that is cut
-    off or cannot be written costs a compilation, no more.
+    take one number for different code.  Here there is nothing to agree on.  A file that is
+    damaged, or cannot be written, costs a compilation, no more.
     """
 
-    _impl_class = _CacheImpl
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
 
-    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+    @property
+    def cache_path(self) -> str:
+        return str(cache.cache_folder())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()
         path = self._path(sig, target_context.codegen())
+        code = None if path is None else cache.load(path)
+        if code is None:
+            return None
         try:
-            content = path.read_bytes() if path is not None else b""
-        except OSError:
+            return CompileResult._rebuild(target_context, *pickle.loads(code))
+        except Exception:  # whatever is wrong with it, it will be made anew
             return None
-        if content[:_DIGEST] != hashlib.sha256(content[_DIGEST:]).digest():
-            return None
-        return self._impl.rebuild(target_context, pickle.loads(content[_DIGEST:]))
 
-    def _save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: Any, data: Any) -> None:
         path = self._path(sig, data.codegen)
-        if path is None or not self._impl.check_cachable(data):
-            return
-        code = serialize.dumps(self._impl.reduce(data))
-        with contextlib.suppress(OSError):
-            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix="unfinished-")
-            try:
-                with open(descriptor, "wb") as file:
-                    file.write(hashlib.sha256(code).digest() + code)
-                os.replace(name, path)
-            except OSError:
-                os.unlink(name)
+        if path is not None and not data.library.has_dynamic_globals:
+            cache.save(path, serialize.dumps(data._reduce()))
+
+    def enable(self) -> None:
+        """Always in use where there is a folder."""
+
+    disable = flush = enable
 
     def _path(self, sig: Any, codegen: Any) -> Path | None:
         """The file of a signature; None when no name would be the same in another process."""
-        cells = self._py_func.__closure__ or ()
+        folder = cache.cache_folder()
+        cells = self._function.__closure__ or ()
         values = (*sig, *(cell.cell_contents for cell in cells))
         named = [_name(value) for value in values]
-        if None in named:
+        if folder is None or None in named:
             return None
-        source = source_hash(_file(self._py_func))
-        key = repr((source, named, codegen.magic_tuple(), self._py_func.__code__.co_code))
+        code, file = self._function.__code__, _file(self._function)
+        key = repr((source_hash(file), named, codegen.magic_tuple(), code.co_code))
         digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-        return Path(self._cache_path) / f"{self._impl.filename_base}.{digest}.nbc"
-
-
-_DIGEST = hashlib.sha256().digest_size
+        # whose code it is, for people: the digest alone decides
+        name = f"{self._function.__module__}.{self._function.__qualname__}"
+        name = name.replace("<", "").replace(">", "")
+        return folder / f"{name}.{digest}.nbc"
 
 
 def _name(value: Any) -> str | None:
@@ -257,7 +179,6 @@ def kernel(function: Callable[..., Any]) -> Any:
     """A function that every member of a team runs; its first argument is the team."""
     _require_hashed(function)
     dispatcher = numba.njit(**_OPTIONS)(function)
-    inside = _file(function).is_relative_to(PACKAGE)
-    if inside and cache_folder() is not None:
+    if _file(function).is_relative_to(PACKAGE):
         dispatcher._cache = _Cache(function)
     return dispatcher

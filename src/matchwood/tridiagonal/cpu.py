@@ -12,13 +12,18 @@ from typing import Any
 import numpy as np
 
 from matchwood.teams import crew, interrupted, kernel, share
+from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.cpu_elements import Elements, report
 from matchwood.tridiagonal.cpu_parts import (
     BAD,
-    FINITE,
     LANES,
+    LARGE,
+    LEAST,
     ROWS,
     SCRATCH,
+    SUM,
+    WORDS,
+    count_off,
     load_ends,
     load_tile,
     reduce_tile,
@@ -41,6 +46,7 @@ def _reduce(
     b: Array,
     perm: Array,
     elements: Array,
+    choices: Array,
     parts: int,
     scratch: Array,
     fault: Array,
@@ -53,11 +59,11 @@ def _reduce(
             return
         load_tile(tile, dl, d, du, b, perm, s)
         reduce_tile(s)
-        store_elements(tile, s, elements, parts)
+        store_elements(tile, s, elements, choices, parts)
         for lane in range(LANES):
             if s[BAD + lane] > 0:
                 report(fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
-            if s[FINITE + lane] != 0:
+            if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
                 fault[1] = 1
 
 
@@ -70,20 +76,26 @@ def _substitute(
     b: Array,
     perm: Array,
     ends: Array,
+    choices: Array,
     parts: int,
     scratch: Array,
     x: Array,
+    small: float,
+    large: float,
+    off: Array,
 ) -> None:
-    """The solution inside of every part."""
+    """The solution inside of every part; with `large` above 0, how many rows it leaves off."""
     s = scratch[team.rank]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
             return
         load_tile(tile, dl, d, du, b, perm, s)
-        load_ends(tile, s, ends, parts)
+        load_ends(tile, s, ends, choices, parts)
         substitute_tile(s)
         store_solution(tile, s, perm, x)
+        if large > 0:
+            off[team.rank] += count_off(tile, dl, d, du, b, x, ends, parts, small, large)
 
 
 def solve(
@@ -95,7 +107,10 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Array, int, bool]:
-    """Solution for every row of b; the row without a pivot or -1; whether all was finite."""
+    """Solution for every row of b; the row without a pivot or -1; whether all are right.
+
+    With `perm` the solution is not looked at.
+    """
     n = d.size
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
@@ -105,9 +120,15 @@ def solve(
     order = np.empty(0, np.int32) if perm is None else perm
     scratch = np.empty((team.size, SCRATCH))  # double precision for either type: no slower
     room = Elements(parts, 1, ROWS, n, threads)
+    choices = np.empty((parts, WORDS))
+    small, large = trust.limits(n, b.dtype) if perm is None else (0.0, 0.0)
+    sound = True
     for one, out in zip(b, x, strict=True):
         system = (dl, d, du, one, order)
-        team.run(_reduce, *system, room.elements, parts, scratch, room.fault)
+        off = np.zeros(team.size, np.int64)
+        team.run(_reduce, *system, room.elements, choices, parts, scratch, room.fault)
         room.solve()
-        team.run(_substitute, *system, room.ends, parts, scratch, out)
-    return x, room.row, room.finite
+        found = (room.ends, choices, parts, scratch, out, small, large, off)
+        team.run(_substitute, *system, *found)
+        sound = sound and int(off.sum()) <= trust.by_chance(n)
+    return x, room.row, sound and room.finite

@@ -1,8 +1,9 @@
 """Elements: what is left of many rows.  Joining them, solving for their ends, expanding again.
 
 An element stands for block rows s..e with blocks of P x P (P = 1: plain rows).  It is 2 P
-equations in X[s-1], X[s], X[e], X[e+1], stored as (2 P, 4 P + 2): coefficients of the left two,
-of the right two, right-hand side, and one over the size of the row it came from.
+equations in X[s-1], X[s], X[e], X[e+1], stored as (2 P, 4 P + 3): coefficients of the left two,
+of the right two, right-hand side, and the largest size of the row so far; one column more is for
+the row numbers of the pivots, which the way down repeats.
 
 Two neighbours share X[e] and X[e+1].  These occur nowhere else, so their 4 P equations eliminate
 them with row pivoting and leave 2 P: the joined element.  GROUP at a time are joined, level by
@@ -11,7 +12,7 @@ down: with the ends of a joined element known, it repeats the elimination and su
 
 Elements are in double precision, whatever the rows were: there are few of them.
 
-The work matrix has 4 P rows and columns [left 2 P | shared 2 P | right 2 P | b | weight].
+The work matrix has 4 P rows and columns [left 2 P | shared 2 P | right 2 P | b | size].
 """
 
 from __future__ import annotations
@@ -50,40 +51,64 @@ def report(fault: Array, level: int, row: int) -> None:
 
 
 @device
-def eliminate(w: Array, rows: int, first: int, last: int, weight: int) -> int:
+def eliminate(w: Array, rows: int, first: int, last: int, right: int, picks: Array) -> int:
     """Eliminate columns first..last-1 from the first `rows` rows, pivot rows on top.
 
-    Columns up to `weight`, which holds what pivots are measured by, are carried along.  Returns
-    the first column, counted from `first`, that had no pivot; -1 when all had.
+    Coefficients are in the columns before `right`, which is the right-hand side; the column after
+    it is for this function's own use.  The pivot is the largest coefficient, measured against the
+    largest of its row as it is now; where it was goes to `picks`.  Returns the first column,
+    counted from `first`, that had no pivot; -1 when all had.
     """
-    zero, one = w.dtype.type(0), w.dtype.type(1)
     lacking = -1
+    for i in range(rows):
+        for k in range(right):
+            size = abs(w[i, k])
+            w[i, right + 1] = size if size > w[i, right + 1] else w[i, right + 1]
     for c in range(first, last):
         top = c - first
-        best, at = abs(w[top, c]) * w[top, weight], top
+        at = top
         for i in range(top + 1, rows):
-            score = abs(w[i, c]) * w[i, weight]
-            if score > best:
-                best, at = score, i
-        if at != top:
-            for k in range(weight + 1):
-                w[top, k], w[at, k] = w[at, k], w[top, k]
-        if w[top, c] == zero:
-            if lacking < 0:
-                lacking = top
-            w[top, c] = EPSILON / w[top, weight] if w[top, weight] > zero else EPSILON
-        inverse = one / w[top, c]
-        for i in range(top + 1, rows):
-            m = w[i, c] * inverse
-            if m != zero:
-                for k in range(first):
-                    w[i, k] -= m * w[top, k]
-                for k in range(c + 1, weight):
-                    w[i, k] -= m * w[top, k]
-        for k in range(first):
-            w[top, k] *= inverse
-        for k in range(c + 1, weight):
-            w[top, k] *= inverse
+            if abs(w[i, c]) * w[at, right + 1] > abs(w[at, c]) * w[i, right + 1]:
+                at = i
+        picks[top] = at
+        if _pivot(w, rows, first, c, right, at) and lacking < 0:
+            lacking = top
+    return lacking
+
+
+@device
+def repeat(w: Array, rows: int, first: int, last: int, right: int, picks: Array) -> None:
+    """The same once more, with the pivots that were picked then: columns may be missing now."""
+    for c in range(first, last):
+        _pivot(w, rows, first, c, right, int(picks[c - first]))
+
+
+@device
+def _pivot(w: Array, rows: int, first: int, c: int, right: int, at: int) -> bool:
+    """Eliminate column c by row `at`, which goes to the top.  True if it had no pivot."""
+    zero, one = w.dtype.type(0), w.dtype.type(1)
+    top = c - first
+    if at != top:
+        for k in range(right + 2):
+            w[top, k], w[at, k] = w[at, k], w[top, k]
+    lacking = w[top, c] == zero
+    if lacking:
+        noise = zero
+        for k in range(c + 1, right):
+            noise += abs(w[top, k])
+        w[top, c] = EPSILON * noise if noise > zero else EPSILON
+    inverse = one / w[top, c]
+    for i in range(top + 1, rows):
+        m = w[i, c] * inverse
+        if m != zero:
+            for k in range(first):
+                w[i, k] -= m * w[top, k]
+            for k in range(c + 1, right + 1):
+                w[i, k] -= m * w[top, k]
+    for k in range(first):
+        w[top, k] *= inverse
+    for k in range(c + 1, right + 1):
+        w[top, k] *= inverse
     return lacking
 
 
@@ -129,8 +154,9 @@ def _join_group(elements: Array, begin: int, count: int, out: Array, w: Array, p
     lacking = -1
     _begin(w, elements[begin], p, True)
     for k in range(1, count):
-        _append(w, elements[begin + k], p)
-        found = eliminate(w, 4 * p, 2 * p, 4 * p, 6 * p + 1)
+        element = elements[begin + k]
+        _append(w, element, p)
+        found = eliminate(w, 4 * p, 2 * p, 4 * p, 6 * p, element[:, 4 * p + 2])
         if found >= 0 and lacking < 0:
             lacking = 2 * p * (k - 1) + found
         _move_up(w, p)
@@ -159,7 +185,7 @@ def _expand_group(
     for k in range(1, count):
         element = elements[begin + k]
         _append(w, element, p)
-        eliminate(w, 4 * p, 2 * p, 4 * p, 6 * p + 1)
+        repeat(w, 4 * p, 2 * p, 4 * p, 6 * p, element[:, 4 * p + 2])
         for i in range(2 * p):
             for c in range(4 * p):
                 element[i, c] = w[i, 2 * p + c]
@@ -187,7 +213,7 @@ def _solve_last(element: Array, ends: Array, w: Array, p: int) -> int:
             w[i, p + k] = element[i, 2 * p + k]
         w[i, 2 * p] = element[i, 4 * p]
         w[i, 2 * p + 1] = element[i, 4 * p + 1]
-    lacking = eliminate(w, 2 * p, 0, 2 * p, 2 * p + 1)
+    lacking = eliminate(w, 2 * p, 0, 2 * p, 2 * p, element[:, 4 * p + 2])
     for k in range(2 * p):
         ends[0, k] = 0
         ends[last, k] = 0
@@ -260,7 +286,7 @@ class Elements:
         self._starts = plan(parts)
         self._crew = crew(threads, work=WORK * parts * p**3)
         self._work = np.empty((self._crew.size, 4 * p, 6 * p + 2))
-        self.elements = np.empty((int(self._starts[-1]), 2 * p, 4 * p + 2))
+        self.elements = np.empty((int(self._starts[-1]), 2 * p, 4 * p + 3))
         self.ends = np.empty((parts + 1, 2 * p))
         self._fault = np.array([NO_FAULT, 0], np.int64)
 

@@ -7,7 +7,14 @@ for the ends; `substitute` then gets the inner unknowns.
 
 The elimination walks down the rows with two equations A, B in hand, both in the unknowns
 (x[s-1], x[s] | x[j], x[j+1]); row j+1 is the third, and of the three the one with the largest
-coefficient of x[j], measured against the largest entry of the row it came from, is the pivot.
+coefficient of x[j] is the pivot, measured against the size of its row: the largest entry that the
+row has or had on its way.  With the size that it had at first, A and B could grow by 1.618 a row
+without being noticed.  With the present one alone, rows that have shrunk would be taken too often.
+
+Growth: let s be the size of a row, p of the pivot row with pivot k, q another with entry c.  The
+rule is |c| / s(q) <= |k| / s(p), so what is subtracted from q is at most |c / k| s(p) <= s(q): one
+step at most doubles a row, relative to its own size, and a row that has grown is not a pivot for
+small ones.  Which row was taken is kept, so that `substitute_tile` takes the same ones.
 
 LANES parts are treated at the same time, lane by lane, in loops that the compiler turns into
 vector instructions; all that such a loop touches lies in one array, at distances it can see.
@@ -26,14 +33,22 @@ Array = np.ndarray[Any, Any]
 LANES = 8  # two vectors of AVX2 in double precision, one of AVX-512
 ROWS = 128  # rows of a part: its tile, 4 arrays x 128 x 8 lanes, is 32 KiB
 TILE = ROWS * LANES
+# Which row was the pivot of each of the 126 inner unknowns: digits 0 to 3 of a fraction to base 4.
+WORDS, STEPS = 6, 21
+MANY = 1 << 40  # more rows than there are
+# Sizes of rows are multiplied with each other, so they must lie between 1/LARGE and LARGE.
+LARGE = 2.0**400
+TINY = 2.0**-900  # added to sizes, so that a row of zeros is no pivot; spikes below it are zero
 
 # Where things lie in a member's scratch: one number for each lane.
-A_L1, A_L2, A_R1, A_R2, A_F, A_W = (k * LANES for k in range(6))
-B_L1, B_L2, B_R1, B_R2, B_F, B_W = (k * LANES for k in range(6, 12))
+A_L1, A_L2, A_R1, A_R2, A_F, A_SIZE = (k * LANES for k in range(6))
+B_L1, B_L2, B_R1, B_R2, B_F, B_SIZE = (k * LANES for k in range(6, 12))
 BAD = 12 * LANES  # first row after an unknown without a pivot; 0 = none
-FINITE = 13 * LANES  # 0, or NaN when something was not finite
-X0, X1, X2 = (k * LANES for k in range(14, 17))
-LOWER = 17 * LANES  # the tile: dl, d, du, b; then the pivot rows
+SUM = 13 * LANES  # of the magnitudes of all numbers
+LEAST = 14 * LANES  # the smallest size of a row
+X0, X1, X2 = (k * LANES for k in range(15, 18))
+CHOICES = 18 * LANES
+LOWER = CHOICES + WORDS * LANES  # the tile: dl, d, du, b; then the pivot rows
 DIAGONAL = LOWER + TILE
 UPPER = DIAGONAL + TILE
 RIGHT = UPPER + TILE
@@ -76,12 +91,8 @@ def load_tile(tile: int, dl: Array, d: Array, du: Array, b: Array, perm: Array, 
 
 
 @device
-def _weight(lower: Any, diagonal: Any, upper: Any, zero: Any, one: Any) -> Any:
-    """One over the largest entry of a row: what its coefficients are measured against."""
-    largest = abs(lower) if abs(lower) > abs(diagonal) else abs(diagonal)
-    largest = abs(upper) if abs(upper) > largest else largest
-    inverse = one / largest
-    return inverse if largest > zero else zero
+def _larger(a: Any, b: Any) -> Any:
+    return a if a > b else b
 
 
 @device
@@ -92,115 +103,132 @@ def _stand_in(second: Any, third: Any, epsilon: Any) -> Any:
 
 
 @device
-def reduce_tile(s: Array) -> None:
-    """Eliminate the inner unknowns of every lane's part: A and B are its element afterwards."""
-    zero, one = s.dtype.type(0), s.dtype.type(1)
-    epsilon = s.dtype.type(2.0**-52 if s.itemsize == 8 else 2.0**-23)
-    # spikes below this part of their row are noise of rounding's noise: without them no
-    # subnormal numbers, which are slow
-    noise = s.dtype.type(1e-30 if s.itemsize == 8 else 1e-15)
+def _start(s: Array) -> None:
+    """A and B are the first two rows of every lane's part."""
+    zero = s.dtype.type(0)
     for t in range(LANES):
         s[A_L1 + t] = s[LOWER + t]
         s[A_L2 + t] = s[DIAGONAL + t]
         s[A_R1 + t] = s[UPPER + t]
         s[A_R2 + t] = zero
         s[A_F + t] = s[RIGHT + t]
-        s[A_W + t] = _weight(s[LOWER + t], s[DIAGONAL + t], s[UPPER + t], zero, one)
         s[B_L1 + t] = zero
         s[B_L2 + t] = s[LOWER + LANES + t]
         s[B_R1 + t] = s[DIAGONAL + LANES + t]
         s[B_R2 + t] = s[UPPER + LANES + t]
         s[B_F + t] = s[RIGHT + LANES + t]
-        at = LANES + t
-        s[B_W + t] = _weight(s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], zero, one)
-        s[BAD + t] = zero
-        s[FINITE + t] = zero
-    for j in range(2):
-        for t in range(LANES):
-            at = j * LANES + t
-            s[FINITE + t] += zero * s[LOWER + at] + zero * s[DIAGONAL + at]
-            s[FINITE + t] += zero * s[UPPER + at] + zero * s[RIGHT + at]
-    for j in range(2, ROWS):
-        row = s.dtype.type(j)
-        for t in range(LANES):
-            at = j * LANES + t
-            c1, c2, c3, cf = s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], s[RIGHT + at]
-            cw = _weight(c1, c2, c3, zero, one)
-            s[FINITE + t] += zero * c1 + zero * c2 + (zero * c3 + zero * cf)
-            a_l1, b_l1 = s[A_L1 + t], s[B_L1 + t]
-            a_l2, b_l2 = s[A_L2 + t], s[B_L2 + t]
-            a_r1, b_r1 = s[A_R1 + t], s[B_R1 + t]
-            a_r2, b_r2 = s[A_R2 + t], s[B_R2 + t]
-            a_f, b_f = s[A_F + t], s[B_F + t]
-            a_w, b_w = s[A_W + t], s[B_W + t]
-            swap = abs(b_r1) * b_w > abs(a_r1) * a_w
-            p_l1 = b_l1 if swap else a_l1
-            q_l1 = a_l1 if swap else b_l1
-            p_l2 = b_l2 if swap else a_l2
-            q_l2 = a_l2 if swap else b_l2
-            p_r1 = b_r1 if swap else a_r1
-            q_r1 = a_r1 if swap else b_r1
-            p_r2 = b_r2 if swap else a_r2
-            q_r2 = a_r2 if swap else b_r2
-            p_f = b_f if swap else a_f
-            q_f = a_f if swap else b_f
-            p_w = b_w if swap else a_w
-            q_w = a_w if swap else b_w
-            new = abs(c1) * cw > abs(p_r1) * p_w  # the new row is the pivot, p stays in hand
-            k_l1 = zero if new else p_l1
-            o_l1 = p_l1 if new else zero
-            k_l2 = zero if new else p_l2
-            o_l2 = p_l2 if new else zero
-            k_r1 = c1 if new else p_r1
-            o_r1 = p_r1 if new else c1
-            k_r2 = c2 if new else p_r2
-            o_r2 = p_r2 if new else c2
-            k_r3 = c3 if new else zero
-            o_r3 = zero if new else c3
-            k_f = cf if new else p_f
-            o_f = p_f if new else cf
-            o_w = p_w if new else cw
-            none = k_r1 == zero
-            bad = s[BAD + t]
-            first = row if bad == zero else bad
-            s[BAD + t] = first if none else bad
-            k_r1 = _stand_in(k_r2, k_r3, epsilon) if none else k_r1
-            inverse = one / k_r1
-            m = q_r1 * inverse
-            l1, l2 = q_l1 - m * k_l1, q_l2 - m * k_l2
-            r1, r2 = q_r2 - m * k_r2, -m * k_r3
-            small = noise * (abs(r1) + abs(r2))
-            s[A_L1 + t] = l1 if abs(l1) > small else zero
-            s[A_L2 + t] = l2 if abs(l2) > small else zero
-            s[A_R1 + t] = r1
-            s[A_R2 + t] = r2
-            s[A_F + t] = q_f - m * k_f
-            s[A_W + t] = q_w
-            m = o_r1 * inverse
-            l1, l2 = o_l1 - m * k_l1, o_l2 - m * k_l2
-            r1, r2 = o_r2 - m * k_r2, o_r3 - m * k_r3
-            small = noise * (abs(r1) + abs(r2))
-            s[B_L1 + t] = l1 if abs(l1) > small else zero
-            s[B_L2 + t] = l2 if abs(l2) > small else zero
-            s[B_R1 + t] = r1
-            s[B_R2 + t] = r2
-            s[B_F + t] = o_f - m * k_f
-            s[B_W + t] = o_w
 
 
 @device
-def store_elements(tile: int, s: Array, elements: Array, parts: int) -> None:
-    """A and B of every lane as element (2, 6): two of the left, two of the right, b, weight."""
+def reduce_tile(s: Array) -> None:
+    """Eliminate the inner unknowns of every lane's part: A and B are its element afterwards."""
+    zero, one, two, four = s.dtype.type(0), s.dtype.type(1), s.dtype.type(2), s.dtype.type(4)
+    epsilon, tiny = s.dtype.type(2.0**-52), s.dtype.type(TINY)
+    _start(s)
+    for t in range(LANES):
+        s[BAD + t] = zero
+        s[SUM + t] = zero
+        s[LEAST + t] = one
+    for j in range(2):
+        for t in range(LANES):
+            at = j * LANES + t
+            c1, c2, c3 = abs(s[LOWER + at]), abs(s[DIAGONAL + at]), abs(s[UPPER + at])
+            c_size = _larger(_larger(c1, c2), c3)
+            s[SUM + t] += (c1 + c2) + (c3 + abs(s[RIGHT + at]))
+            s[LEAST + t] = c_size if c_size < s[LEAST + t] else s[LEAST + t]
+            s[(A_SIZE if j == 0 else B_SIZE) + t] = c_size + tiny
+    for word in range(WORDS):
+        for t in range(LANES):
+            s[CHOICES + word * LANES + t] = zero
+        scale = one
+        for step in range(STEPS):
+            j = 2 + word * STEPS + step
+            row = s.dtype.type(j)
+            scale /= four
+            for t in range(LANES):
+                at = j * LANES + t
+                c1, c2, c3, cf = s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], s[RIGHT + at]
+                c_size = _larger(_larger(abs(c1), abs(c2)), abs(c3))
+                s[SUM + t] += (abs(c1) + abs(c2)) + (abs(c3) + abs(cf))
+                s[LEAST + t] = c_size if c_size < s[LEAST + t] else s[LEAST + t]
+                a_l1, b_l1 = s[A_L1 + t], s[B_L1 + t]
+                a_l2, b_l2 = s[A_L2 + t], s[B_L2 + t]
+                a_r1, b_r1 = s[A_R1 + t], s[B_R1 + t]
+                a_r2, b_r2 = s[A_R2 + t], s[B_R2 + t]
+                a_f, b_f = s[A_F + t], s[B_F + t]
+                a_size, b_size = s[A_SIZE + t], s[B_SIZE + t]
+                swap = abs(b_r1) * a_size > abs(a_r1) * b_size
+                p_l1 = b_l1 if swap else a_l1
+                q_l1 = a_l1 if swap else b_l1
+                p_l2 = b_l2 if swap else a_l2
+                q_l2 = a_l2 if swap else b_l2
+                p_r1 = b_r1 if swap else a_r1
+                q_r1 = a_r1 if swap else b_r1
+                p_r2 = b_r2 if swap else a_r2
+                q_r2 = a_r2 if swap else b_r2
+                p_f = b_f if swap else a_f
+                q_f = a_f if swap else b_f
+                p_size = b_size if swap else a_size
+                q_size = a_size if swap else b_size
+                new = abs(c1) * p_size > abs(p_r1) * c_size  # the new row is the pivot, p stays
+                choice = (two if swap else zero) + (one if new else zero)
+                s[CHOICES + word * LANES + t] += choice * scale
+                k_l1 = zero if new else p_l1
+                o_l1 = p_l1 if new else zero
+                k_l2 = zero if new else p_l2
+                o_l2 = p_l2 if new else zero
+                k_r1 = c1 if new else p_r1
+                o_r1 = p_r1 if new else c1
+                k_r2 = c2 if new else p_r2
+                o_r2 = p_r2 if new else c2
+                k_r3 = c3 if new else zero
+                o_r3 = zero if new else c3
+                k_f = cf if new else p_f
+                o_f = p_f if new else cf
+                o_size = p_size if new else c_size
+                none = k_r1 == zero
+                bad = s[BAD + t]
+                first = row if bad == zero else bad
+                s[BAD + t] = first if none else bad
+                k_r1 = _stand_in(k_r2, k_r3, epsilon) if none else k_r1
+                inverse = one / k_r1
+                m = q_r1 * inverse
+                l1, l2 = q_l1 - m * k_l1, q_l2 - m * k_l2
+                s[A_L1 + t] = l1 if abs(l1) > tiny else zero
+                s[A_L2 + t] = l2 if abs(l2) > tiny else zero
+                r1, r2 = q_r2 - m * k_r2, -m * k_r3
+                s[A_R1 + t] = r1
+                s[A_R2 + t] = r2
+                s[A_F + t] = q_f - m * k_f
+                size = _larger(_larger(abs(l1), abs(l2)), _larger(abs(r1), abs(r2)))
+                s[A_SIZE + t] = _larger(size, q_size)
+                m = o_r1 * inverse
+                l1, l2 = o_l1 - m * k_l1, o_l2 - m * k_l2
+                s[B_L1 + t] = l1 if abs(l1) > tiny else zero
+                s[B_L2 + t] = l2 if abs(l2) > tiny else zero
+                r1, r2 = o_r2 - m * k_r2, o_r3 - m * k_r3
+                s[B_R1 + t] = r1
+                s[B_R2 + t] = r2
+                s[B_F + t] = o_f - m * k_f
+                size = _larger(_larger(abs(l1), abs(l2)), _larger(abs(r1), abs(r2)))
+                s[B_SIZE + t] = _larger(size, o_size)
+
+
+@device
+def store_elements(tile: int, s: Array, elements: Array, choices: Array, parts: int) -> None:
+    """A and B of every lane as element (2, 6): two of the left, two of the right, b, size."""
     for lane in range(LANES):
         part = tile * LANES + lane
         if part < parts:
             for k in range(6):
                 elements[part, 0, k] = s[k * LANES + lane]
                 elements[part, 1, k] = s[(6 + k) * LANES + lane]
+            for k in range(WORDS):
+                choices[part, k] = s[CHOICES + k * LANES + lane]
 
 
 @device
-def load_ends(tile: int, s: Array, ends: Array, parts: int) -> None:
+def load_ends(tile: int, s: Array, ends: Array, choices: Array, parts: int) -> None:
     """What is known of the solution beside every part goes to the right-hand sides."""
     for lane in range(LANES):
         part = min(tile * LANES + lane, parts - 1)
@@ -208,6 +236,8 @@ def load_ends(tile: int, s: Array, ends: Array, parts: int) -> None:
         s[X0 + lane] = first
         s[X1 + lane] = ends[part + 1, 0]
         s[X2 + lane] = ends[part + 1, 1]
+        for k in range(WORDS):
+            s[CHOICES + k * LANES + lane] = choices[part, k]
         s[RIGHT + lane] -= s[LOWER + lane] * before + s[DIAGONAL + lane] * first
         s[RIGHT + LANES + lane] -= s[LOWER + LANES + lane] * first
 
@@ -218,61 +248,50 @@ def substitute_tile(s: Array) -> None:
 
     The pivot row of x[j], divided by its pivot, takes the place of row j; then x[j] that of d.
     """
-    zero, one = s.dtype.type(0), s.dtype.type(1)
-    epsilon = s.dtype.type(2.0**-52 if s.itemsize == 8 else 2.0**-23)
-    for t in range(LANES):
-        s[A_R1 + t] = s[UPPER + t]
-        s[A_R2 + t] = zero
-        s[A_F + t] = s[RIGHT + t]
-        s[A_W + t] = _weight(s[LOWER + t], s[DIAGONAL + t], s[UPPER + t], zero, one)
-        s[B_R1 + t] = s[DIAGONAL + LANES + t]
-        s[B_R2 + t] = s[UPPER + LANES + t]
-        s[B_F + t] = s[RIGHT + LANES + t]
-        at = LANES + t
-        s[B_W + t] = _weight(s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], zero, one)
-    for j in range(2, ROWS):
-        for t in range(LANES):
-            at = j * LANES + t
-            c1, c2, c3, cf = s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], s[RIGHT + at]
-            cw = _weight(c1, c2, c3, zero, one)
-            a_r1, b_r1 = s[A_R1 + t], s[B_R1 + t]
-            a_r2, b_r2 = s[A_R2 + t], s[B_R2 + t]
-            a_f, b_f = s[A_F + t], s[B_F + t]
-            a_w, b_w = s[A_W + t], s[B_W + t]
-            swap = abs(b_r1) * b_w > abs(a_r1) * a_w
-            p_r1 = b_r1 if swap else a_r1
-            q_r1 = a_r1 if swap else b_r1
-            p_r2 = b_r2 if swap else a_r2
-            q_r2 = a_r2 if swap else b_r2
-            p_f = b_f if swap else a_f
-            q_f = a_f if swap else b_f
-            p_w = b_w if swap else a_w
-            q_w = a_w if swap else b_w
-            new = abs(c1) * cw > abs(p_r1) * p_w
-            k_r1 = c1 if new else p_r1
-            o_r1 = p_r1 if new else c1
-            k_r2 = c2 if new else p_r2
-            o_r2 = p_r2 if new else c2
-            k_r3 = c3 if new else zero
-            o_r3 = zero if new else c3
-            k_f = cf if new else p_f
-            o_f = p_f if new else cf
-            o_w = p_w if new else cw
-            k_r1 = _stand_in(k_r2, k_r3, epsilon) if k_r1 == zero else k_r1
-            inverse = one / k_r1
-            m = q_r1 * inverse
-            s[A_R1 + t] = q_r2 - m * k_r2
-            s[A_R2 + t] = -m * k_r3
-            s[A_F + t] = q_f - m * k_f
-            s[A_W + t] = q_w
-            m = o_r1 * inverse
-            s[B_R1 + t] = o_r2 - m * k_r2
-            s[B_R2 + t] = o_r3 - m * k_r3
-            s[B_F + t] = o_f - m * k_f
-            s[B_W + t] = o_w
-            s[LOWER - LANES + at] = k_r2 * inverse
-            s[UPPER - LANES + at] = k_r3 * inverse
-            s[RIGHT - LANES + at] = k_f * inverse
+    zero, one, two, four = s.dtype.type(0), s.dtype.type(1), s.dtype.type(2), s.dtype.type(4)
+    epsilon = s.dtype.type(2.0**-52)
+    _start(s)
+    for word in range(WORDS):
+        for step in range(STEPS):
+            j = 2 + word * STEPS + step
+            for t in range(LANES):
+                at = j * LANES + t
+                c1, c2, c3, cf = s[LOWER + at], s[DIAGONAL + at], s[UPPER + at], s[RIGHT + at]
+                a_r1, b_r1 = s[A_R1 + t], s[B_R1 + t]
+                a_r2, b_r2 = s[A_R2 + t], s[B_R2 + t]
+                a_f, b_f = s[A_F + t], s[B_F + t]
+                rest = s[CHOICES + word * LANES + t] * four
+                swap = rest >= two
+                rest = rest - two if swap else rest
+                new = rest >= one
+                s[CHOICES + word * LANES + t] = rest - one if new else rest
+                p_r1 = b_r1 if swap else a_r1
+                q_r1 = a_r1 if swap else b_r1
+                p_r2 = b_r2 if swap else a_r2
+                q_r2 = a_r2 if swap else b_r2
+                p_f = b_f if swap else a_f
+                q_f = a_f if swap else b_f
+                k_r1 = c1 if new else p_r1
+                o_r1 = p_r1 if new else c1
+                k_r2 = c2 if new else p_r2
+                o_r2 = p_r2 if new else c2
+                k_r3 = c3 if new else zero
+                o_r3 = zero if new else c3
+                k_f = cf if new else p_f
+                o_f = p_f if new else cf
+                k_r1 = _stand_in(k_r2, k_r3, epsilon) if k_r1 == zero else k_r1
+                inverse = one / k_r1
+                m = q_r1 * inverse
+                s[A_R1 + t] = q_r2 - m * k_r2
+                s[A_R2 + t] = -m * k_r3
+                s[A_F + t] = q_f - m * k_f
+                m = o_r1 * inverse
+                s[B_R1 + t] = o_r2 - m * k_r2
+                s[B_R2 + t] = o_r3 - m * k_r3
+                s[B_F + t] = o_f - m * k_f
+                s[LOWER - LANES + at] = k_r2 * inverse
+                s[UPPER - LANES + at] = k_r3 * inverse
+                s[RIGHT - LANES + at] = k_f * inverse
     for t in range(LANES):
         s[DIAGONAL + t] = s[X0 + t]
         s[DIAGONAL + TILE - LANES + t] = s[X1 + t]
@@ -283,6 +302,62 @@ def substitute_tile(s: Array) -> None:
             s[X2 + t] = s[X1 + t]
             s[X1 + t] = x
             s[DIAGONAL + at] = x
+
+
+@device
+def off_by(residual: Any, size: Any, small: Any, large: Any) -> int:
+    """0 where a row is solved well, 1 where it is off, MANY where by more than chance does."""
+    off = 0 if residual <= small * size else 1
+    far = 0 if residual <= large * size else MANY
+    return off + far + (0 if size <= LARGE * LARGE else MANY)  # no branches: to be vectorized
+
+
+@device
+def _is_off(left: Any, middle: Any, right: Any, b: Any, small: Any, large: Any) -> int:
+    residual = abs((left + middle) + (right - b))
+    return off_by(residual, (abs(left) + abs(middle)) + (abs(right) + abs(b)), small, large)
+
+
+@device
+def count_off(
+    tile: int,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    x: Array,
+    ends: Array,
+    parts: int,
+    small: float,
+    large: float,
+) -> int:
+    """How many rows of a tile are off by more than `small`, relative to their terms."""
+    n, count = d.size, 0
+    zero = ends.dtype.type(0)
+    for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
+        start = part * ROWS
+        rows = min(ROWS, n - start)
+        part_l, part_d, part_u = dl[start:], d[start:], du[start:]
+        part_b, part_x = b[start:], x[start:]
+        before = part_l[0] * ends[part, 0] if start > 0 else zero
+        if rows == 1:
+            after = part_u[0] * ends[part + 1, 1] if start < n - 1 else zero
+            count += _is_off(before, part_d[0] * ends[part, 1], after, part_b[0], small, large)
+            continue
+        # double precision for either type
+        after = part_u[0] * ends.dtype.type(part_x[1])
+        count += _is_off(before, part_d[0] * ends[part, 1], after, part_b[0], small, large)
+        for j in range(1, rows - 1):
+            left = part_l[j] * ends.dtype.type(part_x[j - 1])
+            middle = part_d[j] * ends.dtype.type(part_x[j])
+            right = part_u[j] * ends.dtype.type(part_x[j + 1])
+            count += _is_off(left, middle, right, part_b[j], small, large)
+        j = rows - 1
+        left = part_l[j] * ends.dtype.type(part_x[j - 1])
+        middle = part_d[j] * ends.dtype.type(part_x[j])
+        right = part_u[j] * ends[part + 1, 1] if start + rows < n else zero
+        count += _is_off(left, middle, right, part_b[j], small, large)
+    return count
 
 
 @device

@@ -1,9 +1,10 @@
 // Elements of a block tridiagonal system: what is left of many rows.  The idea: tridiagonal/cpu_elements.py.
 //
-// An element is 2 P equations in X[s-1], X[s] | X[e], X[e+1]; equation i has 4 P coefficients, a
-// right-hand side and one over the size of its row: FIELDS numbers.  Field f of element k is at
-// data[f * total + k], where `total` and the first k of a level are multiples of EACH.  The 2 P numbers
-// of an end are X[s-1] and X[s]: end k is before element k.
+// An element is 2 P equations in X[s-1], X[s] | X[e], X[e+1]; equation i has 4 P coefficients and a
+// right-hand side: FIELDS numbers.  Field f of element k is at data[f * total + k], where `total` and the
+// first k of a level are multiples of EACH.  After them, elements that are parts have 2 P words more, which
+// say what rows their pivots were in.  The 2 P numbers of an end are X[s-1] and X[s]: end k is before
+// element k.
 //
 // A block joins its elements to one: each thread EACH of them in registers, one after the other, and the
 // rest is a binary tree in shared memory, in place: at step s element i takes in element i + s.  What
@@ -12,106 +13,17 @@
 // step a thread touches only the two places that it joins; barriers separate the steps.
 #pragma once
 
+#include "matchwood/pivoting.cuh"
 #include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
 
 constexpr unsigned NOT_FINITE = 1;
 constexpr unsigned SINGULAR = 2;  // and the level: a fault on a lower level counts first
-
-// The instructions have these built in; a comparison would take two more.
-__device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
-__device__ __forceinline__ double magnitude(double x) { return fabs(x); }
-__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
-__device__ __forceinline__ double larger(double a, double b) { return a > b ? a : b; }
-
-// What a zero pivot is replaced by: rounding noise.
-template <typename T>
-__device__ __forceinline__ T epsilon() { return sizeof(T) == 8 ? T(2.220446049250313e-16) : T(1.1920929e-7); }
-
-// 1 / x, with an error of one rounding at most; of the numbers that are smaller than 2^-126 (float) or
-// larger than 2^126 it is infinite or zero.  A tenth of the instructions of a division.
-__device__ __forceinline__ float inverse_of(float x)
-{
-#ifdef __CUDA_ARCH__
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#else
-    return 1 / x;
-#endif
-}
-__device__ __forceinline__ double inverse_of(double x)
-{
-#ifdef __CUDA_ARCH__
-    double y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    y = fma(y, fma(-x, y, 1.0), y);
-    return fma(y, fma(-x, y, 1.0), y);
-#else
-    return 1 / x;
-#endif
-}
-
-// What pivots of a row are measured by: about one over its largest entry.
-__device__ __forceinline__ float weight_of(float largest) { return inverse_of(larger(largest, 1e-37f)); }
-__device__ __forceinline__ double weight_of(double largest)
-{
-#ifdef __CUDA_ARCH__
-    double y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(larger(largest, 1e-300)));
-    return y;
-#else
-    return 1 / larger(largest, 1e-300);
-#endif
-}
-
-// Eliminate columns FIRST..FIRST+COUNT-1 of R equations by row pivoting; the pivot rows, divided by
-// their pivots, end on top.  The last column is the right-hand side.  Returns the first column, from
-// FIRST, that had no pivot, or -1.
-template <int FIRST, int COUNT, int R, int C, typename T>
-__device__ __forceinline__ int eliminate(T (&w)[R][C], T (&weight)[R])
-{
-    int lacking = -1;
-#pragma unroll
-    for (int c = 0; c < COUNT; ++c) {
-        const int at = FIRST + c;
-#pragma unroll
-        for (int i = c + 1; i < R; ++i) {
-            bool better = magnitude(w[i][at]) * weight[i] > magnitude(w[c][at]) * weight[c];
-#pragma unroll
-            for (int k = 0; k < C; ++k) {
-                if (k >= FIRST && k < at) continue;  // eliminated already
-                T a = w[c][k], b = w[i][k];
-                w[c][k] = better ? b : a;
-                w[i][k] = better ? a : b;
-            }
-            T a = weight[c], b = weight[i];
-            weight[c] = better ? b : a;
-            weight[i] = better ? a : b;
-        }
-        if (w[c][at] == T(0)) {
-            if (lacking < 0) lacking = c;
-            w[c][at] = epsilon<T>();
-        }
-        T inverse = inverse_of(w[c][at]);
-#pragma unroll
-        for (int k = 0; k < C; ++k)
-            if (k < FIRST || k > at) w[c][k] *= inverse;
-#pragma unroll
-        for (int i = c + 1; i < R; ++i) {
-            T factor = w[i][at];
-#pragma unroll
-            for (int k = 0; k < C; ++k)
-                if (k < FIRST || k > at) w[i][k] -= factor * w[c][k];
-        }
-    }
-    return lacking;
-}
+constexpr unsigned OFF = 100;     // rows that the solution does not satisfy
 
 template <int P, typename T>
 struct Element {
     T row[2 * P][4 * P + 1];  // left 2 P | right 2 P | right-hand side
-    T weight[2 * P];
 };
 
 // The 2 P unknowns between two joined elements, one a row: coefficients of the left and of the right end,
@@ -126,7 +38,7 @@ struct Between {
 template <int P, typename T>
 __device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, T>& b, Between<P, T>& between)
 {
-    T w[4 * P][6 * P + 1], weight[4 * P];  // left 2 P | shared 2 P | right 2 P | right-hand side
+    T w[4 * P][6 * P + 1];  // left 2 P | shared 2 P | right 2 P | right-hand side
 #pragma unroll
     for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
@@ -141,10 +53,12 @@ __device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, 
         }
         w[i][6 * P] = a.row[i][4 * P];
         w[2 * P + i][6 * P] = b.row[i][4 * P];
-        weight[i] = a.weight[i];
-        weight[2 * P + i] = b.weight[i];
     }
-    int lacking = eliminate<2 * P, 2 * P>(w, weight);
+    Size<T> size[4 * P];
+#pragma unroll
+    for (int i = 0; i < 4 * P; ++i) size[i] = least_size<T>();
+    unsigned unused = 0;
+    int lacking = eliminate<2 * P, 2 * P>(w, size, unused);
 #pragma unroll
     for (int c = 2 * P - 1; c > 0; --c)  // the pivot rows, freed of the other shared unknowns
 #pragma unroll
@@ -163,7 +77,6 @@ __device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, 
         }
         a.row[i][4 * P] = w[2 * P + i][6 * P];
         between.row[i][4 * P] = w[i][6 * P];
-        a.weight[i] = weight[2 * P + i];
     }
     return lacking;
 }
@@ -184,8 +97,8 @@ __device__ __forceinline__ void end_between(const Between<P, T>& between, const 
 
 template <int P, typename T>
 struct Elements {
-    static constexpr int ROW = 4 * P + 2;
-    static constexpr int FIELDS = 2 * P * ROW;
+    static constexpr int ROW = 4 * P + 1;
+    static constexpr int FIELDS = 2 * P * ROW;  // and 2 P of picks, see gpu.cu
 
     T* data;
     long long total;
@@ -195,6 +108,25 @@ struct Elements {
         return data[(row * ROW + column) * total + k];
     }
 };
+
+// What rows the pivots of a part were in: bits in two words from field FIRST on.  Of those that were pushed
+// in from the top the last `bits` are wanted.
+template <int FIRST, typename T>
+__device__ __forceinline__ void put_picks(T* data, long long total, long long part, unsigned long long picks)
+{
+    unsigned words[2] = {(unsigned)picks, (unsigned)(picks >> 32)};
+#pragma unroll
+    for (int k = 0; k < 2; ++k) memcpy(&data[(FIRST + k) * total + part], &words[k], 4);
+}
+
+template <int FIRST, typename T>
+__device__ __forceinline__ unsigned long long get_picks(const T* data, long long total, long long part, int bits)
+{
+    unsigned words[2];
+#pragma unroll
+    for (int k = 0; k < 2; ++k) memcpy(&words[k], &data[(FIRST + k) * total + part], 4);
+    return ((unsigned long long)words[1] << 32 | words[0]) >> (64 - bits);
+}
 
 // The elements of one block on their way up and down.  Its shared memory holds an element a thread and
 // the ends beside them.  One number is left free after each 128 bytes, so that elements 2, 4, 8, ... apart,
@@ -206,7 +138,7 @@ struct Tree {
     static constexpr int SIZE = THREADS * EACH;
     static constexpr int LINE = 128 / sizeof(T);
     static constexpr int STRIDE = THREADS + THREADS / LINE;
-    static constexpr int ROW = 4 * P + 2;
+    static constexpr int ROW = 4 * P + 1;
 
     struct alignas(EACH * sizeof(T) < 16 ? EACH * sizeof(T) : 16) Pack {
         T item[EACH];
@@ -239,7 +171,6 @@ struct Tree {
         for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
             for (int c = 0; c <= 4 * P; ++c) found.row[i][c] = at(room, k, i, c);
-            found.weight[i] = at(room, k, i, 4 * P + 1);
         }
         return found;
     }
@@ -250,7 +181,6 @@ struct Tree {
         for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
             for (int c = 0; c <= 4 * P; ++c) at(room, k, i, c) = made.row[i][c];
-            at(room, k, i, 4 * P + 1) = made.weight[i];
         }
     }
 
@@ -288,7 +218,7 @@ struct Tree {
                 for (int c = 0; c < ROW; ++c) {
                     Pack pack = *(const Pack*)&elements.at(from, i, c);
 #pragma unroll
-                    for (int e = 0; e < EACH; ++e) (c <= 4 * P ? all[e].row[i][c] : all[e].weight[i]) = pack.item[e];
+                    for (int e = 0; e < EACH; ++e) all[e].row[i][c] = pack.item[e];
                 }
 #pragma unroll
             for (int e = 1; e < EACH; ++e)
@@ -353,15 +283,17 @@ struct Tree {
 template <int P, typename T>
 __device__ __noinline__ void solve_last(T* room, T* before, T* after, unsigned level, long long n, unsigned long long* status)
 {
-    T w[2 * P][2 * P + 1], weight[2 * P], x[2 * P];
+    T w[2 * P][2 * P + 1], x[2 * P];
+    Size<T> size[2 * P];
 #pragma unroll
     for (int i = 0; i < 2 * P; ++i) {
 #pragma unroll
         for (int c = 0; c < 2 * P; ++c) w[i][c] = Tree<P, T>::at(room, 0, i, P + c);
         w[i][2 * P] = Tree<P, T>::at(room, 0, i, 4 * P);
-        weight[i] = Tree<P, T>::at(room, 0, i, 4 * P + 1);
+        size[i] = least_size<T>();
     }
-    int lacking = eliminate<0, 2 * P>(w, weight);
+    unsigned unused = 0;
+    int lacking = eliminate<0, 2 * P>(w, size, unused);
     if (lacking >= 0) fail(status, SINGULAR + level, lacking < P ? 0 : n - 1);
 #pragma unroll
     for (int i = 2 * P - 1; i >= 0; --i) {

@@ -8,6 +8,7 @@
 // and writes only its own part there, apart from loading and storing, which are fenced by barriers.
 
 #include "matchwood/elements.cuh"
+#include "matchwood/residual.cuh"
 #include "matchwood/tile.cuh"
 
 template <typename T>
@@ -19,38 +20,62 @@ struct Rows {
     static constexpr int BLOCK = ROWS * TILE_THREADS;    // rows of a block
 };
 
-// An equation in (x[s-1], x[s] | x[j], x[j+1]).
+// An equation in (x[s-1], x[s] | x[j], x[j+1]), and the largest size that it had so far.
 template <typename T>
 struct Equation {
-    T l1, l2, r1, r2, f, weight;
+    T l1, l2, r1, r2, f;
+    Size<T> size;
 };
 
 template <typename T>
 __device__ __forceinline__ T choose(bool first, T a, T b) { return first ? a : b; }
 
 template <typename T>
-__device__ __forceinline__ T row_weight(T lower, T diagonal, T upper)
+__device__ __forceinline__ Size<T> row_size(T lower, T diagonal, T upper)
 {
-    return weight_of(larger(larger(magnitude(lower), magnitude(diagonal)), magnitude(upper)));
+    return larger(larger(size_of(lower), size_of(diagonal)), larger(size_of(upper), least_size<T>()));
 }
 
+template <typename T>
+__device__ __forceinline__ Size<T> size_now(const Equation<T>& e)
+{
+    return larger(larger(size_of(e.l1), size_of(e.l2)), larger(size_of(e.r1), size_of(e.r2)));
+}
+
+// What the reduction notes beside its equations: the pivots, two bits for each unknown, the sizes of the
+// smallest row and of the largest number, and where a pivot was missing.
+template <typename T>
+struct Notes {
+    unsigned long long picks;
+    Size<T> least, most;
+    int lacking;
+};
+
 // Eliminate x[j] from A, B and the new row (c1 x[j] + c2 x[j+1] + c3 x[j+2] = cf).  LEFT: with the
-// unknowns x[s-1] and x[s], as the reduction needs.  The pivot row without them, divided by its
-// pivot, is left in u2, u3, g; `least` keeps the least weight.  True when x[j] has no pivot.
+// unknowns x[s-1] and x[s], as the reduction needs.  Without, the pivots are those that the reduction took,
+// and the pivot row, divided by its pivot, is left in u2, u3, g.  True when x[j] has no pivot.
 template <bool LEFT, typename T>
 __device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2, T c3, T cf, T& u2, T& u3, T& g,
-                                     T& least)
+                                     Notes<T>& notes)
 {
-    T cw = row_weight(c1, c2, c3);
-    if (LEFT) least = cw < least ? cw : least;
-    T a = magnitude(A.r1) * A.weight, b = magnitude(B.r1) * B.weight;
-    bool swap = b > a;
+    Size<T> c_size = Size<T>();
+    bool swap, fresh;  // B is better than A; the new row is better than both
+    if (LEFT) {
+        c_size = row_size(c1, c2, c3);
+        notes.least = c_size < notes.least ? c_size : notes.least;
+        notes.most = larger(notes.most, larger(c_size, size_of(cf)));
+        swap = better_pivot(B.r1, B.size, A.r1, A.size);
+        fresh = better_pivot(c1, c_size, choose(swap, B.r1, A.r1), choose(swap, B.size, A.size));
+        notes.picks = notes.picks >> 2 | (unsigned long long)((swap ? 1u : 0u) | (fresh ? 2u : 0u)) << 62;
+    } else {
+        swap = notes.picks & 1;
+        fresh = notes.picks & 2;
+        notes.picks >>= 2;
+    }
     Equation<T> p, q;
     p.r1 = choose(swap, B.r1, A.r1), q.r1 = choose(swap, A.r1, B.r1);
     p.r2 = choose(swap, B.r2, A.r2), q.r2 = choose(swap, A.r2, B.r2);
     p.f = choose(swap, B.f, A.f), q.f = choose(swap, A.f, B.f);
-    p.weight = choose(swap, B.weight, A.weight), q.weight = choose(swap, A.weight, B.weight);
-    bool fresh = magnitude(c1) * cw > larger(a, b);  // the new row is the pivot
     T k1 = choose(fresh, c1, p.r1), o1 = choose(fresh, p.r1, c1);
     T k2 = choose(fresh, c2, p.r2), o2 = choose(fresh, p.r2, c2);
     T k3 = choose(fresh, c3, T(0)), o3 = choose(fresh, T(0), c3);
@@ -65,6 +90,7 @@ __device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2,
     if (LEFT) {
         p.l1 = choose(swap, B.l1, A.l1), q.l1 = choose(swap, A.l1, B.l1);
         p.l2 = choose(swap, B.l2, A.l2), q.l2 = choose(swap, A.l2, B.l2);
+        p.size = choose(swap, B.size, A.size), q.size = choose(swap, A.size, B.size);
         T kl1 = choose(fresh, T(0), p.l1), ol1 = choose(fresh, p.l1, T(0));
         T kl2 = choose(fresh, T(0), p.l2), ol2 = choose(fresh, p.l2, T(0));
         A.l1 = q.l1 - m * kl1, A.l2 = q.l2 - m * kl2;
@@ -72,8 +98,12 @@ __device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2,
     } else {
         u2 = k2 * inverse, u3 = k3 * inverse, g = kf * inverse;
     }
-    A.r1 = q.r2 - m * k2, A.r2 = -m * k3, A.f = q.f - m * kf, A.weight = q.weight;
-    B.r1 = o2 - o * k2, B.r2 = o3 - o * k3, B.f = of - o * kf, B.weight = choose(fresh, p.weight, cw);
+    A.r1 = q.r2 - m * k2, A.r2 = -m * k3, A.f = q.f - m * kf;
+    B.r1 = o2 - o * k2, B.r2 = o3 - o * k3, B.f = of - o * kf;
+    if (LEFT) {
+        A.size = larger(q.size, size_now(A));
+        B.size = larger(choose(fresh, p.size, c_size), size_now(B));
+    }
     return none;
 }
 
@@ -112,8 +142,7 @@ __device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
 
 // Rows of chunk c from FROM on are eliminated; the pivot row of x[j-1] takes the place of row j.
 template <bool LEFT, int FROM, typename T>
-__device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, int& lacking,
-                                                T& least)
+__device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, Notes<T>& notes)
 {
     constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS;
     constexpr int array = Rows<T>::ARRAY;
@@ -125,9 +154,9 @@ __device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>&
 #pragma unroll
     for (int v = FROM; v < EACH; ++v) {
         T u2, u3, g;
-        bool none = step<LEFT>(A, B, lower[v], diagonal[v], upper[v], right[v], u2, u3, g, least);
+        bool none = step<LEFT>(A, B, lower[v], diagonal[v], upper[v], right[v], u2, u3, g, notes);
         if (LEFT) {
-            if (none && lacking < 0) lacking = c * EACH + v - 1;
+            if (none && notes.lacking < 0) notes.lacking = c * EACH + v - 1;
         } else {
             lower[v] = u2, upper[v] = u3, right[v] = g;
         }
@@ -141,14 +170,11 @@ __device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>&
 
 // The whole part of this thread, of which A and B are the first two rows.
 template <bool LEFT, typename T>
-__device__ __forceinline__ int eliminate_part(Chunk* tile, Equation<T>& A, Equation<T>& B, T& least)
+__device__ __forceinline__ void eliminate_part(Chunk* tile, Equation<T>& A, Equation<T>& B, Notes<T>& notes)
 {
-    int lacking = -1;
-    least = A.weight < B.weight ? A.weight : B.weight;
-    if (Rows<T>::EACH > 2) eliminate_chunk<LEFT, 2>(tile, 0, A, B, lacking, least);
+    if (Rows<T>::EACH > 2) eliminate_chunk<LEFT, 2>(tile, 0, A, B, notes);
 #pragma unroll 1
-    for (int c = 1; c < Rows<T>::CHUNKS; ++c) eliminate_chunk<LEFT, 0>(tile, c, A, B, lacking, least);
-    return lacking;
+    for (int c = 1; c < Rows<T>::CHUNKS; ++c) eliminate_chunk<LEFT, 0>(tile, c, A, B, notes);
 }
 
 // Row `row` of this thread's part, as an equation in (x[j-1], x[j] | x[j+1]).
@@ -160,7 +186,7 @@ __device__ __forceinline__ Equation<T> first_row(Chunk* tile, int row)
     int item = threadIdx.x * Rows<T>::ROWS + row;
     T lower = tile_item<CHUNKS, T>(tile, item), diagonal = tile_item<CHUNKS, T>(tile + array, item);
     T upper = tile_item<CHUNKS, T>(tile + 2 * array, item), right = tile_item<CHUNKS, T>(tile + 3 * array, item);
-    return {lower, diagonal, upper, T(0), right, row_weight(lower, diagonal, upper)};
+    return {lower, diagonal, upper, T(0), right, row_size(lower, diagonal, upper)};
 }
 
 template <typename T, typename I>
@@ -176,23 +202,66 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     if (part >= parts) return;
     Equation<T> A = first_row<T>(tile, 0), B = first_row<T>(tile, 1);
     B.r2 = B.r1, B.r1 = B.l2, B.l2 = B.l1, B.l1 = T(0);
-    T least;
-    int lacking = eliminate_part<true>(tile, A, B, least);
-    if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
-    // what is not a number in any row has spread to both equations; infinite ones have no weight
+    Notes<T> notes;
+    notes.picks = 0, notes.lacking = -1;
+    notes.least = A.size < B.size ? A.size : B.size;
+    notes.most = larger(larger(A.size, B.size), larger(size_of(A.f), size_of(B.f)));
+    eliminate_part<true>(tile, A, B, notes);
+    if (notes.lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + notes.lacking);
+    // what is not a number in any row has spread to both equations
     T finite = T(0) * A.l1 + T(0) * A.l2 + T(0) * A.r1 + T(0) * A.r2 + T(0) * A.f;
     finite += T(0) * B.l1 + T(0) * B.l2 + T(0) * B.r1 + T(0) * B.r2 + T(0) * B.f;
-    if (!(finite == T(0) && least > T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
-    T fields[12] = {A.l1, A.l2, A.r1, A.r2, A.f, A.weight, B.l1, B.l2, B.r1, B.r2, B.f, B.weight};
+    bool fits = as_number(notes.least) >= 1 / large<T>() && as_number(notes.most) <= large<T>();
+    if (!(finite == T(0) && fits)) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
+    T fields[10] = {A.l1, A.l2, A.r1, A.r2, A.f, B.l1, B.l2, B.r1, B.r2, B.f};
 #pragma unroll
-    for (int f = 0; f < 12; ++f) elements[f * total + part] = fields[f];
+    for (int f = 0; f < 10; ++f) elements[f * total + part] = fields[f];
+    put_picks<10>(elements, total, part, notes.picks);
+}
+
+// Do the rows of this block hold?  The solution is in shared memory; the rows are read once more, which
+// lie in the cache.  Each thread has a chunk of them at a time.
+template <typename T>
+__device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const T* dl, const T* d, const T* du,
+                                             const T* b, long long parts, const T* ends, Limits<T> limits,
+                                             unsigned long long* status)
+{
+    constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS;
+    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
+    long long beyond = (long long)(blockIdx.x + 1) * TILE_THREADS;  // the part after the block's last
+    T before = ends[2 * (beyond - TILE_THREADS)], after = beyond <= parts ? ends[2 * beyond + 1] : T(0);
+    Count count = {0, 0};
+#pragma unroll 1
+    for (int j = 0; j < CHUNKS; ++j) {
+        int item = (j * TILE_THREADS + threadIdx.x) * EACH;
+        T lower[EACH], diagonal[EACH], upper[EACH], right[EACH];
+        read_chunk(dl, first + item, n, lower);
+        read_chunk(d, first + item, n, diagonal);
+        read_chunk(du, first + item, n, upper);
+        read_chunk(b, first + item, n, right);
+        T left = item == 0 ? before : tile_item<CHUNKS, T>(solution, item - 1);
+        T here = tile_item<CHUNKS, T>(solution, item);
+#pragma unroll
+        for (int v = 0; v < EACH; ++v) {
+            long long row = first + item + v;
+            T next = item + v + 1 == Rows<T>::BLOCK ? after : tile_item<CHUNKS, T>(solution, item + v + 1);
+            T terms[3] = {row == 0 ? T(0) : lower[v] * left, diagonal[v] * here,
+                          row >= n - 1 ? T(0) : upper[v] * next};
+            if (row < n) judge(terms, right[v], limits, count);
+            left = here, here = next;
+        }
+    }
+    report(count, limits, first, status);
 }
 
 // Two numbers of `ends` are before each part.  At last the solution takes the place of d in shared memory.
+// Unless `status` is null, it is told where the solution does not hold.
 template <typename T, typename I>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, long long parts,
-                                const T* __restrict__ ends, const I* __restrict__ perm, T* __restrict__ x)
+                                const T* __restrict__ du, const T* __restrict__ b, const T* __restrict__ elements,
+                                long long total, long long parts, const T* __restrict__ ends,
+                                const I* __restrict__ perm, T* __restrict__ x, T small, T large, int rare,
+                                unsigned long long* status)
 {
     constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
     extern __shared__ Chunk tile[];
@@ -206,8 +275,9 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         A.f -= A.l1 * before + A.l2 * begin;
         B.f -= B.l1 * begin;
         B.r2 = B.r1, B.r1 = B.l2;
-        T unused;
-        eliminate_part<false>(tile, A, B, unused);
+        Notes<T> notes;
+        notes.picks = get_picks<10>(elements, total, part, 2 * (Rows<T>::ROWS - 2));
+        eliminate_part<false>(tile, A, B, notes);
         T lower[EACH], upper[EACH], right[EACH], solution[EACH];
 #pragma unroll 1
         for (int c = CHUNKS - 1; c >= 0; --c) {
@@ -232,6 +302,7 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     } else {
         scatter_tile<CHUNKS>(tile + array, x, perm, first, n);
     }
+    if (status != nullptr) look_at_rows(tile + array, n, dl, d, du, b, parts, ends, Limits<T>{small, large, rare}, status);
 }
 
 template <typename T>

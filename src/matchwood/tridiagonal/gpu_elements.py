@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.tridiagonal import trust
 
+RARE = 16  # rows of a block that may be off by chance where there are many: see trust.py
 WARP = 32  # threads of a block in the passes over rows, as TILE_THREADS in tile.cuh
 # By the size of blocks, as in elements.cuh: threads of a tree, elements that each of them takes.
 TREE = {1: (256, 4), 2: (64, 2)}
@@ -33,7 +35,8 @@ def _rounded(size: int, each: int) -> int:
     return -(-size // each) * each
 
 
-NOT_FINITE = 1  # as in elements.cuh; larger codes are singular, on one level or another
+# As in elements.cuh; codes between are singular, on one level or another.
+NOT_FINITE, OFF = 1, 100
 _spare: dict[int, list[Any]] = {}  # by device
 _lock = threading.Lock()
 
@@ -78,19 +81,23 @@ class Solver:
         self.levels = levels(self._parts, p)
         self._total = _rounded(sum(self.levels[-1]), each)
         size = self.dtype.itemsize
-        fields, line = 2 * p * (4 * p + 2), 128 // size
+        fields, line = 2 * p * (4 * p + 1), 128 // size
         self._tile = WARP * rows * p * (3 * p + 1) * size
         places = self._threads + self._threads // line
         self._room = (fields * places + 2 * p * (self._threads + 1)) * size
         self._layout = gpu.Layout(
             "tridiagonal.solve",
-            elements=(fields * self._total, self.dtype),
+            elements=((fields + 2 * p) * self._total, self.dtype),  # numbers and picks
             gathered=(n * p if permuted else 0, self.dtype),
             **{
                 f"ends{k}": (2 * p * (count + 1), self.dtype)
                 for k, (_, count) in enumerate(self.levels)
             },
         )
+        kind = self.dtype.type
+        small, large = trust.limits(n, kind)
+        rare = RARE if trust.by_chance(n) else 0
+        self._limits = (kind(small), kind(large), np.int32(rare))
         self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
 
@@ -114,7 +121,9 @@ class Solver:
         k.reduce_rows.launch(self._blocks, WARP, reduced, self._tile)
         self._solve_ends(block, elements, total, n, word)
         right = right if perm is None else gathered
-        known = (n, *matrix, right, parts, self._place(block, "ends0"), order, out)
+        ends = self._place(block, "ends0")
+        looked = word if status is not None else np.uint64(0)
+        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits, looked)
         k.substitute_rows.launch(self._blocks, WARP, known, self._tile)
 
     def _place(self, block: Any, name: str) -> Any:
@@ -162,7 +171,7 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Any, int, bool]:
-    """Solution for every row of b; the row without a pivot or -1; whether all was finite."""
+    """Solution for every row of b; the row without a pivot or -1; whether all are right."""
     x = gpu.empty(b.shape, b.dtype, "tridiagonal.solve")
     if d.shape[0] == 0 or b.shape[0] == 0:
         return x, -1, True
@@ -172,6 +181,12 @@ def solve(
     status = take_status()
     for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
         solver.solve(dl, d, du, one, out, perm, status)
-    code, detail = status.read()
+    lacking, right = verdict(*status.read())
     return_status(status)
-    return x, detail if code > NOT_FINITE else -1, code != NOT_FINITE
+    return x, lacking, right
+
+
+def verdict(code: int, detail: int) -> tuple[int, bool]:
+    """From the status: the row without a pivot or -1; whether all are right."""
+    lacking = detail if NOT_FINITE < code < OFF else -1
+    return lacking, code == 0 or lacking >= 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.tridiagonal import mend, trust
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,12 @@ class System:
         threads: int | None = None,
     ) -> Any:
         """x with the shape of b."""
+        return self.examined(b, allow_singular, engine, threads)[0]
+
+    def examined(
+        self, b: Any, allow_singular: bool, engine: str | None, threads: int | None
+    ) -> tuple[Any, bool]:
+        """x, and whether the engine's own answer had to be mended."""
         b = self.right_hand_side(b)
         kind = np.result_type(self.d.dtype, b.dtype)
         chosen = engines.resolve(self.where, engine)
@@ -79,14 +87,35 @@ class System:
         columns = b.shape[-1] if b.ndim > 1 + len(self.block) else 1
         length = self.n * (self.block or (1,))[0]
         rows = xp.ascontiguousarray(right.reshape(length, columns).T)
-        x, lacking, finite = engines.load(self.package, chosen).solve(
-            dl, d, du, rows, threads=threads
-        )
-        if not finite:
+        run = functools.partial(engines.load(self.package, chosen).solve, threads=threads)
+        x, lacking, right = run(dl, d, du, rows)
+        if not right:
             self.refuse_not_finite(b)
+        doubtful = not allow_singular if lacking >= 0 else not right
+        if doubtful:
+            x, lacking = mend.mended(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:
             raise self.singular(lacking)
-        return engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where)
+        if doubtful or not right:
+            self._refuse_overflow(x)
+        return engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where), doubtful
+
+    def probe(self) -> Any:
+        """A right-hand side whose terms are all of the size of their column's largest entry."""
+        xp = _module(self.where)
+        size = abs(self.d)
+        size[1:] = xp.maximum(size[1:], abs(self.du[:-1]))
+        size[:-1] = xp.maximum(size[:-1], abs(self.dl[1:]))
+        if self.block:
+            size = size.max(axis=1)
+        reach = np.finfo(self.d.dtype).maxexp - 4
+        power = xp.clip(xp.frexp(size)[1], -reach, reach)
+        # signs without a pattern, the same on both engines; a quarter: no sum of terms overflows
+        signs = 0.5 * ((xp.arange(size.size) * 2654435761 >> 13) & 1) - 0.25
+        x = xp.ldexp(signs.reshape(size.shape).astype(self.d.dtype), -power)
+        with np.errstate(all="ignore"):
+            b = trust.product(self.dl, self.d, self.du, x)
+        return xp.where(xp.isfinite(b), b, 0)
 
     def singular(self, row: int) -> np.linalg.LinAlgError:
         """The error for a row without a pivot."""
@@ -104,7 +133,16 @@ class System:
             if bad.size:
                 row = int(bad[0][0]) + (name == "dl")
                 raise ValueError(f"{self.caller}: {name} must be finite, but is not at row {row}")
-        raise OverflowError(f"{self.caller}: numbers grew beyond the range of their type")
+
+    def _refuse_overflow(self, x: Any) -> None:
+        """Raise the error that names the first unknown beyond the range of its type."""
+        bad = np.argwhere(~np.isfinite(np.asarray(engines.moved(x, "cpu")).T))
+        if bad.size:
+            kind = "block row" if self.block else "row"
+            row = int(bad[0][0]) // (self.block or (1,))[0]
+            raise OverflowError(
+                f"{self.caller}: the unknown of {kind} {row} is beyond the range of {x.dtype}"
+            )
 
 
 def _brought(array: Any, home: str, kind: Any) -> Any:
@@ -174,8 +212,12 @@ class Factorization:
         self._threads = threads
         self.n, self.dtype = made.n, made.d.dtype
         self._solvers: dict[Any, Any] = {}
-        zero = _module(made.where).zeros((made.n, *made.block), made.d.dtype)
-        made.solve(zero, allow_singular=allow_singular, threads=threads)
+        # which of the matrix and its transpose are too hard for the engine alone
+        self._hard = {False: self._is_hard(made, allow_singular)}
+
+    def _is_hard(self, made: System, allow_singular: bool) -> bool:
+        """Whether a solution had to be mended.  Raises what `solve` does."""
+        return made.examined(made.probe(), allow_singular, None, self._threads)[1]
 
     def __repr__(self) -> str:
         kind = "block rows" if self._system.block else "rows"
@@ -208,6 +250,7 @@ class Factorization:
 
         Row i has its right-hand side at ``b[order[i]]`` and its unknown at ``x[order[i]]``.
         Nothing is looked at or waited for: neither `b` nor the pivots.  For preconditioners.
+        Only where a first solution with this matrix had to be mended, every one is.
 
         Parameters
         ----------
@@ -223,6 +266,10 @@ class Factorization:
         x : (k, m) array
         """
         made = self._system.transposed if transpose else self._system
+        if transpose not in self._hard:
+            self._hard[transpose] = self._is_hard(made, True)
+        if self._hard[transpose]:
+            return _solve_elsewhere(made, b, order, self._threads)
         if made.where == "cpu":
             run = engines.load(made.package, "cpu").solve
             return run(made.dl, made.d, made.du, b, order, threads=self._threads)[0]
@@ -237,3 +284,21 @@ class Factorization:
         for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
             solve(made.dl, made.d, made.du, one, out, order)
         return x
+
+
+def _solve_elsewhere(made: System, b: Any, order: Any, threads: int | None) -> Any:
+    """`solve_ordered` for hard matrices: gathered, solved with a look at every row, scattered."""
+    shape = (made.n, *made.block)
+    x = _module(made.where).empty_like(b)
+    for one, out in zip(b, x, strict=True):
+        right = one if order is None else one[order.clip(0)]
+        right = right.reshape(shape)
+        if order is not None:
+            right[order.reshape(shape) < 0] = 1  # those that are not there
+        found = made.solve(right, allow_singular=True, threads=threads)
+        if order is None:
+            out[:] = found.reshape(-1)
+        else:
+            there = order >= 0
+            out[order[there]] = found.reshape(order.shape)[there]
+    return x

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import arguments, csr, engines
 
 METHODS = ("auto", "afforest", "fastsv", "bfs")
 
@@ -43,8 +43,12 @@ class Components:
         >>> matchwood.connected_components((4, [[0, 2], [2, 3]])).sizes().tolist()
         [3, 1]
         """
-        xp = engines.cupy() if engines.location(self.labels) == "gpu" else np
-        return xp.bincount(self.labels, minlength=self.count)
+        count = arguments.count("Components.sizes", "count", self.count)
+        labels = arguments.integers(
+            "Components.sizes", "labels", self.labels, low=0, high=max(count - 1, 0)
+        )
+        xp = engines.cupy() if engines.location(labels) == "gpu" else np
+        return xp.bincount(labels.astype(np.int64, copy=False), minlength=count)
 
 
 def connected_components(

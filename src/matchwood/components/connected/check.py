@@ -9,58 +9,76 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from matchwood import csr
-from matchwood.components.answers import count_and_labels
+from matchwood import answers, csr
+from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
 from matchwood.traversal.breadth_first import bfs
 
 
-def check_connected_components(A: Any, answer: Any) -> None:
+def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact") -> None:
     """Raise `CheckFailed` unless `answer` numbers the connected components of `A`.
 
     Parameters
     ----------
     A : as given to `connected_components`
-    answer : Components, (count, labels) or labels
+    answer : Components, (count, labels), labels or sets of vertices
+        As matchwood, SciPy, igraph (an object with `membership`) or NetworkX (sets of the
+        vertices 0..n-1) return it.  The number of rounds is not looked at.
+    numbering : {"exact", "any"}
+        ``"exact"``: labels are 0, 1, ... in the order of their smallest vertices, as
+        `connected_components` returns them.  ``"any"``: they may be any integers; only which
+        vertices share one is checked, and `count` where it is given.  Sets have no numbers.
+
+    Raises
+    ------
+    CheckFailed
+        If the answer is wrong; says what and where.
+    TypeError
+        If it cannot be an answer: labels do not hold integers.
+
+    Notes
+    -----
+    Runs where `A` lives; labels that live elsewhere are moved there.  A look at every edge and a
+    breadth-first search; memory for some arrays of n.  With ``numbering="any"``, labels that are
+    spread over more than 4 n numbers are sorted first.
 
     Examples
     --------
     >>> import matchwood
     >>> A = matchwood.generators.path(3)
     >>> matchwood.check.check_connected_components(A, [0, 0, 0])
+    >>> matchwood.check.check_connected_components(A, [7, 7, 7], numbering="any")
     >>> matchwood.check.check_connected_components(A, [0, 0, 1])
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: components: edge (1, 2) joins labels 0 and 1
     """
-    G = csr.as_graph(A, "check_connected_components").on("cpu")
-    count, labels = count_and_labels(answer)
-    n = G.n
-    if labels.shape != (n,):
-        raise CheckFailed(f"components: labels must have {n} elements, got shape {labels.shape}")
-    found, first = np.unique(labels, return_index=True)
-    if count is not None and count != found.size:
-        raise CheckFailed(f"components: count is {count}, but there are {found.size} labels")
-    if not np.array_equal(found, np.arange(found.size)):
-        raise CheckFailed(f"components: labels must be 0..{found.size - 1} without gaps")
-    late = np.flatnonzero(np.diff(first) < 0)
-    if late.size:
-        k = int(late[0])
+    caller = "check_connected_components"
+    G = csr.as_graph(A, caller)
+    labels, first, given = numbered(caller, "components", answer, G.n, G.engine, numbering)
+    for _, u, v in answers.arcs(G.undirected_pattern()):
+        at = answers.first(labels[u] != labels[v])
+        if at is not None:
+            i, j = int(u[at]), int(v[at])
+            raise CheckFailed(f"components: edge ({i}, {j}) joins labels {given[i]} and {given[j]}")
+    lost = answers.first(bfs(G, first, directed=False).level < 0)
+    if lost is not None:
         raise CheckFailed(
-            f"components: label {k + 1} (smallest vertex {first[k + 1]}) must come before "
-            f"label {k} (smallest vertex {first[k]})"
+            f"components: no path joins vertex {lost} to vertex {first[labels[lost]]}, "
+            f"though both have label {given[lost]}"
         )
-    view = G.undirected_pattern()
-    u, v = np.repeat(np.arange(n), np.diff(view.indptr)), view.indices
-    split = np.flatnonzero(labels[u] != labels[v])
-    if split.size:
-        i, j = int(u[split[0]]), int(v[split[0]])
-        raise CheckFailed(f"components: edge ({i}, {j}) joins labels {labels[i]} and {labels[j]}")
-    lost = np.flatnonzero(bfs(G, first, directed=False).level < 0)
-    if lost.size:
-        i = int(lost[0])
-        raise CheckFailed(
-            f"components: no path joins vertex {i} to vertex {first[labels[i]]}, "
-            f"though both have label {labels[i]}"
-        )
+
+
+def is_connected_components(A: Any, answer: Any, *, numbering: str = "exact") -> bool:
+    """Whether these are the connected components; `check_connected_components` says why not.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.components import is_connected_components
+    >>> A = (3, [[0, 1]])
+    >>> is_connected_components(A, [0, 0, 1]), is_connected_components(A, [1, 1, 0])
+    (True, False)
+    >>> is_connected_components(A, [1, 1, 0], numbering="any")
+    True
+    """
+    return answers.holds(check_connected_components, A, answer, numbering=numbering)

@@ -13,26 +13,45 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr
-from matchwood.components.answers import count_and_labels
+from matchwood import answers, csr, engines
+from matchwood.components.answers import Labels, numbered
 from matchwood.components.strong.quotient import arcs_between, levels
 from matchwood.errors import CheckFailed
 from matchwood.traversal.breadth_first import bfs
 
 
-def check_strongly_connected_components(A: Any, answer: Any) -> None:
+def check_strongly_connected_components(A: Any, answer: Any, *, numbering: str = "exact") -> None:
     """Raise `CheckFailed` unless `answer` numbers the strongly connected components of `A`.
 
     Parameters
     ----------
     A : as given to `strongly_connected_components`
-    answer : Components, (count, labels) or labels
+    answer : Components, (count, labels), labels or sets of vertices
+        As matchwood, SciPy, igraph (an object with `membership`) or NetworkX (sets of the
+        vertices 0..n-1) return it.  The number of rounds is not looked at.
+    numbering : {"exact", "any"}
+        ``"exact"``: labels are 0, 1, ... in the order of their smallest vertices.  ``"any"``:
+        they may be any integers; only which vertices share one is checked, and `count` where it
+        is given.  Sets have no numbers.
+
+    Raises
+    ------
+    CheckFailed
+        If the answer is wrong; says what and where.
+    TypeError
+        If it cannot be an answer: labels do not hold integers.
+
+    Notes
+    -----
+    Runs where `A` lives; labels that live elsewhere are moved there.  Memory: the arcs inside
+    components, the same against their direction, and the arcs between components.
 
     Examples
     --------
     >>> import matchwood
     >>> A = (3, [[0, 1], [1, 0], [1, 2]])
     >>> matchwood.check.check_strongly_connected_components(A, [0, 0, 1])
+    >>> matchwood.check.check_strongly_connected_components(A, [5, 5, 2], numbering="any")
     >>> matchwood.check.check_strongly_connected_components(A, [0, 0, 0])
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: strong components: vertex 2 does not reach vertex 0, ...
@@ -40,65 +59,89 @@ def check_strongly_connected_components(A: Any, answer: Any) -> None:
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: strong components: labels 0 and 1 reach each other, ...
     """
-    G = csr.as_graph(A, "check_strongly_connected_components").on("cpu")
-    count, labels = count_and_labels(answer)
-    first = check_numbering(G.n, count, labels)
-    view = G.directed_pattern()
-    tails = np.repeat(np.arange(G.n, dtype=view.indices.dtype), np.diff(view.indptr))
-    inside = labels[tails] == labels[view.indices]
-    u, v = tails[inside], view.indices[inside]
-    for ends, says in (((u, v), "is not reached from"), ((v, u), "does not reach")):
-        H = csr.as_graph((G.n, np.stack(ends, axis=1)), "check_strongly_connected_components")
-        lost = np.flatnonzero(bfs(H, first).level < 0)
-        if lost.size:
-            i = int(lost[0])
+    caller = "check_strongly_connected_components"
+    G = csr.as_graph(A, caller)
+    found = numbered(caller, "strong components", answer, G.n, G.engine, numbering)
+    check_parts(G, found, caller)
+
+
+def is_strongly_connected_components(A: Any, answer: Any, *, numbering: str = "exact") -> bool:
+    """Whether these are the strong components; `check_strongly_connected_components` says why not.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.components import is_strongly_connected_components
+    >>> A = (3, [[0, 1], [1, 0], [1, 2]])
+    >>> is_strongly_connected_components(A, [0, 0, 1])
+    True
+    >>> is_strongly_connected_components(A, [0, 0, 0])
+    False
+    """
+    return answers.holds(check_strongly_connected_components, A, answer, numbering=numbering)
+
+
+def check_parts(G: csr.Graph, found: Labels, caller: str) -> tuple[Any, Any]:
+    """Raise unless the vertices of each label are a strong component.
+
+    Returns the arcs between labels as CSR arrays, each once.
+    """
+    inside, tails, heads = _split(G.directed_pattern(), found.labels)
+    ways = ((inside, "is not reached from"), (_turned(inside, caller), "does not reach"))
+    for H, says in ways:
+        lost = answers.first(bfs(H, found.first).level < 0)
+        if lost is not None:
             raise CheckFailed(
-                f"strong components: vertex {i} {says} vertex {first[labels[i]]}, "
-                f"though both have label {labels[i]}"
+                f"strong components: vertex {lost} {says} vertex "
+                f"{found.first[found.labels[lost]]}, though both have label {found.given[lost]}"
             )
-    _check_acyclic(labels, first.size, tails[~inside], view.indices[~inside])
-
-
-def check_numbering(n: int, count: int | None, labels: Any) -> Any:
-    """The smallest vertex of each label, if these are numbered by it, as they must be."""
-    if labels.shape != (n,):
-        raise CheckFailed(
-            f"strong components: labels must have {n} elements, got shape {labels.shape}"
-        )
-    found, first = np.unique(labels, return_index=True)
-    if count is not None and count != found.size:
-        raise CheckFailed(f"strong components: count is {count}, but there are {found.size} labels")
-    if not np.array_equal(found, np.arange(found.size)):
-        raise CheckFailed(f"strong components: labels must be 0..{found.size - 1} without gaps")
-    late = np.flatnonzero(np.diff(first) < 0)
-    if late.size:
-        k = int(late[0])
-        raise CheckFailed(
-            f"strong components: label {k + 1} (smallest vertex {first[k + 1]}) must come before "
-            f"label {k} (smallest vertex {first[k]})"
-        )
-    return first
-
-
-def _check_acyclic(labels: Any, count: int, u: Any, v: Any) -> None:
-    indptr, indices = arcs_between(labels[u], labels[v], count)
+    count = int(found.first.size)
+    indptr, indices = arcs_between(found.labels[tails], found.labels[heads], count)
     level = levels(indptr, indices)
-    left = np.flatnonzero(level < 0)
-    if left.size == 0:
-        return
+    left = answers.first(level < 0)
+    if left is not None:
+        _raise_cycle(left, level, found, tails, heads)
+    return indptr, indices
+
+
+def _split(view: csr.View, labels: Any) -> tuple[csr.Graph, Any, Any]:
+    """The graph of the arcs inside labels, and the ends of the others."""
+    xp = answers.module(labels)
+    lengths = xp.zeros(view.n + 1, np.int64)
+    kept, tails, heads = [view.indices[:0]], [view.indices[:0]], [view.indices[:0]]
+    for _, u, v in answers.arcs(view):
+        same = labels[u] == labels[v]
+        rows, low = u[same], int(u[0])
+        lengths[low + 1 : int(u[-1]) + 2] += xp.bincount(rows - low, minlength=int(u[-1]) + 1 - low)
+        kept.append(v[same])
+        tails.append(u[~same].astype(v.dtype))
+        heads.append(v[~same])
+    indptr = xp.cumsum(lengths).astype(view.indptr.dtype)
+    inside = csr.as_graph((indptr, xp.concatenate(kept)), "check of components")
+    return inside, xp.concatenate(tails), xp.concatenate(heads)
+
+
+def _turned(G: csr.Graph, caller: str) -> csr.Graph:
+    view = G.transposed_pattern()
+    return csr.as_graph((view.indptr, view.indices), caller)
+
+
+def _raise_cycle(at: int, level: Any, found: Labels, tails: Any, heads: Any) -> None:
     # every label left has an arc from another one that is left: against the arcs, we meet again
+    level, labels, given, u, v = (
+        engines.moved(array, "cpu") for array in (level, found.labels, found.given, tails, heads)
+    )
     known = (level[labels[u]] < 0) & (level[labels[v]] < 0)
     u, v = u[known], v[known]
-    arc_to = np.full(count, -1)
+    arc_to = np.full(level.size, -1)
     arc_to[labels[v]] = np.arange(v.size)
     seen: dict[int, int] = {}
-    at = int(left[0])
     while at not in seen:
         seen[at] = len(seen)
         at = int(labels[u[arc_to[at]]])
     cycle = [arc_to[label] for label, turn in seen.items() if turn >= seen[at]][::-1]
     arcs = ", ".join(f"({u[k]}, {v[k]})" for k in cycle[:3])
-    pair = sorted((int(labels[v[cycle[0]]]), int(labels[u[cycle[0]]])))
+    pair = sorted((int(given[v[cycle[0]]]), int(given[u[cycle[0]]])))
     raise CheckFailed(
         f"strong components: labels {pair[0]} and {pair[1]} reach each other, by arcs {arcs}"
         f"{' and more' if len(cycle) > 3 else ''}"

@@ -32,8 +32,8 @@ def path(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matri
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -65,8 +65,8 @@ def cycle(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matr
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def star(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matri
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -126,8 +126,8 @@ def complete(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> M
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -162,8 +162,8 @@ def mycielskian(k: int, *, dtype: Any = np.float32, engine: str | None = None) -
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     References
     ----------
@@ -181,10 +181,22 @@ def mycielskian(k: int, *, dtype: Any = np.float32, engine: str | None = None) -
     return _made("mycielskian", k, dtype, engine)
 
 
+def _size(family: str, size: int) -> tuple[int, int]:
+    """Vertices and entries."""
+    if family == "mycielskian":
+        n, entries = (1, 0) if size == 1 else (2, 2)
+        for _ in range(size - 2):
+            n, entries = 2 * n + 1, 3 * entries + 2 * n
+        return n, entries
+    return size, size * (size - 1) if family == "complete" else 2 * size
+
+
 def _made(family: str, size: int, dtype: Any, engine: str | None) -> Matrix:
     """Rows from the CPU engine (or the reference), moved where they are wanted."""
     dtype = arguments.value_type(family, dtype)
     chosen = engines.resolve("cpu", engine)
+    n, entries = _size(family, size)
+    matrices.require_room(family, chosen, n, entries, dtype, entries * 8)
     made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")
     indptr, indices = getattr(made_by, family)(size)
     indptr, indices = (engines.moved(part, engines.home(chosen)) for part in (indptr, indices))

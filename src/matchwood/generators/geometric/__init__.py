@@ -13,6 +13,8 @@ from matchwood.generators import weights as edge_weights
 from matchwood.generators.geometric import plans
 from matchwood.generators.matrices import Array, Matrix
 
+BORDER = 0.2  # of the neighbours a point in a corner has a quarter, one in the middle has all
+QHULL = 400  # bytes for each point, measured; what Qhull takes to triangulate
 KINDS = (*edge_weights.KINDS, "distance")
 
 
@@ -44,8 +46,8 @@ def random_points(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Notes
     -----
@@ -66,6 +68,7 @@ def random_points(
         arguments.seed(caller, rng),
     )
     chosen = engines.resolve("cpu", engine)
+    matrices.require_room(caller, chosen, 0, 0, np.dtype(np.float64), 12 * plan.n * plan.dim)
     return _coordinates(engines.load(__name__, chosen).points(plan, threads))
 
 
@@ -114,8 +117,9 @@ def random_geometric(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind, or not just one of `radius` and `degree` is given.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind, or not just one of `radius` and `degree` is given;
+        if it fits no memory.
 
     Notes
     -----
@@ -152,11 +156,14 @@ def random_geometric(
         raise ValueError(
             f"{caller}: give one of radius and degree, got radius={radius} and degree={degree}"
         )
+    chosen = engines.resolve("cpu", engine)
+    matrices.require_room(caller, chosen, n, 0, dtype, 8 * n * dim)
     if degree is not None:
         radius = plans.radius_for(n, dim, arguments.real(caller, "degree", degree, 0))
     radius = arguments.real(caller, "radius", radius, 0)
+    entries = round(n * plans.neighbours(n, dim, radius) * BORDER)
+    matrices.require_room(caller, chosen, n, entries, dtype, 8 * n * dim + 8 * entries)
     plan = plans.near(n, dim, arguments.seed(caller, rng), radius)
-    chosen = engines.resolve("cpu", engine)
     points, indptr, indices = engines.load(__name__, chosen).near(plan, threads)
     return _weighed(points, indptr, indices, kind, plan.seed, dtype, chosen, threads)
 
@@ -197,12 +204,14 @@ def delaunay(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Notes
     -----
-    Triangulated by Qhull [1]_ through SciPy, on the same coordinates everywhere.
+    Triangulated by Qhull [1]_ through SciPy, on the same coordinates everywhere.  Qhull cannot be
+    stopped: on Ctrl-C this call ends at once, and the triangulation goes on unseen in a thread of
+    its own, whose result is thrown away.
 
     References
     ----------
@@ -220,8 +229,9 @@ def delaunay(
     n = count(caller, "n", n)
     kind = arguments.one_of(caller, "weights", weights, KINDS)
     dtype = arguments.value_type(caller, dtype)
-    plan = plans.points(n, 2, arguments.seed(caller, rng))
     chosen = engines.resolve("cpu", engine)
+    matrices.require_room(caller, "cpu", n, 6 * n, dtype, QHULL * n)
+    plan = plans.points(n, 2, arguments.seed(caller, rng))
     made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")
     points, indptr, indices = (
         engines.moved(part, engines.home(chosen)) for part in made_by.triangulated(plan, threads)

@@ -49,6 +49,12 @@ def near(n: int, dim: int, seed: int, radius: float) -> Near:
     return Near(*points(n, dim, seed), whole, cells, -(-SIDE // cells))
 
 
+def neighbours(n: int, dim: int, radius: float) -> float:
+    """Neighbours that a point far from the border has on average."""
+    ball = math.pi * radius**2 if dim == 2 else 4 / 3 * math.pi * radius**3
+    return n * min(ball, 1.0)
+
+
 def radius_for(n: int, dim: int, degree: float) -> float:
     """The radius of a circle or ball that holds `degree` of n points on average."""
     share = degree / max(n, 1)

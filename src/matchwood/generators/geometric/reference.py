@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from matchwood.arguments import index_type
 from matchwood.generators.geometric.plans import BITS, Near, Points
 from matchwood.generators.streams.reference import values
+from matchwood.resources import aside
 
 Array = np.ndarray[Any, Any]
 
@@ -56,7 +57,7 @@ def triangle_sides(x: Array) -> tuple[Array, Array]:
         return u, v
     from scipy.spatial import Delaunay
 
-    corners = Delaunay(x.T.astype(np.float64)).simplices
+    corners = aside(lambda: Delaunay(x.T.astype(np.float64)).simplices)
     return corners.T.ravel(), np.roll(corners, -1, axis=1).T.ravel()
 
 

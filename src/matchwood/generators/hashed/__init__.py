@@ -6,12 +6,13 @@ whole numbers once, on the host; the engines only follow the plan.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from matchwood import arguments, engines
-from matchwood.arguments import count
+from matchwood.arguments import count, index_type
 from matchwood.generators import matrices
 from matchwood.generators import weights as edge_weights
 from matchwood.generators.hashed import plans
@@ -76,8 +77,9 @@ def rmat(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind, or outside of the range given above.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind, or outside of the range given above;
+        if it fits no memory.
 
     Notes
     -----
@@ -119,15 +121,17 @@ def rmat(
     )
     if abs(sum(quarters) - 1) > 1e-9:
         raise ValueError(f"{caller}: a + b + c + d must be 1, got {sum(quarters)}")
+    samples = round(Fraction(edge_factor) * 2**scale)
     plan = plans.rmat(
         scale,
-        round(edge_factor * 2**scale),
+        samples,
         quarters,
         arguments.seed(caller, rng),
         directed=arguments.flag(caller, "directed", directed),
         permute=arguments.flag(caller, "permute", permute),
     )
-    return _made(caller, "rmat", plan, weights, dtype, engine, threads)
+    entries = min(samples * (1 if directed else 2), plan.n * (plan.n - 1))
+    return _made(caller, "rmat", plan, entries, samples, weights, dtype, engine, threads)
 
 
 def erdos_renyi(
@@ -172,8 +176,9 @@ def erdos_renyi(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind, or outside of the range given above.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind, or outside of the range given above;
+        if it fits no memory.
 
     Notes
     -----
@@ -211,7 +216,7 @@ def erdos_renyi(
     most = n * (n - 1) // (1 if directed else 2)
     arguments.at_most(caller, "m", m, most, f"all edges of {n} vertices")
     plan = plans.gnm(n, m, arguments.seed(caller, rng), directed=directed)
-    return _made(caller, "gnm", plan, weights, dtype, engine, threads)
+    return _made(caller, "gnm", plan, m if directed else 2 * m, m, weights, dtype, engine, threads)
 
 
 def dense_random(
@@ -256,8 +261,9 @@ def dense_random(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind, or outside of the range given above.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind, or outside of the range given above;
+        if it fits no memory.
 
     Notes
     -----
@@ -278,13 +284,15 @@ def dense_random(
     (6, 0)
     """
     caller = "dense_random"
+    n = _vertices(caller, n)
     plan = plans.bernoulli(
-        _vertices(caller, n),
+        n,
         arguments.real(caller, "density", density, 0, 1),
         arguments.seed(caller, rng),
         directed=arguments.flag(caller, "directed", directed),
     )
-    return _made(caller, "bernoulli", plan, weights, dtype, engine, threads)
+    entries = n * n * plan.threshold >> 53
+    return _made(caller, "bernoulli", plan, entries, 0, weights, dtype, engine, threads)
 
 
 def _vertices(caller: str, n: Any) -> int:
@@ -296,6 +304,8 @@ def _made(
     caller: str,
     method: str,
     plan: Any,
+    entries: int,
+    drawn: int,
     weights: str | None,
     dtype: Any,
     engine: str | None,
@@ -305,6 +315,9 @@ def _made(
     kind = arguments.one_of(caller, "weights", weights, edge_weights.KINDS)
     dtype = arguments.value_type(caller, dtype)
     chosen = engines.resolve("cpu", engine)
+    # the ends of the edges as drawn lie beside the graph, and a counter for each vertex
+    extra = 2 * drawn * index_type(plan.n).itemsize + 8 * plan.n
+    matrices.require_room(caller, chosen, plan.n, entries, dtype, extra)
     indptr, indices = getattr(engines.load(__name__, chosen), method)(plan, threads)
     data = edge_weights.drawn(
         indptr, indices, kind, plan.seed, dtype, directed=plan.directed, engine=chosen,

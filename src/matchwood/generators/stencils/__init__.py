@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, engines
+from matchwood import arguments, engines, resources
 from matchwood.generators import matrices
 from matchwood.generators.matrices import Matrix
 from matchwood.generators.stencils import plans
@@ -55,8 +55,8 @@ def stencil(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind, or the dimensions do not fit.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind, or the dimensions do not fit; if it fits no memory.
 
     Notes
     -----
@@ -81,11 +81,11 @@ def stencil(
     """
     caller = "stencil"
     weights = _stencil_array(caller, weights)
-    shape = arguments.grid_shape(caller, shape, (weights.ndim,))
+    shape = _lengths(caller, shape, (weights.ndim,))
     if dtype is None:
         dtype = weights.dtype if weights.dtype == np.float32 else np.float64
     plan = plans.row_by_row(weights, shape)
-    return _made(plan, arguments.value_type(caller, dtype), engine, threads)
+    return _made(caller, plan, arguments.value_type(caller, dtype), engine, threads)
 
 
 def grid(
@@ -115,8 +115,8 @@ def grid(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -126,10 +126,10 @@ def grid(
     >>> grid((10, 10, 10)).nnz == 6 * 10 * 10 * 9
     True
     """
-    shape = arguments.grid_shape("grid", shape, (1, 2, 3))
+    shape = _lengths("grid", shape, (1, 2, 3))
     distance = np.abs(np.indices((3,) * len(shape)) - 1).sum(axis=0)
     plan = plans.row_by_row((distance == 1).astype(np.float64), shape)
-    return _made(plan, arguments.value_type("grid", dtype), engine, threads)
+    return _made("grid", plan, arguments.value_type("grid", dtype), engine, threads)
 
 
 def mesh(
@@ -159,8 +159,8 @@ def mesh(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     Examples
     --------
@@ -169,11 +169,11 @@ def mesh(
     >>> A[[13], :].sum().item(), A[[0], :].sum().item()  # the middle and a corner
     (26.0, 7.0)
     """
-    shape = arguments.grid_shape("mesh", shape, (1, 2, 3))
+    shape = _lengths("mesh", shape, (1, 2, 3))
     around = np.ones((3,) * len(shape))
     around[(1,) * len(shape)] = 0
     plan = plans.row_by_row(around, shape)
-    return _made(plan, arguments.value_type("mesh", dtype), engine, threads)
+    return _made("mesh", plan, arguments.value_type("mesh", dtype), engine, threads)
 
 
 def aniso(
@@ -217,8 +217,8 @@ def aniso(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is of the wrong kind.
+    TypeError, ValueError, OutOfMemory
+        If an argument is of the wrong kind; if it fits no memory.
 
     References
     ----------
@@ -240,10 +240,19 @@ def aniso(
     """
     caller = "aniso"
     kind = arguments.one_of(caller, "kind", kind, (1, 2, 3))
-    lengths = arguments.grid_shape(caller, shape, (2,))
+    lengths = _lengths(caller, shape, (2,))
+    if kind == 3:  # a number for each anti-diagonal
+        resources.require_memory(caller, 16 * sum(lengths), f"a grid of shape {lengths}")
     number = plans.row_by_row if kind < 3 else plans.along_antidiagonals
     plan = number(np.array(ANISO[min(kind, 2)]), lengths)
-    return _made(plan, arguments.value_type(caller, dtype), engine, threads)
+    return _made(caller, plan, arguments.value_type(caller, dtype), engine, threads)
+
+
+def _lengths(caller: str, shape: Any, dimensions: tuple[int, ...]) -> tuple[int, ...]:
+    """The grid, each length below 2^62: sums of two are made, and must fit 64 bits."""
+    lengths = arguments.grid_shape(caller, shape, dimensions)
+    arguments.at_most(caller, "shape", max(lengths), 2**62, "more fits no memory")
+    return lengths
 
 
 def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
@@ -262,7 +271,10 @@ def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _made(plan: plans.Plan, dtype: Any, engine: str | None, threads: int | None) -> Matrix:
+def _made(
+    caller: str, plan: plans.Plan, dtype: Any, engine: str | None, threads: int | None
+) -> Matrix:
     chosen = engines.resolve("cpu", engine)
+    matrices.require_room(caller, chosen, plan.n, plan.nnz, dtype)
     indptr, indices, data = engines.load(__name__, chosen).apply(plan, dtype, threads)
     return matrices.matrix(plan.n, indptr, indices, data)

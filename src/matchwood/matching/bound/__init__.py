@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,11 @@ import numpy as np
 
 from matchwood import csr, engines
 from matchwood.arguments import count
-from matchwood.matching.result import Matching
+from matchwood.matching import mates
+from matchwood.primitives.wide_sums import finite, total
 
+SAFE = 900  # powers of two from 1 that weights may be away without being scaled
+SMALL = 2.0**-960  # 2^-40 of more than that is many steps of the smallest numbers
 SWEEPS = 10  # from each start; more gained under 1 % (bench/matching/weighted.py)
 
 
@@ -82,7 +86,8 @@ def upper_bound(
     Raises
     ------
     TypeError, ValueError
-        If `A` is no square matrix, a weight is not finite, or `matching` has another size.
+        If `A` is no square matrix, a weight is not finite, or `matching` holds no mutual mates of
+        its vertices; if the bound is more than double precision holds.
 
     Notes
     -----
@@ -91,7 +96,8 @@ def upper_bound(
     1 to 3 per cent of it on grids, meshes, triangulations and R-MAT graphs.
 
     Deterministic: all vertices read the y of the last sweep.  The result is rounded up by 2^-40,
-    so that rounding does not make it false.  Work O(m) a sweep; memory four arrays of n.
+    so that rounding does not make it false.  Weights beyond 2^900 or all below 2^-900 are scaled
+    by a power of two on the way, in a copy.  Work O(m) a sweep; memory four arrays of n.
 
     Examples
     --------
@@ -113,12 +119,13 @@ def upper_bound(
     view = G.undirected_weights(caller)
     mate = _mate(G, matching, threads, caller)
     chosen = engines.load(__name__, engine or "cpu")
+    view, shift = _scaled(view)
     solutions = [
         chosen.improve(view, mate, sweeps, from_matching, threads)
         for from_matching in (True, False)
     ]
-    y = min(solutions, key=lambda y: float(y.sum())) * (1 + 2.0**-40)
-    return Bound(float(y.sum()), y)
+    y = _rounded_up(min(solutions, key=total), view, sweeps, shift)
+    return Bound(finite(caller, "the bound", total(y)), y)
 
 
 def _mate(G: csr.Graph, matching: Any, threads: int | None, caller: str) -> Any:
@@ -126,8 +133,41 @@ def _mate(G: csr.Graph, matching: Any, threads: int | None, caller: str) -> Any:
         from matchwood.matching.weighted import weighted_matching
 
         matching = weighted_matching(G, threads=threads)
-    mate = matching.mate if isinstance(matching, Matching) else matching
-    mate = np.ascontiguousarray(engines.moved(mate, "cpu"), G.indptr.dtype)
-    if mate.shape != (G.n,):
-        raise ValueError(f"{caller}: matching must have {G.n} mates, got shape {mate.shape}")
-    return mate
+    return mates.gate(caller, matching, G.n, "cpu", G.indptr.dtype)
+
+
+def _scaled(view: csr.View) -> tuple[csr.View, int]:
+    """The view with weights inside of double precision, times 2**-shift.
+
+    Where all are near its lower end, halves would be lost; near the upper one sums are too large.
+    There they are taken down no further than needed, so that light ones lose little.
+    """
+    most = float(view.data.max(initial=0))
+    exponent = math.frexp(most)[1]
+    if most == 0 or abs(exponent) <= SAFE:
+        return view, 0
+    shift = exponent - SAFE if exponent > 0 else exponent
+    return view._replace(data=np.ldexp(view.data.astype(np.float64), -shift)), shift
+
+
+def _rounded_up(y: Any, view: csr.View, sweeps: int, shift: int) -> Any:
+    """The dual as it is for the weights as given, made so much larger that rounding is covered.
+
+    Large numbers are rounded in the last of their 53 bits, and 2^-40 of them is more than the
+    sweeps can lose.  Numbers at the lower end have fewer bits: there a sweep rounds four times,
+    each by at most one of the smallest steps.
+    """
+    y *= 1 + 2.0**-40
+    _add_steps(y, view, 4 * sweeps + 8)
+    if shift != 0:
+        with np.errstate(over="ignore"):
+            y = np.ldexp(y, shift)
+        _add_steps(y, view, 1)
+    return y
+
+
+def _add_steps(y: Any, view: csr.View, steps: int) -> None:
+    """Where numbers have fewer bits, and there are edges."""
+    small = np.flatnonzero(y < SMALL)
+    small = small[view.indptr[small + 1] > view.indptr[small]]
+    y[small] += steps * math.ldexp(1.0, -1074)

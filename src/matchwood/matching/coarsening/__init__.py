@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood import csr, engines
+from matchwood.arguments import numbers
 from matchwood.matching import mates
-from matchwood.matching.result import Matching
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,8 @@ def coarsen(
     Raises
     ------
     TypeError, ValueError
-        If `A` is no square matrix, a weight is not finite, or the mates are not mutual.
+        If `A` is no square matrix, a weight is not finite, or the mates are not mutual; if weights
+        of merged edges or vertices add up to more than their type holds.
 
     Notes
     -----
@@ -106,18 +107,10 @@ def coarsen(
     H = G.on(chosen)
     view = H.undirected_weights(caller)
     place = engines.home(chosen)
-    mate = matching.mate if isinstance(matching, Matching) else matching
-    if not hasattr(mate, "dtype"):
-        mate = np.asarray(mate, np.int64 if len(mate) == 0 else None)
-    if mate.dtype.kind not in "iu":
-        raise TypeError(f"{caller}: mates must be integers, got {mate.dtype}")
-    mate = engines.moved(mate, place)
-    wrong = mates.fault(mate, view.n)
-    if wrong:
-        raise ValueError(f"{caller}: {wrong}")
-    mate = mate.astype(view.indices.dtype)
-    members = _vertex_weights(vertex_weights, view.n, place, caller)
+    mate = mates.gate(caller, matching, view.n, place, view.indices.dtype)
+    members = vertex_weights_of(vertex_weights, view.n, place, caller)
     arrays, map, weights = engines.load(__name__, chosen).coarsen(view, mate, members, threads)
+    _refuse_overflow(caller, H, arrays[2], members, mate, weights)
     arrays = [engines.moved(array, G.engine) for array in arrays]
     return Coarsening(
         as_matrix(arrays),
@@ -126,20 +119,67 @@ def coarsen(
     )
 
 
-def _vertex_weights(given: Any, n: int, place: str, caller: str) -> Any:
+def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
+    """The weights of n vertices as int64 or float64, on that engine; 1 each where None came."""
     if given is None:
         xp = engines.cupy() if place == "gpu" else np
         return xp.ones(n, np.int64)
-    if not hasattr(given, "dtype"):
-        given = np.asarray(given)
-    if given.dtype.kind not in "iuf":
-        raise TypeError(f"{caller}: vertex_weights must be real numbers, got {given.dtype}")
-    if given.shape != (n,):
+    array = given if hasattr(given, "dtype") else np.asarray(given)
+    if array.dtype.kind == "b" or (array.size == 0 and array is not given):
+        array = array.astype(np.int64)
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64)
+    numbers(caller, "vertex_weights", array, size=n)
+    if array.dtype.kind == "f":
+        wide = array
+    else:
+        most = np.iinfo(np.int64).max
+        if array.dtype == np.uint64 and n and int(array.max()) > most:
+            raise ValueError(
+                f"{caller}: vertex_weights must be at most {most}, got {int(array.max())}"
+            )
+        wide = array.astype(np.int64)
+    return engines.moved(wide, place)
+
+
+def _refuse_overflow(
+    caller: str, H: csr.Graph, data: Any, members: Any, mate: Any, weights: Any
+) -> None:
+    """Raise where a sum of weights is no longer a number of its type.
+
+    The entries are only looked at where four of the heaviest would be too much.
+    """
+    most = float(np.finfo(data.dtype).max) / 4
+    if _heaviest(H) > most and not bool(np.isfinite(data).all()):
         raise ValueError(
-            f"{caller}: vertex_weights must have {n} elements, got shape {given.shape}"
+            f"{caller}: the weights of merged edges must stay below {4 * most:.4g}, got a sum that "
+            "is more; divide the weights by a power of two"
         )
-    wide = np.float64 if given.dtype.kind == "f" else np.int64
-    return engines.moved(given, place).astype(wide)
+    if members.dtype.kind == "f":
+        wrong = not bool(np.isfinite(weights).all())
+    else:
+        far = members.size and (int(members.max()) >= 2**62 or int(members.min()) < -(2**62))
+        wrong = bool(far) and _wraps(members, mate)
+    if wrong:
+        raise ValueError(
+            f"{caller}: the vertex_weights of two merged vertices must add up to a number of "
+            f"{members.dtype}, got a sum that is none"
+        )
+
+
+def _heaviest(H: csr.Graph) -> float:
+    """At least the weight of the heaviest edge; known to the graph, which looked at all values."""
+    if H._data is None:
+        return 1.0
+    facts = H._values()
+    return 2 * max(facts.maximum, -facts.minimum)  # where values are not symmetric, two are added
+
+
+def _wraps(members: Any, mate: Any) -> bool:
+    """Whether two merged vertices together weigh more, or less, than int64 holds."""
+    other = members[mate] * (mate >= 0)
+    both = members + other
+    return bool((((members < 0) == (other < 0)) & ((both < 0) != (members < 0))).any())
 
 
 def as_matrix(arrays: list[Any]) -> Any:

@@ -8,7 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood import csr, engines
+from matchwood.arguments import integers
 from matchwood.errors import CheckFailed
+from matchwood.matching import mates
+from matchwood.matching.coarsening import vertex_weights_of
 
 ROUNDING = {"float32": 1e-5, "float64": 1e-12}  # of a sum of four weights, relative
 
@@ -31,10 +34,11 @@ def check_coarsening(A: Any, matching: Any, answer: Any, *, vertex_weights: Any 
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: coarsening: map[3] is 1, must be 2
     """
-    view = csr.as_graph(A, "check_coarsening").on("cpu").undirected_weights("check_coarsening")
+    caller = "check_coarsening"
+    view = csr.as_graph(A, caller).on("cpu").undirected_weights(caller)
     n = view.n
-    mate = np.asarray(engines.moved(getattr(matching, "mate", matching), "cpu"), np.int64)
-    map = np.asarray(engines.moved(answer.map, "cpu"))
+    mate = mates.gate(caller, matching, n, "cpu", np.int64)
+    map = integers(caller, "map", engines.moved(answer.map, "cpu"))
     v = np.arange(n)
     first = (mate < 0) | (mate > v)
     expected = (np.cumsum(first) - 1)[np.where(first, v, mate)] if n else v
@@ -44,33 +48,72 @@ def check_coarsening(A: Any, matching: Any, answer: Any, *, vertex_weights: Any 
         at = int((map != expected).argmax())
         raise CheckFailed(f"coarsening: map[{at}] is {map[at]}, must be {expected[at]}")
     k = int(first.sum())
-    weights = engines.moved(answer.vertex_weights, "cpu")
-    members = np.ones(n) if vertex_weights is None else engines.moved(vertex_weights, "cpu")
-    total = np.bincount(map, members, minlength=k) if n else np.zeros(0)
-    if weights.shape != (k,) or not np.allclose(weights, total, rtol=1e-12):
-        raise CheckFailed("coarsening: vertex_weights are not the sums of their members'")
-    found = sp.coo_array(_on_cpu(answer.matrix))
+    members = vertex_weights_of(vertex_weights, n, "cpu", caller)
+    _check_vertices(answer.vertex_weights, members, mate, first, caller)
+    found = _on_cpu(answer.matrix, caller)
     if found.shape != (k, k):
         raise CheckFailed(f"coarsening: the matrix must have {k} rows, got shape {found.shape}")
-    rows = np.repeat(map, np.diff(view.indptr)) if n else map
-    fine = sp.coo_array((view.data.astype(np.float64), (rows, map[view.indices])), shape=(k, k))
-    wanted = sp.csr_array(fine - sp.diags_array(fine.diagonal())) if k else fine.tocsr()
-    wanted.eliminate_zeros()
-    _compare(found, wanted, ROUNDING[view.data.dtype.name])
+    _compare(sp.coo_array(found), _merged(view, map.astype(np.int64), k), _rounding(view))
 
 
-def _on_cpu(matrix: Any) -> Any:
-    return matrix.get() if hasattr(matrix, "get") and not sp.issparse(matrix) else matrix
+def _check_vertices(weights: Any, members: Any, mate: Any, first: Any, caller: str) -> None:
+    """Each coarse vertex weighs what its members do; integers to the last digit."""
+    weights = engines.moved(weights, "cpu")
+    if not hasattr(weights, "dtype"):
+        weights = np.asarray(weights)
+    if weights.dtype.kind not in "iuf" or (weights.dtype.kind == "f") != (
+        members.dtype.kind == "f"
+    ):
+        raise TypeError(f"{caller}: vertex_weights must be {members.dtype}, got {weights.dtype}")
+    other = np.where(mate >= 0, members[mate], members.dtype.type(0)) if mate.size else members
+    with np.errstate(over="ignore"):
+        wanted = (members + other)[first]
+    if weights.shape != wanted.shape:
+        raise CheckFailed(
+            f"coarsening: vertex_weights must have {wanted.size} elements, got {weights.shape}"
+        )
+    wrong = ~(weights == wanted)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise CheckFailed(
+            f"coarsening: vertex_weights[{at}] is {weights[at]}, but its members weigh {wanted[at]}"
+        )
+
+
+def _rounding(view: csr.View) -> float:
+    return ROUNDING[view.data.dtype.name]
+
+
+def _merged(view: csr.View, map: Any, k: int) -> Any:
+    """The coarse matrix, by SciPy."""
+    rows, columns = np.repeat(map, np.diff(view.indptr)), map[view.indices]
+    between = rows != columns
+    data = view.data[between].astype(np.float64)
+    with np.errstate(over="ignore"):
+        wanted = sp.coo_array((data, (rows[between], columns[between])), shape=(k, k)).tocsr()
+    return wanted
+
+
+def _on_cpu(matrix: Any, caller: str) -> Any:
+    if hasattr(matrix, "get") and not sp.issparse(matrix):
+        return matrix.get()
+    if not sp.issparse(matrix):
+        raise TypeError(f"{caller}: matrix must be sparse, got {type(matrix).__name__}")
+    return matrix
 
 
 def _compare(found: Any, wanted: Any, rounding: float) -> None:
     # keys of the entries, so that a missing one and a superfluous one can be named
     size = max(1, found.shape[0])
-    found.sum_duplicates()
     wanted = wanted.tocoo()
     wanted.sum_duplicates()
     ours = found.row.astype(np.int64) * size + found.col
     theirs = wanted.row.astype(np.int64) * size + wanted.col
+    ascending = np.sort(ours)
+    twice = ascending[1:] == ascending[:-1]
+    if twice.any():
+        i, j = divmod(int(ascending[1:][twice][0]), size)
+        raise CheckFailed(f"coarsening: entry ({i}, {j}) of the matrix is stored twice")
     for keys, text in (
         (np.setdiff1d(theirs, ours), "is missing"),
         (np.setdiff1d(ours, theirs), "joins nothing"),
@@ -79,7 +122,10 @@ def _compare(found: Any, wanted: Any, rounding: float) -> None:
             i, j = divmod(int(keys[0]), size)
             raise CheckFailed(f"coarsening: entry ({i}, {j}) of the matrix {text}")
     a, b = found.data[np.argsort(ours)], wanted.data[np.argsort(theirs)]
-    wrong = np.abs(a - b) > rounding * np.abs(b)
+    if a.dtype.kind not in "iuf":
+        raise TypeError(f"check_coarsening: the matrix must be real, got {a.dtype}")
+    with np.errstate(over="ignore", invalid="ignore"):
+        wrong = ~(np.abs(a - b) <= rounding * np.abs(b))  # also where one is NaN
     if wrong.any():
         at = int(wrong.argmax())
         i, j = divmod(int(np.sort(ours)[at]), size)

@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.assemble.cpu import assemble
-from matchwood.teams import barrier, crew, interrupted, kernel, share, share_rows
+from matchwood.primitives.patterns import not_symmetric
+from matchwood.teams import barrier, crew, fail, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
+
+BROKEN = 1  # more edges than a symmetric pattern has
 
 
 @kernel
@@ -72,8 +75,13 @@ def _edges(
     place = np.int64(0)
     for member in range(team.rank):
         place += sums[member]
+    if place + count > rows.size:
+        fail(team, BROKEN, place + count)
+        return
     if team.rank == team.size - 1:
         sums[team.size] = place + count
+    if place + count > rows.size:  # the matrix is not symmetric after all: the caller sees it
+        return
     for u in range(lo, hi):
         if interrupted(team, u):
             return
@@ -100,9 +108,11 @@ def coarsen(view: Any, mate: Array, members: Array, threads: int | None = None) 
     values = np.empty(half, view.data.dtype)
     team.run(
         _edges, view.indptr, view.indices.view(unsigned), view.data, map,
-        sums, rows, columns, values,
+        sums, rows, columns, values, errors={BROKEN: lambda count: not_symmetric("coarsen")},
     )  # fmt: skip
     m = int(sums[-1])
+    if m > half:
+        raise ValueError("coarsen: A must have symmetric weights here, got more above the diagonal")
     coarse = assemble(
         k, k, rows[:m], columns[:m], values[:m], symmetric=True, loops=False, threads=threads
     )

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.row_reduce import strongest_neighbours
+from matchwood.primitives.row_reduce import (
+    trusted_strongest_neighbours as strongest_neighbours,
+)
 from matchwood.primitives.sort import radix_sort
 
 

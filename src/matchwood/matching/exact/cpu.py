@@ -1,12 +1,19 @@
 """The heaviest matching from other libraries.  No kernels of ours.
 
+Components do not know of each other, so the weights of each are divided by a power of two first,
+which leaves its largest between 1/2 and 1: neither weights near the ends of double precision nor a
+heavy edge elsewhere make a difference.
+
 Bipartite.  SciPy finds the lightest matching that covers all rows of a matrix.  An edge of weight
-w costs C - w there, with C twice the largest weight, and every row has a column of its own for
-C, which means to stay free; so the lightest cover is the heaviest matching.
+w costs C - w there, with C = 2, and every row has a column of its own for C, which means to stay
+free; so the lightest cover is the heaviest matching.  Bits below 2^-52 are lost.
 
 Others.  rustworkx has Edmonds' algorithm for integers.  Weights become integers by a power of two
 that leaves the largest 2^90, so that only bits below 2^-90 of it are lost: none, when the weights
 lie within 37 powers of two.
+
+An edge so light that nothing is left of it may be overlooked; those that still fit are added in the
+end, heaviest first.
 """
 
 from __future__ import annotations
@@ -21,6 +28,7 @@ from scipy.sparse import csgraph
 
 from matchwood.errors import EngineUnavailable
 from matchwood.matching.result import Found
+from matchwood.primitives.wide_sums import total
 
 Array = np.ndarray[Any, Any]
 MOST_SECONDS = 3600.0
@@ -32,16 +40,36 @@ TOP_BIT = 90  # of 127 that rustworkx has
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
     A = sp.csr_array((view.data.astype(np.float64), view.indices, view.indptr), (view.n,) * 2)
     mate = np.full(view.n, -1, view.indices.dtype)
-    left = _one_side(A)
-    if view.nnz == 0:
-        pass
-    elif left is not None:
-        _match_bipartite(A, left, mate)
-    else:
-        _match_general(A, mate)
+    if view.nnz:
+        left = _one_side(A)
+        _, label = csgraph.connected_components(A, directed=False)
+        B = _scaled(A, label)
+        if left is not None:
+            _match_bipartite(B, left, mate)
+        else:
+            _match_general(B, mate)
+        _add_forgotten(A, mate)
     u = np.flatnonzero(mate > np.arange(view.n))
-    weight = float(A[u, mate[u]].sum()) if u.size else 0.0
+    weight = total(A[u, mate[u]]) if u.size else 0.0
     return Found(mate, weight, 1, weight)
+
+
+def _scaled(A: sp.csr_array, label: Array) -> sp.csr_array:
+    """The weights of each component times a power of two that takes its largest into 1/2 .. 1."""
+    of_entry = np.repeat(label, np.diff(A.indptr))
+    most = np.zeros(int(label.max()) + 1)
+    np.maximum.at(most, of_entry, A.data)
+    data = np.ldexp(A.data, -np.frexp(most)[1][of_entry])
+    return sp.csr_array((data, A.indices, A.indptr), A.shape)
+
+
+def _add_forgotten(A: sp.csr_array, mate: Array) -> None:
+    """Match the ends of edges that both are free, heaviest first."""
+    u, v = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)), A.indices
+    open_ = np.flatnonzero((u < v) & (mate[u] < 0) & (mate[v] < 0))
+    for k in open_[np.argsort(-A.data[open_], kind="stable")]:
+        if mate[u[k]] < 0 and mate[v[k]] < 0:
+            mate[u[k]], mate[v[k]] = v[k], u[k]
 
 
 def _one_side(A: sp.csr_array) -> Array | None:
@@ -52,7 +80,8 @@ def _one_side(A: sp.csr_array) -> Array | None:
     bipartite one becomes two, and which copy is in which tells the sides.
     """
     n = A.shape[0]
-    cover = sp.block_array([[None, A], [A, None]], format="csr")
+    ones = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)
+    cover = sp.block_array([[None, ones], [ones, None]], format="csr")
     _, label = csgraph.connected_components(cover, directed=False)
     if (label[:n] == label[n:]).any():
         return None
@@ -79,7 +108,7 @@ def _match_bipartite(A: sp.csr_array, left: Array, mate: Array) -> None:
         f"a bipartite graph with {A.shape[0]} vertices and {A.nnz // 2} edges",
     )
     B = sp.csr_array(A[rows][:, columns])
-    free = 2 * float(B.data.max())
+    free = 2.0
     B.data = free - B.data
     B = sp.csr_array(sp.hstack([B, free * sp.eye_array(rows.size)], format="csr"))
     B = sp.csr_array((B.data, B.indices.astype(np.int32), B.indptr.astype(np.int32)), B.shape)
@@ -100,8 +129,7 @@ def _match_general(A: sp.csr_array, mate: Array) -> None:
             "pip install 'matchwood[exact]'"
         ) from None
     upper = sp.triu(A, k=1).tocoo()
-    scale = TOP_BIT - math.frexp(float(upper.data.max()))[1]
-    weights = [int(math.ldexp(w, scale)) for w in upper.data.tolist()]
+    weights = [int(math.ldexp(w, TOP_BIT)) for w in upper.data.tolist()]
     graph = rustworkx.PyGraph(multigraph=False)
     graph.add_nodes_from(range(n))
     u, v = (ends.tolist() for ends in upper.coords)

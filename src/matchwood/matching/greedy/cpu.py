@@ -25,6 +25,7 @@ import numpy as np
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
 from matchwood.matching.result import Found
 from matchwood.primitives.edge_order.cpu import order_edges, prefers
+from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.sort.cpu import sort_pairs
 from matchwood.teams import (
     Team,
@@ -53,8 +54,13 @@ RUN = 16  # edges; when more agree in the leading bits, all bits are sorted
 def _append(
     edges: Array, weights: Array, count: int, batch: Array, heavy: Array, tail: Array
 ) -> int:
-    """Move a member's `count` edges to the batch; returns 0."""
+    """Move a member's `count` edges to the batch; returns 0.
+
+    What finds no room is counted and not moved: in a symmetric pattern there is room for all.
+    """
     start = np.uint64(atomic_add(tail, 0, count))
+    if start + np.uint64(count) > np.uint64(heavy.size):
+        return 0
     for i in range(np.uint64(count)):
         batch[0, start + i] = edges[0, i]
         batch[1, start + i] = edges[1, i]
@@ -232,6 +238,8 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         )  # fmt: skip
         high = low
         size = int(tail[0])
+        if size > heavy.size:
+            raise not_symmetric("weighted_matching")
         if size:
             found = heavy[:size]
             perm = _order(batch, found, most[:, 0].max(), low, seed, by_hash, team, threads)

@@ -9,6 +9,7 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.matching.gpu_weight import close_books
 from matchwood.matching.result import Found
+from matchwood.primitives.patterns import not_symmetric
 
 WIDTH = 8  # lanes that list the edges of a vertex
 SOURCE = gpu.Source(
@@ -50,6 +51,8 @@ def _sorted_edges(k: Any, view: Any, m: int, seed: int, by_hash: bool) -> tuple[
     counts = cupy.empty(n, kind)
     k.count_upper(n, (n, view.indptr, view.indices, counts))
     ends = cupy.cumsum(counts, dtype=kind)
+    if int(ends[-1]) != m:  # the lists have room for half of the entries
+        raise not_symmetric("weighted_matching")
     tails, heads = cupy.empty(m, kind), cupy.empty(m, kind)
     keys = cupy.empty(m, view.data.dtype)
     listed = (n, view.indptr, view.indices, view.data, ends, tails, heads, keys)

@@ -7,6 +7,7 @@ from typing import Any
 
 from matchwood import csr, engines
 from matchwood.arguments import flag, one_of, real, seed
+from matchwood.matching.mates import settled_weight
 from matchwood.matching.result import Matching
 from matchwood.primitives.hashing import bit_barrier
 
@@ -63,7 +64,8 @@ def maximal_matching(
     ------
     TypeError, ValueError
         If `A` is no square matrix, an argument is unknown or out of range, or a weight that is
-        read is not finite.
+        read is not finite; if the weights of the edges found add up to more than double precision
+        holds.
     EngineUnavailable
         If ``"serial"`` is asked of the GPU.
 
@@ -129,6 +131,8 @@ def maximal_matching(
     mate, weight, matched = engines.load(__name__, chosen).match(
         view, method, number, bit_barrier(p), threads=threads
     )
+    if weighted:
+        weight = settled_weight(caller, view, mate, weight)
     seconds = {"prepare": prepared - start, "match": time.perf_counter() - prepared}
     return Matching(
         engines.moved(mate, G.engine),
@@ -140,4 +144,6 @@ def maximal_matching(
         graph=G if weighted else None,
         # a maximal matching meets every edge, so the largest has at most twice as many
         known_bound=None if weighted else min(2 * weight, float(G.n // 2)),
+        weighted=weighted,
+        seed=number,
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from matchwood import csr, engines
+from matchwood import csr
 from matchwood.errors import CheckFailed
-from matchwood.matching import mates
+from matchwood.matching.mates import checked_mates
+from matchwood.primitives.wide_sums import half_of
 
 
 def check_maximal_matching(A: Any, answer: Any, *, weighted: bool = False) -> None:
@@ -34,27 +34,19 @@ def check_maximal_matching(A: Any, answer: Any, *, weighted: bool = False) -> No
     matchwood.errors.CheckFailed: maximal matching: edge (2, 3) can be added
     """
     caller = "check_maximal_matching"
-    G = csr.as_graph(A, caller).on("cpu")
+    G = csr.as_graph(A, caller)
     view = G.undirected_weights(caller) if weighted else G.undirected_pattern()
-    n = view.n
-    mate = np.asarray(engines.moved(getattr(answer, "mate", answer), "cpu"), np.int64)
-    wrong = mates.fault(mate, n)
-    if wrong:
-        raise CheckFailed(f"maximal matching: {wrong}")
-    ends = np.flatnonzero(mate >= 0)
-    rows, columns = np.repeat(np.arange(n), np.diff(view.indptr)), view.indices
-    used = mate[rows] == columns
-    strange = np.setdiff1d(ends, rows[used])
-    if strange.size:
-        v = int(strange[0])
-        raise CheckFailed(f"maximal matching: {v} and {mate[v]} are matched, but not joined")
-    addable = np.flatnonzero((mate[rows] < 0) & (mate[columns] < 0))
-    if addable.size:
-        e = addable[0]
-        raise CheckFailed(f"maximal matching: edge ({rows[e]}, {columns[e]}) can be added")
+    mate, rows, used = checked_mates(view, answer, caller, "maximal matching")
+    free = mate < 0
+    addable = free[rows] & free[view.indices]
+    if bool(addable.any()):
+        e = int(addable.argmax())
+        raise CheckFailed(
+            f"maximal matching: edge ({int(rows[e])}, {int(view.indices[e])}) can be added"
+        )
     if hasattr(answer, "mate"):
-        weight = float(view.data[used].sum(dtype=np.float64)) / 2 if weighted else ends.size / 2
-        _check_numbers(answer, weight, ends.size)
+        weight = half_of(view.data[used]) if weighted else used.size / 2
+        _check_numbers(answer, weight, int(used.size))
 
 
 def _check_numbers(answer: Any, weight: float, matched: int) -> None:
@@ -63,7 +55,9 @@ def _check_numbers(answer: Any, weight: float, matched: int) -> None:
     counts = answer.matched_by_round
     if counts is None:
         return
-    if len(counts) != answer.rounds or (counts[-1] if counts else 0) != matched:
+    counts = list(counts)
+    falls = any(a > b for a, b in pairwise([0, *counts]))
+    if falls or len(counts) != answer.rounds or (counts[-1] if counts else 0) != matched:
         raise CheckFailed(
             f"maximal matching: {matched} vertices are matched after {answer.rounds} rounds, "
             f"but matched_by_round is {counts}"

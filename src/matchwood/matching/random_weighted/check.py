@@ -13,28 +13,35 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr
+from matchwood.arguments import one_of
 from matchwood.errors import CheckFailed
-from matchwood.matching.check import check_matching
-from matchwood.primitives.edge_order.reference import edge_key
-from matchwood.primitives.hashing.reference import hash2_number
+from matchwood.matching.check import check_matching, comes_before
+from matchwood.matching.mates import checked_mates
+from matchwood.primitives.hashing import hash2
 
 
 def check_random_weighted(A: Any, answer: Any, *, seed: int = 0, ties: str = "hash") -> None:
     """Raise `CheckFailed` unless `answer` is ``weighted_matching(A, method="random_weighted")``."""
-    check_matching(A, answer, weighted=True)
-    view = csr.as_graph(A, "check_random_weighted").on("cpu").undirected_weights()
-    mate = np.asarray(getattr(answer, "mate", answer)).tolist()
-    n, by_hash = view.n, ties == "hash"
-    turn = [(hash2_number(v, 0, seed), v) for v in range(n)]
-    made = [min(turn[v], turn[mate[v]]) if mate[v] >= 0 else (1 << 64, v) for v in range(n)]
-    for u in range(n):
-        if mate[u] >= 0 and made[u] != turn[u]:
-            continue  # was chosen
-        row = slice(int(view.indptr[u]), int(view.indptr[u + 1]))
-        edges = list(zip(view.indices[row].tolist(), view.data[row].tolist(), strict=True))
-        own = [edge_key(w, u, v, seed, by_hash) for v, w in edges if v == mate[u]]
-        for v, w in edges:
-            if v == mate[u] or made[v] < turn[u]:
-                continue
-            if not own or edge_key(w, u, v, seed, by_hash) < own[0]:
-                raise CheckFailed(f"matching: vertex {u} should have taken {v}, not {mate[u]}")
+    caller = "check_random_weighted"
+    one_of(caller, "ties", ties, ("hash", "index"))
+    G = csr.as_graph(A, caller).on("cpu")
+    check_matching(G, answer, weighted=True)
+    view = G.undirected_weights(caller)
+    mate, u, used = checked_mates(view, answer, caller, "matching")
+    n, v = view.n, view.indices.astype(np.int64)
+    own = np.zeros(n)
+    own[u[used]] = view.data[used]
+    vertices = np.arange(n)
+    turn = np.empty(n, np.int64)
+    turn[np.lexsort((vertices, hash2(vertices, 0 * vertices, seed, engine="reference")))] = vertices
+    made = np.where(mate >= 0, np.minimum(turn, turn[mate]), n) if n else turn
+    chooses = (mate < 0) | (made == turn)
+    open_ = np.flatnonzero(chooses[u] & (mate[u] != v) & (made[v] >= turn[u]))
+    u, v, w = u[open_], v[open_], view.data[open_]
+    better = (mate[u] < 0) | (w > own[u])
+    tied = np.flatnonzero((mate[u] >= 0) & (w == own[u]))
+    a, b = u[tied], v[tied]
+    better[tied] = comes_before(a, b, a, mate[a], seed, ties == "hash")
+    if better.any():
+        k = int(better.argmax())
+        raise CheckFailed(f"matching: vertex {u[k]} should have taken {v[k]}, not {mate[u[k]]}")

@@ -11,8 +11,10 @@ import numpy as np
 
 from matchwood.arguments import count, index_type, real
 from matchwood.matching.result import Matching
+from matchwood.primitives.wide_sums import finite
 
 EPSILON = 0.05  # default: memory of a few edges a vertex (bench/matching/weighted.py)
+EXACT = 2**53  # integers beyond are rounded in double precision
 BLOCK = 1 << 16  # edges that are handed to the kernel at a time, when they come one by one
 
 
@@ -41,12 +43,14 @@ def streaming_matching(
     Returns
     -------
     Matching
-        `bound` is the sum of the potentials times (1 + epsilon): no matching is heavier.
+        `bound` is the sum of the potentials times (1 + epsilon), rounded up by 2^-40: no matching
+        is heavier.
 
     Raises
     ------
     TypeError, ValueError
-        If a vertex is no integer in 0 .. n - 1, or a weight is negative or not finite.
+        If a vertex is no integer in 0 .. n - 1, or a weight is negative or not finite, or an
+        integer beyond 2**53; if the weight or the bound is more than double precision holds.
 
     Notes
     -----
@@ -65,7 +69,7 @@ def streaming_matching(
     --------
     >>> from matchwood.matching import streaming_matching
     >>> found = streaming_matching([(0, 1, 4.0), (1, 2, 5.0), (2, 3, 4.0)], epsilon=0.0)
-    >>> found.edges().tolist(), found.weight, found.bound
+    >>> found.edges().tolist(), found.weight, round(found.bound, 9)
     ([[0, 1], [2, 3]], 8.0, 16.0)
     """
     from matchwood.matching.streaming.cpu import Stream
@@ -86,11 +90,11 @@ def streaming_matching(
     kind = index_type(found.mate.size)
     return Matching(
         found.mate.astype(kind, copy=False),
-        found.weight,
+        finite(caller, "the weight of the matching", found.weight),
         found.rounds,
         "streaming",
         seconds,
-        known_bound=found.bound,
+        known_bound=finite(caller, "the bound", found.bound or 0.0),
     )
 
 
@@ -122,6 +126,8 @@ def _integers(values: Any, caller: str) -> Any:
     array = np.asarray(values)
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"{caller}: vertices must be integers, got {array.dtype}")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
+        raise ValueError(f"{caller}: vertices must be below 2**63, got {int(array.max())}")
     return np.ascontiguousarray(array, np.int64)
 
 
@@ -129,6 +135,11 @@ def _numbers(values: Any, caller: str) -> Any:
     array = np.asarray(values)
     if array.dtype.kind not in "iufb":
         raise TypeError(f"{caller}: weights must be real numbers, got {array.dtype}")
+    if array.dtype.kind in "iu" and array.size and int(array.max()) > EXACT:
+        raise ValueError(
+            f"{caller}: integer weights must be at most 2**53, got {int(array.max())}; "
+            "pass them as floats to have them rounded"
+        )
     return np.ascontiguousarray(array, np.float64)
 
 

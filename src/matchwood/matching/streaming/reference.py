@@ -8,6 +8,7 @@ import numpy as np
 
 from matchwood.matching.result import Found
 from matchwood.matching.streaming import EPSILON
+from matchwood.matching.streaming.cpu import proved_bound
 
 
 def match(
@@ -30,5 +31,5 @@ def match(
         if mate[u] < 0 and mate[v] < 0:
             mate[u], mate[v] = v, u
             weight += w
-    bound = (1.0 + epsilon) * sum(potential)
+    bound = proved_bound(1.0 + epsilon, np.array(potential))
     return Found(np.array(mate, view.indices.dtype), weight, 1, bound)

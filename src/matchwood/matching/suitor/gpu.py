@@ -12,6 +12,7 @@ import numpy as np
 from matchwood import gpu
 from matchwood.matching.result import Found
 from matchwood.matching.suitor.gpu_chains import match_ahead
+from matchwood.primitives.wide_sums import total
 
 WIDTHS = (2, 8)  # lanes for a row
 EACH = 4  # entries for each of them, on average
@@ -64,4 +65,4 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     blocks = min(woo.resident(BLOCK), -(-n * width // BLOCK))
     woo(None, arguments, block=BLOCK, grid=blocks)
     k.add_offers(None, (n, space.offer, space.sums), grid=SUMS)
-    return Found(mate, float(space.sums.get().sum()) / 2, 1)
+    return Found(mate, total(space.sums.get()) / 2, 1)

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from matchwood import gpu
-from matchwood.primitives.row_reduce import strongest_neighbours
+from matchwood.primitives.row_reduce import (
+    trusted_strongest_neighbours as strongest_neighbours,
+)
 
 SOURCE = gpu.Source(__package__, "gpu_chains.cu", ("link_chains<I>", "jump<I>", "match_ahead<I,W>"))
 

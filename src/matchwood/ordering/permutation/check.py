@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import answers, csr, engines
 from matchwood.errors import CheckFailed
+from matchwood.ordering.permutation import _with_values, as_permutation
+from matchwood.primitives.sort import radix_sort
 
 
 def check_permuted(A: Any, perm: Any, B: Any) -> None:
@@ -16,7 +18,19 @@ def check_permuted(A: Any, perm: Any, B: Any) -> None:
     Parameters
     ----------
     A, perm : as given to `permute`
-    B : sparse matrix
+    B : sparse matrix in CSR format
+
+    Raises
+    ------
+    CheckFailed
+        If an entry is missing, too many or different, or rows are not sorted; says where.
+    TypeError, ValueError
+        If B is no CSR matrix, or `perm` no permutation.
+
+    Notes
+    -----
+    Runs on the CPU: matrices and a permutation that live on a GPU are moved.  Values are compared
+    as they are, NaN equals NaN.  Memory: some 40 bytes for each entry.
 
     Examples
     --------
@@ -27,44 +41,83 @@ def check_permuted(A: Any, perm: Any, B: Any) -> None:
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: permuted: row 0, column 2 must be 1.0, but is not stored
     """
-    G = csr.as_graph(A, "check_permuted").on("cpu")
-    data = G.data if G.data is not None else np.ones(G.indices.size, np.float32)
-    order = np.asarray(engines.moved(getattr(perm, "perm", perm), "cpu"))
+    caller = "check_permuted"
+    G = csr.as_graph(A, caller).on("cpu")
     n = G.n
-    if B.shape != (n, n):
-        raise CheckFailed(f"permuted: shape must be {(n, n)}, got {B.shape}")
+    order = as_permutation(perm, n, caller, "cpu")
+    found, values = _matrix(caller, B, n)
+    view = _with_values(G)
+    data = view.data if view.data is not None else np.ones(view.nnz, np.float32)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
-    rows = np.repeat(np.arange(n), np.diff(G.indptr))
-    wanted = _keyed(place[rows], place[G.indices], data, n)
-    indptr, indices, values = (
-        np.asarray(engines.moved(array, "cpu")) for array in (B.indptr, B.indices, B.data)
-    )
-    found_rows = np.repeat(np.arange(n), np.diff(indptr))
-    keys = found_rows * np.int64(n) + indices
-    unsorted = np.flatnonzero(np.diff(keys) <= 0)
-    if unsorted.size:
-        k = int(unsorted[0])
-        raise CheckFailed(f"permuted: row {found_rows[k + 1]} is not sorted, or has a column twice")
-    absent = np.flatnonzero(~np.isin(wanted[0], keys))
-    if absent.size:
-        i, j = divmod(int(wanted[0][absent[0]]), n)
-        value = wanted[1][absent[0]]
-        raise CheckFailed(f"permuted: row {i}, column {j} must be {value}, but is not stored")
-    extra = np.flatnonzero(~np.isin(keys, wanted[0]))
-    if extra.size:
-        i, j = divmod(int(keys[extra[0]]), n)
-        raise CheckFailed(f"permuted: row {i}, column {j} is stored, but not so in A")
-    other = np.flatnonzero(values != wanted[1])
-    if other.size:
-        k = int(other[0])
-        i, j = divmod(int(keys[k]), n)
-        raise CheckFailed(
-            f"permuted: row {i}, column {j} is {values[k]}, but must be {wanted[1][k]}"
-        )
+    expected, origin = _permuted_keys(view, place)
+    given = _keys(found)
+    parted = answers.first_difference(expected, given)
+    if parted is not None:
+        k, missing = parted
+        i, j = divmod(int(expected[k] if missing else given[k]), n)
+        says = f"must be {data[origin[k]]}, but is not stored" if missing else (
+            "is stored, but not so in A"
+        )  # fmt: skip
+        raise CheckFailed(f"permuted: row {i}, column {j} {says}")
+    for begin, end in answers.pieces(given.size):
+        right = data[origin[begin:end]]
+        at = answers.first(~_equal(values[begin:end], right))
+        if at is not None:
+            i, j = divmod(int(given[begin + at]), n)
+            raise CheckFailed(
+                f"permuted: row {i}, column {j} is {values[begin + at]}, but must be {right[at]}"
+            )
 
 
-def _keyed(rows: Any, columns: Any, values: Any, n: int) -> tuple[Any, Any]:
-    keys = rows * np.int64(n) + columns
-    order = np.argsort(keys, kind="stable")
-    return keys[order], np.asarray(values)[order]
+def _matrix(caller: str, B: Any, n: int) -> tuple[csr.View, Any]:
+    """The arrays of B, if they are CSR with strictly ascending rows."""
+    if not all(hasattr(B, name) for name in ("shape", "indptr", "indices", "data")):
+        raise TypeError(f"{caller}: B must be a CSR matrix, got {type(B).__name__}")
+    if tuple(B.shape) != (n, n):
+        raise CheckFailed(f"permuted: shape must be {(n, n)}, got {B.shape}")
+    indptr = answers.integers(caller, "permuted", "indptr", B.indptr, (n + 1,), "cpu")
+    m = int(B.indices.size)
+    indices = answers.integers(caller, "permuted", "indices", B.indices, (m,), "cpu")
+    values = engines.moved(B.data, "cpu")
+    if values.dtype.kind not in "biufc":
+        raise TypeError(f"{caller}: B must hold numbers, got dtype {values.dtype}")
+    if indptr[0] != 0 or indptr[-1] != m or (indptr[1:] < indptr[:-1]).any():
+        raise CheckFailed(f"permuted: indptr must ascend from 0 to the {m} indices")
+    if values.shape != (m,):
+        raise CheckFailed(f"permuted: {m} values expected, got shape {values.shape}")
+    at = answers.first((indices < 0) | (indices >= n))
+    if at is not None:
+        raise CheckFailed(f"permuted: entry {at} is in column {indices[at]} of 0..{n - 1}")
+    view = csr.View(indptr, indices)
+    last = -1
+    for _, u, v in answers.arcs(view):
+        keys = u * n + v
+        k = 0 if keys[0] <= last else answers.first(np.diff(keys, prepend=last) <= 0)
+        if k is not None:
+            raise CheckFailed(f"permuted: row {u[k]} is not sorted, or has a column twice")
+        last = int(keys[-1])
+    return view, values
+
+
+def _keys(view: csr.View) -> Any:
+    """One number for each entry; they ascend."""
+    keys = [u * view.n + v for _, u, v in answers.arcs(view)]
+    return np.concatenate([np.empty(0, np.int64), *keys])
+
+
+def _permuted_keys(view: csr.View, place: Any) -> tuple[Any, Any]:
+    """The keys of A's entries in the other order, ascending, and which entry each is."""
+    keys = [place[u] * view.n + place[v] for _, u, v in answers.arcs(view)]
+    found = np.concatenate([np.empty(0, np.int64), *keys])
+    if found.size <= answers.BLOCK:
+        origin = np.argsort(found, kind="stable")
+        return found[origin], origin
+    # the same, and Ctrl-C is heard
+    ascending, origin = radix_sort(found.view(np.uint64), bits=(view.n * view.n).bit_length())
+    return ascending.view(np.int64), origin
+
+
+def _equal(one: Any, other: Any) -> Any:
+    """The same values; NaN where NaN is."""
+    return (one == other) | ((one != one) & (other != other))

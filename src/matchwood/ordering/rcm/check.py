@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import answers, csr
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
-from matchwood.ordering.rcm import cuthill_mckee, reference, trial
+from matchwood.ordering.measure.check import check_measures
+from matchwood.ordering.rcm import _starts, cuthill_mckee, reference, trial
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
@@ -34,11 +35,7 @@ def is_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = True) 
     >>> matchwood.is_rcm_order(A, [3, 2, 1, 0]), matchwood.is_rcm_order(A, [2, 3, 1, 0])
     (True, False)
     """
-    try:
-        check_rcm_order(A, perm, start=start, reverse=reverse)
-    except CheckFailed:
-        return False
-    return True
+    return answers.holds(check_rcm_order, A, perm, start=start, reverse=reverse)
 
 
 def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = True) -> None:
@@ -47,10 +44,24 @@ def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = Tru
     Parameters
     ----------
     A : as given to `reverse_cuthill_mckee`
-    perm : (n,) array or Ordering
+    perm : (n,) array of integers, or Ordering
+        Of an `Ordering` the measures before and after are checked as well; counters and seconds
+        are not.
     start : as given to `reverse_cuthill_mckee`, or "any" to allow every start
     reverse : bool
         False for the order of `cuthill_mckee`.
+
+    Raises
+    ------
+    CheckFailed
+        If the order is wrong; says what and where.
+    TypeError
+        If it cannot be an order: it does not hold integers.
+
+    Notes
+    -----
+    Runs on the CPU: a graph and an order that live on a GPU are moved.  Some breadth-first
+    searches and a look at every edge; memory for some arrays of n.
 
     Examples
     --------
@@ -61,37 +72,45 @@ def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = Tru
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: order: vertex 2 of level 2 follows vertex 3 of level 3
     """
-    G = csr.as_graph(A, "check_rcm_order").on("cpu")
+    caller = "check_rcm_order"
+    G = csr.as_graph(A, caller).on("cpu")
     view = G.undirected_pattern()
-    order = _permutation(getattr(perm, "perm", perm), G.n)
-    if G.n == 0:
-        return
-    if reverse:
+    order = given = _permutation(caller, getattr(perm, "perm", perm), G.n)
+    starts = None
+    if not (isinstance(start, str) and start == "any"):
+        starts = _starts(start, G.n, caller)
+    if G.n and reverse:
         order = order[::-1]
+    if G.n:
+        _check_order(G, view, order, starts)
+    if hasattr(perm, "before") and hasattr(perm, "after"):
+        check_measures(G, perm.before)
+        check_measures(G, perm.after, given)
+
+
+def _check_order(G: csr.Graph, view: csr.View, order: Array, starts: Array | None) -> None:
     place = np.empty(G.n, np.int64)
     place[order] = np.arange(G.n)
     labels = connected_components(G).labels
     begins = _components_in_turn(order, labels)
-    _starts_allowed(G, view, order[begins], labels, start)
+    if starts is not None:
+        _starts_allowed(G, view, order[begins], labels, starts)
     _levels_contiguous(G, order, begins, labels)
     _keys_ascend(view, order, place, begins)
 
 
-def _permutation(perm: Any, n: int) -> Array:
-    order = np.asarray(engines.moved(perm, "cpu"))
-    if order.shape != (n,) or (n and order.dtype.kind not in "iu"):
-        raise CheckFailed(f"order: must be {n} integers, got {order.dtype} of shape {order.shape}")
-    outside = (order < 0) | (order >= n)
-    if outside.any():
-        k = int(outside.argmax())
+def _permutation(caller: str, perm: Any, n: int) -> Array:
+    order: Array = answers.integers(caller, "order", "perm", perm, (n,), "cpu")
+    k = answers.first((order < 0) | (order >= n))
+    if k is not None:
         raise CheckFailed(f"order: place {k} holds {order[k]}, which is no vertex of 0..{n - 1}")
-    counts = np.bincount(order.astype(np.int64), minlength=n)
+    counts = np.bincount(order, minlength=n)
     if n and counts.max() > 1:
         raise CheckFailed(
             f"order: no permutation, vertex {int(counts.argmax())} appears {counts.max()} times "
             f"and vertex {int(counts.argmin())} not at all"
         )
-    return order.astype(np.int64)
+    return order
 
 
 def _components_in_turn(order: Array, labels: Array) -> Array:
@@ -107,13 +126,16 @@ def _components_in_turn(order: Array, labels: Array) -> Array:
     return np.flatnonzero(np.diff(along, prepend=-1))
 
 
-def _starts_allowed(G: Any, view: Any, begun: Array, labels: Array, start: Any) -> None:
-    if isinstance(start, str) and start == "any":
-        return
+def _starts_allowed(G: Any, view: Any, begun: Array, labels: Array, starts: Array) -> None:
     allowed = np.full(begun.size, -1)
-    if start is not None:
-        given = np.atleast_1d(np.asarray(engines.moved(start, "cpu"), np.int64))
-        allowed[labels[given]] = given
+    allowed[labels[starts]] = starts
+    again = answers.first(allowed[labels[starts]] != starts)
+    if again is not None:
+        one, other = int(starts[again]), int(allowed[labels[starts[again]]])
+        raise ValueError(
+            f"check_rcm_order: start must have one vertex of a component at most, "
+            f"got {one} and {other} of the same"
+        )
     if (allowed < 0).any():
         found = found_starts(G, view, labels)
         allowed = np.where(allowed < 0, found, allowed)
@@ -140,23 +162,34 @@ def found_starts(G: Any, view: Any, labels: Array) -> Array:
         return trial.tried_starts(view, labels, levels_from, order_from)[0]
     count = int(labels.max()) + 1
     degree = np.diff(view.indptr).astype(np.int64)
-    v = trial.least(labels, degree, np.arange(G.n))
+    v = _least(labels, degree, np.ones(G.n, bool), count)
     width = depth = np.full(count, -1)
     start, going = v, np.ones(count, bool)
     first = True
     while going.any():
         level = levels_from(v).astype(np.int64)
         new_depth = np.zeros(count, np.int64)
-        np.maximum.at(new_depth, labels, level)
+        for begin, end in answers.pieces(G.n):
+            np.maximum.at(new_depth, labels[begin:end], level[begin:end])
         new_width = _widths(labels, level, new_depth)
         better = going & (first | (new_width < width))
         start = np.where(better, v, start)
         going = better & (new_depth > depth)
         width, depth = np.where(better, new_width, width), np.where(better, new_depth, depth)
-        last = np.flatnonzero(level == new_depth[labels])
-        v = np.where(going, trial.least(labels, degree, last), v)
+        last = level == new_depth[labels]
+        v = np.where(going, _least(labels, degree, last, count), v)
         first = False
     return start
+
+
+def _least(labels: Array, degree: Array, marked: Array, count: int) -> Array:
+    """Of the marked vertices of each component that with the least (degree, vertex)."""
+    n = labels.size
+    best = np.full(count, np.iinfo(np.int64).max)
+    for begin, end in answers.pieces(n):
+        v = begin + np.flatnonzero(marked[begin:end])
+        np.minimum.at(best, labels[v], degree[v] * n + v)
+    return best % n
 
 
 def _widths(labels: Array, level: Array, depth: Array) -> Array:
@@ -183,9 +216,10 @@ def _keys_ascend(view: Any, order: Array, place: Array, begins: Array) -> None:
     n = order.size
     degree = np.diff(view.indptr).astype(np.int64)
     first = np.full(n, n)  # f of the vertex at each place
-    rows = np.flatnonzero(degree)
-    if rows.size:
-        first[place[rows]] = np.minimum.reduceat(place[view.indices], view.indptr[rows])
+    for _, u, v in answers.arcs(view):
+        begin = np.flatnonzero(np.diff(u, prepend=-1))  # of each row, as far as it is here
+        at = place[u[begin]]
+        first[at] = np.minimum(first[at], np.minimum.reduceat(place[v], begin))
     is_start = np.zeros(n, bool)
     is_start[begins] = True
     orphan = np.flatnonzero((first > np.arange(n)) & ~is_start)

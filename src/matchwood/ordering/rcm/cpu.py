@@ -35,6 +35,7 @@ from matchwood.ordering.rcm import (
 )
 from matchwood.ordering.rcm.cpu_batch_work import EVEN_ROW, Tuning
 from matchwood.ordering.rcm.cpu_serial import (
+    BROKEN,
     CODE,
     END,
     FACTS,
@@ -45,6 +46,7 @@ from matchwood.ordering.rcm.cpu_serial import (
     WIDTH,
 )
 from matchwood.ordering.rcm.cpu_sort import BINS, reverse_places
+from matchwood.primitives.patterns import not_symmetric
 from matchwood.teams import crew, kernel, share
 
 Array = np.ndarray[Any, Any]
@@ -69,6 +71,7 @@ against "leveled": 4.9 and 5.1, 3.6 and 5.1, 4.7 and 5.4.  R-MAT graphs do bette
 GUESSES = 16  # vertices of least degree tried before a big component is searched for its own
 
 NO_LIMIT = np.uint64(0xFFFFFFFFFFFFFFFF)
+ERRORS = {BROKEN: lambda detail: not_symmetric("reverse_cuthill_mckee")}
 
 
 @kernel
@@ -258,6 +261,7 @@ class Run:
                 self.set_marks(kept, at, end, cpu_serial.PLACED)
                 self.facts[[END, LEVELS, WIDTH, LAST, CODE]] = end, levels, width, last, WHOLE
                 break
+            self.expect(end)
             kept, spare, start = spare, kept, x
             narrower = levels, width
             levels, width, last = (int(x) for x in self.facts[[LEVELS, WIDTH, LAST]])
@@ -269,7 +273,12 @@ class Run:
         if search != self.orderer():
             self.set_marks(self.queue, at, end, cpu_serial.FREE)
             self.place(start, at, end)
+            self.expect(end)
         return end, searches
+
+    def expect(self, end: int) -> None:
+        if self.facts[END] != end:  # in a symmetric pattern every search reaches all
+            raise not_symmetric("reverse_cuthill_mckee")
 
     def _try_and_place(self, first: int, at: int, limit: int) -> tuple[int, int]:
         """`search_and_place` in a small graph."""
@@ -280,12 +289,14 @@ class Run:
         self.alone.run(
             cpu_serial.try_starts, self.indptr, self.indices, self.mark, self.queue,
             np.uint64(at), np.uint64(end), np.uint64(self.shift), keys, other, bins, self.facts,
+            errors=ERRORS,
         )  # fmt: skip
         tried = int(self.facts[TRIED])
         self.seconds["search"] += time.perf_counter() - begun
         if self.method not in ("auto", "serial"):
             self.set_marks(self.queue, at, end, cpu_serial.FREE)
             self.place(int(self.queue[at]), at, end)
+            self.expect(end)
         return end, tried
 
     def _from_least(self, first: int, at: int, limit: int) -> int:
@@ -311,6 +322,7 @@ class Run:
         least = self._least(self.queue[at:end])
         self.set_marks(self.queue, at, end, cpu_serial.FREE)
         search(least, self.queue, at, end)
+        self.expect(end)
         return 2 + len(tried)
 
     def _least_free(self) -> int:
@@ -345,7 +357,6 @@ def order(
     run.reverse = reverse
     state = np.zeros(7, np.int64)  # vertex, place, given start; code, components, levels, searches
     firsts = np.empty(0, np.int64)
-    block: Array | None = None
     if starts.size == 1:
         # order its component at once: where it belongs, its smallest vertex tells
         end = run.place(int(starts[0]), 0, n)
@@ -363,6 +374,8 @@ def order(
     elif starts.size:
         firsts, starts = _owners(view, starts, threads)
     _walk(run, state, firsts, starts, n)
+    if state[1] != n:
+        raise not_symmetric("reverse_cuthill_mckee")
     if reverse and not run.reversed:
         run.team.run(_reversed, run.queue)
     return run.queue.view(run.kind), _counted(run, state)
@@ -384,7 +397,7 @@ def _walk(run: Run, state: Array, firsts: Array, starts: Array, stop: int) -> No
         run.alone.run(
             cpu_serial.walk, run.indptr, run.indices, run.mark, run.queue, firsts, starts, state,
             np.uint64(stop), run.small, np.uint64(SMALL_ARCS), np.uint64(run.shift),
-            keys, other, bins,
+            keys, other, bins, errors=ERRORS,
         )  # fmt: skip
         run.seconds["order"] += time.perf_counter() - begun
         if state[3] == WHOLE:

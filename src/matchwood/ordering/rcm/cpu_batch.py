@@ -337,7 +337,7 @@ def order_batch(
                         sizes, shift, keys, other, bins,
                     )  # fmt: skip
                     advance(team, np.int64(tail - before))
-                    if pos == tail or tail == limit:
+                    if pos == tail or tail >= limit:
                         store_relaxed(shared, FILLED, tail)
                         store_release(shared, FINISHED, ONE)
                     else:

@@ -93,6 +93,12 @@ def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, board:
         queue[i] = start
     if barrier(team):
         return True
+    # What is placed stays so.  In a symmetric pattern nothing leads there; in another one vertices
+    # would be placed twice, and there are only so many places.
+    for i in range(lo, min(hi, np.int64(at))):
+        claim[queue[i]] = claim.dtype.type(0)
+    if barrier(team):
+        return True
     if team.rank == 0:
         queue[at] = start
         claim[start] = claim.dtype.type(0)

@@ -242,7 +242,7 @@ def count_from(board: Array, b: Any, limit: Any, sizes: Array, shared: Array) ->
         full = size_of(end - board[at + BEGIN], sizes)
         rest = ZERO
         done = False
-        if end == limit:  # all places are filled, or will be
+        if end >= limit:  # all places are filled, or will be
             fate, done = NOTHING, True
         elif total == ZERO:
             fate, done = NOTHING, last

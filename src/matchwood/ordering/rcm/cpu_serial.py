@@ -21,7 +21,7 @@ from matchwood.ordering.rcm.cpu_sort import (
     key_of,
     sort_children,
 )
-from matchwood.teams import advance, device, kernel, stopping
+from matchwood.teams import advance, device, fail, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +34,10 @@ END, LEVELS, WIDTH, LAST, CODE, TRIED = range(6)
 FACTS = 6
 WHOLE, CUT, WIDE = 0, 1, 2  # how `follow` ended: complete, given up, at a level that is wide
 EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+BROKEN = 1
+"""What kernels fail with when a search from another vertex of a component does not reach all of it:
+the pattern is not symmetric.  To go on would place vertices twice, and some behind the end."""
 
 
 @device
@@ -183,7 +187,7 @@ def _tried(
 ) -> tuple[Any, Any]:
     """Try the starts of a component, whose members are at places at..end, and leave the best order.
 
-    Returns the number of levels and of starts that were tried.
+    Returns the number of levels and of starts that were tried; no levels: the pattern is BROKEN.
     """
     v = least(indptr, queue, at, end, shift)
     z = _last_of_least(indptr, queue, at, end, v)
@@ -192,6 +196,8 @@ def _tried(
         team, indptr, indices, v, mark, queue, at, end, EVERYTHING, EVERYTHING, EVERYTHING,
         shift, keys, other, bins,
     )  # fmt: skip
+    if reached != end:
+        return ZERO, 1
     x = least(indptr, queue, last, end, shift)
     y = x  # until the search from x is done
     best, here = v, True  # `here`: the queue holds the order from the best
@@ -205,10 +211,12 @@ def _tried(
         release(mark, queue, at, reached)
         # the order from x is needed as a whole, for its last level
         bound = EVERYTHING if turn == 0 else band
-        reached, new_levels, _, last, new_band, _ = component(
+        reached, new_levels, _, last, new_band, whole = component(
             team, indptr, indices, start, mark, queue, at, end, EVERYTHING, bound, EVERYTHING,
             shift, keys, other, bins,
         )  # fmt: skip
+        if whole and reached != end:
+            return ZERO, tried
         tried += 1
         if turn == 0:
             y = least(indptr, queue, last, end, shift)
@@ -217,11 +225,11 @@ def _tried(
             best, band, levels = start, new_band, new_levels
     if not here:
         release(mark, queue, at, reached)
-        component(
+        reached, _, _, _, _, _ = component(
             team, indptr, indices, best, mark, queue, at, end, EVERYTHING, EVERYTHING, EVERYTHING,
             shift, keys, other, bins,
         )  # fmt: skip
-    return levels, tried
+    return levels if reached == end else ZERO, tried
 
 
 @device
@@ -253,16 +261,18 @@ def _searched(
 ) -> tuple[Any, Any]:
     """Search for the start of a component, whose members are at places at..end, and order it.
 
-    Returns the number of levels and of searches.
+    Returns the number of levels and of searches; no levels: the pattern is BROKEN.
     """
     v = least(indptr, queue, at, end, shift)
     release(mark, queue, at, end)
-    _, levels, width, last, _, _ = component(
+    reached, levels, width, last, _, _ = component(
         team, indptr, indices, v, mark, queue, at, end, EVERYTHING, EVERYTHING, EVERYTHING,
         shift, keys, other, bins,
     )  # fmt: skip
     searches = 1
     while True:
+        if reached != end:
+            return ZERO, searches
         if stopping(team):
             return levels, searches
         x = least(indptr, queue, last, end, shift)
@@ -274,11 +284,13 @@ def _searched(
         searches += 1
         if not narrower:
             release(mark, queue, at, reached)
-            component(
+            reached, _, _, _, _, _ = component(
                 team, indptr, indices, v, mark, queue, at, end, EVERYTHING, EVERYTHING, EVERYTHING,
                 shift, keys, other, bins,
             )  # fmt: skip
-            return levels, searches
+            return levels if reached == end else ZERO, searches
+        if reached != end:
+            return ZERO, searches
         if new_levels <= levels:
             return new_levels, searches
         v, levels, width = x, new_levels, new_width
@@ -326,6 +338,9 @@ def walk(
         known = given < np.uint64(firsts.size) and np.uint64(firsts[given]) == v
         if known:
             begin = indices.dtype.type(starts[given])
+            if mark[begin] == PLACED:
+                fail(team, BROKEN, np.int64(begin))
+                return
         if row == ZERO:
             mark[v] = PLACED
             queue[at] = u
@@ -351,6 +366,9 @@ def walk(
                     levels, searches = _searched(
                         team, indptr, indices, mark, queue, at, end, shift, keys, other, bins
                     )
+                if levels == ZERO and not stopping(team):
+                    fail(team, BROKEN, np.int64(v))
+                    return
                 state[6] += searches
             advance(team, np.int64(end - at))
             at = end
@@ -411,4 +429,6 @@ def try_starts(
     levels, tried = _tried(
         team, indptr, indices, mark, queue, at, end, shift, keys, other, bins
     )  # fmt: skip
+    if levels == ZERO and not stopping(team):
+        fail(team, BROKEN, np.int64(at))
     facts[END], facts[LEVELS], facts[TRIED] = end, levels, tried

@@ -16,9 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_serial import CODE, END, FREE, LAST, LEVELS, PLACED, WHOLE, WIDTH
+from matchwood.ordering.rcm.cpu_serial import (
+    BROKEN,
+    CODE,
+    END,
+    FREE,
+    LAST,
+    LEVELS,
+    PLACED,
+    WHOLE,
+    WIDTH,
+)
 from matchwood.ordering.rcm.cpu_sort import ONE, delay, sort_children
-from matchwood.teams import advance, back_off, kernel, load_acquire, stopping, store_release
+from matchwood.primitives.patterns import not_symmetric
+from matchwood.teams import advance, back_off, fail, kernel, load_acquire, stopping, store_release
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
@@ -72,6 +83,9 @@ def order_unordered(
             delay(team, delays)
             if tail > head:
                 store_release(placed, (mine + 1) * _LINE, np.int64(tail))
+        if tail != np.uint64(bounds[mine + 2]):  # the others would wait for the missing ones
+            fail(team, BROKEN, np.int64(mine))
+            return
         advance(team, bounds[mine + 1] - bounds[mine])
 
 
@@ -84,6 +98,8 @@ def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
     sizes = np.bincount(level[level >= 0])
     bounds = np.concatenate(([at], at + np.cumsum(sizes), [0]))[: sizes.size + 1]
     bounds = np.append(bounds, bounds[-1])  # an empty level behind the last
+    if bounds[-1] > run.n:
+        raise not_symmetric("reverse_cuthill_mckee")
     queue[at] = start
     run.mark[start] = PLACED
     placed = np.repeat(bounds[:-1], _LINE)
@@ -92,6 +108,7 @@ def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
     run.team.run(
         order_unordered, run.indptr, run.indices, level, run.mark, queue, bounds, placed,
         np.uint64(run.shift), keys, other, bins, run.delays,
+        errors={BROKEN: lambda level: not_symmetric("reverse_cuthill_mckee")},
     )  # fmt: skip
     pairs = np.append(sizes, 0) + np.append(sizes[1:], (0, 0))
     run.facts[END], run.facts[LEVELS] = bounds[-1], sizes.size

@@ -17,6 +17,7 @@ import numpy as np
 
 from matchwood import csr, engines, gpu
 from matchwood.ordering.rcm import gpu_batch, gpu_start, reference, trial
+from matchwood.primitives.patterns import not_symmetric
 
 METHODS = ("leveled", "batch")
 SOURCE = gpu.Source(__package__, "gpu.cu", ("place_levels<I>", "find_levels<I>"))
@@ -164,7 +165,10 @@ def _ordered(view: Any, levels: Levels, method: str) -> Any:
     if method == "leveled" and levels.in_order:
         return levels.order
     if method == "leveled":
-        return place_levels(view, levels.start, view.n).order
+        placed = place_levels(view, levels.start, view.n)
+        if placed.size < view.n:
+            raise not_symmetric("reverse_cuthill_mckee")
+        return placed.order
     start = engines.cupy().array([levels.start], view.indptr.dtype)
     return gpu_batch.place_batches(view, start, view.n)[0]
 
@@ -215,7 +219,10 @@ def _place(
     more = n - alone - placed
     if more:
         if method == "leveled":
-            rest = place_levels(view, first, more).order
+            levels = place_levels(view, first, more)
+            if levels.size < more:  # the rest of the array holds anything
+                raise not_symmetric("reverse_cuthill_mckee")
+            rest = levels.order
         else:
             rest, counters = gpu_batch.place_batches(view, first, more, stats=stats)
         if placed or alone:

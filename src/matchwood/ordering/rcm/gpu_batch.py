@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.primitives.patterns import not_symmetric
 
 SOURCE = gpu.Source(
     __package__, "gpu_batch.cu", ("place_batches<I>", "reset_batches<I>", "own_starts<I>")
@@ -61,6 +62,7 @@ def place_batches(
     )
     control = space.control
     control.data.memset_async(0, control.nbytes)
+    found.data.memset_async(0xFF, found.nbytes)
     k = SOURCE.kernels(I=kind)
     k.reset_batches(
         max(n, ring),
@@ -78,6 +80,8 @@ def place_batches(
         shared_mem=SHARED,
     )  # fmt: skip
     _wait(control)
+    if total and int(found[total - 1]) < 0:  # not all were reached
+        raise not_symmetric("reverse_cuthill_mckee")
     return found, _counters(control.get()) if stats else {}
 
 

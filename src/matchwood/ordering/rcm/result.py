@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from matchwood import arguments, engines
 from matchwood.ordering.measure import Measures
 
 STAGES = ("discover", "sort", "rediscover", "signal", "output", "stall")
@@ -47,6 +48,8 @@ class Ordering:
         >>> found.perm.tolist(), found.place().tolist()
         ([1, 2, 0], [2, 0, 1])
         """
-        from matchwood.ordering.permutation import inverse
+        from matchwood.ordering.permutation import as_permutation, inverse
 
-        return inverse(self.perm)
+        perm = arguments.integers("Ordering.place", "perm", self.perm)
+        where = engines.location(perm)
+        return inverse(as_permutation(perm, perm.size, "Ordering.place", where)).astype(perm.dtype)

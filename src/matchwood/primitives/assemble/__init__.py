@@ -11,7 +11,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from matchwood import engines
+from matchwood.arguments import INDEX, count, flag, integers, one_of, same_size, vector
+from matchwood.primitives.patterns import (
+    NUMBERS,
+    contiguous,
+    csr_arrays,
+    look_through,
+    one_place,
+)
+
+__all__ = ["assemble", "canonical"]
+
+REDUCE = ("sum", "first", "min", "max", "heaviest", "keep")
 
 
 def assemble(
@@ -32,14 +46,22 @@ def assemble(
     ----------
     n_rows, n_cols : int
     rows, cols : (m,) int32 or int64 arrays, both the same; every value within the shape
-    data : (m,) float32 or float64 array, or None
+    data : (m,) array of float32, float64, int32 or int64, or None
     symmetric : bool
         Store (c, r) for every (r, c) too, after all entries of the list.
     loops : bool
         False drops entries with r == c.
-    reduce : {"sum", "first"}
-        What becomes of entries that are given more than once.
+    reduce : {"sum", "first", "min", "max", "heaviest", "keep"}
+        What becomes of entries that are given more than once: their sum, the first, the least,
+        the largest, the one of largest magnitude; "keep" leaves them all, in the order of the
+        list, side by side.  Of equal ones the first counts.
     threads : int or None
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an array is of another type, sizes differ, a row or column lies outside the shape, or
+        a matrix that is not square is to be `symmetric`.
 
     Notes
     -----
@@ -55,18 +77,57 @@ def assemble(
     >>> indptr.tolist(), indices.tolist(), data.tolist()
     ([0, 1, 1, 2], [2, 1], [2.0, 4.0])
     """
+    n_rows, n_cols = count("assemble", "n_rows", n_rows), count("assemble", "n_cols", n_cols)
+    rows, cols = _ends(rows, cols, n_rows, n_cols)
+    if data is not None:
+        data = contiguous(vector("assemble", "data", data, NUMBERS))
+        same_size("assemble", "data", data, "rows", rows)
+    one_place("assemble", rows, cols, data)
+    if flag("assemble", "symmetric", symmetric) and n_rows != n_cols:
+        raise ValueError(
+            f"assemble: a symmetric matrix must be square, got shape ({n_rows}, {n_cols})"
+        )
+    flag("assemble", "loops", loops)
+    one_of("assemble", "reduce", reduce, REDUCE)
+    options = {"symmetric": symmetric, "loops": loops, "reduce": reduce, "threads": threads}
+    return trusted_assemble(n_rows, n_cols, rows, cols, data, **options)
+
+
+def trusted_assemble(
+    n_rows: int, n_cols: int, rows: Any, cols: Any, data: Any = None, **options: Any
+) -> tuple[Any, Any, Any]:
+    """`assemble` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(rows))
-    result: tuple[Any, Any, Any] = engine.assemble(
-        n_rows, n_cols, rows, cols, data,
-        symmetric=symmetric, loops=loops, reduce=reduce, threads=threads,
-    )  # fmt: skip
+    result: tuple[Any, Any, Any] = engine.assemble(n_rows, n_cols, rows, cols, data, **options)
     return result
 
 
+def _ends(rows: Any, cols: Any, n_rows: int, n_cols: int) -> tuple[Any, Any]:
+    """Rows and columns of the list, of one type and within the shape."""
+    rows, cols = vector("assemble", "rows", rows, INDEX), vector("assemble", "cols", cols, INDEX)
+    same_size("assemble", "cols", cols, "rows", rows)
+    if rows.dtype != cols.dtype:
+        raise TypeError(
+            f"assemble: rows and cols must be of one type, got {rows.dtype} and {cols.dtype}"
+        )
+    integers("assemble", "rows", rows, low=0, high=n_rows - 1)
+    integers("assemble", "cols", cols, low=0, high=n_cols - 1)
+    return contiguous(rows), contiguous(cols)
+
+
 def canonical(
-    indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    columns: int,
+    *,
+    reduce: str = "sum",
+    ordered: bool = False,
+    threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
-    """The same matrix with sorted rows and duplicates added up; `data` may be None.
+    """The same matrix with sorted rows and duplicates made one; `data` may be None.
+
+    `reduce` is that of `assemble`; `ordered` says that rows are sorted already.
 
     Examples
     --------
@@ -76,6 +137,21 @@ def canonical(
     >>> indptr.tolist(), indices.tolist()
     ([0, 2], [0, 2])
     """
+    indptr, indices, data = csr_arrays("canonical", indptr, indices, data)
+    columns = count("canonical", "columns", columns)
+    look_through("canonical", indptr, indices, columns)
+    if columns > np.iinfo(indptr.dtype).max:
+        raise ValueError(f"canonical: columns = {columns} does not fit {indptr.dtype}")
+    one_of("canonical", "reduce", reduce, REDUCE)
+    flag("canonical", "ordered", ordered)
+    options = {"reduce": reduce, "ordered": ordered, "threads": threads}
+    return trusted_canonical(indptr, indices, data, columns, **options)
+
+
+def trusted_canonical(
+    indptr: Any, indices: Any, data: Any, columns: int, **options: Any
+) -> tuple[Any, Any, Any]:
+    """`canonical` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(indices))
-    result: tuple[Any, Any, Any] = engine.canonical(indptr, indices, data, columns, threads=threads)
+    result: tuple[Any, Any, Any] = engine.canonical(indptr, indices, data, columns, **options)
     return result

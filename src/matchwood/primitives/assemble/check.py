@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import answers
 from matchwood.errors import CheckFailed
 
 
 def check_canonical(indptr: Any, indices: Any, columns: int) -> None:
     """Raise `CheckFailed` unless the arrays are CSR with strictly ascending rows."""
+    answers.of_kind("check_canonical", "iu", indptr=indptr, indices=indices)
     if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
         raise CheckFailed("CSR: indptr must start at 0, not decrease, and end at len(indices)")
     if len(indices) and not (0 <= indices.min() and indices.max() < columns):

@@ -83,13 +83,31 @@ def _count_distinct(team: Any, indptr: Array, indices: Array, out_indptr: Array)
         out_indptr[i + 1] = _distinct(indptr, indices, i)
 
 
+# What becomes of entries that are given more than once, as gpu.cu has it.  Of equal ones the first.
+SUM, FIRST, LEAST, GREATEST, HEAVIEST = range(5)
+WAYS = {"sum": SUM, "first": FIRST, "min": LEAST, "max": GREATEST, "heaviest": HEAVIEST}
+
+
+@device
+def _joined(how: int, x: Any, y: Any) -> Any:
+    if how == SUM:
+        return x + y
+    if how == LEAST:
+        return y if y < x else x
+    if how == GREATEST:
+        return y if y > x else x
+    if how == HEAVIEST:
+        return y if abs(y) > abs(x) else x
+    return x
+
+
 @kernel
 def _merge(
     team: Any,
     indptr: Array,
     indices: Array,
     data: Array,
-    add: bool,
+    how: int,
     out_indptr: Array,
     out_indices: Array,
     out_data: Array,
@@ -106,12 +124,12 @@ def _merge(
                 out_indices[place] = indices[k]
                 if with_data:
                     out_data[place] = data[k]
-            elif with_data and add:
-                out_data[place] += data[k]
+            elif with_data:
+                out_data[place] = _joined(how, out_data[place], data[k])
 
 
 def merge_duplicates(
-    indptr: Array, indices: Array, data: Array | None, *, add: bool, threads: int | None = None
+    indptr: Array, indices: Array, data: Array | None, *, reduce: str, threads: int | None = None
 ) -> tuple[Array, Array, Array | None]:
     """Join equal neighbours in sorted rows; the arrays themselves where there are none."""
     team = crew(threads, work=indices.size + indptr.size)
@@ -124,7 +142,7 @@ def merge_duplicates(
     out_indices = np.empty(m, indices.dtype)
     values = NO_DATA if data is None else data
     out_data = NO_DATA if data is None else np.empty(m, data.dtype)
-    team.run(_merge, indptr, indices, values, add, out_indptr, out_indices, out_data)
+    team.run(_merge, indptr, indices, values, WAYS[reduce], out_indptr, out_indices, out_data)
     return out_indptr, out_indices, None if data is None else out_data
 
 
@@ -160,12 +178,23 @@ def assemble(
         indptr, by_column[:m], None if data is None else moved[:m], n_rows, threads=threads
     )
     del by_column, moved
-    return merge_duplicates(*csr, add=reduce == "sum", threads=threads)
+    if reduce == "keep":
+        return csr
+    return merge_duplicates(*csr, reduce=reduce, threads=threads)
 
 
 def canonical(
-    indptr: Array, indices: Array, data: Array | None, columns: int, *, threads: int | None = None
+    indptr: Array,
+    indices: Array,
+    data: Array | None,
+    columns: int,
+    *,
+    reduce: str = "sum",
+    ordered: bool = False,
+    threads: int | None = None,
 ) -> tuple[Array, Array, Array | None]:
+    if ordered:
+        return merge_duplicates(indptr, indices, data, reduce=reduce, threads=threads)
     flipped = transpose(indptr, indices, data, columns, threads=threads)
     rows = transpose(*flipped, indptr.size - 1, threads=threads)
-    return merge_duplicates(*rows, add=True, threads=threads)
+    return merge_duplicates(*rows, reduce=reduce, threads=threads)

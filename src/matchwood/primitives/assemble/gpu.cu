@@ -37,19 +37,35 @@ __global__ void columns(long long m, const Key* __restrict__ keys, int shift, I*
 // Mirrored entries follow the list and have the values of those they mirror.
 __device__ __forceinline__ long long source(long long k, long long half) { return k < half ? k : k - half; }
 
-// One thread per distinct key: add up its values in the order of the list, as the CPU does.
+// What becomes of entries that are given more than once, as cpu.py has it.  Of equal ones the first.
+constexpr int SUM = 0, FIRST = 1, LEAST = 2, GREATEST = 3, HEAVIEST = 4;
+
+template <typename W>
+__device__ __forceinline__ W joined(int how, W x, W y)
+{
+    switch (how) {
+        case SUM: return exact_sum(x, y);
+        case LEAST: return exactly_less(y, x) ? y : x;
+        case GREATEST: return exactly_less(x, y) ? y : x;
+        case HEAVIEST: return exactly_less(magnitude(x), magnitude(y)) ? y : x;
+    }
+    return x;
+}
+
+// One thread per distinct key: join its values in the order of the list, as the CPU does.
 // heads[k] is the place of the first key of its kind among all m sorted keys; the list has `half`.
 template <typename W, typename H>
-__global__ void add_values(long long distinct, const H* __restrict__ heads, long long m,
-                           const Key* __restrict__ keys, const long long* __restrict__ order,
-                           const W* __restrict__ data, long long half, bool add, W* __restrict__ out)
+__global__ void join_values(long long distinct, const H* __restrict__ heads, long long m,
+                            const Key* __restrict__ keys, const long long* __restrict__ order,
+                            const W* __restrict__ data, long long half, int how, W* __restrict__ out)
 {
     long long k = global_thread();
     if (k >= distinct) return;
     long long at = heads[k];
     Key key = keys[at];
-    W sum = data[source(order[at], half)];
-    if (add)
-        for (++at; at < m && keys[at] == key; ++at) sum = exact_sum(sum, data[source(order[at], half)]);
-    out[k] = sum;
+    W value = data[source(order[at], half)];
+    if (how != FIRST)
+        for (++at; at < m && keys[at] == key; ++at)
+            value = joined(how, value, data[source(order[at], half)]);
+    out[k] = value;
 }

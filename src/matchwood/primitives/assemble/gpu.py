@@ -14,10 +14,11 @@ from matchwood.primitives.transpose.gpu import expand_rows, first_places
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("pack<I>", "mark_first", "columns<I>", "add_values<W,H>"),
+    ("pack<I>", "mark_first", "columns<I>", "join_values<W,H>"),
     types={"H": (np.int32, np.int64)},
 )
 
+WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # as gpu.cu has them
 _KEY_BITS = 63  # the number with all bits set stands for a dropped entry
 
 
@@ -43,7 +44,7 @@ def assemble(
     dtype = rows.dtype if fits else np.dtype(np.int64)
     return sorted_rows(
         (n_rows, n_cols), rows, cols, data, dtype,
-        symmetric=symmetric, loops=loops, add=reduce == "sum",
+        symmetric=symmetric, loops=loops, reduce=reduce,
     )  # fmt: skip
 
 
@@ -56,7 +57,7 @@ def sorted_rows(
     *,
     symmetric: bool,
     loops: bool,
-    add: bool,
+    reduce: str,
 ) -> tuple[Any, Any, Any]:
     """`assemble` with indices of `dtype`, or int64 where the entries that are left need it."""
     cupy = engines.cupy()
@@ -79,6 +80,8 @@ def sorted_rows(
         else:
             order = cupy.argsort(keys, kind="stable")
             keys = keys[order]
+        if reduce == "keep":
+            return _all_rows(shape, keys, data, order, rows.size, shift, dtype)
         first = cupy.empty(m, np.bool_)
         kernels.mark_first(m, (m, keys, first))
         distinct = compact(first, keys)
@@ -91,19 +94,38 @@ def sorted_rows(
             return indptr, indices, None
         values = gpu.empty(count, data.dtype, "assemble")
         heads = compact(first)
-        k = SOURCE.kernels("add_values", W=data.dtype, H=index_type(m))
+        k = SOURCE.kernels("join_values", W=data.dtype, H=index_type(m))
         data = cupy.ascontiguousarray(data)
-        k.add_values(count, (count, heads, m, keys, order, data, rows.size, add, values))
+        args = (count, heads, m, keys, order, data, rows.size, WAYS[reduce], values)
+        k.join_values(count, args)
         return indptr, indices, values
 
 
+def _all_rows(
+    shape: tuple[int, int], keys: Any, data: Any, order: Any, half: int, shift: int, dtype: Any
+) -> tuple[Any, Any, Any]:
+    """All sorted entries but the dropped ones, which come last; values of any type."""
+    indptr = first_places(keys, shape[0], dtype, shift=shift)
+    count = int(indptr[-1])
+    indices = gpu.empty(count, dtype, "assemble")
+    SOURCE.kernels("columns", I=dtype).columns(count, (count, keys, shift, indices))
+    return indptr, indices, None if data is None else data[order[:count] % half]
+
+
 def canonical(
-    indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    columns: int,
+    *,
+    reduce: str = "sum",
+    ordered: bool = False,
+    threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     """See matchwood.primitives.assemble.canonical."""
     indptr = engines.cupy().ascontiguousarray(indptr)
     rows = expand_rows(indptr, indices.size)
     shape = (indptr.size - 1, columns)
     return sorted_rows(
-        shape, rows, indices, data, indptr.dtype, symmetric=False, loops=True, add=True
+        shape, rows, indices, data, indptr.dtype, symmetric=False, loops=True, reduce=reduce
     )

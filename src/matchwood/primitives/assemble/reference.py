@@ -24,14 +24,17 @@ def assemble(
     entries = list(zip(rows.tolist(), cols.tolist(), weights, strict=True))
     if symmetric:
         entries += [(c, r, w) for r, c, w in entries]
+    if reduce == "keep":
+        kept = [entry for entry in entries if loops or entry[0] != entry[1]]
+        return _all_entries(kept, n_rows, rows.dtype, data)
     table: dict[tuple[int, int], Any] = {}
     for r, c, w in entries:
         if r == c and not loops:
             continue
         if (r, c) not in table:
             table[r, c] = w
-        elif reduce == "sum":
-            table[r, c] = dtype.type(table[r, c] + w) if data is not None else w
+        elif data is not None:
+            table[r, c] = dtype.type(_joined(reduce, table[r, c], w))
     keys = sorted(table)
     indptr = np.zeros(n_rows + 1, rows.dtype)
     for r, _ in keys:
@@ -41,8 +44,35 @@ def assemble(
     return indptr, indices, None if data is None else np.array([table[k] for k in keys], dtype)
 
 
+def _joined(reduce: str, x: Any, y: Any) -> Any:
+    if reduce == "sum":
+        return x + y
+    if reduce == "heaviest":
+        return y if abs(y) > abs(x) else x
+    if reduce == "first":
+        return x
+    return min(x, y) if reduce == "min" else max(x, y)  # both take the first of equal ones
+
+
+def _all_entries(entries: Any, n_rows: int, kind: Any, data: Any) -> tuple[Any, Any, Any]:
+    entries = sorted(entries, key=lambda entry: entry[:2])
+    indptr = np.zeros(n_rows + 1, kind)
+    for r, _, _ in entries:
+        indptr[r + 1] += 1
+    indices = np.array([c for _, c, _ in entries], kind)
+    values = None if data is None else np.array([w for _, _, w in entries], data.dtype)
+    return np.cumsum(indptr, dtype=kind), indices, values
+
+
 def canonical(
-    indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    columns: int,
+    *,
+    reduce: str = "sum",
+    ordered: bool = False,
+    threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)).astype(indices.dtype)
-    return assemble(len(indptr) - 1, columns, rows, indices, data)
+    return assemble(len(indptr) - 1, columns, rows, indices, data, reduce=reduce)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import answers
 from matchwood.errors import CheckFailed
 
 
@@ -19,6 +20,9 @@ def check_compact(mask: Any, values: Any, kept: Any) -> None:
         raise CheckFailed(f"compact: the mask keeps {expected}, got shape {kept.shape}")
     marks = np.flatnonzero(mask)
     source = marks if values is None else values[marks]
+    answers.of_kind(
+        "check_compact", "iu" if source.dtype.kind in "iu" else source.dtype.kind, kept=kept
+    )
     wrong = np.flatnonzero(~((kept == source) | ((kept != kept) & (source != source))))
     if wrong.size:
         r = int(wrong[0])

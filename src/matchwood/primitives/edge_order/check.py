@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import answers, engines
 from matchwood.errors import CheckFailed
 from matchwood.primitives.edge_order.reference import edge_key
 
@@ -16,6 +16,7 @@ def check_order(
 ) -> None:  # fmt: skip
     """Raise `CheckFailed` unless `perm` sorts the edges (see `order_edges`)."""
     u, v, w, perm = (np.asarray(engines.moved(array, "cpu")) for array in (u, v, w, perm))
+    answers.of_kind("check_order", "iu", perm=perm)
     if perm.shape != u.shape or not np.array_equal(np.sort(perm), np.arange(u.size)):
         raise CheckFailed(f"edge order: perm must hold each of 0 .. {u.size - 1} once")
     previous = None

@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import answers
 from matchwood.errors import CheckFailed
 from matchwood.primitives.frontier import words_for
 
 
 def check_bitmap(queue: Any, n: int, bitmap: Any) -> None:
     """Raise `CheckFailed` unless `bitmap` marks exactly the vertices that `queue` lists."""
+    answers.of_kind("check_bitmap", "iu", queue=queue)
     marked = _marked(bitmap, n)
+    outside = np.flatnonzero((queue < 0) | (queue >= n))
+    if outside.size:
+        raise CheckFailed(f"bitmap: the queue lists {queue[outside[0]]}, not in 0 .. {n - 1}")
     missing = np.flatnonzero(~marked[queue])
     if missing.size:
         raise CheckFailed(f"bitmap: vertex {queue[missing[0]]} is in the queue and not marked")
@@ -25,6 +30,7 @@ def check_bitmap(queue: Any, n: int, bitmap: Any) -> None:
 
 def check_queue(bitmap: Any, n: int, queue: Any) -> None:
     """Raise `CheckFailed` unless `queue` lists what `bitmap` marks, in increasing order."""
+    answers.of_kind("check_queue", "iu", queue=queue)
     marked = _marked(bitmap, n)
     outside = np.flatnonzero((queue < 0) | (queue >= n))
     if outside.size:

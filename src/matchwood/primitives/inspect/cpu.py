@@ -1,20 +1,22 @@
-"""`inspect` on a team of threads: each member reads its rows and fills one line of a table."""
+"""`inspect` on a team of threads: each member reads its rows and fills one line of a table.
+
+The hashes and why they can be trusted: __init__.py.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
 
-from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values
+from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, keys
 from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows, stopping
 
 Array = np.ndarray[Any, Any]
 
-# odd constants of the mixer; any will do that have about as many ones as zeros, well spread
-_K1, _K2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
-_K3, _K4 = np.uint64(0x94D049BB133111EB), np.uint64(0xD6E8FEB86659FD93)
-_S29, _S31, _S32 = np.uint64(29), np.uint64(31), np.uint64(32)
 _ZERO = np.uint64(0)
 
 # columns of the table
@@ -23,18 +25,38 @@ _WIDTH = 8  # one cache line for each member
 _BLOCK = np.uint64(1 << 16)  # entries between two looks at the stop word
 
 
-@device
-def _x1(v: Any) -> Any:
-    h = np.uint64(v) * _K1 + _K4
-    h = (h ^ (h >> _S32)) * _K2
-    return h ^ (h >> _S29)
+@intrinsic
+def _upper_half(typingctx: Any, a: Any, b: Any) -> Any:
+    """The upper 64 bits of the product of two uint64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+        return builder.trunc(builder.lshr(product, wide(64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), codegen
 
 
 @device
-def _next(h: Any, k: Any) -> Any:
-    """The next hash of the chain x1, y1, x2, y2; not linear in the one before."""
-    h = h * k
-    return h ^ (h >> _S31)
+def _vertex(high: Array, low: Array, shift: Any, v: Any) -> Any:
+    """The four numbers of a vertex: x1, y1, x2, y2."""
+    above = np.uint64(v) >> shift
+    below = np.uint64(v) - (above << shift)
+    return (
+        high[above, 0] * low[below, 0],
+        high[above, 1] * low[below, 1],
+        high[above, 2] * low[below, 2],
+        high[above, 3] * low[below, 3],
+    )
+
+
+@device
+def _value(key: Array, which: int, bits: Any) -> Any:
+    """The upper half of (factor * bits + term) modulo 2^128."""
+    bits = np.uint64(bits)
+    lower = key[which, 0] * bits + key[which, 2]
+    carry = np.uint64(lower < key[which, 2])
+    return _upper_half(key[which, 0], bits) + key[which, 1] * bits + key[which, 3] + carry
 
 
 @device
@@ -97,7 +119,9 @@ def _validate(team: Any, indptr: Array, indices: Array, n: int, table: Array) ->
 
 
 @kernel
-def _symmetry(team: Any, indptr: Array, indices: Array, table: Array) -> None:
+def _symmetry(
+    team: Any, indptr: Array, indices: Array, high: Array, low: Array, shift: Any, table: Array
+) -> None:
     """Sums for the comparison of x'Ay with y'Ax, and loops."""
     line = table[team.rank]
     lo, hi = share_rows(team, indptr)
@@ -111,18 +135,12 @@ def _symmetry(team: Any, indptr: Array, indices: Array, table: Array) -> None:
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = indices[k]
             loops += j == i
-            a = _x1(j)
-            b = _next(a, _K3)
-            c = _next(b, _K1)
-            d = _next(c, _K4)
+            a, b, c, d = _vertex(high, low, shift, j)
             x1 += a
             y1 += b
             x2 += c
             y2 += d
-        a = _x1(i)
-        b = _next(a, _K3)
-        c = _next(b, _K1)
-        d = _next(c, _K4)
+        a, b, c, d = _vertex(high, low, shift, i)
         sum1 += a * y1 - b * x1
         sum2 += c * y2 - d * x2
     line[_LOOPS] = loops
@@ -142,10 +160,13 @@ def structure(indptr: Array, indices: Array, n: int, *, threads: int | None = No
     return Structure("", -1, ascending, int(table[:, _LONGEST].max(initial=0)))
 
 
-def symmetry(indptr: Array, indices: Array, *, threads: int | None = None) -> Symmetry:
+def symmetry(
+    indptr: Array, indices: Array, *, key: keys.Tables | None = None, threads: int | None = None
+) -> Symmetry:
     team = crew(threads, work=indices.size + indptr.size)
     table = np.zeros((team.size, _WIDTH), np.int64)
-    team.run(_symmetry, indptr, indices, table)
+    key = key or keys.tables(indptr.size - 1)
+    team.run(_symmetry, indptr, indices, key.high, key.low, np.uint64(key.shift), table)
     balanced = table[:, _SUM1].sum() == 0 and table[:, _SUM2].sum() == 0
     return Symmetry(int(table[:, _LOOPS].sum()), bool(balanced))
 
@@ -160,6 +181,10 @@ def _values(
     indices: Array,
     data: Array,
     bits: Array,
+    high: Array,
+    low: Array,
+    shift: Any,
+    value_key: Array,
     table: Array,
     ranges: Array,
 ) -> None:
@@ -183,19 +208,14 @@ def _values(
                 least = min(least, w)
                 most = max(most, w)
                 zeros += w == 0.0
-            h = _x1(bits[k]) if w != 0.0 else _K3
-            a = _x1(j)
-            b = _next(a, _K3)
-            c = _next(b, _K1)
-            d = _next(c, _K4)
-            x1 += a * h
-            y1 += b * h
+            pattern = np.uint64(bits[k]) if w != 0.0 else _ZERO  # -0.0 is 0.0
+            g, h = _value(value_key, 0, pattern), _value(value_key, 1, pattern)
+            a, b, c, d = _vertex(high, low, shift, j)
+            x1 += a * g
+            y1 += b * g
             x2 += c * h
             y2 += d * h
-        a = _x1(i)
-        b = _next(a, _K3)
-        c = _next(b, _K1)
-        d = _next(c, _K4)
+        a, b, c, d = _vertex(high, low, shift, i)
         sum1 += a * y1 - b * x1
         sum2 += c * y2 - d * x2
     ranges[team.rank, 0] = least
@@ -210,7 +230,9 @@ def values(indptr: Array, indices: Array, data: Array, *, threads: int | None = 
     table = np.zeros((team.size, _WIDTH), np.int64)
     ranges = np.zeros((team.size, _WIDTH))
     bits = data.view(np.uint32 if data.itemsize == 4 else np.uint64)
-    team.run(_values, indptr, indices, data, bits, table, ranges)
+    high, low, shift = keys.tables(indptr.size - 1)
+    secret = (high, low, np.uint64(shift), keys.value_keys())
+    team.run(_values, indptr, indices, data, bits, *secret, table, ranges)
     bad = table[table[:, _BAD] >= 0, _BAD]
     if bad.size:
         return Values(False, int(bad.min()), 0.0, 0.0, 0, False)

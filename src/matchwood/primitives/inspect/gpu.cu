@@ -1,13 +1,12 @@
 // `inspect` on the GPU, entry by entry (matchwood/entry_rows.cuh).
 //
-// Symmetry: every entry (i, j) off the diagonal adds the hashes of the pair {i, j} (and of its
-// value) where i < j and takes them away where i > j.  A symmetric matrix leaves two sums of zero;
-// for another one that is a coincidence of about 2^-128.  It is the idea of __init__.py with hashes
-// of pairs instead of products of hashed vertices, which take twice the multiplications.
+// Symmetry: the product of keyed factors over the entries above the diagonal is compared with that
+// over the entries below it, modulo the prime 2^127 - 1.  Why that proves what it does: __init__.py.
 //
 // Past the end of a thread's entries, column and row are both 0, and the value: nothing is counted.
 // Blocks go on through the chunks until there are no more, and then add up what their threads
-// found, with one atomic for each fact.  Sums are modulo 2^64 and extremes are extremes, so
+// found, with one atomic for each fact.  Products have no atomics: each block leaves its own, and
+// `join_products` multiplies them.  Sums, products and extremes are the same in any order, so
 // scheduling changes nothing.
 #include "matchwood/entry_rows.cuh"
 #include "matchwood/exact.cuh"
@@ -22,50 +21,80 @@ constexpr unsigned NOT_FINITE = 1;
 
 // Places in the table of facts, all 0 at first, but STATUS as status.cuh wants it.  Extremes are
 // ordered like unsigned numbers, the least one turned over, so that both begin at 0.
-constexpr int STATUS = 0, DESCENTS = 1, LONGEST = 2, LOOPS = 3, SUM1 = 4, SUM2 = 5, ZEROS = 6,
-              LEAST = 7, MOST = 8;
-[[maybe_unused]] constexpr int WORDS = 9;
+constexpr int STATUS = 0, DESCENTS = 1, LONGEST = 2, LOOPS = 3, ZEROS = 4, LEAST = 5, MOST = 6,
+              ABOVE = 7, BELOW = 9;  // a product is two words, the low one first
+[[maybe_unused]] constexpr int WORDS = 11;
 
-// ---- hashes ----
+// ---- numbers modulo 2^127 - 1 ----
 
-constexpr Hash K1 = 0x9E3779B97F4A7C15ull, K2 = 0xBF58476D1CE4E5B9ull, K3 = 0x94D049BB133111EBull,
-               K4 = 0xD6E8FEB86659FD93ull;
+// Any number below 2^127 stands for its remainder; `canonical` gives the least one.
+struct Field {
+    Hash lo, hi;
+};
 
-// A pair of vertices, u < v, as one number: exact below 2^32.
-__device__ __forceinline__ Hash pair(int u, int v) { return (Hash)(unsigned)u << 32 | (unsigned)v; }
-__device__ __forceinline__ Hash pair(long long u, long long v)
+constexpr Hash LOW63 = 0x7fffffffffffffffull;
+
+// 2^127 is 1: the top bit of 128 moves to the bottom.  Below 2^127 unless all 128 bits are set.
+__device__ __forceinline__ Field folded(Hash lo, Hash hi)
 {
-    return ((Hash)u << 32) + (Hash)v + ((Hash)u >> 32) * K3 + ((Hash)v >> 32) * K4;
+    Hash sum = lo + (hi >> 63);
+    return {sum, (hi & LOW63) + (sum < lo)};
 }
 
-__device__ __forceinline__ Hash mixed(Hash h)
+__device__ __forceinline__ Field plus(Field a, Field b)
 {
-    h *= K1;
-    h = (h ^ h >> 32) * K2;
-    return h ^ h >> 29;
+    Hash lo = a.lo + b.lo;
+    return folded(lo, a.hi + b.hi + (lo < a.lo));
 }
 
-// Not linear in h.
-__device__ __forceinline__ Hash next_hash(Hash h, Hash k)
+// a (word b): three words, of which the bits from 2^127 on move to the bottom.
+__device__ __forceinline__ Field times(Field a, Hash b)
 {
-    h *= k;
-    return h ^ h >> 31;
+    Hash lo = a.lo * b, middle = __umul64hi(a.lo, b);
+    Hash up = a.hi * b, top = __umul64hi(a.hi, b);
+    middle += up;
+    top += middle < up;
+    Field low = folded(lo, middle);
+    return plus(low, {top << 1, top >> 63});  // 2^128 is 2
 }
 
-// What the entries seen so far leave of the two sums.
+// Schoolbook: 2^128 hh + 2^64 (lh + hl) + ll with 2^127 = 1.  Upper halves are below 2^63, so
+// the middle sum stays below 2^128.
+__device__ __forceinline__ Field times(Field a, Field b)
+{
+    Hash l0 = a.lo * b.lo, l1 = __umul64hi(a.lo, b.lo);
+    Hash x0 = a.lo * b.hi, x1 = __umul64hi(a.lo, b.hi);
+    Hash y0 = a.hi * b.lo, y1 = __umul64hi(a.hi, b.lo);
+    Hash h0 = a.hi * b.hi, h1 = __umul64hi(a.hi, b.hi);
+    Hash m0 = x0 + y0, m1 = x1 + y1 + (m0 < x0);
+    Field high = folded(h0 << 1, h1 << 1 | h0 >> 63);
+    Field middle = plus({m0 >> 63 | m1 << 1, m1 >> 63}, {0, m0 & LOW63});
+    return plus(plus(high, middle), folded(l0, l1));
+}
+
+__device__ __forceinline__ Field canonical(Field a)
+{
+    return a.lo == ~0ull && a.hi == LOW63 ? Field{0, 0} : a;
+}
+
+// The products of the entries seen so far.
 struct Balance {
-    Hash sum1, sum2;
+    Field above{1, 0}, below{1, 0};
 
-    // The second hash knows the pair once more, so that both together tell apart whatever differs.
+    // Entry (i, j), with the factor's part that comes from the key and the value.  Without branches:
+    // one multiplication, into one product or the other, by 1 on the diagonal.
     template <typename I>
-    __device__ __forceinline__ void add(I i, I j, Hash value)
+    __device__ __forceinline__ void add(I i, I j, Field rest)
     {
-        Hash of_pair = mixed(pair(min(i, j), max(i, j)));
-        Hash first = next_hash(of_pair + value * K4, K3), second = next_hash(first + of_pair, K1);
-        // plus where i < j, minus where i > j, nothing where they are equal; without branches
-        Hash minus = i > j ? ~0ull : 0ull, counts = i != j ? ~0ull : 0ull;
-        sum1 += ((first ^ minus) & counts) - minus;
-        sum2 += ((second ^ minus) & counts) - minus;
+        Field factor = plus(rest, {(Hash)max(i, j), (Hash)min(i, j)});
+        bool lower = i > j;
+        Field product = lower ? below : above;
+        Field next = times(product, factor);
+        if (i == j) next = product;
+        if (lower)
+            below = next;
+        else
+            above = next;
     }
 };
 
@@ -81,6 +110,30 @@ __device__ __forceinline__ void publish_most(Hash* table, int place, Hash mine)
 {
     Hash most = block_reduce(mine, 0ull, Most());
     if (threadIdx.x == 0 && most != 0) atomicMax(&table[place], most);
+}
+
+// The product over the block, left in thread 0's return value.  All threads of the block call.
+__device__ __forceinline__ Field block_product(Field mine)
+{
+    __shared__ Field parts[WARP];
+    for (int step = WARP / 2; step > 0; step /= 2)
+        mine = times(mine, Field{__shfl_xor_sync(ALL, mine.lo, step), __shfl_xor_sync(ALL, mine.hi, step)});
+    if (lane() == 0) parts[warp()] = mine;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (int other = 1; other < (int)(blockDim.x / WARP); ++other) mine = times(mine, parts[other]);
+    __syncthreads();
+    return mine;
+}
+
+// products[2 b] and products[2 b + 1] belong to block b.
+__device__ __forceinline__ void leave_products(const Balance& balance, Field* products)
+{
+    Field above = block_product(balance.above), below = block_product(balance.below);
+    if (threadIdx.x == 0) {
+        products[2 * blockIdx.x] = above;
+        products[2 * blockIdx.x + 1] = below;
+    }
 }
 
 // Bits of a number as an integer that is ordered like the number, and back.
@@ -170,9 +223,12 @@ structure(long long m, const I* __restrict__ indptr, const I* __restrict__ indic
 template <typename I>
 __global__ void __launch_bounds__(CHUNK_THREADS)
 symmetry(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
-         const I* __restrict__ first_row, long long chunks, unsigned long long* table)
+         const I* __restrict__ first_row, long long chunks,
+         unsigned long long r_lo, unsigned long long r_hi, unsigned long long* table,
+         unsigned long long* products)
 {
-    Balance balance{0, 0};
+    Balance balance;
+    Field r{r_lo, r_hi};
     unsigned int loops = 0;
     for (long long chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
         long long first = first_entry(chunk);
@@ -184,22 +240,23 @@ symmetry(long long m, const I* __restrict__ indptr, const I* __restrict__ indice
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             loops += e < count && col[e] == row[e];
-            balance.add(row[e], col[e], 0);
+            balance.add(row[e], col[e], r);
         }
     }
     publish_sum(table, LOOPS, loops);
-    publish_sum(table, SUM1, balance.sum1);
-    publish_sum(table, SUM2, balance.sum2);
+    leave_products(balance, reinterpret_cast<Field*>(products));
 }
 
 template <typename I, typename W>
 __global__ void __launch_bounds__(CHUNK_THREADS)
 values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
        const W* __restrict__ data, const I* __restrict__ first_row, long long chunks,
-       unsigned long long* table)
+       unsigned long long r_lo, unsigned long long r_hi, unsigned long long t_lo,
+       unsigned long long t_hi, unsigned long long* table, unsigned long long* products)
 {
     using Key = typename Order<W>::Key;
-    Balance balance{0, 0};
+    Balance balance;
+    Field r{r_lo, r_hi}, t{t_lo, t_hi};
     unsigned int zeros = 0;
     Key least = Order<W>::MOST_KEY, most = ~Order<W>::MOST_KEY;
     for (long long chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
@@ -221,16 +278,36 @@ values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
             least = off_diagonal ? min(least, key) : least;
             most = off_diagonal ? max(most, key) : most;
             zeros += zero && off_diagonal;
-            balance.add(row[e], col[e], zero ? 0 : value_bits(w));  // -0.0 counts as 0.0
+            Hash bits = zero ? 0 : value_bits(w);  // -0.0 counts as 0.0
+            balance.add(row[e], col[e], plus(r, times(t, bits)));
         }
         if (!finite)
             for (int e = 0; e < count; ++e)
                 if (!is_finite(data[first + e])) fail(table + STATUS, NOT_FINITE, first + e);
     }
     publish_sum(table, ZEROS, zeros);
-    publish_sum(table, SUM1, balance.sum1);
-    publish_sum(table, SUM2, balance.sum2);
+    leave_products(balance, reinterpret_cast<Field*>(products));
     bool any = least <= most;
     publish_most(table, LEAST, any ? ~wide_key<W>(least) : 0);
     publish_most(table, MOST, any ? wide_key<W>(most) : 0);
+}
+
+// One block: the products of all blocks in one.
+__global__ void join_products(long long blocks, const unsigned long long* __restrict__ products,
+                              unsigned long long* table)
+{
+    const Field* parts = reinterpret_cast<const Field*>(products);
+    Field above{1, 0}, below{1, 0};
+    for (long long b = threadIdx.x; b < blocks; b += blockDim.x) {
+        above = times(above, parts[2 * b]);
+        below = times(below, parts[2 * b + 1]);
+    }
+    above = canonical(block_product(above));
+    below = canonical(block_product(below));
+    if (threadIdx.x == 0) {
+        table[ABOVE] = above.lo;
+        table[ABOVE + 1] = above.hi;
+        table[BELOW] = below.lo;
+        table[BELOW + 1] = below.hi;
+    }
 }

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values
+from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, keys
 from matchwood.primitives.row_reduce.gpu import CHUNK_THREADS, Chunks
 
 SOURCE = gpu.Source(
-    __package__, "gpu.cu", ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>")
+    __package__,
+    "gpu.cu",
+    ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>", "join_products"),
 )
 
 # places in the table of facts
-_STATUS, _DESCENTS, _LONGEST, _LOOPS, _SUM1, _SUM2, _ZEROS, _LEAST, _MOST, _WORDS = (
-    SOURCE.constants(
-        "STATUS", "DESCENTS", "LONGEST", "LOOPS", "SUM1", "SUM2", "ZEROS", "LEAST", "MOST", "WORDS"
-    )
+_NAMES = "STATUS DESCENTS LONGEST LOOPS ZEROS LEAST MOST ABOVE BELOW WORDS".split()
+_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _ABOVE, _BELOW, _WORDS = (
+    SOURCE.constants(*_NAMES)
 )
 _SOUND = 0xFFFF_FFFF_FFFF_FFFF  # of the status, as status.cuh has it
 _DETAIL_BITS = 56
@@ -34,12 +35,34 @@ def _table() -> Any:
 
 def _launch(
     kernel: gpu.Kernel, chunks: Chunks, arrays: tuple[Any, ...], rest: tuple[Any, ...]
-) -> None:
+) -> int:
     """As many blocks as run at the same time; they share the chunks among them."""
-    if chunks.count:
-        blocks = min(chunks.count, kernel.resident(CHUNK_THREADS))
-        args = (chunks.entries, chunks.indptr, *arrays, chunks.first_row, chunks.count, *rest)
-        kernel(None, args, block=CHUNK_THREADS, grid=blocks)
+    if not chunks.count:
+        return 0
+    blocks = _blocks(kernel, chunks)
+    args = (chunks.entries, chunks.indptr, *arrays, chunks.first_row, chunks.count, *rest)
+    kernel(None, args, block=CHUNK_THREADS, grid=blocks)
+    return blocks
+
+
+def _blocks(kernel: gpu.Kernel, chunks: Chunks) -> int:
+    return min(chunks.count, int(kernel.resident(CHUNK_THREADS)))
+
+
+def _compare(
+    kernel: gpu.Kernel, chunks: Chunks, arrays: tuple[Any, ...], secret: tuple[int, ...], table: Any
+) -> list[int]:
+    """Run a kernel that multiplies; the facts, with the products of all blocks among them."""
+    words = [np.uint64(number >> shift & _SOUND) for number in secret for shift in (0, 64)]
+    products = gpu.empty(4 * max(_blocks(kernel, chunks), 1), np.uint64, "inspect")
+    blocks = _launch(kernel, chunks, arrays, (*words, table, products))
+    SOURCE.kernels("join_products").join_products(None, (blocks, products, table), grid=1)
+    facts: list[int] = table.get().tolist()
+    return facts
+
+
+def _balanced(facts: list[int]) -> bool:
+    return facts[_ABOVE : _ABOVE + 2] == facts[_BELOW : _BELOW + 2]
 
 
 def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
@@ -65,9 +88,9 @@ def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmet
     indices = engines.cupy().ascontiguousarray(indices)
     table = _table()
     k = SOURCE.kernels("symmetry", I=indices.dtype)
-    _launch(k.symmetry, Chunks(indptr, indices.size), (indices,), (table,))
-    facts = table.get().tolist()
-    return Symmetry(facts[_LOOPS], facts[_SUM1] == facts[_SUM2] == 0)
+    r, _ = keys.point()
+    facts = _compare(k.symmetry, Chunks(indptr, indices.size), (indices,), (r,), table)
+    return Symmetry(facts[_LOOPS], _balanced(facts))
 
 
 def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:
@@ -76,8 +99,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
     indices, data = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(data)
     table = _table()
     k = SOURCE.kernels("values", I=indices.dtype, W=data.dtype)
-    _launch(k.values, Chunks(indptr, indices.size), (indices, data), (table,))
-    facts = table.get().tolist()
+    facts = _compare(k.values, Chunks(indptr, indices.size), (indices, data), keys.point(), table)
     if facts[_STATUS] != _SOUND:
         return Values(False, facts[_STATUS] % (1 << _DETAIL_BITS), 0.0, 0.0, 0, False)
     any_off_diagonal = facts[_MOST] != 0
@@ -87,7 +109,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
         minimum=_extreme(~facts[_LEAST]) if any_off_diagonal else 0.0,
         maximum=_extreme(facts[_MOST]) if any_off_diagonal else 0.0,
         zeros=facts[_ZEROS],
-        symmetric=facts[_SUM1] == facts[_SUM2] == 0,
+        symmetric=_balanced(facts),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import INDEX
+from matchwood.arguments import INDEX, vector
 
 __all__ = ["Operation", "PathScan", "path_scan"]
 
@@ -60,9 +60,10 @@ class PathScan:
     @cached_property
     def distances(self) -> Any:
         """(N, 2): how many steps it is to these ends.  A scan of its own, when first asked for."""
-        xp = engines.cupy() if engines.location(self.ends) == "gpu" else np
-        ones = xp.ones(self.neighbours.shape[0], self.ends.dtype)
-        return path_scan(self.neighbours, ones, "add", **self.options).values - 1
+        table = _table("path_scan", self.neighbours)
+        xp = engines.cupy() if engines.location(table) == "gpu" else np
+        ones = xp.ones(table.shape[0], table.dtype)
+        return path_scan(table, ones, "add", **(self.options or {})).values - 1
 
 
 def path_scan(
@@ -149,9 +150,7 @@ def path_scan(
     table = _table(caller, neighbours)
     where = engines.location(table)
     chosen = engines.resolve(where, engine)
-    array = values if hasattr(values, "dtype") else np.asarray(values)
-    if array.dtype.name not in VALUES:
-        raise TypeError(f"{caller}: values must be {' or '.join(VALUES)}, got {array.dtype}")
+    array = vector(caller, "values", values, VALUES)
     if array.shape != (table.shape[0],):
         raise ValueError(f"{caller}: values must have shape ({table.shape[0]},), got {array.shape}")
     if engines.location(array) != where:
@@ -178,7 +177,7 @@ def _table(caller: str, neighbours: Any) -> Any:
     table = neighbours if hasattr(neighbours, "dtype") else np.asarray(neighbours)
     if table.ndim != 2 or table.shape[1] != 2:
         raise ValueError(f"{caller}: neighbours must have shape (N, 2), got {table.shape}")
-    if table.dtype.name not in INDEX:
+    if table.dtype.name not in INDEX or not table.dtype.isnative:
         raise TypeError(f"{caller}: neighbours must be int32 or int64, got {table.dtype}")
     return table
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import answers, engines
 from matchwood.errors import CheckFailed
 
 VECTORS: dict[str, Any] = {"add": np.add, "minimum": np.minimum, "maximum": np.maximum}
@@ -29,6 +29,17 @@ def check_path_scan(neighbours: Any, values: Any, op: Any, answer: Any) -> None:
     for name, array in (("ends", ends), ("values", found), ("distances", distances)):
         if array.shape != (n, 2):
             raise CheckFailed(f"path scan: {name} must have shape ({n}, 2), got {array.shape}")
+    answers.of_kind("check_path_scan", "iu", ends=ends, distances=distances)
+    answers.of_kind("check_path_scan", "b", cycle=cycle)
+    if cycle.shape != (n,):
+        raise CheckFailed(f"path scan: cycle must have {n} elements, got shape {cycle.shape}")
+    outside = (ends < 0) | (ends >= n) | (distances < 0) | (distances >= n)
+    if outside.any():
+        v = int(np.argmax(outside.any(axis=1)))
+        raise CheckFailed(
+            f"path scan: ends {ends[v].tolist()} or distances {distances[v].tolist()} of {v} "
+            f"are not within 0..{n - 1}"
+        )
     if n == 0:
         return
     table = _cut(table, ends, cycle)

@@ -16,8 +16,8 @@ The instances below run on every engine.  The skeleton itself: `cpu.reduce_rows`
 kernels, `reduce_rows` here for functions of your own, `row_reduce.cuh` in CUDA.  Read on in
 reference.py, check.py, cpu.py, gpu.py.
 
-These functions look at sizes only: the pattern must be CSR as the gate makes it (`indptr` from 0
-to nnz, never falling; columns in range).  `matchwood.graph` checks that.
+The pattern must be CSR: `indptr` from 0 to nnz, never falling, and columns in range.  The CPU looks
+at that block by block while it works, `reduce_rows` and the GPU in a pass of their own before.
 
 References
 ----------
@@ -33,8 +33,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import INDEX, count, same_size, vector
+from matchwood.arguments import INDEX, count, vector
 from matchwood.engines import call
+from matchwood.primitives.patterns import ANY, NUMBERS, csr_arrays, look_through
 
 __all__ = [
     "Operation",
@@ -46,7 +47,6 @@ __all__ = [
 ]
 
 FLOATS = ("float32", "float64")
-NUMBERS = (*INDEX, *FLOATS)
 
 
 class Operation(NamedTuple):
@@ -69,6 +69,7 @@ def reduce_rows(
     x: Any,
     out: Any,
     *,
+    columns: int | None = None,
     engine: str | None = None,
     threads: int | None = None,
 ) -> None:
@@ -82,11 +83,20 @@ def reduce_rows(
     data : array or None
         None: `multiply` gets the number 1.
     x, out : array, or tuple of arrays and numbers
-        Handed to the functions as they are; `finish` writes to `out`.
+        Handed to the functions as they are; `finish` writes to `out`.  What they read and write
+        is theirs to keep in range, as in every function that Numba compiles: with ``i`` below
+        the number of rows, and ``j`` below `columns`.
+    columns : int or None
+        All columns must be smaller; None: they only must not be negative.
     engine : {None, "reference", "cpu"}
         None takes the CPU: on the GPU operations are CUDA text, see gpu.py.
     threads : int or None
         More threads share out whole rows, so the result does not depend on them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an array is of another type, or the pattern is not CSR; before anything is reduced.
 
     Examples
     --------
@@ -104,12 +114,14 @@ def reduce_rows(
     >>> out.tolist()
     [2, 0, 0]
     """
-    indptr, indices, data = _pattern("reduce_rows", indptr, indices, data)
+    indptr, indices, data = csr_arrays("reduce_rows", indptr, indices, data)
     if not isinstance(operation, Operation):
         raise TypeError(f"reduce_rows: operation must be an Operation, got {operation!r}")
     chosen = "cpu" if engine is None else engine
     if chosen not in ("reference", "cpu"):
         raise ValueError(f"reduce_rows: engine must be None, 'reference' or 'cpu', got {engine!r}")
+    columns = ANY if columns is None else count("reduce_rows", "columns", columns)
+    look_through("reduce_rows", indptr, indices, columns)
     function = engines.load(__name__, chosen).run_operation
     function(operation, indptr, indices, data, x, out, threads=threads)
 
@@ -159,8 +171,9 @@ def spmv(
     >>> spmv(np.array([0, 2, 2]), np.array([0, 1]), np.array([2.0, 3.0]), np.array([1.0, 10.0]))
     array([32.,  0.])
     """
-    indptr, indices, data = _pattern("spmv", indptr, indices, data)
+    indptr, indices, data = csr_arrays("spmv", indptr, indices, data)
     x = vector("spmv", "x", x, NUMBERS)
+    _look_unless_cpu("spmv", indptr, indices, x.size, engine)
     if dtype is None:
         dtype = x.dtype if data is None else np.result_type(data.dtype, x.dtype)
     dtype = _number_type("spmv", "dtype", dtype)
@@ -210,8 +223,22 @@ def strongest_neighbours(
     >>> columns.tolist(), weights.tolist()
     ([[2, 3], [-1, -1]], [[2.0, 2.0], [0.0, 0.0]])
     """
-    indptr, indices, data = _pattern("strongest_neighbours", indptr, indices, data)
-    data = vector("strongest_neighbours", "data", data, FLOATS)
+    vector("strongest_neighbours", "data", data, FLOATS)  # there must be some
+    indptr, indices, data = csr_arrays("strongest_neighbours", indptr, indices, data, FLOATS)
+    _look_unless_cpu("strongest_neighbours", indptr, indices, ANY, engine)
+    return trusted_strongest_neighbours(indptr, indices, data, n, engine=engine, threads=threads)
+
+
+def trusted_strongest_neighbours(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    n: int,
+    *,
+    engine: str | None = None,
+    threads: int | None = None,
+) -> tuple[Any, Any]:
+    """`strongest_neighbours` for arrays that have passed a gate: no pass over them before."""
     if count("strongest_neighbours", "n", n, least=1) > MOST_STRONGEST:
         raise ValueError(f"strongest_neighbours: n must be at most {MOST_STRONGEST}, got {n}")
     result: tuple[Any, Any] = call(
@@ -249,13 +276,14 @@ def minimum_label(
     >>> minimum_label(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.arange(3)).tolist()
     [0, 0, 1]
     """
-    indptr, indices, _ = _pattern("minimum_label", indptr, indices, None)
+    indptr, indices, _ = csr_arrays("minimum_label", indptr, indices, None)
     label = vector("minimum_label", "label", label, INDEX)
     if label.size != indptr.size - 1:
         raise ValueError(
             f"minimum_label: label must have one element for each of {indptr.size - 1} rows, "
             f"got {label.size}"
         )
+    _look_unless_cpu("minimum_label", indptr, indices, label.size, engine)
     return call(__name__, "minimum_label", (indptr, indices, label), engine, threads=threads)
 
 
@@ -285,8 +313,9 @@ def maximum_neighbour(
     >>> maximum_neighbour(np.array([0, 2, 2]), np.array([0, 1]), np.array([1.0, 5.0])).tolist()
     [5.0, -inf]
     """
-    indptr, indices, _ = _pattern("maximum_neighbour", indptr, indices, None)
+    indptr, indices, _ = csr_arrays("maximum_neighbour", indptr, indices, None)
     x = vector("maximum_neighbour", "x", x, NUMBERS)
+    _look_unless_cpu("maximum_neighbour", indptr, indices, x.size, engine)
     return call(__name__, "maximum_neighbour", (indptr, indices, x), engine, threads=threads)
 
 
@@ -296,20 +325,10 @@ def lowest(dtype: Any) -> Any:
     return dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
 
 
-def _pattern(function: str, indptr: Any, indices: Any, data: Any) -> tuple[Any, Any, Any]:
-    indptr = vector(function, "indptr", indptr, INDEX)
-    indices = vector(function, "indices", indices, INDEX)
-    if indptr.dtype != indices.dtype:
-        raise TypeError(
-            f"{function}: indptr and indices must be of one type, "
-            f"got {indptr.dtype} and {indices.dtype}"
-        )
-    if indptr.size == 0:
-        raise ValueError(f"{function}: indptr must have at least one element")
-    if data is not None:
-        data = vector(function, "data", data, NUMBERS)
-        same_size(function, "data", data, "indices", indices)
-    return indptr, indices, data
+def _look_unless_cpu(function: str, indptr: Any, indices: Any, columns: int, engine: Any) -> None:
+    """CPU kernels look for themselves; before others the pattern is looked at here."""
+    if engines.resolve(engines.location(indices), engine) != "cpu":
+        look_through(function, indptr, indices, columns)
 
 
 def _number_type(function: str, name: str, dtype: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import answers
 from matchwood.errors import CheckFailed
 from matchwood.primitives.row_reduce import lowest
 
@@ -37,6 +38,7 @@ def check_strongest_neighbours(
     Listed pairs are entries of the row, in order and different; the list is full or has all
     neighbours; and no neighbour that is left out comes before the last that is listed.
     """
+    answers.of_kind("check_strongest_neighbours", "iu", columns=columns)
     expected = (indptr.size - 1, n)
     if columns.shape != expected or weights.shape != expected:
         raise CheckFailed(
@@ -72,6 +74,7 @@ def check_strongest_neighbours(
 
 def check_minimum_label(indptr: Any, indices: Any, label: Any, smallest: Any) -> None:
     """Raise `CheckFailed` unless ``smallest[i]`` is the least label of i and its neighbours."""
+    answers.of_kind("check_minimum_label", "iu", smallest=smallest)
     rows = _check_rows("minimum label", indptr, smallest)
     best = label.copy()
     np.minimum.at(best, rows, label[indices])

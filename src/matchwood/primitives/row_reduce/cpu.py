@@ -3,12 +3,16 @@
 A kernel of your own is one line, with device functions for the four steps:
 
     @kernel
-    def propose(team, indptr, indices, data, x, out):
-        reduce_rows(team, indptr, indices, data, x, out, init, multiply, combine, finish)
+    def propose(team, indptr, indices, data, columns, x, out):
+        reduce_rows(team, indptr, indices, data, columns, x, out, init, multiply, combine, finish)
 
 Members take ranges of whole rows with about the same number of entries, and write only what
 belongs to their rows: no races, and results that do not depend on the number of members.  One row
 is the work of one member, however long it is.
+
+Rows and columns are looked at before they are used, a block at a time: the second reading finds
+them in the cache.  (A pass of its own before would cost SpMV a third.)  A block with a column that
+is not below `columns` makes the team fail with BROKEN.
 
 Give the accumulator one type: what `combine` returns must be what `init` returns (`converted` in
 cpu_hints.py helps, as Numba widens sums).  A tuple lives in registers.
@@ -23,10 +27,31 @@ import numba
 import numpy as np
 
 from matchwood.primitives.cpu_hints import converted, natural, with_item
+from matchwood.primitives.patterns import ANY, fault
 from matchwood.primitives.row_reduce import Operation, lowest
-from matchwood.teams import Team, crew, device, inlined, kernel, share_rows, stopping
+from matchwood.teams import Team, crew, device, fail, inlined, kernel, share_rows, stopping
 
-ROWS = 1 << 12  # rows between two looks at the stop word
+ROWS = 1 << 10  # rows between two looks at the stop word
+BROKEN = 1
+
+
+@device
+def sound(indptr: Any, indices: Any, lo: int, hi: int, columns: int) -> bool:
+    """Whether rows lo .. hi - 1 lie inside `indices`, and their columns below `columns`."""
+    for i in range(natural(lo), hi):
+        if indptr[i] > indptr[i + 1]:
+            return False
+    first, last = indptr[lo], indptr[hi]
+    if first < 0 or last > indices.size:
+        return False
+    if first == last:
+        return True
+    part = indices[first:last]
+    least = most = part[0]
+    for k in range(part.size):
+        least = min(least, part[k])
+        most = max(most, part[k])
+    return least >= 0 and most < columns
 
 
 @inlined
@@ -35,6 +60,7 @@ def reduce_rows(
     indptr: Any,
     indices: Any,
     data: Any,
+    columns: int,
     x: Any,
     out: Any,
     init: Any,
@@ -44,10 +70,16 @@ def reduce_rows(
 ) -> None:
     """Reduce this member's share of the rows; see __init__.py.  `data` None: `multiply` gets 1."""
     lo, hi = share_rows(team, indptr)
+    if team.rank == 0:
+        lo = 0  # in an array that is not sound the search may end elsewhere; all rows are looked at
     for start in range(natural(lo), hi, ROWS):
         if stopping(team):
             return
-        for i in range(natural(start), min(start + ROWS, hi)):
+        stop = min(start + ROWS, hi)
+        if not sound(indptr, indices, start, stop, columns):
+            fail(team, BROKEN, 0)
+            return
+        for i in range(natural(start), stop):
             accumulator = init(i, x)
             k, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
             while k < end:
@@ -84,8 +116,8 @@ def _plus(total: Any, term: Any) -> Any:
 
 
 @kernel
-def _spmv(team: Team, indptr: Any, indices: Any, data: Any, x: Any, out: Any) -> None:
-    reduce_rows(team, indptr, indices, data, x, out, _zero, _times, _plus, _put)
+def _spmv(team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any) -> None:
+    reduce_rows(team, indptr, indices, data, columns, x, out, _zero, _times, _plus, _put)
 
 
 # The n strongest.  The accumulator is (n weights, n columns), sorted; a place that is free has
@@ -135,8 +167,12 @@ def _put_all(i: int, accumulator: Any, out: Any) -> None:
 
 
 @kernel
-def _strongest(team: Team, indptr: Any, indices: Any, data: Any, x: Any, out: Any) -> None:
-    reduce_rows(team, indptr, indices, data, x, out, _none_yet, _neighbour, _insert, _put_all)
+def _strongest(
+    team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any
+) -> None:
+    reduce_rows(
+        team, indptr, indices, data, columns, x, out, _none_yet, _neighbour, _insert, _put_all
+    )
 
 
 # Smallest label (the own counts), largest neighbour: x = (values, smallest value of their type)
@@ -158,8 +194,8 @@ def _smaller(best: Any, term: Any) -> Any:
 
 
 @kernel
-def _minimum(team: Team, indptr: Any, indices: Any, x: Any, out: Any) -> None:
-    reduce_rows(team, indptr, indices, None, x, out, _own_label, _label, _smaller, _put)
+def _minimum(team: Team, indptr: Any, indices: Any, columns: int, x: Any, out: Any) -> None:
+    reduce_rows(team, indptr, indices, None, columns, x, out, _own_label, _label, _smaller, _put)
 
 
 @device
@@ -178,8 +214,8 @@ def _larger(best: Any, term: Any) -> Any:
 
 
 @kernel
-def _maximum(team: Team, indptr: Any, indices: Any, x: Any, out: Any) -> None:
-    reduce_rows(team, indptr, indices, None, x, out, _lowest, _value, _larger, _put)
+def _maximum(team: Team, indptr: Any, indices: Any, columns: int, x: Any, out: Any) -> None:
+    reduce_rows(team, indptr, indices, None, columns, x, out, _lowest, _value, _larger, _put)
 
 
 @functools.lru_cache(maxsize=64)
@@ -190,8 +226,10 @@ def _kernel_of(operation: Operation) -> Any:
     ]
     init, multiply, combine, finish = compiled
 
-    def _operation(team: Team, indptr: Any, indices: Any, data: Any, x: Any, out: Any) -> None:
-        reduce_rows(team, indptr, indices, data, x, out, init, multiply, combine, finish)
+    def _operation(
+        team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any
+    ) -> None:
+        reduce_rows(team, indptr, indices, data, columns, x, out, init, multiply, combine, finish)
 
     return device(_operation)  # as `kernel`, without the cache on disk
 
@@ -208,7 +246,7 @@ def run_operation(
 ) -> None:
     """See matchwood.primitives.row_reduce.reduce_rows."""
     team = crew(threads, work=indices.size + indptr.size)
-    team.run(_kernel_of(operation), indptr, indices, data, x, out)
+    team.run(_kernel_of(operation), indptr, indices, data, ANY, x, out)
 
 
 def spmv(
@@ -225,7 +263,11 @@ def spmv(
     y = np.empty(indptr.size - 1, dtype)
     zero = np.dtype(accumulator).type(0)
     team = crew(threads, work=indices.size + indptr.size)
-    team.run(_spmv, *_contiguous(indptr, indices, data), (np.ascontiguousarray(x), zero), y)
+    arrays = _contiguous(indptr, indices, data)
+    x = np.ascontiguousarray(x)
+    team.run(
+        _spmv, *arrays, x.size, (x, zero), y, errors=_errors("spmv", arrays[0], arrays[1], x.size)
+    )
     return y
 
 
@@ -242,7 +284,9 @@ def strongest_neighbours(
     weights = np.empty((indptr.size - 1, n), data.dtype)
     empty = ((lowest(data.dtype),) * n, (-1,) * n)
     team = crew(threads, work=2 * indices.size + indptr.size)
-    team.run(_strongest, *_contiguous(indptr, indices, data), empty, (columns, weights))
+    arrays = _contiguous(indptr, indices, data)
+    errors = _errors("strongest_neighbours", arrays[0], arrays[1], ANY)
+    team.run(_strongest, *arrays, ANY, empty, (columns, weights), errors=errors)
     return columns, weights
 
 
@@ -257,7 +301,8 @@ def minimum_label(
     smallest = np.empty_like(label)
     team = crew(threads, work=indices.size + indptr.size)
     indptr, indices, label = _contiguous(indptr, indices, label)
-    team.run(_minimum, indptr, indices, label, smallest)
+    errors = _errors("minimum_label", indptr, indices, label.size)
+    team.run(_minimum, indptr, indices, label.size, label, smallest, errors=errors)
     return smallest
 
 
@@ -272,9 +317,15 @@ def maximum_neighbour(
     largest = np.empty(indptr.size - 1, x.dtype)
     team = crew(threads, work=indices.size + indptr.size)
     indptr, indices, x = _contiguous(indptr, indices, x)
-    team.run(_maximum, indptr, indices, (x, lowest(x.dtype)), largest)
+    errors = _errors("maximum_neighbour", indptr, indices, x.size)
+    team.run(_maximum, indptr, indices, x.size, (x, lowest(x.dtype)), largest, errors=errors)
     return largest
 
 
 def _contiguous(*arrays: Any) -> Any:
     return tuple(None if a is None else np.ascontiguousarray(a) for a in arrays)
+
+
+def _errors(function: str, indptr: Any, indices: Any, columns: int) -> dict[int, Any]:
+    """What to raise when a kernel has found a block that is not sound."""
+    return {BROKEN: lambda detail: fault(function, indptr, indices, columns)}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import answers
 from matchwood.errors import CheckFailed
 
 
@@ -14,6 +15,7 @@ def check_exclusive_scan(counts: Any, offsets: Any) -> None:
 
     It has one element more, starts at 0, and each step is the count.
     """
+    answers.of_kind("check_exclusive_scan", "iu", offsets=offsets)
     if offsets.shape != (counts.size + 1,):
         raise CheckFailed(
             f"exclusive scan: {counts.size + 1} offsets expected, got shape {offsets.shape}"

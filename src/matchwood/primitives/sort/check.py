@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import answers
 from matchwood.errors import CheckFailed
 from matchwood.primitives.sort.reference import order_bits
 
@@ -22,6 +23,9 @@ def check_radix_sort(
     for name, array in (("keys", sorted_keys), ("payload", sorted_payload)):
         if array.shape != keys.shape:
             raise CheckFailed(f"sort: {keys.size} {name} expected, got shape {array.shape}")
+    answers.of_kind("check_radix_sort", "iu", sorted_payload=sorted_payload)
+    if sorted_keys.dtype != keys.dtype:
+        raise CheckFailed(f"sort: keys must stay {keys.dtype}, got {sorted_keys.dtype}")
     codes, sorted_codes = _codes(keys, bits), _codes(sorted_keys, bits)
     falls = np.flatnonzero(sorted_codes[1:] < sorted_codes[:-1])
     if falls.size:

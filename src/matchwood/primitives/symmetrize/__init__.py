@@ -11,13 +11,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import engines
+from matchwood import arguments, engines
+from matchwood.primitives.inspect import gated
+
+REDUCE = ("sum", "max", "min")
 
 
 def union_with_transpose(
-    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    *,
+    reduce: str = "sum",
+    sound: bool = False,
+    threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     """(indptr, indices, weights or None) of the union of a square matrix and its transpose.
+
+    The weight of {i, j} is |a_ij| + |a_ji|, or the larger or the smaller of both (of those that
+    are stored).  Rows must be ascending.  The arrays are checked, unless known to be `sound`.
 
     Examples
     --------
@@ -28,17 +40,22 @@ def union_with_transpose(
     >>> indices.tolist(), weights.tolist()
     ([1, 0], [4.0, 4.0])
     """
+    arguments.one_of("union_with_transpose", "reduce", reduce, REDUCE)
+    if not sound:
+        gated("union_with_transpose", indptr, indices, data, ascending=True)
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.union_with_transpose(
-        indptr, indices, data, threads=threads
+        indptr, indices, data, reduce=reduce, threads=threads
     )
     return result
 
 
 def magnitudes(
-    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
+    indptr: Any, indices: Any, data: Any, *, sound: bool = False, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
     """(indptr, indices, |data| or None) without the diagonal and without zero weights.
+
+    The arrays are checked, unless they are known to be `sound`.
 
     Examples
     --------
@@ -49,6 +66,8 @@ def magnitudes(
     >>> indices.tolist(), weights.tolist()
     ([1, 0], [2.0, 2.0])
     """
+    if not sound:
+        gated("magnitudes", indptr, indices, data)
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.magnitudes(indptr, indices, data, threads=threads)
     return result

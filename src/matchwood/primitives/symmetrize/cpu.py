@@ -12,15 +12,21 @@ from matchwood.teams import crew, device, interrupted, kernel, share_rows
 Array = np.ndarray[Any, Any]
 
 
-# What becomes of the two values of an edge.  ADD takes magnitudes, and drops edges of weight zero.
-ADD, LEAST, GREATEST = 0, 1, 2
+# What becomes of the two values of an edge.  From ADD on magnitudes are taken, and edges of weight
+# zero are dropped.
+LEAST, GREATEST, ADD, HEAVIEST, LIGHTEST = range(5)
+WAYS = {"sum": ADD, "max": HEAVIEST, "min": LIGHTEST}
 
 
 @device
 def _merged(how: int, x: Any, y: Any) -> Any:
     if how == ADD:
         return abs(x) + abs(y)
-    return min(x, y) if how == LEAST else max(x, y)
+    if how >= ADD:
+        x, y = abs(x), abs(y)
+    if how in (LEAST, LIGHTEST):
+        return y if y < x else x
+    return y if y > x else x
 
 
 @device
@@ -53,11 +59,11 @@ def _merge_row(
                 weight = _merged(how, data[p], t_data[q])
             else:
                 weight = data[p] if from_row else t_data[q]
-                if how == ADD:
+                if how >= ADD:
                     weight = abs(weight)
         p += from_row
         q += from_column
-        if j != i and (how != ADD or weight != 0 or not with_data):
+        if j != i and (how < ADD or weight != 0 or not with_data):
             if write:
                 out_indices[place + count] = j
                 if with_data:
@@ -118,13 +124,18 @@ def merge(
 
 
 def union_with_transpose(
-    indptr: Array, indices: Array, data: Array | None, *, threads: int | None = None
+    indptr: Array,
+    indices: Array,
+    data: Array | None,
+    *,
+    reduce: str = "sum",
+    threads: int | None = None,
 ) -> tuple[Array, Array, Array | None]:
     t_indptr, t_indices, t_data = transpose(indptr, indices, data, indptr.size - 1, threads=threads)
     values = NO_DATA if data is None else data
     t_values = NO_DATA if t_data is None else t_data
     view, mirror = (indptr, indices, values), (t_indptr, t_indices, t_values)
-    out_indptr, out_indices, out_data = merge(view, mirror, ADD, threads=threads)
+    out_indptr, out_indices, out_data = merge(view, mirror, WAYS[reduce], threads=threads)
     return out_indptr, out_indices, None if data is None else out_data
 
 

@@ -29,7 +29,7 @@ PART = SOURCE.constant("PART")
 
 
 def union_with_transpose(
-    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
+    indptr: Any, indices: Any, data: Any, *, reduce: str = "sum", threads: int | None = None
 ) -> tuple[Any, Any, Any]:
     """See matchwood.primitives.symmetrize.union_with_transpose."""
     cupy = engines.cupy()
@@ -39,7 +39,7 @@ def union_with_transpose(
     rows = expand_rows(indptr, indices.size)
     # at most two terms for each entry, so the order of adding does not matter
     union = sorted_rows(
-        (n, n), rows, indices, weights, indptr.dtype, symmetric=True, loops=False, add=True
+        (n, n), rows, indices, weights, indptr.dtype, symmetric=True, loops=False, reduce=reduce
     )
     return union if data is None else magnitudes(*union)
 

@@ -28,13 +28,14 @@ def _rows(table: dict[tuple[int, int], Any], indptr: Any, indices: Any, data: An
 
 
 def union_with_transpose(
-    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
+    indptr: Any, indices: Any, data: Any, *, reduce: str = "sum", threads: int | None = None
 ) -> tuple[Any, Any, Any]:
     entry = _entries(indptr, indices, data)
     table = {}
     for i, j in entry:
         if i != j:
-            weight = abs(entry[i, j]) + abs(entry.get((j, i), entry[i, j] * 0))
+            both = [abs(entry[key]) for key in ((i, j), (j, i)) if key in entry]
+            weight = sum(both) if reduce == "sum" else max(both) if reduce == "max" else min(both)
             if data is None or weight != 0:
                 table[i, j] = table[j, i] = weight
     return _rows(table, indptr, indices, data)  # type: ignore[no-any-return]

@@ -13,12 +13,21 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import engines
+from matchwood.primitives.inspect import gated
 
 
 def transpose(
-    indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    columns: int,
+    *,
+    sound: bool = False,
+    threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     """(indptr, indices, data) of the transpose; `data` may be None.
+
+    The arrays are checked, unless they are known to be `sound`.
 
     Memory beside the result: one counter for each column and thread.
 
@@ -30,6 +39,8 @@ def transpose(
     >>> indptr.tolist(), indices.tolist()
     ([0, 2, 2, 3], [0, 1, 0])
     """
+    if not sound:
+        gated("transpose", indptr, indices, data, columns)
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.transpose(indptr, indices, data, columns, threads=threads)
     return result

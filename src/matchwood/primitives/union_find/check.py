@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
+from matchwood import answers
 from matchwood.errors import CheckFailed
 
 
@@ -18,6 +19,7 @@ def check_union_find(n: int, u: Any, v: Any, label: Any) -> None:
     that share it.  The ends of an edge share theirs: so sets are whole.  And there are as many as
     SciPy counts components: so none are joined without an edge.
     """
+    answers.of_kind("check_union_find", "iu", label=label)
     if label.shape != (n,):
         raise CheckFailed(f"union-find: {n} labels expected, got shape {label.shape}")
     wrong = np.flatnonzero((label < 0) | (label > np.arange(n)))

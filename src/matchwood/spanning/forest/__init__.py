@@ -6,6 +6,7 @@ come; both serve all engines.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from matchwood import csr, engines
 from matchwood.spanning.forest.costs import undirected_costs
 
+MOST = float(np.finfo(np.float64).max)
 METHODS = ("auto", "boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal")
 
 
@@ -99,7 +101,8 @@ def minimum_spanning_forest(
         Every stored entry off the diagonal is an edge, those of value zero too; without values
         all weigh 1.  Weights may be any finite numbers.  Where ``A[i, j]`` and ``A[j, i]`` differ
         the lighter one counts (the heavier one with `maximum`); where just one is stored, it
-        does.  Entries stored twice are added up.
+        does.  Entries of a matrix stored twice are added up; of parallel edges of an edge list or
+        a NetworkX graph the lightest (heaviest) counts; `graph` has ``duplicates=`` for the rest.
     method : {"auto", "boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal"}
         ``"boruvka"`` hooks every tree along its first edge, all at once, round by round [1]_, and
         looks at the light edges first where there are many for each vertex [2]_.
@@ -122,8 +125,8 @@ def minimum_spanning_forest(
     Raises
     ------
     TypeError, ValueError
-        If `A` is no square matrix, a weight is not finite or no real number, an integer does not
-        fit int64, or the method is unknown.
+        If `A` is no square matrix, a weight is not finite or no real number, an integer or a sum
+        of duplicates does not fit int64, the total overflows, or the method is unknown.
 
     Notes
     -----
@@ -132,7 +135,7 @@ def minimum_spanning_forest(
     digits between engines.
 
     Weights stay what they are: float32, float64, or int64 (all integers), which are compared
-    exactly, also above 2**53.  (Edge lists and NetworkX graphs have passed through float64.)
+    exactly, also above 2**53.
 
     Every method ends: Boruvka after log2(n) rounds, Awerbuch and Shiloach after 1.71 log2(n) + 2.
     Work O(m log n).  Memory beside the graph, with 32-bit indices and float32: a bit for each
@@ -193,8 +196,24 @@ def minimum_spanning_forest(
 def sum_of(weights: Any) -> Any:
     """Sum of the weights: of floats in float64, of integers exactly, whatever its size."""
     if weights.dtype.kind == "f":
-        return float(weights.sum(dtype=np.float64)) if weights.size else 0.0
+        return _float_sum(weights) if weights.size else 0.0
     if not weights.size:
         return 0
     high, low = (weights >> 32).sum(), (weights & 0xFFFF_FFFF).sum()
     return (int(high) << 32) + int(low)
+
+
+def _float_sum(weights: Any) -> float:
+    """In float64; where that overflows on the way, by smaller numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(weights.sum(dtype=np.float64))
+    if math.isfinite(total):
+        return total
+    scale = 2.0**-64  # of at most 2^63 weights no partial sum overflows
+    total = float((weights.astype(np.float64) * scale).sum())
+    if abs(total) <= MOST * scale:
+        return total / scale
+    raise ValueError(
+        "minimum_spanning_forest: the sum of the weights must be finite in float64, got overflow; "
+        "scale them"
+    )

@@ -16,22 +16,51 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import answers, csr
+from matchwood.arguments import one_of
 from matchwood.components.connected import connected_components
 from matchwood.errors import CheckFailed
+from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest import order as orders
+from matchwood.spanning.forest.answers import check_numbers, same_weights, unpacked
 from matchwood.spanning.forest.costs import Costs, undirected_costs
 
+TIES = ("exact", "any")
 
-def check_spanning_forest(A: Any, answer: Any, *, maximum: bool = False) -> None:
+
+def check_spanning_forest(
+    A: Any, answer: Any, *, maximum: bool = False, ties: str = "exact"
+) -> None:
     """Raise `CheckFailed` unless `answer` is the minimum spanning forest of `A`.
 
     Parameters
     ----------
     A : as given to `minimum_spanning_forest`
-    answer : Forest, (edges, weights) or edges of shape (m, 2)
+    answer : Forest, sparse matrix, (edges, weights) or edges of shape (m, 2)
+        Of a `Forest` the order of the edges, `total`, `components` and `n` are checked as well;
+        `rounds` is not.  Edges that come as an array may be in any order and direction.  In a
+        sparse matrix, as SciPy's `minimum_spanning_tree` returns it, every stored entry is an
+        edge; it may hold one triangle or both.
     maximum : bool
         Whether it is to be the maximum spanning forest.
+    ties : {"exact", "any"}
+        ``"exact"``: of edges of the same weight the one with the smaller ends, as
+        `minimum_spanning_forest` takes it; there is just one such forest.  ``"any"``: every
+        spanning forest with the least sum of weights is right.
+
+    Raises
+    ------
+    CheckFailed
+        If the answer is wrong; says what and where.
+    TypeError
+        If it cannot be an answer: ends of edges are no integers, weights no real numbers.
+
+    Notes
+    -----
+    Runs on the CPU: a graph and an answer that live on a GPU are moved.  Work O(m log n); memory
+    for two arrays of n and some of the forest's size.
+
+    SciPy's function drops edges of weight zero from its result; such a forest does not span.
 
     Examples
     --------
@@ -43,58 +72,48 @@ def check_spanning_forest(A: Any, answer: Any, *, maximum: bool = False) -> None
     matchwood.errors.CheckFailed: spanning forest: edge (1, 2) of weight 2.0 comes before edge \
 (0, 2) of weight 3.0 on the way between its ends
     """
-    G = csr.as_graph(A, "check_spanning_forest").on("cpu")
-    costs = undirected_costs(G, "check_spanning_forest", bool(maximum))
-    edges, weights = _unpack(answer)
+    caller = "check_spanning_forest"
+    one_of(caller, "ties", ties, TIES)
+    G = csr.as_graph(A, caller).on("cpu")
+    costs = undirected_costs(G, caller, bool(maximum))
+    edges, weights = unpacked(caller, answer, G.n)
     entries = _entries(costs, edges, weights)
     order = orders.make(costs, bool(maximum))
-    ranks, rank_edges = _ranked(costs, edges, entries, order)
-    _check_forest(G, costs, edges, ranks)
-    _check_minimal(costs, order, edges, rank_edges)
+    sequence = _sequence(costs, entries, order)
+    hung = _hung(G, costs, edges, sequence)
+    _check_minimal(costs, order, hung, entries[sequence], ties == "exact")
     if hasattr(answer, "components"):
-        _check_numbers(G.n, answer, edges, costs.data[entries])
+        check_numbers(caller, answer, G.n, edges, costs.data[entries])
 
 
-def _unpack(answer: Any) -> tuple[Any, Any]:
-    weights = None
-    if hasattr(answer, "edges"):
-        answer, weights = answer.edges, answer.weights
-    elif isinstance(answer, tuple):
-        answer, weights = answer
-    edges = np.asarray(engines.moved(answer, "cpu"))
-    if edges.size == 0:
-        edges = np.empty((0, 2), np.int64)
-    if edges.ndim != 2 or edges.shape[1] != 2:
-        raise CheckFailed(f"spanning forest: edges must have shape (m, 2), got {edges.shape}")
-    if edges.dtype.kind not in "iu":
-        raise CheckFailed(f"spanning forest: edges must be integers, got {edges.dtype}")
-    if weights is not None:
-        weights = np.asarray(engines.moved(weights, "cpu"))
-        if weights.shape != (edges.shape[0],):
-            raise CheckFailed(
-                f"spanning forest: {edges.shape[0]} weights expected, got shape {weights.shape}"
-            )
-    return edges.astype(np.int64), weights
+def is_spanning_forest(A: Any, answer: Any, *, maximum: bool = False, ties: str = "exact") -> bool:
+    """Whether this is the minimum spanning forest of `A`; `check_spanning_forest` says why not.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.spanning import is_spanning_forest
+    >>> A = (3, [[0, 1], [1, 2], [0, 2]], [1.0, 1.0, 1.0])
+    >>> is_spanning_forest(A, [[0, 1], [0, 2]]), is_spanning_forest(A, [[0, 1], [1, 2]])
+    (True, False)
+    >>> is_spanning_forest(A, [[0, 1], [1, 2]], ties="any")
+    True
+    """
+    return answers.holds(check_spanning_forest, A, answer, maximum=maximum, ties=ties)
 
 
 def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
-    """Where the edges stand in the upper triangle; they must be there, once, with that weight."""
-    outside = np.flatnonzero(((edges < 0) | (edges >= costs.n)).any(axis=1))
-    if outside.size:
-        u, v = edges[outside[0]].tolist()
-        raise CheckFailed(f"spanning forest: edge ({u}, {v}) leaves 0 .. {costs.n - 1}")
+    """Where the edges stand in the upper triangle; they must be there, with that weight."""
     from matchwood.spanning.forest.cpu_check import find_entries
 
-    u, v = edges.min(axis=1), edges.max(axis=1)
+    u, v = np.minimum(*edges.T), np.maximum(*edges.T)
     entries = find_entries(costs, u, v)
-    missing = np.flatnonzero(entries < 0)
-    if missing.size:
-        i = int(missing[0])
+    i = answers.first(entries < 0)
+    if i is not None:
         raise CheckFailed(f"spanning forest: ({u[i]}, {v[i]}) is no edge of the graph")
     if weights is not None:
-        differ = np.flatnonzero(costs.data[entries] != weights)
-        if differ.size:
-            i = int(differ[0])
+        i = answers.first(~same_weights(costs.data[entries], weights))
+        if i is not None:
             raise CheckFailed(
                 f"spanning forest: edge ({u[i]}, {v[i]}) weighs {costs.data[entries[i]]}, "
                 f"not {weights[i]}"
@@ -102,35 +121,43 @@ def _entries(costs: Costs, edges: Any, weights: Any) -> Any:
     return entries
 
 
-def _ranked(costs: Costs, edges: Any, entries: Any, order: orders.Order) -> tuple[Any, Any]:
-    """The edges' places in the order, as a sequence of them, and the entries in that sequence."""
-    sequence = np.lexsort((entries, orders.codes(costs.data[entries], order)))
-    return sequence, entries[sequence]
+def _sequence(costs: Costs, entries: Any, order: orders.Order) -> Any:
+    """The edges in their order."""
+    codes = orders.codes(costs.data[entries], order)
+    if entries.size <= answers.BLOCK:
+        return np.lexsort((entries, codes))
+    # the same, and Ctrl-C is heard
+    _, sequence = radix_sort(entries.astype(np.uint64))
+    _, place = radix_sort(codes[sequence])
+    return sequence[place]
 
 
-def _check_forest(G: csr.Graph, costs: Costs, edges: Any, sequence: Any) -> None:
-    from matchwood.spanning.forest.cpu_check import first_circle
+def _hung(G: csr.Graph, costs: Costs, edges: Any, sequence: Any) -> Any:
+    """The second forest, after a look whether the first is one and spans."""
+    from matchwood.spanning.forest.cpu_check import hang_up
 
-    closing = first_circle(costs.n, edges[sequence])
-    if closing >= 0:
-        u, v = edges[sequence[closing]].tolist()
+    hung = hang_up(costs.n, edges[sequence])
+    if hung.circle >= 0:
+        u, v = edges[sequence[hung.circle]].tolist()
         raise CheckFailed(f"spanning forest: edge ({u}, {v}) closes a circle")
     count = connected_components(G).count
     if edges.shape[0] == costs.n - count:
-        return
+        return hung
     ours = connected_components((costs.n, edges)).labels
-    rows = np.repeat(np.arange(costs.n), np.diff(costs.indptr))
-    apart = int(np.flatnonzero(ours[rows] != ours[costs.indices])[0])
-    u, v = int(rows[apart]), int(costs.indices[apart])
-    raise CheckFailed(
-        f"spanning forest: vertices {u} and {v} are joined in the graph, but not in the forest"
-    )
+    for _, u, v in answers.arcs(costs):
+        at = answers.first(ours[u] != ours[v])
+        if at is not None:
+            raise CheckFailed(
+                f"spanning forest: vertices {u[at]} and {v[at]} are joined in the graph, "
+                "but not in the forest"
+            )
+    raise AssertionError("a forest has too few edges, but joins the ends of all")
 
 
-def _check_minimal(costs: Costs, order: orders.Order, edges: Any, entries: Any) -> None:
+def _check_minimal(costs: Costs, order: orders.Order, hung: Any, entries: Any, exact: bool) -> None:
     from matchwood.spanning.forest.cpu_check import find_earlier
 
-    at, rank = find_earlier(costs, order, edges, entries)
+    at, rank = find_earlier(costs, order, hung, entries, exact)
     if at < 0:
         return
     u, v = _ends(costs, at)
@@ -144,18 +171,3 @@ def _check_minimal(costs: Costs, order: orders.Order, edges: Any, entries: Any) 
 def _ends(costs: Costs, entry: int) -> tuple[int, int]:
     row = int(np.searchsorted(costs.indptr, entry, "right")) - 1
     return row, int(costs.indices[entry])
-
-
-def _check_numbers(n: int, answer: Any, edges: Any, weights: Any) -> None:
-    if answer.components != n - edges.shape[0]:
-        raise CheckFailed(
-            f"spanning forest: {answer.components} components, but {n} vertices and "
-            f"{edges.shape[0]} edges make {n - edges.shape[0]}"
-        )
-    from matchwood.spanning.forest import sum_of
-
-    total = sum_of(weights)
-    size = float(np.abs(weights.astype(np.float64)).sum())
-    slack = 0.0 if weights.dtype.kind == "i" else 1e-12 * size
-    if abs(answer.total - total) > slack:
-        raise CheckFailed(f"spanning forest: total is {answer.total}, the weights give {total}")

@@ -2,8 +2,9 @@
 
 The gate's `undirected_weights` takes magnitudes and leaves zeros out.  Here every stored entry off
 the diagonal is an edge and keeps its value; where (i, j) and (j, i) hold different values the
-lighter one counts (the heavier one for a maximum forest).  Duplicates are added up before, as
-everywhere.  Made once for a `Graph`; where the matrix is symmetric it is the input's own memory.
+lighter one counts (the heavier one for a maximum forest).  So it is with parallel edges of an edge
+list or a NetworkX graph; duplicates of a matrix are added up before, as everywhere.  Made once for
+a `Graph`; where the matrix is symmetric it is the input's own memory.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import csr, engines
-from matchwood.primitives.assemble import canonical
+from matchwood import csr, engines, refusals
 from matchwood.primitives.inspect import values
 from matchwood.primitives.transpose import transpose
 
@@ -40,29 +40,47 @@ class Costs(NamedTuple):
 
 def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
     """The weights of `G`, kept in it."""
-    if G._data is None:
+    if G._source is None:
         return G._keep("costs", lambda: _ones(G.undirected_pattern()))
-    integers = np.dtype(G._data.dtype).kind in "iu"
-    view = _exact_integers(G, caller) if integers else G.directed_weights(caller)
-    if not integers:
-        G._checked_values(view, caller)  # finite
+    # of parallel edges another one may count for each kind of forest
+    side = ("_heavy" if maximum else "_light") if G.has_parallel_edges else ""
+    view = G._keep(f"arcs{side}", lambda: _arcs(G, caller, maximum))
     symmetric = (
         G.has_symmetric_pattern
-        and G._keep(
-            "costs_symmetric",
-            lambda: (_symmetric_integers(view) if integers else G._values().symmetric,),
-        )[0]
+        and G._keep(f"costs_symmetric{side}", lambda: (_symmetric(G, view, caller),))[0]
     )
     if symmetric and not G.loops:
-        return G._keep("costs", lambda: _with_range(*view))
-    key = "costs" if symmetric else ("costs_heavy" if maximum else "costs_light")
+        return G._keep(f"costs{side}", lambda: _with_range(*view))
+    if not symmetric:
+        side = "_heavy" if maximum else "_light"
 
     def make() -> Costs:
         engine = engines.load(__package__, f"{engines.location(view.indices)}_costs")
-        mirror = view if symmetric else transpose(*view, G.n)
+        mirror = view if symmetric else transpose(*view, G.n, sound=True)
         return _with_range(*engine.merge(view, mirror, maximum))
 
-    return G._keep(key, make)
+    return G._keep(f"costs{side}", make)
+
+
+def _arcs(G: csr.Graph, caller: str, maximum: bool) -> csr.View:
+    """The directed values: finite floats, or int64; of parallel edges the one that counts."""
+    rule = ("max" if maximum else "min") if G.has_parallel_edges else None
+    if np.dtype(G._read(caller).dtype).kind in "iu":
+        return _exact_integers(G, caller, rule or G._rule("sum"))
+    if rule is not None:
+        return G._joined(rule, caller)
+    view = G.directed_weights(caller)
+    G._checked_values(view, caller)  # finite
+    return view
+
+
+def _symmetric(G: csr.Graph, view: csr.View, caller: str) -> bool:
+    """Are the values symmetric, where the pattern is?"""
+    if view.data.dtype.kind == "i":
+        return _symmetric_integers(view)
+    if G.has_parallel_edges:
+        return values(*view, sound=True).symmetric
+    return G._values().symmetric
 
 
 def _ones(view: Any) -> Costs:
@@ -78,32 +96,50 @@ def _with_range(indptr: Any, indices: Any, data: Any) -> Costs:
     return Costs(indptr, indices, data, kind(data.min().item()), kind(data.max().item()))
 
 
-def _exact_integers(G: csr.Graph, caller: str) -> csr.View:
-    """`Graph.directed_weights` in int64."""
+def _exact_integers(G: csr.Graph, caller: str, rule: str) -> csr.View:
+    """The directed values in int64, duplicates joined by `rule`."""
+    data = G._read(caller)
+    most = int(data.max()) if data.size and data.dtype.kind == "u" else 0
+    if most > np.iinfo(np.int64).max:
+        raise ValueError(f"{caller}: integer weights must fit int64, got {most}; scale them")
+    xp = engines.cupy() if G.engine == "gpu" else np
+    data = xp.ascontiguousarray(data, dtype=np.int64)
+    if G._structure.ascending:
+        return csr.View(G._indptr, G._indices, data)
+    if rule == "sum":
+        _refuse_overflow(G, data, caller)
+    if G.engine == "cpu":
+        return G.canonical(data, rule)
+    from matchwood.spanning.forest import gpu_costs
 
-    def make() -> csr.View:
-        data = G._data
-        if data.dtype == np.uint64 and data.size and int(data.max()) > np.iinfo(np.int64).max:
-            raise ValueError(
-                f"{caller}: integer weights must fit int64, got {int(data.max())}; scale them"
-            )
-        xp = engines.cupy() if G.engine == "gpu" else np
-        data = xp.ascontiguousarray(data, dtype=np.int64)
-        if G._structure.ascending:
-            return csr.View(G._indptr, G._indices, data)
-        if G.engine == "cpu":
-            return csr.View(*canonical(G._indptr, G._indices, data, G.n))
-        from matchwood.spanning.forest import gpu_costs
+    return csr.View(*gpu_costs.join_duplicates(G._indptr, G._indices, data, G.n, rule))
 
-        return csr.View(*gpu_costs.add_duplicates(G._indptr, G._indices, data, G.n))
 
-    return G._keep("directed_integers", make)
+def _refuse_overflow(G: csr.Graph, data: Any, caller: str) -> None:
+    """Sums of duplicates must fit int64.  Halves of 32 bits are added up apart, in float64.
+
+    A sum of fewer than 2^21 halves is exact; where there may be more, sums close to the limit
+    could be refused that just fit.
+    """
+    largest = max(-int(data.min()), int(data.max())) if data.size else 0
+    if largest * G.longest_row <= np.iinfo(np.int64).max:
+        return
+    high = G.canonical((data >> 32).astype(np.float64)).data
+    low = G.canonical((data & 0xFFFF_FFFF).astype(np.float64)).data
+    carry = np.floor(low / 2.0**32)
+    wrong = (high + carry < -(2.0**31)) | (high + carry >= 2.0**31)
+    if bool(wrong.any()):
+        row, column = refusals.place(G.directed_pattern(), int(wrong.argmax()))
+        raise ValueError(
+            f"{caller}: sums of integer duplicates must fit int64, got overflow at row {row}, "
+            f"column {column}; scale them"
+        )
 
 
 def _symmetric_integers(view: csr.View) -> bool:
     """Are the values symmetric, where the pattern is?  Halves of 32 bits are exact in float64."""
     high = (view.data >> 32).astype(np.float64)
-    if not values(view.indptr, view.indices, high).symmetric:
+    if not values(view.indptr, view.indices, high, sound=True).symmetric:
         return False
     low = (view.data & 0xFFFF_FFFF).astype(np.float64)
-    return values(view.indptr, view.indices, low).symmetric
+    return values(view.indptr, view.indices, low, sound=True).symmetric

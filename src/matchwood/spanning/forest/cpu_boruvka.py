@@ -28,6 +28,8 @@ import numpy as np
 
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.cpu_order import (
+    BROKEN,
+    ERRORS,
     NOTHING,
     code_of,
     flatten,
@@ -42,6 +44,7 @@ from matchwood.teams import (
     barrier,
     crew,
     device,
+    fail,
     inlined,
     interrupted,
     kernel,
@@ -147,7 +150,7 @@ def _share_upper(team: Any, n: int, blocks: Array) -> Any:
 
 @device
 def _hook_vertices(
-    indptr: Array, indices: Array, near: Array, entry: Array, lo: int, hi: int,
+    team: Any, indptr: Array, indices: Array, near: Array, entry: Array, lo: int, hi: int,
     up: Array, marks: Array,
 ) -> None:  # fmt: skip
     """up[u] = near[u], except for the smaller of two that chose each other; the edges marked."""
@@ -158,7 +161,11 @@ def _hook_vertices(
             up[i] = u
         else:
             up[i] = v
-            mark(marks, entry[i] if u < v else upper_entry(indptr, indices, u, v))
+            at = entry[i] if u < v else upper_entry(indptr, indices, u, v)
+            if at == NOTHING:
+                fail(team, BROKEN, i)
+                return
+            mark(marks, at)
 
 
 @device
@@ -341,11 +348,15 @@ def _boruvka(
         return
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
-        _hook_vertices(indptr, indices, tree, best, chunk, min(chunk + CHUNK, n), up, marks)
+        _hook_vertices(team, indptr, indices, tree, best, chunk, min(chunk + CHUNK, n), up, marks)
         chunk = next_chunk(team, n, CHUNK)
-    if barrier(team):
-        return
-    flatten(up, v_lo, v_hi)
+    above = np.int64(0)
+    for i in range(BLOCKS):
+        above += blocks[i]
+    if (2 * above != indices.size and fail(team, BROKEN, above)) or barrier(team):
+        return  # the lists have room for half of the entries
+    if not flatten(up, v_lo, v_hi):
+        fail(team, BROKEN, 0)
     if barrier(team):
         return
     trees = number_roots(team, up, n, best, False, tree, sums[0])
@@ -380,7 +391,8 @@ def _boruvka(
             _hook_trees(best, c_lo, c_hi, order, a, b, entry, up, marks)
             if barrier(team):
                 return
-            flatten(up, c_lo, c_hi)
+            if not flatten(up, c_lo, c_hi):
+                fail(team, BROKEN, count)
             if barrier(team):
                 return
             every = two_lists and not heavy  # heavy edges may join those without light ones
@@ -427,7 +439,7 @@ def boruvka(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array
         _boruvka, costs.indptr, costs.indices.view(kind), bits_of(costs.data), order,
         np.uint64(light), marks, tree, up, number, first, upper, np.empty(n, np.uint64),
         a, b, np.empty(nnz // 2 + 1, np.uint32), entry,
-        np.zeros(BLOCKS, np.int64), np.zeros((2, team.size), np.int64), rounds,
+        np.zeros(BLOCKS, np.int64), np.zeros((2, team.size), np.int64), rounds, errors=ERRORS,
     )  # fmt: skip
     return marks, int(rounds[0])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,17 +66,21 @@ def _link(team: Any, u: Array, v: Array, parent: Array, link: Array, circle: Arr
         parent[a] = b
 
 
-def _linked(n: int, edges: Array) -> tuple[Array, Array, int]:
+class Hung(NamedTuple):
+    """A forest of low height: the parent of each vertex, and which edge hung it up there."""
+
+    parent: Array
+    link: Array
+    circle: int  # the first edge of the sequence that closes one with those before; -1: none does
+
+
+def hang_up(n: int, edges: Array) -> Hung:
+    """Join the ends of the edges in turn."""
     parent, link = np.empty(n, np.int64), np.empty(n, np.int64)
     circle = np.full(1, -1, np.int64)
     u, v = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
     crew(1, work=8 * n).run(_link, u, v, parent, link, circle)
-    return parent, link, int(circle[0])
-
-
-def first_circle(n: int, edges: Array) -> int:
-    """The first edge of the sequence that closes a circle with those before; -1: none does."""
-    return _linked(n, edges)[2]
+    return Hung(parent, link, int(circle[0]))
 
 
 @kernel
@@ -89,9 +93,13 @@ def _compare(
     parent: Array,
     link: Array,
     entries: Array,
+    exact: Any,
     found: Array,
 ) -> None:
-    """found[0] = the first entry that comes before the last edge on the way between its ends."""
+    """found[0] = the first entry that comes before the last edge on the way between its ends.
+
+    Of equal weights the ends decide if `exact`, else nothing does.
+    """
     lo, hi = share_rows(team, indptr)
     for i in range(lo, hi):
         if interrupted(team, i):
@@ -103,7 +111,7 @@ def _compare(
             last = _last_on_way(parent, link, i, j)
             other = entries[last]
             a, b = code_of(order, bits[k]), code_of(order, bits[other])
-            if a < b or (a == b and k < other):
+            if a < b or (exact and a == b and k < other):
                 atomic_min(found, 0, k)
                 return
 
@@ -123,20 +131,21 @@ def _last_on_way(parent: Array, link: Array, u: int, v: int) -> int:
     return last
 
 
-def find_earlier(costs: Any, order: Any, edges: Array, entries: Array) -> tuple[int, int]:
+def find_earlier(
+    costs: Any, order: Any, hung: Hung, entries: Array, exact: bool = True
+) -> tuple[int, int]:
     """An entry (u, v) that comes before an edge on the way from u to v, and that edge's rank.
 
-    `entries` is the forest in the order of edges, and must be a spanning forest; (-1, -1): none.
+    `entries` is the forest in the order of edges, and `hung` was made from it; it must span.
+    (-1, -1): there is none.
     """
     if costs.nnz == 0:
         return -1, -1
-    rows = np.searchsorted(costs.indptr, entries, "right") - 1
-    ranked = np.stack([rows, costs.indices[entries].astype(np.int64)], axis=1)
-    parent, link, _ = _linked(costs.n, ranked)
+    parent, link, _ = hung
     found = np.full(1, np.iinfo(np.int64).max, np.int64)
     crew(None, work=8 * costs.nnz).run(
         _compare, costs.indptr, costs.indices, bits_of(costs.data), order, parent, link,
-        np.ascontiguousarray(entries), found,
+        np.ascontiguousarray(entries), exact, found,
     )  # fmt: skip
     at = int(found[0])
     if at == np.iinfo(np.int64).max:

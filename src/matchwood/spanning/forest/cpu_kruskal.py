@@ -18,8 +18,17 @@ from matchwood.primitives.sort import radix_sort
 from matchwood.primitives.union_find.cpu import find
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.cpu_boruvka import SAMPLE, bits_of
-from matchwood.spanning.forest.cpu_order import code_of, mark, no_marks
-from matchwood.teams import barrier, crew, interrupted, kernel, load_relaxed, share, share_rows
+from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, code_of, mark, no_marks
+from matchwood.teams import (
+    barrier,
+    crew,
+    fail,
+    interrupted,
+    kernel,
+    load_relaxed,
+    share,
+    share_rows,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -52,9 +61,13 @@ def _list_edges(
     sums[team.rank] = count
     if barrier(team):
         return
-    place = 0
-    for member in range(team.rank):
-        place += sums[member]
+    place = total = 0
+    for member in range(team.size):
+        place += sums[member] if member < team.rank else 0
+        total += sums[member]
+    if total != u_out.size:
+        fail(team, BROKEN, total)
+        return
     for u in range(lo, hi):
         if interrupted(team, u):
             return
@@ -175,6 +188,7 @@ class _Edges:
         team.run(
             _list_edges, costs.indptr, costs.indices.view(unsigned), bits_of(costs.data), order,
             np.zeros(team.size, np.int64), self.u, self.v, self.codes, self.entries,
+            errors=ERRORS,
         )  # fmt: skip
 
     def take(self, sequence: Array) -> None:

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.cpu_hints import trailing_zeros
+from matchwood.primitives.patterns import not_symmetric
 from matchwood.teams import (
     atomic_or,
     barrier,
     crew,
     device,
+    fail,
     interrupted,
     kernel,
     load_relaxed,
@@ -29,6 +31,8 @@ Array = np.ndarray[Any, Any]
 
 ONE = np.uint64(1)
 NOTHING = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # no edge: behind all words
+BROKEN = 1  # the failure of kernels that find an edge in one of its two rows only
+ERRORS = {BROKEN: lambda detail: not_symmetric("minimum_spanning_forest")}
 _SIX, _LOW = np.uint64(6), np.uint64(63)
 
 
@@ -47,7 +51,10 @@ def code_of(order: Any, word: Any) -> Any:
 
 @device
 def upper_entry(indptr: Array, indices: Array, u: Any, v: Any) -> Any:
-    """The entry of the edge {u, v}: where max(u, v) stands in the row of min(u, v)."""
+    """The entry of the edge {u, v}: where max(u, v) stands in the row of min(u, v).
+
+    NOTHING where it does not stand there: the pattern is not symmetric.
+    """
     row, column = min(u, v), max(u, v)
     low, high = np.uint64(indptr[row]), np.uint64(indptr[np.uint64(row) + ONE])
     while low < high:
@@ -56,6 +63,8 @@ def upper_entry(indptr: Array, indices: Array, u: Any, v: Any) -> Any:
             low = middle + ONE
         else:
             high = middle
+    if low == np.uint64(indptr[np.uint64(row) + ONE]) or indices[low] != column:
+        return NOTHING
     return low
 
 
@@ -67,22 +76,26 @@ def mark(marks: Array, k: Any) -> None:
 
 
 @device
-def flatten(up: Array, lo: int, hi: int) -> None:
+def flatten(up: Array, lo: int, hi: int) -> bool:
     """up[v] = the root of v for v in lo..hi; no hooks may come meanwhile.
 
     Every vertex on the way is hung under the root too, so a chain costs its length once.  Races:
-    all members store nothing but final roots.
+    all members store nothing but final roots.  False: there is none, the way goes round and round.
     """
     for v in range(lo, hi):
         above = load_relaxed(up, v)
         root = load_relaxed(up, above)
         if root == above:
             continue
+        steps = 0
         while True:
             higher = load_relaxed(up, root)
             if higher == root:
                 break
             root = higher
+            steps += 1
+            if steps > up.size:
+                return False
         at = up.dtype.type(v)
         while True:
             above = load_relaxed(up, at)
@@ -90,6 +103,7 @@ def flatten(up: Array, lo: int, hi: int) -> None:
                 break
             store_relaxed(up, at, root)
             at = above
+    return True
 
 
 @device
@@ -172,6 +186,9 @@ def _collect(
         place += sums[member]
     if team.rank == team.size - 1:
         sums[team.size] = place + count
+    if place + count > edges.shape[0]:
+        fail(team, BROKEN, place + count)
+        return
     if count == 0:
         return
     u = -1
@@ -203,6 +220,6 @@ def forest_of(costs: Any, marks: Array, threads: int | None) -> tuple[Array, Arr
     sums = np.zeros(team.size + 1, np.int64)
     edges = np.empty((costs.n, 2), costs.indices.dtype)
     weights = np.empty(costs.n, costs.data.dtype)
-    team.run(_collect, *costs[:3], marks, sums, edges, weights)
+    team.run(_collect, *costs[:3], marks, sums, edges, weights, errors=ERRORS)
     count = int(sums[-1])
     return edges[:count], weights[:count]

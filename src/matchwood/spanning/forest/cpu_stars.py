@@ -29,6 +29,8 @@ import numpy as np
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.cpu_boruvka import bits_of
 from matchwood.spanning.forest.cpu_order import (
+    BROKEN,
+    ERRORS,
     NOTHING,
     code_of,
     mark,
@@ -51,8 +53,6 @@ from matchwood.teams import (
 )
 
 Array = np.ndarray[Any, Any]
-
-_TOO_LONG = 1
 
 
 @device
@@ -148,7 +148,11 @@ def _stars(
                 continue
             u = chosen[i]
             v = indices[at[u]]
-            mark(marks, at[u] if u < v else upper_entry(indptr, indices, u, v))
+            entry = at[u] if u < v else upper_entry(indptr, indices, u, v)
+            if entry == NOTHING:
+                fail(team, BROKEN, i)
+                return
+            mark(marks, entry)
         if barrier(team):
             return
         for i in range(lo, hi):
@@ -171,7 +175,7 @@ def _stars(
             break
         count += 1
         if count > limit:
-            fail(team, _TOO_LONG, count)
+            fail(team, BROKEN, count)
             return
         for i in range(lo, hi):
             up = parent[i]
@@ -209,6 +213,6 @@ def awerbuch_shiloach(costs: Any, order: orders.Order, threads: int | None) -> t
         _stars, costs.indptr, costs.indices.view(kind), bits_of(costs.data), order, round_limit(n),
         marks, parent, above, np.empty(n, np.int32), np.empty(n, np.uint64), chosen,
         np.zeros(2 * team.size, np.int64), rounds,
-        errors={_TOO_LONG: lambda count: RuntimeError(f"still changing after {count} rounds")},
+        errors=ERRORS,
     )  # fmt: skip
     return marks, int(rounds[0])

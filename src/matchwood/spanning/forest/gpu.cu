@@ -115,7 +115,9 @@ __global__ void hook_vertices(I n, const I* indptr, const I* indices, const I* n
     I v = near[u];
     bool root = v == u || (near[v] == u && u < v);
     up[u] = root ? (I)u : v;
-    if (!root) set_bit(marks, u < v ? entry[u] : upper_entry(indptr, indices, (I)u, v));
+    if (root) return;
+    I k = u < v ? entry[u] : upper_entry(indptr, indices, (I)u, v);
+    if (k >= 0) set_bit(marks, k);
 }
 
 // A thread to a vertex, which goes at most HOPS steps up.  The first vertices may be at the end of a
@@ -343,6 +345,7 @@ __global__ void write_edges(I n, long long n_words, long long run, const Word* m
         if (!many)
             for (Word left = mine; left != 0; left &= left - 1) {
                 I k = (I)(64 * i + __ffsll((long long)left) - 1);
+                if (place >= n) break;  // a forest has fewer edges, where the pattern is symmetric
                 while (indptr[row + 1] <= k) ++row;
                 edges[2 * (long long)place] = row;
                 edges[2 * (long long)place + 1] = indices[k];
@@ -359,6 +362,7 @@ __global__ void write_edges(I n, long long n_words, long long run, const Word* m
                 int bit = half + lane();
                 if (!(word >> bit & 1)) continue;
                 I k = (I)(begin + bit), to = from + __popcll(word & ((Word(1) << bit) - 1));
+                if (to >= n) continue;
                 while (indptr[u + 1] <= k) ++u;
                 edges[2 * (long long)to] = u;
                 edges[2 * (long long)to + 1] = indices[k];

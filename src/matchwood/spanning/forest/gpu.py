@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.row_reduce.gpu import Tiles
 from matchwood.primitives.transpose.gpu import expand_rows
 from matchwood.spanning.forest import order as orders
@@ -121,12 +122,13 @@ class _Lists:
 
     def flatten(self) -> None:
         """Everybody directly under its root; one launch unless there are long chains."""
-        while True:
+        for _ in range(self.costs.n.bit_length() + 4):  # a launch more than doubles all steps
             self.again.clear()
             self.k.flatten(self.costs.n, (self.costs.n, self.up, self.again))
             self.again.fetch()
             if not self.again.read():
                 return
+        raise not_symmetric("minimum_spanning_forest")  # trees that go round and round
 
 
 def _clear(array: Any) -> None:
@@ -291,6 +293,8 @@ def _forest_of(costs: Any, marks: Any) -> tuple[Any, Any]:
     arrays = (costs.indptr, costs.indices, bits, edges, weights, total)
     k.write_edges(None, (n, marks.size, run, marks, counts, *arrays), block=RUN_BLOCK, grid=blocks)
     count = int(total.item())
+    if count > n:
+        raise not_symmetric("minimum_spanning_forest")
     return edges[:count], weights[:count].view(costs.data.dtype)
 
 

@@ -70,17 +70,29 @@ def _comes_first(cupy: Any, a: Any, b: Any, maximum: bool) -> Any:
     return x > y if maximum else x < y
 
 
-def add_duplicates(indptr: Any, indices: Any, data: Any, n: int) -> tuple[Any, Any, Any]:
-    """Rows sorted, int64 values of equal entries added up (modulo 2^64, as NumPy adds)."""
+def join_duplicates(
+    indptr: Any, indices: Any, data: Any, n: int, rule: str
+) -> tuple[Any, Any, Any]:
+    """Rows sorted, int64 values of equal entries joined; sums must fit (costs.py looks)."""
     cupy = engines.cupy()
     shift = _shift(n)
-    with gpu.guard("minimum_spanning_forest", 60 * indices.size):
+    with gpu.guard("minimum_spanning_forest", 80 * indices.size):
         keys = _keys(indptr, indices, shift)
+        if rule in ("min", "max"):  # the one that counts comes first, or last
+            order = cupy.argsort(data, kind="stable")
+            keys, data = keys[order], data[order]
         order = cupy.argsort(keys, kind="stable")
-        keys = keys[order]
-        sums = cupy.cumsum(data[order])
-        last = cupy.ones(keys.size, np.bool_)
-        last[:-1] = keys[1:] != keys[:-1]
-        ends = sums[last]
-        ends[1:] -= ends[:-1].copy()
-        return (*_rows(keys[last], n, shift, indptr.dtype), ends)
+        keys, data = keys[order], data[order]
+        apart = keys[1:] != keys[:-1]
+        one = cupy.ones(1, np.bool_)
+        if rule in ("first", "min"):
+            kept = cupy.concatenate([one, apart])
+            return (*_rows(keys[kept], n, shift, indptr.dtype), data[kept])
+        kept = cupy.concatenate([apart, one])
+        if rule == "sum":  # modulo 2^64, so that differences of running sums are exact
+            data = cupy.cumsum(data)
+            ends = data[kept]
+            ends[1:] -= ends[:-1].copy()
+        else:
+            ends = data[kept]
+        return (*_rows(keys[kept], n, shift, indptr.dtype), ends)

@@ -92,7 +92,8 @@ __global__ void keep_roots(I n, const I* indptr, const I* indices, const I* pare
         return;
     }
     I u = chosen[r], k = at[u], v = indices[k];
-    set_bit(marks, u < v ? k : upper_entry(indptr, indices, u, v));
+    if (u > v) k = upper_entry(indptr, indices, u, v);
+    if (k >= 0) set_bit(marks, k);
 }
 
 // A thread to a vertex.

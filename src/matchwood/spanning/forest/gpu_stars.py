@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.primitives.patterns import not_symmetric
 
 SOURCE = gpu.Source(
     __package__,
@@ -59,4 +60,4 @@ def awerbuch_shiloach(costs: Any, order: Any) -> tuple[Any, int]:
         k.spread_tall(n, (n, parent, star))
         if not flag.read():
             return marks, rounds
-    raise RuntimeError(f"still changing after {limit} rounds")
+    raise not_symmetric("minimum_spanning_forest")  # else it would have ended long ago

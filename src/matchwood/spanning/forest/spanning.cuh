@@ -44,12 +44,14 @@ __device__ __forceinline__ bool word_before(Code x, Code y, const Order& order, 
     return a == b ? x < y : a < b;
 }
 
-// The entry of the edge {u, v}: where the larger stands in the row of the smaller.
+// The entry of the edge {u, v}: where the larger stands in the row of the smaller; -1 where it does
+// not, in a pattern that is wrongly taken for symmetric.
 template <typename I>
 __device__ __forceinline__ I upper_entry(const I* indptr, const I* indices, I u, I v)
 {
     I row = u < v ? u : v, column = u < v ? v : u;
-    return first_not_below(indices, indptr[row], indptr[row + 1], column);
+    I end = indptr[row + 1], k = first_not_below(indices, indptr[row], end, column);
+    return k < end && indices[k] == column ? k : I(-1);
 }
 
 // The row that holds entry k.

@@ -44,11 +44,18 @@ class BFS:
         >>> matchwood.bfs(matchwood.generators.path(4), 3).path(1)
         [3, 2, 1]
         """
-        way = []
-        if int(self.level[v]) >= 0:
-            way.append(int(v))
-            while (before := int(self.parent[way[-1]])) != way[-1]:
-                way.append(before)
+        parent = arguments.integers("BFS.path", "parent", self.parent)
+        level = arguments.integers("BFS.path", "level", self.level, size=parent.size)
+        n, v = int(parent.size), arguments.integer("BFS.path", "v", v)
+        if not 0 <= v < n:
+            raise ValueError(f"BFS.path: v must be within 0..{n - 1}, got {v}")
+        if int(level[v]) < 0:
+            return []
+        way = [v]
+        while (before := int(parent[way[-1]])) != way[-1]:
+            if not 0 <= before < n or len(way) == n:
+                raise ValueError(f"BFS.path: parent must lead to a source, got {before}")
+            way.append(before)
         return way[::-1]
 
 
@@ -137,7 +144,7 @@ def bfs(
         inward = H.transposed_pattern() if _pays_backwards(H, A is G) else None
     else:
         outward = inward = H.undirected_pattern()
-    limit = H.n if depth_limit is None else depth_limit
+    limit = H.n if depth_limit is None else min(depth_limit, H.n)
     level, parent, rounds = engines.load(__name__, chosen).search(
         outward, inward, start, limit, threads=threads
     )

@@ -46,6 +46,8 @@ def solve(
     ------
     numpy.linalg.LinAlgError
         If an unknown has no pivot; the message names its block row.
+    OverflowError
+        If an unknown is beyond the range of its type.
     TypeError, ValueError
         If shapes do not fit, numbers are complex or not finite, arrays lie on different engines.
 

@@ -2,7 +2,7 @@
 
 The elimination of a part walks down its block rows with 2 P equations in hand, in the unknowns
 (X[s-1], X[s] | X[j], X[j+1]); block row j+1 adds P, and X[j] is eliminated with row pivoting among
-all 3 P.  The work matrix has columns [left 2 P | X[j] | X[j+1] | X[j+2] | b | weight].
+all 3 P.  The work matrix has columns [left 2 P | X[j] | X[j+1] | X[j+2] | b | size of the row].
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from matchwood.teams import crew, device, interrupted, kernel, share
-from matchwood.tridiagonal.cpu_elements import Elements, eliminate, report
+from matchwood.tridiagonal import trust
+from matchwood.tridiagonal.cpu_elements import Elements, eliminate, repeat, report
+from matchwood.tridiagonal.cpu_parts import LARGE, TINY, off_by
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +32,7 @@ def _entry(blocks: Array, row: int, i: int, k: int, zero: Any) -> Any:
 def _equation(
     w: Array, at: int, row: int, dl: Array, d: Array, du: Array, b: Array, perm: Array, column: int
 ) -> None:
-    """Block row `row` into rows at..at+p-1 of w: (dl, d, du) from `column` on, b and weight."""
+    """Block row `row` into rows at..at+p-1 of w: (dl, d, du) from `column` on, b and size."""
     n, p = d.shape[0], d.shape[1]
     zero, one = w.dtype.type(0), w.dtype.type(1)
     rhs = 5 * p
@@ -56,16 +58,19 @@ def _equation(
                 w[at + i, rhs] = b[row * p + i]
         else:
             w[at + i, rhs] = zero
-        w[at + i, rhs + 1] = one / largest if largest > zero else zero
+        w[at + i, rhs + 1] = largest + TINY
 
 
 @device
-def _not_finite(w: Array, first: int, last: int, p: int) -> bool:
-    total = w.dtype.type(0)
+def _out_of_range(w: Array, first: int, last: int, p: int) -> bool:
+    """Whether sizes of rows or right-hand sides are too large or too small to be multiplied."""
+    bad = False
     for i in range(first, last):
-        for k in range(5 * p + 1):
-            total += w.dtype.type(0) * w[i, k]
-    return total != 0
+        total = abs(w[i, 5 * p])
+        for k in range(5 * p):
+            total += abs(w[i, k])
+        bad |= not (total <= LARGE and w[i, 5 * p + 1] >= 1 / LARGE)
+    return bad
 
 
 @device
@@ -99,17 +104,18 @@ def _reduce_part(
     b: Array,
     perm: Array,
     element: Array,
+    picks: Array,
     w: Array,
     fault: Array,
 ) -> None:
     p, start = d.shape[1], part * ROWS
     lacking = -1
     _start(w, start, dl, d, du, b, perm)
-    bad = _not_finite(w, 0, 2 * p, p)
+    bad = _out_of_range(w, 0, 2 * p, p)
     for j in range(2, ROWS):
         _equation(w, 2 * p, start + j, dl, d, du, b, perm, 2 * p)
-        bad |= _not_finite(w, 2 * p, 3 * p, p)
-        if eliminate(w, 3 * p, 2 * p, 3 * p, 5 * p + 1) >= 0 and lacking < 0:
+        bad |= _out_of_range(w, 2 * p, 3 * p, p)
+        if eliminate(w, 3 * p, 2 * p, 3 * p, 5 * p, picks[j]) >= 0 and lacking < 0:
             lacking = j - 1
         _next(w, p)
     for i in range(2 * p):
@@ -132,6 +138,7 @@ def _substitute_part(
     b: Array,
     perm: Array,
     ends: Array,
+    picks: Array,
     x: Array,
     w: Array,
     pivots: Array,
@@ -144,7 +151,7 @@ def _substitute_part(
             w[i, k] = 0
     for j in range(2, ROWS):
         _equation(w, 2 * p, start + j, dl, d, du, b, perm, 2 * p)
-        eliminate(w, 3 * p, 2 * p, 3 * p, 5 * p + 1)
+        repeat(w, 3 * p, 2 * p, 3 * p, 5 * p, picks[j])
         for i in range(p):
             for k in range(3 * p + 1):
                 pivots[j - 1, i, k] = w[i, 2 * p + k]
@@ -172,6 +179,39 @@ def _substitute_part(
                 x[(start + j) * p + i] = pivots[j, i, 0]
 
 
+@device
+def _count_off(
+    part: int,
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    ends: Array,
+    found: Array,
+    small: float,
+    large: float,
+) -> int:
+    """How many equations of a part are off; X[j] is in found[j, :, 0], the rest in the ends."""
+    n, p, start = d.shape[0], d.shape[1], part * ROWS
+    count = 0
+    for j in range(min(ROWS, n - start)):
+        row = start + j
+        for i in range(p):
+            value = -b[row * p + i]
+            size = abs(value)
+            for k in range(p):
+                if row > 0:
+                    term = dl[row, i, k] * (ends[part, k] if j == 0 else found[j - 1, k, 0])
+                    value, size = value + term, size + abs(term)
+                term = d[row, i, k] * found[j, k, 0]
+                value, size = value + term, size + abs(term)
+                if row < n - 1:
+                    term = du[row, i, k] * found[j + 1, k, 0]
+                    value, size = value + term, size + abs(term)
+            count += off_by(abs(value), size, small, large)
+    return count
+
+
 @kernel
 def _reduce(
     team: Any,
@@ -181,6 +221,7 @@ def _reduce(
     b: Array,
     perm: Array,
     elements: Array,
+    picks: Array,
     parts: int,
     work: Array,
     fault: Array,
@@ -190,7 +231,8 @@ def _reduce(
     for part in range(lo, hi):
         if interrupted(team, part << 6):
             return
-        _reduce_part(part, dl, d, du, b, perm, elements[part], work[team.rank], fault)
+        w = work[team.rank]
+        _reduce_part(part, dl, d, du, b, perm, elements[part], picks[part], w, fault)
 
 
 @kernel
@@ -202,17 +244,25 @@ def _substitute(
     b: Array,
     perm: Array,
     ends: Array,
+    picks: Array,
     parts: int,
     work: Array,
     pivots: Array,
     x: Array,
+    small: float,
+    large: float,
+    off: Array,
 ) -> None:
-    """The solution inside of every part."""
+    """The solution inside of every part; with `large` above 0, how many rows it leaves off."""
+    mine = pivots[team.rank]
     lo, hi = share(team, parts)
     for part in range(lo, hi):
         if interrupted(team, part << 6):
             return
-        _substitute_part(part, dl, d, du, b, perm, ends, x, work[team.rank], pivots[team.rank])
+        w = work[team.rank]
+        _substitute_part(part, dl, d, du, b, perm, ends, picks[part], x, w, mine)
+        if large > 0:
+            off[team.rank] += _count_off(part, dl, d, du, b, ends, mine, small, large)
 
 
 def solve(
@@ -224,7 +274,7 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Array, int, bool]:
-    """Solution for every row of b; the block row without a pivot or -1; whether all was finite.
+    """Solution for every row of b; the block row without a pivot or -1; whether all are right.
 
     Calculated in double precision; a row of b has one equation of a block row after the other.
     """
@@ -239,10 +289,21 @@ def solve(
     order = np.empty((0, p), np.int64) if perm is None else perm.astype(np.int64, copy=False)
     work = np.empty((team.size, 3 * p, 5 * p + 2))
     pivots = np.empty((team.size, ROWS + 1, p, 3 * p + 1))
+    picks = np.empty((parts, ROWS, p), np.int8)
     room = Elements(parts, p, ROWS, n, threads)
+    small, large = trust.limits(n, kind) if perm is None else (0.0, 0.0)
+    sound = True
     for one, out in zip(b, x, strict=True):
         system = (dl, d, du, one, order)
-        team.run(_reduce, *system, room.elements, parts, work, room.fault)
+        off = np.zeros(team.size, np.int64)
+        team.run(_reduce, *system, room.elements, picks, parts, work, room.fault)
         room.solve()
-        team.run(_substitute, *system, room.ends, parts, work, pivots, out)
-    return x.astype(kind, copy=False), room.row, room.finite
+        found = (room.ends, picks, parts, work, pivots, out, small, large, off)
+        team.run(_substitute, *system, *found)
+        sound = sound and int(off.sum()) <= trust.by_chance(n)
+    return _rounded(x, kind), room.row, sound and room.finite
+
+
+def _rounded(x: Array, kind: Any) -> Array:
+    with np.errstate(over="ignore"):  # what is out of range has been noticed
+        return x.astype(kind, copy=False)

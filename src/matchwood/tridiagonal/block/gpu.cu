@@ -8,6 +8,7 @@
 // where that is negative (a ghost, whose solution is not written).
 
 #include "matchwood/elements.cuh"
+#include "matchwood/residual.cuh"
 #include "matchwood/tile.cuh"
 
 constexpr int CHUNKS = 16;       // of each of dl, d, du, for a thread
@@ -16,8 +17,28 @@ constexpr int ARRAY = CHUNKS * TILE_THREADS;
 
 template <typename T>
 struct Rows {
-    static constexpr int ROWS = CHUNKS * 16 / (4 * sizeof(T));
+    static constexpr int ROWS = CHUNKS * 16 / (4 * sizeof(T));  // 16 or 8: at most 2 WORD + 2
     static constexpr int BLOCK = ROWS * TILE_THREADS;  // block rows of a block of threads
+};
+
+// The exchanges of rows in a part: of each block row nine, a bit each, up to seven block rows a word.
+constexpr int EXCHANGES = 5 + 4, WORD = 7;
+
+struct Picks {
+    unsigned long long first, second;
+
+    __device__ __forceinline__ void put(int k, unsigned made)
+    {
+        if (k < WORD) {
+            first |= (unsigned long long)made << (k * EXCHANGES);
+        } else {
+            second |= (unsigned long long)made << ((k - WORD) * EXCHANGES);
+        }
+    }
+    __device__ __forceinline__ unsigned get(int k) const
+    {
+        return (unsigned)(k < WORD ? first >> (k * EXCHANGES) : second >> ((k - WORD) * EXCHANGES));
+    }
 };
 
 template <typename T>
@@ -84,7 +105,7 @@ __device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
 
 // Block row `row` of this thread into equations AT, AT+1 of w, its blocks from column FROM on.
 template <int AT, int FROM, int R, int C, typename T>
-__device__ __forceinline__ void equations(T (&w)[R][C], T (&weight)[R], Chunk* tile, int row)
+__device__ __forceinline__ void equations(T (&w)[R][C], Size<T> (&size)[R], Chunk* tile, int row)
 {
     T lower[4], diagonal[4], upper[4];
     get_block(tile, row, lower);
@@ -95,23 +116,22 @@ __device__ __forceinline__ void equations(T (&w)[R][C], T (&weight)[R], Chunk* t
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
         for (int k = 0; k < C; ++k) w[AT + i][k] = T(0);
-        T largest = T(0);
+        size[AT + i] = least_size<T>();
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             T a = lower[2 * i + k], b = diagonal[2 * i + k], c = upper[2 * i + k];
             if (FROM + k >= 0) w[AT + i][FROM + k >= 0 ? FROM + k : 0] = a;
             if (FROM + 2 + k >= 0) w[AT + i][FROM + 2 + k >= 0 ? FROM + 2 + k : 0] = b;
             w[AT + i][FROM + 4 + k] = c;
-            largest = larger(larger(largest, magnitude(a)), larger(magnitude(b), magnitude(c)));
+            size[AT + i] = larger(larger(size[AT + i], size_of(a)), larger(size_of(b), size_of(c)));
         }
         w[AT + i][C - 1] = right[i];
-        weight[AT + i] = weight_of(largest);
     }
 }
 
 // After X[j] is eliminated: the other equations move up, X[j+1] takes its place.
 template <int LEFT, int C, typename T>
-__device__ __forceinline__ void move_up(T (&w)[6][C], T (&weight)[6])
+__device__ __forceinline__ void move_up(T (&w)[6][C], Size<T> (&size)[6])
 {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -121,7 +141,7 @@ __device__ __forceinline__ void move_up(T (&w)[6][C], T (&weight)[6])
         for (int k = 0; k < 4; ++k) w[i][LEFT + k] = w[i + 2][LEFT + 2 + k];
         w[i][LEFT + 4] = w[i][LEFT + 5] = T(0);
         w[i][C - 1] = w[i + 2][C - 1];
-        weight[i] = weight[i + 2];
+        size[i] = size[i + 2];
     }
 }
 
@@ -137,35 +157,108 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     long long part = global_thread();
     if (part >= parts) return;
     Elements<2, T> out = {elements, total};
-    T w[6][11], weight[6];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
+    T w[6][11];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
+    Size<T> size[6], least, most = least_size<T>();
+    Picks picks = {0, 0};
     int lacking = -1;
-    equations<0, 0>(w, weight, tile, 0);
-    equations<2, 2>(w, weight, tile, 1);
+    equations<0, 0>(w, size, tile, 0);
+    equations<2, 2>(w, size, tile, 1);
+    least = size[0] < size[1] ? size[0] : size[1];
+    least = size[2] < least ? size[2] : least;
+    least = size[3] < least ? size[3] : least;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) most = larger(most, larger(size[i], size_of(w[i][10])));
 #pragma unroll 1
     for (int j = 2; j < Rows<T>::ROWS; ++j) {
-        equations<4, 4>(w, weight, tile, j);
-        if (eliminate<4, 2>(w, weight) >= 0 && lacking < 0) lacking = j - 1;
-        move_up<4>(w, weight);
+        equations<4, 4>(w, size, tile, j);
+        least = size[4] < least ? size[4] : least;
+        least = size[5] < least ? size[5] : least;
+        most = larger(most, larger(larger(size[4], size_of(w[4][10])), larger(size[5], size_of(w[5][10]))));
+        unsigned made = 0;
+        if (eliminate<4, 2>(w, size, made) >= 0 && lacking < 0) lacking = j - 1;
+        picks.put(j - 2, made >> (32 - EXCHANGES));
+        move_up<4>(w, size);
     }
     if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
     T finite = T(0);  // what is not finite in any row has spread to all equations
 #pragma unroll
     for (int k = 0; k < 11; ++k) finite += T(0) * w[0][k] + T(0) * w[3][k];
-    if (!(finite == T(0))) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
+    bool fits = as_number(least) >= 1 / large<T>() && as_number(most) <= large<T>();
+    if (!(finite == T(0) && fits)) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
 #pragma unroll
         for (int k = 0; k < 8; ++k) out.at(part, i, k) = w[i][k];
         out.at(part, i, 8) = w[i][10];
-        out.at(part, i, 9) = weight[i];
     }
+    put_picks<Elements<2, T>::FIELDS>(elements, total, part, picks.first);
+    put_picks<Elements<2, T>::FIELDS + 2>(elements, total, part, picks.second);
+}
+
+template <typename T>
+__device__ __forceinline__ void read_block(const T* blocks, long long row, long long n, T (&values)[4])
+{
+    constexpr int EACH = 16 / sizeof(T);
+#pragma unroll
+    for (int c = 0; c < 4 / EACH; ++c) {
+        T some[EACH];
+        read_chunk(blocks, 4 * row + c * EACH, 4 * n, some);
+#pragma unroll
+        for (int v = 0; v < EACH; ++v) values[c * EACH + v] = some[v];
+    }
+}
+
+// Do the rows of this block hold?  As in ../gpu.cu; each thread has a block row at a time.
+template <typename T>
+__device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const T* dl, const T* d, const T* du,
+                                             const T* b, long long parts, const T* ends, Limits<T> limits,
+                                             unsigned long long* status)
+{
+    constexpr int BLOCK = Rows<T>::BLOCK;
+    long long first = (long long)blockIdx.x * BLOCK;
+    long long beyond = (long long)(blockIdx.x + 1) * TILE_THREADS;  // the part after the block's last
+    const T* outer = ends + 4 * (beyond - TILE_THREADS);
+    Count count = {0, 0};
+#pragma unroll 1
+    for (int j = threadIdx.x; j < BLOCK; j += TILE_THREADS) {
+        long long row = first + j;
+        if (row >= n) break;
+        T lower[4], diagonal[4], upper[4], left[2], here[2], right[2];
+        read_block(dl, row, n, lower);
+        read_block(d, row, n, diagonal);
+        read_block(du, row, n, upper);
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            here[k] = tile_item<RIGHT_CHUNKS, T>(solution, 2 * j + k);
+            left[k] = j == 0 ? outer[k] : tile_item<RIGHT_CHUNKS, T>(solution, 2 * j - 2 + k);
+            right[k] = T(0);
+            if (row < n - 1)
+                right[k] = j + 1 < BLOCK ? tile_item<RIGHT_CHUNKS, T>(solution, 2 * j + 2 + k)
+                                         : outer[4 * TILE_THREADS + 2 + k];
+        }
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            T terms[6];
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                terms[k] = row > 0 ? lower[2 * i + k] * left[k] : T(0);
+                terms[2 + k] = diagonal[2 * i + k] * here[k];
+                terms[4 + k] = row < n - 1 ? upper[2 * i + k] * right[k] : T(0);
+            }
+            judge(terms, b[2 * row + i], limits, count);
+        }
+    }
+    __syncwarp();
+    report(count, limits, first, status);
 }
 
 // The two pivot rows of X[j-1] take the place of block row j; the solution that of the right-hand side.
 template <typename T, typename I>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, long long parts,
-                                const T* __restrict__ ends, const I* __restrict__ perm, T* __restrict__ x)
+                                const T* __restrict__ du, const T* __restrict__ b, const T* __restrict__ elements,
+                                long long total, long long parts, const T* __restrict__ ends,
+                                const I* __restrict__ perm, T* __restrict__ x, T small, T large, int rare,
+                                unsigned long long* status)
 {
     constexpr int ROWS = Rows<T>::ROWS;
     extern __shared__ Chunk tile[];
@@ -174,12 +267,15 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     rows_loaded<T>(tile, n);
     if (part < parts) {
         const T* mine = ends + 4 * part;
-        T w[6][7], weight[6];  // X[j] | X[j+1] | X[j+2] | right-hand side
+        Picks picks = {get_picks<Elements<2, T>::FIELDS>(elements, total, part, 64),
+                       get_picks<Elements<2, T>::FIELDS + 2>(elements, total, part, 64)};
+        Size<T> unused[6];
+        T w[6][7];  // X[j] | X[j+1] | X[j+2] | right-hand side
         T before[4], lower[4], diagonal[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) before[k] = mine[k];
-        equations<0, -4>(w, weight, tile, 0);
-        equations<2, -2>(w, weight, tile, 1);
+        equations<0, -4>(w, unused, tile, 0);
+        equations<2, -2>(w, unused, tile, 1);
         get_block(tile, 0, lower);
         get_block(tile + ARRAY, 0, diagonal);
 #pragma unroll
@@ -192,15 +288,17 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         for (int i = 0; i < 2; ++i) w[2 + i][6] -= lower[2 * i] * before[2] + lower[2 * i + 1] * before[3];
 #pragma unroll 1
         for (int j = 2; j < ROWS; ++j) {
-            equations<4, 0>(w, weight, tile, j);
-            eliminate<0, 2>(w, weight);
+            equations<4, 0>(w, unused, tile, j);
+            unsigned made = picks.get(j - 2);
+            eliminate_column<true, 0, 0>(w, unused, made);
+            eliminate_column<true, 0, 1>(w, unused, made);
             T one[4] = {w[0][1], w[0][2], w[0][3], w[0][4]};
             T two[4] = {w[0][5], w[0][6], w[1][2], w[1][3]};
             T three[4] = {w[1][4], w[1][5], w[1][6], T(0)};
             put_block(tile, j, one);
             put_block(tile + ARRAY, j, two);
             put_block(tile + 2 * ARRAY, j, three);
-            move_up<0>(w, weight);
+            move_up<0>(w, unused);
         }
         T near[2] = {mine[4], mine[5]}, far[2] = {mine[6], mine[7]};
 #pragma unroll 1
@@ -228,6 +326,7 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     } else {
         scatter_tile<RIGHT_CHUNKS>(solution, x, perm, first, 2 * n);
     }
+    if (status != nullptr) look_at_rows(solution, n, dl, d, du, b, parts, ends, Limits<T>{small, large, rare}, status);
 }
 
 template <typename T>

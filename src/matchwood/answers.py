@@ -1,0 +1,216 @@
+"""What checks ask of the answers that they are given, and how they pass over a graph.
+
+An answer of the wrong kind cannot be an answer at all: floats, truth values or text where vertices
+are numbered.  That is a TypeError, and nothing is rounded.  What is of the right kind and wrong,
+by its shape too, is a `CheckFailed`.
+
+Passes over the arcs take a block at a time, so that Ctrl-C is heard between two of them and the
+memory that they need does not grow with the graph.  Arrays may be NumPy's or CuPy's: `module` says
+which functions belong to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.errors import CheckFailed
+
+BLOCK = 1 << 18  # entries in a go on the CPU: some 5 ms of a check's pass
+GPU_BLOCK = 1 << 24  # on the GPU, where a pass is a few launches
+
+
+def module(array: Any) -> Any:
+    """NumPy or CuPy, whose array it is."""
+    return engines.cupy() if engines.location(array) == "gpu" else np
+
+
+def array(caller: str, name: str, value: Any) -> Any:
+    """`value` as a NumPy or CuPy array; its own memory where it has one."""
+    if isinstance(value, np.ndarray) or engines.location(value) == "gpu":
+        return value
+    if hasattr(value, "__cuda_array_interface__"):
+        return engines.cupy().asarray(value)
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):  # rows of different lengths, an object of another library
+        kind = type(value).__name__
+        raise TypeError(f"{caller}: {name} must be an array, got {kind}") from None
+
+
+def integers(
+    caller: str, problem: str, name: str, value: Any, shape: tuple[int, ...], place: str
+) -> Any:
+    """`value` as an int64 array of that shape on the engine `place`.
+
+    TypeError unless it holds integers, `CheckFailed` unless it has the shape.
+    """
+    found = array(caller, name, value)
+    if found.size == 0 and not hasattr(value, "dtype"):
+        found = found.astype(np.int64)  # an empty list has no type of its own
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"{caller}: {name} must hold integers, got dtype {found.dtype}")
+    if found.shape != shape:
+        size = f"{shape[0]} elements" if len(shape) == 1 else f"shape {shape}"
+        raise CheckFailed(f"{problem}: {name} must have {size}, got shape {found.shape}")
+    if found.dtype.kind == "u" and found.dtype.itemsize == 8 and found.size:
+        most = int(found.max())
+        if most > np.iinfo(np.int64).max:
+            raise CheckFailed(f"{problem}: {name} holds {most}, more than any number of a vertex")
+    native = found.astype(found.dtype.newbyteorder("="), copy=False)
+    moved = engines.moved(native, place)
+    return module(moved).ascontiguousarray(moved, dtype=np.int64)
+
+
+def of_kind(caller: str, kinds: str, **arrays: Any) -> None:
+    """TypeError unless the arrays are of one of NumPy's kinds, "iu" for integers."""
+    for name, value in arrays.items():
+        if value.dtype.kind not in kinds:
+            what = "integers" if kinds == "iu" else f"values of kind {' or '.join(kinds)}"
+            raise TypeError(f"{caller}: {name} must hold {what}, got dtype {value.dtype}")
+
+
+def reals(
+    caller: str, problem: str, name: str, value: Any, shape: tuple[int, ...], place: str
+) -> Any:
+    """`value` as an array of real numbers of that shape on `place`, of the type that it has."""
+    found = array(caller, name, value)
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"{caller}: {name} must hold real numbers, got dtype {found.dtype}")
+    if found.shape != shape:
+        raise CheckFailed(f"{problem}: {shape[0]} {name} expected, got shape {found.shape}")
+    return engines.moved(found, place)
+
+
+def mask(caller: str, problem: str, name: str, value: Any, n: int, place: str) -> Any:
+    """`value` as n truth values on `place`: booleans, integers 0 and 1, or a set of vertices."""
+    if isinstance(value, (set, frozenset)):
+        value = _marked(caller, problem, name, value, n)
+    found = array(caller, name, value)
+    if found.size == 0 and not hasattr(value, "dtype"):
+        found = found.astype(bool)
+    if found.dtype.kind not in "biu":
+        raise TypeError(
+            f"{caller}: {name} must hold truth values or integers 0 and 1, got dtype {found.dtype}"
+        )
+    if found.shape != (n,):
+        raise CheckFailed(f"{problem}: must have {n} elements, got shape {found.shape}")
+    if found.dtype.kind != "b":
+        strange = found != (found != 0)
+        if bool(strange.any()):
+            v = int(strange.argmax())
+            raise CheckFailed(
+                f"{problem}: must be boolean, or integers 0 and 1, got {int(found[v])} at vertex "
+                f"{v}; pass a set of vertices as a set"
+            )
+        found = found != 0
+    return engines.moved(found, place)
+
+
+def _marked(caller: str, problem: str, name: str, vertices: Any, n: int) -> Any:
+    marks = np.zeros(n, bool)
+    for v in vertices:
+        marks[vertex(caller, problem, name, v, n)] = True
+    return marks
+
+
+def vertex(caller: str, problem: str, name: str, v: Any, n: int) -> int:
+    """One vertex of an answer."""
+    if isinstance(v, (bool, np.bool_)) or not isinstance(v, (int, np.integer)):
+        raise TypeError(f"{caller}: {name} must hold vertices, got {v!r}")
+    if not 0 <= v < n:
+        raise CheckFailed(f"{problem}: {v} is no vertex of 0..{n - 1}")
+    return int(v)
+
+
+def whole(caller: str, name: str, value: Any) -> int:
+    """A number of an answer that must be an integer; 0-dimensional arrays pass."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{caller}: {name} must be an integer, got {type(value).__name__}")
+    return int(value)
+
+
+def number(caller: str, name: str, value: Any) -> Any:
+    """A number of an answer: a Python int or float, NaN among them."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{caller}: {name} must be a number, got {type(value).__name__}")
+    return value
+
+
+def first(wrong: Any) -> int | None:
+    """Where the first True is; None where all are False."""
+    return int(wrong.argmax()) if wrong.size and bool(wrong.any()) else None
+
+
+def first_difference(expected: Any, found: Any) -> tuple[int, bool] | None:
+    """Where two ascending lists of different numbers part, and whether `found` lacks one there.
+
+    That is the place in `expected` of what is missing, or the place in `found` of what is too many;
+    None where the lists are equal.
+    """
+    size = min(int(expected.size), int(found.size))
+    for begin, end in pieces(size):
+        at = first(expected[begin:end] != found[begin:end])
+        if at is not None:
+            k = begin + at
+            return k, bool(expected[k] < found[k])
+    if expected.size == found.size:
+        return None
+    return size, bool(expected.size > size)
+
+
+def pieces(n: int, block: int = 4 * BLOCK) -> Iterator[tuple[int, int]]:
+    """0..n in ranges of `block`."""
+    for begin in range(0, n, block):
+        yield begin, min(begin + block, n)
+
+
+def arcs(view: Any, block: int | None = None) -> Iterator[tuple[int, Any, Any]]:
+    """(begin, u, v) again and again: arcs from u[i] to v[i], entries begin, begin + 1, ...
+
+    A block at most at a time; it may begin and end inside a row.  Rows without entries count
+    too, so that a block of few arcs and many vertices is none.
+    """
+    if engines.location(view.indices) == "gpu":
+        yield from _gpu_arcs(view, block or GPU_BLOCK)
+        return
+    indptr, indices, n, m = view.indptr, view.indices, view.n, view.nnz
+    size = block or BLOCK
+    if max(n, m) <= size:
+        if m:
+            yield 0, np.repeat(np.arange(n), np.diff(indptr)), indices
+        return
+    kind = indptr.dtype.type  # a number of another type would have the whole array cast
+    begin = 0
+    while begin < m:
+        row = int(np.searchsorted(indptr, kind(begin), "right")) - 1
+        end = min(begin + size, m, int(indptr[min(row + size, n)]))
+        last = int(np.searchsorted(indptr, kind(end), "left"))
+        lengths = np.diff(indptr[row : last + 1].clip(begin, end))
+        yield begin, np.repeat(np.arange(row, last), lengths), indices[begin:end]
+        begin = end
+
+
+def _gpu_arcs(view: Any, size: int) -> Iterator[tuple[int, Any, Any]]:
+    xp = engines.cupy()
+    ends = view.indptr[1:]
+    for begin in range(0, view.nnz, size):
+        end = min(begin + size, view.nnz)
+        places = xp.arange(begin, end, dtype=ends.dtype)
+        yield begin, xp.searchsorted(ends, places, side="right"), view.indices[begin:end]
+
+
+def holds(check: Callable[..., None], *arguments: Any, **options: Any) -> bool:
+    """Whether the check passes; errors other than `CheckFailed` are not answers, and go on."""
+    try:
+        check(*arguments, **options)
+    except CheckFailed:
+        return False
+    return True

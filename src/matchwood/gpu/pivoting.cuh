@@ -1,0 +1,153 @@
+// A few equations in registers: sizes of rows, pivots, elimination.  For elements.cuh and the solvers above it.
+//
+// A pivot is measured against the largest coefficient that its row has or had: so a row that grows while it
+// is carried along counts less and less, and none grows without bound.  See docs/problems/tridiagonal.rst.
+#pragma once
+
+#include "matchwood/threads.cuh"
+
+// The instructions have these built in; a comparison would take two more.
+__device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
+__device__ __forceinline__ double magnitude(double x) { return fabs(x); }
+
+// What a zero pivot is replaced by: rounding noise.
+template <typename T>
+__device__ __forceinline__ T epsilon() { return sizeof(T) == 8 ? T(2.220446049250313e-16) : T(1.1920929e-7); }
+
+// 1 / x, with an error of one rounding at most; of the numbers that are smaller than 2^-126 (float) or
+// larger than 2^126 it is infinite or zero.  A tenth of the instructions of a division.
+__device__ __forceinline__ float inverse_of(float x)
+{
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return 1 / x;
+#endif
+}
+__device__ __forceinline__ double inverse_of(double x)
+{
+#ifdef __CUDA_ARCH__
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    y = fma(y, fma(-x, y, 1.0), y);
+    return fma(y, fma(-x, y, 1.0), y);
+#else
+    return 1 / x;
+#endif
+}
+
+// Sizes of rows, which pivots are measured against.  Of a double the upper half will do, as an integer,
+// whose maximum is one instruction instead of three.
+__device__ __forceinline__ float size_of(float x) { return fabsf(x); }
+__device__ __forceinline__ int size_of(double x) { return __double2hiint(x) & 0x7fffffff; }
+__device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
+__device__ __forceinline__ int larger(int a, int b) { return a > b ? a : b; }
+__device__ __forceinline__ float as_number(float size) { return size; }
+__device__ __forceinline__ double as_number(int size) { return __hiloint2double(size, 0); }
+template <typename T>
+using Size = decltype(size_of(T()));
+
+// Sizes are multiplied with coefficients, so those of rows must lie between 1 / LARGE and LARGE.  None is
+// below least_size: a row of zeros is no pivot.
+template <typename T>
+__device__ __forceinline__ T large() { return sizeof(T) == 8 ? T(0x1p400) : T(0x1p60); }
+template <typename T>
+__device__ __forceinline__ Size<T> least_size() { return size_of(sizeof(T) == 8 ? T(0x1p-600) : T(0x1p-63)); }
+
+// Is row i, with pivot a and size a_size, better than the one with b and b_size?
+template <typename T, typename S>
+__device__ __forceinline__ bool better_pivot(T a, S a_size, T b, S b_size)
+{
+    return magnitude(a) * as_number(b_size) > magnitude(b) * as_number(a_size);
+}
+
+// What replaces a pivot that is zero: rounding noise.
+template <int FROM, int TO, int C, typename T>
+__device__ __forceinline__ T stand_in(const T (&row)[C])
+{
+    T sum = T(0);
+#pragma unroll
+    for (int k = FROM; k < TO; ++k) sum += magnitude(row[k]);
+    return sum > T(0) ? epsilon<T>() * sum : epsilon<T>();
+}
+
+template <int FIRST, int COLUMN, int C, typename T>
+__device__ __forceinline__ void swap_rows(T (&a)[C], T (&b)[C], bool wanted)
+{
+#pragma unroll
+    for (int k = 0; k < C; ++k) {
+        if (k >= FIRST && k < COLUMN) continue;  // eliminated already
+        T x = a[k], y = b[k];
+        a[k] = wanted ? y : x;
+        b[k] = wanted ? x : y;
+    }
+}
+
+// Eliminate column FIRST + c by row c, whose pivot is not zero any more.
+template <int FIRST, int COLUMN, int R, int C, typename T>
+__device__ __forceinline__ void eliminate_below(T (&w)[R][C])
+{
+    constexpr int c = COLUMN - FIRST;
+    T inverse = inverse_of(w[c][COLUMN]);
+#pragma unroll
+    for (int k = 0; k < C; ++k)
+        if (k < FIRST || k > COLUMN) w[c][k] *= inverse;
+#pragma unroll
+    for (int i = c + 1; i < R; ++i) {
+        T factor = w[i][COLUMN];
+#pragma unroll
+        for (int k = 0; k < C; ++k)
+            if (k < FIRST || k > COLUMN) w[i][k] -= factor * w[c][k];
+    }
+}
+
+// One column of `eliminate`.  Which exchanges were made goes to `picks`, a bit for each; with REPEAT they
+// are taken from there.
+template <bool REPEAT, int FIRST, int COLUMN, int R, int C, typename T>
+__device__ __forceinline__ bool eliminate_column(T (&w)[R][C], Size<T> (&size)[R], unsigned& picks)
+{
+    constexpr int c = COLUMN - FIRST;
+#pragma unroll
+    for (int i = c + 1; i < R; ++i) {
+        bool better;
+        if (REPEAT) {
+            better = picks & 1;
+            picks >>= 1;
+        } else {
+            better = better_pivot(w[i][COLUMN], size[i], w[c][COLUMN], size[c]);
+            picks = picks >> 1 | (better ? 0x80000000u : 0u);
+            Size<T> a = size[c], b = size[i];
+            size[c] = better ? b : a;
+            size[i] = better ? a : b;
+        }
+        swap_rows<FIRST, COLUMN>(w[c], w[i], better);
+    }
+    bool none = w[c][COLUMN] == T(0);
+    if (none) w[c][COLUMN] = stand_in<COLUMN + 1, C - 1>(w[c]);
+    eliminate_below<FIRST, COLUMN>(w);
+    return none;
+}
+
+// Eliminate columns FIRST..FIRST+COUNT-1 (one or two or four) of R equations by row pivoting; the pivot
+// rows, divided by their pivots, end on top.  The last column is the right-hand side.  Pivots are measured
+// against the largest coefficient of their row as it is now, or as it was: `size`, which is brought up to
+// date.  Returns the first column, from FIRST, that had no pivot, or -1.
+template <int FIRST, int COUNT, int R, int C, typename T>
+__device__ __forceinline__ int eliminate(T (&w)[R][C], Size<T> (&size)[R], unsigned& picks)
+{
+#pragma unroll
+    for (int i = 0; i < R; ++i)
+#pragma unroll
+        for (int k = 0; k < C - 1; ++k) size[i] = larger(size[i], size_of(w[i][k]));
+    int lacking = -1;
+    if (eliminate_column<false, FIRST, FIRST>(w, size, picks)) lacking = 0;
+    if constexpr (COUNT > 1)
+        if (eliminate_column<false, FIRST, FIRST + 1>(w, size, picks) && lacking < 0) lacking = 1;
+    if constexpr (COUNT > 2)
+        if (eliminate_column<false, FIRST, FIRST + 2>(w, size, picks) && lacking < 0) lacking = 2;
+    if constexpr (COUNT > 3)
+        if (eliminate_column<false, FIRST, FIRST + 3>(w, size, picks) && lacking < 0) lacking = 3;
+    return lacking;
+}

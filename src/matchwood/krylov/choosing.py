@@ -1,0 +1,87 @@
+"""Which preconditioner: the one that was asked for, or several in turn.
+
+`auto` begins with the one that contains most.  It goes on to the next where one cannot be made, the
+method breaks down with it, or it ends farther from the solution than it began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from matchwood import preconditioners as ready
+from matchwood.factors import coverage_of_order
+
+PRECONDITIONERS = {
+    "jacobi": ready.jacobi,
+    "tridiagonal": ready.tridiagonal,
+    "algebraic_tridiagonal": ready.algebraic_tridiagonal,
+    "algebraic_block_tridiagonal": ready.algebraic_block_tridiagonal,
+}
+
+Make = Callable[[], Any]
+
+
+def candidates(G: Any, given: Any, method: str) -> Iterator[tuple[str, Make]]:
+    """Names and how to make them, in the order in which they are to be tried."""
+    if given is None or (isinstance(given, str) and given == "none"):
+        yield "none", lambda: None
+    elif not isinstance(given, str):
+        made = _own(G, given, method)
+        yield getattr(given, "name", type(given).__name__), lambda: made
+    elif given == "auto":
+        yield from _in_turn(G, method)
+    elif given in PRECONDITIONERS:
+        yield given, lambda: _made(G, given, method)
+    else:
+        expected = ", ".join(repr(name) for name in ("auto", "none", *PRECONDITIONERS))
+        raise ValueError(f"solve: preconditioner must be one of {expected}, got {given!r}")
+
+
+def _own(G: Any, given: Any, method: str) -> Any:
+    """The user's, if it fits."""
+    shape = getattr(given, "shape", None)
+    if shape != (G.n, G.n):
+        raise ValueError(f"solve: preconditioner must have shape {(G.n, G.n)}, got {shape}")
+    if method == "cg" and getattr(given, "definite", None) is False:
+        raise ValueError(
+            f"solve: preconditioner must be positive definite for 'cg', and this {given.name} is "
+            "not; make it with definite=True"
+        )
+    return given
+
+
+def _in_turn(G: Any, method: str) -> Iterator[tuple[str, Make]]:
+    forest, singular = "algebraic_tridiagonal", False
+
+    def first() -> Any:
+        nonlocal singular
+        try:
+            made = _made(G, forest, method)
+        except np.linalg.LinAlgError:
+            singular = True
+            raise
+        if coverage_of_order(G) > made.coverage:
+            return _made(G, "tridiagonal", method)
+        return made
+
+    yield forest, first
+    yield "jacobi", lambda: ready.jacobi(G)
+    if singular:
+        yield f"{forest}, singular", lambda: ready.algebraic_tridiagonal(G, allow_singular=True)
+    yield "none", lambda: None
+
+
+def _made(G: Any, name: str, method: str) -> Any:
+    """CG gets one that is positive definite, where the matrix may be."""
+    make: Callable[..., Any] = PRECONDITIONERS[name]
+    if method == "cg" and name != "jacobi" and G.has_symmetric_values:
+        try:
+            return make(G, definite=True)
+        except np.linalg.LinAlgError:
+            raise
+        except ValueError:  # the matrix is not positive definite itself
+            return make(G)
+    return make(G)

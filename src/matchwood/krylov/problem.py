@@ -1,0 +1,102 @@
+"""A linear system as a Krylov method can work on it: checked, of one type, of a sane size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matchwood import csr, engines
+from matchwood import preconditioners as ready
+
+# Exponents of two between which squares and products of a few numbers stay within the type.
+MODEST = {np.dtype(np.float32): 30, np.dtype(np.float64): 250}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``A x = b``; matrix and right-hand side are multiplied by powers of two where they must be.
+
+    That changes no digit of the answer, only its exponent, by `shift`.
+    """
+
+    G: Any
+    matrix: Any
+    right: Any
+    start: Any
+    true: Any
+    shift: int
+    right_shift: int
+
+    def unscaled(self, x: Any) -> Any:
+        """The solution of the system that was given."""
+        if self.shift == 0:
+            return x
+        xp = engines.cupy() if self.G.engine == "gpu" else np
+        with np.errstate(over="ignore", under="ignore"):
+            answer = xp.ldexp(x, self.shift)
+        largest = float(abs(x).max())
+        there = float(abs(answer).max())
+        if np.isfinite(largest) and largest and not np.finfo(x.dtype).tiny <= there < np.inf:
+            raise OverflowError(f"solve: the solution is beyond the range of {x.dtype}")
+        return answer
+
+
+def problem(A: Any, b: Any, x0: Any, true_solution: Any, caller: str) -> Problem:
+    """The gate of `solve`.  The type is the wider one of `A` and `b`."""
+    G = csr.as_graph(A, caller)
+    view = G.directed_weights(caller)
+    data = view.data
+    xp = engines.cupy() if G.engine == "gpu" else np
+    if not bool(xp.isfinite(data).all()):
+        G.undirected_weights(caller)  # names the entry
+    right = _vector(b, "b", G.n, G.engine)
+    kind = np.result_type(data.dtype, right.dtype)
+    kind = np.dtype(np.float32) if kind == np.float32 else np.dtype(np.float64)
+    start, true = (
+        None if array is None else _vector(array, name, G.n, G.engine).astype(kind, copy=False)
+        for array, name in ((x0, "x0"), (true_solution, "true_solution"))
+    )
+    right = right.astype(kind, copy=False)
+    down, right_down = _exponent(data, kind), _exponent(right, kind)
+    if down or data.dtype != kind:
+        wide = data.astype(kind, copy=False)
+        G = csr.as_graph((view.indptr, view.indices, _by(xp, wide, -down)), caller)
+    shift = right_down - down
+    start, true = (
+        None if array is None else _by(xp, array, -shift) for array in (start, true)
+    )  # fmt: skip
+    right = _by(xp, right, -right_down)
+    return Problem(G, ready._sparse(G), right, start, true, shift, right_down)
+
+
+def _by(xp: Any, array: Any, power: int) -> Any:
+    with np.errstate(under="ignore"):
+        return xp.ldexp(array, power) if power else array
+
+
+def _exponent(array: Any, kind: Any) -> int:
+    """By which power of two the largest number is too large or too small; 0 where it is not."""
+    largest = float(abs(array).max()) if array.size else 0.0
+    power = int(np.frexp(largest)[1]) if largest else 0
+    return power if abs(power) > MODEST[kind] else 0
+
+
+def _vector(array: Any, name: str, n: int, where: str) -> Any:
+    """A vector of n finite real numbers on the engine of the matrix."""
+    if engines.location(array) == "cpu":
+        array = np.asarray(array)
+    if engines.location(array) != where:
+        raise TypeError(f"solve: {name} must lie where A does, on the {where.upper()}")
+    if array.shape != (n,):
+        raise ValueError(f"solve: {name} must have shape ({n},), got {array.shape}")
+    if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
+        raise TypeError(f"solve: {name} must be real, float64 at most, got {array.dtype}")
+    xp = engines.cupy() if where == "gpu" else np
+    if array.dtype.kind == "f":
+        good = xp.isfinite(array)
+        if not bool(good.all()):
+            at = int(good.argmin())
+            raise ValueError(f"solve: {name} must be finite, got {float(array[at])} at {at}")
+    return array

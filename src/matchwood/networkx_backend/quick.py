@@ -1,0 +1,124 @@
+"""Reading a graph out of the memory of its dictionaries: what cpu.py does, for reading.py.
+
+Each function returns None where only plain Python can answer.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from matchwood.networkx_backend.plain import Rows, changed, index_dtype, sources
+
+SLACK = 1000  # entries
+TRIES = 5  # a graph that another thread changes again and again is given up after so many
+
+
+def _kinds() -> Any:
+    """As cpu.py wants them."""
+    return np.array([id(dict), id(float), id(int), sys.version_info >= (3, 12)], np.int64)
+
+
+def _call(kernel: Any, *arguments: Any) -> int:
+    """Run a kernel; where it was interrupted and the handler raises nothing, once more."""
+    from matchwood.networkx_backend.cpu import INTERRUPTED
+
+    while (code := int(kernel(*arguments))) == INTERRUPTED:
+        pass
+    return code
+
+
+def quick_rows(adjacency: dict[Any, Any]) -> Rows | None:
+    """The rows of an adjacency, nodes numbered in its order."""
+    from matchwood.networkx_backend import cpu
+
+    if type(adjacency) is not dict:
+        return None
+    for _ in range(TRIES):
+        code, found = _attempt(adjacency)
+        if code != cpu.CHANGED:
+            return found
+    raise changed()
+
+
+def _attempt(adjacency: dict[Any, Any]) -> tuple[int, Rows | None]:
+    """The rows; or what kept them from being read."""
+    from matchwood.networkx_backend import cpu, cpu_numbers
+    from matchwood.teams import crew
+
+    nodes = list(adjacency)
+    n = len(nodes)
+    work, hashes, indptr = (np.empty(size, np.int64) for size in (n, n + 1, n + 1))
+    outer = (id(adjacency), id(nodes), _kinds(), work)
+    numbered = _call(cpu.survey, *outer, hashes)
+    if numbered < 0:
+        return numbered, None
+    # the hash of a small integer is the integer
+    bound, kind = (n, index_dtype(n, 2 * int(hashes[n]))) if numbered else (0, np.int64)
+    # memory that is not written to costs nothing, so the guess may be high
+    neighbours = np.empty(2 * int(hashes[n]) + SLACK, kind)
+    nnz = _call(cpu.read_rows, *outer, bound, indptr, neighbours)
+    if nnz > neighbours.size:
+        neighbours = np.empty(nnz + SLACK, np.int64)
+        nnz = _call(cpu.read_rows, *outer, bound, indptr, neighbours)
+    if nnz < 0 or nnz > neighbours.size:
+        return (nnz if nnz < 0 else cpu.CHANGED), None
+    neighbours, dtype = neighbours[:nnz], index_dtype(n, nnz)
+    if numbered:
+        indices = neighbours.astype(dtype)
+    else:
+        slots = np.full(1 << (2 * n).bit_length(), -1, dtype)
+        if not cpu_numbers.enter(hashes[:n], slots):
+            return cpu.OTHER_LAYOUT, None
+        indices = np.empty(nnz, dtype)
+        crew(work=4 * nnz).run(cpu_numbers.look_up, neighbours, hashes[:n], slots, indices)
+        if nnz and indices.min() < 0:
+            return cpu.OTHER_LAYOUT, None  # a neighbour that is no node: let plain Python say so
+    return 0, Rows(nodes, bool(numbered), indptr.astype(dtype), indices)
+
+
+def _fits(rows: Rows, adjacency: Any) -> bool:
+    return type(adjacency) is dict and len(adjacency) == len(rows.nodes)
+
+
+def quick_values(rows: Rows, adjacency: Any, directed: bool, name: Any) -> Any | None:
+    """An attribute of every edge, 1 where it is missing."""
+    from matchwood.networkx_backend import cpu
+
+    if not _fits(rows, adjacency) or type(name) is not str:
+        return None
+    m = rows.indices.size if directed else int((sources(rows) <= rows.indices).sum())
+    cells, found = np.empty(m, np.int64), np.empty(m, np.float64)
+    name = sys.intern(name)
+    before = _before(rows, adjacency, directed)
+    code = _call(cpu.read_values, *before, cells, id(name), hash(name), 1.0, found)
+    return _unless_changed(code, found)
+
+
+def quick_data(rows: Rows, adjacency: Any, directed: bool, count: int, chosen: Any) -> Any | None:
+    """The dictionaries of some of the `count` edges."""
+    from matchwood.networkx_backend import cpu
+
+    if not _fits(rows, adjacency):
+        return None
+    found = [None] * chosen.size
+    cells = np.empty(count, np.int64)
+    code = _call(cpu.gather, *_before(rows, adjacency, directed), cells, chosen, id(found))
+    return _unless_changed(code, found)
+
+
+def _before(rows: Rows, adjacency: Any, directed: bool) -> tuple[Any, ...]:
+    """What is known of a graph that was read before, for a kernel that compares it."""
+    work = np.empty(len(rows.nodes), np.int64)
+    outer = (id(adjacency), id(rows.nodes), _kinds(), work)
+    return *outer, rows.indptr, rows.indices, rows.numbered, not directed
+
+
+def _unless_changed(code: int, found: Any) -> Any | None:
+    from matchwood.networkx_backend import cpu
+
+    if code == cpu.CHANGED:
+        raise changed()
+    return found if code == 0 else None

@@ -1,0 +1,107 @@
+"""What public primitives ask of CSR arrays before a kernel sees them.
+
+Kernels take columns and places as they are, so a wrong one would read or write what is not
+theirs.  Types and lengths are looked at in no time.  To look at every entry is a pass over them:
+primitives that take long compared with it make it first (`look_through`), those that are as quick
+look while they run and call `fault` only when something is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.arguments import INDEX, same_size, vector
+from matchwood.primitives.inspect import structure
+
+NUMBERS = (*INDEX, "float32", "float64")
+
+
+def csr_arrays(
+    function: str, indptr: Any, indices: Any, data: Any, kinds: Iterable[str] = NUMBERS
+) -> tuple[Any, Any, Any]:
+    """The three arrays, contiguous; their types fit and so do their lengths."""
+    indptr = vector(function, "indptr", indptr, INDEX)
+    indices = vector(function, "indices", indices, INDEX)
+    if indptr.dtype != indices.dtype:
+        raise TypeError(
+            f"{function}: indptr and indices must be of one type, "
+            f"got {indptr.dtype} and {indices.dtype}"
+        )
+    if indptr.size == 0:
+        raise ValueError(f"{function}: indptr must have at least one element")
+    if data is not None:
+        data = vector(function, "data", data, kinds)
+        same_size(function, "data", data, "indices", indices)
+    if one_place(function, indptr, indices, data) == "cpu":  # on a GPU to ask is to wait
+        if indptr[0] != 0:
+            raise ValueError(f"{function}: {_start(indptr)}")
+        if indptr[-1] != indices.size:
+            raise ValueError(f"{function}: {_end(indptr, indices)}")
+    return contiguous(indptr), contiguous(indices), contiguous(data)
+
+
+def one_place(function: str, *arrays: Any) -> str:
+    """The engine on which all arrays live; an error when there are two."""
+    places = {engines.location(array) for array in arrays if array is not None}
+    if len(places) > 1:
+        raise TypeError(f"{function}: all arrays must live on one engine, got CPU and GPU arrays")
+    return places.pop()
+
+
+def contiguous(array: Any) -> Any:
+    """The array itself, or a copy without gaps."""
+    if array is None or array.flags.c_contiguous:
+        return array
+    return array.copy()
+
+
+def look_through(function: str, indptr: Any, indices: Any, columns: int) -> None:
+    """Raise where the arrays are no CSR pattern with that many columns; a pass over them."""
+    error = fault(function, indptr, indices, columns)
+    if error is not None:
+        raise error
+
+
+def fault(function: str, indptr: Any, indices: Any, columns: int) -> ValueError | None:
+    """What is wrong with a pattern, the first place named; None when nothing is."""
+    kind, at, *_ = structure(indptr, indices, columns)
+    if kind == "indptr_start":
+        what = _start(indptr)
+    elif kind == "indptr_order":
+        what = (
+            f"indptr must not decrease, got {int(indptr[at])} and then {int(indptr[at + 1])} "
+            f"at row {at}"
+        )
+    elif kind == "indptr_end":
+        what = _end(indptr, indices)
+    elif kind == "index_range":
+        within = "at least 0" if columns == ANY else f"within 0..{columns - 1}"
+        what = f"indices must be {within}, got {int(indices[at])} at entry {at}"
+    else:
+        return None
+    return ValueError(f"{function}: {what}")
+
+
+def _start(indptr: Any) -> str:
+    return f"indptr must start at 0, got {int(indptr[0])}"
+
+
+def _end(indptr: Any, indices: Any) -> str:
+    return f"indptr must end at the number of indices, {indices.size}, got {int(indptr[-1])}"
+
+
+ANY = int(np.iinfo(np.int64).max)
+"""As the number of columns: any that is not negative will do."""
+
+
+def not_symmetric(function: str) -> ValueError:
+    """The error of kernels that rely on symmetry, and find that it does not hold.
+
+    Symmetry is judged by hashed sums, so this happens to none by chance.  Kernels stay inside
+    their arrays all the same, and end.
+    """
+    return ValueError(f"{function}: A was taken for symmetric, but its pattern is not")

@@ -1,0 +1,55 @@
+"""Sums and ratios of sums that stay right where double precision ends.  For NumPy and CuPy arrays.
+
+Weights near 1e308 are finite while their sum is not.  A power of two takes them down and the result
+up again without an error; only what is no number of double precision itself is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+
+SCALE = 2.0**-64  # room for the sum of as many terms as there can be addresses
+
+
+def total(values: Any) -> float:
+    """The sum in double precision, infinite where that has no such number."""
+    with np.errstate(over="ignore"):
+        return float(values.sum(dtype=np.float64))
+
+
+def half_of(values: Any) -> float:
+    """Half the sum, where the sum itself may be too large."""
+    found = total(values)
+    return found / 2 if math.isfinite(found) else total(values.astype(np.float64) / 2)
+
+
+def ratio(part: Any, whole: Any) -> float:
+    """The sum of `part` over the sum of `whole`, of which it is a part: 0 to 1, without negative
+    numbers; 0 where `whole` is 0."""
+    above, below = total(part), total(whole)
+    if not (math.isfinite(above) and math.isfinite(below)):
+        above, below = (total(a.astype(np.float64) * SCALE) for a in (part, whole))
+    return min(1.0, above / below) if below > 0 else 0.0  # sums round in their own ways
+
+
+def mean_of_two(a: Any, b: Any) -> Any:
+    """(a + b) / 2 where that does not overflow, else a / 2 + b / 2: the same but for denormals."""
+    xp = engines.cupy() if engines.location(a) == "gpu" else np
+    with np.errstate(over="ignore"):
+        both = (a + b) / 2
+    return xp.where(xp.isfinite(both), both, a / 2 + b / 2).astype(a.dtype, copy=False)
+
+
+def finite(caller: str, what: str, value: float) -> float:
+    """`value`, refused where a sum of finite weights has become infinite."""
+    if math.isfinite(value):
+        return value
+    raise ValueError(
+        f"{caller}: {what} must be a number of double precision, got more than "
+        f"{np.finfo(np.float64).max:.4g}; divide the weights by a power of two"
+    )

@@ -1,0 +1,163 @@
+"""Sparse matrices of SciPy and CuPy as the gate takes them in.  The other kinds: inputs.py.
+
+The arrays of a sparse matrix are plain attributes, which anyone can replace, and the converters of
+SciPy and CuPy write wherever these arrays say.  So they are looked at before anything is converted:
+length, type and range.  What a matrix says of itself (sorted, canonical, nnz) is not believed.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, inputs
+from matchwood.primitives.inspect import structure
+
+_LEAKS = (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError)
+
+
+def is_sparse(A: Any) -> bool:
+    """A sparse matrix or array of SciPy or CuPy, or of a class made from one."""
+    for name in ("scipy.sparse", "cupyx.scipy.sparse"):
+        module = sys.modules.get(name)
+        if module is not None and module.issparse(A):
+            return True
+    return False
+
+
+def read(A: Any, caller: str) -> inputs.Raw:
+    """The CSR arrays of a sparse matrix."""
+    if type(A).__module__.partition(".")[0] == "cupyx":
+        engines.cupy()
+    n = inputs.square(A.shape, caller)
+    kind = str(A.format)
+    try:
+        if kind == "dia":
+            return _from_diagonals(A, n, caller)
+        if kind in ("dok", "lil"):
+            A = _other(A, kind, n, caller)
+        elif kind in ("csc", "bsr"):
+            _check_before_conversion(A, kind, n, caller)
+            A = A.tocsr()
+        if A.format == "coo":
+            return _from_coordinates(A, n, caller)
+        if A.format != "csr":
+            raise TypeError(f"{caller}: A must be {inputs.EXPECTED}, got {type(A).__name__}")
+    except _LEAKS as error:
+        if str(error).startswith(f"{caller}: "):
+            raise
+        raise ValueError(f"{caller}: A is a broken {kind.upper()} matrix: {error}") from None
+    return _from_rows(A, n, caller)
+
+
+def _own(A: Any, name: str, dimensions: int, caller: str) -> Any:
+    """An array of the matrix; integers for all but the values."""
+    array: Any = getattr(A, name, None)
+    if engines.location(array) != "gpu":
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{caller}: {name} of A must be an array, got {type(array).__name__}")
+        array = np.asarray(array)
+    if array.ndim != dimensions:
+        raise ValueError(
+            f"{caller}: {name} of A must have {dimensions} dimensions, got shape {array.shape}"
+        )
+    if name != "data" and array.dtype.kind not in "iu":
+        raise TypeError(f"{caller}: {name} of A must hold integers, got dtype {array.dtype}")
+    return array
+
+
+def _from_rows(A: Any, n: int, caller: str) -> inputs.Raw:
+    indptr, indices = (_own(A, name, 1, caller) for name in ("indptr", "indices"))
+    data = _own(A, "data", 1, caller)
+    # a SciPy matrix may have room for more entries than it holds
+    end = int(indptr[-1]) if indptr.size else 0
+    if indices.size > end >= 0:
+        indices = indices[:end]
+    if data.size < indices.size:
+        raise ValueError(
+            f"{caller}: data must have one value for each index, "
+            f"got shape {data.shape} for {indices.size} indices"
+        )
+    return inputs.Raw(n, indptr, indices, inputs.carried(data[: indices.size]))
+
+
+def _check_before_conversion(A: Any, kind: str, n: int, caller: str) -> None:
+    indptr, indices = (
+        inputs.as_indices(_own(A, name, 1, caller), name, caller) for name in ("indptr", "indices")
+    )
+    if indptr.dtype != indices.dtype:
+        indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
+    data = _own(A, "data", 3 if kind == "bsr" else 1, caller)
+    height, width = data.shape[1:] if kind == "bsr" else (1, 1)
+    if min(height, width) < 1 or n % height or n % width:
+        raise ValueError(f"{caller}: blocks of {height} x {width} do not tile {n} rows")
+    if indptr.size != n // height + 1:
+        raise ValueError(
+            f"{caller}: indptr must have {n // height + 1} elements, got {indptr.size}"
+        )
+    end = int(indptr[-1])
+    if not 0 <= end <= min(indices.size, data.shape[0]):
+        raise ValueError(
+            f"{caller}: indptr must end at the number of indices, {indices.size}, "
+            f"with a value for each, got {end} and {data.shape[0]} values"
+        )
+    facts = structure(indptr, indices[:end], n // width)
+    if facts.fault:
+        raise ValueError(f"{caller}: {facts.fault.replace('_', ' of ')} is wrong at {facts.at}")
+
+
+def _from_coordinates(A: Any, n: int, caller: str) -> inputs.Raw:
+    """Entries in any order.  Not by `tocsr`, which adds up duplicates before anyone is asked."""
+    rows, cols = _own(A, "row", 1, caller), _own(A, "col", 1, caller)
+    data = _own(A, "data", 1, caller)
+    if not rows.size == cols.size == data.size:
+        raise ValueError(
+            f"{caller}: row, col and data of A must have one size, "
+            f"got {rows.size}, {cols.size} and {data.size}"
+        )
+    for name, array in (("row", rows), ("col", cols)):
+        if array.size and not (0 <= int(array.min()) and int(array.max()) < n):
+            at = int(((array < 0) | (array >= n)).argmax())
+            raise ValueError(
+                f"{caller}: {name} must be within 0..{n - 1}, got {int(array[at])} at entry {at}"
+            )
+    if data.dtype.kind not in "biuf":  # no weights; a pattern, or complex numbers to be moved
+        return _from_rows(A.tocsr(), n, caller)
+    return inputs.sorted_entries(n, rows, cols, data)
+
+
+def _other(A: Any, kind: str, n: int, caller: str) -> Any:
+    """The same matrix in a format whose arrays can be checked."""
+    if kind == "lil":
+        rows, data = A.rows, A.data
+        if not len(rows) == len(data) == n:
+            raise ValueError(f"{caller}: A must have {n} lists, got {len(rows)} and {len(data)}")
+        for i in range(n):
+            if not isinstance(rows[i], list) or not isinstance(data[i], list):
+                raise TypeError(f"{caller}: row {i} of A must be a list")
+            if len(rows[i]) != len(data[i]):
+                raise ValueError(f"{caller}: row {i} of A has {len(rows[i])} columns and "
+                                 f"{len(data[i])} values")  # fmt: skip
+        return A.tocsr()
+    return A.tocoo()
+
+
+def _from_diagonals(A: Any, n: int, caller: str) -> inputs.Raw:
+    """data[k, j] lies at row j - offsets[k], column j.  As in SciPy, zeros are no entries."""
+    offsets, data = _own(A, "offsets", 1, caller), _own(A, "data", 2, caller)
+    if offsets.size != data.shape[0]:
+        raise ValueError(
+            f"{caller}: A must have an offset for each of {data.shape[0]} diagonals, "
+            f"got {offsets.size}"
+        )
+    xp = engines.cupy() if engines.location(data) == "gpu" else np
+    if xp.unique(offsets).size != offsets.size:
+        raise ValueError(f"{caller}: offsets of A must differ, got one twice")
+    inside = (offsets > -n) & (offsets < n)
+    offsets, data = offsets[inside].astype(np.int64), data[inside][:, :n]
+    cols = xp.arange(data.shape[1], dtype=np.int64)[None, :] + xp.zeros((offsets.size, 1), np.int64)
+    rows = cols - offsets[:, None]
+    stored = (rows >= 0) & (rows < n) & (data != 0)
+    return inputs.sorted_entries(n, rows[stored], cols[stored], data[stored])

@@ -1,0 +1,227 @@
+"""Where machine code is kept between processes, and whose files may be loaded.
+
+To load compiled code is to run it, so nothing is loaded that another user could have written:
+
+- the folder is this user's, and nobody else may write in it;
+- the same holds for every folder above it, except that they may be the system's (root's), and a
+  shared one may be sticky, as /tmp is: there nobody can replace what is somebody else's;
+- a file is opened without following a link, and is a regular file of this user's that nobody else
+  may write.  What is asked is the open file, not its name, which could change in between.
+
+Where that does not hold, kernels are compiled in every process, and a warning says why.  What is
+made is made for this user alone (0700).  Systems without owners of files, as Windows, have no such
+questions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+from matchwood._version import __version__
+
+OWNED = hasattr(os, "geteuid")  # files here have owners
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+LARGEST = 64 * 2**20  # bytes of a file; the code of our largest kernels takes 0.3 MB
+LINKS = 40  # followed on the way to a folder, as many as Linux does
+_DIGEST = hashlib.sha256().digest_size
+# A FIFO would wait for a writer: O_NONBLOCK.
+_FLAGS = os.O_RDONLY | sum(
+    getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+)
+
+
+class Distrusted(Exception):
+    """Somebody else could have put code there; the message says what is wrong and where."""
+
+
+def user_cache() -> Path | None:
+    """Folder for compiled code: MATCHWOOD_CACHE_DIR, else the user's cache folder.
+
+    None where the user has no home.  A home or XDG_CACHE_HOME that is not absolute does not count
+    (as the XDG specification asks): it would be in whatever folder the program was started.
+    """
+    chosen = os.environ.get("MATCHWOOD_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "matchwood"
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    if sys.platform != "darwin" and os.path.isabs(shared):
+        return Path(shared) / "matchwood"
+    home = os.environ.get("HOME") or _home_of_account()
+    if home is None or not os.path.isabs(home):
+        return None
+    inside = ("Library", "Caches") if sys.platform == "darwin" else (".cache",)
+    return Path(home, *inside, "matchwood")
+
+
+def _home_of_account() -> str | None:
+    """What the system's list of accounts says; containers run under numbers that it lacks."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except (ImportError, KeyError):
+        return None
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Where this version keeps its code; None when there is no folder that is ours alone.
+
+    Looked for once in a process.  A warning says why there is none.
+    """
+    reason = "no folder can be written"
+    for base in (user_cache, _temporary):
+        try:
+            found = base()
+            if found is not None:
+                return _prepared(Path(os.path.abspath(found)) / __version__)
+        except OSError:
+            continue
+        except Distrusted as error:
+            reason = str(error)
+            break  # to go on elsewhere in silence would hide it
+    warnings.warn(
+        f"matchwood compiles its kernels anew in every process: {reason}. "
+        "MATCHWOOD_CACHE_DIR names another folder",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+def _temporary() -> Path:
+    user = os.geteuid() if OWNED else 0
+    return Path(tempfile.gettempdir()) / f"matchwood-{user}"
+
+
+def _prepared(folder: Path) -> Path:
+    """The folder, made where it is missing, that only this user can write; else an error."""
+    missing = []
+    place = folder
+    while not os.path.lexists(place):
+        missing.append(place)
+        place = place.parent
+    if OWNED:
+        _require_trusted(place)  # before anything is made in it
+    for path in reversed(missing):
+        with contextlib.suppress(FileExistsError):  # another process is as fast
+            os.mkdir(path, 0o700)
+    if OWNED:
+        _require_trusted(folder)
+        # as they are now: the folder that the version's is in must be the user's as well
+        for path in (folder, folder.parent):
+            _require_own(os.path.realpath(path))
+    with tempfile.TemporaryFile(dir=folder):
+        return folder
+
+
+def _require_own(path: str) -> None:
+    found = os.stat(path)
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(path)
+    if found.st_uid != os.geteuid():
+        raise Distrusted(f"{path} belongs to user {found.st_uid}, not to {os.geteuid()}")
+    if found.st_mode & OTHERS_WRITE:
+        raise Distrusted(
+            f"others may write in {path}: empty it and make it yours alone (chmod go-w)"
+        )
+
+
+def _require_trusted(path: Path) -> None:
+    """Raise unless nobody but this user and root can change what is found at `path`.
+
+    Walks from the root, through every link, and asks each folder on the way.
+    """
+    waiting = list(reversed(path.parts[1:]))
+    here, links = path.anchor, 0
+    _require_safe(here, os.lstat(here))
+    while waiting:
+        name = waiting.pop()
+        if name == "..":  # from a link: as the system reads it, from where we are
+            here = os.path.dirname(here)
+            continue
+        here = os.path.join(here, name)
+        found = os.lstat(here)
+        if not stat.S_ISLNK(found.st_mode):
+            _require_safe(here, found)
+            continue
+        if found.st_uid not in {os.geteuid(), *_system()}:
+            raise Distrusted(f"the link {here} belongs to user {found.st_uid}")
+        links += 1
+        if links > LINKS:
+            raise OSError(f"{path}: too many links")
+        target = Path(os.readlink(here))
+        waiting += [part for part in reversed(target.parts) if part != target.anchor]
+        here = target.anchor or os.path.dirname(here)
+
+
+def _require_safe(path: str, found: os.stat_result) -> None:
+    """Raise where others could replace what is in a folder, or the folder is another user's."""
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(path)
+    if found.st_uid not in {os.geteuid(), *_system()}:
+        raise Distrusted(f"{path} belongs to user {found.st_uid}, not to {os.geteuid()}")
+    if found.st_mode & OTHERS_WRITE and not found.st_mode & stat.S_ISVTX:
+        raise Distrusted(f"others may write in {path}, and so replace what is in it")
+
+
+@functools.cache
+def _system() -> frozenset[int]:
+    """Users whose folders the system's are: root.
+
+    In a user namespace that does not know root (rootless containers of clusters), all that it does
+    not know has one number, and root's folders have it too.
+    """
+    try:
+        known = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
+        if any(int(first) == 0 for first, _, _ in known):
+            return frozenset({0})
+        return frozenset({0, int(Path("/proc/sys/kernel/overflowuid").read_text())})
+    except (OSError, ValueError):
+        return frozenset({0})
+
+
+def load(path: Path) -> bytes | None:
+    """What `save` wrote there; None when it is not there, not ours alone, or damaged."""
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except OSError:
+        return None
+    try:
+        with open(descriptor, "rb") as file:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+                return None
+            if OWNED and (found.st_uid != os.geteuid() or found.st_mode & OTHERS_WRITE):
+                return None
+            content = file.read(LARGEST)
+    except OSError:
+        return None
+    code = content[_DIGEST:]
+    return code if content[:_DIGEST] == hashlib.sha256(code).digest() else None
+
+
+def save(path: Path, code: bytes) -> None:
+    """Put the code there, whole or not at all; where it cannot be written, nothing happens."""
+    if len(code) > LARGEST - _DIGEST:
+        return
+    with contextlib.suppress(OSError):
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix="unfinished-")  # 0600
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(hashlib.sha256(code).digest() + code)
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise

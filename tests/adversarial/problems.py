@@ -1,0 +1,432 @@
+"""Every problem with right answers to spoil: its fields, how to put them together, its check."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import matchwood
+from adversarial.spoiling import equal
+from graphs import ZOO, random_graph
+from matchwood import check
+
+Fields = dict[str, Any]
+SMALL = 40  # vertices; the graphs of the zoo that are no larger
+RANDOM = 30  # random graphs besides
+
+
+@dataclass
+class Case:
+    """A right answer of a problem, in parts."""
+
+    n: int
+    graph: Any
+    fields: Fields
+    build: Callable[[Fields], Any]
+    check: Callable[[Any], None]
+    right: Callable[[Fields], bool] | None = field(default=None)
+    """Whether other fields are an answer too; None: there is just one."""
+
+    def is_right(self, fields: Fields) -> bool:
+        if all(equal(fields[name], self.fields[name]) for name in fields):
+            return True
+        return self.right is not None and self.right(fields)
+
+
+@functools.cache
+def matrices() -> list[sp.csr_array]:
+    found = [make() for make in ZOO.values()]
+    found = [A for A in found if A.shape[0] <= SMALL]
+    rng = np.random.default_rng(5)
+    for k in range(RANDOM):
+        n = int(rng.integers(2, 12))
+        A = random_graph(n, int(rng.integers(1, 3 * n)), symmetric=k % 2 == 0, seed=k)
+        if k % 3 == 0:  # ties
+            A.data = np.ceil(3 * A.data)
+        found.append(A)
+    return found
+
+
+def graphs() -> Iterator[tuple[sp.csr_array, Any]]:
+    for A in matrices():
+        yield A, matchwood.graph(A)
+
+
+def of(found: Any, *names: str) -> Fields:
+    return {name: getattr(found, name) for name in names}
+
+
+def replaced(found: Any) -> Callable[[Fields], Any]:
+    return lambda fields: dataclasses.replace(found, **fields)
+
+
+def bfs_cases(engine: str | None = None) -> Iterator[Case]:
+    for k, (_, G) in enumerate(graphs()):
+        if G.n == 0:
+            continue
+        sources = [k % G.n] if k % 2 else sorted({0, G.n // 2, G.n - 1})
+        options = {"directed": k % 3 > 0, "depth_limit": None if k % 4 else 2}
+        found = matchwood.bfs(G, sources, engine=engine, **options)
+        yield Case(
+            G.n, G, of(found, "level", "parent", "rounds"), replaced(found),
+            lambda x, G=G, s=sources, o=options: check.check_bfs(G, s, x, **o),
+        )  # fmt: skip
+
+
+def parts(labels: Any) -> list[list[int]]:
+    """Which vertices share a label."""
+    found: dict[int, list[int]] = {}
+    for v, label in enumerate(labels.tolist()):
+        found.setdefault(label, []).append(v)
+    return sorted(found.values())
+
+
+def label_cases(
+    function: Any, decide: Any, numbering: str, engine: str | None = None
+) -> Iterator[Case]:
+    for _, G in graphs():
+        found = function(G, engine=engine)
+        expected = parts(found.labels)
+        yield Case(
+            G.n, G, of(found, "count", "labels"), replaced(found),
+            lambda x, G=G: decide(G, x, numbering=numbering),
+            None if numbering == "exact" else lambda fields, e=expected: (
+                fields["count"] == len(e) and parts(fields["labels"]) == e
+            ),
+        )  # fmt: skip
+
+
+def with_matrix(found: Any, name: str) -> tuple[Fields, Callable[[Fields], Any]]:
+    """The arrays of a sparse matrix among the fields; put back without SciPy's own checks."""
+    matrix = getattr(found, name)
+    fields = {f"{name}.{part}": getattr(matrix, part) for part in ("indptr", "indices", "data")}
+
+    def build(fields: Fields) -> Any:
+        rest = {key: value for key, value in fields.items() if not key.startswith(f"{name}.")}
+        return dataclasses.replace(found, **rest, **{name: put_together(matrix, fields, name)})
+
+    return fields, build
+
+
+def put_together(matrix: Any, fields: Fields, name: str) -> Any:
+    made = matrix.copy()
+    for part in ("indptr", "indices", "data"):
+        setattr(made, part, fields[f"{name}.{part}"])
+    return made
+
+
+def condensation_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in graphs():
+        found = matchwood.condensation(G, engine=engine)
+        fields, build = with_matrix(found, "graph")
+        yield Case(
+            G.n, G, {**fields, **of(found, "labels", "levels")}, build,
+            lambda x, G=G: check.check_condensation(G, x),
+            lambda fields, f=found: is_same_condensation(fields, f),
+        )  # fmt: skip
+
+
+def is_same_condensation(fields: Fields, found: Any) -> bool:
+    """The order of the arcs within a row, all of value one, means nothing."""
+    if not all(equal(fields[name], getattr(found, name)) for name in ("labels", "levels")):
+        return False
+    indptr, indices, data = (fields[f"graph.{part}"] for part in ("indptr", "indices", "data"))
+    if not equal(indptr, found.graph.indptr) or not equal(data, found.graph.data):
+        return False
+    rows = zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)
+    return all(sorted(indices[a:b]) == sorted(found.graph.indices[a:b]) for a, b in rows)
+
+
+def independent_cases(method: str | None, engine: str | None = None) -> Iterator[Case]:
+    for _, G in graphs():
+        found = matchwood.maximal_independent_set(G, method=method or "luby", rng=3, engine=engine)
+        neighbours = dense_neighbours(G)
+        yield Case(
+            G.n, G, {"members": found}, lambda fields: fields["members"],
+            lambda x, G=G: check.check_maximal_independent_set(G, x, method=method, rng=3),
+            None if method else lambda fields, N=neighbours: is_maximal_set(N, fields["members"]),
+        )  # fmt: skip
+
+
+def dense_neighbours(G: Any) -> Any:
+    view = G.undirected_pattern()
+    ones = np.ones(view.nnz, np.int64)
+    return sp.csr_array((ones, view.indices, view.indptr), shape=(G.n, G.n)).toarray()
+
+
+def is_maximal_set(neighbours: Any, members: Any) -> bool:
+    if members.dtype != bool or members.shape != neighbours.shape[:1]:
+        return False
+    beside = neighbours @ members.astype(np.int64) > 0
+    return bool((beside != members).all())
+
+
+def spanning_cases(maximum: bool, whole: bool, engine: str | None = None) -> Iterator[Case]:
+    for A in matrices():
+        if A.dtype == bool:
+            continue
+        if whole:
+            A = A.copy()
+            A.data = np.ceil(5 * np.abs(A.data)).astype(np.int64) + (1 << 60)
+            if A.has_canonical_format is False and A.nnz > 100:  # sums of duplicates overflow
+                continue
+        G = matchwood.graph(A)
+        try:
+            found = matchwood.minimum_spanning_forest(G, maximum=maximum, engine=engine)
+        except ValueError:  # sums of duplicates that do not fit
+            continue
+        yield Case(
+            G.n, G, of(found, "edges", "weights", "total", "components", "n"), replaced(found),
+            lambda x, G=G: check.check_spanning_forest(G, x, maximum=maximum),
+            (lambda fields, f=found: same_sums(fields, f)) if not whole else None,
+        )  # fmt: skip
+
+
+def same_sums(fields: Fields, found: Any) -> bool:
+    """A total that differs by rounding alone is right."""
+    others = {name: fields[name] for name in fields if name != "total"}
+    if not all(equal(value, getattr(found, name)) for name, value in others.items()):
+        return False
+    total = fields["total"]
+    size = float(np.abs(found.weights).sum(dtype=np.float64))
+    return isinstance(total, float) and abs(total - found.total) <= 1e-12 * size
+
+
+def order_cases(engine: str | None = None) -> Iterator[Case]:
+    for k, (_, G) in enumerate(graphs()):
+        start = None if k % 2 or G.n == 0 else [G.n - 1]
+        found = matchwood.reverse_cuthill_mckee(G, start=start, engine=engine)
+        yield Case(
+            G.n, G, {"perm": found}, lambda fields: fields["perm"],
+            lambda x, G=G, s=start: check.check_rcm_order(G, x, start=s),
+        )  # fmt: skip
+
+
+def some_order(n: int) -> Any:
+    return np.random.default_rng(n).permutation(n)
+
+
+def measure_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in graphs():
+        perm = some_order(G.n)
+        found = matchwood.measures(G, perm, engine=engine)
+        names = ("bandwidth", "profile", "max_wavefront", "rms_wavefront")
+        yield Case(
+            G.n, G, of(found, *names), replaced(found),
+            lambda x, G=G, p=perm: check.check_measures(G, x, p),
+        )  # fmt: skip
+
+
+def permuted_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in graphs():
+        perm = some_order(G.n)
+        B = matchwood.permute(G, perm, engine=engine)
+        yield Case(
+            G.n, G, {f"B.{part}": getattr(B, part) for part in ("indptr", "indices", "data")},
+            lambda fields, B=B: put_together(B, fields, "B"),
+            lambda x, G=G, p=perm: check.check_permuted(G, p, x),
+        )  # fmt: skip
+
+
+def weighted_graphs() -> Iterator[tuple[sp.csr_array, Any]]:
+    for A in matrices():
+        if A.dtype != bool and A.nnz and A.shape[0] <= 20:
+            yield A, matchwood.graph(A)
+
+
+def matching_cases(decide: Any, engine: str | None = None) -> Iterator[Case]:
+    """The greedy matching, which is unique, or any matching."""
+    for _, G in weighted_graphs():
+        found = matchwood.weighted_matching(G, method="greedy", rng=2, engine=engine)
+        if decide is check.check_locally_dominant:
+            yield Case(
+                G.n, G, of(found, "mate"), lambda fields: fields["mate"],
+                lambda x, G=G: decide(G, x, rng=2),
+            )  # fmt: skip
+        else:
+            weights = dense_weights(G)
+            yield Case(
+                G.n, G, of(found, "mate", "weight"), replaced(found),
+                lambda x, G=G: decide(G, x),
+                lambda fields, W=weights: is_matching(W, fields["mate"], fields["weight"]),
+            )  # fmt: skip
+
+
+def dense_weights(G: Any) -> Any:
+    view = G.undirected_weights()
+    return sp.csr_array((view.data, view.indices, view.indptr), shape=(G.n, G.n)).toarray()
+
+
+def is_mutual(weights: Any, mate: Any) -> bool:
+    n = weights.shape[0]
+    if mate.shape != (n,) or mate.min(initial=0) < -1 or mate.max(initial=-1) >= n:
+        return False
+    pairs = [(v, int(u)) for v, u in enumerate(mate) if u >= 0]
+    return all(mate[u] == v and weights[v, u] > 0 for v, u in pairs)
+
+
+def is_matching(weights: Any, mate: Any, weight: Any) -> bool:
+    if not is_mutual(weights, mate):
+        return False
+    own = sum(float(weights[v, u]) for v, u in enumerate(mate) if u > v)
+    return isinstance(weight, float) and abs(weight - own) <= 1e-9 * own
+
+
+def maximal_matching_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in weighted_graphs():
+        found = matchwood.maximal_matching(G, rng=2, engine=engine)
+        neighbours = dense_neighbours(G)
+
+        def right(fields: Fields, N: Any = neighbours) -> bool:
+            mate = fields["mate"]
+            free = is_mutual(N, mate) and np.flatnonzero(mate < 0)
+            return free is not False and not N[np.ix_(free, free)].any()
+
+        yield Case(
+            G.n, G, of(found, "mate"), lambda fields: fields["mate"],
+            lambda x, G=G: check.check_maximal_matching(G, x), right,
+        )  # fmt: skip
+
+
+def bound_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in weighted_graphs():
+        found = matchwood.upper_bound(G)
+        weights = dense_weights(G)
+
+        def right(fields: Fields, W: Any = weights) -> bool:
+            value, dual = fields["value"], fields["dual"]
+            if dual.shape != W.shape[:1] or not (dual >= 0).all():
+                return False
+            return bool((dual[:, None] + dual >= W).all()) and bool(
+                abs(value - dual.sum()) <= 1e-8 * dual.sum()
+            )
+
+        yield Case(
+            G.n, G, of(found, "value", "dual"), replaced(found),
+            lambda x, G=G: check.check_bound(G, x), right,
+        )  # fmt: skip
+
+
+def coarsening_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in weighted_graphs():
+        mate = matchwood.weighted_matching(G, method="greedy").mate
+        found = matchwood.coarsen(G, mate, engine=engine)
+        fields, build = with_matrix(found, "matrix")
+        yield Case(
+            G.n, G, {**fields, **of(found, "map", "vertex_weights")}, build,
+            lambda x, G=G, m=mate: check.check_coarsening(G, m, x),
+            lambda fields, f=found: nearly(fields, f),
+        )  # fmt: skip
+
+
+def nearly(fields: Fields, found: Any) -> bool:
+    """Sums of weights may differ by rounding."""
+    for name, value in fields.items():
+        true = found
+        for part in name.split("."):
+            true = getattr(true, part)
+        if value.shape != true.shape:
+            return False
+        near = value == true if true.dtype.kind in "iu" else np.isclose(value, true, 1e-6, 0)
+        if not near.all():
+            return False
+    return True
+
+
+def factor_cases(engine: str | None = None) -> Iterator[Case]:
+    for k, (_, G) in enumerate(weighted_graphs()):
+        found = matchwood.factor(G, 1 + k % 3, M=None, rng=k, engine=engine)
+        weights = dense_weights(G)
+
+        def right(fields: Fields, W: Any = weights) -> bool:
+            table, own = fields["neighbours"], fields["weights"]
+            if table.shape != own.shape or table.shape[0] != W.shape[0]:
+                return False
+            if table.min(initial=0) < -1 or table.max(initial=-1) >= W.shape[0]:
+                return False
+            listed = [sorted(row[row >= 0].tolist()) for row in table]
+            pairs = {(v, u) for v, row in enumerate(listed) for u in row}
+            return (
+                all(len(set(row)) == len(row) for row in listed)
+                and all((u, v) in pairs and W[v, u] > 0 for v, u in pairs)
+                and bool((own == np.where(table >= 0, np.take_along_axis(W, table, 1), 0)).all())
+            )
+
+        yield Case(
+            G.n, G, of(found, "neighbours", "weights"), replaced(found),
+            lambda x, G=G: check.check_factor(G, x), right,
+        )  # fmt: skip
+
+
+def forest_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in weighted_graphs():
+        found = matchwood.linear_forest(G, engine=engine)
+        yield Case(
+            G.n, G, of(found, "perm", "path", "position", "place"), replaced(found),
+            lambda x, G=G: check.check_linear_forest(G, x),
+        )  # fmt: skip
+
+
+def tridiagonal_cases(engine: str | None = None) -> Iterator[Case]:
+    """Well-conditioned systems, of which each row has a scale of its own."""
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 3, 8, 30):
+        for spread in (0, 20):
+            scale = 10.0 ** rng.uniform(-spread, spread, n)
+            dl, du = scale * rng.uniform(-1, 1, n), scale * rng.uniform(-1, 1, n)
+            d, b = 3 * scale, scale * rng.uniform(0.5, 1, n)
+            x = matchwood.tridiagonal.solve(dl, d, du, b, engine=engine)
+            yield Case(
+                n, None, {"x": np.asarray(x)}, lambda fields: fields["x"],
+                lambda x, s=(dl, d, du, b): check.check_tridiagonal_solution(*s, x),
+                lambda fields, x=x: fields["x"].shape == x.shape and bool(
+                    (np.abs(fields["x"] - x) <= 1e-9).all()
+                ),
+            )  # fmt: skip
+
+
+PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
+    "bfs": bfs_cases,
+    "connected": functools.partial(
+        label_cases, matchwood.connected_components, check.check_connected_components, "exact"
+    ),
+    "connected, any numbering": functools.partial(
+        label_cases, matchwood.connected_components, check.check_connected_components, "any"
+    ),
+    "strong": functools.partial(
+        label_cases,
+        matchwood.strongly_connected_components,
+        check.check_strongly_connected_components,
+        "exact",
+    ),
+    "strong, any numbering": functools.partial(
+        label_cases,
+        matchwood.strongly_connected_components,
+        check.check_strongly_connected_components,
+        "any",
+    ),
+    "condensation": condensation_cases,
+    "independent, luby": functools.partial(independent_cases, "luby"),
+    "independent, lexicographic": functools.partial(independent_cases, "lexicographic"),
+    "independent, any": functools.partial(independent_cases, None),
+    "spanning, minimum": functools.partial(spanning_cases, False, False),
+    "spanning, maximum": functools.partial(spanning_cases, True, False),
+    "spanning, large integers": functools.partial(spanning_cases, False, True),
+    "order": order_cases,
+    "measures": measure_cases,
+    "permuted": permuted_cases,
+    "matching": functools.partial(matching_cases, check.check_matching),
+    "matching, greedy": functools.partial(matching_cases, check.check_locally_dominant),
+    "matching, maximal": maximal_matching_cases,
+    "bound": bound_cases,
+    "coarsening": coarsening_cases,
+    "factor": factor_cases,
+    "linear forest": forest_cases,
+    "tridiagonal": tridiagonal_cases,
+}

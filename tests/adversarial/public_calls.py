@@ -1,0 +1,464 @@
+"""A valid call of every public function, for the attacks of wrong_arrays.py.
+
+`table()` makes those of each function.  A public name that is neither here nor in NO_ARRAYS
+fails a test, so that a new function is attacked from its first day.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import matchwood as mw
+from adversarial.wrong_arrays import Call
+from matchwood import block_tridiagonal, check, preconditioners, tridiagonal
+from matchwood.primitives import (
+    assemble,
+    compact,
+    edge_order,
+    frontier,
+    hashing,
+    path_scan,
+    row_reduce,
+    scan,
+    sort,
+    union_find,
+)
+
+NO_ARRAYS = {
+    "matchwood.on_progress", "matchwood.show_config", "matchwood.warmup",
+    "matchwood.CheckFailed", "matchwood.EngineUnavailable", "matchwood.OutOfMemory",
+    "matchwood.FileFormatError", "matchwood.Measures",
+    "matchwood.generators.aniso", "matchwood.generators.complete", "matchwood.generators.cycle",
+    "matchwood.generators.delaunay", "matchwood.generators.dense_random",
+    "matchwood.generators.erdos_renyi", "matchwood.generators.grid", "matchwood.generators.mesh",
+    "matchwood.generators.mycielskian", "matchwood.generators.path",
+    "matchwood.generators.random_geometric", "matchwood.generators.random_points",
+    "matchwood.generators.rmat", "matchwood.generators.star",
+    "matchwood.io.Compacted", "matchwood.io.DimacsFile", "matchwood.io.HmetisFile",
+    "matchwood.io.MetisFile", "matchwood.io.read", "matchwood.io.read_coordinates",
+    "matchwood.io.read_dimacs", "matchwood.io.read_hmetis", "matchwood.io.read_metis",
+    "matchwood.io.read_names",
+    "matchwood.primitives.hashing.bit_barrier", "matchwood.primitives.hashing.round_number",
+    "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
+}  # fmt: skip
+"""They take no array, or are made by us and read by the user alone."""
+
+
+@functools.cache
+def matrix() -> sp.csr_array:
+    """A symmetric matrix with a dominant diagonal, 12 rows, of two components."""
+    rng = np.random.default_rng(5)
+    A = sp.random_array((9, 9), density=0.3, rng=rng, format="csr")
+    A = sp.block_diag([A + A.T, sp.csr_array([[0, 1.5, 0], [1.5, 0, 2.5], [0, 2.5, 0]])])
+    made = sp.csr_array(A + 9 * sp.eye_array(12))
+    made.sum_duplicates()
+    return sp.csr_array((made.data, made.indices.astype(np.int32), made.indptr.astype(np.int32)))
+
+
+@functools.cache
+def arcs() -> sp.csr_array:
+    """A directed graph with cycles."""
+    edges = np.array([[0, 3], [3, 0], [3, 1], [1, 2], [2, 4], [4, 1], [4, 5]])
+    return sp.csr_array((np.ones(7), (edges[:, 0], edges[:, 1])), shape=(6, 6))
+
+
+def csr() -> tuple[Any, Any, Any]:
+    A = matrix()
+    return A.indptr, A.indices, A.data
+
+
+def upper() -> tuple[int, Any, Any]:
+    """The same as a list of edges."""
+    upper = sp.triu(matrix(), 1).tocoo()
+    return 12, np.stack([upper.row, upper.col], 1).astype(np.int64), upper.data
+
+
+def vector(n: int = 12) -> Any:
+    return np.linspace(1.0, 2.0, n)
+
+
+def bands() -> tuple[Any, Any, Any]:
+    return vector(7), 5 * vector(7), vector(7)
+
+
+def blocks() -> tuple[Any, Any, Any]:
+    made = np.ones((5, 2, 2)) + np.arange(20).reshape(5, 2, 2) / 10
+    return made, made + 9 * np.eye(2), made
+
+
+@functools.cache
+def matching() -> Any:
+    return mw.weighted_matching(matrix(), method="greedy")
+
+
+@functools.cache
+def factored() -> Any:
+    return mw.factor(matrix(), 2)
+
+
+@functools.cache
+def forest() -> Any:
+    return mw.linear_forest(matrix())
+
+
+@functools.cache
+def hierarchy() -> Any:
+    return mw.multilevel(matrix(), until=3)
+
+
+def perm() -> Any:
+    return mw.reverse_cuthill_mckee(matrix()).copy()
+
+
+def table_of_paths() -> Any:
+    return np.array([[2, 1], [-1, 0], [0, -1], [4, 5], [3, 5], [4, 3]])
+
+
+def touch(value: Any) -> Any:
+    """Ask a result for all it can tell without arguments."""
+    told: list[Any] = []
+    error: Exception | None = None
+    for name, member in inspect.getmembers_static(type(value)):
+        if name.startswith("_") or name == "seconds":
+            continue
+        try:
+            if isinstance(member, (property, functools.cached_property)):
+                told.append(getattr(value, name))
+            elif inspect.isfunction(member) and len(inspect.signature(member).parameters) == 1:
+                told.append(getattr(value, name)())
+        except (TypeError, ValueError) as refused:  # ask for the others too
+            error = refused
+    if error is not None:
+        raise error
+    return told
+
+
+def written(A: Any, ids: Any = None, name: str = "a.mtx") -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        mw.io.write(path, A, **({} if ids is None else {"ids": ids}))
+        return path.read_text()
+
+
+def largest_degree() -> row_reduce.Operation:
+    def nobody(i: int, degree: Any) -> int:
+        return -1
+
+    def neighbour(i: int, j: int, a: Any, degree: Any) -> int:
+        return j
+
+    def put(i: int, best: Any, out: Any) -> None:
+        out[i] = best
+
+    return row_reduce.Operation(nobody, neighbour, max, put)
+
+
+def reduced(*parts: Any) -> Any:
+    out = np.zeros(12, np.int64)
+    row_reduce.reduce_rows(largest_degree(), *parts, np.ones(12, np.int64), out, engine="reference")
+    return out
+
+
+def on_three(function: Callable[..., Any], *more: Any, **options: Any) -> list[Call]:
+    """The function on a sparse matrix, on CSR arrays and on a list of edges."""
+    run = functools.partial(function, **options)
+    return [Call(run, (A, *more)) for A in (matrix(), csr(), upper())]
+
+
+def on_one(function: Callable[..., Any], *more: Any, **options: Any) -> list[Call]:
+    return [Call(functools.partial(function, **options), (matrix(), *more))]
+
+
+def by_method(function: Callable[..., Any], *methods: str) -> list[Call]:
+    return [Call(functools.partial(function, method=method), (matrix(),)) for method in methods]
+
+
+def prepared(A: Any) -> Any:
+    """All that a Graph can tell."""
+    G = mw.graph(A)
+    return [touch(G), G.undirected_weights(), G.transposed_pattern()]
+
+
+def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
+    return {
+        "matchwood.graph": lambda: [call._replace(whole=True) for call in on_three(prepared)],
+        "matchwood.Graph": lambda: on_one(prepared),
+        "matchwood.bfs": lambda: [
+            *on_three(mw.bfs, np.array([0, 5])),
+            *on_one(mw.bfs, np.array([0, 5]), directed=False),
+        ],
+        "matchwood.BFS": lambda: [Call(lambda found: found.path(5), (mw.bfs(matrix(), 0),))],
+        "matchwood.connected_components": lambda: (
+            on_three(mw.connected_components) + by_method(mw.connected_components, "fastsv", "bfs")
+        ),
+        "matchwood.strongly_connected_components": lambda: [
+            Call(mw.strongly_connected_components, (arcs(),)),
+            *by_method(mw.strongly_connected_components, "forward_backward", "multistep"),
+        ],
+        "matchwood.Components": lambda: [Call(touch, (mw.connected_components(matrix()),))],
+        "matchwood.condensation": lambda: [Call(mw.condensation, (arcs(),))],
+        "matchwood.Condensation": lambda: [Call(touch, (mw.condensation(arcs()),))],
+        "matchwood.maximal_independent_set": lambda: by_method(
+            mw.maximal_independent_set, "luby", "lexicographic", "luby_sampling"
+        ),
+        "matchwood.minimum_spanning_forest": lambda: (
+            on_three(mw.minimum_spanning_forest)
+            + by_method(mw.minimum_spanning_forest, "boruvka", "kruskal")
+        ),
+        "matchwood.Forest": lambda: [Call(touch, (mw.minimum_spanning_forest(matrix()),))],
+        "matchwood.generators.random_weights": lambda: on_one(mw.generators.random_weights),
+        "matchwood.generators.stencil": lambda: [
+            Call(lambda w: mw.generators.stencil(w, (3, 4)), (np.arange(9.0).reshape(3, 3),))
+        ],
+        "matchwood.io.write": lambda: [
+            Call(written, (matrix(),)),
+            Call(functools.partial(written, name="a.csv"), (matrix(), np.arange(12) * 7)),
+        ],
+    }
+
+
+def _ordering_calls() -> dict[str, Callable[[], list[Call]]]:
+    made: dict[str, Callable[[], list[Call]]] = {
+        "matchwood.reverse_cuthill_mckee": lambda: [
+            *on_three(lambda A, start: mw.reverse_cuthill_mckee(A, start=start), np.array([0, 9])),
+            *on_one(mw.reverse_cuthill_mckee, stats=True),
+        ],
+        "matchwood.cuthill_mckee": lambda: on_one(
+            lambda A, start: mw.cuthill_mckee(A, start=start), np.array([0, 9])
+        ),
+        "matchwood.pseudo_peripheral_vertex": lambda: on_one(mw.pseudo_peripheral_vertex),
+        "matchwood.Ordering": lambda: [
+            Call(touch, (mw.reverse_cuthill_mckee(matrix(), stats=True),))
+        ],
+        "matchwood.permute": lambda: on_one(mw.permute, perm()),
+        "matchwood.is_rcm_order": lambda: on_one(
+            lambda A, perm, start: mw.is_rcm_order(A, perm, start=start), perm(), np.array([0, 9])
+        ),
+    }
+    for name in ("measures", "bandwidth", "profile", "max_wavefront", "rms_wavefront"):
+        made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name), perm())
+    return made
+
+
+def _matching_calls() -> dict[str, Callable[[], list[Call]]]:
+    return {
+        "matchwood.weighted_matching": lambda: (
+            on_three(mw.weighted_matching)
+            + by_method(mw.weighted_matching, "greedy", "dominant", "suitor")
+        ),
+        "matchwood.maximal_matching": lambda: on_one(mw.maximal_matching),
+        "matchwood.streaming_matching": lambda: [
+            Call(lambda u, v, w: mw.streaming_matching([(u, v, w)], n=12), (*_ends(), vector(4)))
+        ],
+        "matchwood.Matching": lambda: [
+            Call(touch, (matching(),)),
+            Call(lambda found, A: found.check(A), (matching(), matrix())),
+        ],
+        "matchwood.upper_bound": lambda: [
+            *on_one(mw.upper_bound, matching().mate),
+            *on_one(mw.upper_bound, matching()),
+        ],
+        "matchwood.Bound": lambda: [Call(check.check_bound, (matrix(), mw.upper_bound(matrix())))],
+        "matchwood.coarsen": lambda: [
+            Call(
+                lambda A, m, w: mw.coarsen(A, m, vertex_weights=w),
+                (matrix(), matching().mate, np.arange(1, 13)),
+            ),
+            *on_one(mw.coarsen, matching()),
+        ],
+        "matchwood.Coarsening": lambda: [
+            Call(check.check_coarsening, (matrix(), matching(), mw.coarsen(matrix(), matching())))
+        ],
+        "matchwood.multilevel": lambda: [
+            Call(
+                lambda A, w: mw.multilevel(A, until=3, vertex_weights=w),
+                (matrix(), np.arange(1, 13)),
+            )
+        ],
+        "matchwood.Hierarchy": lambda: [
+            Call(touch, (hierarchy(),)),
+            Call(
+                lambda found, values: found.project(values),
+                (hierarchy(), np.arange(hierarchy().sizes[-1])),
+            ),
+        ],
+    }
+
+
+def _ends() -> tuple[Any, Any]:
+    return np.array([0, 1, 9, 10]), np.array([3, 5, 10, 11])
+
+
+def _forest_calls() -> dict[str, Callable[[], list[Call]]]:
+    return {
+        "matchwood.factor": lambda: [
+            Call(lambda A: mw.factor(A, 2), (csr(),)),
+            Call(lambda A: mw.factor(A, 3), (upper(),)),
+            *on_one(lambda A: mw.factor(A, 1, directed=True)),
+        ],
+        "matchwood.Factor": lambda: [
+            Call(touch, (factored(),)),
+            Call(lambda found, A: found.check(A), (factored(), matrix())),
+        ],
+        "matchwood.coverage_of_order": lambda: on_one(mw.coverage_of_order),
+        "matchwood.linear_forest": lambda: [
+            *on_three(mw.linear_forest),
+            *on_one(lambda A, factor: mw.linear_forest(A, factor=factor), factored()),
+        ],
+        "matchwood.tridiagonal_of": lambda: on_one(mw.tridiagonal_of, forest()),
+        "matchwood.LinearForest": lambda: [
+            Call(touch, (forest(),)),
+            Call(lambda found, A: found.check(A), (forest(), matrix())),
+        ],
+    }
+
+
+def _system_calls() -> dict[str, Callable[[], list[Call]]]:
+    made: dict[str, Callable[[], list[Call]]] = {
+        "matchwood.solve": lambda: [
+            Call(
+                lambda A, b, x0: mw.solve(A, b, x0=x0, history=False).x,
+                (matrix(), vector(), np.zeros(12)),
+            )
+        ],
+        "matchwood.Solution": list,
+        "matchwood.tridiagonal.solve": lambda: [Call(tridiagonal.solve, (*bands(), vector(7)))],
+        "matchwood.tridiagonal.factorize": lambda: [
+            Call(lambda *parts: tridiagonal.factorize(*parts).solve(vector(7)), bands())
+        ],
+        "matchwood.tridiagonal.Factorization": lambda: [
+            Call(tridiagonal.factorize(*bands()).solve, (vector(7),)),
+            Call(tridiagonal.factorize(*bands()).solve_ordered, (vector(7), np.arange(7)[::-1])),
+        ],
+        "matchwood.block_tridiagonal.solve": lambda: [
+            Call(block_tridiagonal.solve, (*blocks(), np.ones((5, 2))))
+        ],
+        "matchwood.block_tridiagonal.factorize": lambda: [
+            Call(
+                lambda *parts: block_tridiagonal.factorize(*parts).solve(np.ones((5, 2))), blocks()
+            ),
+            Call(block_tridiagonal.factorize(*blocks()).solve, (np.ones((5, 2)),)),
+        ],
+    }
+    for name in ("jacobi", "tridiagonal", "algebraic_tridiagonal", "algebraic_block_tridiagonal"):
+        made[f"matchwood.preconditioners.{name}"] = lambda name=name: [
+            Call(lambda A: getattr(preconditioners, name)(A) @ vector(), (matrix(),)),
+            Call(lambda b: getattr(preconditioners, name)(matrix()) @ b, (vector(),)),
+        ]
+    return made
+
+
+def _check_calls() -> dict[str, Callable[[], list[Call]]]:
+    found: dict[str, Callable[[], tuple[Any, ...]]] = {
+        "check_bfs": lambda: (np.array([0, 5]), mw.bfs(matrix(), [0, 5])),
+        "check_connected_components": lambda: (mw.connected_components(matrix()),),
+        "check_strongly_connected_components": lambda: (mw.connected_components(matrix()),),
+        "check_condensation": lambda: (mw.condensation(matrix()),),
+        "check_maximal_independent_set": lambda: (mw.maximal_independent_set(matrix()),),
+        "check_spanning_forest": lambda: (mw.minimum_spanning_forest(matrix()),),
+        "check_bound": lambda: (mw.upper_bound(matrix()),),
+        "check_coarsening": lambda: (matching().mate, mw.coarsen(matrix(), matching())),
+        "check_linear_forest": lambda: (forest(),),
+        "check_rcm_order": lambda: (perm(),),
+        "check_permuted": lambda: (perm(), mw.permute(matrix(), perm())),
+    }
+    for name in ("check_matching", "check_locally_dominant", "is_matching", "is_locally_dominant"):
+        found[name] = lambda: (matching(),)
+    for name in ("check_maximal_matching", "is_maximal_matching"):
+        found[name] = lambda: (mw.maximal_matching(matrix()),)
+    for name in ("check_factor", "is_factor"):
+        found[name] = lambda: (factored(),)
+    for name in ("check_maximal_factor", "is_maximal_factor"):
+        found[name] = lambda: (mw.factor(matrix(), 2, M=None),)
+    made = {
+        f"matchwood.check.{name}": lambda name=name, parts=parts: on_one(
+            getattr(check, name), *parts()
+        )
+        for name, parts in found.items()
+    }
+    made["matchwood.check.check_measures"] = lambda: on_one(
+        lambda A, perm: check.check_measures(A, mw.measures(matrix(), perm), perm), perm()
+    )
+    made["matchwood.check.check_tridiagonal_solution"] = lambda: [
+        Call(
+            check.check_tridiagonal_solution,
+            (*bands(), vector(7), tridiagonal.solve(*bands(), vector(7))),
+        )
+    ]
+    return made
+
+
+def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
+    pair = np.array([2, 0, 2, 1]), np.array([1, 2, 1, 0])
+    counts = np.array([3, 0, 2, 5])
+    home = "matchwood.primitives."
+    return {
+        home + "assemble.assemble": lambda: [
+            Call(lambda *parts: assemble.assemble(3, 3, *parts), (*pair, vector(4))),
+            Call(lambda *parts: assemble.assemble(3, 3, *parts, symmetric=True), pair),
+        ],
+        home + "assemble.canonical": lambda: [
+            Call(lambda *parts: assemble.canonical(*parts, 12), csr())
+        ],
+        home + "compact.compact": lambda: [Call(compact.compact, (counts > 2, counts))],
+        home + "edge_order.order_edges": lambda: [Call(edge_order.order_edges, (*pair, vector(4)))],
+        home + "frontier.bitmap_from_queue": lambda: [
+            Call(lambda queue: frontier.bitmap_from_queue(queue, 70), (np.array([0, 3, 65, 3]),))
+        ],
+        home + "frontier.queue_from_bitmap": lambda: [
+            Call(
+                lambda bits: frontier.queue_from_bitmap(bits, 70),
+                (np.array([9, 2], np.uint64),),
+            )
+        ],
+        home + "hashing.mix64": lambda: [Call(hashing.mix64, (counts.astype(np.uint64),))],
+        home + "hashing.hash2": lambda: [Call(hashing.hash2, pair)],
+        home + "hashing.quarter_md5": lambda: [
+            Call(lambda v: hashing.quarter_md5(v, 3), (counts,))
+        ],
+        home + "hashing.random_bit": lambda: [Call(lambda v: hashing.random_bit(v, 3), (counts,))],
+        home + "path_scan.path_scan": lambda: [
+            Call(
+                functools.partial(path_scan.path_scan, method=method),
+                (table_of_paths(), np.arange(6)),
+            )
+            for method in ("doubling", "splitters")
+        ],
+        home + "path_scan.PathScan": lambda: [
+            Call(touch, (path_scan.path_scan(table_of_paths(), np.arange(6)),))
+        ],
+        home + "row_reduce.reduce_rows": lambda: [Call(reduced, csr())],
+        home + "row_reduce.spmv": lambda: [Call(row_reduce.spmv, (*csr(), vector()))],
+        home + "row_reduce.strongest_neighbours": lambda: [
+            Call(lambda *parts: row_reduce.strongest_neighbours(*parts, 2), csr())
+        ],
+        home + "row_reduce.minimum_label": lambda: [
+            Call(row_reduce.minimum_label, (*csr()[:2], np.arange(12)))
+        ],
+        home + "row_reduce.maximum_neighbour": lambda: [
+            Call(row_reduce.maximum_neighbour, (*csr()[:2], vector()))
+        ],
+        home + "scan.exclusive_scan": lambda: [Call(scan.exclusive_scan, (counts,))],
+        home + "sort.radix_sort": lambda: [
+            Call(sort.radix_sort, (counts.astype(np.uint64), np.arange(4)))
+        ],
+        home + "union_find.union_find": lambda: [
+            Call(lambda u, v: union_find.union_find(5, u, v), pair)
+        ],
+    }
+
+
+@functools.cache
+def table() -> dict[str, Callable[[], list[Call]]]:
+    return {
+        **_graph_calls(), **_ordering_calls(), **_matching_calls(), **_forest_calls(),
+        **_system_calls(), **_check_calls(), **_primitive_calls(),
+    }  # fmt: skip

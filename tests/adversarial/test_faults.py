@@ -1,0 +1,132 @@
+"""Faults from outside, at moments that nobody chose: Ctrl-C, forks, no memory, no threads."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from adversarial.clock import seconds
+from support import run_script
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "setitimer") or not hasattr(os, "fork"), reason="no signals here"
+)
+
+INTERRUPTED = """
+    import signal, sys, time
+    import matchwood
+
+    def call():
+        return matchwood.connected_components(matchwood.generators.path(50)).count
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    begin, delay = time.perf_counter(), float(sys.argv[1])
+    signal.setitimer(signal.ITIMER_REAL, delay)
+    try:
+        call()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        print("whole", time.perf_counter() - begin)
+    except KeyboardInterrupt:
+        late = time.perf_counter() - begin - delay
+        assert call() == 1
+        print("interrupted", late)
+"""
+
+
+def test_ctrl_c_in_the_first_import_leaves_everything_whole(tmp_path):
+    """NumPy, SciPy and Numba are imported by the first call; the second must find them whole."""
+    end = time.monotonic() + seconds(8)
+    delays = [0.03, 0.1, 0.3, 0.5, 0.7]  # from NumPy to the middle of Numba
+    seen = []
+    while not seen or time.monotonic() < end:
+        delay = delays[len(seen) % len(delays)] * (1 + len(seen) // len(delays) % 7 / 10)
+        seen.append(run_script(tmp_path, INTERRUPTED, str(delay)).split()[0])
+    assert "interrupted" in seen
+
+
+def test_ctrl_c_in_a_compilation_is_heard_at_once_and_the_code_is_there_next_time(tmp_path):
+    """Compiled from nothing: the folder for compiled code is new."""
+    output = run_script(
+        tmp_path, INTERRUPTED, "1.5", MATCHWOOD_CACHE_DIR=str(tmp_path / "cache")
+    ).split()
+    assert output[0] == "interrupted"
+    assert float(output[1]) < 1  # on a busy machine; LLVM alone took longer than that
+
+
+NO_MEMORY = """
+    import resource
+    import threading
+    import numpy as np
+    import matchwood
+
+    A = matchwood.generators.grid((300, 300))
+    G = matchwood.graph(A)
+    calls = {
+        "bfs": lambda: matchwood.bfs(G, 0, threads=2),
+        "components": lambda: matchwood.connected_components(G, threads=2),
+        "forest": lambda: matchwood.minimum_spanning_forest(G, threads=2),
+        "graph": lambda: matchwood.graph(A).undirected_weights(),
+    }
+    for call in calls.values():
+        call()
+    before = threading.active_count()
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    failed = 0
+    for spare in (0, 100_000, 400_000, 1_000_000, 3_000_000):
+        resource.setrlimit(resource.RLIMIT_AS, (used + spare, resource.RLIM_INFINITY))
+        for name, call in calls.items():
+            try:
+                call()
+            except MemoryError:
+                failed += 1
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+        for call in calls.values():
+            call()
+    assert threading.active_count() <= before + 4
+    print("fine", failed)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
+def test_no_memory_is_a_memory_error_and_the_process_goes_on(tmp_path):
+    assert run_script(tmp_path, NO_MEMORY).startswith("fine")
+
+
+NO_THREADS = """
+    import resource
+    import sys
+    import threading
+    import numpy as np
+    import matchwood
+
+    A = matchwood.generators.grid((60, 60))
+    expected = matchwood.connected_components(A, threads=1).count
+    hold, threads = threading.Event(), []
+    # thread stacks are memory: with hardly any left, none can be started
+    matchwood.connected_components(A, threads=2)
+    before = threading.active_count()
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 30_000_000, resource.RLIM_INFINITY))
+    try:
+        matchwood.connected_components(A, threads=40)
+        print("enough")
+    except (RuntimeError, MemoryError) as error:
+        print(type(error).__name__, str(error)[:60])
+        assert threading.active_count() <= before + 1, threading.enumerate()
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+    assert matchwood.connected_components(A, threads=40).count == expected
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
+def test_no_more_threads_is_a_clear_error_and_the_process_goes_on(tmp_path):
+    output = run_script(tmp_path, NO_THREADS)
+    assert output.startswith("RuntimeError connected_components: 40 threads are needed"), output

@@ -1,0 +1,303 @@
+"""Arrays that are wrong in every way, put in the place of each array of a valid call.
+
+`attacks(arguments)` finds the arrays inside the arguments of a call (also in tuples, in sparse
+matrices and in results made by hand) and yields the same call with one of them spoilt.  Arrays
+end at a page that nobody may touch, so that a kernel which reads or writes past an end dies
+there and then instead of finding what lies behind.
+
+Run as a program it makes these calls; children.py says how that is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import functools
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from adversarial.children import Attack, make, unexpected
+from adversarial.guard_pages import guarded
+
+# Spoilt arrays
+
+
+def _with(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
+    made = array.copy()
+    made.reshape(-1)[array.size // 2] = value
+    return made
+
+
+def _spread(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same numbers, every other word of a longer array."""
+    room = np.zeros((*array.shape, 2), array.dtype)
+    room[..., 0] = array
+    return room[..., 0]
+
+
+def _read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    made = array.copy()
+    made.setflags(write=False)
+    return made
+
+
+def _lengths(array: Any) -> dict[str, Any]:
+    return {
+        "no elements": array[:0],
+        "one element less": array[:-1],
+        "one element more": np.concatenate([array, array[-1:]]),
+        "many more": np.concatenate([array] * 40),
+        "0-d": np.array(array.reshape(-1)[0]),
+        "a dimension more": array[..., None],
+        "a dimension less" if array.ndim > 1 else "a row": array.reshape(-1)
+        if array.ndim > 1
+        else array[None],
+    }
+
+
+def _types(array: Any) -> dict[str, Any]:
+    made = {
+        "bool": array.astype(bool),
+        "uint64 huge": np.full(array.shape, 2**64 - 1, np.uint64),
+        "object": array.astype(object),
+        "objects": np.full(array.shape, object(), object),
+        "text": array.astype(str),
+        "complex": array.astype(complex),
+        "dates": np.zeros(array.shape, "datetime64[s]"),
+        "records": np.zeros(array.shape, [("a", int), ("b", float)]),
+        "None": None,
+        "a number": 3,
+        "a word": "nonsense",
+        "a ragged list": [[1, 2], [3]],
+        "a dictionary": {0: 1},
+    }
+    if array.dtype.kind in "iu":
+        made["floats"] = array.astype(float)
+        made["half"] = array + 0.5
+        made["float16"] = array.astype(np.float16)
+    return made
+
+
+def _numbers(array: Any) -> dict[str, Any]:
+    if array.dtype.kind in "iu":
+        least, most = np.iinfo(array.dtype).min, np.iinfo(array.dtype).max
+        numbers = [-2, -1, 0, array.size - 1, array.size, int(array.max()) + 1, 10**9, most, least]
+        if array.dtype.kind == "u":
+            numbers = [0, 1, most]
+        made = {f"{number}": _with(array, number) for number in numbers}
+        made["all 10**9"] = np.full_like(array, 10**9)
+        made["all least"] = np.full_like(array, least)
+        made["backwards"] = array[::-1].copy()
+        made["all the same"] = np.full_like(array, array.reshape(-1)[0])
+    elif array.dtype.kind == "f":
+        numbers = [np.nan, np.inf, -np.inf, -1.0, 0.0, np.finfo(array.dtype).max, 5e-324]
+        made = {f"{number}": _with(array, number) for number in numbers}
+        made["all nan"] = np.full_like(array, np.nan)
+        made["all zero"] = np.zeros_like(array)
+        made["all largest"] = np.full_like(array, np.finfo(array.dtype).max)
+    else:
+        made = {"turned": ~array}
+    return made
+
+
+def _same(array: Any) -> dict[str, Any]:
+    """The same numbers in another form: the answer must be the same, or an error."""
+    return {
+        "spread": _spread(array),
+        "strides backwards": array[::-1].copy()[::-1],
+        "fortran": np.asfortranarray(array),
+        "big-endian": array.astype(array.dtype.newbyteorder(">")),
+        "read-only": _read_only(array),
+        "not aligned": _not_aligned(array),
+    }
+
+
+def _not_aligned(array: Any) -> Any:
+    room = np.zeros(array.nbytes + 1, np.uint8)
+    made = room[1:].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
+
+
+SIZE, TYPE, SAME = range(3)
+"""Kinds of attacks: wrong lengths and numbers; wrong types; the same numbers in another form."""
+
+
+def spoilt(array: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any, int]]:
+    """(what is wrong, the array, the kind of the attack)."""
+    if not array.size:
+        return
+    for name, made in {**_lengths(array), **_numbers(array)}.items():
+        yield name, guarded(made), SIZE
+    for name, made in _types(array).items():
+        yield name, guarded(made) if isinstance(made, np.ndarray) else made, TYPE
+    for name, made in _same(array).items():
+        yield name, made, SAME
+
+
+# Where the arrays of a call are
+
+SPARSE = ("indptr", "indices", "data")
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """(path, array) for every array inside."""
+    if isinstance(value, np.ndarray):
+        yield path, value
+    elif sp.issparse(value):
+        for name in SPARSE:
+            yield (*path, name), getattr(value, name)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from leaves(getattr(value, field.name), (*path, field.name))
+    elif isinstance(value, (tuple, list)):
+        for k, item in enumerate(value):
+            yield from leaves(item, (*path, k))
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """The value with another array at that path; nothing is changed in place."""
+    if not path:
+        return new
+    first, rest = path[0], path[1:]
+    if sp.issparse(value):
+        made = copy.copy(value)
+        setattr(made, first, new)
+        return made
+    if dataclasses.is_dataclass(value):
+        return dataclasses.replace(value, **{first: replaced(getattr(value, first), rest, new)})
+    items = list(value)
+    items[first] = replaced(items[first], rest, new)
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+def all_guarded(value: Any) -> Any:
+    """The same arguments, with guarded memory."""
+    for path, array in list(leaves(value)):
+        with contextlib.suppress(TypeError, ValueError):  # fields that are made, not given
+            value = replaced(value, path, guarded(array))
+    return value
+
+
+class Call(NamedTuple):
+    """A call that is right as it stands."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    whole: bool = False  # spoil a matrix in every way, not only in the worst
+
+
+WORST = ("one element less", "one element more", "a dimension more", "half", "-1", "all 10**9",
+         "all least", "nan", "uint64 huge", "text")  # fmt: skip
+"""All functions take a matrix through one gate, which is attacked in full with `graph`."""
+
+
+def attacks(call: Call) -> Iterator[tuple[str, Callable[[], Any], int]]:
+    """(what is wrong, the arguments' maker, the kind of the attack)."""
+    for path, array in leaves(call.arguments):
+        where = ".".join(map(str, path))
+        for name, made, kind in spoilt(array):
+            in_matrix = path[-1] in SPARSE or (len(path) > 1 and isinstance(path[1], int))
+            if in_matrix and not call.whole and name not in WORST:
+                continue
+            if path[-1] in SPARSE and not isinstance(made, np.ndarray):
+                continue  # SciPy itself keeps arrays there
+            yield (
+                f"{where}: {name}",
+                lambda path=path, made=made: replaced(call.arguments, path, made),
+                kind,
+            )
+
+
+# What came of it
+
+
+def digest(value: Any) -> Any:
+    """What of an answer can be compared; times cannot."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [f.name for f in dataclasses.fields(value) if "seconds" not in f.name]
+        return [digest(getattr(value, name)) for name in names]
+    if isinstance(value, (tuple, list)):
+        return [digest(item) for item in value]
+    if sp.issparse(value):
+        return [digest(getattr(value, name)) for name in SPARSE]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value if isinstance(value, (int, float, str, bool)) else None
+
+
+def outcome(call: Call, make: Callable[[], Any], right: Any, same: bool) -> str:
+    """What is wrong with what happened; "" when nothing is."""
+    try:
+        arguments = make()
+        answer = call.function(*arguments)
+    except Exception as error:
+        return unexpected(error)
+    if same and digest(answer) != right:
+        return "another answer for the same numbers"
+    return ""
+
+
+KNOWN: dict[str, str] = {
+    r"\| (\d\.)+(matrix\.)?(indptr|indices|data): (no |one element l|0-d|a dimension more|a row)":
+        "the gate of matrices does not look at the shape of indices nor at the length of data",
+    r"^matchwood\.(Matching|Hierarchy|Coarsening|Bound|upper_bound|coarsen|streaming_matching) ":
+        "mates, maps and weights made by hand reach kernels unseen",
+    r"^matchwood\.(Factor|LinearForest|linear_forest|tridiagonal_of|multilevel) ":
+        "factors and forests made by hand reach kernels unseen",
+    r"^matchwood\.(Forest|generators\.random_weights|io\.write) ":
+        "edges made by hand and matrices that SciPy itself would refuse",
+    r"^matchwood\.(tridiagonal\.Factorization|preconditioners\.|solve|block_tridiagonal)":
+        "solve_ordered looks at nothing; vectors of other types and shapes",
+    r"^matchwood\.(check\.|is_rcm_order)": "answers of other types and shapes",
+}  # fmt: skip
+"""Attacks that are known to get through, as patterns, with the reason.  They are not made."""
+
+
+def known(attack: str) -> bool:
+    return any(re.search(pattern, attack) for pattern in KNOWN)
+
+
+def all_attacks(end: float, only: str = "") -> Iterator[Attack]:
+    """Every attack on every function, the worst on all of them first, until that time."""
+    made: dict[str, list[Call]] = {}
+    right: dict[tuple[str, int], Any] = {}
+    for stage in range(3):
+        for name, calls in table().items():
+            if time.time() > end:
+                return
+            if only not in name or known(f"{name} | "):
+                continue
+            if name not in made:
+                made[name] = [
+                    call._replace(arguments=all_guarded(call.arguments)) for call in calls()
+                ]
+            for number, call in enumerate(made[name]):
+                for what, arguments, kind in attacks(call):
+                    if kind != stage or known(f"{name} | {what}"):
+                        continue
+                    yield (
+                        f"{name} | {what}",
+                        functools.partial(
+                            _attack, call, arguments, right, (name, number), stage == SAME
+                        ),
+                    )
+
+
+def _attack(call: Call, make: Any, right: dict[Any, Any], key: Any, same: bool) -> str:
+    if same and key not in right:
+        right[key] = digest(call.function(*call.arguments))
+    return outcome(call, make, right.get(key), same)
+
+
+if __name__ == "__main__":
+    from adversarial.public_calls import table
+
+    make(all_attacks(float(sys.argv[2]), *sys.argv[3:]), int(sys.argv[1]))

@@ -1,0 +1,76 @@
+"""Ctrl-C at any time: heard soon, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from support import run_script
+
+SCRIPT = """
+    import os, pathlib, random, signal, sys, threading, time
+    import numpy as np
+    import scipy.sparse as sp
+    import matchwood
+    from matchwood import generators
+
+    folder, what = pathlib.Path(sys.argv[1]), sys.argv[2]
+    rng = np.random.default_rng(0)
+    m, n = int(sys.argv[3]), 100_000
+    A = sp.csr_array((rng.random(m), (rng.integers(0, n, m), rng.integers(0, n, m))), shape=(n, n))
+
+    def work():
+        if what == "delaunay":
+            generators.delaunay(m)
+        elif what.startswith("write"):
+            matchwood.io.write(folder / f"a{what.split()[1]}", A)
+        else:
+            matchwood.io.read(folder / f"a{what.split()[1]}")
+
+    if what.startswith("read"):
+        matchwood.io.write(folder / f"a{what.split()[1]}", A)
+        matchwood.io.write(folder / f"b{what.split()[1]}", A[:5])
+        matchwood.io.read(folder / f"b{what.split()[1]}")  # compiled
+    generators.delaunay(100)  # what is imported and compiled is not what is measured here
+    late = []
+    for share in (0.2, 0.5, 0.1, 0.3):
+        sent = []
+
+        def kick():
+            time.sleep(share)
+            sent.append(time.perf_counter())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        helper = threading.Thread(target=kick)
+        try:
+            helper.start()
+            work()
+            helper.join()
+            time.sleep(0.1)
+        except KeyboardInterrupt:
+            late.append(time.perf_counter() - sent[0])
+        helper.join()
+    left = [path.name for path in folder.iterdir() if path.name.endswith(".part")]
+    assert not left, left
+    print(max(late))
+"""
+
+# 100 ms is what is promised; the rest is for machines that do other things at the same time
+ALLOWED = 0.6  # seconds
+WORK = [
+    ("delaunay", 300_000), ("write .npz", 2_000_000), ("write .txt.xz", 500_000),
+    ("write .mtx", 2_000_000), ("read .mtx", 1_000_000), ("read .npz", 1_000_000),
+]  # fmt: skip
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent another way there")
+@pytest.mark.parametrize(("what", "size"), WORK, ids=[name.replace(" ", "-") for name, _ in WORK])
+def test_ctrl_c_is_heard(tmp_path: Path, what: str, size: int) -> None:
+    assert signal.SIGINT
+    folder = tmp_path / "files"
+    folder.mkdir()
+    late = run_script(tmp_path, SCRIPT, str(folder), what, str(size))
+    assert float(late) < ALLOWED

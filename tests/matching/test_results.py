@@ -1,0 +1,137 @@
+"""Results travel: pickled, copied, returned by a worker of a pool; and are held to their method."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import copy
+import dataclasses
+import multiprocessing
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import matchwood
+from graphs import cycle, grid, random_graph
+from matchwood.factors import Factor, factor
+from matchwood.forests import linear_forest, tridiagonal_of
+from matchwood.matching import Matching, coarsen, maximal_matching, multilevel, weighted_matching
+
+
+def sent(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("send", [sent, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deep"])
+def test_a_matching_travels(send: Any) -> None:
+    A = random_graph(60, 200)
+    for found in (
+        weighted_matching(A),
+        weighted_matching(A, method="streaming"),
+        maximal_matching(A),
+        maximal_matching(A, weighted=True),
+    ):
+        other = send(found)
+        assert np.array_equal(other.mate, found.mate)
+        assert dict(other.seconds) == dict(found.seconds)
+        assert (other.method, other.matched_by_round) == (found.method, found.matched_by_round)
+        other.check(A)
+        assert other.bound == found.bound  # from its graph, or known
+        again = send(found)  # now the bound is known, and the graph stays behind
+        assert "bound" in vars(again) or again.known_bound is not None
+        assert again.graph is None
+        assert again.quality == found.quality
+
+
+@pytest.mark.parametrize("send", [sent, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deep"])
+def test_factors_and_forests_travel(send: Any) -> None:
+    A = cycle(9)
+    for directed in (False, True):
+        found, forest = factor(A, 2, directed=directed), linear_forest(A, directed=directed)
+        other = send(found)
+        assert np.array_equal(other.neighbours, found.neighbours)
+        assert (other.coverage, other.weight, other.plan) == (
+            found.coverage, found.weight, found.plan,
+        )  # fmt: skip
+        other.check(A)
+        assert np.array_equal(linear_forest(A, factor=other).perm, forest.perm)
+        walked = send(forest)
+        walked.check(A)
+        assert walked.removed.tolist() == forest.removed.tolist()
+        assert walked.seconds == forest.seconds
+        assert (walked.weight, walked.coverage) == (forest.weight, forest.coverage)
+        for one, two in zip(tridiagonal_of(A, walked), tridiagonal_of(A, forest), strict=True):
+            assert np.array_equal(one, two)
+
+
+def test_coarsenings_travel() -> None:
+    A = grid(4, 4)
+    found = weighted_matching(A)
+    level, levels = sent(coarsen(A, found)), sent(multilevel(A, until=2))
+    matchwood.check.check_coarsening(A, found, level)
+    assert levels.sizes == multilevel(A, until=2).sizes
+    assert sent(matchwood.upper_bound(A)).value == matchwood.upper_bound(A).value
+
+
+def _match(seed: int) -> Matching:
+    return weighted_matching(random_graph(30, 60), rng=seed, threads=1)
+
+
+def test_a_worker_of_a_pool_returns_a_matching() -> None:
+    """Also one that starts from nothing, as on Windows and macOS."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        found = pool.submit(weighted_matching, random_graph(30, 60), threads=1).result()
+    expected = _match(0)
+    assert np.array_equal(found.mate, expected.mate)
+    assert found.bound == expected.bound
+    found.check(random_graph(30, 60))
+
+
+def test_an_empty_matching_is_refused_by_every_method() -> None:
+    A = random_graph(20, 60)
+    for method in ("greedy", "dominant", "suitor", "streaming", "random_weighted", "exact"):
+        found = weighted_matching(A, method=method)
+        found.check(A)
+        empty = dataclasses.replace(found, mate=np.full(20, -1), weight=0.0)
+        with pytest.raises(matchwood.CheckFailed):
+            empty.check(A)
+    for weighted in (False, True):
+        found = maximal_matching(A, weighted=weighted)
+        found.check(A)
+        empty = dataclasses.replace(found, mate=np.full(20, -1), weight=0.0, known_bound=None)
+        with pytest.raises(matchwood.CheckFailed, match="can be added"):
+            empty.check(A)
+
+
+def test_a_factor_of_another_graph_is_refused() -> None:
+    A, B = cycle(8), matchwood.generators.path(8)
+    with pytest.raises(ValueError, match=r"linear_forest: the factor .* \(0, 7\) is no edge"):
+        linear_forest(B, factor=factor(A, 2))
+    heavier = factor(2 * A, 2)
+    with pytest.raises(ValueError, match=r"edge \(0, 1\) weighs 1.0, got 2.0"):
+        linear_forest(A, factor=heavier)
+    G = matchwood.graph(A)
+    found = factor(G, 2)
+    assert linear_forest(G, factor=found).factor is found
+
+
+def test_the_arrays_of_a_factor_cannot_be_changed_unseen() -> None:
+    G = matchwood.graph(cycle(8))
+    found = factor(G, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        found.neighbours[0, 0] = 10**6
+    found.neighbours.flags.writeable = True
+    found.neighbours[0, 0] = 10**6
+    with pytest.raises(ValueError, match="vertex 0 lists 1000000"):
+        linear_forest(G, factor=found)
+
+
+def test_a_factor_by_hand_needs_no_weights_of_its_own_type() -> None:
+    """Integers, or another precision: the weights are those of the graph."""
+    A = cycle(6).astype(np.float32)
+    found = factor(A, 2)
+    for kind in (np.float32, np.float64, np.int64):
+        mine = Factor(found.neighbours.astype(np.int64), found.weights.astype(kind))
+        assert np.array_equal(linear_forest(A, factor=mine).perm, linear_forest(A).perm)

@@ -1,0 +1,105 @@
+"""The GPU engine's own host code, its kernels compiled for the host by g++: logic without a GPU.
+
+`solve(dl, d, du, b)` is what the GPU engine's solve returns, for NumPy arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import matchwood
+from matchwood.tridiagonal import gpu as plain
+from matchwood.tridiagonal import gpu_elements
+from matchwood.tridiagonal.block import gpu as blocks
+
+PACKAGE = Path(matchwood.__file__).parent
+CODE = Path(__file__).parent / "tridiagonal" / "on_host.cpp"
+LONG, PLACE, WORD = ctypes.c_longlong, ctypes.c_void_p, ctypes.c_uint
+available = shutil.which("g++") is not None
+
+
+@functools.cache
+def _library(p: int, kind: str) -> Any:
+    folder = Path(tempfile.mkdtemp())
+    (folder / "matchwood").symlink_to(PACKAGE / "gpu")
+    source = PACKAGE / "tridiagonal" / ("gpu.cu" if p == 1 else "block/gpu.cu")
+    real = {"float32": "float", "float64": "double"}[kind]
+    target = folder / "kernels.so"
+    names = [f'-DSOURCE="{source}"', f"-DREAL={real}", f"-I{folder}", "-o", str(target)]
+    flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-ffp-contract=fast", "-march=native"]
+    command = ["g++", *flags, *names, str(CODE)]
+    subprocess.run(command, check=True)
+    library = ctypes.CDLL(str(target))
+    number = ctypes.c_float if kind == "float32" else ctypes.c_double
+    size = [ctypes.c_int, ctypes.c_int]
+    level = [PLACE, LONG, LONG, LONG]
+    arguments = {
+        "reduce_rows": [LONG, *[PLACE] * 7, LONG, LONG, PLACE],
+        "substitute_rows": [
+            *[LONG, *[PLACE] * 5, LONG, LONG, *[PLACE] * 3],
+            *[number, number, ctypes.c_int, PLACE],
+        ],
+        "join": [*level, LONG, WORD, LONG, LONG, PLACE],
+        "top": [*level, PLACE, WORD, LONG, LONG, PLACE],
+        "expand": [*level, PLACE, PLACE],
+    }
+    made = {}
+    for name, types in arguments.items():
+        function = getattr(library, name + "_")
+        function.argtypes, function.restype = size + types, None
+        made[name] = SimpleNamespace(launch=functools.partial(_launch, function))
+    return SimpleNamespace(**made)
+
+
+def _launch(function: Any, grid: int, threads: int, arguments: Any, shared: int) -> None:
+    function(grid, threads, *(argument.item() for argument in arguments))
+
+
+class _Status:
+    def __init__(self) -> None:
+        self.device_words = np.full(1, ~np.uint64(0), np.uint64)
+
+    def read(self) -> tuple[int, int]:
+        word = int(self.device_words[0])
+        return (0, -1) if word == 2**64 - 1 else (word >> 56, word & (2**56 - 1))
+
+
+class _Layout(matchwood.gpu.Layout):
+    def take(self) -> Any:
+        room = np.full(self.nbytes + 16, 0xFF, np.uint8)
+        skip = -room.ctypes.data % 16
+        return SimpleNamespace(ptr=room.ctypes.data + skip, room=room)
+
+
+def _address(array: Any) -> Any:
+    return np.uint64(array.ctypes.data)
+
+
+@functools.cache
+def _solver(n: int, p: int, kind: str) -> Any:
+    kernels = SimpleNamespace(kernels=lambda **_: _library(p, kind))
+    gpu = SimpleNamespace(Layout=_Layout, Status=_Status)
+    module = plain if p == 1 else blocks
+    with mock.patch.object(gpu_elements, "gpu", gpu), mock.patch.object(module, "SOURCE", kernels):
+        return module.Solver(n, np.dtype(kind))
+
+
+def solve(dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None) -> tuple[Any, int, bool]:
+    """As `gpu_elements.solve`."""
+    p = 2 if d.ndim == 3 else 1
+    solver = _solver(d.shape[0], p, str(d.dtype))
+    x, status = np.empty_like(b), _Status()
+    with mock.patch.object(gpu_elements, "_address", _address):
+        for one, out in zip(b, x, strict=True):
+            solver.solve(dl, d, du, one, out, None, status)
+    return (x, *gpu_elements.verdict(*status.read()))
