@@ -5,7 +5,7 @@
     block_tridiagonal   the same for 2x2 blocks
 
 Read on in system.py, reference.py, check.py, cpu.py (then cpu_parts.py and cpu_elements.py),
-gpu.py + gpu.cu (then ../gpu/elements.cuh), and block/; trust.py and mend.py say which answers are
+gpu.py + gpu.cu (then elements.cuh), and block/; trust.py and mend.py say which answers are
 not given back as the engine found them, and cpu_rows.py solves what no parts can.
 """
 

@@ -1,6 +1,6 @@
 """Two passes over the rows and the levels of elements between them, on the GPU.
 
-For plain and block systems alike; the kernels are in gpu.cu, block/gpu.cu and ../gpu/elements.cuh.
+For plain and block systems alike; the kernels are in gpu.cu, block/gpu.cu and elements.cuh.
 """
 
 from __future__ import annotations

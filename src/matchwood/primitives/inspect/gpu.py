@@ -17,7 +17,18 @@ SOURCE = gpu.Source(
 )
 
 # places in the table of facts
-_NAMES = "STATUS DESCENTS LONGEST LOOPS ZEROS LEAST MOST ABOVE BELOW WORDS".split()
+_NAMES = [
+    "STATUS",
+    "DESCENTS",
+    "LONGEST",
+    "LOOPS",
+    "ZEROS",
+    "LEAST",
+    "MOST",
+    "ABOVE",
+    "BELOW",
+    "WORDS",
+]
 _STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _ABOVE, _BELOW, _WORDS = (
     SOURCE.constants(*_NAMES)
 )
