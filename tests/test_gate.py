@@ -283,7 +283,7 @@ def test_a_forked_child_can_use_a_graph_that_another_thread_prepares() -> None:
         go_on.wait(60)
         return 1
 
-    worker = threading.Thread(target=lambda: G._keep("slow", make))
+    worker = threading.Thread(target=lambda: G.keep("slow", make))
     worker.start()
     inside.wait(60)
     child = os.fork()

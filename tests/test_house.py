@@ -22,10 +22,10 @@ LONGEST = 450  # lines
 # rank stand beside each other and do not, unless MAY_MEET says so.
 
 RANKS = [
-    {"errors", "arguments", "_version", "_lazy"},
+    {"errors", "arguments", "stopwatch", "_version", "_lazy"},
     {"teams", "gpu", "dist", "engines", "answers", "resources"},
     {"primitives"},
-    {"csr", "inputs", "sparse_inputs", "refusals", "keeping"},
+    {"csr", "calls", "inputs", "sparse_inputs", "refusals", "keeping"},
     {"io", "generators"},
     {
         "traversal", "components", "independent", "spanning", "matching", "factors", "forests",

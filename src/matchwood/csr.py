@@ -104,7 +104,7 @@ class Graph(Keeper):
         column = self._source
         if not isinstance(column, inputs.Column):
             return column
-        return self._keep("column", lambda: engines.moved(column.read(caller), self.engine))
+        return self.keep("column", lambda: engines.moved(column.read(caller), self.engine))
 
     # Facts
 
@@ -137,17 +137,17 @@ class Graph(Keeper):
     @property
     def degrees(self) -> Any:
         """Number of neighbours of each vertex, loops not counted."""
-        return self._keep("degrees", lambda: np.diff(self.undirected_pattern().indptr))
+        return self.keep("degrees", lambda: np.diff(self.undirected_pattern().indptr))
 
     def _symmetry(self) -> Symmetry:
         view = self.directed_pattern()
-        return self._keep("symmetry", lambda: symmetry(view.indptr, view.indices, sound=True))
+        return self.keep("symmetry", lambda: symmetry(view.indptr, view.indices, sound=True))
 
     def _values(self) -> Values:
         return self._facts("values", self.directed_weights())
 
     def _facts(self, key: str, view: View) -> Values:
-        return self._keep(key, lambda: values(*view, sound=True))
+        return self.keep(key, lambda: values(*view, sound=True))
 
     # Arrays
 
@@ -177,7 +177,7 @@ class Graph(Keeper):
         """Arcs i -> j for every stored (i, j), loops included."""
         if self._structure.ascending:
             return View(self._indptr, self._indices)
-        return self._keep("directed", lambda: self.canonical(None))
+        return self.keep("directed", lambda: self.canonical(None))
 
     def directed_weights(self, caller: str = "graph") -> View:
         """`directed_pattern` with values; 1 where none came in.  Duplicates are added up."""
@@ -188,13 +188,13 @@ class Graph(Keeper):
                 return view._replace(data=_ones(view.indices))
             return self._joined(self._rule("sum"), caller)
 
-        return self._keep("directed_weights", make)
+        return self.keep("directed_weights", make)
 
     def heaviest_weights(self, caller: str = "graph") -> View:
         """`directed_weights`, but of parallel edges the one of largest magnitude counts."""
         if not self.has_parallel_edges:
             return self.directed_weights(caller)
-        return self._keep("heaviest", lambda: self._joined("heaviest", caller))
+        return self.keep("heaviest", lambda: self._joined("heaviest", caller))
 
     @property
     def has_parallel_edges(self) -> bool:
@@ -239,7 +239,7 @@ class Graph(Keeper):
                 return View(*magnitudes(view.indptr, view.indices, None, sound=True))
             return view
 
-        return self._keep("undirected", make)
+        return self.keep("undirected", make)
 
     def undirected_weights(self, caller: str = "graph", *, negative: str = "magnitude") -> View:
         """Neighbours with positive weights; `negative="error"` refuses negative values."""
@@ -258,7 +258,7 @@ class Graph(Keeper):
 
         if negative == "error" and self._source is not None:
             self._refuse_negative(caller)
-        return self._keep("weights", make)
+        return self.keep("weights", make)
 
     def _both_directions(self, view: View, facts: Values, caller: str) -> View:
         """Of a matrix |a_ij| + |a_ji|; of edges the heavier of both directions, or as was said."""
@@ -297,7 +297,7 @@ class Graph(Keeper):
                 return view
             return View(*transpose(view.indptr, view.indices, None, self.n, sound=True))
 
-        return self._keep("transposed", make)
+        return self.keep("transposed", make)
 
     def on(self, engine: str) -> Graph:
         """This graph with its arrays on that engine; itself when they are there."""
@@ -313,7 +313,7 @@ class Graph(Keeper):
             raw = inputs.Raw(self.n, indptr, indices, source, self._edges, self._ordered)
             return Graph(raw, self._indptr.dtype, "graph", self._duplicates)
 
-        return self._keep(place, make)
+        return self.keep(place, make)
 
 
 def _ones(indices: Any) -> Any:

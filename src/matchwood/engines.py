@@ -77,6 +77,11 @@ def location(array: Any) -> str:
     return "gpu" if loaded is not None and isinstance(array, loaded.ndarray) else "cpu"
 
 
+def xp(array: Any) -> Any:
+    """The module of an array's functions: NumPy, or CuPy for an array on a GPU."""
+    return cupy() if location(array) == "gpu" else importlib.import_module("numpy")
+
+
 def moved(array: Any, engine: str) -> Any:
     """The array on that engine; itself when it is there already."""
     if array is None or location(array) == engine:

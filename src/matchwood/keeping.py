@@ -17,14 +17,15 @@ T = TypeVar("T")
 
 
 class Keeper:
-    """An object that keeps what `_keep` has made."""
+    """An object that keeps what `keep` has made."""
 
     def __init__(self) -> None:
         self._kept: dict[str, Any] = {}
         self._lock = threading.RLock()
         _LIVE.add(self)
 
-    def _keep(self, key: str, make: Callable[[], T]) -> T:
+    def keep(self, key: str, make: Callable[[], T]) -> T:
+        """What `make` returns, made at the first call for this key."""
         found: T | None = self._kept.get(key)
         if found is None:
             with self._lock:

@@ -147,7 +147,7 @@ def factor(
     H = G.on(chosen)
     view = directed_magnitudes(H, caller) if directed else H.undirected_weights(caller)
     run = getattr(engines.load(__name__, chosen), method)
-    keep = {"keep": H._keep} if chosen == "gpu" else {}  # tiles of a prepared Graph
+    keep = {"keep": H.keep} if chosen == "gpu" else {}  # tiles of a prepared Graph
     found: Found = run(view, plan, threads=threads, **keep)
     arrays = (engines.moved(array, G.engine) for array in (found.neighbours, found.weights))
     return sealed(arrays, found.rounds, found.maximal, directed, view, plan)

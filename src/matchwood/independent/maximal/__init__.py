@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import csr, engines
+from matchwood import calls
 from matchwood.arguments import one_of, seed
 
 METHODS = ("luby", "lexicographic", "luby_sampling")
@@ -96,8 +96,7 @@ def maximal_independent_set(
     caller = "maximal_independent_set"
     one_of(caller, "method", method, METHODS)
     number = seed(caller, rng)
-    G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine)
-    view = G.on(chosen).undirected_pattern()
-    members, _ = engines.load(__name__, chosen).choose(view, method, number, threads=threads)
-    return engines.moved(members, G.engine)
+    call = calls.enter(A, caller, engine)
+    view = call.graph.undirected_pattern()
+    members, _ = call.load(__name__).choose(view, method, number, threads=threads)
+    return call.back(members)

@@ -41,16 +41,16 @@ class Costs(NamedTuple):
 def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
     """The weights of `G`, kept in it."""
     if G._source is None:
-        return G._keep("costs", lambda: _ones(G.undirected_pattern()))
+        return G.keep("costs", lambda: _ones(G.undirected_pattern()))
     # of parallel edges another one may count for each kind of forest
     side = ("_heavy" if maximum else "_light") if G.has_parallel_edges else ""
-    view = G._keep(f"arcs{side}", lambda: _arcs(G, caller, maximum))
+    view = G.keep(f"arcs{side}", lambda: _arcs(G, caller, maximum))
     symmetric = (
         G.has_symmetric_pattern
-        and G._keep(f"costs_symmetric{side}", lambda: (_symmetric(G, view, caller),))[0]
+        and G.keep(f"costs_symmetric{side}", lambda: (_symmetric(G, view, caller),))[0]
     )
     if symmetric and not G.loops:
-        return G._keep(f"costs{side}", lambda: _with_range(*view))
+        return G.keep(f"costs{side}", lambda: _with_range(*view))
     if not symmetric:
         side = "_heavy" if maximum else "_light"
 
@@ -59,7 +59,7 @@ def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
         mirror = view if symmetric else transpose(*view, G.n, sound=True)
         return _with_range(*engine.merge(view, mirror, maximum))
 
-    return G._keep(f"costs{side}", make)
+    return G.keep(f"costs{side}", make)
 
 
 def _arcs(G: csr.Graph, caller: str, maximum: bool) -> csr.View:

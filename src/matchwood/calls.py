@@ -1,0 +1,66 @@
+"""The one door to the engines: from a public function's argument to an engine, and back.
+
+    call = calls.enter(A, "maximal_independent_set", engine)
+    view = call.graph.undirected_pattern()
+    members = call.load(__name__).choose(view, method, threads=threads)
+    return call.back(members)
+
+`enter` passes `A` through the gate (csr.py), decides on which engine the call runs (engines.py) and
+brings the graph there.  An engine added here is an engine of every problem that has its file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from matchwood import csr, engines
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call under way.
+
+    Attributes
+    ----------
+    caller : str
+        The public function, for messages.
+    given : Graph
+        The graph where it lives.
+    graph : Graph
+        The same graph where the engine reads it; `given` itself where that is the same place.
+    engine : {"reference", "cpu", "gpu"}
+    prepared : bool
+        The user passed a Graph: what is worked out now is kept for the next call.
+    """
+
+    caller: str
+    given: csr.Graph
+    graph: csr.Graph
+    engine: str
+    prepared: bool
+
+    def load(self, package: str) -> Any:
+        """The module of a problem, or of one of its methods, that holds the engine."""
+        return engines.load(package, self.engine)
+
+    def here(self, array: Any) -> Any:
+        """An array, or None, brought to where the engine reads it."""
+        return engines.moved(array, engines.home(self.engine))
+
+    def back(self, *arrays: Any) -> Any:
+        """The array, or several as a tuple, brought to where the user's graph lives."""
+        home = self.given.engine
+        if len(arrays) == 1:
+            return engines.moved(arrays[0], home)
+        return tuple(engines.moved(array, home) for array in arrays)
+
+
+def enter(A: Any, caller: str, engine: str | None = None) -> Call:
+    """Pass `A` through the gate and bring it to the engine of the call."""
+    given = csr.as_graph(A, caller)
+    try:
+        chosen = engines.resolve(given.engine, engine)
+    except ValueError as error:
+        raise ValueError(f"{caller}: {error}") from None
+    return Call(caller, given, given.on(chosen), chosen, A is given)
