@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import matchwood
-from matchwood import engines, warm
+from matchwood import engines
+from matchwood.machine import warm
 from matchwood.teams import default_threads
 from support import run_script
 

@@ -81,8 +81,8 @@ _HOMES = {
     "FileFormatError": "matchwood.errors",  # a file is not what its format asks
     # the machine
     "on_progress": "matchwood.teams.crew",  # a callback while kernels run
-    "show_config": "matchwood.config",  # threads, caches, versions, GPU
-    "warmup": "matchwood.warm",  # compile every kernel now
+    "show_config": "matchwood.machine.config",  # threads, caches, versions, GPU
+    "warmup": "matchwood.machine.warm",  # compile every kernel now
     # families, as modules
     "components": "matchwood.components",
     "factors": "matchwood.factors",
@@ -118,7 +118,6 @@ if TYPE_CHECKING:
     from matchwood.components import (
         strongly_connected_components as strongly_connected_components,
     )
-    from matchwood.config import show_config as show_config
     from matchwood.csr import Graph as Graph
     from matchwood.csr import graph as graph
     from matchwood.errors import CheckFailed as CheckFailed
@@ -134,6 +133,8 @@ if TYPE_CHECKING:
     from matchwood.independent import maximal_independent_set as maximal_independent_set
     from matchwood.krylov import Solution as Solution
     from matchwood.krylov import solve as solve
+    from matchwood.machine.config import show_config as show_config
+    from matchwood.machine.warm import warmup as warmup
     from matchwood.matching import Bound as Bound
     from matchwood.matching import Coarsening as Coarsening
     from matchwood.matching import Hierarchy as Hierarchy
@@ -162,6 +163,5 @@ if TYPE_CHECKING:
     from matchwood.traversal import BFS as BFS
     from matchwood.traversal import bfs as bfs
     from matchwood.tridiagonal import block_tridiagonal as block_tridiagonal
-    from matchwood.warm import warmup as warmup
 else:  # hidden from type checkers, for which it would make every name exist
     __getattr__, __dir__ = _attach(__name__, _HOMES)

@@ -8,7 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 FRAGILE = ("numpy", "scipy.sparse")  # what nearly every part imports; Numba comes with the kernels
-LIGHT = {"matchwood.errors", "matchwood.config", "matchwood.warm"}  # parts that need neither
+LIGHT = {
+    "matchwood.errors",
+    "matchwood.machine.config",
+    "matchwood.machine.warm",
+}  # parts that need neither
 LOOKS = 0.05  # seconds between looks at an import that is under way, for systems whose locks do
 # not hear Ctrl-C
 

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import arguments, engines, inputs, refusals
-from matchwood.keeping import Keeper
+from matchwood import arguments, engines
+from matchwood.gate import inputs, refusals
+from matchwood.gate.keeping import Keeper
 from matchwood.primitives.assemble import trusted_canonical
 from matchwood.primitives.inspect import Symmetry, Values, structure, symmetry, values
 from matchwood.primitives.symmetrize import magnitudes, union_with_transpose

@@ -10,7 +10,8 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from matchwood.cli import app, generate, load, output, progress
+from matchwood.cli import app, load, output, progress
+from matchwood.cli.files import generate
 
 
 @pytest.mark.parametrize(

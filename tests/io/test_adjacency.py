@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import matchwood
 from matchwood.errors import FileFormatError
-from matchwood.io import graph_txt, hmetis, metis
+from matchwood.io.formats import graph_txt, hmetis, metis
 from matchwood.io.text import Text
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import matchwood
 from matchwood.errors import FileFormatError
-from matchwood.io import dimacs
+from matchwood.io.formats import dimacs
 from matchwood.io.text import Text
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import matchwood
 from matchwood.errors import FileFormatError
-from matchwood.io import edge_list, named
+from matchwood.io.formats import edge_list, named
 from matchwood.io.options import Options
 from matchwood.io.text import Text
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood.errors import FileFormatError
-from matchwood.io import dimacs, edge_list, graph_txt, hmetis, matrix_market, metis
+from matchwood.io.formats import dimacs, edge_list, graph_txt, hmetis, matrix_market, metis
 from matchwood.io.options import Options
 from matchwood.io.text import Text
 

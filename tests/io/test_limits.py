@@ -15,8 +15,8 @@ import pytest
 import scipy.sparse as sp
 
 import matchwood
-from matchwood import resources
 from matchwood.errors import FileFormatError, OutOfMemory
+from matchwood.teams import resources
 
 HUGE = {
     "a.mtx": "%%MatrixMarket matrix coordinate real general\n{n} {n} 1\n1 1 1\n",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import matchwood
 from matchwood.errors import FileFormatError
-from matchwood.io import matrix_market
+from matchwood.io.formats import matrix_market
 from matchwood.io.text import Text
 
 REAL = "%%MatrixMarket matrix coordinate real general\n"

@@ -206,7 +206,7 @@ def test_the_work_can_be_done_on_a_gpu():
 
 
 def test_dictionaries_are_read_with_the_lock_held():
-    from matchwood.networkx_backend import cpu
+    from matchwood.networkx_backend.memory import cpu
 
     held = [cpu.survey, cpu.read_rows, cpu.read_values, cpu.gather, cpu.join]
     assert all(kernel.targetoptions["nogil"] is False for kernel in held)

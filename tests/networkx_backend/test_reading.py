@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood.networkx_backend import reading
-from matchwood.networkx_backend.layout import layout_is_known
-from matchwood.networkx_backend.plain import plain_rows
-from matchwood.networkx_backend.quick import quick_rows, quick_values
+from matchwood.networkx_backend.memory.layout import layout_is_known
+from matchwood.networkx_backend.memory.plain import plain_rows
+from matchwood.networkx_backend.memory.quick import quick_rows, quick_values
 
 quick_only = pytest.mark.skipif(
     not layout_is_known(), reason="the layout of dictionaries is not known here"

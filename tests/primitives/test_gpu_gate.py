@@ -249,7 +249,7 @@ def test_symmetric_values_need_a_symmetric_pattern(cp):
 
 
 def test_the_gate_makes_its_views_on_the_gpu(cp, zoo_graph):
-    from matchwood import inputs
+    from matchwood.gate import inputs
 
     arrays = (zoo_graph.indptr, zoo_graph.indices, zoo_graph.data)
     before = [array.copy() for array in arrays]

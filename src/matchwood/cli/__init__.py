@@ -14,28 +14,11 @@ from typing import Annotated
 
 import typer
 
-from matchwood.cli import (
-    bench,
-    bfs,
-    coarsen,
-    components,
-    config,
-    convert,
-    demo,
-    errors,
-    factor,
-    forest,
-    generate,
-    info,
-    match,
-    mis,
-    mst,
-    order,
-    precondition,
-    scc,
-    solve,
-    warmup,
-)
+from matchwood.cli import errors
+from matchwood.cli.files import convert, generate, info
+from matchwood.cli.graphs import bfs, coarsen, components, factor, forest, match, mis, mst, scc
+from matchwood.cli.machine import bench, config, demo, warmup
+from matchwood.cli.matrices import order, precondition, solve
 
 app = typer.Typer(
     cls=errors.OneLineErrors,

@@ -71,7 +71,7 @@ def write_text(path: Path, text: str) -> None:
 
 def save(path: Path, array: Any) -> None:
     """The array as `numpy.save` writes it, all of it or nothing."""
-    from matchwood.io.npz import array_pieces
+    from matchwood.io.formats.npz import array_pieces
 
     _replace(path, array_pieces(array))
 
@@ -84,7 +84,7 @@ def save_named(path: Path, named: Mapping[str, Any]) -> None:
 def _archive(named: Mapping[str, Any]) -> Iterator[bytes]:
     import numpy as np
 
-    from matchwood.io.npz import array_pieces
+    from matchwood.io.formats.npz import array_pieces
 
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from matchwood import engines, resources
+from matchwood import engines
 from matchwood.arguments import index_type
+from matchwood.teams import resources
 
 Array = Any  # of NumPy, or of CuPy with engine="gpu"
 Matrix = Any  # scipy.sparse.csr_array, or cupyx.scipy.sparse.csr_matrix with engine="gpu"

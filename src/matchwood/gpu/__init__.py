@@ -10,14 +10,16 @@ A problem keeps its kernels in `gpu.cu` and its host loop in `gpu.py`:
         k.hook(n, (n, indptr, indices, space.queue))       # threads needed, arguments
 
 Read on in source.py (text to kernels), launch.py (arguments, grids), memory.py (preflight,
-workspace), rounds.py (captured rounds, convergence flag, status word).  The shared device code is
-in the `.cuh` files beside this one, included as ``#include "matchwood/atomics.cuh"``:
+workspace), rounds.py (captured rounds, convergence flag, status word), constants.py (numbers that
+CUDA and Python share).  Headers that several families include are in device/, the others beside
+their problem or primitive; all are included as ``#include "matchwood/atomics.cuh"``:
 
     threads, atomics    who am I, warp and block sums; relaxed loads and stores, extremes, counters
+    edges, sorted_row   entries of rows shared among lanes; a search in a sorted row
     status              how a kernel reports an error
     grid_barrier        many rounds in one kernel
+    cluster, roll_call  blocks that reach each other's memory; who has come to the meeting
     exact               float32 as the CPU has it (CuPy flushes subnormal numbers to zero)
-    frontier, union_find, hashing, row_reduce, entry_rows     the device side of the primitives
 
 Rules: everything runs on the current stream; nothing waits for the device except `Flag.read`
 and `Status.check`; nothing here imports cupy before it is called.
@@ -25,10 +27,11 @@ and `Status.check`; nothing here imports cupy before it is called.
 
 from __future__ import annotations
 
+from matchwood.gpu.constants import KernelError
 from matchwood.gpu.launch import Kernel, Kernels, multiprocessors
 from matchwood.gpu.memory import Layout, empty, free_bytes, guard, reserve, workspace
 from matchwood.gpu.rounds import Captured, Flag, Status, capture
-from matchwood.gpu.source import SOURCES, KernelError, Source
+from matchwood.gpu.source import SOURCES, Source
 
 __all__ = [
     "SOURCES",

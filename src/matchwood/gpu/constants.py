@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections.abc import Callable
 
 # At the start of a line: constants of a struct or a function are its own.  What only the host
 # reads is marked, so that the compiler does not complain.
@@ -17,7 +18,7 @@ _DECLARATION = re.compile(
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _SUFFIX = re.compile(r"\b(0x[0-9a-fA-F]+|\d+)[uUlL]+\b")
-_OPERATORS = {
+_OPERATORS: dict[type[ast.AST], Callable[..., int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,

@@ -6,7 +6,7 @@ registers itself in `SOURCES`, so that a test can compile all of them without a 
 Our headers are put inline, once each: CuPy's kernel cache looks at the text it is given and not
 into the files that the text includes.  A hash of the whole goes into the options as well.  An
 include is looked for beside the file that asks, then in the folders above it up to its family,
-then in the primitive of the same name, then in gpu/.
+then in the primitive of the same name, then in gpu/device/.
 
 A number that CUDA and Python both need is written in the CUDA text alone; `Source.constant` reads
 it from there.
@@ -241,7 +241,7 @@ def header_home(header: str, package: tuple[str, ...]) -> tuple[str, ...]:
     family = 2 if package[0] == "matchwood" else len(package)
     above = [package[:depth] for depth in range(len(package), family - 1, -1)]
     primitive = ("matchwood", "primitives", header.removesuffix(".cuh"))
-    for home in (*above, primitive, ("matchwood", "gpu")):
+    for home in (*above, primitive, ("matchwood", "gpu", "device")):
         if _folder(home).joinpath(header).is_file():
             return home
     raise KernelError(f"{'.'.join(package)}: there is no header {header}")

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from matchwood.io.dimacs import DimacsFile, read_dimacs
-from matchwood.io.edge_list import Compacted
 from matchwood.io.files import PathLike
-from matchwood.io.hmetis import HmetisFile, read_hmetis
-from matchwood.io.metis import MetisFile, read_metis
+from matchwood.io.formats.dimacs import DimacsFile, read_dimacs
+from matchwood.io.formats.edge_list import Compacted
+from matchwood.io.formats.hmetis import HmetisFile, read_hmetis
+from matchwood.io.formats.metis import MetisFile, read_metis
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -382,7 +382,7 @@ def read_names(path: PathLike, *, most_bytes: int | None = None) -> list[str]:
     >>> matchwood.io.read_names(path)
     ['ada', 'grace']
     """
-    from matchwood.io import named
+    from matchwood.io.formats import named
     from matchwood.io.limits import Limits
     from matchwood.io.text import Text
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from matchwood.primitives.assemble import trusted_assemble as assemble
 from matchwood.primitives.assemble import trusted_canonical as canonical
-from matchwood.resources import aside
+from matchwood.teams.resources import interruptible
 
 EXACT = 2.0**53  # below it a float64 holds every whole number
 
@@ -52,7 +52,7 @@ def matrix_of_edges(
         undirected = False
     elif duplicates in ("min", "max"):
         key = w if duplicates == "min" else -w
-        order = aside(lambda: np.argsort(key, kind="stable"))
+        order = interruptible(lambda: np.argsort(key, kind="stable"))
         u, v, w = u[order], v[order], w[order]
     reduce = "sum" if duplicates == "sum" else "first"
     indptr, indices, data = assemble(
@@ -135,7 +135,7 @@ def as_matrix(A: Any, caller: str) -> Matrix:
         if A.dtype.kind not in "biufc":
             raise TypeError(f"{caller}: A must hold numbers, got dtype {A.dtype}")
         _require_sound(A, caller)
-        matrix = aside(sp.csr_array, A)
+        matrix = interruptible(sp.csr_array, A)
     else:
         from matchwood import csr
 
@@ -145,7 +145,7 @@ def as_matrix(A: Any, caller: str) -> Matrix:
         matrix = wrap(G.indptr, G.indices, G.data, (G.n, G.n))
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
-        aside(matrix.sum_duplicates)
+        interruptible(matrix.sum_duplicates)
     return matrix
 
 
@@ -158,7 +158,7 @@ def _require_sound(A: Any, caller: str) -> None:
         parts = (A.data, A.indices, A.indptr)
         if A.indices.size != (A.data.shape[0] if A.data.ndim else 0):
             raise ValueError("indices and data must have the same size")
-        aside(lambda: type(A)(parts, shape=A.shape).check_format(full_check=True))
+        interruptible(lambda: type(A)(parts, shape=A.shape).check_format(full_check=True))
     except (ValueError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(f"{caller}: A is no sound sparse matrix: {error}") from None
 
@@ -177,6 +177,6 @@ class Mirrored(NamedTuple):
 
 def mirrored(A: Matrix) -> Mirrored:
     """The transpose of a square matrix with sorted rows; stored zeros are entries as all others."""
-    T = aside(lambda: sp.csr_array(A.T))
+    T = interruptible(lambda: sp.csr_array(A.T))
     same = np.array_equal(A.indptr, T.indptr) and np.array_equal(A.indices, T.indices)
     return Mirrored(bool(same), T.data)

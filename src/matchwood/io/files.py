@@ -17,7 +17,7 @@ from typing import BinaryIO
 from matchwood.errors import FileFormatError, OutOfMemory
 from matchwood.io.compression import COMPRESSIONS, compressor, expanded
 from matchwood.io.limits import NO_LIMITS, Limits
-from matchwood.resources import available_memory, require_memory
+from matchwood.teams.resources import available_memory, require_memory
 
 PathLike = str | os.PathLike[str]
 

@@ -6,14 +6,23 @@ import os
 
 import numpy as np
 
-from matchwood.io import dimacs, edge_list, graph_txt, hmetis, matrix_market, metis, named, npz
 from matchwood.io.build import Matrix
-from matchwood.io.edge_list import Compacted
 from matchwood.io.files import PathLike, format_of
+from matchwood.io.formats import (
+    dimacs,
+    edge_list,
+    graph_txt,
+    hmetis,
+    matrix_market,
+    metis,
+    named,
+    npz,
+)
+from matchwood.io.formats.edge_list import Compacted
 from matchwood.io.limits import Limits
 from matchwood.io.options import Options
 from matchwood.io.text import Array, Text
-from matchwood.resources import require_memory
+from matchwood.teams.resources import require_memory
 
 EXACT = ("mtx", "npz")  # formats whose whole numbers are read as such, all others as float64
 

@@ -18,7 +18,7 @@ from matchwood.errors import FileFormatError
 from matchwood.io.files import PathLike, read_bytes, split_name
 from matchwood.io.limits import NO_LIMITS, Limits, matrix_bytes
 from matchwood.io.options import ID_MAX
-from matchwood.resources import require_memory
+from matchwood.teams.resources import require_memory
 
 Array = np.ndarray[Any, Any]
 

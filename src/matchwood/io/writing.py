@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.io import dimacs, edge_list, graph_txt, matrix_market, metis, npz
 from matchwood.io.build import Matrix, as_matrix, mirrored, wrap
 from matchwood.io.files import PathLike, format_of, split_name, write_pieces
+from matchwood.io.formats import dimacs, edge_list, graph_txt, matrix_market, metis, npz
 from matchwood.io.options import Options
 
 WRITABLE = ("mtx", "edges", "metis", "gr", "col", "graph-txt", "npz")

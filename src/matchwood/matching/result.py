@@ -11,7 +11,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.csr import Graph
-from matchwood.inputs import Raw
+from matchwood.gate.inputs import Raw
 
 
 class Found(NamedTuple):

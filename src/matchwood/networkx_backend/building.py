@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from matchwood.networkx_backend.info import settings
-from matchwood.networkx_backend.layout import layout_is_known
+from matchwood.networkx_backend.memory.layout import layout_is_known
 from matchwood.networkx_backend.reading import QUICK_FROM
 
 
@@ -39,7 +39,7 @@ def joined_rows(nodes: list[Any], u: Any, v: Any, data: list[Any]) -> list[dict[
     nodes, data = list(nodes), list(data)  # nodes may have methods that let other threads run
     done = 0
     if len(nodes) >= QUICK_FROM and settings().read_memory and layout_is_known():
-        from matchwood.networkx_backend import cpu
+        from matchwood.networkx_backend.memory import cpu
 
         done = cpu.join(id(rows), id(nodes), id(data), id(dict), u, v)
     rest = zip(u[done:].tolist(), v[done:].tolist(), data[done:], strict=True)

@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from matchwood import csr, inputs
+from matchwood import csr
+from matchwood.gate import inputs
 from matchwood.networkx_backend.info import settings
-from matchwood.networkx_backend.plain import Rows, attribute, changed, sources
+from matchwood.networkx_backend.memory.plain import Rows, attribute, changed, sources
 from matchwood.networkx_backend.reading import Edges, read_data, read_edges, read_values
 from matchwood.primitives.inspect import Symmetry, symmetry
 from matchwood.primitives.sort import radix_sort

@@ -6,7 +6,7 @@ describes them, and info.py adds what differs.
 
 from __future__ import annotations
 
-from matchwood.networkx_backend.components import (
+from matchwood.networkx_backend.algorithms.components import (
     condensation,
     connected_components,
     is_connected,
@@ -19,21 +19,18 @@ from matchwood.networkx_backend.components import (
     strongly_connected_components,
     weakly_connected_components,
 )
-from matchwood.networkx_backend.convert import convert_from_nx, convert_to_nx
-from matchwood.networkx_backend.rules import can_run, should_run
-from matchwood.networkx_backend.sets import (
+from matchwood.networkx_backend.algorithms.sets import (
     max_weight_matching,
     maximal_independent_set,
     maximal_matching,
 )
-from matchwood.networkx_backend.spanning import (
+from matchwood.networkx_backend.algorithms.spanning import (
     maximum_spanning_edges,
     maximum_spanning_tree,
     minimum_spanning_edges,
     minimum_spanning_tree,
 )
-from matchwood.networkx_backend.testing import on_start_tests
-from matchwood.networkx_backend.traversal import (
+from matchwood.networkx_backend.algorithms.traversal import (
     bfs_edges,
     bfs_layers,
     bfs_predecessors,
@@ -44,6 +41,9 @@ from matchwood.networkx_backend.traversal import (
     single_source_shortest_path_length,
     single_target_shortest_path_length,
 )
+from matchwood.networkx_backend.convert import convert_from_nx, convert_to_nx
+from matchwood.networkx_backend.rules import can_run, should_run
+from matchwood.networkx_backend.testing import on_start_tests
 
 __all__ = [
     "bfs_edges",

@@ -15,9 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.networkx_backend.layout import layout_is_known
-from matchwood.networkx_backend.plain import Rows, attribute, plain_cells, plain_rows, sources
-from matchwood.networkx_backend.quick import quick_data, quick_rows, quick_values
+from matchwood.networkx_backend.memory.layout import layout_is_known
+from matchwood.networkx_backend.memory.plain import (
+    Rows,
+    attribute,
+    plain_cells,
+    plain_rows,
+    sources,
+)
+from matchwood.networkx_backend.memory.quick import quick_data, quick_rows, quick_values
 
 QUICK_FROM = 500  # nodes; the first use of the quick way loads compiled code
 
@@ -64,7 +70,7 @@ def read_edges(rows: Rows, adjacency: Any, directed: bool, multi: bool) -> Edges
 
 def _upper(rows: Rows) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Of the two entries of an edge the one at the node that comes first."""
-    from matchwood.networkx_backend import cpu_numbers
+    from matchwood.networkx_backend.memory import cpu_numbers
     from matchwood.teams import crew
 
     # one more: where to put what does not count, after all that do

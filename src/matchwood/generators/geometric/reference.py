@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from matchwood.arguments import index_type
 from matchwood.generators.geometric.plans import BITS, Near, Points
 from matchwood.generators.streams.reference import values
-from matchwood.resources import aside
+from matchwood.teams.resources import interruptible
 
 Array = np.ndarray[Any, Any]
 
@@ -57,7 +57,7 @@ def triangle_sides(x: Array) -> tuple[Array, Array]:
         return u, v
     from scipy.spatial import Delaunay
 
-    corners = aside(lambda: Delaunay(x.T.astype(np.float64)).simplices)
+    corners = interruptible(lambda: Delaunay(x.T.astype(np.float64)).simplices)
     return corners.T.ravel(), np.roll(corners, -1, axis=1).T.ravel()
 
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import csr, engines, refusals
+from matchwood import csr, engines
+from matchwood.gate import refusals
 from matchwood.primitives.inspect import values
 from matchwood.primitives.transpose import transpose
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from matchwood import matching
 from matchwood.independent import maximal_independent_set as independent_set
+from matchwood.networkx_backend.algorithms.spanning import as_numbers
 from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import how, networkx_version
 from matchwood.networkx_backend.names import dispatched
-from matchwood.networkx_backend.spanning import as_numbers
 
 
 @dispatched

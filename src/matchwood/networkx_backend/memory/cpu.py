@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood.networkx_backend.cpu_memory import (
+from matchwood.networkx_backend.memory.cpu_memory import (
     clear_error,
     copy_dict,
     holding_the_lock,

@@ -23,7 +23,7 @@ from matchwood.errors import FileFormatError
 from matchwood.io.build import Matrix
 from matchwood.io.files import PathLike, read_bytes
 from matchwood.io.limits import NO_LIMITS, Limits, matrix_bytes
-from matchwood.resources import aside, require_memory
+from matchwood.teams.resources import interruptible, require_memory
 
 MEMBERS = (
     "data", "indices", "indptr", "row", "col", "coords", "offsets", "format", "shape", "_is_array",
@@ -50,10 +50,10 @@ def read(path: PathLike, limits: Limits = NO_LIMITS) -> Matrix:
         stored: Any = sp.load_npz(stream)
         _require_shape(path, stored, limits)
         if hasattr(stored, "check_format"):  # before SciPy follows an index that is out of range
-            aside(lambda: stored.check_format(full_check=True))
-        A = aside(sp.csr_array, stored)
-        aside(lambda: A.check_format(full_check=True))
-        aside(A.sum_duplicates)
+            interruptible(lambda: stored.check_format(full_check=True))
+        A = interruptible(sp.csr_array, stored)
+        interruptible(lambda: A.check_format(full_check=True))
+        interruptible(A.sum_duplicates)
     except (FileFormatError, KeyboardInterrupt):
         raise
     except _FAULTS as error:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.networkx_backend.plain import plain_rows
-from matchwood.networkx_backend.quick import quick_rows, quick_values
+from matchwood.networkx_backend.memory.plain import plain_rows
+from matchwood.networkx_backend.memory.quick import quick_rows, quick_values
 
 KNOWN_PYTHONS = ((3, 11), (3, 14))  # first and last whose dictionaries have the layout of cpu.py
 

@@ -34,7 +34,7 @@ def command(
 
     results.check_suffix(output)
     import matchwood
-    from matchwood.cli.labels import report
+    from matchwood.cli.graphs.labels import report
     from matchwood.cli.load import load
     from matchwood.cli.progress import progress
     from matchwood.report.timing import clock

@@ -22,7 +22,7 @@ import numpy as np
 
 from matchwood.io.build import Matrix, matrix_of_rows, wrap
 from matchwood.io.files import PathLike
-from matchwood.io.graph_txt import adjacency_lines
+from matchwood.io.formats.graph_txt import adjacency_lines
 from matchwood.io.limits import Limits
 from matchwood.io.text import REMEDY, Array, Rows, Text, line_of_row, read_rows, whole_numbers
 from matchwood.primitives.transpose import transpose

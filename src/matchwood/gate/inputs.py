@@ -70,7 +70,7 @@ def no_attribute(weight: str | None, caller: str) -> None:
 
 
 def _read_arrays(A: Any, caller: str) -> Raw:
-    from matchwood import sparse_inputs
+    from matchwood.gate import sparse_inputs
 
     if sparse_inputs.is_sparse(A):
         return sparse_inputs.read(A, caller)

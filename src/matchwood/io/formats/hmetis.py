@@ -16,8 +16,8 @@ import numpy as np
 
 from matchwood.io.build import Matrix, matrix_of_rows
 from matchwood.io.files import PathLike
+from matchwood.io.formats.metis import find_header
 from matchwood.io.limits import Limits
-from matchwood.io.metis import find_header
 from matchwood.io.text import Array, Text, line_of_row, read_rows, start_of_row
 
 

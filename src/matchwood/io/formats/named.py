@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.io.build import matrix_of_edges
-from matchwood.io.edge_list import COMMENTS, NO_EDGES, Compacted, counts_in, delimiter_of
+from matchwood.io.formats.edge_list import COMMENTS, NO_EDGES, Compacted, counts_in, delimiter_of
 from matchwood.io.limits import FREE
 from matchwood.io.options import Options
 from matchwood.io.text import Array, Text, clip

@@ -28,7 +28,7 @@ class Search(NamedTuple):
 
 
 def _search(pattern: Any, sources: list[int], limit: float | None) -> Search:
-    from matchwood.networkx_backend import cpu_numbers
+    from matchwood.networkx_backend.memory import cpu_numbers
     from matchwood.teams import crew
 
     indptr, indices = pattern

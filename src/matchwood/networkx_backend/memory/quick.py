@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.networkx_backend.plain import Rows, changed, index_dtype, sources
+from matchwood.networkx_backend.memory.plain import Rows, changed, index_dtype, sources
 
 SLACK = 1000  # entries
 TRIES = 5  # a graph that another thread changes again and again is given up after so many
@@ -23,7 +23,7 @@ def _kinds() -> Any:
 
 def _call(kernel: Any, *arguments: Any) -> int:
     """Run a kernel; where it was interrupted and the handler raises nothing, once more."""
-    from matchwood.networkx_backend.cpu import INTERRUPTED
+    from matchwood.networkx_backend.memory.cpu import INTERRUPTED
 
     while (code := int(kernel(*arguments))) == INTERRUPTED:
         pass
@@ -32,7 +32,7 @@ def _call(kernel: Any, *arguments: Any) -> int:
 
 def quick_rows(adjacency: dict[Any, Any]) -> Rows | None:
     """The rows of an adjacency, nodes numbered in its order."""
-    from matchwood.networkx_backend import cpu
+    from matchwood.networkx_backend.memory import cpu
 
     if type(adjacency) is not dict:
         return None
@@ -45,7 +45,7 @@ def quick_rows(adjacency: dict[Any, Any]) -> Rows | None:
 
 def _attempt(adjacency: dict[Any, Any]) -> tuple[int, Rows | None]:
     """The rows; or what kept them from being read."""
-    from matchwood.networkx_backend import cpu, cpu_numbers
+    from matchwood.networkx_backend.memory import cpu, cpu_numbers
     from matchwood.teams import crew
 
     nodes = list(adjacency)
@@ -85,7 +85,7 @@ def _fits(rows: Rows, adjacency: Any) -> bool:
 
 def quick_values(rows: Rows, adjacency: Any, directed: bool, name: Any) -> Any | None:
     """An attribute of every edge, 1 where it is missing."""
-    from matchwood.networkx_backend import cpu
+    from matchwood.networkx_backend.memory import cpu
 
     if not _fits(rows, adjacency) or type(name) is not str:
         return None
@@ -99,7 +99,7 @@ def quick_values(rows: Rows, adjacency: Any, directed: bool, name: Any) -> Any |
 
 def quick_data(rows: Rows, adjacency: Any, directed: bool, count: int, chosen: Any) -> Any | None:
     """The dictionaries of some of the `count` edges."""
-    from matchwood.networkx_backend import cpu
+    from matchwood.networkx_backend.memory import cpu
 
     if not _fits(rows, adjacency):
         return None
@@ -117,7 +117,7 @@ def _before(rows: Rows, adjacency: Any, directed: bool) -> tuple[Any, ...]:
 
 
 def _unless_changed(code: int, found: Any) -> Any | None:
-    from matchwood.networkx_backend import cpu
+    from matchwood.networkx_backend.memory import cpu
 
     if code == cpu.CHANGED:
         raise changed()

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, inputs
+from matchwood import engines
+from matchwood.gate import inputs
 from matchwood.primitives.inspect import structure
 
 _LEAKS = (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError)

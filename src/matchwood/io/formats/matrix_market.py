@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from matchwood.io.build import Matrix, mirrored, rows_of
 from matchwood.io.text import Array, Layout, Text, clip, malformed, whole_numbers
-from matchwood.resources import aside, require_memory
+from matchwood.teams.resources import interruptible, require_memory
 
 _FIELDS = {"real": 1, "double": 1, "integer": 0, "unsigned-integer": 0, "pattern": 0, "complex": 2}
 _INTEGERS = ("integer", "unsigned-integer")
@@ -166,7 +166,7 @@ def _sparse(text: Text, start: int, shape: tuple[int, int], entries: int, banner
         others = _reflected(w[below], banner.symmetry)
         u, v = np.concatenate((u, v[below])), np.concatenate((v, u[below]))
         w = np.concatenate((w, others))
-    return aside(sp.csr_array, sp.coo_array((w, (u, v)), shape=shape))
+    return interruptible(sp.csr_array, sp.coo_array((w, (u, v)), shape=shape))
 
 
 def _dense(text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner) -> Array:

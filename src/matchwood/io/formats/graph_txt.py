@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from matchwood.io.build import Matrix, matrix_of_rows
-from matchwood.io.edge_list import CHUNK
+from matchwood.io.formats.edge_list import CHUNK
 from matchwood.io.text import Text, clip, read_rows, whole_numbers
 
 

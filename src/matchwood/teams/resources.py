@@ -1,6 +1,6 @@
 """What a call may take of the machine: memory that is there, and time that Ctrl-C can end.
 
-`require_memory` refuses a request before it is made, where it cannot be met.  `aside` runs a long
+`require_memory` refuses a request before it is made, where it cannot be met.  `interruptible` runs a long
 call of another library, which would not hear Ctrl-C until it is over.
 """
 
@@ -98,7 +98,7 @@ def _cached(folder: Path) -> int:
     return 0
 
 
-def aside(function: Callable[..., Result], *args: Any) -> Result:
+def interruptible(function: Callable[..., Result], *args: Any) -> Result:
     """``function(*args)`` in a helper thread, so that Ctrl-C is heard while it runs.
 
     For calls of other libraries that take long and cannot be stopped.  On Ctrl-C the caller goes
@@ -120,7 +120,7 @@ def aside(function: Callable[..., Result], *args: Any) -> Result:
         finally:
             gate.release()
 
-    threading.Thread(target=work, daemon=True, name="matchwood-aside").start()
+    threading.Thread(target=work, daemon=True, name="matchwood-helper").start()
     while not gate.acquire(timeout=WAIT):
         pass
     if errors:

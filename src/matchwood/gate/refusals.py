@@ -6,7 +6,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from matchwood import engines, inputs
+from matchwood import engines
+from matchwood.gate import inputs
 from matchwood.primitives.inspect import Structure
 
 INT32_MAX = np.iinfo(np.int32).max

@@ -19,11 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood.io.build import Matrix, matrix_of_edges
-from matchwood.io.edge_list import chunks, lines_of
 from matchwood.io.files import PathLike
+from matchwood.io.formats.edge_list import chunks, lines_of
 from matchwood.io.limits import Limits
 from matchwood.io.text import Array, Layout, Text, clip, read_records, whole_numbers
-from matchwood.resources import aside
+from matchwood.teams.resources import interruptible
 
 
 class Kind(NamedTuple):
@@ -221,7 +221,7 @@ def pieces(A: Matrix, name: str, comments: Sequence[str]) -> Iterator[bytes]:
         for u, v, w in chunks(A, True):
             yield lines_of([u + 1, v + 1, w], " ", "a ")
     else:
-        half = aside(lambda: sp.csr_array(sp.triu(A, 1)))
+        half = interruptible(lambda: sp.csr_array(sp.triu(A, 1)))
         yield f"p edge {A.shape[0]} {half.nnz}\n".encode()
         for u, v, _ in chunks(half, False):
             yield lines_of([u + 1, v + 1], " ", "e ")

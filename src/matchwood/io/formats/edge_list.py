@@ -27,7 +27,7 @@ from matchwood.io.build import Matrix, matrix_of_edges
 from matchwood.io.limits import matrix_bytes
 from matchwood.io.options import Options
 from matchwood.io.text import Array, Layout, Records, Text, clip, read_records, whole_numbers
-from matchwood.resources import aside, require_memory
+from matchwood.teams.resources import interruptible, require_memory
 
 COMMENTS = (b"#", b"%")
 DELIMITERS = ",;"
@@ -114,7 +114,7 @@ def _require_room(text: Text, shape: tuple[int, int], edges: int, options: Optio
 def compacted(u: Array, v: Array, n: int) -> tuple[Array, Array, Array]:
     """The edges with ids 0, 1, ... in the order of the old ids, which come third."""
     if n > 16 * (u.size + 1000):  # a table of all possible ids would be larger than the edges
-        ids, places = aside(lambda: np.unique(np.concatenate((u, v)), return_inverse=True))
+        ids, places = interruptible(lambda: np.unique(np.concatenate((u, v)), return_inverse=True))
         places = places.astype(np.int32 if ids.size <= np.iinfo(np.int32).max else np.int64)
         return places[: u.size], places[u.size :], ids.astype(np.int64)
     present = np.zeros(n, np.bool_)

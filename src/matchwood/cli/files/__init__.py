@@ -1,0 +1,1 @@
+"""Verbs for graphs in and out: files and generators."""

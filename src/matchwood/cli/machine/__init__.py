@@ -1,0 +1,1 @@
+"""Verbs about this machine: what is here, how fast it is, and a demonstration."""

@@ -1,0 +1,1 @@
+"""Verbs for matrices: orders and linear systems."""

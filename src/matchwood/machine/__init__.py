@@ -1,0 +1,1 @@
+"""This machine: what is here (config.py), and compiling beforehand (warm.py)."""

@@ -1,0 +1,1 @@
+"""The functions that NetworkX hands over, by family."""
