@@ -1,7 +1,7 @@
 """What a call may take of the machine: memory that is there, and time that Ctrl-C can end.
 
-`require_memory` refuses a request before it is made, where it cannot be met.  `interruptible` runs a long
-call of another library, which would not hear Ctrl-C until it is over.
+`require_memory` refuses a request before it is made, where it cannot be met.  `interruptible` runs
+a long call of another library, which would not hear Ctrl-C until it is over.
 """
 
 from __future__ import annotations
