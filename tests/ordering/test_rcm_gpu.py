@@ -14,7 +14,9 @@ import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
 from matchwood import csr
 from matchwood.ordering.rcm import gpu as engine
-from matchwood.ordering.rcm import gpu_batch, reference
+from matchwood.ordering.rcm import reference
+from matchwood.ordering.rcm.batch import gpu as gpu_batch
+from matchwood.ordering.rcm.leveled import gpu as leveled
 
 pytestmark = pytest.mark.gpu
 
@@ -186,7 +188,7 @@ def check_levels(A, index_dtype):
     degree = np.diff(view.indptr)
     mixed = False
     for start in (-1, view.n // 2, int(degree.argmax())):
-        found = engine.find_levels(pattern, start)
+        found = leveled.find_levels(pattern, start)
         begin = found.start
         assert begin == (start if start >= 0 else np.lexsort((np.arange(view.n), degree))[0])
         levels = reference._levels(neighbours, begin)
@@ -200,30 +202,30 @@ def check_levels(A, index_dtype):
         if found.in_order:
             assert queue == order
         mixed |= not found.in_order
-        placed = engine.place_levels(pattern, start, found.size)
+        placed = leveled.place_levels(pattern, start, found.size)
         assert placed.order[: placed.size].get().tolist() == order
         assert placed[1:] == (True, *found[2:])
         for limit in (width // 2, width, width + 1):
-            given_up = engine.find_levels(pattern, begin, limit=limit)
+            given_up = leveled.find_levels(pattern, begin, limit=limit)
             assert (given_up.width >= limit) == (width >= limit)
             if width < limit:
                 assert given_up[2:] == found[2:]
     return mixed
 
 
-@pytest.mark.parametrize("patience", [engine.PATIENCE, 2])
+@pytest.mark.parametrize("most", [leveled.LEVELS_PER_LAUNCH, 2])
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("name", WIDE)
-def test_levels_alone(monkeypatch, name, index_dtype, patience):
+def test_levels_alone(monkeypatch, name, index_dtype, most):
     """In narrow and wide levels, in one launch and in many."""
-    monkeypatch.setattr(engine, "PATIENCE", patience)
+    monkeypatch.setattr(leveled, "LEVELS_PER_LAUNCH", most)
     mixed = check_levels(WIDE[name](), index_dtype)
     assert mixed or name not in ("lattice", "hubs", "hub and tree", "large tree", "rmat 13")
 
 
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 def test_levels_of_more_than_blocks_have_room_for(monkeypatch, index_dtype):
-    monkeypatch.setattr(engine, "_needed", lambda work: engine.CLUSTER)
+    monkeypatch.setattr(leveled, "_needed", lambda work: leveled.CLUSTER)
     assert check_levels(star(60_000, centre=59_999), index_dtype)
     assert check_levels(rmat(16, 4), index_dtype)
 
@@ -234,8 +236,8 @@ def test_goes_on_after_a_pause(monkeypatch, method):
     """A launch ends after so many levels, the next one takes up where it ended."""
     for name in ("long path", "grid", "rmat", "star"):
         G, view = prepared(ZOO[name]())
-        for patience in (1, 3):
-            monkeypatch.setattr(engine, "PATIENCE", patience)
+        for most in (1, 3):
+            monkeypatch.setattr(leveled, "LEVELS_PER_LAUNCH", most)
             found = matchwood.cuthill_mckee(G, method=method)
             assert np.array_equal(found.get(), expected(view))
 

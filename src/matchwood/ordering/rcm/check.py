@@ -19,7 +19,8 @@ from matchwood import answers, csr
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
 from matchwood.ordering.measure.check import check_measures
-from matchwood.ordering.rcm import _starts, cuthill_mckee, reference, trial
+from matchwood.ordering.rcm import _starts, cuthill_mckee, reference
+from matchwood.ordering.rcm.start import trial
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]

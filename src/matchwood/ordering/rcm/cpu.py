@@ -25,16 +25,12 @@ from typing import Any
 import numpy as np
 
 from matchwood.components import connected_components
-from matchwood.ordering.rcm import (
-    cpu_batch_host,
-    cpu_leveled,
-    cpu_search,
-    cpu_serial,
-    cpu_unordered,
-    reference,
-)
+from matchwood.ordering.rcm import cpu_batch_host, reference
 from matchwood.ordering.rcm.cpu_batch_work import EVEN_ROW, Tuning
-from matchwood.ordering.rcm.cpu_serial import (
+from matchwood.ordering.rcm.cpu_sort import BINS, reverse_places
+from matchwood.ordering.rcm.leveled import cpu as cpu_leveled
+from matchwood.ordering.rcm.serial import cpu as cpu_serial
+from matchwood.ordering.rcm.serial.cpu import (
     BROKEN,
     CODE,
     END,
@@ -45,7 +41,8 @@ from matchwood.ordering.rcm.cpu_serial import (
     WHOLE,
     WIDTH,
 )
-from matchwood.ordering.rcm.cpu_sort import BINS, reverse_places
+from matchwood.ordering.rcm.start import cpu as cpu_search
+from matchwood.ordering.rcm.unordered import cpu as cpu_unordered
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.teams import crew, kernel, share
 

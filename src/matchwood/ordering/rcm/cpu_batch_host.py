@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_batch import SLOT, order_batch
-from matchwood.ordering.rcm.cpu_batch_basic import order_batch_basic
+from matchwood.ordering.rcm.batch.cpu import SLOT, order_batch
+from matchwood.ordering.rcm.batch_basic.cpu import order_batch_basic
 from matchwood.ordering.rcm.cpu_batch_work import PARENT_WEIGHT, ROW, Tuning
 from matchwood.ordering.rcm.cpu_board import (
     COUNTERS,
@@ -20,8 +20,8 @@ from matchwood.ordering.rcm.cpu_board import (
     SHARED,
     STAGES,
 )
-from matchwood.ordering.rcm.cpu_serial import CODE, END, LEVELS, PLACED, WHOLE
 from matchwood.ordering.rcm.cpu_sort import scattered
+from matchwood.ordering.rcm.serial.cpu import CODE, END, LEVELS, PLACED, WHOLE
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]

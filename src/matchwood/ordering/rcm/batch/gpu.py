@@ -1,4 +1,4 @@
-"""Cuthill-McKee in speculative batches on the GPU.  Kernels and the idea: gpu_batch.cu."""
+"""Cuthill-McKee in speculative batches on the GPU.  Kernels and the idea: gpu.cu."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matchwood import engines, gpu
 from matchwood.primitives.patterns import not_symmetric
 
 SOURCE = gpu.Source(
-    __package__, "gpu_batch.cu", ("place_batches<I>", "reset_batches<I>", "own_starts<I>")
+    __package__, "gpu.cu", ("place_batches<I>", "reset_batches<I>", "own_starts<I>")
 )
 
 BLOCK = SOURCE.constant("BATCH_BLOCK")

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_serial import (
+from matchwood.ordering.rcm.cpu_sort import ONE, delay, sort_children
+from matchwood.ordering.rcm.serial.cpu import (
     BROKEN,
     CODE,
     END,
@@ -27,7 +28,6 @@ from matchwood.ordering.rcm.cpu_serial import (
     WHOLE,
     WIDTH,
 )
-from matchwood.ordering.rcm.cpu_sort import ONE, delay, sort_children
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.teams import advance, back_off, fail, kernel, load_acquire, stopping, store_release
 from matchwood.traversal import bfs

@@ -57,8 +57,8 @@ from matchwood.ordering.rcm.cpu_board import (
     send,
     ticks,
 )
-from matchwood.ordering.rcm.cpu_serial import EVERYTHING
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay
+from matchwood.ordering.rcm.serial.cpu import EVERYTHING
 from matchwood.teams import (
     advance,
     atomic_add,

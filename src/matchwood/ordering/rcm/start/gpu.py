@@ -1,4 +1,4 @@
-"""Where components start, on the GPU: all components search at once.  Kernels: gpu_start.cu."""
+"""Where components start, on the GPU: all components search at once.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matchwood import engines, gpu
 
 SOURCE = gpu.Source(
     __package__,
-    "gpu_start.cu",
+    "gpu.cu",
     (
         "least_degree<I>",
         "least_vertex<I>",

@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_serial import (
+from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, fetch_rows, scattered, sort_children
+from matchwood.ordering.rcm.serial.cpu import (
     CODE,
     CUT,
     END,
@@ -37,7 +38,6 @@ from matchwood.ordering.rcm.cpu_serial import (
     WIDTH,
     follow,
 )
-from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, fetch_rows, scattered, sort_children
 from matchwood.teams import (
     advance,
     atomic_add,

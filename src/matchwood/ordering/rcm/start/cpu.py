@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_serial import (
+from matchwood.ordering.rcm.cpu_sort import ONE
+from matchwood.ordering.rcm.serial.cpu import (
     CODE,
     CUT,
     END,
@@ -27,7 +28,6 @@ from matchwood.ordering.rcm.cpu_serial import (
     WIDTH,
     arcs_of,
 )
-from matchwood.ordering.rcm.cpu_sort import ONE
 from matchwood.teams import device, interrupted, kernel, stopping
 
 Array = np.ndarray[Any, Any]

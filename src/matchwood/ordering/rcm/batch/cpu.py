@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_batch_basic import begin_all, lap
+from matchwood.ordering.rcm.batch_basic.cpu import begin_all, lap
 from matchwood.ordering.rcm.cpu_batch_work import (
     ENOUGH,
     PIECE,
@@ -87,7 +87,6 @@ from matchwood.ordering.rcm.cpu_board import (
     resume,
     ticks,
 )
-from matchwood.ordering.rcm.cpu_serial import EVERYTHING
 from matchwood.ordering.rcm.cpu_sort import (
     ONE,
     ZERO,
@@ -96,6 +95,7 @@ from matchwood.ordering.rcm.cpu_sort import (
     reverse_places,
     sort_children,
 )
+from matchwood.ordering.rcm.serial.cpu import EVERYTHING
 from matchwood.teams import (
     advance,
     atomic_add,
