@@ -191,6 +191,14 @@ class Graph(Keeper):
 
         return self.keep("directed_weights", make)
 
+    def stored(self, caller: str = "graph") -> View:
+        """`directed_pattern` with the values as they came, of any type, or None where none did."""
+        if self._source is None:
+            return self.directed_pattern()
+        if self._structure.ascending:
+            return View(self._indptr, self._indices, self._read(caller))
+        return self.directed_weights(caller)
+
     def heaviest_weights(self, caller: str = "graph") -> View:
         """`directed_weights`, but of parallel edges the one of largest magnitude counts."""
         if not self.has_parallel_edges:

@@ -140,12 +140,17 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
 def _order(G: Graph) -> None:
     from matchwood.csr import graph
     from matchwood.generators import star
-    from matchwood.ordering import permute, pseudo_peripheral_vertex, reverse_cuthill_mckee
+    from matchwood.ordering import (
+        permute,
+        pseudo_peripheral_vertex,
+        rcm_ordering,
+        reverse_cuthill_mckee,
+    )
     from matchwood.ordering.rcm.reference import SMALL
 
     perm = reverse_cuthill_mckee(G)
     for method in ("serial", "leveled", "unordered", "batch_basic", "batch"):
-        reverse_cuthill_mckee(G, start=0, method=method, stats=True)
+        rcm_ordering(G, start=0, method=method)
     pseudo_peripheral_vertex(G, threads=2)
     large = graph(star(SMALL + 1), index_dtype=G.indptr.dtype)  # one where starts are not tried
     pseudo_peripheral_vertex(large, threads=2)

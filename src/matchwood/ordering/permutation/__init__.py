@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import calls, csr, engines
 
 
 def permute(A: Any, perm: Any, *, engine: str | None = None, threads: int | None = None) -> Any:
@@ -49,22 +49,19 @@ def permute(A: Any, perm: Any, *, engine: str | None = None, threads: int | None
            [2, 0, 1],
            [0, 3, 0]])
     """
-    G = csr.as_graph(A, "permute")
-    chosen = engines.resolve(G.engine, engine)
-    H = G.on(chosen)
-    order = as_permutation(perm, G.n, "permute", H.engine)
-    view = _with_values(H)
-    kind = view.indptr.dtype
-    order = order.astype(kind, copy=False)
-    place = inverse(order)
-    arrays = engines.load(__name__, chosen).permute(view, order, place, threads=threads)
-    indptr, indices, data = (engines.moved(array, G.engine) for array in arrays)
-    return _matrix(indptr, indices, data, G)
+    call = calls.enter(A, "permute", engine)
+    graph = call.graph
+    order = as_permutation(perm, graph.n, "permute", graph.engine)
+    view = graph.stored("permute")
+    order = order.astype(view.indptr.dtype, copy=False)
+    arrays = call.load(__name__).permute(view, order, inverse(order), threads=threads)
+    indptr, indices, data = call.back(*arrays)
+    return _matrix(indptr, indices, data, call.given)
 
 
 def inverse(perm: Any) -> Any:
     """``place[old] = new`` of a permutation ``perm[new] = old``, or the other way round."""
-    xp = engines.cupy() if engines.location(perm) == "gpu" else np
+    xp = engines.xp(perm)
     place = xp.empty_like(perm)
     place[perm] = xp.arange(perm.shape[0], dtype=perm.dtype)
     return place
@@ -82,7 +79,7 @@ def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
     if order.shape != (n,):
         raise ValueError(f"{name}: perm must have shape ({n},), got {tuple(order.shape)}")
     order = engines.moved(order, engine).astype(np.int64, copy=False)
-    xp = engines.cupy() if engine == "gpu" else np
+    xp = engines.xp(order)
     if n and (int(order.min()) < 0 or int(order.max()) >= n):
         bad = int(order[(order < 0) | (order >= n)][0])
         raise ValueError(f"{name}: perm must hold 0..{n - 1}, got {bad}")
@@ -95,20 +92,10 @@ def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
     return order
 
 
-def _with_values(G: csr.Graph) -> csr.View:
-    if G._data is None:
-        return G.directed_pattern()
-    if G._structure.ascending:
-        return csr.View(G._indptr, G._indices, G._data)
-    return G.directed_weights("permute")
-
-
 def _matrix(indptr: Any, indices: Any, data: Any, G: csr.Graph) -> Any:
-    gpu = G.engine == "gpu"
-    xp = engines.cupy() if gpu else np
     if data is None:
-        data = xp.ones(indices.shape[0], np.float32)
-    if gpu:
+        data = engines.xp(indices).ones(indices.shape[0], np.float32)
+    if G.engine == "gpu":
         from cupyx.scipy.sparse import csr_matrix
 
         B = csr_matrix((data, indices, indptr), shape=(G.n, G.n))

@@ -1,10 +1,10 @@
-"""Cuthill-McKee on the GPU.  Kernels: gpu.cu ("leveled"), gpu_batch.cu ("batch"), gpu_start.cu.
+"""Cuthill-McKee on the GPU.  Kernels: gpu.cu in the folders leveled, batch and start.
 
 All components are ordered at once, as if their starts were one level: within a component that
 gives the component's own order, and a stable sort by component puts the parts one after the other.
 Vertices without neighbours do not take part until then.
 
-A small graph tries its starts: the orders are made here, the host compares them (trial.py).
+A small graph tries its starts: the orders are made here, the host compares them (start/trial.py).
 """
 
 from __future__ import annotations
@@ -25,48 +25,50 @@ from matchwood.primitives.patterns import not_symmetric
 METHODS = ("leveled", "batch")
 NO_STARTS = np.empty(0, np.int64)
 
-SAMPLE = 1024  # vertices that are asked for their component
+SAMPLE = 1024  # vertices whose labels tell which component is the largest
 
 
 def order(
-    view: Any,
+    graph: Any,
     starts: Any,
     method: str,
     reverse: bool,
     *,
     stats: bool = False,
     threads: int | None = None,
+    caller: str = "reverse_cuthill_mckee",
 ) -> tuple[Any, dict[str, Any]]:
+    view = graph.undirected_pattern()
     n, kind = view.n, view.indptr.dtype
     if n == 0:
-        return gpu.empty(0, kind, "reverse_cuthill_mckee"), {"components": 0, "levels": 0}
+        return gpu.empty(0, kind, caller), {"components": 0, "levels": 0}
     method = "leveled" if method == "auto" else method
     clock = _Clock(stats)
     small = reference.is_small(view)
-    with gpu.guard("reverse_cuthill_mckee"):
+    with gpu.guard(caller):
         # before components are known: often there is but one
-        levels, searches = _from_one(view, starts, method, small)
+        levels, searches = _from_one(view, starts, method, small, caller)
         if levels is not None and levels.size == n and not stats:
-            return _turned(_ordered(view, levels, method), reverse), {}
-        parts = gpu_start.components(view)
-        closed = gpu_start.given(parts, starts)
+            return _turned(_ordered(view, levels, method, caller), reverse), {}
+        parts = gpu_start.components(graph)
+        closed = gpu_start.given(parts, starts, caller)
         if levels is None and not small:
-            levels, searches = _from_largest(view, parts, closed)
+            levels, searches = _from_largest(view, parts, closed, caller)
         if levels is not None and searches:
             component = int(parts.label[levels.start])
             parts.start[component], parts.searches = levels.start, searches
             closed = np.append(closed, component)
         if small:
-            _try_starts(view, parts, closed)
+            _try_starts(graph, parts, closed, caller)
         else:
-            gpu_start.search(view, parts, closed)
+            gpu_start.search(graph, parts, closed)
         clock.lap("search")
         use = levels is not None and levels.in_order and method == "leveled"
-        found, counters = _place(view, parts, method, levels if use else None, stats)
+        found, counters = _place(view, parts, method, levels if use else None, stats, caller)
         perm = _turned(found, reverse)
         clock.lap("order")
         if stats:
-            count = gpu_start.levels(view, parts)
+            count = gpu_start.levels(graph, parts)
             counters |= {
                 "method": method,
                 "components": parts.count,
@@ -78,17 +80,19 @@ def order(
     return perm, counters
 
 
-def start_of(view: Any, vertex: int, *, threads: int | None = None) -> int:
-    with gpu.guard("pseudo_peripheral_vertex"):
+def start_of(graph: Any, vertex: int, *, threads: int | None = None) -> int:
+    caller = "pseudo_peripheral_vertex"
+    view = graph.undirected_pattern()
+    with gpu.guard(caller):
         if not reference.is_small(view):
-            levels = find_levels(view)
+            levels = find_levels(view, caller=caller)
             if levels.size < view.n:
-                parts = gpu_start.components(view)
-                levels = find_levels(view, int(parts.start[parts.label[vertex]]))
-            return _search_on(view, levels)[0].start if levels.size > 1 else vertex
-        parts = gpu_start.components(view)
+                parts = gpu_start.components(graph)
+                levels = find_levels(view, int(parts.start[parts.label[vertex]]), caller=caller)
+            return _search_on(view, levels, caller)[0].start if levels.size > 1 else vertex
+        parts = gpu_start.components(graph)
         component = int(parts.label[vertex])
-        _try_starts(view, parts, np.delete(np.arange(parts.count), component))
+        _try_starts(graph, parts, np.delete(np.arange(parts.count), component), caller)
         return int(parts.start[component])
 
 
@@ -112,38 +116,40 @@ class _Clock:
             self.since = now
 
 
-def _from_one(view: Any, starts: Any, method: str, small: bool) -> tuple[Levels | None, int]:
+def _from_one(
+    view: Any, starts: Any, method: str, small: bool, caller: str
+) -> tuple[Levels | None, int]:
     """Levels of one component that has many vertices, from its start, and the searches for it.
 
     The component of the only start given, or that of the vertex of least (degree, vertex).
     """
     if starts.size == 1 and method == "leveled":
-        levels = place_levels(view, int(starts[0]), view.n)
+        levels = place_levels(view, int(starts[0]), view.n, caller=caller)
     elif starts.size == 0 and not small:
-        levels = find_levels(view)
+        levels = find_levels(view, caller=caller)
     else:
         return None, 0
     if levels.size <= max(1, view.n // 4):
         return None, 0
-    return (levels, 0) if starts.size else _search_on(view, levels)
+    return (levels, 0) if starts.size else _search_on(view, levels, caller)
 
 
-def _from_largest(view: Any, parts: Any, closed: Any) -> tuple[Levels | None, int]:
+def _from_largest(view: Any, parts: Any, closed: Any, caller: str) -> tuple[Levels | None, int]:
     """As _from_one, of a component of most of the vertices that has to search for its start."""
     sample = parts.label[:: max(1, view.n // SAMPLE)].get()
     values, counts = np.unique(sample, return_counts=True)
     component = int(values[counts.argmax()])
     if component in closed or 4 * int(counts.max()) < sample.size:
         return None, 0
-    levels = find_levels(view, int(parts.start[component]))
-    return _search_on(view, levels) if levels.size > 1 else (None, 0)
+    levels = find_levels(view, int(parts.start[component]), caller=caller)
+    return _search_on(view, levels, caller) if levels.size > 1 else (None, 0)
 
 
-def _search_on(view: Any, best: Levels) -> tuple[Levels, int]:
+def _search_on(view: Any, best: Levels, caller: str) -> tuple[Levels, int]:
     """Levels from the start of a component, and the searches for it, of which `best` is one."""
     searches = 1
     while True:
-        found = find_levels(view, best.far, best.size, best.width)
+        found = find_levels(view, best.far, best.size, best.width, caller=caller)
         searches += 1
         if found.width >= best.width:
             return best, searches
@@ -152,22 +158,23 @@ def _search_on(view: Any, best: Levels) -> tuple[Levels, int]:
             return best, searches
 
 
-def _ordered(view: Any, levels: Levels, method: str) -> Any:
+def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Any:
     """The order of a graph of one component, from where the levels start."""
     if method == "leveled" and levels.in_order:
         return levels.order
     if method == "leveled":
-        placed = place_levels(view, levels.start, view.n)
+        placed = place_levels(view, levels.start, view.n, caller=caller)
         if placed.size < view.n:
-            raise not_symmetric("reverse_cuthill_mckee")
+            raise not_symmetric(caller)
         return placed.order
     start = engines.cupy().array([levels.start], view.indptr.dtype)
-    return gpu_batch.place_batches(view, start, view.n)[0]
+    return gpu_batch.place_batches(view, start, view.n, caller=caller)[0]
 
 
-def _try_starts(view: Any, parts: Any, closed: Any) -> None:
+def _try_starts(graph: Any, parts: Any, closed: Any, caller: str) -> None:
     """Find the starts of all components of a small graph but the `closed` ones."""
     cupy = engines.cupy()
+    view = graph.undirected_pattern()
     host = csr.View(view.indptr.get(), view.indices.get())
     given = parts.start.get()
     opened = np.diff(host.indptr)[given] > 0
@@ -177,23 +184,23 @@ def _try_starts(view: Any, parts: Any, closed: Any) -> None:
 
     def order_from(starts: Any) -> Any:
         parts.start = cupy.asarray(starts.astype(given.dtype))
-        return _place(view, parts, "leveled", None, False)[0].get()
+        return _place(view, parts, "leveled", None, False, caller)[0].get()
 
     starts, tried = trial.tried_starts(
-        host, parts.label.get(), lambda starts: gpu_start.levels_from(view, starts), order_from
+        host, parts.label.get(), lambda starts: gpu_start.levels_from(graph, starts), order_from
     )
     parts.start = cupy.asarray(np.where(opened, starts, given).astype(given.dtype))
     parts.searches += int(tried[opened].sum())
 
 
 def _place(
-    view: Any, parts: Any, method: str, levels: Levels | None, stats: bool
+    view: Any, parts: Any, method: str, levels: Levels | None, stats: bool, caller: str
 ) -> tuple[Any, dict[str, Any]]:
     """The order, from the starts; `levels` has that of one component already."""
     cupy = engines.cupy()
     n = view.n
     if levels is None:
-        found, placed = gpu.empty(n, view.indptr.dtype, "reverse_cuthill_mckee"), 0
+        found, placed = gpu.empty(n, view.indptr.dtype, caller), 0
     else:
         found, placed = levels.order, levels.size
     first = parts.start
@@ -211,12 +218,12 @@ def _place(
     more = n - alone - placed
     if more:
         if method == "leveled":
-            levels = place_levels(view, first, more)
+            levels = place_levels(view, first, more, caller=caller)
             if levels.size < more:  # the rest of the array holds anything
-                raise not_symmetric("reverse_cuthill_mckee")
+                raise not_symmetric(caller)
             rest = levels.order
         else:
-            rest, counters = gpu_batch.place_batches(view, first, more, stats=stats)
+            rest, counters = gpu_batch.place_batches(view, first, more, stats=stats, caller=caller)
         if placed or alone:
             found[placed : placed + more] = rest[:more]
         else:

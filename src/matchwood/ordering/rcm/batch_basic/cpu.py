@@ -9,12 +9,34 @@ No deadlock: batches are taken in order, and of those not finished the first wai
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_batch_work import (
-    LEAST,
+from matchwood.ordering.rcm.batch_basic.cpu_board import (
+    BEHIND,
+    COMPLETED,
+    COUNT,
+    COUNT_WORDS,
+    COUNTERS,
+    LINE,
+    SHARED,
+    SHARED_WORDS,
+    STAGES,
+    WORD,
+    Board,
+    Watch,
+    cut,
+    finish,
+    lap,
+    line,
+    own_watch,
+    publish,
+    send,
+    wait_a_little,
+)
+from matchwood.ordering.rcm.batch_basic.cpu_work import (
+    PARENT_WEIGHT,
     arcs_between,
     batches_for,
     discover,
@@ -22,43 +44,16 @@ from matchwood.ordering.rcm.cpu_batch_work import (
     rediscover,
     sort_all,
 )
-from matchwood.ordering.rcm.cpu_board import (
-    BEGIN,
-    COMPLETED,
-    DEQUEUED,
-    EMPTY,
-    END,
-    EXECUTED,
-    FILLED,
-    FINISHED,
-    GENERATED,
-    HEAD,
-    IN_DISCOVER,
-    IN_OUTPUT,
-    IN_REDISCOVER,
-    IN_SIGNAL,
-    IN_SORT,
-    IN_STALL,
-    LINE,
-    MET_COUNT,
-    MET_TURN,
-    NEXT,
-    POS,
-    READY,
-    REDISCOVERIES,
-    REMOVED,
-    STATE,
-    TURN,
-    WIDE_TAKEN,
-    cut,
-    line,
-    patience,
-    publish,
-    send,
-    ticks,
+from matchwood.ordering.rcm.cpu_records import (
+    EVERYTHING,
+    FACT,
+    PLACED,
+    WHOLE,
+    Csr,
+    Sorter,
+    own_sorter,
 )
-from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay
-from matchwood.ordering.rcm.serial.cpu import EVERYTHING
+from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, delay, scattered
 from matchwood.teams import (
     advance,
     atomic_add,
@@ -68,28 +63,36 @@ from matchwood.teams import (
     load_acquire,
     share,
     stopping,
-    store_relaxed,
     store_release,
 )
+from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
 
+PAGE_WORDS = 1024  # words on a page of 4 KiB, of the narrower type
 
-PAGE = 1024  # words; of 4 KiB at least
+
+class Lists(NamedTuple):
+    """Where workers list the children of their batches; `ends` as in cpu_work.py."""
+
+    found: Array  # for each worker and slot
+    ends: Array
+    wide: Array  # for one batch at a time that has more children than a worker's list holds
+    wide_ends: Array
 
 
 @device
-def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, board: Array) -> bool:
+def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, words: Array) -> bool:
     """Free claims, the start in its place, and batch 0 ready; True when the team stops.
 
-    Pages of new arrays are cleared when they are first written to.  That is done here, by all at
-    once, since later all would wait for the one that comes first.
+    Pages of new arrays are cleared when they are first written to.  All members do that here at
+    the same time; later all would wait for the one that comes first.
     """
     lo, hi = share(team, claim.size)
     free = claim.dtype.type(0xFFFFFFFFFFFFFFFF)
     for v in range(lo, hi):
         claim[v] = free
-    for i in range(max(lo, np.int64(at)), hi, PAGE):
+    for i in range(max(lo, np.int64(at)), hi, PAGE_WORDS):
         queue[i] = start
     if barrier(team):
         return True
@@ -102,126 +105,182 @@ def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, board:
     if team.rank == 0:
         queue[at] = start
         claim[start] = claim.dtype.type(0)
-        board[TURN], board[MET_TURN], board[MET_COUNT] = ONE, ONE, ONE
-        send(board, ZERO, at + ONE, ONE, ZERO, ZERO, COMPLETED)
-        publish(board, ZERO, at, at + ONE, ZERO)  # the others wait for it
+        words[WORD.turn], words[WORD.met_turn], words[WORD.met_count] = ONE, ONE, ONE
+        send(words, ZERO, at + ONE, ONE, ZERO, ZERO, COMPLETED)
+        publish(words, ZERO, at, at + ONE, ZERO)  # the others wait for it
     return False
 
 
 @device
-def _await(team: Any, words: Array, at: Any, value: Any, shared: Array) -> bool:
+def _await(team: Any, board: Board, at: Any, value: Any) -> bool:
     """Wait until words[at] >= value; False when the order is finished or the team stops."""
     looks = 0
-    while load_acquire(words, at) < value:
-        if stopping(team) or load_acquire(shared, FINISHED) > ZERO:
+    while load_acquire(board.words, at) < value:
+        if stopping(team) or load_acquire(board.shared, SHARED.finished) > ZERO:
             # it may have come between the two looks
-            return load_acquire(words, at) >= value
-        looks = patience(looks)
+            return load_acquire(board.words, at) >= value
+        looks = wait_a_little(looks)
     return True
 
 
 @device
-def lap(counts: Array, stage: int, since: Any, timed: bool) -> Any:
-    """Book the time since then on a stage; returns now."""
-    if not timed:
-        return since
-    now = ticks()
-    counts[stage] += now - since
-    return now
+def _take_wide_list(team: Any, board: Board, at: Any) -> bool:
+    """Wait for the turn of the batch whose words are at `at`, then for the wide list; False when
+    the order is finished or the team stops."""
+    if not _await(team, board, at + WORD.turn, ONE):
+        return False
+    looks = 0
+    while load_acquire(board.shared, SHARED.wide_taken) > ZERO:
+        if stopping(team):
+            return False
+        looks = wait_a_little(looks)
+    store_release(board.shared, SHARED.wide_taken, ONE)  # no other wide batch has its turn now
+    return True
 
 
 @kernel
 def order_batch_basic(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    start: Any,
+    csr: Csr,
     queue: Array,
+    start: Any,
     at: Any,
-    shift: Any,
-    sizes: Array,
     claim: Array,
-    board: Array,
-    lists: Array,
-    all_ends: Array,
-    wide_list: Array,
-    all_keys: Array,
-    all_other: Array,
-    all_bins: Array,
-    shared: Array,
-    loads: Array,
-    all_counts: Array,
-    timed: bool,
-    delays: Array,
+    board: Board,
+    lists: Lists,
+    sorters: Sorter,
+    watches: Watch,
 ) -> None:
+    """Place the component of `start` from place `at` on."""
     rank = team.rank
-    keys, other, bins = all_keys[rank], all_other[rank], all_bins[rank]
-    ends, counts = all_ends[rank, 0], all_counts[rank]
-    if begin_all(team, start, at, claim, queue, board):
+    indptr, words, sizes = csr.indptr, board.words, board.sizes
+    sorter = own_sorter(sorters, rank)
+    ends = lists.ends[rank, 0]
+    if begin_all(team, start, at, claim, queue, words):
         return
-    now = ticks() if timed else ZERO
+    watch = own_watch(watches, rank)
+    counts, delays = watch.counts, watch.delays
     while not stopping(team):
-        b = atomic_add(shared, HEAD, ONE)
-        words = line(b)
-        if words >= np.uint64(board.size) or not _await(team, board, words + READY, ONE, shared):
+        b = atomic_add(board.shared, SHARED.head, ONE)
+        mine = line(b)
+        if mine >= np.uint64(words.size) or not _await(team, board, mine + WORD.ready, ONE):
             return
-        counts[DEQUEUED] += ONE
-        begin, end = board[words + BEGIN], board[words + END]
-        counts[EXECUTED if end > begin else EMPTY] += ONE
+        counts[COUNT.dequeued] += ONE
+        begin, end = words[mine + WORD.begin], words[mine + WORD.end]
+        counts[COUNT.executed if end > begin else COUNT.empty] += ONE
         parents = end - begin
         arcs = arcs_between(indptr, queue, begin, end, sizes)
-        now = lap(counts, IN_STALL, now, timed)
+        lap(watch, COUNT.in_stall)
         # A batch with more arcs than the buffer holds takes the wide list, when its turn has come.
-        wide = most_arcs(arcs, parents, sizes) > np.uint64(lists.shape[2])
+        wide = most_arcs(arcs, parents, sizes) > np.uint64(lists.found.shape[2])
         if wide:
-            if not _await(team, board, words + TURN, ONE, shared):
+            if not _take_wide_list(team, board, mine):
                 return
-            looks = 0
-            while load_acquire(shared, WIDE_TAKEN) > ZERO:
-                if stopping(team):
-                    return
-                looks = patience(looks)
-            store_release(shared, WIDE_TAKEN, ONE)  # no other wide batch has its turn now
-            now = lap(counts, IN_STALL, now, timed)
-        found = wide_list if wide else lists[rank, 0]
+            lap(watch, COUNT.in_stall)
+        found = lists.wide if wide else lists.found[rank, 0]
         _, count = discover(
-            indptr, indices, claim, queue, begin, begin, end, b, wide, EVERYTHING,
-            found, ends, ZERO,
-        )  # fmt: skip
-        now = lap(counts, IN_DISCOVER, now, timed)
+            csr, claim, queue, begin, begin, end, b, wide, EVERYTHING, found, ends, ZERO
+        )
+        lap(watch, COUNT.in_discover)
         delay(team, delays)
-        sort_all(indptr, found, ends, parents, shift, keys, other, bins)
-        now = lap(counts, IN_SORT, now, timed)
+        sort_all(indptr, found, ends, parents, sorter)
+        lap(watch, COUNT.in_sort)
         delay(team, delays)
-        if not _await(team, board, words + TURN, ONE, shared):
+        if not _await(team, board, mine + WORD.turn, ONE):
             return
-        now = lap(counts, IN_STALL, now, timed)
+        lap(watch, COUNT.in_stall)
         left = rediscover(claim, b, found, ends, parents)
-        counts[REDISCOVERIES] += ONE if left < count else ZERO
-        counts[REMOVED] += count - left
-        now = lap(counts, IN_REDISCOVER, now, timed)
-        store_release(board, words + np.uint64(LINE) + TURN, ONE)
+        counts[COUNT.rediscoveries] += ONE if left < count else ZERO
+        counts[COUNT.removed] += count - left
+        lap(watch, COUNT.in_rediscover)
+        store_release(words, mine + BEHIND + WORD.turn, ONE)
         delay(team, delays)
-        if not _await(team, board, words + STATE, COMPLETED, shared):
+        if not _await(team, board, mine + WORD.state, COMPLETED):
             return
-        now = lap(counts, IN_STALL, now, timed)
-        pos, following = board[words + POS], board[words + NEXT]
+        lap(watch, COUNT.in_stall)
+        pos, following = words[mine + WORD.pos], words[mine + WORD.next]
         arcs = arcs_between(indptr, found, ZERO, left, sizes)
-        made = batches_for(left, arcs, sizes[LEAST])
-        send(board, b + ONE, pos + left, following + made, ZERO, ZERO, COMPLETED)
+        made = batches_for(left, arcs, sizes.least)
+        send(words, b + ONE, pos + left, following + made, ZERO, ZERO, COMPLETED)
         if b + ONE == following + made:  # no batch is left: the last one had no children
-            store_relaxed(shared, FILLED, pos)
-            store_release(shared, FINISHED, ONE)
-        now = lap(counts, IN_SIGNAL, now, timed)
+            finish(board.shared, pos)
+        lap(watch, COUNT.in_signal)
         delay(team, delays)
         for x in range(left):
             queue[pos + x] = found[x]
         if wide:
-            store_release(shared, WIDE_TAKEN, ZERO)
-        cut(
-            indptr, queue, pos, pos + left, arcs, board, following, made, rank, team.size, loads,
-            sizes,
-        )  # fmt: skip
-        counts[GENERATED] += made
+            store_release(board.shared, SHARED.wide_taken, ZERO)
+        cut(indptr, queue, pos, pos + left, arcs, board, following, made, rank, team.size)
+        counts[COUNT.generated] += made
         advance(team, np.int64(left))
-        now = lap(counts, IN_OUTPUT, now, timed)
+        lap(watch, COUNT.in_output)
+
+
+def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
+    """As `serial.cpu.order`."""
+    # every batch that has children makes new ones, so there may be one for each vertex
+    used = Batches(run, start, at, run.n, slots=1, more=run.n)
+    run.team.run(order_batch_basic, *used.arguments(queue))
+    used.close(queue)
+
+
+class Batches:
+    """The arrays of a batch method for one component, and what was counted; also for `batch`."""
+
+    def __init__(
+        self, run: Any, start: int, at: int, limit: int, *, slots: int, more: int = 0
+    ) -> None:
+        self.run, self.start, self.at = run, start, at
+        members, n, tuning = run.team.size, run.n, run.tuning
+        arcs = int(run.csr.indices.size)
+        loads = np.zeros(16 * members, np.uint64)
+        sizes = tuning.sizes(members, n, arcs, run.longest)
+        first = sizes.row or run.csr.indptr[start + 1] - run.csr.indptr[start]
+        loads[0] = PARENT_WEIGHT + np.uint64(first)
+        self.board = Board(
+            scattered(((tuning.batches(n, arcs) + more) * LINE,), np.uint64),
+            np.zeros(SHARED_WORDS, np.uint64),
+            loads,
+            sizes,
+            np.uint64(limit),
+        )
+        self.lists = Lists(
+            scattered((members, slots, tuning.room), run.unsigned),
+            scattered((members, slots, tuning.parents()), np.uint64),
+            np.empty(n, run.unsigned),
+            np.empty(tuning.parents(), np.uint64),
+        )
+        self.counts = np.zeros((members, COUNT_WORDS), np.uint64)
+        self.counts[0, COUNT.generated] = 1  # the one that holds the start
+
+    def arguments(self, queue: Array) -> tuple[Any, ...]:
+        """What both kernels take first."""
+        run = self.run
+        return (
+            run.csr, queue, run.unsigned(self.start), np.uint64(self.at),
+            np.empty(run.n, run.unsigned), self.board, self.lists, run.sorters(run.team.size),
+            Watch(self.counts, run.stats, run.delays),
+        )  # fmt: skip
+
+    def close(self, queue: Array) -> int:
+        """Leave the facts and counters in the run; returns where the component ends."""
+        run = self.run
+        end = int(self.board.shared[SHARED.filled])
+        if end < run.n:
+            run.mark[queue[self.at : end]] = PLACED
+        run.facts[FACT.end], run.facts[FACT.code] = end, WHOLE
+        if run.stats:
+            self._report()
+        return end
+
+    def _report(self) -> None:
+        """Counters of all members; shares of time; levels, which batches know nothing of."""
+        run = self.run
+        total = self.counts.sum(axis=0)
+        for k, name in enumerate(COUNTERS):
+            run.counters[name] = run.counters.get(name, 0) + int(total[k])
+        spent = total[COUNT.in_discover : COUNT.in_stall + 1].astype(float)
+        for name, share_ in zip(STAGES, spent / max(1.0, spent.sum()), strict=True):
+            run.counters[name] = float(share_)
+        found = bfs(run.graph, self.start, directed=False, engine="cpu", threads=run.team.size)
+        run.facts[FACT.levels] = found.rounds + 1

@@ -35,16 +35,18 @@ class Levels(NamedTuple):
     far: int  # of the last level the vertex of least (degree, vertex)
 
 
-def place_levels(view: Any, starts: Any, total: int) -> Levels:
+def place_levels(
+    view: Any, starts: Any, total: int, *, caller: str = "reverse_cuthill_mckee"
+) -> Levels:
     """Vertices in the order of Cuthill and McKee from all starts at once, level by level.
 
     `starts` is an array, or one vertex as in `find_levels`.  `total` vertices can be reached, and
     are placed; the rest of the array is left as it is.  Memory beside the result: six arrays of n.
     """
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
-    found = gpu.empty(n, kind, "reverse_cuthill_mckee")
+    found = gpu.empty(n, kind, caller)
     space = gpu.workspace(
-        "reverse_cuthill_mckee",
+        caller,
         owner=(n, kind),
         lists=((5, n), kind),
         big=(n // RANKED + 1, kind),
@@ -62,16 +64,21 @@ def place_levels(view: Any, starts: Any, total: int) -> Levels:
 
 
 def find_levels(
-    view: Any, start: int = -1, total: int | None = None, limit: int | None = None
+    view: Any,
+    start: int = -1,
+    total: int | None = None,
+    limit: int | None = None,
+    *,
+    caller: str = "reverse_cuthill_mckee",
 ) -> Levels:
     """Levels from one vertex, or, if it is -1, from that of least (degree, vertex).
 
     At most `total` vertices can be reached.  Gives up when the width comes to `limit`.
     """
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
-    found = gpu.empty(n, kind, "reverse_cuthill_mckee")
+    found = gpu.empty(n, kind, caller)
     space = gpu.workspace(
-        "reverse_cuthill_mckee",
+        caller,
         owner=(n, kind),
         piece=(4 * (nnz // LONG) + 2, kind),
         control=(CONTROL_WORDS, np.uint64),
