@@ -1,4 +1,7 @@
-"""Batches of the queue with early signals: algorithm 5.  The board and its signals: cpu_board.py.
+"""Batches of the queue with early signals: algorithm 5.
+
+The board, its signals and the work on one batch are those of batch_basic, in its cpu_board.py and
+cpu_work.py.
 
 A worker has several batches in work, each in a slot, and goes on with whichever can go on.  The
 stages of a slot, and what it waits for:
@@ -10,11 +13,11 @@ stages of a slot, and what it waits for:
     WRITTEN    for the overhang to be written, before it goes into batches or is passed on
 
 A batch is taken by the worker that made it, whose caches have the neighbourhood, unless another has
-clearly less to do (cpu_board.py).  Where the front is wide it has one batch for each worker: then
-few vertices are claimed by two, and none waits for a worker that has two batches.
+clearly less to do (cpu_board.py).  A wide frontier has one batch for each worker: then few vertices
+are claimed by two workers, and nobody waits for a worker that has two batches.
 
-A batch whose turn has come before it starts claims nothing in vain; one whose turn comes while it
-looks drops what others have claimed before it sorts; else it sorts what it has, and drops later.
+A batch whose turn has come before it starts keeps all that it claims.  One whose turn comes while
+it looks drops what others have claimed, then sorts.  Any other sorts what it has, and drops later.
 As soon as children are certain their number is told, before they are sorted.  What does not fill a
 batch is left to the next one as overhang, unless there is none to take it: then the worker goes on
 alone with it, as in the serial method, until there is enough for all.
