@@ -236,7 +236,10 @@ symmetry(long long m, const I* __restrict__ indptr, const I* __restrict__ indice
 
 // The blocks of a multiprocessor: as many as the registers for EACH entries allow.
 template <typename I, typename W>
-__global__ void __launch_bounds__(CHUNK_THREADS, sizeof(I) == 8 ? 3 : sizeof(W) == 8 ? 4 : 5)
+constexpr int VALUE_BLOCKS = sizeof(I) == 8 ? 3 : sizeof(W) == 8 ? 4 : 5;
+
+template <typename I, typename W>
+__global__ void __launch_bounds__(CHUNK_THREADS, VALUE_BLOCKS<I, W>)
 values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
        const W* __restrict__ data, const I* __restrict__ first_row, long long chunks,
        unsigned long long key0, unsigned long long key1, unsigned long long key2,
