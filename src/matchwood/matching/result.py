@@ -155,7 +155,7 @@ class _Parts(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph) -> _Parts:
-        return cls(graph.n, graph._indptr, graph._indices, graph._data)
+        return cls(graph.n, *graph.entries()[:2], graph.given_values("Matching"))
 
     def graph(self) -> Graph:
         return Graph(Raw(*self), self.indptr.dtype, "Matching")

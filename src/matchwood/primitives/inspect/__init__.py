@@ -49,7 +49,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from matchwood import arguments, engines
+from matchwood import engines
+from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
 
 
 class Structure(NamedTuple):
@@ -80,12 +81,6 @@ class Values(NamedTuple):
 
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
-RULES = {
-    "indptr_start": "indptr must start at 0",
-    "indptr_order": "indptr must not decrease",
-    "indptr_end": "indptr must end at the number of indices, {entries}",
-    "index_range": "indices must be within 0..{last}",
-}
 
 
 def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
@@ -95,58 +90,32 @@ def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) 
     return found
 
 
-def gated(
-    function: str,
-    indptr: Any,
-    indices: Any,
-    data: Any = None,
-    columns: int | None = None,
-    *,
-    ascending: bool = False,
-) -> None:
-    """Raise unless these are the arrays of a CSR matrix, such that kernels stay inside them."""
-    indices = arguments.vector(function, "indices", indices, arguments.INDEX)
-    indptr = arguments.vector(function, "indptr", indptr, (indices.dtype.name,))
-    if indptr.size == 0:
-        raise ValueError(f"{function}: indptr must have at least one element, got none")
-    n = indptr.size - 1 if columns is None else arguments.count(function, "columns", columns)
-    if data is not None:
-        data = arguments.vector(function, "data", data, ("float32", "float64", "int64"))
-        arguments.same_size(function, "data", data, "indices", indices)
-    places = {engines.location(array) for array in (indptr, indices, data) if array is not None}
-    if len(places) > 1:
-        raise TypeError(f"{function}: all arrays must live on one engine, got CPU and GPU arrays")
-    facts = structure(indptr, indices, n)
-    if facts.fault:
-        what = RULES[facts.fault].format(last=n - 1, entries=indices.size)
-        raise ValueError(f"{function}: {what}, got otherwise at {facts.at}")
-    if ascending and not facts.ascending:
-        raise ValueError(f"{function}: rows must be ascending, got an unsorted row or a duplicate")
+def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
+    """Is a pattern symmetric, and what is on its diagonal?  Rows must be ascending."""
+    indptr, indices, _ = csr_arrays("symmetry", indptr, indices, None)
+    look_through("symmetry", indptr, indices, indptr.size - 1, ascending=True)
+    return trusted_symmetry(indptr, indices, threads=threads)
 
 
-def symmetry(
-    indptr: Any, indices: Any, *, sound: bool = False, threads: int | None = None
-) -> Symmetry:
-    """Is a pattern symmetric, and what is on its diagonal?  Rows must be ascending.
+def trusted_symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
+    """`symmetry` for arrays that have passed a gate: nothing is looked at.
 
-    The arrays are checked, unless they are known to be `sound`.
+    Rows need not be sorted, as long as none holds a column twice.
     """
-    if not sound:
-        gated("symmetry", indptr, indices, ascending=True)
     engine = engines.load(__name__, engines.location(indices))
     found: Symmetry = engine.symmetry(indptr, indices, threads=threads)
     return found
 
 
-def values(
-    indptr: Any, indices: Any, data: Any, *, sound: bool = False, threads: int | None = None
-) -> Values:
-    """Facts about the float32 or float64 values of a CSR matrix.
+def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:
+    """Facts about the float32 or float64 values of a CSR matrix."""
+    indptr, indices, data = csr_arrays("values", indptr, indices, data, FLOATS)
+    look_through("values", indptr, indices, indptr.size - 1)
+    return trusted_values(indptr, indices, data, threads=threads)
 
-    The arrays are checked, unless they are known to be `sound`.
-    """
-    if not sound:
-        gated("values", indptr, indices, data)
+
+def trusted_values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:
+    """`values` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(indices))
     found: Values = engine.values(indptr, indices, data, threads=threads)
     return found

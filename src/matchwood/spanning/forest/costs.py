@@ -15,8 +15,8 @@ import numpy as np
 
 from matchwood import csr, engines
 from matchwood.gate import refusals
-from matchwood.primitives.inspect import values
-from matchwood.primitives.transpose import transpose
+from matchwood.primitives.inspect import trusted_values as values
+from matchwood.primitives.transpose import trusted_transpose as transpose
 
 
 class Costs(NamedTuple):
@@ -41,7 +41,7 @@ class Costs(NamedTuple):
 
 def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
     """The weights of `G`, kept in it."""
-    if G._source is None:
+    if not G.weighted:
         return G.keep("costs", lambda: _ones(G.undirected_pattern()))
     # of parallel edges another one may count for each kind of forest
     side = ("_heavy" if maximum else "_light") if G.has_parallel_edges else ""
@@ -57,7 +57,7 @@ def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
 
     def make() -> Costs:
         engine = engines.load(__package__, f"{engines.location(view.indices)}_costs")
-        mirror = view if symmetric else transpose(*view, G.n, sound=True)
+        mirror = view if symmetric else transpose(*view, G.n)
         return _with_range(*engine.merge(view, mirror, maximum))
 
     return G.keep(f"costs{side}", make)
@@ -66,13 +66,11 @@ def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
 def _arcs(G: csr.Graph, caller: str, maximum: bool) -> csr.View:
     """The directed values: finite floats, or int64; of parallel edges the one that counts."""
     rule = ("max" if maximum else "min") if G.has_parallel_edges else None
-    if np.dtype(G._read(caller).dtype).kind in "iu":
-        return _exact_integers(G, caller, rule or G._rule("sum"))
+    if np.dtype(G.given_values(caller).dtype).kind in "iu":
+        return _exact_integers(G, caller, rule or G.rule("sum"))
     if rule is not None:
-        return G._joined(rule, caller)
-    view = G.directed_weights(caller)
-    G._checked_values(view, caller)  # finite
-    return view
+        return G.joined(rule, caller)
+    return G.finite_weights(caller)
 
 
 def _symmetric(G: csr.Graph, view: csr.View, caller: str) -> bool:
@@ -80,8 +78,8 @@ def _symmetric(G: csr.Graph, view: csr.View, caller: str) -> bool:
     if view.data.dtype.kind == "i":
         return _symmetric_integers(view)
     if G.has_parallel_edges:
-        return values(*view, sound=True).symmetric
-    return G._values().symmetric
+        return values(*view).symmetric
+    return G.has_symmetric_values
 
 
 def _ones(view: Any) -> Costs:
@@ -99,21 +97,21 @@ def _with_range(indptr: Any, indices: Any, data: Any) -> Costs:
 
 def _exact_integers(G: csr.Graph, caller: str, rule: str) -> csr.View:
     """The directed values in int64, duplicates joined by `rule`."""
-    data = G._read(caller)
+    data = G.given_values(caller)
     most = int(data.max()) if data.size and data.dtype.kind == "u" else 0
     if most > np.iinfo(np.int64).max:
         raise ValueError(f"{caller}: integer weights must fit int64, got {most}; scale them")
     xp = engines.cupy() if G.engine == "gpu" else np
     data = xp.ascontiguousarray(data, dtype=np.int64)
-    if G._structure.ascending:
-        return csr.View(G._indptr, G._indices, data)
+    if G.ascending:
+        return G.entries()._replace(data=data)
     if rule == "sum":
         _refuse_overflow(G, data, caller)
     if G.engine == "cpu":
         return G.canonical(data, rule)
     from matchwood.spanning.forest import gpu_costs
 
-    return csr.View(*gpu_costs.join_duplicates(G._indptr, G._indices, data, G.n, rule))
+    return csr.View(*gpu_costs.join_duplicates(*G.entries()[:2], data, G.n, rule))
 
 
 def _refuse_overflow(G: csr.Graph, data: Any, caller: str) -> None:
@@ -140,7 +138,7 @@ def _refuse_overflow(G: csr.Graph, data: Any, caller: str) -> None:
 def _symmetric_integers(view: csr.View) -> bool:
     """Are the values symmetric, where the pattern is?  Halves of 32 bits are exact in float64."""
     high = (view.data >> 32).astype(np.float64)
-    if not values(view.indptr, view.indices, high, sound=True).symmetric:
+    if not values(view.indptr, view.indices, high).symmetric:
         return False
     low = (view.data & 0xFFFF_FFFF).astype(np.float64)
-    return values(view.indptr, view.indices, low, sound=True).symmetric
+    return values(view.indptr, view.indices, low).symmetric
