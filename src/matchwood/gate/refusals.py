@@ -51,7 +51,8 @@ def refuse_fault(
         )
     if facts.fault == "index_range":
         raise ValueError(
-            f"{caller}: indices must be within 0..{columns - 1}, got {int(indices[at])} at entry {at}"
+            f"{caller}: indices must be within 0..{columns - 1}, "
+            f"got {int(indices[at])} at entry {at}"
         )
 
 

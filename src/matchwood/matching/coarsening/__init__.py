@@ -169,7 +169,7 @@ def _refuse_overflow(
 
 def _heaviest(H: csr.Graph) -> float:
     """At least the weight of the heaviest edge; known to the graph, which looked at all values."""
-    if H._data is None:
+    if not H.weighted:
         return 1.0
     facts = H.value_facts()
     return 2 * max(facts.maximum, -facts.minimum)  # where values are not symmetric, two are added

@@ -3,46 +3,39 @@
 Read on in reference.py, keys.py, cpu.py, gpu.py + gpu.cu.
 
 Whether a matrix is symmetric is decided without a transpose, by hashes under a key that each
-process draws for itself (keys.py).  A matrix that is symmetric always passes.  For any other one,
-chosen without knowing the key, this is how likely it is to pass as well.
+process draws for itself (keys.py).  A matrix that is symmetric always passes, whatever the key.
+Another one passes when two sums of 64 bits both happen to be zero.
 
-CPU, pattern.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  Each is the product of
-two random numbers, one from a table for the high half of the bits of v and one from a table for the
-low half.  With s_ij = 1 where (i, j) is stored and (j, i) is not, -1 the other way round, else 0,
+CPU.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  They are a chain of keyed steps,
+each a product with a secret odd number and a shift of the result onto itself.  With s_ij = 1 where
+(i, j) is stored and (j, i) is not, -1 the other way round, else 0, the two sums are
 
-    x1'A y1 - y1'A x1 = sum of s_ij x1_i y1_j
+    x'A y - y'A x = sum of s_ij x_i y_j
 
-is a polynomial in the random numbers: of degree 4, in each of them of degree 1 at most, and all its
-monomials differ, so a coefficient of 1 or -1 stays where A is not symmetric.  Such a polynomial of
-degree d is zero modulo 2^k for at most u_d(k) of 2^k choices: u_1 = 1, and since a random number
-times a coefficient divisible by just 2^v hits a value with probability 2^(v-k) at most,
+They are taken row by row: five products an entry and no memory.  For values, every entry is
+weighted by a keyed hash of its bits.  -0.0 counts as 0.0.
 
-    u_d(k) = 1 + 1/2 (u_{d-1}(1) + ... + u_{d-1}(k))
+GPU.  It takes entries one by one.  The pair {i, j}, smaller number first, and the bits of the value
+go through rounds of Philox [1]_, with secret multipliers and masks; two hashes come out.  They are
+added where i < j and taken away where i > j.
 
-That is 6273 for d = 4, k = 64.  The second sum has tables of its own, so both are zero with
-probability (6273 / 2^64)^2 < 2^-102, whatever the matrix and its size.  The sums are taken row by
-row: four products an entry and no memory but the tables, of about sqrt(n) lines.
+What is proven, and what is not.  Were the numbers of vertices independent and uniform, a sum would
+be zero for at most 33 of 2^64 draws: with one factor fixed, the other must take a value modulo 2^64
+divided by the powers of two in the first, and 1 + 64 / 2 counts those.  Were the hashes of pairs so,
+it would be 1 of 2^64.  Both sums then vanish with a probability below 2^-117; where values alone
+differ, below 2^-61, since both sums share the hash of a value.  The steps only look random: there
+is no proof that they are as good.  But who makes a file knows none of the secret numbers, which
+answers do not depend on, so there is nothing to compute with, and nothing to try again.  What is
+left are patterns that cancel under many keys at once.  The tests try such ones, and find none.
 
-CPU, values.  Every entry is weighted by h(bits of a), the upper half of a random linear function
-modulo 2^128, which is strongly universal [1]_: where a_ij and a_ji differ, h(a_ij) - h(a_ji) is
-uniform modulo 2^64.  This is one degree more: (54175 / 2^64)^2 < 2^-96.  -0.0 counts as 0.0.
+A lie would not be dangerous: kernels that rely on symmetry stay inside their arrays without it, and
+end (patterns.not_symmetric).
 
-GPU.  It takes entries one by one and reads no tables.  It multiplies, modulo the prime 2^127 - 1,
+A forked child has the key of its parent.  Nothing that is kept or pickled holds a hash, so what two
+processes found can be compared.
 
-    r + 2^64 min(i, j) + max(i, j) + t (bits of a)
-
-over the entries above the diagonal and over those below it, with random r and t.  Both are products
-of linear factors in r and t, and as polynomials equal just where the matrix is symmetric.  Two
-different ones of degree m / 2 agree with probability m / 2^128 at most [2]_: 2^-97 for m = 2^31.
-
-Keys are random and not derived from the data, so no file made beforehand can aim at them.  Answers
-do not depend on them.  A forked child has the key of its parent.  Nothing that is kept or pickled
-holds a hash, so what two processes found can be compared.
-
-.. [1] M. Dietzfelbinger. Universal hashing and k-wise independent random variables via integer
-   arithmetic without primes. STACS 1996. doi:10.1007/3-540-60922-9_46
-.. [2] J. T. Schwartz. Fast probabilistic algorithms for verification of polynomial identities.
-   J. ACM 27(4), 1980. doi:10.1145/322217.322225
+.. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw. Parallel random numbers: as easy as
+   1, 2, 3. SC 2011. doi:10.1145/2063384.2063405
 """
 
 from __future__ import annotations

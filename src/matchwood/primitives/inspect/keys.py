@@ -13,7 +13,7 @@ class Key(NamedTuple):
     """What the CPU's hashes are made of; uint64, uniformly random, multipliers odd."""
 
     start: Any  # of a vertex: a term
-    spread: Any  # and four multipliers, from step to step
+    spread: Any  # and five multipliers, from step to step
     again: Any
     step1: Any
     step2: Any
@@ -21,7 +21,6 @@ class Key(NamedTuple):
     value_start: Any  # of a value
     value_spread: Any
     value_again: Any
-    value_step: Any
 
 
 TERMS = ("start", "value_start")
