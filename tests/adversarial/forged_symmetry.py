@@ -2,8 +2,8 @@
 
 Wagner's generalised birthday: many lists of arcs, merged two by two; each merge keeps the pairs
 whose sums vanish in a few more bits.  With 2^9 lists 128 bits take 9 rounds of merges.  That takes
-some seconds, so what it found is kept beside this file.  To find it anew, where the CPU's hashes have
-changed:
+some seconds, so what it found is kept beside this file.  To find it anew, where the CPU's hashes
+have changed:
 
     PYTHONPATH=src:tests python -m adversarial.forged_symmetry
 """

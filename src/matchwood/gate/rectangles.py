@@ -7,6 +7,8 @@ for duplicates.  A rectangle may be
     (indptr, indices[, data], (rows, columns))
     ((rows, columns), edges[, weights])     with `edges` of shape (m, 2): row, column
     a Rectangle, or a Graph, which is square
+
+The shape is a tuple, which tells it from arrays that are given as lists.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ def _from_tuple(A: tuple[Any, ...], caller: str) -> inputs.Raw:
 
 
 def _is_shape(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2 and np.ndim(value) == 1
+    return isinstance(value, tuple) and len(value) == 2 and not any(map(np.ndim, value))
 
 
 def _sides(shape: Any, caller: str) -> tuple[int, int]:

@@ -19,14 +19,16 @@ GPU.  It takes entries one by one.  The pair {i, j}, smaller number first, and t
 go through rounds of Philox [1]_, with secret multipliers and masks; two hashes come out.  They are
 added where i < j and taken away where i > j.
 
-What is proven, and what is not.  Were the numbers of vertices independent and uniform, a sum would
-be zero for at most 33 of 2^64 draws: with one factor fixed, the other must take a value modulo 2^64
-divided by the powers of two in the first, and 1 + 64 / 2 counts those.  Were the hashes of pairs so,
-it would be 1 of 2^64.  Both sums then vanish with a probability below 2^-117; where values alone
-differ, below 2^-61, since both sums share the hash of a value.  The steps only look random: there
-is no proof that they are as good.  But who makes a file knows none of the secret numbers, which
-answers do not depend on, so there is nothing to compute with, and nothing to try again.  What is
-left are patterns that cancel under many keys at once.  The tests try such ones, and find none.
+What is proven, and what is not.  Were the numbers of vertices independent and uniform, one sum would
+be zero with a probability of 33 / 2^64 at most: a number times a coefficient that 2^v divides takes
+a value with probability 2^(v - 64), and the mean over v is 1 + 64 / 2 times 2^-64.  Were the hashes
+of pairs so, it would be 1 / 2^64.  Both sums are then zero with a probability below 2^-117; on the
+CPU, where values alone differ, below 2^-61, since both sums share the hash of a value.
+
+The steps only look random: there is no proof that they are as good.  But who makes a file knows
+none of the secret numbers, and answers do not depend on them, so there is nothing to compute with.
+What is left are patterns that cancel under many keys at once.  The tests try such ones (fewer rounds
+on the GPU would let some pass) and find none.
 
 A lie would not be dangerous: kernels that rely on symmetry stay inside their arrays without it, and
 end (patterns.not_symmetric).
