@@ -19,7 +19,7 @@ GPU.  It takes entries one by one.  The pair {i, j}, smaller number first, and t
 go through rounds of Philox [1]_, with secret multipliers and masks; two hashes come out.  They are
 added where i < j and taken away where i > j.
 
-What is proven, and what is not.  Were the numbers of vertices independent and uniform, one sum would
+What is proven, and what is not.  Were the numbers of vertices independent and uniform, a sum would
 be zero with a probability of 33 / 2^64 at most: a number times a coefficient that 2^v divides takes
 a value with probability 2^(v - 64), and the mean over v is 1 + 64 / 2 times 2^-64.  Were the hashes
 of pairs so, it would be 1 / 2^64.  Both sums are then zero with a probability below 2^-117; on the
@@ -27,7 +27,7 @@ CPU, where values alone differ, below 2^-61, since both sums share the hash of a
 
 The steps only look random: there is no proof that they are as good.  But who makes a file knows
 none of the secret numbers, and answers do not depend on them, so there is nothing to compute with.
-What is left are patterns that cancel under many keys at once.  The tests try such ones (fewer rounds
+What is left are patterns that cancel under many keys at once.  The tests try such (fewer rounds
 on the GPU would let some pass) and find none.
 
 A lie would not be dangerous: kernels that rely on symmetry stay inside their arrays without it, and
