@@ -32,7 +32,7 @@ class Structure(csr.Graph):
             raise RuntimeError(f"{changed()}: an edge is stored at one of its ends only")
 
     def _symmetry(self) -> Symmetry:
-        return self.keep("symmetry", lambda: symmetry(self._indptr, self._indices))
+        return self.keep("symmetry", lambda: symmetry(self._indptr, self._indices, sound=True))
 
 
 class Graph:
