@@ -1,6 +1,7 @@
 """The definition: Gaussian elimination with partial pivoting, one row after the other.
 
-As LAPACK's gtsv does it, with a block row for a row where blocks are given.  Slow on purpose.
+As LAPACK's gtsv does it, with a block row for a row where blocks are given, but in the longest
+floating type of the machine: so rows on different scales keep their digits.  Slow on purpose.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ def solve(
         return b.copy(), -1, False
     if d.size == 0 or b.shape[0] == 0:
         return b.copy(), -1, True
-    return eliminate(banded(dl, d, du), b.T.copy(), 1 if d.ndim == 1 else 3)
+    matrix = banded(*(array.astype(np.longdouble) for array in (dl, d, du)))
+    x, lacking, finite = eliminate(matrix, b.T.astype(np.longdouble), 1 if d.ndim == 1 else 3)
+    with np.errstate(over="ignore", under="ignore"):
+        return x.astype(b.dtype), lacking, finite
 
 
 def banded(dl: Array, d: Array, du: Array) -> list[dict[int, Any]]:

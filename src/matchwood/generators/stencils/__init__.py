@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments, engines
+from matchwood.gate import resources
 from matchwood.generators import matrices
 from matchwood.generators.matrices import Matrix
 from matchwood.generators.stencils import plans
-from matchwood.teams import resources
 
 ANISO = {
     1: ((-0.2, -0.1, -0.2), (-1.0, 3.0, -1.0), (-0.2, -0.1, -0.2)),

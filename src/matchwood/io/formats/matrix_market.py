@@ -21,9 +21,9 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
+from matchwood.gate.resources import interruptible, require_memory
 from matchwood.io.build import Matrix, mirrored, rows_of
 from matchwood.io.text import Array, Layout, Text, clip, malformed, whole_numbers
-from matchwood.teams.resources import interruptible, require_memory
 
 _FIELDS = {"real": 1, "double": 1, "integer": 0, "unsigned-integer": 0, "pattern": 0, "complex": 2}
 _INTEGERS = ("integer", "unsigned-integer")
