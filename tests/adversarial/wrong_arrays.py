@@ -14,7 +14,6 @@ import contextlib
 import copy
 import dataclasses
 import functools
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -245,26 +244,6 @@ def outcome(call: Call, make: Callable[[], Any], right: Any, same: bool) -> str:
     return ""
 
 
-KNOWN: dict[str, str] = {
-    r"\| (\d\.)+(matrix\.)?(indptr|indices|data): (no |one element l|0-d|a dimension more|a row)":
-        "the gate of matrices does not look at the shape of indices nor at the length of data",
-    r"^matchwood\.(Matching|Hierarchy|Coarsening|Bound|upper_bound|coarsen|streaming_matching) ":
-        "mates, maps and weights made by hand reach kernels unseen",
-    r"^matchwood\.(Factor|LinearForest|linear_forest|tridiagonal_of|multilevel) ":
-        "factors and forests made by hand reach kernels unseen",
-    r"^matchwood\.(Forest|generators\.random_weights|io\.write) ":
-        "edges made by hand and matrices that SciPy itself would refuse",
-    r"^matchwood\.(tridiagonal\.Factorization|preconditioners\.|solve|block_tridiagonal)":
-        "solve_ordered looks at nothing; vectors of other types and shapes",
-    r"^matchwood\.(check\.|is_rcm_order)": "answers of other types and shapes",
-}  # fmt: skip
-"""Attacks that are known to get through, as patterns, with the reason.  They are not made."""
-
-
-def known(attack: str) -> bool:
-    return any(re.search(pattern, attack) for pattern in KNOWN)
-
-
 def all_attacks(end: float, only: str = "") -> Iterator[Attack]:
     """Every attack on every function, the worst on all of them first, until that time."""
     made: dict[str, list[Call]] = {}
@@ -273,7 +252,7 @@ def all_attacks(end: float, only: str = "") -> Iterator[Attack]:
         for name, calls in table().items():
             if time.time() > end:
                 return
-            if only not in name or known(f"{name} | "):
+            if only not in name:
                 continue
             if name not in made:
                 made[name] = [
@@ -281,7 +260,7 @@ def all_attacks(end: float, only: str = "") -> Iterator[Attack]:
                 ]
             for number, call in enumerate(made[name]):
                 for what, arguments, kind in attacks(call):
-                    if kind != stage or known(f"{name} | {what}"):
+                    if kind != stage:
                         continue
                     yield (
                         f"{name} | {what}",

@@ -71,6 +71,11 @@ class Forest:
             import scipy.sparse
 
             xp, make = np, scipy.sparse.csr_array
+        if self.edges.ndim != 2 or self.edges.shape[1] != 2 or self.edges.dtype.kind not in "iu":
+            raise ValueError(
+                "Forest.tocsr: edges must be integers of shape (m, 2), "
+                f"got {self.edges.dtype} of shape {self.edges.shape}"
+            )
         starts = xp.arange(self.n + 1, dtype=self.edges.dtype)
         indptr = xp.searchsorted(xp.ascontiguousarray(self.edges[:, 0]), starts)
         columns = xp.ascontiguousarray(self.edges[:, 1])
