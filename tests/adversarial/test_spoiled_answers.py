@@ -3,12 +3,14 @@
 One element, or one field, of a right answer is changed at random, by value, shape or kind.  Where
 the result is no answer, by the definition or because there is just one, the check must refuse it:
 with `CheckFailed`, or with TypeError where it cannot be an answer at all.  Nothing else may come
-out.  MATCHWOOD_ATTACK_SECONDS is the time for each problem; a minute is more than 10^5 answers.
+out.  MATCHWOOD_ATTACK_SECONDS is the time for each problem; MATCHWOOD_ATTACK_ANSWERS=100000 goes on
+until so many were spoiled.  `pytest -s` tells how many there were.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from adversarial.spoiling import FORMS, KINDS, spoils
 
 BATCH = 50  # spoiled answers between two looks at the clock
 SECONDS = 0.25
+WANTED = int(os.environ.get("MATCHWOOD_ATTACK_ANSWERS", "0"))  # for each problem, at least
 
 LOOSE = {
     ("rms_wavefront", "float"),
@@ -71,7 +74,8 @@ def test_spoiled_answers_are_refused(problem, record_property):
     rng = np.random.default_rng(list(PROBLEMS).index(problem))
     done = 0
     faults: dict[tuple[str, str], str] = {}
-    for _ in attempts(SECONDS):
+    clock = attempts(SECONDS)
+    while done < WANTED or next(clock, None) is not None:
         for _ in range(BATCH):
             spoiled = one_spoiled(problem, rng)
             if spoiled is None:
@@ -95,7 +99,7 @@ def test_right_answers_pass_in_every_form(problem):
         for name, value in case.fields.items():
             if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or "." in name:
                 continue
-            for form, convert in FORMS.items():
+            for convert in FORMS.values():
                 other = convert(value)
                 if np.array_equal(other, value):  # it fits
                     case.check(case.build({**case.fields, name: other}))

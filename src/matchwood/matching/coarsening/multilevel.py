@@ -56,7 +56,8 @@ class Hierarchy:
         whole = xp.arange(self.n) if not self.levels else None
         for k, level in enumerate(self.levels):
             size, most = self.sizes[k : k + 2]
-            map = integers("Hierarchy", f"levels[{k}].map", level.map, size=size, low=0, high=most - 1)
+            name = f"levels[{k}].map"
+            map = integers("Hierarchy", name, level.map, size=size, low=0, high=most - 1)
             whole = map if whole is None else map[whole]
         return whole
 
@@ -156,7 +157,7 @@ def multilevel(
     number = seed(caller, rng)
     G = csr.as_graph(A, caller)
     place = G.engine
-    chosen = engines.resolve(place, engine)
+    chosen = engines.resolve(place, engine, threads)
     G = G.on(chosen)
     n = G.n
     levels: list[Coarsening] = []

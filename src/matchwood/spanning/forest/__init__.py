@@ -182,7 +182,7 @@ def minimum_spanning_forest(
             f"minimum_spanning_forest: method must be one of {expected}, got {method!r}"
         )
     G = csr.as_graph(A, "minimum_spanning_forest")
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads)
     costs = undirected_costs(G.on(chosen), "minimum_spanning_forest", bool(maximum))
     edges, weights, rounds = engines.load(__name__, chosen).span(
         costs, method, bool(maximum), threads=threads
