@@ -61,6 +61,10 @@ def _lengths(array: Any) -> dict[str, Any]:
     }
 
 
+class _Subclass(np.ndarray):
+    """An array of another class, as other libraries have."""
+
+
 def _types(array: Any) -> dict[str, Any]:
     made = {
         "bool": array.astype(bool),
@@ -76,11 +80,28 @@ def _types(array: Any) -> dict[str, Any]:
         "a word": "nonsense",
         "a ragged list": [[1, 2], [3]],
         "a dictionary": {0: 1},
+        "float16": array.astype(np.float16),
+        "longdouble": array.astype(np.longdouble),
+        "complex64": array.astype(np.complex64),
+        "clongdouble": array.astype(np.clongdouble),
+        "bytes": array.astype("S"),
+        "raw": np.zeros(array.shape, "V4"),
+        "durations": np.zeros(array.shape, "timedelta64[s]"),
+        "int8": array.astype(np.int8),
+        "uint8": array.astype(np.uint8),
+        "int16": array.astype(np.int16),
+        "uint32": array.astype(np.uint32),
+        "uint64": array.astype(np.uint64),
+        "big-endian floats": array.astype(">f4"),
+        "big-endian integers": array.astype(">i2"),
+        "big-endian unsigned": array.astype(">u8"),
+        "a list": array.tolist(),
+        "subclass": array.view(_Subclass),
+        "masked": np.ma.masked_array(array, np.zeros(array.shape, bool)),
     }
     if array.dtype.kind in "iu":
         made["floats"] = array.astype(float)
         made["half"] = array + 0.5
-        made["float16"] = array.astype(np.float16)
     return made
 
 
@@ -136,7 +157,7 @@ def spoilt(array: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any, int]]:
     for name, made in {**_lengths(array), **_numbers(array)}.items():
         yield name, guarded(made), SIZE
     for name, made in _types(array).items():
-        yield name, guarded(made) if isinstance(made, np.ndarray) else made, TYPE
+        yield name, guarded(made) if type(made) is np.ndarray else made, TYPE
     for name, made in _same(array).items():
         yield name, made, SAME
 

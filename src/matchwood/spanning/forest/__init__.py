@@ -71,11 +71,10 @@ class Forest:
             import scipy.sparse
 
             xp, make = np, scipy.sparse.csr_array
-        if self.edges.ndim != 2 or self.edges.shape[1] != 2 or self.edges.dtype.kind not in "iu":
-            raise ValueError(
-                "Forest.tocsr: edges must be integers of shape (m, 2), "
-                f"got {self.edges.dtype} of shape {self.edges.shape}"
-            )
+        shape: Any = getattr(self.edges, "shape", ())
+        if len(shape) != 2 or shape[1] != 2 or self.edges.dtype.kind not in "iu":
+            got = f"shape {shape}" if shape else type(self.edges).__name__
+            raise ValueError(f"Forest.tocsr: edges must be integers of shape (m, 2), got {got}")
         starts = xp.arange(self.n + 1, dtype=self.edges.dtype)
         indptr = xp.searchsorted(xp.ascontiguousarray(self.edges[:, 0]), starts)
         columns = xp.ascontiguousarray(self.edges[:, 1])
