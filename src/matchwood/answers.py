@@ -81,7 +81,9 @@ def reals(
     if found.dtype.kind not in "iuf":
         raise TypeError(f"{caller}: {name} must hold real numbers, got dtype {found.dtype}")
     if found.shape != shape:
-        raise CheckFailed(f"{problem}: {shape[0]} {name} expected, got shape {found.shape}")
+        raise CheckFailed(
+            f"{problem}: {name} must have {shape[0]} elements, got shape {found.shape}"
+        )
     return engines.moved(found, place)
 
 
