@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from matchwood import engines
 from matchwood.csr import View
 from matchwood.primitives.wide_sums import finite, half_of, ratio
@@ -90,12 +88,22 @@ class Factor:
     @property
     def n(self) -> int:
         """Neighbours that a vertex may have."""
-        return int(self.neighbours.shape[1])
+        return int(self._table("n").shape[1])
+
+    def _table(self, asked: str) -> Any:
+        """The neighbours, where they are a table of integers; those made by hand need not be."""
+        table = self.neighbours
+        if getattr(table, "ndim", 0) != 2 or table.dtype.kind not in "iu":
+            got = getattr(table, "shape", type(table).__name__)
+            raise ValueError(
+                f"Factor.{asked}: neighbours must be integers of shape (N, n), got {got}"
+            )
+        return table
 
     @cached_property
     def cardinality(self) -> int:
         """Number of edges."""
-        return int((self.neighbours >= 0).sum()) // 2
+        return int((self._table("cardinality") >= 0).sum()) // 2
 
     @cached_property
     def weight(self) -> float:
@@ -119,10 +127,11 @@ class Factor:
         >>> factor(matchwood.generators.cycle(4), 2).edges().tolist()
         [[0, 1], [0, 3], [1, 2], [2, 3]]
         """
-        xp = engines.cupy() if engines.location(self.neighbours) == "gpu" else np
-        rows = xp.arange(self.neighbours.shape[0], dtype=self.neighbours.dtype)[:, None]
+        table = self._table("edges")
+        xp = engines.xp(table)
+        rows = xp.arange(table.shape[0], dtype=table.dtype)[:, None]
         # ascending within a row; the places that are not wanted come first
-        ends = xp.sort(xp.where(self.neighbours > rows, self.neighbours, -1), axis=1)
+        ends = xp.sort(xp.where(table > rows, table, -1), axis=1)
         u, slot = xp.nonzero(ends >= 0)
         return xp.stack((u.astype(ends.dtype), ends[u, slot]), axis=1)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import integers
 from matchwood.factors import Factor
 from matchwood.factors.result import unsealed
 from matchwood.forests.found import Found
@@ -63,9 +64,19 @@ class LinearForest:
 
         Paths are in the order of their ids.
         """
-        xp, n = self._xp, self.perm.shape[0]
-        starts = xp.flatnonzero(self.position[self.perm] == 1)
-        return xp.concatenate((starts, xp.full(1, n))).astype(self.perm.dtype)
+        xp = self._xp
+        perm, position = self._order("offsets")
+        starts = xp.flatnonzero(position[perm] == 1)
+        return xp.concatenate((starts, xp.full(1, perm.size))).astype(perm.dtype)
+
+    def _order(self, asked: str) -> tuple[Any, Any]:
+        """`perm` and `position`; of a forest made by hand they may be anything."""
+        if self.untouched():
+            return self.perm, self.position
+        caller = f"LinearForest.{asked}"
+        n = int(getattr(self.perm, "size", 0))
+        perm = integers(caller, "perm", self.perm, low=0, high=n - 1)
+        return perm, integers(caller, "position", self.position, size=n)
 
     @cached_property
     def count(self) -> int:
@@ -85,6 +96,11 @@ class LinearForest:
     def removed_weights(self) -> Any:
         """The weights of `removed`, in float64; of both directions the mean."""
         table, weights = self.factor.neighbours, self.factor.weights
+        n = int(self.perm.size)
+        if not getattr(table, "shape", None) == getattr(weights, "shape", None) == (n, 2):
+            raise ValueError(
+                f"LinearForest.removed_weights: the arrays of the factor must have shape ({n}, 2)"
+            )
         u, v = self.removed[:, 0], self.removed[:, 1]
         there = (table[u] == v[:, None]) * weights[u].astype(np.float64)
         back = (table[v] == u[:, None]) * weights[v].astype(np.float64)
@@ -122,8 +138,9 @@ class LinearForest:
         [[0, 3], [3, 2], [2, 1]]
         """
         xp = self._xp
-        joined = xp.flatnonzero(self.position[self.perm[1:]] > 1)
-        return xp.stack((self.perm[joined], self.perm[joined + 1]), axis=1)
+        perm, position = self._order("edges")
+        joined = xp.flatnonzero(position[perm[1:]] > 1)
+        return xp.stack((perm[joined], perm[joined + 1]), axis=1)
 
     def untouched(self) -> bool:
         """Whether these are the arrays that `linear_forest` found, with its factor."""

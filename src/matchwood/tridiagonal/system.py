@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import integers
 from matchwood.tridiagonal import mend, trust
 
 
@@ -80,7 +81,7 @@ class System:
         """x, and whether the engine's own answer had to be mended."""
         b = self.right_hand_side(b)
         kind = np.result_type(self.d.dtype, b.dtype)
-        chosen = engines.resolve(self.where, engine)
+        chosen = engines.resolve(self.where, engine, threads)
         home = engines.home(chosen)
         xp = _module(home)
         dl, d, du, right = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))
@@ -249,7 +250,7 @@ class Factorization:
         """Solve where the rows of the matrix are in another order than b and x.
 
         Row i has its right-hand side at ``b[order[i]]`` and its unknown at ``x[order[i]]``.
-        Nothing is looked at or waited for: neither `b` nor the pivots.  For preconditioners.
+        Neither the values of `b` nor the pivots are looked at or waited for.
         Only where a first solution with this matrix had to be mended, every one is.
 
         Parameters
@@ -264,7 +265,17 @@ class Factorization:
         Returns
         -------
         x : (k, m) array
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `b` or `order` have another type or shape, or `order` leads outside of `b`.
         """
+        b, order = _ordered_arrays(self._system, b, order)
+        return self.trusted_solve_ordered(b, order, transpose=transpose) if b.size else b
+
+    def trusted_solve_ordered(self, b: Any, order: Any, *, transpose: bool = False) -> Any:
+        """`solve_ordered` without a look at its arguments, for preconditioners."""
         made = self._system.transposed if transpose else self._system
         if transpose not in self._hard:
             self._hard[transpose] = self._is_hard(made, True)
@@ -284,6 +295,32 @@ class Factorization:
         for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
             solve(made.dl, made.d, made.du, one, out, order)
         return x
+
+
+def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
+    """The arguments of `solve_ordered`, checked: kernels go where the order says."""
+    caller, kind = "solve_ordered", made.d.dtype
+    if getattr(b, "dtype", None) != kind or engines.location(b) != made.where:
+        got = getattr(b, "dtype", type(b).__name__)
+        raise TypeError(
+            f"{caller}: b must be an array of {kind} on the {made.where.upper()}, got {got}"
+        )
+    shape = (made.n, *made.block)
+    rows = int(np.prod(shape))
+    if b.ndim != 2 or (order is None and b.shape[1] != rows):
+        width = rows if order is None else "m"
+        raise ValueError(f"{caller}: b must have shape (k, {width}), got {b.shape}")
+    b = _module(made.where).ascontiguousarray(b)
+    if order is None:
+        return b, None
+    if engines.location(order) != made.where or getattr(order, "shape", None) != shape:
+        got = getattr(order, "shape", type(order).__name__)
+        raise ValueError(
+            f"{caller}: order must have shape {shape} on the {made.where.upper()}, got {got}"
+        )
+    flat = integers(caller, "order", order.reshape(-1), low=-1, high=int(b.shape[1]) - 1)
+    index = np.int32 if flat.dtype == np.int32 else np.int64
+    return b, _module(made.where).ascontiguousarray(flat.astype(index, copy=False)).reshape(shape)
 
 
 def _solve_elsewhere(made: System, b: Any, order: Any, threads: int | None) -> Any:

@@ -103,7 +103,7 @@ def strongly_connected_components(
         expected = ", ".join(repr(name) for name in METHODS)
         raise ValueError(f"{caller}: method must be one of {expected}, got {method!r}")
     G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads)
     if chosen != "reference" and ONLY_ON.get(method, chosen) != chosen:
         raise ValueError(
             f"{caller}: method {method!r} is for the {ONLY_ON[method]!r} engine, "

@@ -149,7 +149,7 @@ def path_scan(
     caller = "path_scan"
     table = _table(caller, neighbours)
     where = engines.location(table)
-    chosen = engines.resolve(where, engine)
+    chosen = engines.resolve(where, engine, threads)
     array = vector(caller, "values", values, VALUES)
     if array.shape != (table.shape[0],):
         raise ValueError(f"{caller}: values must have shape ({table.shape[0]},), got {array.shape}")

@@ -71,6 +71,10 @@ class Forest:
             import scipy.sparse
 
             xp, make = np, scipy.sparse.csr_array
+        shape: Any = getattr(self.edges, "shape", ())
+        if len(shape) != 2 or shape[1] != 2 or self.edges.dtype.kind not in "iu":
+            got = f"shape {shape}" if shape else type(self.edges).__name__
+            raise ValueError(f"Forest.tocsr: edges must be integers of shape (m, 2), got {got}")
         starts = xp.arange(self.n + 1, dtype=self.edges.dtype)
         indptr = xp.searchsorted(xp.ascontiguousarray(self.edges[:, 0]), starts)
         columns = xp.ascontiguousarray(self.edges[:, 1])
@@ -177,7 +181,7 @@ def minimum_spanning_forest(
             f"minimum_spanning_forest: method must be one of {expected}, got {method!r}"
         )
     G = csr.as_graph(A, "minimum_spanning_forest")
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads)
     costs = undirected_costs(G.on(chosen), "minimum_spanning_forest", bool(maximum))
     edges, weights, rounds = engines.load(__name__, chosen).span(
         costs, method, bool(maximum), threads=threads

@@ -91,7 +91,7 @@ def condensation(
     [[0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
     """
     G = csr.as_graph(A, "condensation")
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads)
     place = engines.home(chosen)
     H = G.on(chosen)
     if method == "auto" and chosen == "cpu" and A is not G:
