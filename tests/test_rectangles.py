@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import matchwood
 from matchwood.csr import Rectangle, as_rectangle
+from matchwood.gate import inputs
 
 DENSE = np.array([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 3.0, 0.0], [4.0, 0.0, 0.0, 0.0]])
 TALL, WIDE = DENSE.T.copy(), DENSE
@@ -112,3 +113,16 @@ def test_values_are_read_when_asked_for() -> None:
     R = as_rectangle(([0, 1], [1], [np.inf], (1, 2)), "f")
     with pytest.raises(ValueError, match="g: weights must be finite, got inf at row 0, column 1"):
         R.finite_weights("g")
+
+
+def test_room_for_more_entries_is_cut_where_indptr_ends() -> None:
+    """On a GPU the end is not read before it is known to be another one."""
+    indptr, indices = np.array([0, 1, 2], np.int32), np.array([1, 0, 99, 99], np.int32)
+    spare = inputs.Raw(2, indptr, indices, np.arange(4.0), columns=3, spare=True)
+    R = Rectangle(spare, None, "f")
+    assert R.nnz == 2
+    assert R.directed_weights().data.tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="f: indptr must end at the number of indices, 4"):
+        Rectangle(spare._replace(spare=False), None, "f")
+    with pytest.raises(ValueError, match="f: indptr must end at the number of indices, 1"):
+        Rectangle(spare._replace(indices=indices[:1]), None, "f")
