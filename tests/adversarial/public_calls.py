@@ -336,7 +336,9 @@ def _system_calls() -> dict[str, Callable[[], list[Call]]]:
         ],
         "matchwood.tridiagonal.Factorization": lambda: [
             Call(tridiagonal.factorize(*bands()).solve, (vector(7),)),
-            Call(tridiagonal.factorize(*bands()).solve_ordered, (vector(7), np.arange(7)[::-1])),
+            Call(
+                tridiagonal.factorize(*bands()).solve_ordered, (vector(7)[None], np.arange(7)[::-1])
+            ),
         ],
         "matchwood.block_tridiagonal.solve": lambda: [
             Call(block_tridiagonal.solve, (*blocks(), np.ones((5, 2))))

@@ -1,4 +1,4 @@
-"""Files that end in .zst need an optional package; tests of them are skipped where it is missing."""
+"""Files that end in .zst need an optional package; without it their tests are skipped."""
 
 from __future__ import annotations
 

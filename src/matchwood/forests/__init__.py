@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import answers, csr, engines
 from matchwood.errors import CheckFailed
 from matchwood.factors import Factor
 from matchwood.factors import factor as find_factor
@@ -195,9 +195,9 @@ def tridiagonal_of(
         raise TypeError(f"{caller}: forest must be a LinearForest, got {type(forest).__name__}")
     if not forest.untouched():
         _refuse_wrong_forest(forest, caller)
-    if forest.perm.shape[0] != G.n:
+    if len(forest.perm) != G.n:
         raise ValueError(
-            f"{caller}: the forest has {forest.perm.shape[0]} vertices, the matrix {G.n} rows"
+            f"{caller}: the forest has {len(forest.perm)} vertices, the matrix {G.n} rows"
         )
     chosen = engines.resolve(G.engine, engine, threads)
     H = G.on(chosen)
@@ -205,7 +205,7 @@ def tridiagonal_of(
     home, kind = engines.home(chosen), view.indices.dtype
     table = (unsealed(forest.factor) or (forest.factor.neighbours,))[0]
     order = [
-        engines.moved(array, home).astype(kind, copy=False)
+        engines.moved(answers.array(caller, "forest", array), home).astype(kind, copy=False)
         for array in (table, forest.place, forest.position)
     ]
     module = engines.load(__name__, "cpu" if chosen == "reference" else chosen)

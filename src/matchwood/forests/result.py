@@ -81,7 +81,7 @@ class LinearForest:
     @cached_property
     def count(self) -> int:
         """Number of paths; a vertex without edges is one."""
-        return int((self.position == 1).sum())
+        return int((integers("LinearForest.count", "position", self.position) == 1).sum())
 
     @cached_property
     def removed(self) -> Any:
@@ -96,7 +96,7 @@ class LinearForest:
     def removed_weights(self) -> Any:
         """The weights of `removed`, in float64; of both directions the mean."""
         table, weights = self.factor.neighbours, self.factor.weights
-        n = int(self.perm.size)
+        n = int(getattr(self.perm, "size", 0))
         if not getattr(table, "shape", None) == getattr(weights, "shape", None) == (n, 2):
             raise ValueError(
                 f"LinearForest.removed_weights: the arrays of the factor must have shape ({n}, 2)"

@@ -300,7 +300,7 @@ class Factorization:
 def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
     """The arguments of `solve_ordered`, checked: kernels go where the order says."""
     caller, kind = "solve_ordered", made.d.dtype
-    if getattr(b, "dtype", None) != kind or engines.location(b) != made.where:
+    if not hasattr(b, "dtype") or b.dtype != kind or engines.location(b) != made.where:
         got = getattr(b, "dtype", type(b).__name__)
         raise TypeError(
             f"{caller}: b must be an array of {kind} on the {made.where.upper()}, got {got}"
