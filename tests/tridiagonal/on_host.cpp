@@ -107,12 +107,12 @@ extern "C" void reduce_rows_(int grid, int threads, long long n, T* dl, T* d, T*
 {
     launch(grid, threads, [=] { reduce_rows<T, Index>(n, dl, d, du, b, perm, gathered, elements, total, parts, status); });
 }
-extern "C" void substitute_rows_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* elements,
+extern "C" void substitute_and_judge_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* elements,
                                  long long total, long long parts, T* ends, Index* perm, T* x, T small, T large,
                                  int rare, unsigned long long* status)
 {
     launch(grid, threads, [=] {
-        substitute_rows<T, Index>(n, dl, d, du, b, elements, total, parts, ends, perm, x, small, large, rare, status);
+        substitute_rows<T, Index, true>(n, dl, d, du, b, elements, total, parts, ends, perm, x, small, large, rare, status);
     });
 }
 extern "C" void join_(int grid, int threads, T* elements, long long total, long long start, long long size,

@@ -122,9 +122,9 @@ class Solver:
         self._solve_ends(block, elements, total, n, word)
         right = right if perm is None else gathered
         ends = self._place(block, "ends0")
-        looked = word if status is not None else np.uint64(0)
-        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits, looked)
-        k.substitute_rows.launch(self._blocks, WARP, known, self._tile)
+        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits, word)
+        substitute = k.substitute_rows if status is None else k.substitute_and_judge
+        substitute.launch(self._blocks, WARP, known, self._tile)
 
     def _place(self, block: Any, name: str) -> Any:
         return np.uint64(block.ptr + getattr(self._layout, name))

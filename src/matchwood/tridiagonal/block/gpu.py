@@ -13,7 +13,12 @@ from matchwood.tridiagonal import gpu_elements
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("reduce_rows<T,I>", "substitute_rows<T,I>", "join<T>", "top<T>", "expand<T>"),
+    (
+        "reduce_rows<T,I>",
+        "substitute_rows = substitute_rows<T,I,false>",
+        "substitute_and_judge = substitute_rows<T,I,true>",
+        *("join<T>", "top<T>", "expand<T>"),
+    ),
     types={"T": (np.float32, np.float64)},
 )
 
