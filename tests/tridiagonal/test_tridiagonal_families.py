@@ -103,6 +103,36 @@ def test_numbers_at_the_ends_of_their_range(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_subnormal_numbers_count(engine: str) -> None:
+    """Also where arithmetic takes those of float32 for zeros, and wherever they stand."""
+    for n in (3, 700):
+        for place in range(4):
+            for many in (1, n):
+                system = [np.zeros(n), np.ones(n), np.zeros(n), np.ones(n)]
+                system[place][1 : 1 + many] = 1e-40
+                system[3][::2] *= 2.0**60 if place != 1 else 1e-40
+                system[3][1::2] *= 1e-14 if place != 1 else 1e-40
+                given = [array.astype(np.float32) for array in system]
+                given[0][0] = given[2][-1] = 0
+                name = (n, place, many)
+                for allowed in (False, True):
+                    x = solver(engine, allow_singular=allowed)(*given)
+                    assert backward_error(*given, x) < 1e-6, name
+
+
+@pytest.mark.parametrize("row", [0, 1, 31, 32, 127, 128, 700, 9_999])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_row_of_zeros_is_named(engine: str, row: int) -> None:
+    """Whatever its right-hand side."""
+    zero, d = np.zeros(10_000), np.ones(10_000)
+    d[row] = 0
+    for b in (d, np.ones(10_000)):
+        with pytest.raises(np.linalg.LinAlgError, match=f"of row {row} has no pivot"):
+            solver(engine)(zero, d, zero, b)
+        assert np.isfinite(solver(engine, allow_singular=True)(zero, d, zero, b)).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_independent_systems_of_other_scales(engine: str) -> None:
     """What is not coupled does not see each other, whatever its size."""
     rng = np.random.default_rng(4)

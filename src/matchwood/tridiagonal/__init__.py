@@ -5,8 +5,8 @@
     block_tridiagonal   the same for 2x2 blocks
 
 Read on in system.py, reference.py, check.py, cpu.py (then cpu_parts.py and cpu_elements.py),
-gpu.py + gpu.cu (then elements.cuh), and block/; trust.py and mend.py say which answers are
-not given back as the engine found them, and cpu_rows.py solves what no parts can.
+gpu.py + gpu.cu (then elements.cuh), and block/; trust.py and mending/ say which answers are
+not given back as the engine found them, and solve what no parts can.
 """
 
 from __future__ import annotations

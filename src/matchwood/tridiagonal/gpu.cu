@@ -230,6 +230,7 @@ __device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsi
 {
     constexpr int ROWS = Rows<T>::ROWS, EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
     T before = ends[0], begin = ends[1], near = ends[2], far = ends[3];
+    judge.unknown(before), judge.unknown(far);
     Pivot<T> pivots[ROWS];
     Notes<T> unused;
     Equation<T> A = first_row<T>(tile, 0, unused.least), B = first_row<T>(tile, 1, unused.least);
@@ -264,6 +265,7 @@ __device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsi
             if (LOOK) {
                 T terms[3] = {rows.lower[v] * next, rows.diagonal[v] * near, rows.upper[v] * far};
                 judge.row(terms, rows.right[v]);
+                judge.unknown(near);
             }
             solution[v] = near;
             far = near, near = next;
@@ -295,7 +297,10 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     } else {
         scatter_tile<CHUNKS>(tile + array, x, perm, first, n);
     }
-    if (LOOK) judge.report(rare, first, status);
+    if (LOOK && judge.report(rare, first, status)) {
+        const T* arrays[4] = {dl, d, du, b};
+        for (const T* array : arrays) look_for_subnormal(array, first, Rows<T>::BLOCK, n, first, status);
+    }
 }
 
 template <typename T>

@@ -1,21 +1,33 @@
 // Does a row hold?  Its residual beside the sizes of its terms.  The limits: tridiagonal/trust.py.
+//
+// Subnormal numbers: kernels may be compiled so that those of float32, below 2^-126, count as zeros.  What this
+// changes in a row is at most 2^-126 times its unknowns, and 2^-126 for its right-hand side and for each of
+// seven results.  Where this is more than an eighth of the limit, the numbers of the matrix are looked at, bit
+// by bit; and if one is subnormal, the system is solved elsewhere.
 #pragma once
 
 #include "matchwood/elements.cuh"
-
-// Float32 numbers below 2^-126 may be taken for zeros, see `flushed`.
-template <typename T>
-__device__ __forceinline__ T smallest() { return sizeof(T) == 8 ? T(0x1p-1022) : T(0x1p-126f); }
+#include "matchwood/tile.cuh"
 
 // Rows of one thread, one after the other.  A row may be off by `small` of its terms; `rare` rows of a block
-// by `large`.
+// by `wide`.
 template <typename T>
 struct Judge {
-    T small, large_, least, most;  // limits; the smallest and the largest sum of terms
-    int off;
-    unsigned right;  // all bits of right-hand sides
+    static constexpr bool FLUSHED = sizeof(T) == 4;  // subnormal numbers count as zeros
+    static constexpr int FAR = 1 << 20;              // more than the rows of a block
 
-    __device__ __forceinline__ Judge(T small, T large) : small(small), large_(large), least(T(1)), most(T(0)), off(0), right(0) {}
+    T small, wide;
+    T sum, least, reach;  // of the terms of all rows, of one row; the largest unknown
+    unsigned right;       // all bits of right-hand sides
+    int off;
+
+    __device__ __forceinline__ Judge(T small, T wide)
+        : small(small), wide(wide), sum(0), least(1), reach(0), right(0), off(0) {}
+
+    __device__ __forceinline__ void unknown(T x)
+    {
+        if (FLUSHED) reach = larger_of(reach, magnitude(x));
+    }
 
     template <int K>
     __device__ __forceinline__ void row(const T (&terms)[K], T b)
@@ -27,17 +39,50 @@ struct Judge {
             size += magnitude(terms[k]);
         }
         residual = magnitude(residual);
-        most += size;
+        sum += size;
+        if (FLUSHED) {
+            unsigned bits;
+            memcpy(&bits, &b, 4);
+            right |= bits;
+            least = size < least ? size : least;
+        }
         // written so that what is not a number counts
-        if (!(residual <= small * size)) off += residual <= large_ * size ? 1 : 1 << 20;
+        if (!(residual <= small * size)) off += residual <= wide * size ? 1 : FAR;
     }
 
-    // All threads of a warp call, with the first row of theirs.
-    __device__ __forceinline__ void report(int rare, long long row, unsigned long long* status)
+    // All threads of a warp call, with the first row of theirs.  True where subnormal numbers must be looked for.
+    __device__ __forceinline__ bool report(int rare, long long row, unsigned long long* status)
     {
-        if (!(most <= large<T>() * large<T>())) off += 1 << 20;
+        int doubt = 0;
+        if (FLUSHED) {
+            bool zero = reach == T(0) && right << 1 == 0;
+            doubt = zero || least * (small / 8) >= T(0x1p-124) * reach + T(0x1p-122) ? 0 : 1;
+        }
+        if (!(sum <= large<T>() * large<T>())) off += FAR;
 #pragma unroll
         for (int s = 16; s > 0; s /= 2) off += __shfl_xor_sync(0xffffffffu, off, s);
         if (off > rare && threadIdx.x == 0) fail(status, OFF, row);
+        if (FLUSHED) {
+#pragma unroll
+            for (int s = 16; s > 0; s /= 2) doubt += __shfl_xor_sync(0xffffffffu, doubt, s);
+        }
+        return doubt > 0 || off > rare;
     }
+
+private:
+    static __device__ __forceinline__ T larger_of(T a, T b) { return a > b ? a : b; }
 };
+
+// Items first.. of an array of `size`, `count` of them: is one subnormal?  By its bits, whatever the arithmetic.
+template <typename T>
+__device__ __noinline__ void look_for_subnormal(const T* array, long long first, int count, long long size, long long row,
+                                                unsigned long long* status)
+{
+    constexpr int MANTISSA = sizeof(T) == 8 ? 52 : 23;
+    for (int i = threadIdx.x; i < count && first + i < size; i += TILE_THREADS) {
+        unsigned long long bits = 0;
+        memcpy(&bits, array + first + i, sizeof(T));
+        bits &= ~(1ull << (8 * sizeof(T) - 1));
+        if (bits != 0 && bits >> MANTISSA == 0) fail(status, NOT_FINITE, row);
+    }
+}

@@ -241,11 +241,13 @@ __device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             here[k] = tile_item<RIGHT_CHUNKS, T>(solution, 2 * j + k);
+            judge.unknown(here[k]);
             left[k] = j == 0 ? outer[k] : tile_item<RIGHT_CHUNKS, T>(solution, 2 * j - 2 + k);
             right[k] = T(0);
             if (row < n - 1)
                 right[k] = j + 1 < BLOCK ? tile_item<RIGHT_CHUNKS, T>(solution, 2 * j + 2 + k)
                                          : outer[4 * TILE_THREADS + 2 + k];
+            judge.unknown(left[k]), judge.unknown(right[k]);
         }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -340,7 +342,12 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     if (LOOK) {
         Judge<T> judge(small, large);
         look_at_rows(solution, n, dl, d, du, b, parts, ends, judge);
-        judge.report(rare, first / 2, status);
+        if (judge.report(rare, first / 2, status)) {
+            constexpr int count = Rows<T>::BLOCK;
+            const T* arrays[3] = {dl, d, du};
+            for (const T* array : arrays) look_for_subnormal(array, 2 * first, 4 * count, 4 * n, first / 2, status);
+            look_for_subnormal(b, first, 2 * count, 2 * n, first / 2, status);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 First the residual is solved for once or twice by the same engine, in double precision: this makes
 every row good unless the pivots were hopeless.  What is still off is solved on one CPU thread with
-LAPACK's pivots (cpu_rows.py), and refined with residuals of more digits; of all answers the best is
+LAPACK's pivots (cpu.py), and refined with residuals of more digits; of all answers the best is
 taken.  So none is worse than LAPACK's.
 """
 
@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.tridiagonal import cpu_rows, trust
+from matchwood.tridiagonal import trust
+from matchwood.tridiagonal.mending import cpu as row_after_row
+from matchwood.tridiagonal.mending.precision import narrowed, widened
 
 Array = np.ndarray[Any, Any]
 ROUNDS = 2  # refinements of either kind
@@ -23,7 +25,7 @@ FAIR = 2.0**-10  # an answer with a relative residual below this is one
 def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, int, float]:
     """The residual; how many rows it leaves off, and by how much the worst."""
     small, large = trust.limits(matrix[1].shape[0], x.dtype)
-    wide = [a.astype(b.dtype) for a in (*matrix, x)]
+    wide = [widened(a).astype(b.dtype, copy=False) for a in (*matrix, x)]
     with np.errstate(all="ignore"):
         residual = b - trust.product(*wide)
         size = trust.product(*(abs(a) for a in wide)) + abs(b)
@@ -39,7 +41,8 @@ class _Best:
     """The best of several answers to one right-hand side."""
 
     def __init__(self, xp: Any, matrix: Any, b: Any, wide: Any) -> None:
-        self._xp, self._matrix, self._b = xp, matrix, b.astype(wide)
+        self._xp, self._matrix = xp, matrix
+        self._b = widened(b).astype(wide, copy=False)
         self.x: Any = None
         self.residual: Any = None
         self.off, self.worst = 0, np.inf
@@ -64,7 +67,7 @@ class _Best:
             kind = self.x.dtype
             with np.errstate(all="ignore"):
                 step = solve(self.residual.astype(np.float64))
-                made = (self.x.astype(np.float64) + step).astype(kind)
+                made = narrowed(widened(self.x) + step, kind)
             if not self.offer(made):
                 return
 
@@ -74,7 +77,7 @@ def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tupl
 
     `run` is the engine's solve, `x` what it found for `matrix`, a triple of its arrays.
     """
-    double = [a.astype(np.float64, copy=False) for a in matrix]
+    double = [widened(a) for a in matrix]
     shape = matrix[1].shape[:2] if matrix[1].ndim == 3 else matrix[1].shape[:1]
     found = []
     for one, first in zip(b, x, strict=True):
@@ -82,7 +85,7 @@ def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tupl
         if lacking < 0:
             best.offer(first.reshape(shape))
             if b.dtype != np.float64:
-                best.offer(_step(run, double, shape, one).astype(b.dtype))
+                best.offer(narrowed(_step(run, double, shape, one), b.dtype))
             best.refine(lambda right: _step(run, double, shape, right))
         if best.x is None or not best.right:
             row, other = _row_after_row(matrix, one.reshape(shape), best)
@@ -96,7 +99,7 @@ def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tupl
 
 
 def _step(run: Any, matrix: Any, shape: Any, right: Any) -> Any:
-    wide = right.astype(np.float64, copy=False).reshape(1, -1)
+    wide = widened(right).reshape(1, -1)
     return run(*matrix, wide)[0].reshape(shape)
 
 
@@ -107,9 +110,9 @@ def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
     best = _Best(np, (dl, d, du), right, np.longdouble)
 
     def solve(given: Array) -> Array:
-        return cpu_rows.solve(dl, d, du, given.reshape(-1))[0].reshape(given.shape)
+        return row_after_row.solve(dl, d, du, given.reshape(-1))[0].reshape(given.shape)
 
-    x, lacking = cpu_rows.solve(dl, d, du, right.reshape(-1))
+    x, lacking = row_after_row.solve(dl, d, du, right.reshape(-1))
     with np.errstate(all="ignore"):
         best.offer(x.reshape(right.shape).astype(right.dtype))
     best.refine(solve)
