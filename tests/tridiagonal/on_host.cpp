@@ -98,6 +98,12 @@ static unsigned long long atomicMin(unsigned long long* at, unsigned long long v
     if (value < before) *at = value;
     return before;
 }
+static unsigned atomicAdd(unsigned* at, unsigned value)
+{
+    unsigned before = *at;
+    *at += value;
+    return before;
+}
 static int __double2hiint(double x)
 {
     long long bits;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -237,3 +239,17 @@ def test_the_check_rejects_what_is_spoiled() -> None:
             if backward_error(*system, spoiled) > 1e-9:
                 with pytest.raises(matchwood.CheckFailed, match="is off by"):
                     check_tridiagonal_solution(*system, spoiled)
+
+
+@pytest.mark.parametrize("engine", [e for e in ENGINES if e != "cpu"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_random_systems_are_not_mended(engine: str, dtype: type) -> None:
+    """By chance some rows of them are off: that many are let pass."""
+    for block in (False, True):
+        n = 20_000
+        rng = np.random.default_rng(1)
+        shape = (n, 2, 2) if block else (n,)
+        system = [rng.standard_normal(shape).astype(dtype) for _ in range(3)]
+        system.append(rng.standard_normal(shape[:2]).astype(dtype))
+        with mock.patch("matchwood.tridiagonal.system.mended", side_effect=AssertionError):
+            solver(engine, block=block)(*system)

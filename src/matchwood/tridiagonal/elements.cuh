@@ -103,6 +103,9 @@ struct Elements {
     T* data;
     long long total;
 
+    // How many rows are off: after all fields.
+    __device__ __forceinline__ unsigned* count() { return (unsigned*)(data + (FIELDS + 2 * P) * total); }
+
     __device__ __forceinline__ T& at(long long k, int row, int column)
     {
         return data[(row * ROW + column) * total + k];

@@ -202,6 +202,7 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     rows_loaded<T>(tile, n);
     long long part = global_thread();
     if (part >= parts) return;
+    if (part == 0) *Elements<1, T>{elements, total}.count() = 0;
     Notes<T> notes;
     notes.picks = 0, notes.lacking = -1, notes.least = ~0u;
     Equation<T> A = first_row<T>(tile, 0, notes.least), B = first_row<T>(tile, 1, notes.least);
@@ -276,7 +277,7 @@ __device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsi
 
 template <typename T, typename I, bool LOOK>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, const T* __restrict__ elements,
+                                const T* __restrict__ du, const T* __restrict__ b, T* elements,
                                 long long total, long long parts, const T* __restrict__ ends,
                                 const I* __restrict__ perm, T* __restrict__ x, T small, T large, int rare,
                                 unsigned long long* status)
@@ -297,7 +298,7 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     } else {
         scatter_tile<CHUNKS>(tile + array, x, perm, first, n);
     }
-    if (LOOK && judge.report(rare, first, status)) {
+    if (LOOK && judge.report(Elements<1, T>{elements, total}.count(), rare, first, status)) {
         const T* arrays[4] = {dl, d, du, b};
         for (const T* array : arrays) look_for_subnormal(array, first, Rows<T>::BLOCK, n, first, status);
     }

@@ -14,7 +14,6 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.tridiagonal import trust
 
-RARE = 16  # rows of a block that may be off by chance where there are many: see trust.py
 WARP = 32  # threads of a block in the passes over rows, as TILE_THREADS in tile.cuh
 # By the size of blocks, as in elements.cuh: threads of a tree, elements that each of them takes.
 TREE = {1: (256, 4), 2: (64, 2)}
@@ -87,7 +86,8 @@ class Solver:
         self._room = (fields * places + 2 * p * (self._threads + 1)) * size
         self._layout = gpu.Layout(
             "tridiagonal.solve",
-            elements=((fields + 2 * p) * self._total, self.dtype),  # numbers and picks
+            # numbers, picks, and how many rows are off
+            elements=((fields + 2 * p) * self._total + 1, self.dtype),
             gathered=(n * p if permuted else 0, self.dtype),
             **{
                 f"ends{k}": (2 * p * (count + 1), self.dtype)
@@ -96,8 +96,7 @@ class Solver:
         )
         kind = self.dtype.type
         small, large = trust.limits(n, kind)
-        rare = RARE if trust.by_chance(n) else 0
-        self._limits = (kind(small), kind(large), np.int32(rare))
+        self._limits = (kind(small), kind(large), np.int32(trust.by_chance(n, p)))
         self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
 

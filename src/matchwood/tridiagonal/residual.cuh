@@ -9,8 +9,8 @@
 #include "matchwood/elements.cuh"
 #include "matchwood/tile.cuh"
 
-// Rows of one thread, one after the other.  A row may be off by `small` of its terms; `rare` rows of a block
-// by `wide`.
+// Rows of one thread, one after the other.  A row may be off by `small` of its terms, `rare` rows of the whole
+// system by `wide`.
 template <typename T>
 struct Judge {
     static constexpr bool FLUSHED = sizeof(T) == 4;  // subnormal numbers count as zeros
@@ -50,8 +50,9 @@ struct Judge {
         if (!(residual <= small * size)) off += residual <= wide * size ? 1 : FAR;
     }
 
-    // All threads of a warp call, with the first row of theirs.  True where subnormal numbers must be looked for.
-    __device__ __forceinline__ bool report(int rare, long long row, unsigned long long* status)
+    // All threads of a warp call, with the first row of theirs; `count` is of the whole system.  True where
+    // subnormal numbers must be looked for.
+    __device__ __forceinline__ bool report(unsigned* count, int rare, long long row, unsigned long long* status)
     {
         int doubt = 0;
         if (FLUSHED) {
@@ -61,12 +62,13 @@ struct Judge {
         if (!(sum <= large<T>() * large<T>())) off += FAR;
 #pragma unroll
         for (int s = 16; s > 0; s /= 2) off += __shfl_xor_sync(0xffffffffu, off, s);
-        if (off > rare && threadIdx.x == 0) fail(status, OFF, row);
+        if (off > 0 && threadIdx.x == 0 && (off >= FAR || atomicAdd(count, (unsigned)off) + off > rare))
+            fail(status, OFF, row);
         if (FLUSHED) {
 #pragma unroll
             for (int s = 16; s > 0; s /= 2) doubt += __shfl_xor_sync(0xffffffffu, doubt, s);
         }
-        return doubt > 0 || off > rare;
+        return doubt > 0 || off >= FAR;
     }
 
 private:

@@ -300,7 +300,7 @@ def solve(
         room.solve()
         found = (room.ends, picks, parts, work, pivots, out, small, large, off)
         team.run(_substitute, *system, *found)
-        sound = sound and int(off.sum()) <= trust.by_chance(n)
+        sound = sound and int(off.sum()) <= trust.by_chance(n, p)
     return _rounded(x, kind), room.row, sound and room.finite
 
 

@@ -159,6 +159,7 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     long long part = global_thread();
     if (part >= parts) return;
     Elements<2, T> out = {elements, total};
+    if (part == 0) *out.count() = 0;
     T w[6][11];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
     Size<T> size[6], most = least_size<T>();
     unsigned least = ~0u;
@@ -267,7 +268,7 @@ __device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const
 // The two pivot rows of X[j-1] take the place of block row j; the solution that of the right-hand side.
 template <typename T, typename I, bool LOOK>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, const T* __restrict__ elements,
+                                const T* __restrict__ du, const T* __restrict__ b, T* elements,
                                 long long total, long long parts, const T* __restrict__ ends,
                                 const I* __restrict__ perm, T* __restrict__ x, T small, T large, int rare,
                                 unsigned long long* status)
@@ -342,7 +343,7 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     if (LOOK) {
         Judge<T> judge(small, large);
         look_at_rows(solution, n, dl, d, du, b, parts, ends, judge);
-        if (judge.report(rare, first / 2, status)) {
+        if (judge.report(Elements<2, T>{elements, total}.count(), rare, first / 2, status)) {
             constexpr int count = Rows<T>::BLOCK;
             const T* arrays[3] = {dl, d, du};
             for (const T* array : arrays) look_for_subnormal(array, 2 * first, 4 * count, 4 * n, first / 2, status);

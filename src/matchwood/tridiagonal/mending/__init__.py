@@ -57,7 +57,8 @@ class _Best:
 
     @property
     def right(self) -> bool:
-        return self.worst < np.inf and self.off <= trust.by_chance(self._matrix[1].shape[0])
+        n, *block = self._matrix[1].shape
+        return self.worst < np.inf and self.off <= trust.by_chance(n, *block[:1])
 
     def refine(self, solve: Any) -> None:
         """Solve for the residual until all is right or no better."""
