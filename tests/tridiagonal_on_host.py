@@ -18,9 +18,9 @@ from unittest import mock
 import numpy as np
 
 import matchwood
-from matchwood.tridiagonal import gpu as plain
 from matchwood.tridiagonal import gpu_elements
 from matchwood.tridiagonal.block import gpu as blocks
+from matchwood.tridiagonal.plain import gpu as plain
 
 CODE = Path(__file__).parent / "tridiagonal" / "on_host.cpp"
 LONG, PLACE, WORD = ctypes.c_longlong, ctypes.c_void_p, ctypes.c_uint
@@ -87,9 +87,10 @@ def _address(array: Any) -> Any:
 
 @functools.cache
 def _solver(n: int, p: int, kind: str) -> Any:
-    kernels = SimpleNamespace(kernels=lambda **_: _library(p, kind))
-    gpu = SimpleNamespace(Layout=_Layout, Status=_Status)
     module = plain if p == 1 else blocks
+    known = {"constant": module.SOURCE.constant, "constants": module.SOURCE.constants}
+    kernels = SimpleNamespace(kernels=lambda **_: _library(p, kind), **known)
+    gpu = SimpleNamespace(Layout=_Layout, Status=_Status)
     with mock.patch.object(gpu_elements, "gpu", gpu), mock.patch.object(module, "SOURCE", kernels):
         return module.Solver(n, np.dtype(kind))
 
@@ -102,4 +103,4 @@ def solve(dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None) -> tuple[Any
     with mock.patch.object(gpu_elements, "_address", _address):
         for one, out in zip(b, x, strict=True):
             solver.solve(dl, d, du, one, out, None, status)
-    return (x, *gpu_elements.verdict(*status.read()))
+    return (x, *gpu_elements.verdict(solver.codes, *status.read()))

@@ -8,7 +8,8 @@ here, one row in a thousand is off by more than 8 units, and the worst of n rows
 
 So up to 8192 rows every one must be within 8 units.  Of more some may be off by chance, because
 mending every random system would double the time: one in 256 by more than 8 units, none by more
-than n / 4.  Of block rows twice as many are off by chance, so one equation in 128 may be.  All other answers are mended (mending/).
+than n / 4.  Of block rows twice as many are off by chance, so one equation in 128 may be.  All
+other answers are mended (mending/).
 """
 
 from __future__ import annotations

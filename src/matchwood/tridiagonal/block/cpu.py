@@ -13,8 +13,15 @@ import numpy as np
 
 from matchwood.teams import crew, device, interrupted, kernel, share
 from matchwood.tridiagonal import trust
-from matchwood.tridiagonal.cpu_elements import Elements, eliminate, repeat, report
-from matchwood.tridiagonal.cpu_parts import LARGE, TINY, off_by
+from matchwood.tridiagonal.cpu_elements import (
+    LARGE,
+    TINY,
+    Elements,
+    eliminate,
+    off_by,
+    repeat,
+    report,
+)
 
 Array = np.ndarray[Any, Any]
 

@@ -1,4 +1,4 @@
-// The 2x2 block tridiagonal solver on the GPU: as ../gpu.cu, with blocks for numbers.  Host: gpu.py.
+// The 2x2 block tridiagonal solver on the GPU: as ../plain/gpu.cu, with blocks for numbers.  Host: gpu.py.
 //
 //   reduce_rows         a thread reduces a part of ROWS block rows to its element
 //   join, top, expand   from the elements to their ends
@@ -14,6 +14,7 @@
 constexpr int CHUNKS = 16;       // of each of dl, d, du, for a thread
 constexpr int RIGHT_CHUNKS = 8;  // of the right-hand side
 constexpr int ARRAY = CHUNKS * TILE_THREADS;
+[[maybe_unused]] constexpr int PART_BYTES = 16 * CHUNKS;  // of each of dl, d, du, for a thread
 
 template <typename T>
 struct Rows {

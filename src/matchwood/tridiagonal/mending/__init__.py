@@ -2,7 +2,7 @@
 
 First the residual is solved for once or twice by the same engine, in double precision: this makes
 every row good unless the pivots were hopeless.  What is still off is solved on one CPU thread with
-LAPACK's pivots (cpu.py), and refined with residuals of more digits; of all answers the best is
+LAPACK's pivots (cpu_rows.py), and refined with residuals of more digits; of all answers the best is
 taken.  So none is worse than LAPACK's.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.tridiagonal import trust
-from matchwood.tridiagonal.mending import cpu as row_after_row
+from matchwood.tridiagonal.mending import cpu_rows
 from matchwood.tridiagonal.mending.precision import narrowed, widened
 
 Array = np.ndarray[Any, Any]
@@ -111,9 +111,9 @@ def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
     best = _Best(np, (dl, d, du), right, np.longdouble)
 
     def solve(given: Array) -> Array:
-        return row_after_row.solve(dl, d, du, given.reshape(-1))[0].reshape(given.shape)
+        return cpu_rows.solve(dl, d, du, given.reshape(-1))[0].reshape(given.shape)
 
-    x, lacking = row_after_row.solve(dl, d, du, right.reshape(-1))
+    x, lacking = cpu_rows.solve(dl, d, du, right.reshape(-1))
     with np.errstate(all="ignore"):
         best.offer(x.reshape(right.shape).astype(right.dtype))
     best.refine(solve)

@@ -1,7 +1,7 @@
 """Float32 to float64 and back without loss on either engine.
 
-CuPy's kernels take subnormal float32 numbers, those below 2^-126, for zeros; so there they are taken
-from their bits and put together from bits.
+CuPy's kernels take subnormal float32 numbers, those below 2^-126, for zeros.  So there they are
+taken from their bits, and put together from bits.
 """
 
 from __future__ import annotations

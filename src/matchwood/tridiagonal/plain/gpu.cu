@@ -1,4 +1,5 @@
-// The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu_parts.py; elements: elements.cuh.
+// The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu_parts.py;
+// elements: ../elements.cuh.
 //
 //   reduce_rows         a thread reduces a part of ROWS rows to its element
 //   join, top, expand   from the elements to their ends
@@ -11,9 +12,11 @@
 #include "matchwood/residual.cuh"
 #include "matchwood/tile.cuh"
 
+constexpr int PART_ROWS = 32;  // of a part
+
 template <typename T>
 struct Rows {
-    static constexpr int ROWS = 32;  // of a part
+    static constexpr int ROWS = PART_ROWS;
     static constexpr int EACH = 16 / sizeof(T);
     static constexpr int CHUNKS = ROWS / EACH;
     static constexpr int ARRAY = CHUNKS * TILE_THREADS;  // chunks of an array in the tile

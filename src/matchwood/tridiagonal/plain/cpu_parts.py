@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.teams import device
+from matchwood.tridiagonal.cpu_elements import LARGE, MANY, TINY, off_by
 
 Array = np.ndarray[Any, Any]
 
@@ -35,10 +36,6 @@ ROWS = 128  # rows of a part: its tile, 4 arrays x 128 x 8 lanes, is 32 KiB
 TILE = ROWS * LANES
 # Which row was the pivot of each of the 126 inner unknowns: digits 0 to 3 of a fraction to base 4.
 WORDS, STEPS = 6, 21
-MANY = 1 << 40  # more rows than there are
-# Sizes of rows are multiplied with each other, so they must lie between 1/LARGE and LARGE.
-LARGE = 2.0**400
-TINY = 2.0**-900  # added to sizes, so that a row of zeros is no pivot; spikes below it are zero
 
 # Where things lie in a member's scratch: one number for each lane.
 A_L1, A_L2, A_R1, A_R2, A_F, A_SIZE = (k * LANES for k in range(6))
@@ -310,14 +307,6 @@ def substitute_tile(s: Array) -> None:
             s[X2 + t] = s[X1 + t]
             s[X1 + t] = x
             s[DIAGONAL + at] = x
-
-
-@device
-def off_by(residual: Any, size: Any, small: Any, large: Any) -> int:
-    """0 where a row is solved well, 1 where it is off, MANY where by more than chance does."""
-    if residual <= small * size and size <= LARGE * LARGE:
-        return 0
-    return 1 if residual <= large * size and size <= LARGE * LARGE else MANY
 
 
 @device

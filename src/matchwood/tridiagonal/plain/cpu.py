@@ -13,11 +13,10 @@ import numpy as np
 
 from matchwood.teams import crew, interrupted, kernel, share
 from matchwood.tridiagonal import trust
-from matchwood.tridiagonal.cpu_elements import Elements, report
-from matchwood.tridiagonal.cpu_parts import (
+from matchwood.tridiagonal.cpu_elements import LARGE, Elements, report
+from matchwood.tridiagonal.plain.cpu_parts import (
     BAD,
     LANES,
-    LARGE,
     LEAST,
     ROWS,
     SCRATCH,
