@@ -11,7 +11,9 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import integers
-from matchwood.tridiagonal import mend, trust
+from matchwood.tridiagonal import trust
+from matchwood.tridiagonal.mending import mended
+from matchwood.tridiagonal.mending.precision import widened
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class System:
             self.refuse_not_finite(b)
         doubtful = not allow_singular if lacking >= 0 else not right
         if doubtful:
-            x, lacking = mend.mended(run, xp, (dl, d, du), rows, x, lacking)
+            x, lacking = mended(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:
             raise self.singular(lacking)
         if doubtful or not right:
@@ -149,7 +151,7 @@ class System:
 def _brought(array: Any, home: str, kind: Any) -> Any:
     """The array there, of that type; itself if it is so already."""
     array = engines.moved(array, home)
-    return array if array.dtype == kind else array.astype(kind)
+    return array if array.dtype == kind else widened(array)
 
 
 def _module(where: str) -> Any:

@@ -1,4 +1,5 @@
-// The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu_parts.py; elements: elements.cuh.
+// The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu_parts.py;
+// elements: ../elements.cuh.
 //
 //   reduce_rows         a thread reduces a part of ROWS rows to its element
 //   join, top, expand   from the elements to their ends
@@ -11,9 +12,11 @@
 #include "matchwood/residual.cuh"
 #include "matchwood/tile.cuh"
 
+constexpr int PART_ROWS = 32;  // of a part
+
 template <typename T>
 struct Rows {
-    static constexpr int ROWS = 32;  // of a part
+    static constexpr int ROWS = PART_ROWS;
     static constexpr int EACH = 16 / sizeof(T);
     static constexpr int CHUNKS = ROWS / EACH;
     static constexpr int ARRAY = CHUNKS * TILE_THREADS;  // chunks of an array in the tile
@@ -27,13 +30,31 @@ struct Equation {
     Size<T> size;
 };
 
+// A chunk of rows of this thread's part.
+template <typename T>
+struct OwnRows {
+    T lower[Rows<T>::EACH], diagonal[Rows<T>::EACH], upper[Rows<T>::EACH], right[Rows<T>::EACH];
+
+    __device__ __forceinline__ OwnRows(const Chunk* tile, int c)
+    {
+        constexpr int CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
+        get_chunk<CHUNKS>(tile, c, lower);
+        get_chunk<CHUNKS>(tile + array, c, diagonal);
+        get_chunk<CHUNKS>(tile + 2 * array, c, upper);
+        get_chunk<CHUNKS>(tile + 3 * array, c, right);
+    }
+};
+
 template <typename T>
 __device__ __forceinline__ T choose(bool first, T a, T b) { return first ? a : b; }
 
+// The largest coefficient of a row; the smallest of all rows is kept in `least`.
 template <typename T>
-__device__ __forceinline__ Size<T> row_size(T lower, T diagonal, T upper)
+__device__ __forceinline__ Size<T> row_size(T lower, T diagonal, T upper, unsigned& least)
 {
-    return larger(larger(size_of(lower), size_of(diagonal)), larger(size_of(upper), least_size<T>()));
+    Size<T> size = larger(larger(size_of(lower), size_of(diagonal)), size_of(upper));
+    least = smaller_rank(least, size);
+    return larger(size, least_size<T>());
 }
 
 template <typename T>
@@ -47,30 +68,37 @@ __device__ __forceinline__ Size<T> size_now(const Equation<T>& e)
 template <typename T>
 struct Notes {
     unsigned long long picks;
-    Size<T> least, most;
+    unsigned least;
+    Size<T> most;
     int lacking;
 };
 
+// What is left of the pivot row of x[j], beside the rows of the matrix: x[j] = right - ...  If it was the new
+// row, the rest is the row of the matrix times `factor`; else `factor` is the coefficient of x[j+1], and
+// that of x[j+2] is zero.
+template <typename T>
+struct Pivot {
+    T factor, right;
+};
+
 // Eliminate x[j] from A, B and the new row (c1 x[j] + c2 x[j+1] + c3 x[j+2] = cf).  LEFT: with the
-// unknowns x[s-1] and x[s], as the reduction needs.  Without, the pivots are those that the reduction took,
-// and the pivot row, divided by its pivot, is left in u2, u3, g.  True when x[j] has no pivot.
+// unknowns x[s-1] and x[s], as the reduction needs; the pivot is chosen and noted.  Without, `picks` says
+// which one the reduction took.  True when x[j] has no pivot.
 template <bool LEFT, typename T>
-__device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2, T c3, T cf, T& u2, T& u3, T& g,
-                                     Notes<T>& notes)
+__device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2, T c3, T cf, Pivot<T>& pivot,
+                                     unsigned picks, Notes<T>& notes)
 {
     Size<T> c_size = Size<T>();
     bool swap, fresh;  // B is better than A; the new row is better than both
     if (LEFT) {
-        c_size = row_size(c1, c2, c3);
-        notes.least = c_size < notes.least ? c_size : notes.least;
+        c_size = row_size(c1, c2, c3, notes.least);
         notes.most = larger(notes.most, larger(c_size, size_of(cf)));
         swap = better_pivot(B.r1, B.size, A.r1, A.size);
         fresh = better_pivot(c1, c_size, choose(swap, B.r1, A.r1), choose(swap, B.size, A.size));
         notes.picks = notes.picks >> 2 | (unsigned long long)((swap ? 1u : 0u) | (fresh ? 2u : 0u)) << 62;
     } else {
-        swap = notes.picks & 1;
-        fresh = notes.picks & 2;
-        notes.picks >>= 2;
+        swap = picks & 1;
+        fresh = picks & 2;
     }
     Equation<T> p, q;
     p.r1 = choose(swap, B.r1, A.r1), q.r1 = choose(swap, A.r1, B.r1);
@@ -96,7 +124,7 @@ __device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2,
         A.l1 = q.l1 - m * kl1, A.l2 = q.l2 - m * kl2;
         B.l1 = ol1 - o * kl1, B.l2 = ol2 - o * kl2;
     } else {
-        u2 = k2 * inverse, u3 = k3 * inverse, g = kf * inverse;
+        pivot.factor = choose(fresh, inverse, k2 * inverse), pivot.right = kf * inverse;
     }
     A.r1 = q.r2 - m * k2, A.r2 = -m * k3, A.f = q.f - m * kf;
     B.r1 = o2 - o * k2, B.r2 = o3 - o * k3, B.f = of - o * kf;
@@ -140,53 +168,30 @@ __device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
         tile_item<Rows<T>::CHUNKS, T>(tile + 2 * array, item + (int)(n - 1 - start)) = T(0);
 }
 
-// Rows of chunk c from FROM on are eliminated; the pivot row of x[j-1] takes the place of row j.
-template <bool LEFT, int FROM, typename T>
-__device__ __forceinline__ void eliminate_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, Notes<T>& notes)
+// Rows of chunk c from FROM on are eliminated.
+template <int FROM, typename T>
+__device__ __forceinline__ void reduce_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, Notes<T>& notes)
 {
-    constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS;
-    constexpr int array = Rows<T>::ARRAY;
-    T lower[EACH], diagonal[EACH], upper[EACH], right[EACH];
-    get_chunk<CHUNKS>(tile, c, lower);
-    get_chunk<CHUNKS>(tile + array, c, diagonal);
-    get_chunk<CHUNKS>(tile + 2 * array, c, upper);
-    get_chunk<CHUNKS>(tile + 3 * array, c, right);
+    constexpr int EACH = Rows<T>::EACH;
+    OwnRows<T> rows(tile, c);
+    Pivot<T> unused;
 #pragma unroll
     for (int v = FROM; v < EACH; ++v) {
-        T u2, u3, g;
-        bool none = step<LEFT>(A, B, lower[v], diagonal[v], upper[v], right[v], u2, u3, g, notes);
-        if (LEFT) {
-            if (none && notes.lacking < 0) notes.lacking = c * EACH + v - 1;
-        } else {
-            lower[v] = u2, upper[v] = u3, right[v] = g;
-        }
+        bool none = step<true>(A, B, rows.lower[v], rows.diagonal[v], rows.upper[v], rows.right[v], unused, 0, notes);
+        if (none && notes.lacking < 0) notes.lacking = c * EACH + v - 1;
     }
-    if (!LEFT) {
-        put_chunk<CHUNKS>(tile, c, lower);
-        put_chunk<CHUNKS>(tile + 2 * array, c, upper);
-        put_chunk<CHUNKS>(tile + 3 * array, c, right);
-    }
-}
-
-// The whole part of this thread, of which A and B are the first two rows.
-template <bool LEFT, typename T>
-__device__ __forceinline__ void eliminate_part(Chunk* tile, Equation<T>& A, Equation<T>& B, Notes<T>& notes)
-{
-    if (Rows<T>::EACH > 2) eliminate_chunk<LEFT, 2>(tile, 0, A, B, notes);
-#pragma unroll 1
-    for (int c = 1; c < Rows<T>::CHUNKS; ++c) eliminate_chunk<LEFT, 0>(tile, c, A, B, notes);
 }
 
 // Row `row` of this thread's part, as an equation in (x[j-1], x[j] | x[j+1]).
 template <typename T>
-__device__ __forceinline__ Equation<T> first_row(Chunk* tile, int row)
+__device__ __forceinline__ Equation<T> first_row(Chunk* tile, int row, unsigned& least)
 {
     constexpr int CHUNKS = Rows<T>::CHUNKS;
     constexpr int array = Rows<T>::ARRAY;
     int item = threadIdx.x * Rows<T>::ROWS + row;
     T lower = tile_item<CHUNKS, T>(tile, item), diagonal = tile_item<CHUNKS, T>(tile + array, item);
     T upper = tile_item<CHUNKS, T>(tile + 2 * array, item), right = tile_item<CHUNKS, T>(tile + 3 * array, item);
-    return {lower, diagonal, upper, T(0), right, row_size(lower, diagonal, upper)};
+    return {lower, diagonal, upper, T(0), right, row_size(lower, diagonal, upper, least)};
 }
 
 template <typename T, typename I>
@@ -200,18 +205,20 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     rows_loaded<T>(tile, n);
     long long part = global_thread();
     if (part >= parts) return;
-    Equation<T> A = first_row<T>(tile, 0), B = first_row<T>(tile, 1);
-    B.r2 = B.r1, B.r1 = B.l2, B.l2 = B.l1, B.l1 = T(0);
+    if (part == 0) *Elements<1, T>{elements, total}.count() = 0;
     Notes<T> notes;
-    notes.picks = 0, notes.lacking = -1;
-    notes.least = A.size < B.size ? A.size : B.size;
+    notes.picks = 0, notes.lacking = -1, notes.least = ~0u;
+    Equation<T> A = first_row<T>(tile, 0, notes.least), B = first_row<T>(tile, 1, notes.least);
+    B.r2 = B.r1, B.r1 = B.l2, B.l2 = B.l1, B.l1 = T(0);
     notes.most = larger(larger(A.size, B.size), larger(size_of(A.f), size_of(B.f)));
-    eliminate_part<true>(tile, A, B, notes);
+    if (Rows<T>::EACH > 2) reduce_chunk<2>(tile, 0, A, B, notes);
+#pragma unroll 1
+    for (int c = 1; c < Rows<T>::CHUNKS; ++c) reduce_chunk<0>(tile, c, A, B, notes);
     if (notes.lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + notes.lacking);
     // what is not a number in any row has spread to both equations
     T finite = T(0) * A.l1 + T(0) * A.l2 + T(0) * A.r1 + T(0) * A.r2 + T(0) * A.f;
     finite += T(0) * B.l1 + T(0) * B.l2 + T(0) * B.r1 + T(0) * B.r2 + T(0) * B.f;
-    bool fits = as_number(notes.least) >= 1 / large<T>() && as_number(notes.most) <= large<T>();
+    bool fits = !too_small<T>(notes.least) && as_number(notes.most) <= large<T>();
     if (!(finite == T(0) && fits)) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
     T fields[10] = {A.l1, A.l2, A.r1, A.r2, A.f, B.l1, B.l2, B.r1, B.r2, B.f};
 #pragma unroll
@@ -219,82 +226,74 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     put_picks<10>(elements, total, part, notes.picks);
 }
 
-// Do the rows of this block hold?  The solution is in shared memory; the rows are read once more, which
-// lie in the cache.  Each thread has a chunk of them at a time.
-template <typename T>
-__device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const T* dl, const T* d, const T* du,
-                                             const T* b, long long parts, const T* ends, Limits<T> limits,
-                                             unsigned long long* status)
+// Two numbers of `ends` are before each part.  The rows stay in shared memory and the pivot rows in registers,
+// so loops over rows are unrolled.  With LOOK each row is judged as soon as its unknowns are known.  Where a row
+// has been used for the last time, the solution takes the place of d.
+template <bool LOOK, typename T>
+__device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsigned long long picks, Judge<T>& judge)
 {
-    constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS;
-    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
-    long long beyond = (long long)(blockIdx.x + 1) * TILE_THREADS;  // the part after the block's last
-    T before = ends[2 * (beyond - TILE_THREADS)], after = beyond <= parts ? ends[2 * beyond + 1] : T(0);
-    Count count = {0, 0};
-#pragma unroll 1
-    for (int j = 0; j < CHUNKS; ++j) {
-        int item = (j * TILE_THREADS + threadIdx.x) * EACH;
-        T lower[EACH], diagonal[EACH], upper[EACH], right[EACH];
-        read_chunk(dl, first + item, n, lower);
-        read_chunk(d, first + item, n, diagonal);
-        read_chunk(du, first + item, n, upper);
-        read_chunk(b, first + item, n, right);
-        T left = item == 0 ? before : tile_item<CHUNKS, T>(solution, item - 1);
-        T here = tile_item<CHUNKS, T>(solution, item);
+    constexpr int ROWS = Rows<T>::ROWS, EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
+    T before = ends[0], begin = ends[1], near = ends[2], far = ends[3];
+    judge.unknown(before), judge.unknown(far);
+    Pivot<T> pivots[ROWS];
+    Notes<T> unused;
+    Equation<T> A = first_row<T>(tile, 0, unused.least), B = first_row<T>(tile, 1, unused.least);
+    A.f -= A.l1 * before + A.l2 * begin;
+    B.f -= B.l1 * begin;
+    B.r2 = B.r1, B.r1 = B.l2;
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        OwnRows<T> rows(tile, c);
 #pragma unroll
         for (int v = 0; v < EACH; ++v) {
-            long long row = first + item + v;
-            T next = item + v + 1 == Rows<T>::BLOCK ? after : tile_item<CHUNKS, T>(solution, item + v + 1);
-            T terms[3] = {row == 0 ? T(0) : lower[v] * left, diagonal[v] * here,
-                          row >= n - 1 ? T(0) : upper[v] * next};
-            if (row < n) judge(terms, right[v], limits, count);
-            left = here, here = next;
+            int j = c * EACH + v;
+            if (j < 2) continue;
+            unsigned mine = (unsigned)(picks >> 2 * (j - 2));
+            step<false>(A, B, rows.lower[v], rows.diagonal[v], rows.upper[v], rows.right[v], pivots[j], mine, unused);
         }
     }
-    report(count, limits, first, status);
+#pragma unroll
+    for (int c = CHUNKS - 1; c >= 0; --c) {
+        OwnRows<T> rows(tile, c);
+        T solution[EACH];
+#pragma unroll
+        for (int v = EACH - 1; v >= 0; --v) {  // x[j] is `near`, x[j+1] `far`; row j has the pivot of x[j-1]
+            int j = c * EACH + v;
+            T next = j == 1 ? begin : before;
+            if (j > 1) {
+                bool fresh = picks >> (2 * (j - 2) + 1) & 1;
+                T u2 = choose(fresh, rows.diagonal[v] * pivots[j].factor, pivots[j].factor);
+                T u3 = choose(fresh, rows.upper[v] * pivots[j].factor, T(0));
+                next = pivots[j].right - u2 * near - u3 * far;
+            }
+            if (LOOK) {
+                T terms[3] = {rows.lower[v] * next, rows.diagonal[v] * near, rows.upper[v] * far};
+                judge.row(terms, rows.right[v]);
+                judge.unknown(near);
+            }
+            solution[v] = near;
+            far = near, near = next;
+        }
+        put_chunk<CHUNKS>(tile + array, c, solution);
+    }
 }
 
-// Two numbers of `ends` are before each part.  At last the solution takes the place of d in shared memory.
-// Unless `status` is null, it is told where the solution does not hold.
-template <typename T, typename I>
+template <typename T, typename I, bool LOOK>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, const T* __restrict__ elements,
+                                const T* __restrict__ du, const T* __restrict__ b, T* elements,
                                 long long total, long long parts, const T* __restrict__ ends,
                                 const I* __restrict__ perm, T* __restrict__ x, T small, T large, int rare,
                                 unsigned long long* status)
 {
-    constexpr int EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
+    constexpr int CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
     extern __shared__ Chunk tile[];
     load_rows<T, I>(tile, n, dl, d, du, b, nullptr, nullptr);
     long long part = global_thread();
-    T before = T(0), begin = T(0), near = T(0), far = T(0);
-    if (part < parts) before = ends[2 * part], begin = ends[2 * part + 1], near = ends[2 * part + 2], far = ends[2 * part + 3];
+    unsigned long long picks = 0;
+    if (part < parts) picks = get_picks<10>(elements, total, part, 2 * (Rows<T>::ROWS - 2));
     rows_loaded<T>(tile, n);
-    if (part < parts) {
-        Equation<T> A = first_row<T>(tile, 0), B = first_row<T>(tile, 1);
-        A.f -= A.l1 * before + A.l2 * begin;
-        B.f -= B.l1 * begin;
-        B.r2 = B.r1, B.r1 = B.l2;
-        Notes<T> notes;
-        notes.picks = get_picks<10>(elements, total, part, 2 * (Rows<T>::ROWS - 2));
-        eliminate_part<false>(tile, A, B, notes);
-        T lower[EACH], upper[EACH], right[EACH], solution[EACH];
-#pragma unroll 1
-        for (int c = CHUNKS - 1; c >= 0; --c) {
-            get_chunk<CHUNKS>(tile, c, lower);
-            get_chunk<CHUNKS>(tile + 2 * array, c, upper);
-            get_chunk<CHUNKS>(tile + 3 * array, c, right);
-#pragma unroll
-            for (int v = EACH - 1; v >= 0; --v) {  // x[c * EACH + v] is `near`
-                solution[v] = near;
-                T next = right[v] - lower[v] * near - upper[v] * far;
-                if (v < 2 && c == 0) next = begin;
-                far = near;
-                near = next;
-            }
-            put_chunk<CHUNKS>(tile + array, c, solution);
-        }
-    }
+    Judge<T> judge(small, large);
+    if (part < parts) substitute_part<LOOK>(tile, ends + 2 * part, picks, judge);
     __syncwarp();
     long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
     if (perm == nullptr) {
@@ -302,7 +301,10 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     } else {
         scatter_tile<CHUNKS>(tile + array, x, perm, first, n);
     }
-    if (status != nullptr) look_at_rows(tile + array, n, dl, d, du, b, parts, ends, Limits<T>{small, large, rare}, status);
+    if (LOOK && judge.report(Elements<1, T>{elements, total}.count(), rare, first, status)) {
+        const T* arrays[4] = {dl, d, du, b};
+        for (const T* array : arrays) look_for_subnormal(array, first, Rows<T>::BLOCK, n, first, status);
+    }
 }
 
 template <typename T>

@@ -22,11 +22,12 @@ vector instructions; all that such a loop touches lies in one array, at distance
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.teams import device
+from matchwood.tridiagonal.cpu_elements import LARGE, MANY, TINY, off_by
 
 Array = np.ndarray[Any, Any]
 
@@ -35,10 +36,6 @@ ROWS = 128  # rows of a part: its tile, 4 arrays x 128 x 8 lanes, is 32 KiB
 TILE = ROWS * LANES
 # Which row was the pivot of each of the 126 inner unknowns: digits 0 to 3 of a fraction to base 4.
 WORDS, STEPS = 6, 21
-MANY = 1 << 40  # more rows than there are
-# Sizes of rows are multiplied with each other, so they must lie between 1/LARGE and LARGE.
-LARGE = 2.0**400
-TINY = 2.0**-900  # added to sizes, so that a row of zeros is no pivot; spikes below it are zero
 
 # Where things lie in a member's scratch: one number for each lane.
 A_L1, A_L2, A_R1, A_R2, A_F, A_SIZE = (k * LANES for k in range(6))
@@ -55,12 +52,20 @@ RIGHT = UPPER + TILE
 SCRATCH = RIGHT + TILE
 
 
-@device
-def load_tile(tile: int, dl: Array, d: Array, du: Array, b: Array, perm: Array, s: Array) -> None:
-    """The rows of a tile, lane beside lane; rows past the end are x = 0.
+class Rows(NamedTuple):
+    """A system; with `perm` of length n the right-hand side of row i is b[perm[i]]."""
 
-    With `perm` of length n the right-hand side of row i is b[perm[i]].
-    """
+    dl: Array
+    d: Array
+    du: Array
+    b: Array
+    perm: Array
+
+
+@device
+def load_tile(tile: int, system: Rows, s: Array) -> None:
+    """The rows of a tile, lane beside lane; rows past the end are x = 0."""
+    dl, d, du, b, perm = system
     n = d.size
     gather = perm.size > 0
     for lane in range(LANES):
@@ -305,58 +310,51 @@ def substitute_tile(s: Array) -> None:
 
 
 @device
-def off_by(residual: Any, size: Any, small: Any, large: Any) -> int:
-    """0 where a row is solved well, 1 where it is off, MANY where by more than chance does."""
-    off = 0 if residual <= small * size else 1
-    far = 0 if residual <= large * size else MANY
-    return off + far + (0 if size <= LARGE * LARGE else MANY)  # no branches: to be vectorized
+def _terms(part: int, j: int, system: Rows, x: Array, ends: Array) -> tuple[Any, Any]:
+    """Residual of row j of a part, and the sizes of its terms; double precision for either type."""
+    number, i = ends.dtype.type, part * ROWS + j
+    left, right = number(0), number(0)
+    if i > 0:
+        left = system.dl[i] * (number(x[i - 1]) if j > 0 else ends[part, 0])
+    if i < x.size - 1:
+        right = system.du[i] * (number(x[i + 1]) if j < ROWS - 1 else ends[part + 1, 1])
+    middle, b = system.d[i] * number(x[i]), number(system.b[i])
+    size = (abs(left) + abs(middle)) + (abs(right) + abs(b))
+    return abs((left + middle) + (right - b)), size
 
 
 @device
-def _is_off(left: Any, middle: Any, right: Any, b: Any, small: Any, large: Any) -> int:
-    residual = abs((left + middle) + (right - b))
-    return off_by(residual, (abs(left) + abs(middle)) + (abs(right) + abs(b)), small, large)
+def _inner_off(part: int, rows: int, system: Rows, x: Array, ends: Array, limit: float) -> int:
+    """How many rows inside of a part are off by more: without branches, to be vectorized."""
+    start = part * ROWS
+    lower, diagonal, upper = system.dl[start:], system.d[start:], system.du[start:]
+    b, x = system.b[start:], x[start:]
+    number, count = ends.dtype.type, 0
+    for j in range(1, rows - 1):
+        left = lower[j] * number(x[j - 1])
+        middle = diagonal[j] * number(x[j])
+        right = upper[j] * number(x[j + 1])
+        size = (abs(left) + abs(middle)) + (abs(right) + abs(b[j]))
+        good = abs((left + middle) + (right - b[j])) <= limit * size
+        count += 0 if good & (size <= LARGE * LARGE) else 1
+    return count
 
 
 @device
 def count_off(
-    tile: int,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    x: Array,
-    ends: Array,
-    parts: int,
-    small: float,
-    large: float,
+    tile: int, system: Rows, x: Array, ends: Array, parts: int, small: float, large: float
 ) -> int:
     """How many rows of a tile are off by more than `small`, relative to their terms."""
-    n, count = d.size, 0
-    zero = ends.dtype.type(0)
+    n, count = x.size, 0
     for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
-        start = part * ROWS
-        rows = min(ROWS, n - start)
-        part_l, part_d, part_u = dl[start:], d[start:], du[start:]
-        part_b, part_x = b[start:], x[start:]
-        before = part_l[0] * ends[part, 0] if start > 0 else zero
-        if rows == 1:
-            after = part_u[0] * ends[part + 1, 1] if start < n - 1 else zero
-            count += _is_off(before, part_d[0] * ends[part, 1], after, part_b[0], small, large)
-            continue
-        # double precision for either type
-        after = part_u[0] * ends.dtype.type(part_x[1])
-        count += _is_off(before, part_d[0] * ends[part, 1], after, part_b[0], small, large)
-        for j in range(1, rows - 1):
-            left = part_l[j] * ends.dtype.type(part_x[j - 1])
-            middle = part_d[j] * ends.dtype.type(part_x[j])
-            right = part_u[j] * ends.dtype.type(part_x[j + 1])
-            count += _is_off(left, middle, right, part_b[j], small, large)
-        j = rows - 1
-        left = part_l[j] * ends.dtype.type(part_x[j - 1])
-        middle = part_d[j] * ends.dtype.type(part_x[j])
-        right = part_u[j] * ends[part + 1, 1] if start + rows < n else zero
-        count += _is_off(left, middle, right, part_b[j], small, large)
+        rows = min(ROWS, n - part * ROWS)
+        inner = _inner_off(part, rows, system, x, ends, small)
+        count += inner
+        if inner > 0 and _inner_off(part, rows, system, x, ends, large) > 0:
+            count += MANY
+        for j in range(0, rows, max(1, rows - 1)):  # the first and the last
+            residual, size = _terms(part, j, system, x, ends)
+            count += off_by(residual, size, small, large)
     return count
 
 

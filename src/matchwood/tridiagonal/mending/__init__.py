@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.tridiagonal import cpu_rows, trust
+from matchwood.tridiagonal import trust
+from matchwood.tridiagonal.mending import cpu_rows
+from matchwood.tridiagonal.mending.precision import narrowed, widened
 
 Array = np.ndarray[Any, Any]
 ROUNDS = 2  # refinements of either kind
@@ -23,7 +25,7 @@ FAIR = 2.0**-10  # an answer with a relative residual below this is one
 def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, int, float]:
     """The residual; how many rows it leaves off, and by how much the worst."""
     small, large = trust.limits(matrix[1].shape[0], x.dtype)
-    wide = [a.astype(b.dtype) for a in (*matrix, x)]
+    wide = [widened(a).astype(b.dtype, copy=False) for a in (*matrix, x)]
     with np.errstate(all="ignore"):
         residual = b - trust.product(*wide)
         size = trust.product(*(abs(a) for a in wide)) + abs(b)
@@ -39,7 +41,8 @@ class _Best:
     """The best of several answers to one right-hand side."""
 
     def __init__(self, xp: Any, matrix: Any, b: Any, wide: Any) -> None:
-        self._xp, self._matrix, self._b = xp, matrix, b.astype(wide)
+        self._xp, self._matrix = xp, matrix
+        self._b = widened(b).astype(wide, copy=False)
         self.x: Any = None
         self.residual: Any = None
         self.off, self.worst = 0, np.inf
@@ -54,7 +57,8 @@ class _Best:
 
     @property
     def right(self) -> bool:
-        return self.worst < np.inf and self.off <= trust.by_chance(self._matrix[1].shape[0])
+        n, *block = self._matrix[1].shape
+        return self.worst < np.inf and self.off <= trust.by_chance(n, *block[:1])
 
     def refine(self, solve: Any) -> None:
         """Solve for the residual until all is right or no better."""
@@ -64,7 +68,7 @@ class _Best:
             kind = self.x.dtype
             with np.errstate(all="ignore"):
                 step = solve(self.residual.astype(np.float64))
-                made = (self.x.astype(np.float64) + step).astype(kind)
+                made = narrowed(widened(self.x) + step, kind)
             if not self.offer(made):
                 return
 
@@ -74,7 +78,7 @@ def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tupl
 
     `run` is the engine's solve, `x` what it found for `matrix`, a triple of its arrays.
     """
-    double = [a.astype(np.float64, copy=False) for a in matrix]
+    double = [widened(a) for a in matrix]
     shape = matrix[1].shape[:2] if matrix[1].ndim == 3 else matrix[1].shape[:1]
     found = []
     for one, first in zip(b, x, strict=True):
@@ -82,7 +86,7 @@ def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tupl
         if lacking < 0:
             best.offer(first.reshape(shape))
             if b.dtype != np.float64:
-                best.offer(_step(run, double, shape, one).astype(b.dtype))
+                best.offer(narrowed(_step(run, double, shape, one), b.dtype))
             best.refine(lambda right: _step(run, double, shape, right))
         if best.x is None or not best.right:
             row, other = _row_after_row(matrix, one.reshape(shape), best)
@@ -96,7 +100,7 @@ def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tupl
 
 
 def _step(run: Any, matrix: Any, shape: Any, right: Any) -> Any:
-    wide = right.astype(np.float64, copy=False).reshape(1, -1)
+    wide = widened(right).reshape(1, -1)
     return run(*matrix, wide)[0].reshape(shape)
 
 

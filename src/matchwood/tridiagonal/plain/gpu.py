@@ -1,4 +1,4 @@
-"""Host side of gpu.cu; what it shares with block systems is in gpu_elements.py."""
+"""Host side of gpu.cu; what it shares with block systems is in ../gpu_elements.py."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from matchwood.tridiagonal import gpu_elements
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("reduce_rows<T,I>", "substitute_rows<T,I>", "join<T>", "top<T>", "expand<T>"),
+    (
+        "reduce_rows<T,I>",
+        "substitute_rows = substitute_rows<T,I,false>",
+        "substitute_and_judge = substitute_rows<T,I,true>",
+        *("join<T>", "top<T>", "expand<T>"),
+    ),
     types={"T": (np.float32, np.float64)},
 )
-
-ROWS = 32  # of a part, as in gpu.cu
 
 
 class Solver(gpu_elements.Solver):
     """Solves plain systems of one size and type on the current stream, without waiting."""
 
     def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
-        super().__init__(SOURCE, n, 1, ROWS, dtype, index, **options)
+        rows = SOURCE.constant("PART_ROWS")
+        super().__init__(SOURCE, n, 1, rows, dtype, index, **options)
 
 
 solve = functools.partial(gpu_elements.solve, Solver)

@@ -13,16 +13,16 @@ import numpy as np
 
 from matchwood.teams import crew, interrupted, kernel, share
 from matchwood.tridiagonal import trust
-from matchwood.tridiagonal.cpu_elements import Elements, report
-from matchwood.tridiagonal.cpu_parts import (
+from matchwood.tridiagonal.cpu_elements import LARGE, Elements, report
+from matchwood.tridiagonal.plain.cpu_parts import (
     BAD,
     LANES,
-    LARGE,
     LEAST,
     ROWS,
     SCRATCH,
     SUM,
     WORDS,
+    Rows,
     count_off,
     load_ends,
     load_tile,
@@ -40,11 +40,7 @@ WORK = 4  # a row is some four steps of the kind that `crew` counts
 @kernel
 def _reduce(
     team: Any,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array,
+    rows: Rows,
     elements: Array,
     choices: Array,
     parts: int,
@@ -57,7 +53,7 @@ def _reduce(
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
             return
-        load_tile(tile, dl, d, du, b, perm, s)
+        load_tile(tile, rows, s)
         reduce_tile(s)
         store_elements(tile, s, elements, choices, parts)
         for lane in range(LANES):
@@ -70,11 +66,7 @@ def _reduce(
 @kernel
 def _substitute(
     team: Any,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array,
+    rows: Rows,
     ends: Array,
     choices: Array,
     parts: int,
@@ -90,12 +82,12 @@ def _substitute(
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
             return
-        load_tile(tile, dl, d, du, b, perm, s)
+        load_tile(tile, rows, s)
         load_ends(tile, s, ends, choices, parts)
         substitute_tile(s)
-        store_solution(tile, s, perm, x)
+        store_solution(tile, s, rows.perm, x)
         if large > 0:
-            off[team.rank] += count_off(tile, dl, d, du, b, x, ends, parts, small, large)
+            off[team.rank] += count_off(tile, rows, x, ends, parts, small, large)
 
 
 def solve(
@@ -124,11 +116,11 @@ def solve(
     small, large = trust.limits(n, b.dtype) if perm is None else (0.0, 0.0)
     sound = True
     for one, out in zip(b, x, strict=True):
-        system = (dl, d, du, one, order)
+        rows = Rows(dl, d, du, one, order)
         off = np.zeros(team.size, np.int64)
-        team.run(_reduce, *system, room.elements, choices, parts, scratch, room.fault)
+        team.run(_reduce, rows, room.elements, choices, parts, scratch, room.fault)
         room.solve()
         found = (room.ends, choices, parts, scratch, out, small, large, off)
-        team.run(_substitute, *system, *found)
+        team.run(_substitute, rows, *found)
         sound = sound and int(off.sum()) <= trust.by_chance(n)
     return x, room.row, sound and room.finite
