@@ -14,7 +14,9 @@ from scipy.sparse import csgraph
 import matchwood
 from graphs import ZOO, disjoint, from_edges, grid, random_graph, rmat, shuffled
 from matchwood.check import check_strongly_connected_components
-from matchwood.components.strong import cpu, cpu_colour, cpu_tasks
+from matchwood.components.strong import cpu
+from matchwood.components.strong.forward_backward import cpu as cpu_tasks
+from matchwood.components.strong.multistep import cpu as cpu_colour
 from strategies import graphs
 from strong_graphs import (
     HARD,

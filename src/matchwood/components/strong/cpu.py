@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from matchwood.components.cpu_number import number_roots
-from matchwood.components.strong.cpu_colour import COLOUR_WORDS, colour_rounds, list_open
-from matchwood.components.strong.cpu_reach import (
+from matchwood.components.strong.cpu_trim import lonely, trim
+from matchwood.components.strong.forward_backward.cpu import TASK_WORDS, task_rounds
+from matchwood.components.strong.largest.cpu_reach import (
     BACKWARD,
     BUFFER,
     DONE,
@@ -34,9 +35,8 @@ from matchwood.components.strong.cpu_reach import (
     probe,
     reach,
 )
-from matchwood.components.strong.cpu_tarjan import tarjan
-from matchwood.components.strong.cpu_tasks import TASK_WORDS, task_rounds
-from matchwood.components.strong.cpu_trim import lonely, trim
+from matchwood.components.strong.multistep.cpu import COLOUR_WORDS, colour_rounds, list_open
+from matchwood.components.strong.tarjan.cpu import tarjan
 from matchwood.primitives.cpu_hints import select
 from matchwood.teams import (
     barrier,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_reach import DONE, OPEN
+from matchwood.components.strong.largest.cpu_reach import DONE, OPEN
 from matchwood.teams import (
     atomic_add,
     atomic_or,

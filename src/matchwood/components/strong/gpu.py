@@ -14,8 +14,8 @@ import numpy as np
 
 from matchwood import gpu
 
-LARGEST = gpu.Source(__package__, "gpu.cu", ("find_largest<I>",))
-SPREAD = gpu.Source(__package__, "gpu_spread.cu", ("spread_values<I>",))
+LARGEST = gpu.Source(f"{__package__}.largest", "gpu.cu", ("find_largest<I>",))
+SPREAD = gpu.Source(f"{__package__}.propagation", "gpu.cu", ("spread_values<I>",))
 
 BLOCK = LARGEST.constant("BLOCK")
 PART = SPREAD.constant("PART")

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_boruvka import boruvka
-from matchwood.spanning.forest.cpu_kruskal import filter_kruskal, kruskal
+from matchwood.spanning.forest.boruvka.cpu import boruvka
 from matchwood.spanning.forest.cpu_order import forest_of
-from matchwood.spanning.forest.cpu_stars import awerbuch_shiloach
+from matchwood.spanning.forest.kruskal.cpu import filter_kruskal, kruskal
+from matchwood.spanning.forest.stars.cpu import awerbuch_shiloach
 
 _METHODS = {
     "auto": boruvka,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.spanning.forest.cpu_boruvka import bits_of
+from matchwood.spanning.forest.boruvka.cpu import bits_of
 from matchwood.spanning.forest.cpu_order import code_of, upper_entry
 from matchwood.teams import atomic_min, crew, device, interrupted, kernel, share, share_rows
 

@@ -20,7 +20,7 @@
 #include "matchwood/edges.cuh"
 #include "matchwood/frontier.cuh"
 #include "matchwood/row_reduce.cuh"
-#include "matchwood/spanning.cuh"
+#include "matchwood/order.cuh"
 #include "matchwood/union_find.cuh"
 
 constexpr int TILE_ENTRIES = 2048;  // rows and entries of a warp that lists edges

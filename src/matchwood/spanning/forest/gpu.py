@@ -18,7 +18,7 @@ from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.row_reduce.gpu import Tiles
 from matchwood.primitives.transpose.gpu import expand_rows
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.gpu_stars import awerbuch_shiloach
+from matchwood.spanning.forest.stars.gpu import awerbuch_shiloach
 
 SOURCE = gpu.Source(
     __package__,

@@ -17,7 +17,7 @@ import numpy as np
 from matchwood.primitives.sort import radix_sort
 from matchwood.primitives.union_find.cpu import find
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_boruvka import SAMPLE, bits_of
+from matchwood.spanning.forest.boruvka.cpu import SAMPLE, bits_of
 from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, code_of, mark, no_marks
 from matchwood.teams import (
     barrier,

@@ -1,4 +1,4 @@
-"""Awerbuch's and Shiloach's rounds on the GPU.  Kernels: gpu_stars.cu; the steps: cpu_stars.py."""
+"""Awerbuch's and Shiloach's rounds on the GPU.  Kernels: gpu.cu; the steps: cpu.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matchwood.primitives.patterns import not_symmetric
 
 SOURCE = gpu.Source(
     __package__,
-    "gpu_stars.cu",
+    "gpu.cu",
     (
         "find_edges<I,B>",
         "hook_stars<I>",
@@ -48,7 +48,7 @@ def awerbuch_shiloach(costs: Any, order: Any) -> tuple[Any, int]:
     chosen.fill(-1)
     flag = gpu.Flag()
     pattern = (n, costs.indptr, costs.indices)
-    limit = 2 * n.bit_length() + 8  # as in cpu_stars.py
+    limit = 2 * n.bit_length() + 8  # as in cpu.py
     for rounds in range(limit):
         flag.clear()
         k.find_edges(32 * n, (*pattern, bits, order, parent, star, at, chosen))

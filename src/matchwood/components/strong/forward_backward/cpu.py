@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_reach import BACKWARD, DONE, FORWARD, OPEN
+from matchwood.components.strong.largest.cpu_reach import BACKWARD, DONE, FORWARD, OPEN
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.teams import (
     atomic_add,

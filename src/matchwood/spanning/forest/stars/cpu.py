@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_boruvka import bits_of
+from matchwood.spanning.forest.boruvka.cpu import bits_of
 from matchwood.spanning.forest.cpu_order import (
     BROKEN,
     ERRORS,
