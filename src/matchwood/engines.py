@@ -89,13 +89,14 @@ def moved(array: Any, engine: str) -> Any:
     return cupy().asarray(array) if engine == "gpu" else array.get()
 
 
-def resolve(where: str, engine: str | None) -> str:
-    """The engine of a call on data that lives at `where`."""
+def resolve(where: str, engine: str | None, caller: str | None = None) -> str:
+    """The engine of a call on data that lives at `where`; `caller` is named in messages."""
     if engine is None:
         return where
     if engine not in ENGINES:
         expected = ", ".join(repr(name) for name in ENGINES)
-        raise ValueError(f"engine must be None or one of {expected}, got {engine!r}")
+        who = "" if caller is None else f"{caller}: "
+        raise ValueError(f"{who}engine must be None or one of {expected}, got {engine!r}")
     if engine == "gpu":
         cupy()
     return engine
@@ -131,7 +132,7 @@ def call(
     if len(places) > 1:
         raise TypeError(f"{function}: all arrays must live on one engine, got CPU and GPU arrays")
     where = places.pop()
-    chosen = resolve(where, engine)
+    chosen = resolve(where, engine, function)
     place = home(chosen)
     there = [moved(value, place) if hasattr(value, "__len__") else value for value in arguments]
     result = getattr(load(package, chosen), function)(*there, **options)
