@@ -63,17 +63,11 @@ using Wide = unsigned long long;
 template <typename I>
 struct Values;
 
-// A bijection of 32-bit numbers (the finaliser of MurmurHash3), and back.
+// A bijection of 32-bit numbers, mix32, and back.
 template <>
 struct Values<int> {
     using type = unsigned int;
-    static __device__ __forceinline__ type of(type v, type seed)
-    {
-        type x = v ^ seed;
-        x = (x ^ x >> 16) * 0x85ebca6bu;
-        x = (x ^ x >> 13) * 0xc2b2ae35u;
-        return x ^ x >> 16;
-    }
+    static __device__ __forceinline__ type of(type v, type seed) { return mix32(v ^ seed); }
     static __device__ __forceinline__ type vertex(type x, type seed)
     {
         x = (x ^ x >> 16) * 0x7ed1b41du;

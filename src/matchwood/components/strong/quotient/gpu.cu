@@ -40,18 +40,15 @@ __global__ void __launch_bounds__(BLOCK, 4) peel_levels(
                 begin = indptr[v];
                 end = indptr[v + 1];
             }
-            WarpRows<I> rows(begin, end);
-            for (I first = 0; first < rows.total; first += WARP) {
-                I t = first + lane();
-                int owner = rows.owner(t);
-                I entry = rows.entry(t, owner), w = 0;
+            WarpRows<I>(begin, end).for_entries([&](int, I entry, bool is_entry) {
+                I w = 0;
                 bool last = false;
-                if (t < rows.total) {
+                if (is_entry) {
                     w = indices[entry];
                     last = take(&arcs_to[w], I(-1)) == 1;
                 }
                 append(queue, &control[TAIL], w, last);
-            }
+            });
         }
         gate.wait();
         head = tail;

@@ -122,14 +122,11 @@ list_edges(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indic
     for_tiles<TILE_ENTRIES>(n, nnz, indptr, [&](I u, I begin, I end) {
         WarpRows<I> rows(begin, end);
         I root = up[u];
-        for (I first = 0; first < rows.total; first += WARP) {
-            I t = first + lane();
-            int owner = rows.owner(t);
-            I k = rows.entry(t, owner);
+        rows.for_entries([&](int owner, I k, bool is_entry) {
             I row = __shfl_sync(ALL, u, owner), mine = __shfl_sync(ALL, root, owner), other = mine;
             bool wanted = false;
             Code word = 0;
-            if (t < rows.total) {
+            if (is_entry) {
                 I v = indices[k];
                 if (v > row) {
                     if (heavy) {
@@ -152,7 +149,7 @@ list_edges(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indic
             }
             __syncwarp();
             list.push(wanted, mine, other, word);
-        }
+        });
         __syncwarp();
     });
     list.finish();
