@@ -237,21 +237,22 @@ def test_no_file_is_too_long_to_read():
 def test_every_problem_has_the_same_shape():
     """A folder with engines has a public page, a reference and a check.
 
-    Several methods for one problem share the check of their family.
+    The folders of a problem's methods and steps share the reference and the check above them.
     """
     missing = []
     for rank in (2, PROBLEMS):
         for part in RANKS[rank]:
             for engine in (PACKAGE / part).rglob("cpu.py"):
                 folder = engine.parent
+                places = (folder, folder.parent) if rank == PROBLEMS else (folder,)
+                wanted = {"__init__.py": (folder,), "reference.py": places}
+                if rank == PROBLEMS:
+                    wanted["check.py"] = places
                 missing += [
                     str((folder / name).relative_to(PACKAGE))
-                    for name in ("__init__.py", "reference.py")
-                    if not (folder / name).exists()
+                    for name, homes in wanted.items()
+                    if not any((home / name).exists() for home in homes)
                 ]
-                checks = [place / "check.py" for place in (folder, folder.parent)]
-                if rank == PROBLEMS and not any(path.exists() for path in checks):
-                    missing.append(str(checks[0].relative_to(PACKAGE)))
     assert not missing
 
 

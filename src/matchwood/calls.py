@@ -59,9 +59,5 @@ class Call:
 def enter(A: Any, caller: str, engine: str | None = None, threads: Any = None) -> Call:
     """Pass `A` through the gate and bring it to the engine of the call."""
     given = csr.as_graph(A, caller)
-    try:
-        chosen = engines.resolve(given.engine, engine)
-    except ValueError as error:
-        raise ValueError(f"{caller}: {error}") from None
-    engines.check_threads(threads)
+    chosen = engines.resolve(given.engine, engine, caller, threads)
     return Call(caller, given, given.on(chosen), chosen, A is given)

@@ -143,7 +143,7 @@ def factor(
         caller, n, method=method, M=M, m=m, k_m=k_m, p=p, rng=rng, ties=ties, directed=directed
     )
     G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine, threads)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     H = G.on(chosen)
     view = directed_magnitudes(H, caller) if directed else H.undirected_weights(caller)
     run = getattr(engines.load(__name__, chosen), method)

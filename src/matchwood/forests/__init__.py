@@ -122,7 +122,7 @@ def linear_forest(
     if factor is not None and options:
         raise TypeError(f"{caller}: {min(options)!r} is for the factor, which is given")
     G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine, threads)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     if chosen == "gpu" and method in ("ranges", "walk"):
         raise ValueError(f"{caller}: method {method!r} runs on engine='cpu' only")
     H = G.on(chosen)
@@ -199,7 +199,7 @@ def tridiagonal_of(
         raise ValueError(
             f"{caller}: the forest has {len(forest.perm)} vertices, the matrix {G.n} rows"
         )
-    chosen = engines.resolve(G.engine, engine, threads)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     H = G.on(chosen)
     view = H.directed_weights(caller)
     home, kind = engines.home(chosen), view.indices.dtype

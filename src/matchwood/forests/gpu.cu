@@ -22,18 +22,12 @@
 // does not.  The weakest edge is a minimum.
 #include "matchwood/atomics.cuh"
 #include "matchwood/grid_barrier.cuh"
+#include "matchwood/hashing.cuh"
 #include "matchwood/path_marks.cuh"
 #include "matchwood/threads.cuh"
 
 // Words of `counters`.
 enum { NODES, ENDS, REACHED, CYCLIC, BARRIER, BARRIER_TOO, CHANGED, LAST = CHANGED + 3, WORDS };
-
-__device__ __forceinline__ unsigned int scrambled(unsigned int v)
-{
-    v = (v ^ v >> 16) * 0x85ebca6bu;
-    v = (v ^ v >> 13) * 0xc2b2ae35u;
-    return v ^ v >> 16;
-}
 
 // ---- begin ----
 
@@ -56,7 +50,7 @@ __global__ void begin(int n, const I* __restrict__ table, int spacing, int capac
         if (v >= n) continue;
         Two<I> next = two(table, v);
         int degree = (next.one >= 0) + (next.other >= 0);
-        is_node[e] = degree == 2 && scrambled(v) % (unsigned)spacing == 0;
+        is_node[e] = degree == 2 && mix32(v) % (unsigned)spacing == 0;
         is_end[e] = degree == 1;
         mine_nodes += is_node[e];
         mine_ends += is_end[e];

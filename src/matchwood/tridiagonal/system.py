@@ -83,7 +83,7 @@ class System:
         """x, and whether the engine's own answer had to be mended."""
         b = self.right_hand_side(b)
         kind = np.result_type(self.d.dtype, b.dtype)
-        chosen = engines.resolve(self.where, engine, threads)
+        chosen = engines.resolve(self.where, engine, threads=threads)
         home = engines.home(chosen)
         xp = _module(home)
         dl, d, du, right = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))

@@ -119,7 +119,7 @@ def connected_components(
         expected = ", ".join(repr(name) for name in METHODS)
         raise ValueError(f"connected_components: method must be one of {expected}, got {method!r}")
     G = csr.as_graph(A, "connected_components")
-    chosen = engines.resolve(G.engine, engine, threads)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     H = G.on(chosen)
     # to find out costs a pass over the entries, which pays only for a Graph that is used again
     symmetric = H.has_symmetric_pattern if A is G else False

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr
-from matchwood.components.cpu_number import number_roots
+from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     advance,

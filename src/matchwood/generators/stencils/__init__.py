@@ -275,7 +275,7 @@ def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
 def _made(
     caller: str, plan: plans.Plan, dtype: Any, engine: str | None, threads: int | None
 ) -> Matrix:
-    chosen = engines.resolve("cpu", engine, threads)
+    chosen = engines.resolve("cpu", engine, caller, threads)
     matrices.require_room(caller, chosen, plan.n, plan.nnz, dtype)
     indptr, indices, data = engines.load(__name__, chosen).apply(plan, dtype, threads)
     return matrices.matrix(plan.n, indptr, indices, data)

@@ -103,7 +103,7 @@ def coarsen(
     """
     caller = "coarsen"
     G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine, threads)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     H = G.on(chosen)
     view = H.undirected_weights(caller)
     place = engines.home(chosen)

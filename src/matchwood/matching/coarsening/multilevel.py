@@ -157,7 +157,7 @@ def multilevel(
     number = seed(caller, rng)
     G = csr.as_graph(A, caller)
     place = G.engine
-    chosen = engines.resolve(place, engine, threads)
+    chosen = engines.resolve(place, engine, threads=threads)
     G = G.on(chosen)
     n = G.n
     levels: list[Coarsening] = []

@@ -51,7 +51,7 @@ def permute(A: Any, perm: Any, *, engine: str | None = None, threads: int | None
            [0, 3, 0]])
     """
     G = csr.as_graph(A, "permute")
-    chosen = engines.resolve(G.engine, engine, threads)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     H = G.on(chosen)
     order = as_permutation(perm, G.n, "permute", H.engine)
     view = H.matrix("permute")

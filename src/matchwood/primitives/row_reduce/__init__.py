@@ -328,7 +328,7 @@ def lowest(dtype: Any) -> Any:
 
 def _look_unless_cpu(function: str, indptr: Any, indices: Any, columns: int, engine: Any) -> None:
     """CPU kernels look for themselves; before others the pattern is looked at here."""
-    if engines.resolve(engines.location(indices), engine) != "cpu":
+    if engines.resolve(engines.location(indices), engine, function) != "cpu":
         look_through(function, indptr, indices, columns)
 
 

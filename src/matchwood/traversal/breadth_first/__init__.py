@@ -137,7 +137,7 @@ def bfs(
         depth_limit = arguments.integer("bfs", "depth_limit", depth_limit)
         if depth_limit < 0:
             raise ValueError(f"bfs: depth_limit must not be negative, got {depth_limit}")
-    chosen = engines.resolve(G.engine, engine, threads)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     H = G.on(chosen)
     if directed:
         outward = H.directed_pattern()

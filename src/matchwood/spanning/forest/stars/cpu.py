@@ -22,21 +22,21 @@ rounds [1].  Which stars hook depends on the graph alone, and so does the number
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_boruvka import bits_of
 from matchwood.spanning.forest.cpu_order import (
     BROKEN,
     ERRORS,
     NOTHING,
+    Rows,
     code_of,
-    mark,
-    no_marks,
+    rows_of,
     upper_entry,
 )
+from matchwood.spanning.forest.marks.cpu import mark, no_marks
 from matchwood.teams import (
     atomic_cas,
     barrier,
@@ -55,10 +55,18 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 
+class Stars(NamedTuple):
+    """What is known of each vertex."""
+
+    parent: Array
+    above: Array  # the parent after the hooks of this round
+    star: Array  # 1: in a star; 2: a root that stays one in this round; 0: in a higher tree
+    at: Array  # the entry of the first edge into another tree
+    chosen: Array  # of roots: the vertex that found the star's first edge, or n
+
+
 @device
-def _edge_before(
-    u: Any, v: Any, at: Array, indices: Array, bits: Array, order: Any
-) -> bool:  # fmt: skip
+def _edge_before(u: Any, v: Any, at: Array, indices: Array, bits: Array, order: Any) -> bool:
     """Does the edge that vertex u found come before the one that v found?"""
     k, j = at[u], at[v]
     a, b = code_of(order, bits[k]), code_of(order, bits[j])
@@ -72,20 +80,16 @@ def _edge_before(
 @kernel
 def _stars(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    bits: Array,
+    rows: Rows,
     order: Any,
     limit: int,
     marks: Array,
-    parent: Array,
-    above: Array,
-    star: Array,
-    at: Array,
-    chosen: Array,
+    stars: Stars,
     sums: Array,
     rounds: Array,
 ) -> None:
+    indptr, indices, bits = rows
+    parent, above, star, at, chosen = stars
     n = parent.size
     nobody = parent.dtype.type(n)
     lo, hi = share(team, n)
@@ -199,20 +203,20 @@ def round_limit(n: int) -> int:
     return 2 * n.bit_length() + 8
 
 
-def awerbuch_shiloach(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
+def mark_forest(
+    costs: Any, order: orders.Order, method: str, threads: int | None
+) -> tuple[Array, int]:
     """Marks of the forest's entries, and rounds.
 
     Memory: 24 bytes a vertex, a bit an entry; nothing for edges.
     """
     n = costs.n
-    kind = np.dtype(np.uint32 if costs.indices.dtype == np.int32 else np.uint64)
+    rows = rows_of(costs)
+    kind = rows.indices.dtype
     team = crew(threads, work=4 * costs.nnz)
     marks, rounds = no_marks(costs.nnz), np.zeros(1, np.int64)
     parent, above, chosen = (np.empty(n, kind) for _ in range(3))
-    team.run(
-        _stars, costs.indptr, costs.indices.view(kind), bits_of(costs.data), order, round_limit(n),
-        marks, parent, above, np.empty(n, np.int32), np.empty(n, np.uint64), chosen,
-        np.zeros(2 * team.size, np.int64), rounds,
-        errors=ERRORS,
-    )  # fmt: skip
+    stars = Stars(parent, above, np.empty(n, np.int32), np.empty(n, np.uint64), chosen)
+    sums = np.zeros(2 * team.size, np.int64)
+    team.run(_stars, rows, order, round_limit(n), marks, stars, sums, rounds, errors=ERRORS)
     return marks, int(rounds[0])

@@ -1,4 +1,4 @@
-"""Awerbuch's and Shiloach's rounds on the GPU.  Kernels: gpu_stars.cu; the steps: cpu_stars.py."""
+"""Awerbuch's and Shiloach's rounds on the GPU.  Kernels: gpu.cu; the steps: cpu.py."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.primitives.patterns import not_symmetric
+from matchwood.spanning.forest import order as orders
 
 SOURCE = gpu.Source(
     __package__,
-    "gpu_stars.cu",
+    "gpu.cu",
     (
         "find_edges<I,B>",
         "hook_stars<I>",
@@ -26,8 +27,10 @@ SOURCE = gpu.Source(
 CALLER = "minimum_spanning_forest"
 
 
-def awerbuch_shiloach(costs: Any, order: Any) -> tuple[Any, int]:
-    """Marks of the forest's entries, and rounds; `order` is in device memory.
+def mark_forest(
+    costs: Any, order: orders.Order, method: str, threads: int | None
+) -> tuple[Any, int]:
+    """Marks of the forest's entries, and rounds.
 
     Memory: 21 bytes a vertex, a bit an entry; nothing for edges.
     """
@@ -35,6 +38,7 @@ def awerbuch_shiloach(costs: Any, order: Any) -> tuple[Any, int]:
     n, kind = costs.n, costs.indices.dtype
     bits = costs.data.view(f"u{costs.data.dtype.itemsize}")
     k = SOURCE.kernels(I=kind, B=bits.dtype)
+    words = cupy.array([int(field) for field in order[:6]], np.uint64)
     space = gpu.workspace(
         CALLER,
         parent=(n, kind), above=(n, kind), at=(n, kind), chosen=(n, kind),
@@ -48,10 +52,10 @@ def awerbuch_shiloach(costs: Any, order: Any) -> tuple[Any, int]:
     chosen.fill(-1)
     flag = gpu.Flag()
     pattern = (n, costs.indptr, costs.indices)
-    limit = 2 * n.bit_length() + 8  # as in cpu_stars.py
+    limit = 2 * n.bit_length() + 8  # as in cpu.py
     for rounds in range(limit):
         flag.clear()
-        k.find_edges(32 * n, (*pattern, bits, order, parent, star, at, chosen))
+        k.find_edges(32 * n, (*pattern, bits, words, parent, star, at, chosen))
         k.hook_stars(n, (n, costs.indices, parent, star, at, chosen, space.above, flag))
         k.keep_roots(n, (*pattern, parent, star, at, chosen, space.above, space.kept, marks))
         k.jump(n, (n, space.above, space.kept, parent, star, chosen, flag))
@@ -60,4 +64,4 @@ def awerbuch_shiloach(costs: Any, order: Any) -> tuple[Any, int]:
         k.spread_tall(n, (n, parent, star))
         if not flag.read():
             return marks, rounds
-    raise not_symmetric("minimum_spanning_forest")  # else it would have ended long ago
+    raise not_symmetric(CALLER)  # else it would have ended long ago

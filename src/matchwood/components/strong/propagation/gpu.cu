@@ -1,5 +1,5 @@
-// Strongly connected components on the GPU: what gpu.cu left open, and the numbering.
-// Host side: gpu.py.  The rule and the papers: __init__.py.
+// Strongly connected components on the GPU: what largest/gpu.cu left open, and the numbering.
+// Host side: ../gpu.py.  The rule and the papers: __init__.py.
 //
 // Every open vertex has a class, at first the same; no component crosses a border of classes.  In a
 // round, values spread along the arcs within classes until nothing changes, the largest wins:
@@ -37,6 +37,7 @@
 #include "matchwood/edges.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/hashing.cuh"
+#include "matchwood/number.cuh"
 
 constexpr int BLOCK = 256;  // threads
 constexpr int PART = 256;   // entries
@@ -62,17 +63,11 @@ using Wide = unsigned long long;
 template <typename I>
 struct Values;
 
-// A bijection of 32-bit numbers (the finaliser of MurmurHash3), and back.
+// A bijection of 32-bit numbers, mix32, and back.
 template <>
 struct Values<int> {
     using type = unsigned int;
-    static __device__ __forceinline__ type of(type v, type seed)
-    {
-        type x = v ^ seed;
-        x = (x ^ x >> 16) * 0x85ebca6bu;
-        x = (x ^ x >> 13) * 0xc2b2ae35u;
-        return x ^ x >> 16;
-    }
+    static __device__ __forceinline__ type of(type v, type seed) { return mix32(v ^ seed); }
     static __device__ __forceinline__ type vertex(type x, type seed)
     {
         x = (x ^ x >> 16) * 0x7ed1b41du;
@@ -322,27 +317,12 @@ struct Spread {
             if (load_relaxed(word) > v) lower_to(word, v);
         });
         wait();
-        long long run = (n + gridDim.x - 1) / gridDim.x, first = blockIdx.x * run;
-        long long stop = first + run < n ? first + run : n;
-        I mine = 0;
-        for (long long v = first + threadIdx.x; v < stop; v += BLOCK) mine += least[component[v]] == v;
-        mine = block_reduce(mine, I(0), Plus());
-        if (threadIdx.x == 0) counts[blockIdx.x] = mine;
+        Run run((n + gridDim.x - 1) / gridDim.x, n);
+        auto is_root = [&](long long v) { return least[component[v]] == v; };
+        I count = count_wanted<I>(run, is_root);
+        if (threadIdx.x == 0) counts[blockIdx.x] = count;
         wait();
-        __shared__ I start;
-        I before = 0;
-        for (int block = threadIdx.x; block < (int)blockIdx.x; block += BLOCK) before += counts[block];
-        before = block_reduce(before, I(0), Plus());
-        if (threadIdx.x == 0) start = before;
-        __syncthreads();
-        I next = start;
-        for (long long at = first; at < stop; at += BLOCK) {
-            long long v = at + threadIdx.x;
-            bool root = v < stop && least[component[v]] == v;
-            int here, place = block_exclusive_sum(int(root), &here);
-            if (root) label[v] = next + place;
-            next += here;
-        }
+        I next = number_wanted(run, counted_before(counts), is_root, [&](long long v, I number) { label[v] = number; });
         if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) control[TOTAL] = (Wide)next;
         wait();
         for_vertices([&](I v, bool is_vertex) {
@@ -354,12 +334,12 @@ struct Spread {
 };
 
 // Caller: cooperative launch, block BLOCK, not more blocks than vertices; mark and component as
-// gpu.cu left them.  Stops after `patience` passes, to be launched again, so that the host is heard
+// largest/gpu.cu left them.  Stops after `most` passes, to be launched again, so that the host is heard
 // now and then; control[STAGE] is FINISHED when labels and control[TOTAL] are there.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) spread_values(
     I n, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool single,
-    int patience, const unsigned char* mark, I* component, I* into, I* from, I* pivot, unsigned int* kind,
+    int most, const unsigned char* mark, I* component, I* into, I* from, I* pivot, unsigned int* kind,
     unsigned int* stamps, I* row_parts, I* column_parts, I* label, unsigned long long* control)
 {
     using Value = typename Values<I>::type;
@@ -383,7 +363,7 @@ __global__ void __launch_bounds__(BLOCK, 4) spread_values(
         s.open(mark);
         left = s.begin_round();
     }
-    for (int spent = 0; left && spent < patience; ++spent) {
+    for (int spent = 0; left && spent < most; ++spent) {
         bool again = s.spread();
         bool tired = ++since >= (s.single ? PASSES : (Wide)DRAWS << broken);
         if (again && !tired) continue;

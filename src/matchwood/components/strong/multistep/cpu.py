@@ -6,7 +6,7 @@ Components of different roots have different colours, so members find them side 
 
 A colour that is known to reach v is followed by its own colour (`colour[colour[v]]`), which
 reaches v too, so that long ways take few passes.  Passes and rounds are limited all the same:
-what is left afterwards is one member's work (cpu_tarjan.py), however the vertices are numbered.
+what is left afterwards is one member's work (tarjan/), however the vertices are numbered.
 
 Races.  `colour[v]` is written by the member that has v in its chunk, only ever upwards, to vertices
 that reach v; the last pass changes nothing, so the colours do not depend on scheduling.  In the
@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_reach import DONE, OPEN
+from matchwood.components.strong.cpu_arcs import DONE, LINE, OPEN, Arcs
+from matchwood.components.strong.cpu_open import list_open
 from matchwood.teams import (
     atomic_add,
     barrier,
     device,
+    kernel,
     load_relaxed,
     next_chunk,
     share,
@@ -38,49 +40,22 @@ PASSES = 24  # at most in a round
 CHUNK = 512  # vertices
 
 # words of `shared`
-_LINE = 16
 CHANGED = 0  # three in turn
-COUNT = 3 * _LINE
-COLOUR_WORDS = 4 * _LINE
-
-
-@device
-def list_open(team: Any, mark: Array, listed: Array, sums: Array) -> Any:
-    """Write the open vertices to `listed`, ascending; returns how many, -1: the team stops.
-
-    All members call, after a barrier; ends with one.
-    """
-    lo, hi = share(team, mark.size)
-    count = 0
-    for v in range(lo, hi):
-        count += mark[v] == OPEN
-    sums[team.rank] = count
-    if barrier(team):
-        return -1
-    at = np.int64(0)
-    total = np.int64(0)
-    for member in range(team.size):
-        if member == team.rank:
-            at = total
-        total += sums[member]
-    for v in range(np.uint64(lo), np.uint64(hi)):
-        if mark[v] == OPEN:
-            listed[at] = v
-            at += 1
-    return -1 if barrier(team) else total
+COUNT = 3 * LINE
+COLOUR_WORDS = 4 * LINE
 
 
 @device
 def _spread(
     team: Any,
-    in_indptr: Array,
-    in_indices: Array,
+    into: Arcs,
     mark: Array,
     listed: Array,
     size: int,
     colour: Array,
 ) -> int:
     """A pass: the largest colour among those with arcs to v; how many changed."""
+    in_indptr, in_indices = into
     one = listed.dtype.type(1)
     changed = 0
     chunk = next_chunk(team, size, CHUNK)
@@ -103,8 +78,7 @@ def _spread(
 
 @device
 def _collect(
-    in_indptr: Array,
-    in_indices: Array,
+    into: Arcs,
     mark: Array,
     root: Any,
     colour: Array,
@@ -112,6 +86,7 @@ def _collect(
     parent: Array,
 ) -> None:
     """The component of a root: a search backwards within its colour."""
+    in_indptr, in_indices = into
     one, nobody = colour.dtype.type(1), colour.dtype.type(-1)
     # `head` and `tail` of a list linked through `following`, which keeps all of the component
     head = tail = root
@@ -136,10 +111,9 @@ def _collect(
 
 
 @device
-def colour_rounds(
+def _colour_rounds(
     team: Any,
-    in_indptr: Array,
-    in_indices: Array,
+    into: Arcs,
     mark: Array,
     parent: Array,
     listed: Array,
@@ -165,18 +139,18 @@ def colour_rounds(
             colour[listed[i]] = listed[i]
         if team.rank == 0:
             for i in range(3):
-                shared[CHANGED + i * _LINE] = 0
+                shared[CHANGED + i * LINE] = 0
         if barrier(team):
             return -1
         settled = False
         for _ in range(PASSES):
             if team.rank == 0:
-                store_relaxed(shared, CHANGED + (step + 1) % 3 * _LINE, 0)
-            changed = _spread(team, in_indptr, in_indices, mark, listed, size, colour)
-            atomic_add(shared, CHANGED + step % 3 * _LINE, changed)
+                store_relaxed(shared, CHANGED + (step + 1) % 3 * LINE, 0)
+            changed = _spread(team, into, mark, listed, size, colour)
+            atomic_add(shared, CHANGED + step % 3 * LINE, changed)
             if barrier(team):
                 return -1
-            settled = load_relaxed(shared, CHANGED + step % 3 * _LINE) == 0
+            settled = load_relaxed(shared, CHANGED + step % 3 * LINE) == 0
             step += 1
             if settled:
                 break
@@ -187,8 +161,27 @@ def colour_rounds(
             for i in range(chunk, min(chunk + CHUNK, size)):
                 root = listed[i]
                 if colour[root] == root:
-                    _collect(in_indptr, in_indices, mark, root, colour, following, parent)
+                    _collect(into, mark, root, colour, following, parent)
             chunk = next_chunk(team, size, CHUNK)
         if barrier(team):
             return -1
     return -1 if stopping(team) else ROUNDS
+
+
+@kernel
+def find_by_colours(
+    team: Any,
+    into: Arcs,
+    few: int,
+    mark: Array,
+    following: Array,
+    listed: Array,
+    colour: Array,
+    parent: Array,
+    sums: Array,
+    shared: Array,
+) -> None:
+    """Components of open vertices, until at most `few` are open; sums[team.size] = rounds."""
+    rounds = _colour_rounds(team, into, mark, parent, listed, colour, following, few, sums, shared)
+    if team.rank == 0:
+        sums[team.size] = rounds

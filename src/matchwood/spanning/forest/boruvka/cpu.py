@@ -1,4 +1,4 @@
-"""Boruvka's rounds on a team.  Read order.py and cpu_order.py before.
+"""Boruvka's rounds on a team.  Read order.py and cpu_order.py of the problem before.
 
 Every vertex looks for its first edge (first in the total order), one pass over the rows without
 atomics.  Each of these edges is in the forest; hooked along them, vertices form trees, which are
@@ -22,22 +22,22 @@ that the place decides between equal weights as the entry does.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.primitives.number.cpu import flatten, number_wanted
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.cpu_order import (
     BROKEN,
     ERRORS,
     NOTHING,
+    Rows,
     code_of,
-    flatten,
-    mark,
-    no_marks,
-    number_roots,
+    rows_of,
     upper_entry,
 )
+from matchwood.spanning.forest.marks.cpu import mark, no_marks
 from matchwood.teams import (
     atomic_add,
     atomic_cas,
@@ -59,11 +59,30 @@ Array = np.ndarray[Any, Any]
 
 LIGHT_DEGREE = 8.0  # from which mean degree on light edges go first
 LIGHT_EDGES = 1.5  # of each vertex, on average.  0.7 to 3 measured, R-MAT 18 and mesh 64^3
-SAMPLE = 4096  # weights looked at for what is light
 CHUNK = 4096  # vertices that a member takes at a time; to look an edge up takes longer or shorter
 ROW_WORK = 4  # what a row costs beside its edges, in edges
 BLOCKS = 1024  # of rows, as which the list is dealt to members
-EVERYTHING = 1 << 63  # no prefix is as large: all edges are light
+EVERYTHING = orders.EVERYTHING
+
+
+class Trees(NamedTuple):
+    """What is known of vertices and trees; the first `trees` words belong to the trees."""
+
+    tree: Array  # of each vertex; at first the other end of its first edge
+    up: Array  # the tree, or at first the vertex, that each is hooked under
+    number: Array  # of each tree in the next round
+    first: Array  # of each tree that the first list began with: its number now
+    upper: Array  # the first entry of each row that is behind the diagonal
+    best: Array  # the word of the first edge of each tree; at first the entry of each vertex
+
+
+class List(NamedTuple):
+    """Edges between different trees: a member's are side by side, in the order of entries."""
+
+    a: Array  # the tree of the smaller end
+    b: Array  # and of the larger
+    prefix: Array  # of the weight
+    entry: Array
 
 
 @device
@@ -74,17 +93,7 @@ def _first_row(block: int, n: int) -> int:
 
 @device
 def _first_edges(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    bits: Array,
-    order: Any,
-    lo: int,
-    hi: int,
-    near: Array,
-    entry: Array,
-    upper: Array,
-    blocks: Array,
+    team: Any, rows: Rows, order: Any, lo: int, hi: int, trees: Trees, blocks: Array
 ) -> None:
     """near[u] = other end of the first edge of u, entry[u] = where it stands; none: u, NOTHING.
 
@@ -92,6 +101,8 @@ def _first_edges(
     v < u come before (u, v).  upper[u] = the first entry of the row with a column behind u;
     blocks[i] counts those of the i-th block of rows.
     """
+    indptr, indices, bits = rows
+    near, entry, upper = trees.tree, trees.best, trees.upper
     n = near.size
     block, stop, count = -1, lo, np.int64(0)
     for u in range(lo, hi):
@@ -149,11 +160,9 @@ def _share_upper(team: Any, n: int, blocks: Array) -> Any:
 
 
 @device
-def _hook_vertices(
-    team: Any, indptr: Array, indices: Array, near: Array, entry: Array, lo: int, hi: int,
-    up: Array, marks: Array,
-) -> None:  # fmt: skip
+def _hook_vertices(team: Any, rows: Rows, trees: Trees, lo: int, hi: int, marks: Array) -> None:
     """up[u] = near[u], except for the smaller of two that chose each other; the edges marked."""
+    near, entry, up = trees.tree, trees.best, trees.up
     for i in range(lo, hi):
         u = near.dtype.type(i)
         v = near[i]
@@ -161,7 +170,7 @@ def _hook_vertices(
             up[i] = u
         else:
             up[i] = v
-            at = entry[i] if u < v else upper_entry(indptr, indices, u, v)
+            at = entry[i] if u < v else upper_entry(rows.indptr, rows.indices, u, v)
             if at == NOTHING:
                 fail(team, BROKEN, i)
                 return
@@ -209,27 +218,23 @@ def _offer(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array
 @device
 def _list_edges(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    bits: Array,
+    rows: Rows,
     order: Any,
     light: Any,
     lo: int,
     hi: int,
-    tree: Array,
-    upper: Array,
+    trees: Trees,
     start: int,
-    a: Array,
-    b: Array,
-    prefix: Array,
-    entry: Array,
-    best: Array,
+    edges: List,
 ) -> Any:
     """List from `start` on the edges between different trees with a prefix below `light`.
 
     Each is offered to its trees.  Returns the list's end.  Of each row those that may be listed
     are found first, without a branch that would be guessed wrong every other time.
     """
+    indptr, indices, bits = rows
+    a, b, prefix, entry = edges
+    tree, upper, best = trees.tree, trees.upper, trees.best
     one = np.uint64(1)
     every = light >= np.uint64(EVERYTHING)
     place = np.uint64(start)
@@ -264,11 +269,10 @@ def _list_edges(
 
 
 @device
-def _hook_trees(
-    best: Array, lo: int, hi: int, order: Any, a: Array, b: Array, entry: Array,
-    up: Array, marks: Array,
-) -> None:  # fmt: skip
+def _hook_trees(trees: Trees, lo: int, hi: int, order: Any, edges: List, marks: Array) -> None:
     """Along the edge that each tree chose; the smaller of two that chose the same stays a root."""
+    best, up = trees.best, trees.up
+    a, b, _, entry = edges
     mask = (np.uint64(1) << order.places) - np.uint64(1)
     for i in range(lo, hi):
         c = up.dtype.type(i)
@@ -284,19 +288,11 @@ def _hook_trees(
 
 @device
 def _shrink(
-    team: Any,
-    order: Any,
-    bits: Array,
-    number: Array,
-    start: int,
-    end: int,
-    a: Array,
-    b: Array,
-    prefix: Array,
-    entry: Array,
-    best: Array,
+    team: Any, order: Any, bits: Array, trees: Trees, start: int, end: int, edges: List
 ) -> Any:
     """Keep the edges between different trees, under the trees' new numbers, and offer them."""
+    number, best = trees.number, trees.best
+    a, b, prefix, entry = edges
     place = np.uint64(start)
     for i in range(start, end):
         if interrupted(team, i):
@@ -319,36 +315,28 @@ def _shrink(
 @kernel
 def _boruvka(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    bits: Array,
+    rows: Rows,
     order: Any,
     light: Any,
     marks: Array,
-    tree: Array,
-    up: Array,
-    number: Array,
-    first: Array,
-    upper: Array,
-    best: Array,
-    a: Array,
-    b: Array,
-    prefix: Array,
-    entry: Array,
+    trees: Trees,
+    edges: List,
     blocks: Array,
     sums: Array,
     rounds: Array,
 ) -> None:
     """`rounds` gets the number of rounds.  Lists have room for every edge once."""
+    indptr, indices, bits = rows
+    tree, up, number, first, _, best = trees
     n = tree.size
     lo, hi = share_rows(team, indptr)
     v_lo, v_hi = share(team, n)
-    _first_edges(team, indptr, indices, bits, order, lo, hi, tree, best, upper, blocks)
+    _first_edges(team, rows, order, lo, hi, trees, blocks)
     if barrier(team):
         return
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
-        _hook_vertices(team, indptr, indices, tree, best, chunk, min(chunk + CHUNK, n), up, marks)
+        _hook_vertices(team, rows, trees, chunk, min(chunk + CHUNK, n), marks)
         chunk = next_chunk(team, n, CHUNK)
     above = np.int64(0)
     for i in range(BLOCKS):
@@ -359,25 +347,22 @@ def _boruvka(
         fail(team, BROKEN, 0)
     if barrier(team):
         return
-    trees = number_roots(team, up, n, best, False, tree, sums[0])
-    if trees < 0:
+    left_trees = number_wanted(team, up, n, best, False, tree, sums[0])
+    if left_trees < 0:
         return
     lo, hi, start = _share_upper(team, n, blocks)
     two_lists = light < np.uint64(EVERYTHING)
-    c_lo, c_hi = share(team, trees)
+    c_lo, c_hi = share(team, left_trees)
     for c in range(c_lo, c_hi):
         best[c] = NOTHING
         first[c] = c
-    firsts = trees
+    firsts = left_trees
     count = 1
     heavy = False
     while True:
         if barrier(team):
             return
-        end = _list_edges(
-            team, indptr, indices, bits, order, light, lo, hi, tree, upper,
-            start, a, b, prefix, entry, best,
-        )  # fmt: skip
+        end = _list_edges(team, rows, order, light, lo, hi, trees, start, edges)
         while True:
             sums[1, team.rank] = end - start
             if barrier(team):
@@ -388,7 +373,7 @@ def _boruvka(
             if left == 0:
                 break
             count += 1
-            _hook_trees(best, c_lo, c_hi, order, a, b, entry, up, marks)
+            _hook_trees(trees, c_lo, c_hi, order, edges, marks)
             if barrier(team):
                 return
             if not flatten(up, c_lo, c_hi):
@@ -396,19 +381,19 @@ def _boruvka(
             if barrier(team):
                 return
             every = two_lists and not heavy  # heavy edges may join those without light ones
-            trees = number_roots(team, up, trees, best, every, number, sums[0])
-            if trees < 0 or barrier(team):
+            left_trees = number_wanted(team, up, left_trees, best, every, number, sums[0])
+            if left_trees < 0 or barrier(team):
                 return
             if every:
                 f_lo, f_hi = share(team, firsts)
                 for c in range(f_lo, f_hi):
                     first[c] = number[first[c]]
-            c_lo, c_hi = share(team, trees)
+            c_lo, c_hi = share(team, left_trees)
             for c in range(c_lo, c_hi):
                 best[c] = NOTHING
             if barrier(team):
                 return
-            end = _shrink(team, order, bits, number, start, end, a, b, prefix, entry, best)
+            end = _shrink(team, order, bits, trees, start, end, edges)
         if heavy or not two_lists:
             break
         heavy = True
@@ -419,31 +404,30 @@ def _boruvka(
         rounds[0] = count
 
 
-def boruvka(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
+def mark_forest(
+    costs: Any, order: orders.Order, method: str, threads: int | None
+) -> tuple[Array, int]:
     """Marks of the forest's entries, and rounds.
 
     Memory: 16 bytes an edge for the list (24 to 32 with 64-bit indices), touched only as far as
     the list reaches; 28 bytes a vertex; a bit an entry.
     """
     n, nnz = costs.n, costs.nnz
-    kind = np.dtype(np.uint32 if costs.indices.dtype == np.int32 else np.uint64)
+    rows = rows_of(costs)
+    kind = rows.indices.dtype
     team = crew(threads, work=n + 2 * nnz)
     light = EVERYTHING
     if nnz > LIGHT_DEGREE * n:
-        sample = costs.data[:: max(1, nnz // SAMPLE)]
+        sample = costs.data[:: max(1, nnz // orders.SAMPLE)]
         light = orders.light_prefix(sample, order, LIGHT_EDGES * n / (nnz / 2))
     marks, rounds = no_marks(nnz), np.zeros(1, np.int64)
     tree, up, number, first, upper = (np.empty(n, kind) for _ in range(5))
-    a, b, entry = (np.empty(nnz // 2 + 1, kind) for _ in range(3))
+    trees = Trees(tree, up, number, first, upper, best=np.empty(n, np.uint64))
+    room = nnz // 2 + 1
+    a, b, entry = (np.empty(room, kind) for _ in range(3))
+    edges = List(a, b, np.empty(room, np.uint32), entry)
     team.run(
-        _boruvka, costs.indptr, costs.indices.view(kind), bits_of(costs.data), order,
-        np.uint64(light), marks, tree, up, number, first, upper, np.empty(n, np.uint64),
-        a, b, np.empty(nnz // 2 + 1, np.uint32), entry,
+        _boruvka, rows, order, np.uint64(light), marks, trees, edges,
         np.zeros(BLOCKS, np.int64), np.zeros((2, team.size), np.int64), rounds, errors=ERRORS,
     )  # fmt: skip
     return marks, int(rounds[0])
-
-
-def bits_of(data: Array) -> Array:
-    """The weights as unsigned words of their size."""
-    return data.view(f"u{data.dtype.itemsize}")

@@ -10,7 +10,7 @@ vertices.  An arc is followed when both ends have one name.  Names of live tasks
 their ranges do; vertices whose component is known have the name NO_TASK.
 
 The pivot is drawn by a hash of the range, so a task is expected to fall apart into much smaller
-ones; should it not, ROUNDS ends it, and the rest is one member's work (cpu_tarjan.py).
+ones; should it not, ROUNDS ends it, and the rest is one member's work (tarjan/).
 
 Races: none but on `task`, read by members that look at neighbours in other tasks: what they see
 is a name that is not theirs, old or new.
@@ -22,14 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_reach import BACKWARD, DONE, FORWARD, OPEN
+from matchwood.components.strong.cpu_arcs import BACKWARD, DONE, FORWARD, LINE, OPEN, Arcs
+from matchwood.components.strong.cpu_open import list_open
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.teams import (
     atomic_add,
     barrier,
     device,
+    kernel,
     load_relaxed,
     next_chunk,
+    share,
     stopping,
     store_relaxed,
 )
@@ -38,15 +41,13 @@ Array = np.ndarray[Any, Any]
 
 ROUNDS = 64  # at most; 10,000 cycles in a chain take 20
 
-_LINE = 16
-TASK_WORDS = 3 * _LINE  # tasks of three rounds, in turn: this one's, the next one's, one to empty
+TASK_WORDS = 3 * LINE  # tasks of three rounds, in turn: this one's, the next one's, one to empty
 
 
 @device
 def _search(
     team: Any,
-    indptr: Array,
-    indices: Array,
+    arcs: Arcs,
     mark: Array,
     bit: Any,
     task: Array,
@@ -55,6 +56,7 @@ def _search(
     queue: Array,
 ) -> int:
     """Set `bit` where the pivot reaches within the task; returns how many."""
+    indptr, indices = arcs
     one = task.dtype.type(1)
     queue[0] = pivot
     mark[pivot] |= bit
@@ -127,12 +129,10 @@ def _split(
 
 
 @device
-def task_rounds(
+def _task_rounds(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    in_indptr: Array,
-    in_indices: Array,
+    out: Arcs,
+    into: Arcs,
     mark: Array,
     parent: Array,
     listed: Array,
@@ -151,7 +151,7 @@ def task_rounds(
     """
     if team.rank == 0:
         for i in range(3):
-            shared[i * _LINE] = 0
+            shared[i * LINE] = 0
         if size > 0:
             shared[0] = 1
             starts[0, 0] = 0
@@ -161,12 +161,12 @@ def task_rounds(
     rounds = 0
     for turn in range(ROUNDS):
         now, after = turn % 2, (turn + 1) % 2
-        total = load_relaxed(shared, turn % 3 * _LINE)
+        total = load_relaxed(shared, turn % 3 * LINE)
         if total == 0:
             break
         rounds = turn + 1
         if team.rank == 0:
-            store_relaxed(shared, (turn + 2) % 3 * _LINE, 0)
+            store_relaxed(shared, (turn + 2) % 3 * LINE, 0)
         chunk = next_chunk(team, total, 1)
         while chunk >= 0:
             start = np.int64(starts[now, chunk])
@@ -175,24 +175,56 @@ def task_rounds(
             pivot = listed[np.uint64(start) + draw % np.uint64(end - start)]
             name = task.dtype.type(start)
             queue = spare[start:end]
-            _search(team, indptr, indices, mark, FORWARD, task, name, pivot, queue)
-            _search(team, in_indptr, in_indices, mark, BACKWARD, task, name, pivot, queue)
+            _search(team, out, mark, FORWARD, task, name, pivot, queue)
+            _search(team, into, mark, BACKWARD, task, name, pivot, queue)
             if stopping(team):
                 break
             first_f, first_b, first_rest = _split(listed, spare, mark, task, parent, start, end)
             if first_f < first_b:
                 ends[first_f] = first_b
-                place = atomic_add(shared, (turn + 1) % 3 * _LINE, 1)
+                place = atomic_add(shared, (turn + 1) % 3 * LINE, 1)
                 starts[after, place] = first_f
             if first_b < first_rest:
                 ends[first_b] = first_rest
-                place = atomic_add(shared, (turn + 1) % 3 * _LINE, 1)
+                place = atomic_add(shared, (turn + 1) % 3 * LINE, 1)
                 starts[after, place] = first_b
             if first_rest < end:
                 ends[first_rest] = end
-                place = atomic_add(shared, (turn + 1) % 3 * _LINE, 1)
+                place = atomic_add(shared, (turn + 1) % 3 * LINE, 1)
                 starts[after, place] = first_rest
             chunk = next_chunk(team, total, 1)
         if barrier(team):
             return -1
     return rounds
+
+
+@kernel
+def find_by_tasks(
+    team: Any,
+    out: Arcs,
+    into: Arcs,
+    mark: Array,
+    degrees: Array,
+    queue: Array,
+    following: Array,
+    listed: Array,
+    task: Array,
+    parent: Array,
+    sums: Array,
+    shared: Array,
+) -> None:
+    """Components of open vertices; sums[team.size] = rounds."""
+    kind = parent.dtype.type
+    size = list_open(team, mark, listed, sums)
+    if size < 0:
+        return
+    lo, hi = share(team, mark.size)
+    for v in range(lo, hi):
+        task[v] = kind(0) if mark[v] == OPEN else kind(-1)
+    if barrier(team):
+        return
+    rounds = _task_rounds(
+        team, out, into, mark, parent, listed, size, queue, task, following, degrees, shared
+    )
+    if team.rank == 0:
+        sums[team.size] = rounds

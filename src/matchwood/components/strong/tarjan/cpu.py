@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import device, interrupted
+from matchwood.components.strong.cpu_arcs import Arcs, arcs_of
+from matchwood.primitives.cpu_hints import select
+from matchwood.teams import crew, device, interrupted, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 
@@ -24,8 +26,7 @@ Array = np.ndarray[Any, Any]
 @device
 def tarjan(
     team: Any,
-    indptr: Array,
-    indices: Array,
+    arcs: Arcs,
     low: Array,
     edge: Array,
     path: Array,
@@ -35,6 +36,7 @@ def tarjan(
 
     Sets parent[v] to the smallest vertex of the component.
     """
+    indptr, indices = arcs
     unsigned = low.dtype.type
     zero, one = unsigned(0), unsigned(1)
     done = unsigned(-1)
@@ -107,3 +109,38 @@ def tarjan(
                 mine = min(there, mine)
             k &= ~lowered
             end = np.uint64(indptr[v + one])
+
+
+@kernel
+def _serial(
+    team: Any,
+    arcs: Arcs,
+    low: Array,
+    edge: Array,
+    path: Array,
+    parent: Array,
+    count: Array,
+) -> None:
+    """All by one member.  The labels take the place of the parents, from the first vertex on:
+    the smallest of a component comes before the others, so its label is there already.
+    """
+    low[:] = 0
+    tarjan(team, arcs, low, edge, path, parent)
+    if stopping(team):
+        return
+    number = parent.dtype.type(0)
+    for v in range(np.uint64(parent.size)):
+        up = parent[v]
+        parent[v] = select(up == v, number, parent[up])
+        number += parent.dtype.type(up == v)
+    count[0] = number
+
+
+def label_alone(view: Any) -> tuple[int, Array, int]:
+    """How many components there are, the component of each vertex, and rounds: one."""
+    arcs, n = arcs_of(view), view.n
+    labels, count = np.empty(n, view.indptr.dtype), np.zeros(1, np.int64)
+    kind = arcs.indices.dtype
+    team = crew(1, work=view.nnz + n)
+    team.run(_serial, arcs, *np.empty((3, n), kind), labels.view(kind), count)
+    return int(count[0]), labels, 1

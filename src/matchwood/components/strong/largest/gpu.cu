@@ -1,5 +1,5 @@
 // Strongly connected components on the GPU: the largest one, and vertices that are one by
-// themselves.  The rest and the numbering: gpu_spread.cu.  Host side: gpu.py.  The rule and the
+// themselves.  The rest and the numbering: propagation/gpu.cu.  Host side: ../gpu.py.  The rule and the
 // papers: __init__.py.
 //
 // One launch, whose steps are parted by barriers of the grid:
@@ -15,7 +15,7 @@
 // from, and stops at the first.  Only whether it is reached matters, not how far it is, so a pass
 // uses what it has found itself.  Where degrees are skewed, a handful of passes do, and most rows
 // are left after a few entries.  After PASSES the search is given up: then the graph is deep, and
-// gpu_spread.cu, whose rounds are few on deep graphs too, does all of it.
+// propagation/gpu.cu, whose rounds are few on deep graphs too, does all of it.
 //
 // Races.  mark[v] is written by the thread that owns v, and by those that mark the pivot's row,
 // all the same.  Marks go up only, OPEN, FORWARD, FORWARD | BACKWARD, so a stale one costs a pass,
@@ -208,19 +208,16 @@ struct Search {
         for_tiles<TILE>(n, nnz, arcs.indptr, [&](I v, I begin, I end) {
             if (mark[v] != OPEN) end = begin;
             if (!__any_sync(ALL, begin < end)) return;
-            WarpRows<I> rows(begin, end);
-            for (I first = 0; first < rows.total; first += WARP) {
-                I t = first + lane();
-                int owner = rows.owner(t);
-                I entry = rows.entry(t, owner), w = __shfl_sync(ALL, v, owner);
+            WarpRows<I>(begin, end).for_entries([&](int owner, I entry, bool is_entry) {
+                I w = __shfl_sync(ALL, v, owner);
                 bool counts = false;
-                if (t < rows.total) {
+                if (is_entry) {
                     I u = arcs.indices[entry];
                     counts = u != w && mark[u] == OPEN;
                 }
                 unsigned same = __match_any_sync(ALL, owner), votes = __ballot_sync(ALL, counts) & same;
                 if (lane() == __ffs(same) - 1 && votes != 0) take(&degree[w], I(__popc(votes)));
-            }
+            });
         });
     }
 
@@ -258,19 +255,16 @@ struct Search {
                     begin = item < 0 ? in.indptr[v] : out.indptr[v];
                     end = item < 0 ? in.indptr[v + 1] : out.indptr[v + 1];
                 }
-                WarpRows<I> rows(begin, end);
-                for (I first = 0; first < rows.total; first += WARP) {
-                    I t = first + lane();
-                    int owner = rows.owner(t);
-                    I entry = rows.entry(t, owner), w = 0;
+                WarpRows<I>(begin, end).for_entries([&](int owner, I entry, bool is_entry) {
+                    I w = 0;
                     bool back = __shfl_sync(ALL, item, owner) < 0, mine_now = false;
-                    if (t < rows.total) {
+                    if (is_entry) {
                         w = back ? in.indices[entry] : out.indices[entry];
                         if (load_relaxed(&component[w]) == I(-1))
                             mine_now = take(back ? &out_degree[w] : &in_degree[w], I(-1)) == 1 && claim(w);
                     }
                     append(queue + tail, &control[COUNTS + turn], back ? I(~w) : w, mine_now);
-                }
+                });
             }
             Wide found = sum(0);
             head = tail;

@@ -4,13 +4,8 @@ Only whether a vertex is reached matters, not how far it is, so a pass backwards
 is still open looks for one that is reached among those it has arcs from) uses what the same pass
 has found already, and a few passes are enough.
 
-A byte for each vertex says what is known about it:
-
-    0                      open
-    DONE                   its component is known
-    FORWARD                the pivot reaches it
-    FORWARD | BACKWARD     and it reaches the pivot
-    NEW_EVEN, NEW_ODD      found in a pass backwards, the last one and the one before in turn
+Beside the marks of cpu_arcs.py there are NEW_EVEN and NEW_ODD, in turn: found in the last pass
+backwards, or in the one before.
 
 Races.  `mark[v]` gains a bit once.  In a search forwards, by an atomic "or", whose caller appends v
 if the bit was not there.  In a pass, by the one member that has v in its chunk; others look at it
@@ -23,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.components.strong.cpu_arcs import FORWARD, LINE, OPEN, Arcs
 from matchwood.teams import (
     atomic_add,
     atomic_or,
@@ -38,15 +34,11 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-OPEN = np.uint8(0)
-DONE = np.uint8(1)
-FORWARD = np.uint8(2)
-BACKWARD = np.uint8(4)
 NEW_EVEN = np.uint8(8)
 NEW_ODD = np.uint8(16)
 KNOWN = np.uint8(7)  # all but NEW_EVEN and NEW_ODD
 
-ALONE = 2048  # arcs; with fewer to follow, one member is as quick
+ARCS_ALONE = 2048  # with fewer arcs to follow, one member is as quick
 SEARCH_CHUNK = 64  # vertices of a front that a member takes at a time
 PASS_CHUNK = 2048  # vertices of a pass
 BUFFER = 512  # found vertices that a member collects before it asks for room in the queue
@@ -54,17 +46,15 @@ BETA = 18  # forwards again when a pass found less than this part of all vertice
 
 # words of `shared`, a cache line apart; counters rotate over three steps, so that one can be set to
 # zero while another is read and the third is counted
-_LINE = 16
-TAIL, ARCS, FOUND = (3 * k * _LINE for k in range(3))
-SOLO = 9 * _LINE  # what member 0 found alone: start, end, arcs, levels left; two, in turn
-REACH_WORDS = 11 * _LINE
+TAIL, ARCS, FOUND = (3 * k * LINE for k in range(3))
+SOLO = 9 * LINE  # what member 0 found alone: start, end, arcs, levels left; two, in turn
+REACH_WORDS = 11 * LINE
 
 
 @device
 def _alone(
     team: Any,
-    indptr: Array,
-    indices: Array,
+    arcs: Arcs,
     mark: Array,
     open_: Any,
     seen: Any,
@@ -79,6 +69,7 @@ def _alone(
 
     Returns the front, and the levels that are left.
     """
+    indptr, indices = arcs
     one = indices.dtype.type(1)
     last = start + budget
     while start < end and start < last and end - start < most and levels > 0:
@@ -100,7 +91,7 @@ def _alone(
 
 @device
 def _flush(buffer: Array, count: int, queue: Array, shared: Array, slot: int, end: int) -> None:
-    at = end + atomic_add(shared, TAIL + slot * _LINE, count)
+    at = end + atomic_add(shared, TAIL + slot * LINE, count)
     for i in range(count):
         queue[at + i] = buffer[i]
 
@@ -108,8 +99,7 @@ def _flush(buffer: Array, count: int, queue: Array, shared: Array, slot: int, en
 @device
 def _forwards(
     team: Any,
-    indptr: Array,
-    indices: Array,
+    arcs_ahead: Arcs,
     mark: Array,
     open_: Any,
     bit: Any,
@@ -121,6 +111,7 @@ def _forwards(
     slot: int,
 ) -> None:
     """One level: vertices reached from queue[start:end] are put behind it."""
+    indptr, indices = arcs_ahead
     one = indices.dtype.type(1)
     count = 0
     arcs = np.int64(0)
@@ -140,14 +131,13 @@ def _forwards(
                         count = 0
         chunk = next_chunk(team, size, SEARCH_CHUNK)
     _flush(buffer, count, queue, shared, slot, end)
-    atomic_add(shared, ARCS + slot * _LINE, arcs)
+    atomic_add(shared, ARCS + slot * LINE, arcs)
 
 
 @device
 def _pass(
     team: Any,
-    in_indptr: Array,
-    in_indices: Array,
+    back: Arcs,
     mark: Array,
     open_: Any,
     bit: Any,
@@ -156,6 +146,7 @@ def _pass(
     slot: int,
 ) -> None:
     """Every open vertex with an arc from a reached one is reached; those are marked `new`."""
+    in_indptr, in_indices = back
     n = mark.size
     count = 0
     found = open_ | bit | new
@@ -172,7 +163,7 @@ def _pass(
             elif here > KNOWN:  # new in the pass before
                 store_relaxed(mark, v, here & KNOWN)
         chunk = next_chunk(team, n, PASS_CHUNK)
-    atomic_add(shared, FOUND + slot * _LINE, count)
+    atomic_add(shared, FOUND + slot * LINE, count)
 
 
 @device
@@ -184,7 +175,7 @@ def _queue_new(
     count = 0
     for v in range(lo, hi):
         count += mark[v] > KNOWN
-    at = end + atomic_add(shared, TAIL + slot * _LINE, count)
+    at = end + atomic_add(shared, TAIL + slot * LINE, count)
     arcs = np.int64(0)
     for v in range(np.uint64(lo), np.uint64(hi)):
         if mark[v] > KNOWN:
@@ -192,14 +183,14 @@ def _queue_new(
             queue[at] = v
             at += 1
             arcs += np.int64(indptr[v + np.uint64(1)]) - np.int64(indptr[v])
-    atomic_add(shared, ARCS + slot * _LINE, arcs)
+    atomic_add(shared, ARCS + slot * LINE, arcs)
 
 
 @device
 def _open_slot(team: Any, shared: Array, step: int) -> int:
     """The counters of this step; member 0 empties the next ones, which nobody uses now."""
     if team.rank == 0:
-        after = (step + 1) % 3 * _LINE
+        after = (step + 1) % 3 * LINE
         store_relaxed(shared, TAIL + after, 0)
         store_relaxed(shared, ARCS + after, 0)
         store_relaxed(shared, FOUND + after, 0)
@@ -209,10 +200,8 @@ def _open_slot(team: Any, shared: Array, step: int) -> int:
 @device
 def reach(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    in_indptr: Array,
-    in_indices: Array,
+    ahead: Arcs,
+    back: Arcs,
     mark: Array,
     open_: Any,
     bit: Any,
@@ -230,18 +219,19 @@ def reach(
     member alone has followed `budget` vertices, or there were `levels` levels and no front large
     enough for a pass, which is where this is quick.
     """
+    indptr = ahead.indptr
     n = mark.size
     m = np.int64(indptr[n])
     each = max(np.int64(1), m // n)
-    few = ALONE // each + 1
+    few = ARCS_ALONE // each + 1
     buffer = buffers[team.rank]
     step = 0
     slot = _open_slot(team, shared, step)
     if team.rank == 0:
         for i in range(3):
-            shared[TAIL + i * _LINE] = 0
-            shared[ARCS + i * _LINE] = 0
-            shared[FOUND + i * _LINE] = 0
+            shared[TAIL + i * LINE] = 0
+            shared[ARCS + i * LINE] = 0
+            shared[FOUND + i * LINE] = 0
         queue[0] = pivot
         mark[pivot] = open_ | bit
     if barrier(team):
@@ -260,10 +250,10 @@ def reach(
             while found > n // BETA:
                 step += 1
                 slot = _open_slot(team, shared, step)
-                _pass(team, in_indptr, in_indices, mark, open_, bit, new, shared, slot)
+                _pass(team, back, mark, open_, bit, new, shared, slot)
                 if barrier(team):
                     return -1
-                found = load_relaxed(shared, FOUND + slot * _LINE)
+                found = load_relaxed(shared, FOUND + slot * LINE)
                 reached += found
                 new, before = before, new
             step += 1
@@ -271,16 +261,15 @@ def reach(
             _queue_new(team, indptr, mark, queue, end, shared, slot)
             if barrier(team):
                 return -1
-            start, end = end, end + load_relaxed(shared, TAIL + slot * _LINE)
+            start, end = end, end + load_relaxed(shared, TAIL + slot * LINE)
             arcs = np.int64(0)  # at least one level forwards before the next pass
         elif end - start < few:
             step += 1
             _open_slot(team, shared, step)
-            at = SOLO + step % 2 * _LINE
+            at = SOLO + step % 2 * LINE
             if team.rank == 0:
                 shared[at], shared[at + 1], shared[at + 3] = _alone(
-                    team, indptr, indices, mark, open_, open_ | bit, queue,
-                    start, end, few, budget, levels,
+                    team, ahead, mark, open_, open_ | bit, queue, start, end, few, budget, levels
                 )  # fmt: skip
                 late = np.int64(0)
                 for i in range(shared[at], shared[at + 1]):
@@ -297,20 +286,19 @@ def reach(
             step += 1
             levels -= 1
             slot = _open_slot(team, shared, step)
-            _forwards(
-                team, indptr, indices, mark, open_, bit, queue, start, end, buffer, shared, slot
-            )
+            _forwards(team, ahead, mark, open_, bit, queue, start, end, buffer, shared, slot)
             if barrier(team):
                 return -1
-            start, end = end, end + load_relaxed(shared, TAIL + slot * _LINE)
+            start, end = end, end + load_relaxed(shared, TAIL + slot * LINE)
             reached += end - start
-            arcs = load_relaxed(shared, ARCS + slot * _LINE)
+            arcs = load_relaxed(shared, ARCS + slot * LINE)
     return -1 if stopping(team) else reached
 
 
 @device
-def probe(indptr: Array, indices: Array, mark: Array, pivot: int, limit: int, queue: Array) -> bool:
+def probe(arcs: Arcs, mark: Array, pivot: int, limit: int, queue: Array) -> bool:
     """Does the pivot reach more than `limit` vertices?  A search by one member, undone again."""
+    indptr, indices = arcs
     one = indices.dtype.type(1)
     queue[0] = pivot
     mark[pivot] = FORWARD

@@ -1,5 +1,5 @@
-// Awerbuch's and Shiloach's rounds on the GPU: the steps of cpu_stars.py, a launch each, which is
-// what keeps anybody from looking at a half-hooked tree.  Host side: gpu_stars.py.
+// Awerbuch's and Shiloach's rounds on the GPU: the steps of cpu.py, a launch each, which is
+// what keeps anybody from looking at a half-hooked tree.  Host side: gpu.py.
 //
 //   find_edges    1, 2  a warp to a row: the first edge into another tree, offered to the root
 //   hook_stars    3     roots of stars hook
@@ -11,7 +11,7 @@
 // what that vertex found, at[], is written before and made visible by a fence.  star[] is only
 // ever set to 0 by find_tall and spread_tall, with relaxed stores.
 #include "matchwood/frontier.cuh"
-#include "matchwood/spanning.cuh"
+#include "matchwood/order.cuh"
 
 // Does the edge that u found come before the one that v found?
 template <typename I, typename B>

@@ -17,8 +17,8 @@ import numpy as np
 from matchwood.primitives.sort import radix_sort
 from matchwood.primitives.union_find.cpu import find
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_boruvka import SAMPLE, bits_of
-from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, code_of, mark, no_marks
+from matchwood.spanning.forest.cpu_order import BROKEN, ERRORS, Rows, code_of, rows_of
+from matchwood.spanning.forest.marks.cpu import mark, no_marks
 from matchwood.teams import (
     barrier,
     crew,
@@ -39,9 +39,7 @@ NO_LIMIT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 @kernel
 def _list_edges(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    bits: Array,
+    rows: Rows,
     order: Any,
     sums: Array,
     u_out: Array,
@@ -50,6 +48,7 @@ def _list_edges(
     entries: Array,
 ) -> None:
     """The upper triangle as a list, in its order."""
+    indptr, indices, bits = rows
     lo, hi = share_rows(team, indptr)
     count = 0
     for u in range(lo, hi):
@@ -177,7 +176,8 @@ class _Edges:
 
     def __init__(self, costs: Any, order: orders.Order, threads: int | None) -> None:
         m, kind = costs.nnz // 2, costs.indices.dtype
-        unsigned = np.dtype(np.uint32 if kind == np.int32 else np.uint64)
+        rows = rows_of(costs)
+        unsigned = rows.indices.dtype
         self.threads, self.n, self.count, self.places = threads, costs.n, m, kind
         self.u, self.v, self.entries = (np.empty(m, unsigned) for _ in range(3))
         short = costs.data.dtype.itemsize == 4
@@ -186,9 +186,8 @@ class _Edges:
         self.parent = np.arange(costs.n, dtype=unsigned)
         team = crew(threads, work=costs.nnz + costs.n)
         team.run(
-            _list_edges, costs.indptr, costs.indices.view(unsigned), bits_of(costs.data), order,
-            np.zeros(team.size, np.int64), self.u, self.v, self.codes, self.entries,
-            errors=ERRORS,
+            _list_edges, rows, order, np.zeros(team.size, np.int64), self.u, self.v,
+            self.codes, self.entries, errors=ERRORS,
         )  # fmt: skip
 
     def take(self, sequence: Array) -> None:
@@ -208,6 +207,13 @@ class _Edges:
         )  # fmt: skip
         self.count = int(sums[0, -1])
         return chosen[: int(sums[1, -1])]
+
+
+def mark_forest(
+    costs: Any, order: orders.Order, method: str, threads: int | None
+) -> tuple[Array, int]:
+    """Marks of the forest's entries, and rounds; `method` is one of the two."""
+    return (filter_kruskal if method == "filter_kruskal" else kruskal)(costs, order, threads)
 
 
 def kruskal(costs: Any, order: orders.Order, threads: int | None) -> tuple[Array, int]:
@@ -231,7 +237,7 @@ def filter_kruskal(costs: Any, order: orders.Order, threads: int | None) -> tupl
     while edges.count:
         limit = NO_LIMIT
         if edges.count > 2 * target:
-            sample = np.sort(edges.codes[: edges.count : max(1, edges.count // SAMPLE)])
+            sample = np.sort(edges.codes[: edges.count : max(1, edges.count // orders.SAMPLE)])
             limit = np.uint64(sample[int(sample.size * target / edges.count)])
         chosen = edges.split(limit)
         order_of = radix_sort(edges.codes[chosen], threads=threads)[1]

@@ -56,7 +56,7 @@ def undirected_costs(G: csr.Graph, caller: str, maximum: bool) -> Costs:
         side = "_heavy" if maximum else "_light"
 
     def make() -> Costs:
-        engine = engines.load(__package__, f"{engines.location(view.indices)}_costs")
+        engine = engines.load(__name__, engines.location(view.indices))
         mirror = view if symmetric else transpose(*view, G.n)
         return _with_range(*engine.merge(view, mirror, maximum))
 
@@ -109,7 +109,7 @@ def _exact_integers(G: csr.Graph, caller: str, rule: str) -> csr.View:
         _refuse_overflow(G, data, caller)
     if G.engine == "cpu":
         return G.canonical(data, rule)
-    from matchwood.spanning.forest import gpu_costs
+    from matchwood.spanning.forest.costs import gpu as gpu_costs
 
     return csr.View(*gpu_costs.join_duplicates(*G.entries()[:2], data, G.n, rule))
 
