@@ -48,11 +48,6 @@ FUNCTIONS = {
     "spanning/forest/cpu_boruvka.py: _boruvka",
     "spanning/forest/cpu_boruvka.py: _list_edges",
     "spanning/forest/cpu_stars.py: _stars",
-    "traversal/breadth_first/cpu.py: _search",
-    "traversal/breadth_first/cpu_top_down.py: _expand",
-    "traversal/breadth_first/cpu_top_down.py: _expand_part",
-    "traversal/breadth_first/cpu_top_down.py: alone",
-    "traversal/breadth_first/cpu_top_down.py: top_down",
     "tridiagonal/block/cpu.py: _substitute",
     "tridiagonal/cpu.py: _substitute",
 }

@@ -1,0 +1,267 @@
+"""Breadth-first search on a team.  The rule and the paper: __init__.py.
+
+One kernel for the whole search, level after level, in one of three ways:
+
+    alone       the front is small: member 0 goes on by itself, without barriers, until it grows
+    top down    members share the front, one barrier a level (both: cpu_top_down.py)
+    bottom up   members take chunks of all vertices, those unvisited look for the front
+                (cpu_bottom_up.py)
+
+`level[v]` and `parent[v]` are all ones (that is, -1) where v is not reached.  A vertex gets its
+level from whoever reaches it first.  Its parent is the minimum over all vertices of the level
+before that reach it; where rows are short and arcs into v are known, it is found at the end, as
+the first of v's sorted row that is one level above, which all members do at once.
+
+The front is what the members found, one after the other: member j has `sums[., j]` vertices in
+blocks of `pool[side]`, whose numbers are `blocks[side, j]`.  The next front goes to the other side.
+Members share the front in that order: so a member goes on where it has been, and vertices of one
+neighbourhood stay in one core's cache.  (Handing out small chunks to whoever is free took three
+times as long on meshes.)
+
+Races.  Top down, several members may reach v at once: one of them changes `level[v]`, by
+compare-and-swap, and appends v; `parent[v]` only goes down, by an atomic minimum, and is not read
+before the next barrier but to save that.  Bottom up there are none.
+
+Vertices are unsigned in the kernels: Numba looks at every signed index for a sign.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.teams import (
+    advance,
+    atomic_add,
+    atomic_max,
+    barrier,
+    crew,
+    device,
+    expect,
+    interrupted,
+    kernel,
+    load_relaxed,
+    share,
+    share_rows,
+    store_relaxed,
+)
+from matchwood.traversal.cpu_old_bottom_up import (
+    WORD,
+    bitmap_to_queue,
+    bottom_up,
+    count_bits,
+    level_to_bitmap,
+    unreached,
+)
+from matchwood.traversal.cpu_old_top_down import (
+    BLOCK,
+    all_to_first,
+    alone,
+    gather,
+    pays_bottom_up,
+    place_of,
+    top_down,
+)
+
+Array = np.ndarray[Any, Any]
+
+BETA = 18  # top down again when the front is smaller than this part of all vertices [Beamer]
+ALONE = 1500  # arcs; with fewer to follow, one member is as quick (bench/traversal)
+EVEN_ROWS = 64  # entries; with rows no longer than this, equal numbers of vertices are equal work
+
+# words of `shared`, a cache line apart; counters rotate over three levels, so that one can be set
+# to zero while another is read and the third is counted
+_LINE = 16
+_FOUND, _BLOCKS, _ARCS = (3 * k * _LINE for k in range(3))
+_LONGEST = 9 * _LINE
+_SOLO = 10 * _LINE  # what member 0 found alone, as `alone` returns it; two, in turn
+_DEEPEST = 12 * _LINE
+SHARED = 13 * _LINE
+
+
+@device
+def _open_slot(team: Any, shared: Array, step: int) -> int:
+    """The slot of this step; member 0 empties the next one, which nobody uses now.
+
+    Every step must open its slot, used or not: a slot left out would be found full later.
+    """
+    if team.rank == 0:
+        after = (step + 1) % 3 * _LINE
+        store_relaxed(shared, _FOUND + after, 0)
+        store_relaxed(shared, _BLOCKS + after, 0)
+        store_relaxed(shared, _ARCS + after, 0)
+    return step % 3
+
+
+@device
+def _find_parents(team: Any, indptr: Array, indices: Array, level: Array, parent: Array) -> None:
+    """The parents that are still missing: the first in the sorted row, one level above."""
+    nowhere = unreached(level)
+    one = level.dtype.type(1)
+    lo, hi = share_rows(team, indptr)
+    for v in range(lo, hi):
+        if interrupted(team, v):
+            return
+        if parent[v] == nowhere and level[v] != nowhere:
+            above = level[v] - one
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                if level[indices[k]] == above:
+                    parent[v] = indices[k]
+                    break
+
+
+@kernel
+def _search(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    in_indptr: Array,
+    in_indices: Array,
+    backwards: bool,
+    limit: int,
+    size: int,
+    level: Array,
+    parent: Array,
+    pool: Array,
+    blocks: Array,
+    sums: Array,
+    bitmaps: Array,
+    shared: Array,
+) -> None:
+    n = level.size
+    nowhere = unreached(level)
+    first, last = share(team, n)
+    longest = np.int64(0)
+    for v in range(first, last):
+        level[v] = nowhere
+        parent[v] = nowhere
+        longest = max(longest, np.int64(indptr[v + 1]) - np.int64(indptr[v]))
+    atomic_max(shared, _LONGEST, longest)
+    if barrier(team):
+        return
+    if team.rank == 0:
+        for i in range(size):
+            level[pool[0, i]] = 0
+            parent[pool[0, i]] = pool[0, i]
+        all_to_first(blocks, sums[0], 0, size)
+    if barrier(team):
+        return
+    longest = shared[_LONGEST]
+    m = np.int64(indptr[n])
+    each = max(np.int64(1), m // n)  # arcs of a vertex, on average
+    few = n + 1 if team.size == 1 else ALONE // each
+    even = longest <= EVEN_ROWS
+    late = backwards and even
+    reached = np.int64(size)
+    arcs = size * each  # of the front, where that matters
+    depth, step, side, bits = 0, 0, 0, 0
+    expect(team, n)
+    while size > 0 and depth < limit:
+        slot = _open_slot(team, shared, step)
+        sizes, after = sums[step % 2], sums[(step + 1) % 2]
+        if backwards and pays_bottom_up(arcs, n - reached, m):
+            level_to_bitmap(team, level, depth, bitmaps[bits])
+            if barrier(team):
+                return
+            first_time = True
+            while depth < limit and (first_time or size > n // BETA):
+                if not first_time:
+                    slot = _open_slot(team, shared, step)
+                count = bottom_up(
+                    team, in_indptr, in_indices, level, parent,
+                    bitmaps[bits], bitmaps[1 - bits], depth,
+                )  # fmt: skip
+                atomic_add(shared, _FOUND + slot * _LINE, count)
+                if barrier(team):
+                    return
+                size = load_relaxed(shared, _FOUND + slot * _LINE)
+                reached += size
+                first_time = False
+                bits = 1 - bits
+                depth += 1
+                step += 1
+                if team.rank == 0:
+                    advance(team, size)
+            _open_slot(team, shared, step)
+            sizes, after = sums[step % 2], sums[(step + 1) % 2]
+            sizes[team.rank] = count_bits(team, bitmaps[bits])
+            if barrier(team):
+                return
+            place, size = place_of(team, sizes)
+            bitmap_to_queue(team, bitmaps[bits], pool[side], place)
+            if team.rank == 0:
+                all_to_first(blocks, after, side, size)
+            if barrier(team):
+                return
+            arcs = np.int64(0)  # at least one level top down before the next change
+        elif size < few:
+            at = _SOLO + step % 2 * _LINE
+            solo = shared[at : at + _LINE]
+            if team.rank == 0:
+                gather(pool, blocks, sizes, side)
+                solo[0], solo[1], solo[2], solo[3], solo[4] = alone(
+                    team, indptr, indices, level, parent, late, pool, 1 - side,
+                    size, depth, reached, limit, few, longest, backwards,
+                )  # fmt: skip
+                all_to_first(blocks, after, solo[2], solo[0])
+                advance(team, solo[4] - reached)
+            if barrier(team):
+                return
+            size, depth, side, arcs, reached = solo[0], solo[1], solo[2], solo[3], solo[4]
+        else:
+            after[team.rank], mine = top_down(
+                team, indptr, indices, level, parent, late, even, depth, size,
+                pool, blocks, sizes, side, shared, _BLOCKS + slot * _LINE,
+            )  # fmt: skip
+            if not late:
+                atomic_add(shared, _ARCS + slot * _LINE, mine)
+            if barrier(team):
+                return
+            _, size = place_of(team, after)
+            arcs = size * each if late else load_relaxed(shared, _ARCS + slot * _LINE)
+            reached += size
+            depth += 1
+            side = 1 - side
+            if team.rank == 0:
+                advance(team, size)
+        step += 1
+    if team.rank == 0:
+        shared[_DEEPEST] = max(0, depth if size > 0 else depth - 1)
+    if late:
+        _find_parents(team, in_indptr, in_indices, level, parent)
+
+
+def search(
+    outward: Any, inward: Any, sources: Array, limit: int, *, threads: int | None = None
+) -> tuple[Array, Array, int]:
+    n = outward.n
+    kind = outward.indptr.dtype
+    unsigned = np.uint32 if kind == np.int32 else np.uint64
+    if n == 0:
+        return np.empty(0, kind), np.empty(0, kind), 0
+    team = crew(threads, work=outward.nnz + n)
+    room = n // BLOCK + 1  # blocks of one member, if it finds all vertices
+    level, parent = np.empty(n, unsigned), np.empty(n, unsigned)
+    pool = np.empty((2, (room + team.size) * BLOCK), unsigned)
+    pool[0, : sources.size] = sources
+    back = outward if inward is None else inward
+    shared = np.zeros(SHARED, np.int64)
+    team.run(
+        _search,
+        outward.indptr,
+        outward.indices.view(unsigned),
+        back.indptr,
+        back.indices.view(unsigned),
+        inward is not None,
+        limit,
+        sources.size,
+        level,
+        parent,
+        pool,
+        np.empty((2, team.size, room), np.int64),
+        np.zeros((2, team.size), np.int64),
+        np.empty((2, (n + WORD - 1) // WORD), np.uint64),
+        shared,
+    )
+    return level.view(kind), parent.view(kind), int(shared[_DEEPEST])

@@ -1,0 +1,313 @@
+"""The levels of breadth-first search that go top down, by one member or all.  Read cpu.py first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.primitives.cpu_hints import prefetch
+from matchwood.teams import (
+    atomic_add,
+    atomic_cas,
+    atomic_min,
+    device,
+    interrupted,
+    load_relaxed,
+    next_chunk,
+    share,
+    stopping,
+)
+from matchwood.traversal.cpu_old_bottom_up import unreached
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 64  # vertices of the front that a member takes at a time where rows are uneven
+BLOCK = 512  # found vertices that a member collects at a time
+AHEAD = 6  # vertices of the front between the row that is asked for and the one that is read
+WORTH_ASKING = 5  # entries of a row, on average; shorter ones come in time by themselves
+
+
+@device
+def _row(indptr: Array, u: Any) -> tuple[Any, Any]:
+    """Where the row of u starts and ends, as unsigned numbers."""
+    return np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
+
+
+@device
+def _ask_for_row(indptr: Array, indices: Array, front: Array, i: int, end: int) -> None:
+    """Have the row of a vertex that comes soon, front[i + AHEAD], on its way."""
+    prefetch(indices, np.uint64(indptr[front[min(i + AHEAD, end - 1)]]))
+
+
+@device
+def pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
+    """Is it less work to go bottom up from a front with so many arcs?
+
+    An arc ends in the front with probability q = arcs / m, so an unvisited vertex looks at about
+    1 / q arcs before it finds one: unvisited * m / arcs in all, against `arcs` top down.  Meshes,
+    whose fronts are thin, never get there; where degrees are skewed, the second or third level
+    does.  (Beamer's rule, arcs > unseen / 15, sends meshes bottom up, three times slower.)
+    """
+    return bool(np.float64(arcs) * np.float64(arcs) > np.float64(unvisited) * np.float64(m))
+
+
+@device
+def _claim(
+    indptr: Array, indices: Array, level: Array, below: Any, u: Any, found: Array, tail: int
+) -> int:
+    """Append the neighbours of u that nobody has reached; returns how many are in `found`."""
+    nowhere = unreached(level)
+    first, last = _row(indptr, u)
+    for k in range(first, last):
+        v = indices[k]
+        if level[v] == nowhere:
+            level[v] = below
+            found[tail] = v
+            tail += 1
+    return tail
+
+
+@device
+def _claim_with_parents(
+    indptr: Array,
+    indices: Array,
+    level: Array,
+    parent: Array,
+    below: Any,
+    u: Any,
+    found: Array,
+    tail: int,
+) -> int:
+    """`_claim`; u also becomes the parent of those whose parent it is smaller than."""
+    nowhere = unreached(level)
+    first, last = _row(indptr, u)
+    for k in range(first, last):
+        v = indices[k]
+        if level[v] >= below:  # not reached, or reached from this level
+            if level[v] == nowhere:
+                level[v] = below
+                parent[v] = u
+                found[tail] = v
+                tail += 1
+            elif parent[v] > u:
+                parent[v] = u
+    return tail
+
+
+@device
+def alone(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    level: Array,
+    parent: Array,
+    late: bool,
+    pool: Array,
+    side: int,
+    size: int,
+    depth: int,
+    reached: int,
+    limit: int,
+    few: int,
+    longest: int,
+    backwards: bool,
+) -> Any:
+    """Levels by one member, while the front has under `few` vertices; it lies in pool[side].
+
+    Also stops where the direction should change.  Returns size, depth and side of the front, its
+    arcs, where they matter, and how many vertices are reached.
+    """
+    n = level.size
+    m = np.int64(indptr[n])
+    arcs = np.int64(0)
+    ask = m >= WORTH_ASKING * n
+    while 0 < size < few and depth < limit:
+        if stopping(team):
+            break
+        front, found = pool[side], pool[1 - side]
+        below = level.dtype.type(depth + 1)
+        tail = 0
+        for i in range(size):
+            if interrupted(team, i):
+                break
+            if ask:
+                _ask_for_row(indptr, indices, front, i, size)
+            if late:
+                tail = _claim(indptr, indices, level, below, front[i], found, tail)
+            else:
+                tail = _claim_with_parents(
+                    indptr, indices, level, parent, below, front[i], found, tail
+                )
+        size, depth, side = tail, depth + 1, 1 - side
+        reached += size
+        if backwards and pays_bottom_up(size * longest, n - reached, m):
+            arcs = np.int64(0)
+            for i in range(size):
+                first, last = _row(indptr, found[i])
+                arcs += np.int64(last - first)
+            if pays_bottom_up(arcs, n - reached, m):
+                break
+    return size, depth, side, arcs, reached
+
+
+@device
+def _expand(
+    indptr: Array,
+    indices: Array,
+    level: Array,
+    parent: Array,
+    late: bool,
+    below: Any,
+    front: Array,
+    lo: int,
+    hi: int,
+    pool: Array,
+    blocks: Array,
+    count: int,
+    shared: Array,
+    taken: int,
+) -> Any:
+    """Follow the arcs of front[lo:hi]; what is found goes to blocks of the pool.
+
+    shared[taken] counts the blocks of all members.  `count` vertices are in this member's blocks
+    before; returns how many afterwards, and the arcs of those that were added (not counted when
+    `late`).
+    """
+    at = np.int64(0)
+    arcs = np.int64(0)
+    if count > 0:
+        at = blocks[(count - 1) // BLOCK] * BLOCK + (count - 1) % BLOCK + 1
+    nowhere = unreached(level)
+    ask = np.int64(indptr[level.size]) >= WORTH_ASKING * level.size
+    for i in range(lo, hi):
+        if ask:
+            _ask_for_row(indptr, indices, front, i, hi)
+        u = front[i]
+        first, last = _row(indptr, u)
+        for k in range(first, last):
+            v = indices[k]
+            there = load_relaxed(level, v)
+            if there < below:
+                continue
+            if not late and load_relaxed(parent, v) > u:
+                atomic_min(parent, v, u)
+            if there == nowhere and atomic_cas(level, v, nowhere, below) == nowhere:
+                if count % BLOCK == 0:
+                    block = atomic_add(shared, taken, 1)
+                    blocks[count // BLOCK] = block
+                    at = block * BLOCK
+                pool[at] = v
+                at += 1
+                count += 1
+                if not late:
+                    start, end = _row(indptr, v)
+                    arcs += np.int64(end - start)
+    return count, arcs
+
+
+@device
+def _expand_part(
+    indptr: Array,
+    indices: Array,
+    level: Array,
+    parent: Array,
+    late: bool,
+    below: Any,
+    lo: int,
+    hi: int,
+    pool: Array,
+    blocks: Array,
+    sizes: Array,
+    side: int,
+    rank: int,
+    count: int,
+    shared: Array,
+    taken: int,
+) -> Any:
+    """`_expand` for the vertices lo .. hi of the whole front, whichever members found them."""
+    arcs: Any = np.int64(0)
+    before: Any = np.int64(0)
+    for member in range(sizes.size):
+        i: Any = max(lo - before, 0)
+        end: Any = min(hi - before, sizes[member])
+        while i < end:
+            stop = min(end, (i // BLOCK + 1) * BLOCK)
+            at = blocks[side, member, i // BLOCK] * BLOCK + i % BLOCK
+            count, more = _expand(
+                indptr, indices, level, parent, late, below, pool[side], at, at + stop - i,
+                pool[1 - side], blocks[1 - side, rank], count, shared, taken,
+            )  # fmt: skip
+            arcs += more
+            i = stop
+        before += sizes[member]
+    return count, arcs
+
+
+@device
+def top_down(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    level: Array,
+    parent: Array,
+    late: bool,
+    even: bool,
+    depth: int,
+    size: int,
+    pool: Array,
+    blocks: Array,
+    sizes: Array,
+    side: int,
+    shared: Array,
+    taken: int,
+) -> Any:
+    """One level; returns how many vertices this member found, and their arcs."""
+    below = level.dtype.type(depth + 1)
+    if even:
+        lo, hi = share(team, size)
+        return _expand_part(
+            indptr, indices, level, parent, late, below, lo, hi,
+            pool, blocks, sizes, side, team.rank, 0, shared, taken,
+        )  # fmt: skip
+    count = 0
+    arcs = np.int64(0)
+    chunk = next_chunk(team, size, CHUNK)
+    while chunk >= 0:
+        count, more = _expand_part(
+            indptr, indices, level, parent, late, below, chunk, min(chunk + CHUNK, size),
+            pool, blocks, sizes, side, team.rank, count, shared, taken,
+        )  # fmt: skip
+        arcs += more
+        chunk = next_chunk(team, size, CHUNK)
+    return count, arcs
+
+
+@device
+def gather(pool: Array, blocks: Array, sizes: Array, side: int) -> None:
+    """The whole front, from the blocks of all members, to the beginning of the other side."""
+    place = 0
+    for member in range(sizes.size):
+        for i in range(sizes[member]):
+            pool[1 - side, place] = pool[side, blocks[side, member, i // BLOCK] * BLOCK + i % BLOCK]
+            place += 1
+
+
+@device
+def all_to_first(blocks: Array, sizes: Array, side: int, size: int) -> None:
+    """Say that the front lies at the beginning of the pool, as if member 0 had found it."""
+    sizes[:] = 0
+    sizes[0] = size
+    for k in range(size // BLOCK + 1):
+        blocks[side, 0, k] = k
+
+
+@device
+def place_of(team: Any, sizes: Array) -> Any:
+    """How many vertices the members before this one found, and all of them."""
+    before = total = np.int64(0)
+    for member in range(team.size):
+        if member == team.rank:
+            before = total
+        total += sizes[member]
+    return before, total
