@@ -23,6 +23,10 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+THREADS = sorted({1, 2, 3, 2 * cores() + 1})
+"""Team sizes to try: one, two, three, and more than there are cores."""
+
+
 def environment(sources: Path = SOURCES, **extra: str) -> dict[str, str]:
     """Environment variables of a child that imports matchwood from `sources`."""
     return {**os.environ, "PYTHONPATH": str(sources), **extra}
