@@ -39,8 +39,8 @@ def command(
 
     loaded = load(graph, compact=compact, read=read)
     with clock() as taken, progress("choosing edges"):
-        found = matchwood.factor(
-            loaded.matrix, n, method=method, M=rounds or None, rng=rng, ties=ties,
+        found = matchwood.degree_factor(
+            loaded.matrix, n, method=method, rounds=rounds or None, rng=rng, ties=ties,
             engine=engine, threads=threads,
         )  # fmt: skip
     if check:

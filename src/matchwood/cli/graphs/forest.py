@@ -45,7 +45,7 @@ def command(
     loaded = load(graph, compact=compact, read=read)
     with clock() as taken, progress("following paths"):
         found = matchwood.linear_forest(
-            loaded.matrix, method=method, M=rounds, ties=ties, engine=engine, threads=threads
+            loaded.matrix, method=method, rounds=rounds, ties=ties, engine=engine, threads=threads
         )
     if check:
         with progress("checking"):
