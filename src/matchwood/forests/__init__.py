@@ -148,8 +148,8 @@ def linear_forest(
         weights = mean_weights(neighbours, weights)
     found = _follow(call, neighbours, weights, method, threads)
     perm, path, position, place = call.back(*found[:4])
-    found = found._replace(seconds=lambda of=found.seconds: {**watch.seconds, **of()})
-    return LinearForest(perm, path, position, place, moved_to(made, call.given), _found=found)
+    timed = found._replace(seconds=lambda: {**watch.seconds, **found.seconds()})
+    return LinearForest(perm, path, position, place, moved_to(made, call.given), _found=timed)
 
 
 def _follow(

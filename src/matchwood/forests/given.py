@@ -85,5 +85,5 @@ def moved_to(factor: Factor, G: csr.Graph) -> Factor:
     if engines.location(factor.neighbours) == G.engine:
         return factor
     arrays = (engines.moved(array, G.engine) for array in unsealed(factor) or tuple(factor))
-    view, plan = origin_of(factor)
-    return sealed(arrays, factor.rounds, factor.maximal, factor.directed, view, plan)
+    origin: Any = origin_of(factor)
+    return sealed(arrays, factor.rounds, factor.maximal, factor.directed, *origin)

@@ -9,3 +9,16 @@ which nobody proposes shows that the factor is maximal.
 CPU: cpu.py, and cpu_two.py for the common case n = 2.  GPU: all rounds are one launch, gpu.cu; what
 it does with a row is in proposals.cuh, proposal_rows.cuh and proposal_tiles.cuh.
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+from matchwood.factors.result import Found, Plan
+
+
+def uncharged_on_gpu(view: Any, plan: Plan, keep: Any) -> Found:
+    """Rounds without charges until nobody proposes: they end with the greedy factor."""
+    from matchwood.factors.rounds import gpu
+
+    return gpu.find(view, plan._replace(limit=-1, period=1, uncharged=0), keep=keep)
