@@ -304,6 +304,7 @@ def _forest_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(lambda A: mw.degree_factor(A, 3), (upper(),)),
             *on_one(lambda A: mw.degree_factor(A, 1, directed=True)),
         ],
+        "matchwood.factor": lambda: on_one(lambda A: mw.factor(A, 2)),
         "matchwood.Factor": lambda: [
             Call(touch, (factored(),)),
             Call(lambda found, A: found.check(A), (factored(), matrix())),

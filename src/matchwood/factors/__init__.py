@@ -193,6 +193,15 @@ def factor(A: Any, n: int, **options: Any) -> Factor:
     Returns
     -------
     Factor
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import matchwood
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", DeprecationWarning)
+    ...     matchwood.factor(matchwood.generators.cycle(4), 2).cardinality
+    4
     """
     warnings.warn(
         "matchwood.factor is called degree_factor now, and the old name will go with the next "
