@@ -127,8 +127,8 @@ def functions() -> dict[str, Callable[..., Any]]:
             made[f"{function.__name__}, {name}"] = functools.partial(_by, function, name)
     for n in (1, 2, 3, 5):
         for method in FACTORS:
-            made[f"factor, {n}, {method}"] = lambda G, threads, n=n, method=method: mw.factor(
-                G, n, method=method, M=None, threads=threads
+            made[f"factor, {n}, {method}"] = lambda G, threads, n=n, method=method: (
+                mw.degree_factor(G, n, method=method, M=None, threads=threads)
             )
     return made
 

@@ -353,7 +353,7 @@ def nearly(fields: Fields, found: Any) -> bool:
 
 def factor_cases(engine: str | None = None) -> Iterator[Case]:
     for k, (_, G) in enumerate(weighted_graphs()):
-        found = matchwood.factor(G, 1 + k % 3, M=None, rng=k, engine=engine)
+        found = matchwood.degree_factor(G, 1 + k % 3, rounds=None, rng=k, engine=engine)
         weights = dense_weights(G)
 
         def right(fields: Fields, W: Any = weights) -> bool:

@@ -101,7 +101,7 @@ def matching() -> Any:
 
 @functools.cache
 def factored() -> Any:
-    return mw.factor(matrix(), 2)
+    return mw.degree_factor(matrix(), 2)
 
 
 @functools.cache
@@ -299,11 +299,12 @@ def _ends() -> tuple[Any, Any]:
 
 def _forest_calls() -> dict[str, Callable[[], list[Call]]]:
     return {
-        "matchwood.factor": lambda: [
-            Call(lambda A: mw.factor(A, 2), (csr(),)),
-            Call(lambda A: mw.factor(A, 3), (upper(),)),
-            *on_one(lambda A: mw.factor(A, 1, directed=True)),
+        "matchwood.degree_factor": lambda: [
+            Call(lambda A: mw.degree_factor(A, 2), (csr(),)),
+            Call(lambda A: mw.degree_factor(A, 3), (upper(),)),
+            *on_one(lambda A: mw.degree_factor(A, 1, directed=True)),
         ],
+        "matchwood.factor": lambda: on_one(lambda A: mw.factor(A, 2)),
         "matchwood.Factor": lambda: [
             Call(touch, (factored(),)),
             Call(lambda found, A: found.check(A), (factored(), matrix())),
@@ -379,7 +380,7 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
     for name in ("check_factor", "is_factor"):
         found[name] = lambda: (factored(),)
     for name in ("check_maximal_factor", "is_maximal_factor"):
-        found[name] = lambda: (mw.factor(matrix(), 2, M=None),)
+        found[name] = lambda: (mw.degree_factor(matrix(), 2, rounds=None),)
     made = {
         f"matchwood.check.{name}": lambda name=name, parts=parts: on_one(
             getattr(check, name), *parts()

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr, engines
+from matchwood import answers, calls, csr, engines
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
 from matchwood.factors.check import check_factor
+from matchwood.forests.given import mean_weights
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +40,7 @@ def check_linear_forest(A: Any, forest: Any) -> None:
     matchwood.errors.CheckFailed: linear forest: perm[0] is 3, but place[3] is 3
     """
     caller = "check_linear_forest"
-    G = csr.as_graph(A, caller).on("cpu")
+    G = calls.enter(A, caller, "cpu").graph
     n = G.n
     _arrays(forest, n, caller)
     check_factor(G, forest.factor)
@@ -155,10 +156,8 @@ def _check_cuts(forest: Any, table: Array, kept: Array) -> None:
     n = table.shape[0]
     weights = np.asarray(engines.moved(forest.factor.weights, "cpu")).astype(np.float64)
     if forest.factor.directed:
-        from matchwood.forests import _mean_weights
-
         weights = np.asarray(
-            _mean_weights(table, np.asarray(engines.moved(forest.factor.weights, "cpu")))
+            mean_weights(table, np.asarray(engines.moved(forest.factor.weights, "cpu")))
         ).astype(np.float64)
     u, slot = np.nonzero(table > np.arange(n)[:, None])
     v, w = table[u, slot], weights[u, slot]

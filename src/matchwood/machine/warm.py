@@ -82,7 +82,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         connected_components,
         strongly_connected_components,
     )
-    from matchwood.factors import factor
+    from matchwood.factors import degree_factor
     from matchwood.forests import linear_forest, tridiagonal_of
     from matchwood.independent import maximal_independent_set
     from matchwood.matching import maximal_matching, multilevel, weighted_matching
@@ -127,14 +127,14 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "matching, serial": lambda G: maximal_matching(G, method="serial"),
         "multilevel": lambda G: multilevel(G, until=5),
         "matching, maximal, weighted": lambda G: maximal_matching(G, weighted=True),
-        "factor": lambda G: factor(G, 2),
+        "factor": lambda G: degree_factor(G, 2),
         "preconditioners": _preconditioners,
         **{
             f"forest, {method}": functools.partial(linear_forest, method=method)
             for method in ("splitters", "ranges", "doubling", "walk")
         },
         "forest, tridiagonal": lambda G: tridiagonal_of(G, linear_forest(G)),
-        "factor, greedy": lambda G: factor(G, 2, method="greedy"),
+        "factor, greedy": lambda G: degree_factor(G, 2, method="greedy"),
         "ordering": _order,
         "row_reduce": lambda G: _reduce_rows(row_reduce, G),
     }

@@ -90,7 +90,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="[0,2]-factor",
         short="factor",
-        ours=lambda G, threads: matchwood.factor(G, 2, ties="hash", threads=threads),
+        ours=lambda G, threads: matchwood.degree_factor(G, 2, ties="hash", threads=threads),
         scipy=None,
         check=lambda A, x: matchwood.check.check_factor(A, x),
         say=lambda x: f"{x.coverage:.0%} of the weight in {x.rounds} rounds",

@@ -89,7 +89,8 @@ def path_scan(
     Parameters
     ----------
     neighbours : (N, 2) int32 or int64 array
-        -1 for none.  Symmetric: who lists w is listed by w.  As in ``factor(A, 2).neighbours``.
+        -1 for none.  Symmetric: who lists w is listed by w.  As in
+        ``degree_factor(A, 2).neighbours``.
     values : (N,) int32, int64, float32 or float64 array
     op : {"add", "minimum", "maximum"}, callable, str or Operation
         Any associative operation; it need not be commutative.  A function of two numbers on the

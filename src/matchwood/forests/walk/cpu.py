@@ -1,19 +1,19 @@
 """The linear forest by one walk: visit the vertices path by path and permute on the way.
 
-Sequential.  Ends are tried in ascending order, so the first end of a path that comes is its smaller
+Ends are tried in ascending order, so the first end of a path that comes is its smaller
 one, and paths come in the order of their ids.  What is left then are cycles: each is walked round
 to find its weakest edge, walked again from there, and merged into the order by its id.
 """
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 
 from matchwood.forests.found import Found
 from matchwood.primitives.cpu_hints import natural
+from matchwood.stopwatch import Stopwatch
 from matchwood.teams import Team, crew, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
@@ -128,16 +128,16 @@ def _places(team: Team, perm: Array, place: Array) -> None:
         place[natural(np.int64(perm[new]))] = new
 
 
-def walk(neighbours: Array, weights: Array) -> Found:
+def forest(neighbours: Array, weights: Array, *, threads: int | None = None) -> Found:
     """See matchwood.forests.linear_forest, method "walk"."""
-    clock = [time.perf_counter()]
+    watch = Stopwatch()
     n, kind = neighbours.shape[0], neighbours.dtype
     table = np.ascontiguousarray(neighbours).reshape(-1)
     team = crew(1, work=4 * n)
     perm, path, position, place = (np.empty(n, kind) for _ in range(4))
     count = np.zeros(2, np.int64)
     team.run(_paths, table, perm, path, position, count)
-    clock.append(time.perf_counter())
+    watch.lap("paths")
     cuts = np.empty((0, 2), kind)
     on_paths = int(count[0])
     if on_paths < n:
@@ -149,9 +149,7 @@ def walk(neighbours: Array, weights: Array) -> Found:
         order = np.argsort(rings[:, 0])
         team.run(_merge, old, path, on_paths, rings, order, perm)
         cuts = rings[:, :2].astype(kind)
-    clock.append(time.perf_counter())
+    watch.lap("cycles")
     team.run(_places, perm, place)
-    clock.append(time.perf_counter())
-    phases = ("paths", "cycles", "permutation")
-    seconds = dict(zip(phases, np.diff(clock).tolist(), strict=True))
-    return Found(perm, path, position, place, lambda: cuts, lambda: seconds)
+    watch.lap("permutation")
+    return Found(perm, path, position, place, lambda: cuts, lambda: watch.seconds)

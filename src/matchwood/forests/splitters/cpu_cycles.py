@@ -6,23 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.forests.cpu_marks import (
+from matchwood.forests.splitters.cpu_marks import (
     AT,
-    CHUNK,
     COUNT,
     CUT,
-    FIELDS,
+    CYCLES_WITH_NODES,
+    EDGES_CUT,
     FROM,
+    ON_CYCLE,
+    ON_PATH,
     SLOT,
+    VERTICES_PER_CHUNK,
     WALK,
+    WALK_WORDS,
     WALKS,
+    Board,
+    Cuts,
+    Nodes,
+    Pairs,
+    Stretches,
+    Surveys,
     U,
     V,
     begin,
     mark_of,
     write_record,
 )
-from matchwood.forests.cpu_paths import rank_nodes
+from matchwood.forests.splitters.cpu_paths import rank_nodes
 from matchwood.primitives.cpu_hints import natural, prefetch, prefetch_write
 from matchwood.teams import (
     Team,
@@ -53,18 +63,19 @@ def _weaker(weight: Any, u: int, v: int, best: Any, low: int, high: int) -> bool
 
 
 @device
-def _cut(cuts: Array, counters: Array, lengths: Array, u: int, v: int, length: int) -> int:
+def _cut(cuts: Cuts, lengths: Array, u: int, v: int, length: int) -> int:
     """Note that edge (u, v) of a cycle is removed, once; returns the smaller end."""
     low = min(u, v)
     if atomic_exchange(lengths, low, length) == 0:
-        k = atomic_add(counters, 0, 1)
-        cuts[k, 0], cuts[k, 1] = low, max(u, v)
+        k = atomic_add(cuts.counters, EDGES_CUT, 1)
+        cuts.edges[k, 0], cuts.edges[k, 1] = low, max(u, v)
     return low
 
 
 @device
-def _survey(walks: Array, bests: Array, k: int, table: Array, start: int, side: int) -> int:
+def _survey(surveys: Surveys, k: int, table: Array, start: int, side: int) -> int:
     """Begin a walk that looks for the weakest edge; returns k + 1."""
+    walks, bests = surveys
     begin(walks, k, start, np.int64(table[natural(2 * start + side)]), start)
     walks[k, U] = -1
     bests[k] = 0
@@ -73,15 +84,17 @@ def _survey(walks: Array, bests: Array, k: int, table: Array, start: int, side: 
 
 @device
 def _survey_on(
-    team: Team, table: Array, weights: Array, marks: Array, walks: Array, bests: Array,
-    active: int, wanted: int, rings: bool, records: Array, lengths: Array, cuts: Array,
-    counters: Array, edges: Array, edge_weights: Array,
+    team: Team, factor: Pairs, surveys: Surveys, active: int, wanted: int, rings: bool,
+    board: Board, cuts: Cuts, stretches: Stretches,
 ) -> int:  # fmt: skip
     """Take a step of every survey in turn, until fewer than `wanted` are left; returns how many.
 
     A survey goes round to its start and cuts the cycle there and then, leaving marks on its way
-    (`rings`), or goes on to the next node and notes the weakest edge of the stretch in `edges`:
-    (steps before it, its first and second vertex)."""
+    (`rings`), or goes on to the next node and notes the weakest edge of the stretch."""
+    table, weights = factor
+    marks, records, lengths = board
+    walks, bests = surveys
+    edges, edge_weights = stretches
     turn = 0
     while active >= wanted:
         turn += 1
@@ -111,7 +124,7 @@ def _survey_on(
                 continue
             cut, u, v = walks[k, CUT], walks[k, U], walks[k, V]
             if rings:
-                low = _cut(cuts, counters, lengths, u, v, steps)
+                low = _cut(cuts, lengths, u, v, steps)
                 if low == u:
                     write_record(records, start, low, cut + 1, -1, steps)
                 else:
@@ -122,19 +135,19 @@ def _survey_on(
                 edge_weights[slot] = bests[k]
             active -= 1
             bests[k] = bests[active]
-            for field in range(FIELDS):
+            for field in range(WALK_WORDS):
                 walks[k, field] = walks[active, field]
     return active
 
 
 @device
-def _rank_cycle_nodes(
-    n: int, nodes: Array, links: Array, link_steps: Array, state: Array, records: Array,
-    lengths: Array, edges: Array, edge_weights: Array, cuts: Array, counters: Array,
-) -> None:  # fmt: skip
+def _rank_cycle_nodes(board: Board, nodes: Nodes, stretches: Stretches, cuts: Cuts) -> None:
     """Records of the walks of nodes on cycles, once the weakest edge of each stretch is known."""
-    for start in range(nodes.size):
-        if state[start] != 2:
+    n, records, lengths = board.marks.size, board.records, board.lengths
+    vertices, links, link_steps, state = nodes
+    edges, edge_weights = stretches
+    for start in range(vertices.size):
+        if state[start] != ON_CYCLE:
             continue
         length: Any = 0
         slot: Any = 2 * start
@@ -155,10 +168,10 @@ def _rank_cycle_nodes(
             slot = back ^ 1
             if slot == 2 * start:
                 break
-        low = _cut(cuts, counters, lengths, u, v, length)
+        low = _cut(cuts, lengths, u, v, length)
         distance = 0
-        while state[slot // 2] == 2:
-            state[slot // 2] = 1
+        while state[slot // 2] == ON_CYCLE:
+            state[slot // 2] = ON_PATH
             at, forward = (cut + 1 - distance, -1) if low == u else (distance - cut, 1)
             write_record(records, n + slot, low, at, forward, length)
             write_record(records, n + (slot ^ 1), low, at, -forward, length)
@@ -177,59 +190,45 @@ def _count(team: Team, lengths: Array, tally: Array) -> bool:
     return barrier(team)
 
 
-@kernel
-def resolve(
-    team: Team, table: Array, weights: Array, nodes: Array, marks: Array, records: Array,
-    lengths: Array, links: Array, link_steps: Array, state: Array, edges: Array,
-    edge_weights: Array, cuts: Array, counters: Array, tally: Array, all_walks: Array,
-    all_bests: Array,
-) -> None:  # fmt: skip
-    """Ranks nodes, cuts cycles.  Afterwards all records are known, and `tally` is right."""
-    n = marks.size
-    walks, bests = all_walks[team.rank], all_bests[team.rank]
-    if team.rank == 0:
-        counters[16] = rank_nodes(n, nodes, links, link_steps, state, records, lengths)
-    if barrier(team):
-        return
-    if counters[16] != 0:
-        active = 0
-        for slot in range(team.rank, 2 * nodes.size + team.size):
-            last = slot >= 2 * nodes.size  # finish those under way
-            if not last:
-                if slot % team.size != team.rank:
-                    continue
-                if state[slot // 2] != 2 or slot > links[slot]:
-                    continue
-                walks[active, SLOT] = slot
-                active = _survey(walks, bests, active, table, nodes[slot // 2], slot % 2)
-            if active == WALKS or last:
-                active = _survey_on(
-                    team, table, weights, marks, walks, bests, active, 1 if last else WALKS, False,
-                    records, lengths, cuts, counters, edges, edge_weights,
-                )  # fmt: skip
-                if active < 0:
-                    return
-        if barrier(team):
-            return
-        if team.rank == 0:
-            _rank_cycle_nodes(
-                n, nodes, links, link_steps, state, records, lengths, edges, edge_weights, cuts,
-                counters,
-            )  # fmt: skip
-        if barrier(team):
-            return
-    if _count(team, lengths, tally):
-        return
-    total = 0
-    for rank in range(team.size):
-        total += tally[rank]
-    if total == n:
-        return
+@device
+def _survey_stretches(
+    team: Team, factor: Pairs, board: Board, nodes: Nodes, surveys: Surveys, cuts: Cuts,
+    stretches: Stretches,
+) -> bool:  # fmt: skip
+    """The weakest edge of each stretch of cycles with nodes.  True: the team stops."""
+    slots = 2 * nodes.vertices.size
     active = 0
-    chunk = next_chunk(team, n, CHUNK)
+    for slot in range(team.rank, slots + team.size):
+        last = slot >= slots  # finish those under way
+        if not last:
+            if slot % team.size != team.rank:
+                continue
+            if nodes.state[slot // 2] != ON_CYCLE or slot > nodes.links[slot]:
+                continue
+            surveys.walks[active, SLOT] = slot
+            start = nodes.vertices[slot // 2]
+            active = _survey(surveys, active, factor.table, start, slot % 2)
+        if active == WALKS or last:
+            active = _survey_on(
+                team, factor, surveys, active, 1 if last else WALKS, False, board, cuts, stretches
+            )
+            if active < 0:
+                return True
+    return barrier(team)
+
+
+@device
+def _survey_rings(
+    team: Team, factor: Pairs, board: Board, surveys: Surveys, cuts: Cuts, stretches: Stretches
+) -> bool:
+    """Cut the cycles that no walk has reached.  True: the team stops."""
+    table, marks, n = factor.table, board.marks, board.marks.size
+    active = 0
+    chunk = next_chunk(team, n, VERTICES_PER_CHUNK)
     while True:
         last = chunk < 0
-        for v in range(natural(max(chunk, 0)), min(chunk + CHUNK, n) if not last else 1):
+        end = min(chunk + VERTICES_PER_CHUNK, n) if not last else 1
+        for v in range(natural(max(chunk, 0)), end):
             if not last:
                 if load_relaxed(marks, v) != 0:
                     continue
@@ -238,17 +237,45 @@ def resolve(
                 one, other = np.int64(table[2 * v]), np.int64(table[2 * v + 1])
                 side = 0 if abs(one - v) <= abs(other - v) else 1
                 store_relaxed(marks, one if side == 0 else other, mark_of(v, 1))
-                active = _survey(walks, bests, active, table, v, side)
+                active = _survey(surveys, active, table, v, side)
             if active == WALKS or last:
                 active = _survey_on(
-                    team, table, weights, marks, walks, bests, active, 1 if last else WALKS, True,
-                    records, lengths, cuts, counters, edges, edge_weights,
+                    team, factor, surveys, active, 1 if last else WALKS, True, board, cuts,
+                    stretches,
                 )  # fmt: skip
                 if active < 0:
-                    return
+                    return True
         if last:
-            break
-        chunk = next_chunk(team, n, CHUNK)
+            return barrier(team)
+        chunk = next_chunk(team, n, VERTICES_PER_CHUNK)
+
+
+@kernel
+def resolve(
+    team: Team, factor: Pairs, board: Board, nodes: Nodes, stretches: Stretches, cuts: Cuts,
+    tally: Array, all_surveys: Surveys,
+) -> None:  # fmt: skip
+    """Ranks nodes, cuts cycles.  Afterwards all records are known, and `tally` is right."""
+    n = board.marks.size
+    surveys = Surveys(all_surveys.walks[team.rank], all_surveys.bests[team.rank])
+    if team.rank == 0:
+        cuts.counters[CYCLES_WITH_NODES] = rank_nodes(board, nodes)
     if barrier(team):
         return
-    _count(team, lengths, tally)
+    if cuts.counters[CYCLES_WITH_NODES] != 0:
+        if _survey_stretches(team, factor, board, nodes, surveys, cuts, stretches):
+            return
+        if team.rank == 0:
+            _rank_cycle_nodes(board, nodes, stretches, cuts)
+        if barrier(team):
+            return
+    if _count(team, board.lengths, tally):
+        return
+    total = 0
+    for rank in range(team.size):
+        total += tally[rank]
+    if total == n:
+        return
+    if _survey_rings(team, factor, board, surveys, cuts, stretches):
+        return
+    _count(team, board.lengths, tally)

@@ -1,4 +1,4 @@
-"""[0,n]-factors on a team.  The rule and the paper: __init__.py.
+"""Rounds of proposals on a team.  The idea and the paper: __init__.py.
 
 Each member owns a range of rows and a list of those among them that may still propose.  A round
 has two halves with a barrier between them:
@@ -18,25 +18,47 @@ get them so, because integers are compared and selected in fewer instructions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.factors.cpu_two import ANY, FULL, confirm_two, propose_two, sort_pairs
 from matchwood.factors.result import Found, Plan
+from matchwood.factors.rounds.cpu_two import (
+    ANY,
+    FULL,
+    Places,
+    Rows,
+    confirm_two,
+    propose_two,
+    sort_pairs,
+)
 from matchwood.primitives.cpu_hints import natural
-from matchwood.primitives.edge_order import order_edges
 from matchwood.primitives.edge_order.cpu import prefers, prefers_tied
 from matchwood.primitives.hashing.cpu import hash2, random_bit
 from matchwood.teams import Team, barrier, crew, device, interrupted, kernel, share_rows, stopping
 
 Array = np.ndarray[Any, Any]
 
-BLOCK = 1 << 14  # vertices charged between two looks at the stop word
-FEW = 16  # charging one vertex alone takes as long as that many side by side, on vectors
+VERTICES_PER_LOOK = 1 << 14  # charged between two looks at the stop word
+VERTICES_PER_ALONE = 16  # charging one vertex alone takes as long as so many by vector instructions
 
-PROPOSED, REJECTED = 0, 16  # words of a member's tally, a cache line apart
-TALLY = 32
+# Words of a member's tally; the cache lines of a processor have 8 words, or 16 by pairs.
+PROPOSED = 0  # proposals of this round
+REJECTED = 16  # those that were not answered
+TALLY_WORDS = 32
+
+
+class Rule(NamedTuple):
+    """The numbers of a `Plan` that the kernels of the rounds go by."""
+
+    n: int
+    limit: int
+    period: int
+    uncharged: int
+    barrier: Any  # of random_bit
+    seed: Any
+    by_hash: bool
+    directed: bool
 
 
 @device
@@ -49,23 +71,15 @@ def _is_listed(v: Any, first: int, end: int, neighbours: Array) -> bool:
 
 @device
 def _propose(
-    team: Team,
-    mine: Array,
-    charged: bool,
-    n: int,
-    seed: Any,
-    by_hash: bool,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    state: Array,
-    neighbours: Array,
-    weights: Array,
+    team: Team, mine: Array, charged: bool, rule: Rule, rows: Rows, places: Places
 ) -> tuple[int, int]:
     """Each vertex of `mine` fills its free places with those it prefers.
 
     Returns how many proposals there are, and how many vertices stay in `mine`.
     """
+    n, seed, by_hash = rule.n, rule.seed, rule.by_hash
+    indptr, indices, data = rows
+    state, neighbours, weights = places
     proposed, left = 0, 0
     for i in range(mine.size):
         if interrupted(team, i):
@@ -123,13 +137,12 @@ def _propose(
 
 
 @device
-def _confirm(
-    team: Team, mine: Array, n: int, state: Array, neighbours: Array, weights: Array
-) -> tuple[int, int]:
+def _confirm(team: Team, mine: Array, n: int, places: Places) -> tuple[int, int]:
     """Unanswered proposals get negative weights, vertices without room the state FULL.
 
     Returns how many proposals were not answered, and how many vertices stay in `mine`.
     """
+    state, neighbours, weights = places
     rejected, left = 0, 0
     for i in range(mine.size):
         if interrupted(team, i):
@@ -154,11 +167,10 @@ def _confirm(
 
 
 @device
-def _sort_rows(
-    team: Team, lo: int, hi: int, n: int, seed: Any, by_hash: bool, neighbours: Array,
-    weights: Array,
-) -> None:  # fmt: skip
+def _sort_rows(team: Team, lo: int, hi: int, rule: Rule, places: Places) -> None:
     """Take out what was not answered, and put the preferred neighbours first."""
+    n, seed, by_hash = rule.n, rule.seed, rule.by_hash
+    neighbours, weights = places.neighbours, places.weights
     for v in range(natural(lo), hi):
         if interrupted(team, v):
             return
@@ -191,15 +203,15 @@ def _charge(
     it may keep an old one.  Not so where `directed`: somebody may have an arc to it that has no
     counterpart, and proposes or not by the charge of this round.
     """
-    if not directed and listed.size * FEW < hi - lo:
+    if not directed and listed.size * VERTICES_PER_ALONE < hi - lo:
         for i in range(listed.size):
             v = np.int64(listed[i])
             state[v] = np.uint8(1 + random_bit(v, r, limit))
         return stopping(team)
-    for start in range(natural(lo), hi, BLOCK):
+    for start in range(natural(lo), hi, VERTICES_PER_LOOK):
         if stopping(team):
             return True
-        part = state[start : min(start + BLOCK, hi)]
+        part = state[start : min(start + VERTICES_PER_LOOK, hi)]
         for i in range(part.size):
             charge = np.uint8(random_bit(start + i, r, limit)) + np.uint8(1)
             part[i] = np.uint8(charge if part[i] != 0 else 0)
@@ -216,52 +228,30 @@ def _total(tally: Array, word: int) -> int:
 
 @kernel
 def _rounds(
-    team: Team,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    n: int,
-    limit: int,
-    m: int,
-    k_m: int,
-    bit_limit: Any,
-    seed: Any,
-    by_hash: bool,
-    directed: bool,
-    state: Array,
-    listed: Array,
-    neighbours: Array,
-    weights: Array,
-    tally: Array,
-    result: Array,
+    team: Team, rows: Rows, rule: Rule, places: Places, listed: Array, tally: Array, result: Array
 ) -> None:
     """All rounds.  `result` becomes (rounds, maximal)."""
-    pairs = n == 2 and not by_hash
-    lo, hi = share_rows(team, indptr)
+    n, limit, state = rule.n, rule.limit, places.state
+    pairs = n == 2 and not rule.by_hash
+    lo, hi = share_rows(team, rows.indptr)
     mine = listed[lo:hi]  # the first `size` of them are this member's vertices with room left
     size = hi - lo
     for v in range(natural(lo), hi):
         mine[v - lo] = v
         state[v] = ANY
     k, idle, maximal = 0, 0, False
-    while k != limit and not (limit < 0 and idle == m):
-        charged = k % m != k_m
+    while k != limit and not (limit < 0 and idle == rule.period):
+        charged = k % rule.period != rule.uncharged
         if charged:
-            r = np.uint32((hash2(0, k, seed) >> np.uint64(32)) | np.uint64(1))
-            if _charge(team, lo, hi, mine[:size], directed, r, bit_limit, state):
+            r = np.uint32((hash2(0, k, rule.seed) >> np.uint64(32)) | np.uint64(1))
+            if _charge(team, lo, hi, mine[:size], rule.directed, r, rule.barrier, state):
                 return
         if barrier(team):
             return
         if pairs:
-            proposed, size = propose_two(
-                team, mine[:size], k == 0, charged,
-                indptr, indices, data, state, neighbours, weights,
-            )  # fmt: skip
+            proposed, size = propose_two(team, mine[:size], k == 0, charged, rows, places)
         else:
-            proposed, size = _propose(
-                team, mine[:size], charged, n, seed, by_hash,
-                indptr, indices, data, state, neighbours, weights,
-            )  # fmt: skip
+            proposed, size = _propose(team, mine[:size], charged, rule, rows, places)
         tally[team.rank, PROPOSED] = proposed
         if barrier(team):
             return
@@ -271,9 +261,9 @@ def _rounds(
             maximal = True
             break
         if pairs:
-            rejected, size = confirm_two(team, mine[:size], state, neighbours, weights)
+            rejected, size = confirm_two(team, mine[:size], places)
         else:
-            rejected, size = _confirm(team, mine[:size], n, state, neighbours, weights)
+            rejected, size = _confirm(team, mine[:size], n, places)
         tally[team.rank, REJECTED] = rejected
         if barrier(team):
             return
@@ -281,9 +271,9 @@ def _rounds(
     if barrier(team):
         return
     if pairs:
-        sort_pairs(team, lo, hi, neighbours, weights)
+        sort_pairs(team, lo, hi, places)
     else:
-        _sort_rows(team, lo, hi, n, seed, by_hash, neighbours, weights)
+        _sort_rows(team, lo, hi, rule, places)
     if team.rank == 0:
         result[0] = k
         result[1] = maximal
@@ -293,138 +283,58 @@ def _bits(weights: Array) -> Array:
     return weights.view(np.dtype(f"i{weights.dtype.itemsize}"))
 
 
-def parallel(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
-    """See matchwood.factors.factor."""
-    rows, n = view.n, plan.n
-    team = crew(threads, work=view.nnz + rows * n)
-    neighbours = np.full((rows, n), -1, view.indices.dtype)
-    weights = np.zeros((rows, n), view.data.dtype)
+def _rule(plan: Plan) -> Rule:
+    return Rule(
+        plan.n, plan.limit, plan.period, plan.uncharged, np.uint64(plan.barrier),
+        np.uint64(plan.seed), plan.by_hash, plan.directed,
+    )  # fmt: skip
+
+
+def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> Found:
+    """See matchwood.factors.degree_factor."""
+    n = plan.n
+    team = crew(threads, work=view.nnz + view.n * n)
+    neighbours = np.full((view.n, n), -1, view.indices.dtype)
+    weights = np.zeros((view.n, n), view.data.dtype)
     result = np.zeros(2, np.int64)
     team.run(
         _rounds,
-        view.indptr,
-        view.indices,
-        _bits(view.data),
-        n,
-        plan.limit,
-        plan.m,
-        plan.k_m,
-        np.uint64(plan.barrier),
-        np.uint64(plan.seed),
-        plan.by_hash,
-        plan.directed,
-        np.empty(rows, np.uint8),
-        np.empty(rows, view.indices.dtype),
-        neighbours.reshape(-1),
-        _bits(weights).reshape(-1),
-        np.zeros((team.size, TALLY), np.int64),
+        Rows(view.indptr, view.indices, _bits(view.data)),
+        _rule(plan),
+        Places(np.empty(view.n, np.uint8), neighbours.reshape(-1), _bits(weights).reshape(-1)),
+        np.empty(view.n, view.indices.dtype),
+        np.zeros((team.size, TALLY_WORDS), np.int64),
         result,
     )
     return Found(neighbours, weights, int(result[0]), bool(result[1]))
 
 
 @kernel
-def _pass(
-    team: Team, indptr: Array, indices: Array, data: Array, n: int, seed: Any, by_hash: bool,
-    state: Array, listed: Array, neighbours: Array, weights: Array,
-) -> None:  # fmt: skip
-    lo, hi = share_rows(team, indptr)
-    if n == 2:
-        propose_two(
-            team, listed[lo:hi], True, False,
-            indptr, indices, data, state, neighbours, weights,
-        )  # fmt: skip
+def _pass(team: Team, rows: Rows, rule: Rule, places: Places, listed: Array) -> None:
+    lo, hi = share_rows(team, rows.indptr)
+    if rule.n == 2:
+        propose_two(team, listed[lo:hi], True, False, rows, places)
     else:
-        _propose(
-            team, listed[lo:hi], False, n, seed, by_hash,
-            indptr, indices, data, state, neighbours, weights,
-        )  # fmt: skip
+        _propose(team, listed[lo:hi], False, rule, rows, places)
 
 
 class Pass:
     """The proposals of a first round without charges, again and again: for benchmarks."""
 
     def __init__(self, view: Any, n: int, threads: int | None = None) -> None:
-        rows = view.n
-        self.neighbours = np.full((rows, n), -1, view.indices.dtype)
-        self.weights = np.zeros((rows, n), view.data.dtype)
-        self._team = crew(threads, work=view.nnz + rows * n)
-        state = np.full(rows, ANY, np.uint8)
-        listed = np.arange(rows, dtype=view.indices.dtype)
-        flat = self.neighbours.reshape(-1), _bits(self.weights).reshape(-1)
-        graph = view.indptr, view.indices, _bits(view.data)
-        self._args = (*graph, n, np.uint64(0), False, state, listed, *flat)
+        self.neighbours = np.full((view.n, n), -1, view.indices.dtype)
+        self.weights = np.zeros((view.n, n), view.data.dtype)
+        self._team = crew(threads, work=view.nnz + view.n * n)
+        state = np.full(view.n, ANY, np.uint8)
+        self._args = (
+            Rows(view.indptr, view.indices, _bits(view.data)),
+            _rule(Plan(n, 1, 1, 0, 0, 0, False)),
+            Places(state, self.neighbours.reshape(-1), _bits(self.weights).reshape(-1)),
+            np.arange(view.n, dtype=view.indices.dtype),
+        )
 
     def __call__(self) -> tuple[Array, Array]:
         if self.weights.shape[1] != 2:
             self.weights.fill(0)  # what is positive would count as confirmed
         self._team.run(_pass, *self._args)
         return self.neighbours, self.weights
-
-
-# Greedy: sorted on the team, taken by one member.
-
-
-@kernel
-def _list_edges(team: Team, indptr: Array, indices: Array, data: Array, starts: Array,
-                fill: bool, u: Array, v: Array, w: Array) -> None:  # fmt: skip
-    """Count (into starts[rank + 1]), then write, the entries above the diagonal."""
-    lo, hi = share_rows(team, indptr)
-    at = starts[team.rank] if fill else 0
-    for i in range(natural(lo), hi):
-        if interrupted(team, i):
-            return
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            if indices[k] > i:
-                if fill:
-                    u[at] = i
-                    v[at] = indices[k]
-                    w[at] = data[k]
-                at += 1
-    if not fill:
-        starts[team.rank + 1] = at
-
-
-@kernel
-def _take(
-    team: Team, perm: Array, u: Array, v: Array, w: Array, n: int, degree: Array,
-    neighbours: Array, weights: Array,
-) -> None:  # fmt: skip
-    """Algorithm 1: each edge in turn, if both ends have room."""
-    for i in range(perm.size):
-        if interrupted(team, i):
-            return
-        e = natural(np.int64(perm[i]))
-        a, b = natural(np.int64(u[e])), natural(np.int64(v[e]))
-        if degree[a] < n and degree[b] < n:
-            at, back = natural(a * n + degree[a]), natural(b * n + degree[b])
-            neighbours[at], neighbours[back] = b, a
-            weights[at] = weights[back] = w[e]
-            degree[a] += 1
-            degree[b] += 1
-
-
-def greedy(view: Any, plan: Plan, *, threads: int | None = None) -> Found:
-    """See matchwood.factors.factor."""
-    rows, n = view.n, plan.n
-    neighbours = np.full((rows, n), -1, view.indices.dtype)
-    weights = np.zeros((rows, n), view.data.dtype)
-    team = crew(threads, work=view.nnz + rows)
-    starts = np.zeros(team.size + 1, np.int64)
-    u, v, w = _edge_arrays(view, 0)
-    team.run(_list_edges, *view, starts, False, u, v, w)
-    np.cumsum(starts, out=starts)
-    u, v, w = _edge_arrays(view, int(starts[-1]))
-    team.run(_list_edges, *view, starts, True, u, v, w)
-    ties = "hash" if plan.by_hash else "index"
-    perm = order_edges(u, v, w, seed=plan.seed, ties=ties, engine="cpu", threads=threads)
-    degree = np.zeros(rows, np.int64)
-    crew(1, work=perm.size).run(
-        _take, perm, u, v, w, n, degree, neighbours.reshape(-1), weights.reshape(-1)
-    )
-    return Found(neighbours, weights, 0, True)
-
-
-def _edge_arrays(view: Any, m: int) -> tuple[Array, Array, Array]:
-    kind = view.indices.dtype
-    return np.empty(m, kind), np.empty(m, kind), np.empty(m, view.data.dtype)

@@ -1,12 +1,12 @@
 """Rounds of [0,2]-factors on a team, ties by index.  Read cpu.py first.
 
-The functions do what their namesakes there do for any n.  This is the common case, so there is no
-branch here that depends on weights or states: with random ones none would be foreseen.
+The functions do what those of the same name in cpu.py do for any n.  This is the common case.  So
+no branch here depends on weights or states: with random ones the processor could not predict it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,23 +18,32 @@ Array = np.ndarray[Any, Any]
 # State of a vertex: full, or the charge.  Without charges any state but FULL is admissible.
 FULL, ANY = 0, 3  # the charges are 1 and 2
 
-HEAD = 32  # entries of a row among which the two heaviest change too often to be foreseen
+BRANCH_FREE_ENTRIES = 32  # of a row: among the first the two heaviest change too often to predict
+
+
+class Rows(NamedTuple):
+    """The graph, row by row; the weights by their bits."""
+
+    indptr: Any
+    indices: Any
+    data: Any
+
+
+class Places(NamedTuple):
+    """What rounds read and write: a state for each vertex, and n places for its neighbours."""
+
+    state: Any  # (N,) FULL or a charge
+    neighbours: Any  # (N n,) -1 for none
+    weights: Any  # (N n,) bits; positive: confirmed or proposed, negative: not answered
 
 
 @device
 def propose_two(
-    team: Team,
-    mine: Array,
-    fresh: bool,
-    charged: bool,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    state: Array,
-    neighbours: Array,
-    weights: Array,
+    team: Team, mine: Array, fresh: bool, charged: bool, rows: Rows, places: Places
 ) -> tuple[Any, Any]:
     """`_propose`; `fresh`: nothing is confirmed yet, so what is in the places is not read."""
+    indptr, indices, data = rows
+    state, neighbours, weights = places
     proposed = left = np.int64(0)
     none, nobody = data.dtype.type(0), np.int64(-1)
     for i in range(mine.size):
@@ -52,7 +61,7 @@ def propose_two(
         a = b = nobody
         w_a = w_b = none
         begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
-        middle = min(end, begin + np.uint64(HEAD))
+        middle = min(end, begin + np.uint64(BRANCH_FREE_ENTRIES))
         for k in range(begin, middle):
             j = np.int64(natural(np.int64(indices[k])))
             w = select((state[j] & wanted != 0) & (j != kept), data[k], none)
@@ -80,10 +89,9 @@ def propose_two(
 
 
 @device
-def confirm_two(
-    team: Team, mine: Array, state: Array, neighbours: Array, weights: Array
-) -> tuple[Any, Any]:
+def confirm_two(team: Team, mine: Array, places: Places) -> tuple[Any, Any]:
     """`_confirm`."""
+    state, neighbours, weights = places
     rejected = left = np.int64(0)
     for i in range(mine.size):
         if interrupted(team, i):
@@ -108,8 +116,9 @@ def confirm_two(
 
 
 @device
-def sort_pairs(team: Team, lo: int, hi: int, neighbours: Array, weights: Array) -> None:
+def sort_pairs(team: Team, lo: int, hi: int, places: Places) -> None:
     """`_sort_rows`; of two edges of a vertex with equal weights the smaller neighbour is first."""
+    neighbours, weights = places.neighbours, places.weights
     none, nobody = weights.dtype.type(0), np.int64(-1)
     for v in range(natural(lo), hi):
         if interrupted(team, v):

@@ -1,4 +1,4 @@
-"""Linear forests on the GPU.  Kernels and their idea: gpu.cu; the rule and the paper: __init__.py.
+"""Linear forests by splitters on the GPU.  Kernels: gpu.cu; the idea: __init__.py.
 
 Nothing here waits for the device.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.forests.found import Found
-from matchwood.forests.gpu_coefficients import coefficients as coefficients
+from matchwood.gpu.launch import BLOCK
 from matchwood.primitives.scan.gpu import scan_into
 
 SOURCE = gpu.Source(
@@ -31,10 +31,12 @@ SOURCE = gpu.Source(
 )
 
 SPACING = 64  # vertices for each sampled one
-RANK_BLOCK, RANK_BLOCKS = 512, 264  # fewer blocks, cheaper barriers: two for each multiprocessor
-EACH = SOURCE.constant("EACH")
-WORDS = 16  # counters, with room
-MOST = 1 << 30  # vertices; marks have 30 bits for a length
+RANK_BLOCK = 512  # threads
+RANK_BLOCKS = 264  # at most: two for each multiprocessor; the barriers of more would cost more
+BEGIN_BLOCK, VERTICES_PER_THREAD, WORDS, LENGTH_BITS = SOURCE.constants(
+    "BEGIN_BLOCK", "VERTICES_PER_THREAD", "WORDS", "OTHER_SHIFT"
+)
+MOST_VERTICES = 1 << LENGTH_BITS  # marks have so many bits for the length of a path
 PHASES = ("paths", "cycles", "permutation")
 
 
@@ -57,18 +59,12 @@ class Clock:
         return dict(zip(PHASES, (elapsed(a, b) / 1000 for a, b in pairs), strict=True))
 
 
-def forest(
-    neighbours: Any, weights: Any, *, method: str = "auto", threads: int | None = None
-) -> Found:
+def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Found:
     """See matchwood.forests.linear_forest."""
     cupy = engines.cupy()
     n, kind = int(neighbours.shape[0]), neighbours.dtype
-    if method == "doubling":
-        from matchwood.forests.scans import forest_by_scans
-
-        return forest_by_scans(neighbours, weights)
-    if n >= MOST:
-        raise ValueError(f"linear_forest: at most {MOST - 1} vertices on the GPU, got {n}")
+    if n >= MOST_VERTICES:
+        raise ValueError(f"linear_forest: at most {MOST_VERTICES - 1} vertices on the GPU, got {n}")
     table, weight = cupy.ascontiguousarray(neighbours), cupy.ascontiguousarray(weights)
     capacity = n // SPACING + n // (16 * SPACING) + 1024
     needs = n * (8 + 6 * kind.itemsize) + 80 * capacity
@@ -92,9 +88,9 @@ def forest(
     clock.tick()
     space.counters.data.memset_async(0, space.counters.nbytes)
     args = (space.marks, space.counts, space.nodes, perm, space.counters)
-    k.begin(-(-n // EACH), (n, table, SPACING, capacity, *args))
+    k.begin(-(-n // VERTICES_PER_THREAD), (n, table, SPACING, capacity, *args), block=BEGIN_BLOCK)
     if n:
-        walks = min(n, k.follow.resident() * 256)
+        walks = min(n, k.follow.resident() * BLOCK)
         k.follow(
             walks,
             (
@@ -110,7 +106,7 @@ def forest(
         )  # fmt: skip
     clock.tick()
     if n:
-        rings = min(n, k.rings.resident() * 256)
+        rings = min(n, k.rings.resident() * BLOCK)
         k.rings(rings, (n, table, weight, space.marks, space.counts, space.counters))
         for turn in range(weight.itemsize // 4):
             k.weigh(

@@ -1,16 +1,13 @@
-"""The linear forest by scans along its paths, as the paper has it (section 3.3).
+"""The linear forest by scans along its paths, for both engines: array operations and `path_scan`.
 
-    1. cycles       a scan with `minimum` finds the weakest weight of each cycle, a second one the
-                    edge that has it; these edges are taken out
-    2. paths        a scan with `add` over ones: the ends of each path, and how far they are
-    3. permutation  by (path, position), from the lengths of the paths
-
-For both engines: only array operations and `path_scan`.
+1. cycles       a scan with `minimum` finds the weakest weight of each cycle, a second one the
+                edge that has it; these edges are taken out
+2. paths        a scan with `add` over ones: the ends of each path, and how far they are
+3. permutation  by (path, position), from the lengths of the paths
 """
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -19,37 +16,39 @@ from matchwood import engines
 from matchwood.forests.found import Found
 from matchwood.primitives.path_scan import path_scan
 from matchwood.primitives.scan import exclusive_scan
+from matchwood.stopwatch import Stopwatch
 
 
-def forest_by_scans(neighbours: Any, weights: Any, *, threads: int | None = None) -> Found:
-    """See matchwood.forests.linear_forest, method "doubling"."""
+def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Found:
+    """See matchwood.forests.linear_forest, method="doubling"."""
     on_gpu = engines.location(neighbours) == "gpu"
-    xp: Any = engines.cupy() if on_gpu else np
+    xp = engines.xp(neighbours)
     options: dict[str, Any] = {"method": "doubling", "threads": threads}
 
-    def now() -> float:
+    def lap(phase: str) -> None:
         if on_gpu:
             xp.cuda.get_current_stream().synchronize()
-        return time.perf_counter()
+        watch.lap(phase)
 
-    clock = [now()]
+    if on_gpu:
+        xp.cuda.get_current_stream().synchronize()
+    watch = Stopwatch()
     n, kind = int(neighbours.shape[0]), neighbours.dtype
     table, cuts = _without_cycles(xp, neighbours, weights, options)
-    clock.append(now())
+    lap("cycles")
     rows = xp.arange(n, dtype=kind)
     scan = path_scan(table, xp.ones(n, kind), "add", **options)
     side = (scan.ends[:, 1] < scan.ends[:, 0]).astype(kind)  # that of the smaller end
     path = xp.where(side == 1, scan.ends[:, 1], scan.ends[:, 0])
     position = xp.where(side == 1, scan.values[:, 1], scan.values[:, 0])
-    clock.append(now())
+    lap("paths")
     longest = xp.maximum(scan.values[:, 0], scan.values[:, 1])
     lengths = xp.where(path == rows, longest, 0).astype(kind)
     place = exclusive_scan(lengths, threads=threads)[path] + position - 1
     perm = xp.empty(n, kind)
     perm[place] = rows
-    clock.append(now())
-    seconds = dict(zip(("cycles", "paths", "permutation"), np.diff(clock).tolist(), strict=True))
-    return Found(perm, path, position, place, lambda: cuts, lambda: seconds)
+    lap("permutation")
+    return Found(perm, path, position, place, lambda: cuts, lambda: watch.seconds)
 
 
 def _without_cycles(

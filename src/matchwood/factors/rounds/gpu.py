@@ -1,4 +1,4 @@
-"""[0,n]-factors on the GPU.  Kernel: gpu.cu; the rule and the paper: __init__.py.
+"""[0,n]-factors on the GPU.  Kernel: gpu.cu; the idea and the paper: __init__.py.
 
 All rounds are one launch: the blocks of the grid wait for each other between the halves of a round.
 A launch from Python takes longer than a late round of a graph with millions of vertices.
@@ -15,9 +15,9 @@ from matchwood import engines, gpu
 from matchwood.factors.result import Found, Plan
 from matchwood.primitives.row_reduce.gpu import Tiles
 
-SLOTS = (1, 2, 4, 8)  # neighbours that a kernel keeps; by hash 2 at least
-BATCH = 64  # rounds of a launch at most, so that the host can be interrupted
-TILE = 2048  # rows and entries of a tile; 1024 was slower by a fifth: bench/factors/factor_gpu.py
+PLACES = (1, 2, 4, 8)  # neighbours of a vertex that a kernel has room for; by hash at least 2
+ROUNDS_PER_LAUNCH = 64  # at most, so that the host can be interrupted
+TILE_SIZE = 2048  # rows and entries; 1024 was slower by a fifth: bench/factors/factor_gpu.py
 
 Keep = Callable[[str, Callable[[], Any]], Any] | None
 
@@ -35,7 +35,7 @@ SOURCE = gpu.Source(
     ),
     # What the compile test builds.  T: the size of the tiles.  V is W again, in one type, since
     # these take long to compile.
-    types={"T": ("2048",), "V": (np.float64,)},
+    types={"T": (str(TILE_SIZE),), "V": (np.float64,)},
 )
 
 BLOCK = SOURCE.constant("PROPOSAL_BLOCK")
@@ -48,27 +48,27 @@ class Rounds:
     """The arrays of one factor on the GPU, and its rounds."""
 
     def __init__(self, view: Any, plan: Plan, tiles: Tiles) -> None:
-        if plan.n > SLOTS[-1]:
+        if plan.n > PLACES[-1]:
             raise ValueError(
-                f"factor: n must be at most {SLOTS[-1]} on the GPU, got {plan.n}; "
+                f"degree_factor: n must be at most {PLACES[-1]} on the GPU, got {plan.n}; "
                 "use engine='cpu' for more"
             )
         self.view, self.plan, self.tiles = view, plan, tiles
         rows, kind, values = view.n, view.indices.dtype, view.data.dtype
         least = max(plan.n, 2) if plan.by_hash else plan.n
-        slots = min(slots for slots in SLOTS if slots >= least)
+        places = min(places for places in PLACES if places >= least)
         words = -(-rows // 32)
         needs = rows * plan.n * (kind.itemsize + values.itemsize) + rows + 8 * words
-        gpu.reserve(needs + tiles.count * values.itemsize, "factor")
-        self.neighbours = gpu.empty((rows, plan.n), kind, "factor")
-        self.weights = gpu.empty((rows, plan.n), values, "factor")
+        gpu.reserve(needs + tiles.count * values.itemsize, "degree_factor")
+        self.neighbours = gpu.empty((rows, plan.n), kind, "degree_factor")
+        self.weights = gpu.empty((rows, plan.n), values, "degree_factor")
         space = gpu.workspace(
-            "factor",
+            "degree_factor",
             state=(words, np.uint64),
             confirmed=(rows, np.uint8),
             common=(tiles.count, values),
         )
-        scratch = tiles.scratch(24 * slots)  # bytes of the best of a chunk, at most
+        scratch = tiles.scratch(24 * places)  # bytes of the best of a chunk, at most
         partials = chunks_done = None
         if scratch is not None:
             partials, chunks_done = scratch.partials, scratch.chunks_done
@@ -76,9 +76,9 @@ class Rounds:
         # a first round without charges asks nobody, so that nothing needs to be prepared for it
         self.fresh = not plan.by_hash and not plan.charged(0)
         # rounds in a row that confirm nothing; -1: any number
-        self.most_idle = plan.m if plan.directed and plan.limit < 0 else -1
+        self.most_idle = plan.period if plan.directed and plan.limit < 0 else -1
         self.flag = gpu.Flag(WORDS)
-        name = f"rounds{slots}" + ("_by_hash" if plan.by_hash else "")
+        name = f"rounds{places}" + ("_by_hash" if plan.by_hash else "")
         types = {"I": kind, "W": values, "V": values, "T": str(tiles.size)}
         self._kernel = getattr(SOURCE.kernels(name, **types), name)
         self._arrays = (
@@ -94,19 +94,19 @@ class Rounds:
     ) -> None:
         """Start `steps` for the rounds k to last - 1."""
         plan = self.plan
-        rule = (plan.n, plan.m, plan.k_m, plan.barrier, plan.seed, plan.directed)
+        rule = (plan.n, plan.period, plan.uncharged, plan.barrier, plan.seed, plan.directed)
         which = (self.fresh if fresh is None else fresh, steps, k, last, idle, self.most_idle)
         args = (*self._arrays, *rule, *which, self.flag)
         self._kernel(None, args, block=BLOCK, grid=self._grid, cooperative=True)
 
 
-def parallel(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None) -> Found:
-    """See matchwood.factors.factor.  `keep` remembers the tiles of a prepared Graph."""
+def find(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None) -> Found:
+    """See matchwood.factors.degree_factor.  `keep` remembers the tiles of a prepared Graph."""
     if view.n == 0:
         return _empty(view, plan)
 
     def make() -> Tiles:
-        return Tiles(view.indptr, TILE)
+        return Tiles(view.indptr, TILE_SIZE)
 
     kind = "directed" if plan.directed else "undirected"
     tiles = make() if keep is None else keep(f"factors, {kind} tiles", make)
@@ -116,7 +116,7 @@ def parallel(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = 
     if not rounds.fresh or plan.limit == 0:
         steps |= BEGIN
     while True:
-        last = k + BATCH if plan.limit < 0 else min(k + BATCH, plan.limit)
+        last = k + ROUNDS_PER_LAUNCH if plan.limit < 0 else min(k + ROUNDS_PER_LAUNCH, plan.limit)
         settle = SETTLE if last == plan.limit else 0  # else the kernel does so when it stops
         rounds.launch(steps | settle, k, last, idle=idle)
         rounds.flag.fetch()
@@ -127,16 +127,10 @@ def parallel(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = 
         steps = PROPOSE | CONFIRM
 
 
-def greedy(view: Any, plan: Plan, *, keep: Keep = None, threads: int | None = None) -> Found:
-    """See matchwood.factors.factor: rounds without charges until maximal give the greedy factor."""
-    found = parallel(view, plan._replace(limit=-1, m=1, k_m=0), keep=keep)
-    return found._replace(rounds=0, maximal=True)
-
-
 def _empty(view: Any, plan: Plan) -> Found:
     """No vertices: the first round without charges finds nothing to propose."""
     cupy = engines.cupy()
-    maximal = plan.limit < 0 or plan.limit > plan.k_m
+    maximal = plan.limit < 0 or plan.limit > plan.uncharged
     neighbours = cupy.empty((0, plan.n), view.indices.dtype)
     weights = cupy.empty((0, plan.n), view.data.dtype)
-    return Found(neighbours, weights, plan.k_m + 1 if maximal else plan.limit, maximal)
+    return Found(neighbours, weights, plan.uncharged + 1 if maximal else plan.limit, maximal)

@@ -1,4 +1,4 @@
-// Marks that walks along paths leave at vertices.  Who uses them: forests/gpu.cu.
+// Marks that walks along paths leave at vertices.  Who uses them: gpu.cu.
 #pragma once
 
 using Mark = unsigned long long;
@@ -26,16 +26,4 @@ __device__ __forceinline__ int node_of(Mark mark, int& along)
     int slot = (int)(mark >> WALK_SHIFT & LOW31), steps = (int)(mark & LOW31);
     along = slot & 1 ? -steps : steps;
     return slot >> 1;
-}
-
-// A row of a table with two columns, in one load.
-template <typename T>
-struct alignas(2 * sizeof(T)) Two {
-    T one, other;
-};
-
-template <typename T>
-__device__ __forceinline__ Two<T> two(const T* __restrict__ table, long long v)
-{
-    return reinterpret_cast<const Two<T>*>(table)[v];
 }

@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.forests.cpu_marks import (
+from matchwood.forests.splitters.cpu_marks import (
     AT,
-    CHUNK,
     COUNT,
     FROM,
+    ON_CYCLE,
+    ON_PATH,
     STEP_BITS,
     STEPS,
+    VERTICES_PER_CHUNK,
     WALK,
     WALKS,
+    Board,
+    Nodes,
     begin,
     mark_of,
     write_path,
@@ -37,13 +41,11 @@ Array = np.ndarray[Any, Any]
 
 
 @device
-def _join(
-    n: int, one: int, other: int, distance: int, records: Array, lengths: Array, links: Array,
-    link_steps: Array,
-) -> None:  # fmt: skip
+def _join(n: int, one: int, other: int, distance: int, board: Board, nodes: Nodes) -> None:
     """Two walks have met; from start to start it is so far.  A number >= n is a slot of a node."""
+    links, link_steps = nodes.links, nodes.link_steps
     if one < n and other < n:
-        write_path(records, lengths, one, other, distance + 1)
+        write_path(board, one, other, distance + 1)
         return
     if one >= n:
         store_relaxed(links, one - n, ~other if other < n else other - n)
@@ -55,10 +57,10 @@ def _join(
 
 @device
 def _go_on(
-    team: Team, table: Array, nodes: Array, marks: Array, walks: Array, active: int, wanted: int,
-    records: Array, lengths: Array, links: Array, link_steps: Array,
-) -> int:  # fmt: skip
+    team: Team, table: Array, board: Board, nodes: Nodes, walks: Array, active: int, wanted: int
+) -> int:
     """Take a step of every walk in turn, until fewer than `wanted` are left; returns how many."""
+    marks = board.marks
     n = marks.size
     turn = 0
     while active >= wanted:
@@ -79,14 +81,14 @@ def _go_on(
                     prefetch_write(marks, after)
                     k += 1
                     continue
-                _join(n, walk, at, steps, records, lengths, links, link_steps)
+                _join(n, walk, at, steps, board, nodes)
             elif mark > 0:  # another walk's: it started from the other side
                 other = (mark >> STEP_BITS) - 1
                 distance = steps + (mark & STEPS)
-                _join(n, walk, other, distance, records, lengths, links, link_steps)
+                _join(n, walk, other, distance, board, nodes)
             else:
                 slot = 2 * ~mark + (0 if table[2 * at] == before else 1)
-                _join(n, walk, n + slot, steps, records, lengths, links, link_steps)
+                _join(n, walk, n + slot, steps, board, nodes)
             active -= 1
             for field in range(WALK + 1):
                 walks[k, field] = walks[active, field]
@@ -94,13 +96,11 @@ def _go_on(
 
 
 @kernel
-def follow(
-    team: Team, table: Array, nodes: Array, marks: Array, records: Array, lengths: Array,
-    links: Array, link_steps: Array, all_walks: Array,
-) -> None:  # fmt: skip
+def follow(team: Team, table: Array, board: Board, nodes: Nodes, all_walks: Array) -> None:
     """All walks from nodes and ends.  Afterwards marks are 0 on cycles without a node only."""
+    marks, lengths, vertices = board.marks, board.lengths, nodes.vertices
     n = marks.size
-    slots = 2 * nodes.size
+    slots = 2 * vertices.size
     walks = all_walks[team.rank]
     lo, hi = share(team, n)
     for i in range(natural(lo), hi):
@@ -111,8 +111,8 @@ def follow(
     if barrier(team):
         return
     if team.rank == 0:
-        for node in range(nodes.size):
-            marks[natural(np.int64(nodes[node]))] = ~node
+        for node in range(vertices.size):
+            marks[natural(np.int64(vertices[node]))] = ~node
     if barrier(team):
         return
     # this member's slots, then chunks of vertices, at last one empty turn that ends all walks
@@ -124,7 +124,7 @@ def follow(
         while v < end and active < WALKS:
             if of_nodes:
                 slot = natural(v)
-                node = natural(np.int64(nodes[slot // 2]))
+                node = natural(np.int64(vertices[slot // 2]))
                 first = natural(np.int64(table[2 * node + slot % 2]))
                 if load_relaxed(marks, first) <= 0:  # else walked from the other side
                     active = begin(walks, active, node, first, n + slot)
@@ -133,40 +133,33 @@ def follow(
                 one, other = np.int64(table[2 * at]), np.int64(table[2 * at + 1])
                 if one < 0 and other < 0:
                     store_relaxed(marks, at, mark_of(at, 0))
-                    write_path(records, lengths, at, at, 1)
+                    write_path(board, at, at, 1)
                 elif (one < 0 or other < 0) and load_relaxed(marks, at) == 0:
                     store_relaxed(marks, at, mark_of(at, 0))
                     active = begin(walks, active, at, max(one, other), at)
             v += step
         if active == WALKS or last:
-            active = _go_on(
-                team, table, nodes, marks, walks, active, 1 if last else WALKS, records, lengths,
-                links, link_steps,
-            )  # fmt: skip
+            active = _go_on(team, table, board, nodes, walks, active, 1 if last else WALKS)
             if active < 0:
                 return
         if v >= end:
             if last:
                 return
-            chunk = next_chunk(team, n, CHUNK)
+            chunk = next_chunk(team, n, VERTICES_PER_CHUNK)
             of_nodes, step = False, np.int64(1)
-            v, end, last = chunk, min(chunk + CHUNK, n), chunk < 0
+            v, end, last = chunk, min(chunk + VERTICES_PER_CHUNK, n), chunk < 0
             if last:
                 v, end = np.int64(0), np.int64(0)
 
 
 @device
-def rank_nodes(
-    n: int, nodes: Array, links: Array, link_steps: Array, state: Array, records: Array,
-    lengths: Array,
-) -> int:  # fmt: skip
-    """Records of the walks of nodes on paths.  state: 1 on a path, 2 on a cycle; returns whether
-    there is one.
-
-    links[2 r + side] is ~end of the path, or the slot 2 r' + side' at which the walk arrives: it
-    goes on from there through slot 2 r' + (1 - side')."""
+def rank_nodes(board: Board, nodes: Nodes) -> int:
+    """Records of the walks of nodes on paths, and the state of all nodes; returns whether one is
+    on a cycle."""
+    n, records = board.marks.size, board.records
+    vertices, links, link_steps, state = nodes
     cyclic = 0
-    for start in range(nodes.size):
+    for start in range(vertices.size):
         if state[start] != 0:
             continue
         slot: Any = 2 * start
@@ -177,7 +170,7 @@ def rank_nodes(
         if links[natural(slot)] >= 0:
             cyclic = 1
             while state[slot // 2] == 0:
-                state[slot // 2] = 2
+                state[slot // 2] = ON_CYCLE
                 slot = np.int64(links[natural(slot)]) ^ 1
             continue
         first, toward, length = ~np.int64(links[slot]), slot, 1
@@ -189,7 +182,7 @@ def rank_nodes(
             while True:  # `slot` points back to `first`
                 distance += link_steps[natural(slot)]
                 if done:
-                    state[slot // 2] = 1
+                    state[slot // 2] = ON_PATH
                     forward = 1 if low == first else -1
                     at = distance + 1 if low == first else length - distance
                     write_record(records, n + slot, low, at, -forward, length)
@@ -203,5 +196,5 @@ def rank_nodes(
             if done:
                 break
             length = distance + 1
-        write_path(records, lengths, first, last, length)
+        write_path(board, first, last, length)
     return cyclic

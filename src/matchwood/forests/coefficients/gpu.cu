@@ -1,11 +1,11 @@
-// The values of a matrix along the paths of a forest.  Host: gpu_coefficients.py.
-#include "matchwood/path_marks.cuh"
+// The values of a matrix along the paths of a forest.  Host: gpu.py.
+#include "matchwood/pairs.cuh"
 #include "matchwood/threads.cuh"
 
 // `width` neighbouring lanes to a row (a power of 2, at most WARP).  Who comes before and after v in its
 // path is asked of its neighbours in the factor, which lie near each other for rows that do; the places
-// where the results go need not.  Neighbours and places that are none are passed over: nothing keeps a
-// user from changing the arrays of a forest on the device.
+// where the results go need not.  Neighbours and places that are out of range are passed over:
+// a user can change the arrays of a forest on the device.
 template <typename I, typename W>
 __global__ void collect(I n, int width, const I* __restrict__ indptr, const I* __restrict__ indices,
                         const W* __restrict__ data, const I* __restrict__ table, const I* __restrict__ place,

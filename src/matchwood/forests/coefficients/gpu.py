@@ -1,4 +1,4 @@
-"""The values of a matrix along the paths of a forest, on the GPU.  Kernel: gpu_coefficients.cu."""
+"""The values of a matrix along the paths of a forest, on the GPU.  Kernel: gpu.cu."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import Any
 
 from matchwood import engines, gpu
 
-SOURCE = gpu.Source(__package__, "gpu_coefficients.cu", ("collect<I,W>",))
+SOURCE = gpu.Source(__package__, "gpu.cu", ("collect<I,W>",))
 
-ENTRIES = (
-    16  # of a row for each lane; a thread reads a short row as fast as several: H200, aniso1-3
-)
+# Entries of a row for each lane; one lane reads a short row as fast as several: H200, aniso1-3.
+ENTRIES_PER_LANE = 16
 
 
 def coefficients(
@@ -20,7 +19,7 @@ def coefficients(
     n, kind = view.n, view.data.dtype
     dl, d, du = (gpu.empty(n, kind, "tridiagonal_of") for _ in range(3))
     width = 1
-    while width < 32 and ENTRIES * width * n <= view.nnz:
+    while width < 32 and ENTRIES_PER_LANE * width * n <= view.nnz:
         width *= 2
     k = SOURCE.kernels(I=view.indices.dtype, W=kind)
     table = engines.cupy().ascontiguousarray(table)

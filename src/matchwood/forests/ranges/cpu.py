@@ -1,7 +1,7 @@
 """The linear forest by walks within ranges of vertices, one range a member.
 
 Where paths run along the numbering nearly all of them lie within one range.  Each member walks
-those of its own, as cpu_walk.py does; a walk that leaves the range is given up, and the few paths
+those of its own, as walk/cpu.py does; a walk that leaves the range is given up, and the few paths
 and cycles of these are walked by one member afterwards.  Vertices are first written path by path as
 they come, and copied to their places when the lengths of all paths are known.
 
@@ -10,25 +10,43 @@ Members write only what belongs to their own ranges, until a barrier; hence no a
 
 from __future__ import annotations
 
-import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.forests.found import Found
 from matchwood.primitives.cpu_hints import natural
-from matchwood.teams import Crew, Team, barrier, device, interrupted, kernel, share
+from matchwood.stopwatch import Stopwatch
+from matchwood.teams import Team, barrier, crew, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
-BEGIN, PATHS, RINGS, CROSSING, EXTRA, FIELDS = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    8,
-)  # of a member's counts; a cache line
+# Words of a member's counts, which fill a cache line.
+BEGIN = 0  # first vertex of its range
+PATHS = 1  # vertices of paths within the range
+RINGS = 2  # cycles within the range
+CROSSING = 3  # ends or cycles that leave the range
+EXTRA = 4  # of the first member: cycles across ranges
+COUNT_WORDS = 8
+
+
+class Walked(NamedTuple):
+    """What walks write: path and position of each vertex, and for each path, by its name, its
+    length and where its vertices are (in `order`, or by the complement in `Across.order`)."""
+
+    path: Any
+    position: Any
+    lengths: Any
+    source: Any
+    order: Any  # the vertices of paths and cycles within ranges, as they come
+
+
+class Across(NamedTuple):
+    """Paths and cycles that leave their range."""
+
+    starts: Any  # an end, or a vertex of a cycle
+    order: Any  # their vertices, as they come
+    cuts: Any  # the edges that are removed from such cycles
 
 
 @device
@@ -57,11 +75,9 @@ def _walk(
 
 
 @kernel
-def _paths(
-    team: Team, table: Array, path: Array, position: Array, lengths: Array, source: Array,
-    order: Array, crossing: Array, counts: Array,
-) -> None:  # fmt: skip
+def _paths(team: Team, table: Array, walked: Walked, crossing: Array, counts: Array) -> None:
     """The paths within each range; the ends of others are noted in `crossing`."""
+    path, position, lengths, source, order = walked
     lo, hi = share(team, position.size)
     for v in range(natural(lo), hi):
         position[v] = 0
@@ -127,11 +143,12 @@ def _ring(
 
 @kernel
 def _rest(
-    team: Team, table: Array, weights: Array, path: Array, position: Array, lengths: Array,
-    source: Array, order: Array, crossing: Array, counts: Array, extra: Array, cuts: Array,
-    extra_cuts: Array,
+    team: Team, table: Array, weights: Array, walked: Walked, across: Across, counts: Array,
+    cuts: Array,
 ) -> None:  # fmt: skip
     """Paths across ranges, by one member; cycles within ranges; cycles across them."""
+    path, position, lengths, source, order = walked
+    crossing, extra, extra_cuts = across
     n = position.size
     lo, hi = share(team, n)
     new = np.int64(0)
@@ -204,11 +221,10 @@ def _rest(
 
 @kernel
 def _place(
-    team: Team, lengths: Array, source: Array, order: Array, extra: Array, tally: Array,
-    perm: Array, place: Array,
-) -> None:  # fmt: skip
-    """All paths, by their ids, to their places.  `source` says where they are in `order`, or by its
-    complement where in `extra`."""
+    team: Team, walked: Walked, extra: Array, tally: Array, perm: Array, place: Array
+) -> None:
+    """All paths, by their ids, to their places; `extra` has those across ranges."""
+    lengths, source, order = walked.lengths, walked.source, walked.order
     n = perm.size
     lo, hi = share(team, n)
     total = np.int64(0)
@@ -240,34 +256,31 @@ def _place(
         new += length
 
 
-def walk_ranges(neighbours: Array, weights: Array, team: Crew) -> Found:
-    """See matchwood.forests.linear_forest; for paths that run along the numbering."""
-    clock = [time.perf_counter()]
+def forest(neighbours: Array, weights: Array, *, threads: int | None = None) -> Found:
+    """See matchwood.forests.linear_forest, method="ranges"."""
+    watch = Stopwatch()
     n, kind = neighbours.shape[0], neighbours.dtype
+    team = crew(threads, work=2 * n)
     table = np.ascontiguousarray(neighbours).reshape(-1)
-    path, position, lengths, source, order, crossing = (np.empty(n, kind) for _ in range(6))
-    counts = np.zeros((team.size, FIELDS), np.int64)
-    team.run(_paths, table, path, position, lengths, source, order, crossing, counts)
-    clock.append(time.perf_counter())
+    walked = Walked(*(np.empty(n, kind) for _ in range(5)))
+    crossing = np.empty(n, kind)
+    counts = np.zeros((team.size, COUNT_WORDS), np.int64)
+    team.run(_paths, table, walked, crossing, counts)
+    watch.lap("paths")
     left = n - int(counts[:, PATHS].sum())
-    cuts, extra_cuts = np.empty((n // 3 + team.size, 2), kind), np.empty((left // 3 + 1, 2), kind)
-    extra = np.empty(left, kind)
+    cuts = np.empty((n // 3 + team.size, 2), kind)
+    across = Across(crossing, np.empty(left, kind), np.empty((left // 3 + 1, 2), kind))
     if left:
         weight = np.ascontiguousarray(weights).reshape(-1)
-        team.run(
-            _rest, table, weight, path, position, lengths, source, order, crossing, counts, extra,
-            cuts, extra_cuts,
-        )  # fmt: skip
-    clock.append(time.perf_counter())
+        team.run(_rest, table, weight, walked, across, counts, cuts)
+    watch.lap("cycles")
     perm, place = np.empty(n, kind), np.empty(n, kind)
     tally = np.zeros(team.size, np.int64)
-    team.run(_place, lengths, source, order, extra, tally, perm, place)
-    clock.append(time.perf_counter())
-    found = [extra_cuts[: counts[0, EXTRA]]]
+    team.run(_place, walked, across.order, tally, perm, place)
+    watch.lap("permutation")
+    found = [across.cuts[: counts[0, EXTRA]]]
     for rank in range(team.size):
         begin = counts[rank, BEGIN] // 3 + rank
         found.append(cuts[begin : begin + counts[rank, RINGS]])
     removed = np.concatenate(found)
-    phases = ("paths", "cycles", "permutation")
-    seconds = dict(zip(phases, np.diff(clock).tolist(), strict=True))
-    return Found(perm, path, position, place, lambda: removed, lambda: seconds)
+    return Found(perm, walked.path, walked.position, place, lambda: removed, lambda: watch.seconds)

@@ -1,4 +1,4 @@
-// Linear forests on the GPU.  Host: gpu.py; the rule and the paper: __init__.py.
+// Linear forests by splitters on the GPU.  Host: gpu.py; the idea: __init__.py.
 //
 // Walks start at the ends of paths and, in both directions, at sampled vertices ("nodes", one in
 // SPACING).  A walk claims the vertices that it passes, by compare-and-swap on their marks, until
@@ -23,29 +23,34 @@
 #include "matchwood/atomics.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/hashing.cuh"
+#include "matchwood/pairs.cuh"
 #include "matchwood/path_marks.cuh"
 #include "matchwood/threads.cuh"
 
-// Words of `counters`.
-enum { NODES, ENDS, REACHED, CYCLIC, BARRIER, BARRIER_TOO, CHANGED, LAST = CHANGED + 3, WORDS };
+// Words of `counters`: nodes and ends that are listed; vertices that a walk has reached; is there a
+// cycle with nodes; the two of the barrier; did a link change, in three rounds that take turns; in
+// which array the last links are.
+constexpr int NODES = 0, ENDS = 1, REACHED = 2, CYCLIC = 3, BARRIER = 4, CHANGED = 6, LAST = 9;
+[[maybe_unused]] constexpr int WORDS = 10;
 
 // ---- begin ----
 
-constexpr int EACH = 4;  // vertices of a thread
+constexpr int VERTICES_PER_THREAD = 4;
+constexpr int BEGIN_BLOCK = 256;  // threads
 
-// Caller: counters 0, 256 threads.  `listed` gets the ends, in any order.
+// Caller: counters 0, BEGIN_BLOCK threads.  `listed` gets the ends, in any order.
 template <typename I>
 __global__ void begin(int n, const I* __restrict__ table, int spacing, int capacity, Mark* __restrict__ marks,
                       I* __restrict__ counts, int* __restrict__ nodes, I* __restrict__ listed,
                       unsigned int* counters)
 {
     __shared__ unsigned int first_node, first_end;
-    int tile = blockIdx.x * (256 * EACH);
-    bool is_node[EACH], is_end[EACH];
+    int tile = blockIdx.x * (BEGIN_BLOCK * VERTICES_PER_THREAD);
+    bool is_node[VERTICES_PER_THREAD], is_end[VERTICES_PER_THREAD];
     int mine_nodes = 0, mine_ends = 0, alone = 0;
 #pragma unroll
-    for (int e = 0; e < EACH; ++e) {
-        int v = tile + e * 256 + threadIdx.x;
+    for (int e = 0; e < VERTICES_PER_THREAD; ++e) {
+        int v = tile + e * BEGIN_BLOCK + threadIdx.x;
         is_node[e] = is_end[e] = false;
         if (v >= n) continue;
         Two<I> next = two(table, v);
@@ -69,8 +74,8 @@ __global__ void begin(int n, const I* __restrict__ table, int spacing, int capac
     __syncthreads();
     if (alone) atomicAdd(&counters[REACHED], (unsigned)alone);
 #pragma unroll
-    for (int e = 0; e < EACH; ++e) {
-        int v = tile + e * 256 + threadIdx.x;
+    for (int e = 0; e < VERTICES_PER_THREAD; ++e) {
+        int v = tile + e * BEGIN_BLOCK + threadIdx.x;
         if (is_end[e]) listed[first_end + end++] = v;
         if (is_node[e]) {
             int j = first_node + node++;
