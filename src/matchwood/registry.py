@@ -44,7 +44,7 @@ PROBLEMS = (
     Entry("upper_bound", "matching", ("check_bound",), "", "", "matching, bound",
           ("reference", "cpu")),
     Entry("coarsen", "matching", ("check_coarsening",), "coarsen", "", "multilevel"),
-    Entry("factor", "factors", ("check_factor", "check_maximal_factor"),
+    Entry("degree_factor", "factors", ("check_factor", "check_maximal_factor"),
           "factor", "factor", "factor"),
     Entry("linear_forest", "forests", ("check_linear_forest",), "forest", "forest", "forest"),
     Entry("reverse_cuthill_mckee", "ordering", ("check_rcm_order",), "order", "rcm", "ordering"),

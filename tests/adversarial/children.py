@@ -84,7 +84,13 @@ def unexpected(error: Exception) -> str:
 
     if isinstance(error, (EngineUnavailable, OutOfMemory, np.linalg.LinAlgError)):
         return ""
-    if type(error).__name__ in ("TypeError", "ValueError", "CheckFailed", "FileFormatError"):
+    if type(error).__name__ in (
+        "TypeError",
+        "ValueError",
+        "CheckFailed",
+        "FileFormatError",
+        "OverflowError",
+    ):
         return ""
     return f"{type(error).__name__}: {error}"
 

@@ -265,7 +265,7 @@ def test_graphs_stay_as_they_are():
         (lambda: rmat(3, rng=2**64), ValueError, "rmat: rng must lie in 0 .. 2**64 - 1"),
         (lambda: rmat(3, rng=1.0), TypeError, "rmat: rng must be an integer, a Generator or None"),
         (lambda: rmat(3, rng=False), TypeError, "rmat: rng must be an integer, a Generator"),
-        (lambda: rmat(3, engine="tpu"), ValueError, "engine must be None or one of"),
+        (lambda: rmat(3, engine="tpu"), ValueError, "rmat: engine must be None or one of"),
         (lambda: rmat(3, threads=0), ValueError, "rmat: threads must be at least 1"),
         (lambda: erdos_renyi(-1, 0), ValueError, "erdos_renyi: n must be at least 0, got -1"),
         (lambda: erdos_renyi(2**31 + 1, 0), ValueError, "erdos_renyi: n must be at most"),

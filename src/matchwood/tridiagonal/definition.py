@@ -1,7 +1,8 @@
 """The definition: Gaussian elimination with partial pivoting, one row after the other.
 
 As LAPACK's gtsv does it, with a block row for a row where blocks are given, but in the longest
-floating type of the machine: so rows on different scales keep their digits.  Slow on purpose.
+floating type of the machine, and with equations scaled by powers of two: so rows on different
+scales keep their digits.  Slow on purpose.
 """
 
 from __future__ import annotations
@@ -22,9 +23,22 @@ def solve(
     if d.size == 0 or b.shape[0] == 0:
         return b.copy(), -1, True
     matrix = banded(*(array.astype(np.longdouble) for array in (dl, d, du)))
-    x, lacking, finite = eliminate(matrix, b.T.astype(np.longdouble), 1 if d.ndim == 1 else 3)
+    right = b.T.astype(np.longdouble)
+    equilibrate(matrix, right)
+    x, lacking, finite = eliminate(matrix, right, 1 if d.ndim == 1 else 3)
     with np.errstate(over="ignore", under="ignore"):
         return x.astype(b.dtype), lacking, finite
+
+
+def equilibrate(rows: list[dict[int, Any]], right: Array) -> None:
+    """Multiply every equation by a power of two: the largest coefficient is then about 1."""
+    for i, row in enumerate(rows):
+        largest = max((abs(value) for value in row.values()), default=0)
+        if largest > 0:
+            power = -int(np.frexp(largest)[1])
+            for k in row:
+                row[k] = np.ldexp(row[k], power)
+            right[i] = np.ldexp(right[i], power)
 
 
 def banded(dl: Array, d: Array, du: Array) -> list[dict[int, Any]]:

@@ -260,7 +260,7 @@ class Factorization:
         b : (k, m) contiguous array of `dtype`
             k right-hand sides.
         order : (n,) or (n, 2) integers, or None
-            None is the order of the rows.  Of blocks the places of both unknowns.  -1 is an
+            None is the order of the rows.  Of blocks the places of both unknowns; there -1 is an
             unknown that is not there: its right-hand side is 1, and it is not returned.
         transpose : bool
 
@@ -320,7 +320,8 @@ def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
         raise ValueError(
             f"{caller}: order must have shape {shape} on the {made.where.upper()}, got {got}"
         )
-    flat = integers(caller, "order", order.reshape(-1), low=-1, high=int(b.shape[1]) - 1)
+    least = -1 if made.block else 0  # unknowns that are not there: of blocks only
+    flat = integers(caller, "order", order.reshape(-1), low=least, high=int(b.shape[1]) - 1)
     index = np.int32 if flat.dtype == np.int32 else np.int64
     return b, _module(made.where).ascontiguousarray(flat.astype(index, copy=False)).reshape(shape)
 
