@@ -33,7 +33,12 @@ def environment(sources: Path = SOURCES, **extra: str) -> dict[str, str]:
 
 
 def run_script(
-    folder: Path, text: str, *arguments: str, sources: Path = SOURCES, **extra: str
+    folder: Path,
+    text: str,
+    *arguments: str,
+    sources: Path = SOURCES,
+    timeout: float = 1800,
+    **extra: str,
 ) -> str:
     """Write a script into `folder`, run it, and return what it printed; fails if it failed."""
     done = subprocess.run(
@@ -41,7 +46,7 @@ def run_script(
         env=environment(sources, **extra),
         capture_output=True,
         text=True,
-        timeout=1800,
+        timeout=timeout,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
