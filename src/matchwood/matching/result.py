@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from matchwood import engines
+from matchwood.arguments import integers
 from matchwood.csr import Graph
 from matchwood.gate.inputs import Raw
 
@@ -77,7 +76,7 @@ class Matching:
     @cached_property
     def cardinality(self) -> int:
         """Number of edges."""
-        return int((self.mate >= 0).sum()) // 2
+        return int((self._mates("cardinality") >= 0).sum()) // 2
 
     @cached_property
     def bound(self) -> float:
@@ -109,9 +108,14 @@ class Matching:
         >>> weighted_matching(A, ties="index").edges().tolist()
         [[0, 1], [2, 3]]
         """
-        xp = engines.cupy() if engines.location(self.mate) == "gpu" else np
-        u = xp.flatnonzero(self.mate > xp.arange(self.mate.shape[0], dtype=self.mate.dtype))
-        return xp.stack((u.astype(self.mate.dtype), self.mate[u]), axis=1)
+        mate = self._mates("edges")
+        xp = engines.xp(mate)
+        u = xp.flatnonzero(mate > xp.arange(mate.shape[0], dtype=mate.dtype))
+        return xp.stack((u.astype(mate.dtype), mate[u]), axis=1)
+
+    def _mates(self, asked: str) -> Any:
+        """The mates, where they are an array of integers; one made by hand need not be."""
+        return integers(f"Matching.{asked}", "mate", self.mate)
 
     def check(self, A: Any) -> None:
         """Raise `CheckFailed` unless this is a matching of `A`, and the one its method promises.
@@ -155,7 +159,7 @@ class _Parts(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph) -> _Parts:
-        return cls(graph.n, graph._indptr, graph._indices, graph._data)
+        return cls(graph.n, *graph.entries()[:2], graph.given_values("Matching"))
 
     def graph(self) -> Graph:
         return Graph(Raw(*self), self.indptr.dtype, "Matching")

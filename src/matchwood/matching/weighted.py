@@ -111,7 +111,7 @@ def weighted_matching(
     one_of(caller, "ties", ties, ("hash", "index"))
     number = seed(caller, rng)
     G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     if method == "auto":
         method = AUTO[chosen]
     engine_of_method = engines.load(f"matchwood.matching.{method}", chosen)

@@ -193,7 +193,8 @@ def algebraic_tridiagonal(
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **options
-        For `factor`: ``M``, ``m``, ``k_m``, ``p``, ``rng``, ``ties``.
+        For `degree_factor`: ``rounds``, ``period``, ``uncharged``, ``charge_probability``,
+        ``rng``, ``ties``.
 
     Returns
     -------
@@ -271,7 +272,7 @@ def algebraic_block_tridiagonal(
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **options
-        For both factors: ``M``, ``k_m``, ``p``, ``rng``, ``ties``.
+        For both factors: ``rounds``, ``uncharged``, ``charge_probability``, ``rng``, ``ties``.
 
     Returns
     -------
@@ -320,13 +321,15 @@ def algebraic_block_tridiagonal(
     ((2500, 2500), 'side_by_side', 0.8)
     """
     caller = "algebraic_block_tridiagonal"
-    unknown = options.keys() - {"M", "k_m", "p", "rng", "ties"}
+    unknown = options.keys() - {
+        "rounds", "uncharged", "charge_probability", "rng", "ties", "M", "k_m", "p",
+    }  # fmt: skip
     if unknown:
         raise TypeError(f"{caller}: unknown argument {min(unknown)!r}")
     G = _matrix(A, caller)
     clock = Stopwatch(G.engine)
     if m is not None:
-        best = _block_pattern(G, "by_factor", clock, threads, {**options, "m": m})
+        best = _block_pattern(G, "by_factor", clock, threads, {**options, "period": m})
     else:
         best = _block_pattern(G, "by_weight", clock, threads, options)
         other = _block_pattern(G, "side_by_side", clock, threads, options)

@@ -112,6 +112,7 @@ def upper_bound(
     True
     """
     caller = "upper_bound"
+    engines.check_threads(threads)
     G = csr.as_graph(A, caller).on("cpu")
     count(caller, "sweeps", sweeps)
     if engine not in (None, "reference", "cpu"):

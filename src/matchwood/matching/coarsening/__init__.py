@@ -103,7 +103,7 @@ def coarsen(
     """
     caller = "coarsen"
     G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     H = G.on(chosen)
     view = H.undirected_weights(caller)
     place = engines.home(chosen)
@@ -169,9 +169,9 @@ def _refuse_overflow(
 
 def _heaviest(H: csr.Graph) -> float:
     """At least the weight of the heaviest edge; known to the graph, which looked at all values."""
-    if H._data is None:
+    if not H.weighted:
         return 1.0
-    facts = H._values()
+    facts = H.value_facts()
     return 2 * max(facts.maximum, -facts.minimum)  # where values are not symmetric, two are added
 
 

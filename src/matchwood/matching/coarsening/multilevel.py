@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from matchwood import csr, engines
-from matchwood.arguments import count, flag, one_of, seed
+from matchwood.arguments import count, flag, integers, one_of, seed
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.two_hop import pair_free
 from matchwood.matching.proposal import maximal_matching
@@ -53,9 +53,12 @@ class Hierarchy:
         import numpy as np
 
         xp = engines.cupy() if self.engine == "gpu" else np
-        whole = self.levels[0].map if self.levels else xp.arange(self.n)
-        for level in self.levels[1:]:
-            whole = level.map[whole]
+        whole = xp.arange(self.n) if not self.levels else None
+        for k, level in enumerate(self.levels):
+            size, most = self.sizes[k : k + 2]
+            name = f"levels[{k}].map"
+            map = integers("Hierarchy", name, level.map, size=size, low=0, high=most - 1)
+            whole = map if whole is None else map[whole]
         return whole
 
     def project(self, values: Any) -> Any:
@@ -154,7 +157,7 @@ def multilevel(
     number = seed(caller, rng)
     G = csr.as_graph(A, caller)
     place = G.engine
-    chosen = engines.resolve(place, engine)
+    chosen = engines.resolve(place, engine, threads=threads)
     G = G.on(chosen)
     n = G.n
     levels: list[Coarsening] = []

@@ -123,7 +123,7 @@ def maximal_matching(
         )
     weighted = flag(caller, "weighted", weighted)
     G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     start = time.perf_counter()
     H = G.on(chosen)
     view = H.undirected_weights(caller) if weighted else H.undirected_pattern()

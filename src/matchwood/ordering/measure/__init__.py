@@ -135,7 +135,7 @@ def _measure(
     engine: str | None,
     threads: int | None,
 ) -> dict[str, Any]:
-    call = calls.enter(A, name, engine)
+    call = calls.enter(A, name, engine, threads)
     graph = call.graph
     view = graph.undirected_pattern()
     place = None

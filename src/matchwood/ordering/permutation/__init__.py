@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls, csr, engines
+from matchwood import calls, engines
+from matchwood.gate.views import sparse_matrix
 
 
 def permute(A: Any, perm: Any, *, engine: str | None = None, threads: int | None = None) -> Any:
@@ -49,14 +50,14 @@ def permute(A: Any, perm: Any, *, engine: str | None = None, threads: int | None
            [2, 0, 1],
            [0, 3, 0]])
     """
-    call = calls.enter(A, "permute", engine)
+    call = calls.enter(A, "permute", engine, threads)
     graph = call.graph
     order = as_permutation(perm, graph.n, "permute", graph.engine)
-    view = graph.stored("permute")
+    view = graph.matrix("permute")
     order = order.astype(view.indptr.dtype, copy=False)
     arrays = call.load(__name__).permute(view, order, inverse(order), threads=threads)
     indptr, indices, data = call.back(*arrays)
-    return _matrix(indptr, indices, data, call.given)
+    return sparse_matrix(indptr, indices, data, graph.shape)
 
 
 def inverse(perm: Any) -> Any:
@@ -90,18 +91,3 @@ def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
             f"{name}: perm must hold every row once, but {int(seen.argmin())} is missing"
         )
     return order
-
-
-def _matrix(indptr: Any, indices: Any, data: Any, G: csr.Graph) -> Any:
-    if data is None:
-        data = engines.xp(indices).ones(indices.shape[0], np.float32)
-    if G.engine == "gpu":
-        from cupyx.scipy.sparse import csr_matrix
-
-        B = csr_matrix((data, indices, indptr), shape=(G.n, G.n))
-    else:
-        import scipy.sparse
-
-        B = scipy.sparse.csr_array((data, indices, indptr), shape=(G.n, G.n))
-    B.has_canonical_format = True
-    return B

@@ -46,7 +46,7 @@ def check_permuted(A: Any, perm: Any, B: Any) -> None:
     n = G.n
     order = as_permutation(perm, n, caller, "cpu")
     found, values = _matrix(caller, B, n)
-    view = G.stored(caller)
+    view = G.matrix(caller)
     data = view.data if view.data is not None else np.ones(view.nnz, np.float32)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)

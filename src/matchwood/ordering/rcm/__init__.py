@@ -274,7 +274,7 @@ def pseudo_peripheral_vertex(
     2
     """
     name = "pseudo_peripheral_vertex"
-    call = calls.enter(A, name, engine)
+    call = calls.enter(A, name, engine, threads)
     vertex = arguments.integer(name, "vertex", vertex)
     n = call.given.n
     if not 0 <= vertex < n:
@@ -303,7 +303,7 @@ def _perm(
     threads: int | None,
 ) -> Any:
     arguments.one_of(name, "method", method, tuple(METHODS))
-    call = calls.enter(A, name, engine)
+    call = calls.enter(A, name, engine, threads)
     perm, _ = _run(call, start, method, reverse, False, threads)
     return call.back(perm)
 
@@ -318,7 +318,7 @@ def _ordering(
     threads: int | None,
 ) -> Ordering:
     arguments.one_of(name, "method", method, tuple(METHODS))
-    call = calls.enter(A, name, engine)
+    call = calls.enter(A, name, engine, threads)
     perm, counters = _run(call, start, method, reverse, True, threads)
     perm = call.back(perm)
     seconds = counters.pop("seconds", {})
