@@ -60,12 +60,13 @@ _HOMES = {
     "reverse_cuthill_mckee": "matchwood.ordering",  # an order with entries near the diagonal
     "cuthill_mckee": "matchwood.ordering",  # the same, not reversed
     "pseudo_peripheral_vertex": "matchwood.ordering",  # a vertex at the rim, to start from
-    "Ordering": "matchwood.ordering",  # what `reverse_cuthill_mckee` returns with statistics
+    "rcm_ordering": "matchwood.ordering",  # both, with measures, counters and times
+    "Ordering": "matchwood.ordering",  # what `rcm_ordering` returns
     "permute": "matchwood.ordering",  # a matrix in another order
-    "measures": "matchwood.ordering",  # bandwidth, profile and wavefronts at once
-    "Measures": "matchwood.ordering",  # what `measures` returns
+    "order_measures": "matchwood.ordering",  # bandwidth, profile and wavefronts at once
+    "Measures": "matchwood.ordering",  # what `order_measures` returns
     "bandwidth": "matchwood.ordering",  # largest distance of an entry from the diagonal
-    "profile": "matchwood.ordering",  # sum of the distances of the first entries
+    "matrix_profile": "matchwood.ordering",  # sum of the distances of the first entries
     "max_wavefront": "matchwood.ordering",  # most rows active at once
     "rms_wavefront": "matchwood.ordering",  # root mean square of the active rows
     "is_rcm_order": "matchwood.ordering",  # is this the order of Cuthill and McKee?
@@ -93,6 +94,11 @@ _HOMES = {
     "ordering": "matchwood.ordering",
     "spanning": "matchwood.spanning",
     "traversal": "matchwood.traversal",
+}
+
+_OLD = {  # names of the last release: they still work, with a DeprecationWarning
+    "measures": "order_measures",
+    "profile": "matrix_profile",
 }
 
 __all__ = ["__version__", *_HOMES]
@@ -152,11 +158,12 @@ if TYPE_CHECKING:
     from matchwood.ordering import bandwidth as bandwidth
     from matchwood.ordering import cuthill_mckee as cuthill_mckee
     from matchwood.ordering import is_rcm_order as is_rcm_order
+    from matchwood.ordering import matrix_profile as matrix_profile
     from matchwood.ordering import max_wavefront as max_wavefront
-    from matchwood.ordering import measures as measures
+    from matchwood.ordering import order_measures as order_measures
     from matchwood.ordering import permute as permute
-    from matchwood.ordering import profile as profile
     from matchwood.ordering import pseudo_peripheral_vertex as pseudo_peripheral_vertex
+    from matchwood.ordering import rcm_ordering as rcm_ordering
     from matchwood.ordering import reverse_cuthill_mckee as reverse_cuthill_mckee
     from matchwood.ordering import rms_wavefront as rms_wavefront
     from matchwood.spanning import Forest as Forest
@@ -166,4 +173,4 @@ if TYPE_CHECKING:
     from matchwood.traversal import bfs as bfs
     from matchwood.tridiagonal import block_tridiagonal as block_tridiagonal
 else:  # hidden from type checkers, for which it would make every name exist
-    __getattr__, __dir__ = _attach(__name__, _HOMES)
+    __getattr__, __dir__ = _attach(__name__, _HOMES, _OLD)

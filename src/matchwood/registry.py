@@ -49,7 +49,7 @@ PROBLEMS = (
     Entry("linear_forest", "forests", ("check_linear_forest",), "forest", "forest", "forest"),
     Entry("reverse_cuthill_mckee", "ordering", ("check_rcm_order",), "order", "rcm", "ordering"),
     Entry("permute", "ordering", ("check_permuted",), "order", "", "ordering"),
-    Entry("measures", "ordering", ("check_measures",), "order", "", ""),
+    Entry("order_measures", "ordering", ("check_measures",), "order", "", ""),
     Entry("tridiagonal", "tridiagonal", ("check_tridiagonal_solution",), "", "", ""),
     Entry("preconditioners", "preconditioners", (), "precondition", "", "preconditioners",
           ("cpu", "gpu")),

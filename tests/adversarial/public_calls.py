@@ -233,21 +233,19 @@ def _ordering_calls() -> dict[str, Callable[[], list[Call]]]:
     made: dict[str, Callable[[], list[Call]]] = {
         "matchwood.reverse_cuthill_mckee": lambda: [
             *on_three(lambda A, start: mw.reverse_cuthill_mckee(A, start=start), np.array([0, 9])),
-            *on_one(mw.reverse_cuthill_mckee, stats=True),
         ],
+        "matchwood.rcm_ordering": lambda: on_one(mw.rcm_ordering),
         "matchwood.cuthill_mckee": lambda: on_one(
             lambda A, start: mw.cuthill_mckee(A, start=start), np.array([0, 9])
         ),
         "matchwood.pseudo_peripheral_vertex": lambda: on_one(mw.pseudo_peripheral_vertex),
-        "matchwood.Ordering": lambda: [
-            Call(touch, (mw.reverse_cuthill_mckee(matrix(), stats=True),))
-        ],
+        "matchwood.Ordering": lambda: [Call(touch, (mw.rcm_ordering(matrix()),))],
         "matchwood.permute": lambda: on_one(mw.permute, perm()),
         "matchwood.is_rcm_order": lambda: on_one(
             lambda A, perm, start: mw.is_rcm_order(A, perm, start=start), perm(), np.array([0, 9])
         ),
     }
-    for name in ("measures", "bandwidth", "profile", "max_wavefront", "rms_wavefront"):
+    for name in ("order_measures", "bandwidth", "matrix_profile", "max_wavefront", "rms_wavefront"):
         made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name), perm())
     return made
 
@@ -395,7 +393,7 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         for name, parts in found.items()
     }
     made["matchwood.check.check_measures"] = lambda: on_one(
-        lambda A, perm: check.check_measures(A, mw.measures(matrix(), perm), perm), perm()
+        lambda A, perm: check.check_measures(A, mw.order_measures(matrix(), perm), perm), perm()
     )
     made["matchwood.check.check_tridiagonal_solution"] = lambda: [
         Call(

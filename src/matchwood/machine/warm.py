@@ -143,11 +143,16 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
 def _order(G: Graph) -> None:
     from matchwood.csr import graph
     from matchwood.generators import star
-    from matchwood.ordering import permute, pseudo_peripheral_vertex, reverse_cuthill_mckee
+    from matchwood.ordering import (
+        permute,
+        pseudo_peripheral_vertex,
+        rcm_ordering,
+        reverse_cuthill_mckee,
+    )
 
     perm = reverse_cuthill_mckee(G)
     for method in ("serial", "leveled", "unordered", "batch_basic", "batch"):
-        reverse_cuthill_mckee(G, start=0, method=method, stats=True)
+        rcm_ordering(G, start=0, method=method)
     pseudo_peripheral_vertex(G, threads=2)
     large = graph(star(MANY), index_dtype=G.indptr.dtype)
     pseudo_peripheral_vertex(large, threads=2)

@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.rcm.cpu_serial import (
+from matchwood.ordering.rcm.cpu_records import (
     BROKEN,
-    CODE,
-    END,
+    FACT,
     FREE,
-    LAST,
-    LEVELS,
     PLACED,
     WHOLE,
-    WIDTH,
+    Csr,
+    Sorter,
+    own_sorter,
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, delay, sort_children
 from matchwood.primitives.patterns import not_symmetric
@@ -34,28 +33,25 @@ from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
 
-_LINE = 16  # placed[] words of neighbouring levels are read by different members
+_LINE = 16  # words between those of two levels in `placed`, which different members read
 
 
 @kernel
 def order_unordered(
     team: Any,
-    indptr: Array,
-    indices: Array,
+    csr: Csr,
     level: Array,
     mark: Array,
     queue: Array,
     bounds: Array,
     placed: Array,
-    shift: Any,
-    all_keys: Array,
-    all_other: Array,
-    all_bins: Array,
+    sorters: Sorter,
     delays: Array,
 ) -> None:
     """Place all levels; bounds[l] to bounds[l + 1] are the places of level l."""
     rank = team.rank
-    keys, other, bins = all_keys[rank], all_other[rank], all_bins[rank]
+    indptr, indices = csr
+    sorter = own_sorter(sorters, rank)
     one = indices.dtype.type(1)
     for mine in range(rank, bounds.size - 2, team.size):
         below = level.dtype.type(mine + 1)
@@ -79,7 +75,7 @@ def order_unordered(
                     mark[v] = PLACED
                     queue[tail] = v
                     tail += ONE
-            sort_children(indptr, queue, head, tail - head, shift, keys, other, bins)
+            sort_children(indptr, queue, head, tail - head, sorter)
             delay(team, delays)
             if tail > head:
                 store_release(placed, (mine + 1) * _LINE, np.int64(tail))
@@ -90,26 +86,22 @@ def order_unordered(
 
 
 def order(run: Any, start: int, queue: Array, at: int, limit: int) -> None:
-    """Host side; `run` is cpu.Run."""
-    from matchwood import csr
-
-    G = csr.as_graph((run.indptr, run.view.indices), "reverse_cuthill_mckee", index_dtype=run.kind)
-    level = bfs(G, start, threads=run.team.size).level
+    """As `serial.cpu.order`."""
+    level = bfs(run.graph, start, directed=False, engine="cpu", threads=run.team.size).level
     sizes = np.bincount(level[level >= 0])
     bounds = np.concatenate(([at], at + np.cumsum(sizes), [0]))[: sizes.size + 1]
     bounds = np.append(bounds, bounds[-1])  # an empty level behind the last
     if bounds[-1] > run.n:
-        raise not_symmetric("reverse_cuthill_mckee")
+        raise not_symmetric(run.caller)
     queue[at] = start
     run.mark[start] = PLACED
     placed = np.repeat(bounds[:-1], _LINE)
     placed[0] = at + 1
-    keys, other, bins = run.sorting(run.team.size)
     run.team.run(
-        order_unordered, run.indptr, run.indices, level, run.mark, queue, bounds, placed,
-        np.uint64(run.shift), keys, other, bins, run.delays,
-        errors={BROKEN: lambda level: not_symmetric("reverse_cuthill_mckee")},
+        order_unordered, run.csr, level, run.mark, queue, bounds, placed,
+        run.sorters(run.team.size), run.delays, errors=run.errors,
     )  # fmt: skip
     pairs = np.append(sizes, 0) + np.append(sizes[1:], (0, 0))
-    run.facts[END], run.facts[LEVELS] = bounds[-1], sizes.size
-    run.facts[WIDTH], run.facts[LAST], run.facts[CODE] = pairs.max(), bounds[-3], WHOLE
+    run.facts[FACT.end], run.facts[FACT.levels] = bounds[-1], sizes.size
+    run.facts[FACT.width], run.facts[FACT.last] = pairs.max(), bounds[-3]
+    run.facts[FACT.code] = WHOLE

@@ -1,7 +1,7 @@
-"""Batches: how large they are, and the work on one.  Read cpu_board.py first.
+"""Batches: how large they are, and the work on one batch.  Read cpu_board.py first.
 
-A batch weighs as many as its arcs, and a little for each parent.  Its children are listed parent by
-parent: `found` has the children, `ends` where those of each parent end.
+The weight of a batch is the number of its arcs, and a little for each parent.  Its children are
+listed parent by parent: `found` has the children, `ends` where those of each parent end.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.ordering.rcm.cpu_records import Csr, Sorter
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO, fetch_rows, sort_children
 from matchwood.teams import atomic_min, device, load_relaxed, store_relaxed
 
@@ -22,12 +23,12 @@ class Tuning(NamedTuple):
     """Sizes of batches; tests take small ones.
 
     Measured on a mesh of 128^3 with 16 threads, in milliseconds (serial: 62): batches of a worker's
-    part of the front 16, of half of it 25, of a third 29.
+    part of the frontier 16, of half of it 25, of a third 29.
     """
 
     least: int = 8192  # weight of a batch: some 64 parents and 4096 arcs
-    largest: int = 1 << 19  # what it may grow to where the front is wide
-    each: int = 1  # batches that a worker should have of the front
+    largest: int = 1 << 19  # weight that it may grow to where the frontier is wide
+    each: int = 1  # batches that a worker should have of the frontier
     enough: int = 1 << 15  # weight from which a lone worker makes batches for all
     room: int = 1 << 18  # children that a worker's own buffer holds; for more it takes turns
     slots: int = 2  # batches in work per thread
@@ -39,13 +40,13 @@ class Tuning(NamedTuple):
         largest = max(1 << 19, (1 << 23) // workers)
         return cls(largest=largest, room=largest // 2)
 
-    def sizes(self, workers: int, n: int, m: int, longest: int) -> Array:
+    def sizes(self, workers: int, n: int, m: int, longest: int) -> Sizes:
         """What kernels know of this; `longest` is the longest row."""
         average = m // max(1, n)
-        wanted = self.each * workers + (1 if workers <= FEW else 0)
+        wanted = self.each * workers + (1 if workers <= FEW_WORKERS else 0)
         row = average + 1 if longest <= EVEN_ROW else 0
         weights = [self.least, self.largest, self.enough, average + int(PARENT_WEIGHT)]
-        return np.array([*weights, wanted, row, longest, self.piece], np.uint64)
+        return Sizes(*(np.uint64(x) for x in (*weights, wanted, row, longest, self.piece)))
 
     def parents(self) -> int:
         """The most parents of a batch: the last may be heavier than what is left."""
@@ -56,17 +57,26 @@ class Tuning(NamedTuple):
         return 5 * (m + n * int(PARENT_WEIGHT)) // self.least + 64
 
 
-FEW = 8
-"""Workers.  Of a front cut into one batch for each, a part is always overhang, and one is idle.  So
-few workers get one batch more: on a mesh of 128^3 that saves 6 percent with 8.  With 16 it takes
-longer, since now and then a worker has two batches, which all others wait for."""
+FEW_WORKERS = 8
+"""Of a frontier cut into one batch for each worker, a part is always overhang, and one worker is
+idle.  So few workers get one batch more: on a mesh of 128^3 that saves 6 percent with 8.  With 16
+it takes longer, since now and then a worker has two batches, which all others wait for."""
 
 EVEN_ROW = 64
 """Entries; where no row is longer they all count as the average, which saves looking at them."""
 
-# words of `sizes`: the weights of Tuning, of an average vertex; batches wanted of the front; the
-# entries of an average row, where rows are even, else 0; of the longest; of a piece
-LEAST, LARGEST, ENOUGH, AVERAGE, WANTED, ROW, LONGEST, PIECE = range(8)
+
+class Sizes(NamedTuple):
+    """What kernels know of the sizes of batches."""
+
+    least: Any  # weights, as in Tuning
+    largest: Any
+    enough: Any
+    average: Any  # weight of an average vertex
+    wanted: Any  # batches that the frontier should be cut into
+    row: Any  # entries of an average row where rows are even, else 0
+    longest: Any  # entries of the longest row
+    piece: Any  # arcs of a piece
 
 
 @device
@@ -81,17 +91,17 @@ def batches_for(vertices: Any, arcs: Any, full: Any) -> Any:
 
 
 @device
-def size_of(front: Any, sizes: Array) -> Any:
+def size_of(front: Any, sizes: Sizes) -> Any:
     """The weight of a batch where so many vertices are in the queue; `sizes` as from Tuning."""
-    wanted = front * sizes[AVERAGE] // sizes[WANTED]
-    return max(sizes[LEAST], min(wanted, sizes[LARGEST]))
+    wanted = front * sizes.average // sizes.wanted
+    return max(sizes.least, min(wanted, sizes.largest))
 
 
 @device
-def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any, sizes: Array) -> Any:
+def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any, sizes: Sizes) -> Any:
     """Arcs that leave places begin to end; about so many, where rows are even."""
-    if sizes[ROW] > ZERO:
-        return (end - begin) * sizes[ROW]
+    if sizes.row > ZERO:
+        return (end - begin) * sizes.row
     one = queue.dtype.type(1)
     arcs = ZERO
     for i in range(begin, end):
@@ -101,15 +111,14 @@ def arcs_between(indptr: Array, queue: Array, begin: Any, end: Any, sizes: Array
 
 
 @device
-def most_arcs(arcs: Any, vertices: Any, sizes: Array) -> Any:
+def most_arcs(arcs: Any, vertices: Any, sizes: Sizes) -> Any:
     """The most arcs that vertices have for which `arcs_between` says `arcs`."""
-    return vertices * sizes[LONGEST] if sizes[ROW] > ZERO else arcs
+    return vertices * sizes.longest if sizes.row > ZERO else arcs
 
 
 @device
 def discover(
-    indptr: Array,
-    indices: Array,
+    csr: Csr,
     claim: Array,
     queue: Array,
     begin: Any,
@@ -127,6 +136,7 @@ def discover(
     Stops after so many arcs; `count` are listed already, of places begin to at.  Returns how far it
     came and the number of all.
     """
+    indptr, indices = csr
     one = indices.dtype.type(1)
     mine = claim.dtype.type(b)
     i, seen = at, ZERO
@@ -167,19 +177,10 @@ def rediscover(claim: Array, b: Any, found: Array, ends: Array, parents: Any) ->
 
 
 @device
-def sort_all(
-    indptr: Array,
-    found: Array,
-    ends: Array,
-    parents: Any,
-    shift: Any,
-    keys: Array,
-    other: Array,
-    bins: Array,
-) -> None:
+def sort_all(indptr: Array, found: Array, ends: Array, parents: Any, sorter: Sorter) -> None:
     """Sort the children of each parent."""
     first = ZERO
     for i in range(parents):
         end = np.uint64(ends[i])
-        sort_children(indptr, found, first, end - first, shift, keys, other, bins)
+        sort_children(indptr, found, first, end - first, sorter)
         first = end

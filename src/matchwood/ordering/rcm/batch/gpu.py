@@ -1,4 +1,4 @@
-"""Cuthill-McKee in speculative batches on the GPU.  Kernels and the idea: gpu_batch.cu."""
+"""Cuthill-McKee in speculative batches on the GPU.  Kernels and the idea: gpu.cu."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matchwood import engines, gpu
 from matchwood.primitives.patterns import not_symmetric
 
 SOURCE = gpu.Source(
-    __package__, "gpu_batch.cu", ("place_batches<I>", "reset_batches<I>", "own_starts<I>")
+    __package__, "gpu.cu", ("place_batches<I>", "reset_batches<I>", "own_starts<I>")
 )
 
 BLOCK = SOURCE.constant("BATCH_BLOCK")
@@ -25,7 +25,7 @@ OVER, MADE, COUNTERS, STAGES, ALL_STAGES = SOURCE.constants(
 )
 CYCLES = COUNTERS + STAGES  # where the cycles of each stage begin
 CONTROL_WORDS = CYCLES + ALL_STAGES
-LOOK = 50e-6  # seconds between two looks whether the device has ended
+LOOK_SECONDS = 50e-6  # between two looks whether the device has ended
 COUNTED = ("dequeued", "executed", "empty", "rediscoveries", "removed")
 TIMED = ("discover", "sort", "rediscover", "signal", "output", "stall")
 
@@ -38,21 +38,22 @@ def place_batches(
     stats: bool = False,
     blocks: int | None = None,
     delay: int = 0,
+    caller: str = "reverse_cuthill_mckee",
 ) -> tuple[Any, dict[str, Any]]:
-    """As `gpu.place_levels`; `blocks` and `delay` (a seed) are for tests.
+    """As `leveled.gpu.place_levels`; `blocks` and `delay` (a seed) are for tests.
 
     Memory beside the result: three arrays of n, and the ring of batches, some 500 bytes for
     every 512 vertices and for every 3584 entries.
     """
     n, kind = view.n, view.indptr.dtype
-    found = gpu.empty(n, kind, "reverse_cuthill_mckee")
+    found = gpu.empty(n, kind, caller)
     slots = EACH[kind.itemsize] * BLOCK
     longest = int((view.indptr[starts + 1] - view.indptr[starts]).max())
     each = max(1, min(PARENTS, slots // longest))
     first = -(-starts.size // each)
     ring = ring_size(n, view.nnz, slots, first)
     space = gpu.workspace(
-        "reverse_cuthill_mckee",
+        caller,
         owner=(n, kind),
         spare=(2 * n, kind),
         words=((5, ring), np.uint32),
@@ -81,21 +82,21 @@ def place_batches(
     )  # fmt: skip
     _wait(control)
     if total and int(found[total - 1]) < 0:  # not all were reached
-        raise not_symmetric("reverse_cuthill_mckee")
+        raise not_symmetric(caller)
     return found, _counters(control.get()) if stats else {}
 
 
 def _wait(control: Any) -> None:
-    """Wait for the current stream, but hear Ctrl-C: then whoever waits on the device leaves."""
+    """Wait for the current stream; after Ctrl-C tell the kernel to end, and wait for that."""
     cuda = engines.cupy().cuda
     done = cuda.Event(disable_timing=True)
     done.record()
     try:
         while not done.done:
-            time.sleep(LOOK)
+            time.sleep(LOOK_SECONDS)
     except BaseException:
-        aside = cuda.Stream(non_blocking=True)
-        control[OVER : OVER + 1].data.memset_async(1, control.itemsize, aside)
+        second = cuda.Stream(non_blocking=True)  # the current one waits for the kernel
+        control[OVER : OVER + 1].data.memset_async(1, control.itemsize, second)
         done.synchronize()
         raise
 

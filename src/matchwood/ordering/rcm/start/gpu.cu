@@ -1,5 +1,5 @@
 // Where components start: the vertex of least (degree, vertex), then the rounds of searches that
-// __init__.py describes, for all components at once.  Host side: gpu_start.py.
+// __init__.py describes, for all components at once.  Host side: gpu.py.
 //
 // label[v] is the component of v.  A word of a component is raised or lowered by atomics alone, and
 // least and most do not depend on the order of arrival; a warp whose vertices all belong to one

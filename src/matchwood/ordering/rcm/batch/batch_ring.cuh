@@ -1,5 +1,5 @@
 // The ring in which batches are kept and tell each other how far they are, and what is counted; see
-// gpu_batch.cu of ordering/rcm for what is told, and gpu_batch.py for the size.
+// gpu.cu for what is told, and gpu.py for the size.
 #pragma once
 #include "matchwood/batch_children.cuh"
 

@@ -1,4 +1,4 @@
-"""Where components start, on the GPU: all components search at once.  Kernels: gpu_start.cu."""
+"""Where components start, on the GPU: all components search at once.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.components import connected_components
+from matchwood.ordering.rcm.reference import two_starts
+from matchwood.traversal import bfs
 
 SOURCE = gpu.Source(
     __package__,
-    "gpu_start.cu",
+    "gpu.cu",
     (
         "least_degree<I>",
         "least_vertex<I>",
@@ -21,9 +24,6 @@ SOURCE = gpu.Source(
         "decide<I>",
     ),
 )
-
-_BFS = "matchwood.traversal.breadth_first"
-_CONNECTED = "matchwood.components.connected"
 
 
 @dataclass
@@ -36,14 +36,15 @@ class Parts:
     searches: int = 0
 
 
-def components(view: Any) -> Parts:
+def components(graph: Any) -> Parts:
     """Components; each starts at its vertex of least (degree, vertex)."""
-    count, label, _ = engines.load(_CONNECTED, "gpu").label(view, True, "auto")
+    view = graph.undirected_pattern()
+    count, label = connected_components(graph, engine="gpu")
     k = SOURCE.kernels(I=view.indptr.dtype)
     return Parts(count, label, _least(k, view, label, count, None, None))
 
 
-def given(parts: Parts, starts: np.ndarray[Any, Any]) -> Any:
+def given(parts: Parts, starts: np.ndarray[Any, Any], caller: str) -> Any:
     """Enter the given starts; the components that have one, in ascending order."""
     cupy = engines.cupy()
     if starts.size == 0:
@@ -54,14 +55,15 @@ def given(parts: Parts, starts: np.ndarray[Any, Any]) -> Any:
     twice = np.flatnonzero(np.diff(labels[order]) == 0)
     if twice.size:
         a, b = (int(starts[order[twice[0] + i]]) for i in (0, 1))
-        raise ValueError(f"start: vertices {a} and {b} are in one component")
+        raise two_starts(caller, a, b)
     parts.start[cupy.asarray(labels)] = here
     return labels[order].astype(np.int64)
 
 
-def search(view: Any, parts: Parts, closed: np.ndarray[Any, Any]) -> None:
+def search(graph: Any, parts: Parts, closed: np.ndarray[Any, Any]) -> None:
     """Find the starts of all components but the `closed` ones."""
     cupy = engines.cupy()
+    view = graph.undirected_pattern()
     kind = view.indptr.dtype
     count, n = parts.count, view.n
     if closed.size == count:
@@ -84,10 +86,9 @@ def search(view: Any, parts: Parts, closed: np.ndarray[Any, Any]) -> None:
         following=(sources.size, kind),
         size=(1, kind),
     )
-    run = engines.load(_BFS, "gpu").search
     first = True
     while sources.size:
-        level = run(view, view, sources, n)[0]
+        level = _levels(graph, sources)
         parts.searches += int(sources.size)
         far = _measure(k, view, parts, level, space)
         space.size.fill(0)
@@ -100,19 +101,22 @@ def search(view: Any, parts: Parts, closed: np.ndarray[Any, Any]) -> None:
         first = False
 
 
-def levels_from(view: Any, starts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _levels(graph: Any, starts: np.ndarray[Any, Any]) -> Any:
+    return bfs(graph, starts, directed=False, engine="gpu").level
+
+
+def levels_from(graph: Any, starts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The level of every vertex, from the starts of all components; on the host."""
-    level = engines.load(_BFS, "gpu").search(view, view, starts, view.n)[0]
-    return np.asarray(level.get())
+    return np.asarray(_levels(graph, starts).get())
 
 
-def levels(view: Any, parts: Parts) -> int:
+def levels(graph: Any, parts: Parts) -> int:
     """Levels of the searches from all starts, added up."""
     cupy = engines.cupy()
-    level = engines.load(_BFS, "gpu").search(view, view, parts.start.get(), view.n)[0]
+    level = _levels(graph, parts.start.get())
     depth = cupy.full(parts.count, -1, level.dtype)
     k = SOURCE.kernels(I=level.dtype)
-    k.deepest(view.n, (view.n, parts.label, level, depth))
+    k.deepest(graph.n, (graph.n, parts.label, level, depth))
     return int(depth.sum(dtype=np.int64)) + parts.count
 
 

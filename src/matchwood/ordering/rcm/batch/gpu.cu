@@ -1,4 +1,4 @@
-// Cuthill-McKee in speculative batches ("batch").  Host side: gpu_batch.py; the rule and the papers:
+// Cuthill-McKee in speculative batches ("batch").  Host side: gpu.py; the rule and the papers:
 // __init__.py; what `order` and `owner` hold: places.cuh.
 //
 // A batch is a window of `order`: some vertices, parents now, whose children come next.  Blocks take
@@ -22,7 +22,7 @@
 // that after they are written.
 //
 // Batches are kept in a ring.  What is told carries the number of the batch, or how often the ring
-// has been gone round, so the ring needs no clearing; gpu_batch.py shows why it is large enough.
+// has been gone round, so the ring needs no clearing; gpu.py shows why it is large enough.
 // Batches get numbers before it is known where they end, so some at the end of those made together
 // may stay empty; `counted` leads past them, and the look back jumps over them.
 //
@@ -376,7 +376,7 @@ __global__ void __launch_bounds__(BATCH_BLOCK, 2) place_batches(
     unsigned long long* control)
 {
     extern __shared__ __align__(16) unsigned char memory[];
-    static_assert(sizeof(Shared<I>) <= SHARED, "gpu_batch.py asks for SHARED bytes");
+    static_assert(sizeof(Shared<I>) <= SHARED, "gpu.py asks for SHARED bytes");
     Shared<I>& s = *reinterpret_cast<Shared<I>*>(memory);
     Wide* counters = stats ? control + COUNTERS : nullptr;
     Worker<I> worker{{{n, indptr, indices, order, owner}, s}, Ring<I>(ring_size, words, wide, places), control, spare,

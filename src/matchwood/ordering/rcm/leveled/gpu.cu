@@ -172,10 +172,10 @@ struct Search {
             wide_mixed();
     }
 
-    // All levels, or as many as `patience` lets; leaves where it has come to in `control`.
-    __device__ void go(I patience)
+    // All levels, or as many as `most_levels` lets; leaves where it has come to in `control`.
+    __device__ void go(I most_levels)
     {
-        I stop = places.n - front.depth > patience ? front.depth + patience : places.n;
+        I stop = places.n - front.depth > most_levels ? front.depth + most_levels : places.n;
         while (front.depth < stop && !ended()) step(stop);
         roll.meet();  // everyone has read what is written now
         if (ended()) {
@@ -206,10 +206,10 @@ struct Search {
 
 // Caller: control 0 at the first launch, its first ROLL_WORDS words at every one; block LEVEL_BLOCK; grid a
 // multiple of CLUSTER.  `total` vertices can be reached from the starts, or from `start`; see there.
-// Stops after `patience` levels, to be launched again, so that the host is heard now and then.
+// Stops after `most_levels` levels, to be launched again, so that the host is heard now and then.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
-    I n, const I* indptr, const I* indices, const I* starts, I n_starts, I start, I total, I patience, I* order,
+    I n, const I* indptr, const I* indices, const I* starts, I n_starts, I start, I total, I most_levels, I* order,
     I* owner, I* found, I* slot, I* count, I* first, I* child, I* big, I* piece, I* sums,
     unsigned long long* control)
 {
@@ -226,14 +226,14 @@ __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
         search.start(starts, n_starts, start);
     else
         search.resume();
-    search.go(patience);
+    search.go(most_levels);
 }
 
 // As place_levels, levels alone.  Gives up when two levels that follow one another have `limit`
 // vertices.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) find_levels(
-    I n, const I* indptr, const I* indices, I start, I total, I limit, I patience, I* order, I* owner, I* piece,
+    I n, const I* indptr, const I* indices, I start, I total, I limit, I most_levels, I* order, I* owner, I* piece,
     unsigned long long* control)
 {
     __shared__ Near<I> near;
@@ -248,5 +248,5 @@ __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) find_levels(
         search.start(nullptr, 0, start);
     else
         search.resume();
-    search.go(patience);
+    search.go(most_levels);
 }
