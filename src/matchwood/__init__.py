@@ -35,12 +35,12 @@ _HOMES = {
     "maximal_matching": "matchwood.matching",  # one to which no edge can be added
     "streaming_matching": "matchwood.matching",  # one from a stream of edges
     "Matching": "matchwood.matching",  # what all three return
-    "upper_bound": "matchwood.matching",  # how heavy any matching can be at most
-    "Bound": "matchwood.matching",  # what `upper_bound` returns
+    "matching_bound": "matchwood.matching",  # how heavy any matching can be at most
+    "Bound": "matchwood.matching",  # what `matching_bound` returns
     "coarsen": "matchwood.matching",  # the graph in which matched vertices are one
     "Coarsening": "matchwood.matching",  # what `coarsen` returns
-    "multilevel": "matchwood.matching",  # ever coarser graphs
-    "Hierarchy": "matchwood.matching",  # what `multilevel` returns
+    "coarsening_hierarchy": "matchwood.matching",  # ever coarser graphs
+    "Hierarchy": "matchwood.matching",  # what `coarsening_hierarchy` returns
     # factors
     "factor": "matchwood.factors",  # up to n strong edges at each vertex
     "Factor": "matchwood.factors",  # what `factor` returns
@@ -94,6 +94,11 @@ _HOMES = {
     "traversal": "matchwood.traversal",
 }
 
+_OLD = {  # names of the last release: they still work, with a DeprecationWarning
+    "multilevel": "coarsening_hierarchy",
+    "upper_bound": "matching_bound",
+}
+
 __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
@@ -140,10 +145,10 @@ if TYPE_CHECKING:
     from matchwood.matching import Hierarchy as Hierarchy
     from matchwood.matching import Matching as Matching
     from matchwood.matching import coarsen as coarsen
+    from matchwood.matching import coarsening_hierarchy as coarsening_hierarchy
+    from matchwood.matching import matching_bound as matching_bound
     from matchwood.matching import maximal_matching as maximal_matching
-    from matchwood.matching import multilevel as multilevel
     from matchwood.matching import streaming_matching as streaming_matching
-    from matchwood.matching import upper_bound as upper_bound
     from matchwood.matching import weighted_matching as weighted_matching
     from matchwood.ordering import Measures as Measures
     from matchwood.ordering import Ordering as Ordering
@@ -164,4 +169,4 @@ if TYPE_CHECKING:
     from matchwood.traversal import bfs as bfs
     from matchwood.tridiagonal import block_tridiagonal as block_tridiagonal
 else:  # hidden from type checkers, for which it would make every name exist
-    __getattr__, __dir__ = _attach(__name__, _HOMES)
+    __getattr__, __dir__ = _attach(__name__, _HOMES, _OLD)

@@ -22,6 +22,7 @@ import numpy as np
 from matchwood import arguments, engines
 from matchwood.gate import inputs, refusals
 from matchwood.gate.keeping import Keeper
+from matchwood.gate.sparse_outputs import as_matrix
 from matchwood.primitives.assemble import trusted_canonical
 from matchwood.primitives.inspect import Symmetry, Values, structure, symmetry, values
 from matchwood.primitives.symmetrize import magnitudes, union_with_transpose
@@ -136,6 +137,13 @@ class Graph(Keeper):
         return (float(weights.min()), float(weights.max())) if weights.size else (0.0, 0.0)
 
     @property
+    def largest_magnitude(self) -> float:
+        """The largest |a_ij|, duplicates added up; 1.0 where no values came in."""
+        if self._source is None:
+            return 1.0
+        return max(self._values().maximum, -self._values().minimum)
+
+    @property
     def degrees(self) -> Any:
         """Number of neighbours of each vertex, loops not counted."""
         return self.keep("degrees", lambda: np.diff(self.undirected_pattern().indptr))
@@ -190,6 +198,10 @@ class Graph(Keeper):
             return self._joined(self._rule("sum"), caller)
 
         return self.keep("directed_weights", make)
+
+    def sparse(self) -> Any:
+        """The directed weights as a matrix of SciPy or CuPy that shares their memory."""
+        return as_matrix(*self.directed_weights())
 
     def heaviest_weights(self, caller: str = "graph") -> View:
         """`directed_weights`, but of parallel edges the one of largest magnitude counts."""

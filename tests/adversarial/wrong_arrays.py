@@ -248,9 +248,9 @@ def outcome(call: Call, make: Callable[[], Any], right: Any, same: bool) -> str:
 KNOWN: dict[str, str] = {
     r"\| (\d\.)+(matrix\.)?(indptr|indices|data): (no |one element l|0-d|a dimension more|a row)":
         "the gate of matrices does not look at the shape of indices nor at the length of data",
-    r"^matchwood\.(Matching|Hierarchy|Coarsening|Bound|upper_bound|coarsen|streaming_matching) ":
+    r"^matchwood\.(Matching|Hierarchy|Coarsening|Bound|matching_bound|coarsen|streaming_matching) ":
         "mates, maps and weights made by hand reach kernels unseen",
-    r"^matchwood\.(Factor|LinearForest|linear_forest|tridiagonal_of|multilevel) ":
+    r"^matchwood\.(Factor|LinearForest|linear_forest|tridiagonal_of|coarsening_hierarchy) ":
         "factors and forests made by hand reach kernels unseen",
     r"^matchwood\.(Forest|generators\.random_weights|io\.write) ":
         "edges made by hand and matrices that SciPy itself would refuse",

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import matchwood
 from graphs import ZOO, complete, cycle, disjoint, grid, path, rmat, shuffled, star
 from matchwood.errors import CheckFailed
-from matchwood.matching.proposal import BEST_P, cpu, maximal_matching
+from matchwood.matching import maximal_matching
+from matchwood.matching.maximal import BEST_P
+from matchwood.matching.proposal import cpu
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.primitives.hashing.reference import quarter_md5_number
 from strategies import graphs
@@ -104,7 +106,7 @@ def test_more_rounds_than_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = maximal_matching(cycle(300), p=1e-300, threads=1)
     assert expected.rounds > 4
     for rounds in (1, 2, 3):
-        monkeypatch.setattr(cpu, "ROUNDS", rounds)
+        monkeypatch.setattr(cpu, "ROUNDS_PER_LAUNCH", rounds)
         assert_same(maximal_matching(cycle(300), p=1e-300, threads=1), expected)
 
 
@@ -176,7 +178,7 @@ def test_seeds() -> None:
 def test_bad_arguments() -> None:
     A = path(3)
     for arguments, message in [
-        ({"method": "luby"}, "method must be one of 'proposal', 'serial'"),
+        ({"method": "luby"}, "method must be one of 'auto', 'proposal', 'serial'"),
         ({"p": 0.0}, "p must lie between 0 and 1"),
         ({"p": 1}, "p must lie between 0 and 1"),
         ({"p": math.nan}, "p must be finite"),

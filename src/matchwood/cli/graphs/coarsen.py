@@ -46,7 +46,7 @@ def command(
 
     loaded = load(graph, compact=compact, read=read)
     with clock() as taken, progress("coarsening"):
-        found = matchwood.multilevel(
+        found = matchwood.coarsening_hierarchy(
             loaded.matrix, until=until, method=method, rng=rng, engine=engine, threads=threads
         )
     edges = [level.matrix.nnz // 2 for level in found]

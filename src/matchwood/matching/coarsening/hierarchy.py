@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from matchwood import csr, engines
+import numpy as np
+
+from matchwood import calls, csr, engines
 from matchwood.arguments import count, flag, one_of, seed
+from matchwood.gate.sparse_outputs import as_matrix
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.two_hop import pair_free
-from matchwood.matching.proposal import maximal_matching
-from matchwood.matching.weighted import METHODS, weighted_matching
+from matchwood.matching.maximal import maximal_matching
+from matchwood.matching.methods import METHODS
+from matchwood.matching.weighted import weighted_matching
 
-STALLED = 0.95  # of the vertices left: not worth another level
+STALLED = 0.95  # part of the vertices; a level that keeps more is not worth making
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +31,8 @@ class Hierarchy:
         Each made from the one before, the first from the graph itself.
     n : int
         Vertices of the graph itself.
+    engine : {"cpu", "gpu"}
+        Where the levels live.
     """
 
     levels: tuple[Coarsening, ...]
@@ -50,8 +56,6 @@ class Hierarchy:
     @cached_property
     def map(self) -> Any:
         """(n,) array: the vertex of the coarsest graph that each vertex went to."""
-        import numpy as np
-
         xp = engines.cupy() if self.engine == "gpu" else np
         whole = self.levels[0].map if self.levels else xp.arange(self.n)
         for level in self.levels[1:]:
@@ -65,14 +69,12 @@ class Hierarchy:
         --------
         >>> import matchwood
         >>> A = matchwood.generators.grid((4, 4))
-        >>> H = matchwood.multilevel(A, until=2)
+        >>> H = matchwood.coarsening_hierarchy(A, until=2)
         >>> part = H.project([0, 1])
         >>> part.shape, sorted(set(part.tolist()))
         ((16,), [0, 1])
         """
         if not hasattr(values, "dtype"):
-            import numpy as np
-
             values = np.asarray(values)
         if values.shape[:1] != (self.sizes[-1],):
             raise ValueError(
@@ -82,12 +84,13 @@ class Hierarchy:
         return engines.moved(values, self.engine)[self.map]
 
 
-def multilevel(
+def coarsening_hierarchy(
     A: Any,
     *,
     until: int = 100,
     method: str = "auto",
     rng: Any = 0,
+    ties: str = "hash",
     vertex_weights: Any = None,
     two_hop: bool = True,
     engine: str | None = None,
@@ -110,6 +113,9 @@ def multilevel(
         `maximal_matching`.
     rng : int, Generator or None
         Seed of the matchings; level k uses the seed plus k.
+    ties : {"hash", "index"}
+        Which of two edges of equal weight comes first, as in `weighted_matching`; ``"proposal"``
+        goes by hash.
     vertex_weights : (n,) array or None
         None counts each vertex as 1.
     two_hop : bool
@@ -144,19 +150,17 @@ def multilevel(
     Examples
     --------
     >>> import matchwood
-    >>> matchwood.multilevel(matchwood.generators.star(1000), until=10).sizes
+    >>> matchwood.coarsening_hierarchy(matchwood.generators.star(1000), until=10).sizes
     [1000, 500, 250, 125, 63, 32, 16, 8]
     """
-    caller = "multilevel"
+    caller = "coarsening_hierarchy"
     one_of(caller, "method", method, (*METHODS, "proposal"))
+    one_of(caller, "ties", ties, ("hash", "index"))
     until = count(caller, "until", until, least=1)
     two_hop = flag(caller, "two_hop", two_hop)
     number = seed(caller, rng)
-    G = csr.as_graph(A, caller)
-    place = G.engine
-    chosen = engines.resolve(place, engine)
-    G = G.on(chosen)
-    n = G.n
+    call = calls.enter(A, caller, engine)
+    G = call.graph
     levels: list[Coarsening] = []
     while G.n > until:
         options: dict[str, Any] = {
@@ -167,7 +171,7 @@ def multilevel(
         if method == "proposal":
             mate = maximal_matching(G, weighted=True, **options).mate
         else:
-            mate = weighted_matching(G, method=method, **options).mate
+            mate = weighted_matching(G, method=method, ties=ties, **options).mate
         if two_hop:
             mate = pair_free(G.undirected_weights(caller), mate, threads=threads)
         level = coarsen(G, mate, vertex_weights=vertex_weights, engine=engine, threads=threads)
@@ -176,18 +180,12 @@ def multilevel(
         levels.append(level)
         vertex_weights = level.vertex_weights
         G = csr.as_graph(level.matrix, caller, index_dtype=G.indptr.dtype)
-    if engines.home(chosen) != place:
-        levels = [_moved(level, place) for level in levels]
-    return Hierarchy(tuple(levels), n, place)
+    if engines.home(call.engine) != call.given.engine:
+        levels = [_back(call, level) for level in levels]
+    return Hierarchy(tuple(levels), call.given.n, call.given.engine)
 
 
-def _moved(level: Coarsening, place: str) -> Coarsening:
-    from matchwood.matching.coarsening import as_matrix
-
-    matrix = level.matrix
-    arrays = [engines.moved(array, place) for array in (matrix.indptr, matrix.indices, matrix.data)]
-    return Coarsening(
-        as_matrix(arrays),
-        engines.moved(level.map, place),
-        engines.moved(level.vertex_weights, place),
-    )
+def _back(call: calls.Call, level: Coarsening) -> Coarsening:
+    """A level where the user's graph lives."""
+    matrix = as_matrix(*call.back(level.matrix.indptr, level.matrix.indices, level.matrix.data))
+    return Coarsening(matrix, *call.back(level.map, level.vertex_weights))
