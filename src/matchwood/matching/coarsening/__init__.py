@@ -1,5 +1,8 @@
-"""Coarser graphs from matchings.  Read on in reference.py, check.py, cpu.py, gpu.py +
-gpu.cu; hierarchy.py repeats it, two_hop.py keeps stars from stalling it."""
+"""Coarser graphs from matchings.  Read on in check.py, hierarchy.py and two_hop.py.
+
+The engines are those of primitives/contract, which merges the pairs.  hierarchy.py coarsens again
+and again; two_hop.py pairs the vertices that a matching leaves free, so that stars shrink too.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from matchwood import calls, csr, engines
 from matchwood.arguments import numbers
 from matchwood.gate.sparse_outputs import as_matrix
 from matchwood.matching import mates
+from matchwood.primitives.contract import trusted_contract_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +111,7 @@ def coarsen(
     place = engines.home(call.engine)
     mate = mates.gate(caller, matching, view.n, place, view.indices.dtype)
     members = vertex_weights_of(vertex_weights, view.n, place, caller)
-    arrays, map, weights = call.load(__name__).coarsen(view, mate, members, threads)
+    arrays, map, weights = trusted_contract_pairs(view, mate, members, call.engine, caller, threads)
     _refuse_overflow(call.graph, arrays[2], members, mate, weights)
     return Coarsening(as_matrix(*call.back(*arrays)), *call.back(map, weights))
 

@@ -1,7 +1,7 @@
-"""Coarsening on a team: number the pairs, keep each edge once, assemble.
+"""Contraction on a team: list each edge between two groups once, then assemble.
 
-An edge between different coarse vertices is written once, from the end that goes to the smaller
-one, in the order of the rows; `assemble` mirrors the list and adds up equal entries in its order.
+An edge is written from the end whose group has the smaller number, in the order of the rows;
+`assemble` mirrors the list and adds up equal entries in its order.
 No races: members own their rows, and where they write follows from counts.
 """
 
@@ -17,14 +17,14 @@ from matchwood.teams import barrier, crew, fail, interrupted, kernel, share, sha
 
 Array = np.ndarray[Any, Any]
 
-BROKEN = 1  # more edges than a symmetric pattern has
+NOT_SYMMETRIC = 1  # code of a failure: more edges than a symmetric pattern has
 
 
 @kernel
-def _number(
-    team: Any, mate: Array, members: Array, sums: Array, map: Array, weights: Array
+def _number_pairs(
+    team: Any, mate: Array, members: Array, sums: Array, label: Array, weights: Array
 ) -> None:
-    """map of every vertex; weights[:sums[size]] of the coarse ones."""
+    """The label of every vertex; weights[:sums[size]] of the groups."""
     lo, hi = share(team, mate.size)
     first = 0
     for v in range(lo, hi):
@@ -37,7 +37,7 @@ def _number(
         number += sums[member]
     for v in range(lo, hi):
         if mate[v] < 0 or mate[v] > v:
-            map[v] = number
+            label[v] = number
             weights[number] = members[v] + (members[mate[v]] if mate[v] >= 0 else 0)
             number += 1
     if team.rank == team.size - 1:
@@ -46,7 +46,7 @@ def _number(
         return
     for v in range(lo, hi):
         if 0 <= mate[v] < v:
-            map[v] = map[mate[v]]
+            label[v] = label[mate[v]]
 
 
 @kernel
@@ -55,20 +55,20 @@ def _edges(
     indptr: Array,
     indices: Array,
     data: Array,
-    map: Array,
+    label: Array,
     sums: Array,
     rows: Array,
     columns: Array,
     values: Array,
 ) -> None:
-    """The coarse edges (i, j) with i < j, in the order of the fine rows."""
+    """The edges between groups i < j, in the order of the rows."""
     lo, hi = share_rows(team, indptr)
     count = 0
     for u in range(lo, hi):
         if interrupted(team, u):
             return
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-            count += map[u] < map[indices[k]]
+            count += label[u] < label[indices[k]]
     sums[team.rank] = count
     if barrier(team):
         return
@@ -76,44 +76,64 @@ def _edges(
     for member in range(team.rank):
         place += sums[member]
     if place + count > rows.size:
-        fail(team, BROKEN, place + count)
+        fail(team, NOT_SYMMETRIC, place + count)
         return
     if team.rank == team.size - 1:
         sums[team.size] = place + count
-    if place + count > rows.size:  # the matrix is not symmetric after all: the caller sees it
-        return
     for u in range(lo, hi):
         if interrupted(team, u):
             return
         for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-            j = map[indices[k]]
-            if map[u] < j:
-                rows[place] = map[u]
+            j = label[indices[k]]
+            if label[u] < j:
+                rows[place] = label[u]
                 columns[place] = j
                 values[place] = data[k]
                 place += 1
 
 
-def coarsen(view: Any, mate: Array, members: Array, threads: int | None = None) -> Any:
-    n, kind = view.n, view.indices.dtype
+def contract(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    label: Array,
+    count: int,
+    threads: int | None = None,
+    caller: str = "contract",
+) -> Any:
+    kind, nnz = indices.dtype, indices.size
     unsigned = np.uint32 if kind == np.int32 else np.uint64
-    team = crew(threads, work=view.nnz + n)
+    team = crew(threads, work=nnz + label.size)
     sums = np.zeros(team.size + 1, np.int64)
-    map = np.empty(n, kind)
-    weights = np.empty(n, members.dtype)
-    team.run(_number, mate, members, sums, map, weights)
-    k = int(sums[-1])
-    half = view.nnz // 2  # at most: every edge is stored twice
+    half = nnz // 2  # at most: every edge is stored twice
     rows, columns = np.empty(half, kind), np.empty(half, kind)
-    values = np.empty(half, view.data.dtype)
+    values = np.empty(half, data.dtype)
     team.run(
-        _edges, view.indptr, view.indices.view(unsigned), view.data, map,
-        sums, rows, columns, values, errors={BROKEN: lambda count: not_symmetric("coarsen")},
+        _edges, indptr, indices.view(unsigned), data, label, sums, rows, columns, values,
+        errors={NOT_SYMMETRIC: lambda found: not_symmetric(caller)},
     )  # fmt: skip
     m = int(sums[-1])
-    if m > half:
-        raise ValueError("coarsen: A must have symmetric weights here, got more above the diagonal")
-    coarse = assemble(
-        k, k, rows[:m], columns[:m], values[:m], symmetric=True, loops=False, threads=threads
-    )
-    return coarse, map, weights[:k].copy()
+    return assemble(
+        count, count, rows[:m], columns[:m], values[:m],
+        symmetric=True, loops=False, threads=threads,
+    )  # fmt: skip
+
+
+def contract_pairs(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    mate: Array,
+    members: Array,
+    caller: str,
+    threads: int | None,
+) -> Any:
+    n = mate.size
+    team = crew(threads, work=indices.size + n)
+    sums = np.zeros(team.size + 1, np.int64)
+    label = np.empty(n, indices.dtype)
+    weights = np.empty(n, members.dtype)
+    team.run(_number_pairs, mate, members, sums, label, weights)
+    count = int(sums[-1])
+    made = contract(indptr, indices, data, label, count, threads, caller)
+    return made, label, weights[:count].copy()

@@ -1,6 +1,7 @@
-"""Coarsening on the GPU: number the pairs, then sort within each coarse row.  Kernels: gpu.cu.
+"""Contraction on the GPU.  Kernels of `contract_pairs`: gpu.cu.
 
-Where a coarse row is too long for a warp, all edges are sorted together instead: `_assembled`.
+`contract` sorts all edges together.  `contract_pairs` numbers the pairs, then sorts within each row
+of the result.  Only where such a row is too long for a warp it does as `contract`.
 Waits for the device twice, to learn how many rows and how many entries there will be.
 """
 
@@ -37,21 +38,42 @@ BLOCK = SOURCE.constant("BLOCK")
 LONG_BLOCK = SOURCE.constant("LONG_BLOCK")
 WARP = SOURCE.constant("WARP")
 
-WHAT = "coarsen"
+
+def contract(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    label: Any,
+    count: int,
+    threads: int | None = None,
+) -> Any:
+    """Each edge between two groups once, sorted."""
+    i, j = label[expand_rows(indptr, indices.size)], label[indices]
+    kept = compact(i < j)
+    return assemble(count, count, i[kept], j[kept], data[kept], symmetric=True, loops=False)
 
 
-def coarsen(view: Any, mate: Any, members: Any, threads: int | None = None) -> Any:
-    n, kind, values = view.n, view.indices.dtype, view.data.dtype
+def contract_pairs(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    mate: Any,
+    members: Any,
+    caller: str,
+    threads: int | None,
+) -> Any:
+    matrix = (indptr, indices, data)
+    n, nnz, kind, values = mate.size, indices.size, indices.dtype, data.dtype
     if n == 0:
-        indptr = engines.cupy().zeros(1, kind)
-        nothing = [gpu.empty(0, dtype, WHAT) for dtype in (kind, values, kind, members.dtype)]
-        return (indptr, *nothing[:2]), nothing[2], nothing[3]
+        starts = engines.cupy().zeros(1, kind)
+        nothing = [gpu.empty(0, dtype, caller) for dtype in (kind, values, kind, members.dtype)]
+        return (starts, *nothing[:2]), nothing[2], nothing[3]
     # two fine rows to a coarse one, at most
-    width = next((width for width in WIDTHS if 2 * view.nnz <= width * n), WIDTHS[-1])
-    map = gpu.empty(n, kind, WHAT)
-    capacity = view.nnz // WIDTHS[0] + 1
+    width = next((width for width in WIDTHS if 2 * nnz <= width * n), WIDTHS[-1])
+    label = gpu.empty(n, kind, caller)
+    capacity = nnz // WIDTHS[0] + 1
     space = gpu.workspace(
-        WHAT,
+        caller,
         leads=(n, kind),
         starts=(n + 1, kind),
         code=(n, kind),
@@ -73,41 +95,33 @@ def coarsen(view: Any, mate: Any, members: Any, threads: int | None = None) -> A
     k.number(
         n,
         (
-            n, view.indptr, mate, space.starts, width, map, space.code, space.leaders,
+            n, indptr, mate, space.starts, width, label, space.code, space.leaders,
             space.listed, space.places, space.sizes,
         ),
     )  # fmt: skip
     rows, listed, long_entries, too_long = (int(size) for size in space.sizes.get())
-    weights = gpu.empty(rows, members.dtype, WHAT)
+    weights = gpu.empty(rows, members.dtype, caller)
     k.add_members(rows, (rows, space.leaders, mate, members, weights))
     if too_long:
         del space
-        return _assembled(view, map, rows), map, weights
+        return contract(*matrix, label, rows), label, weights
 
-    counts = gpu.workspace(WHAT, counts=(rows, kind)).counts
-    indptr = gpu.empty(rows + 1, kind, WHAT)
-    short = (rows, *view, mate, space.code, space.leaders)
+    counts = gpu.workspace(caller, counts=(rows, kind)).counts
+    out_indptr = gpu.empty(rows + 1, kind, caller)
+    short = (rows, *matrix, mate, space.code, space.leaders)
     blocks = -(-rows * width // BLOCK)
     count_short(None, (*short, counts, None, None, None), block=BLOCK, grid=blocks)
     if listed:
-        keys = gpu.workspace(WHAT, keys=(long_entries, np.uint64)).keys
+        keys = gpu.workspace(caller, keys=(long_entries, np.uint64)).keys
         lists = (space.listed, space.places)
-        pattern = (view.indptr, view.indices, mate, space.code, space.leaders, *lists)
+        pattern = (indptr, indices, mate, space.code, space.leaders, *lists)
         k.sort_by_warps(WARP * listed, (listed, rows, *pattern, keys), block=LONG_BLOCK)
-        long = (rows, *view, mate, space.leaders, *lists, keys)
+        long = (rows, *matrix, mate, space.leaders, *lists, keys)
         count_long(None, (*long, counts, None, None, None), block=LONG_BLOCK, grid=listed)
-    scan_into(counts, indptr)
-    entries = int(indptr[rows])
-    indices, data = gpu.empty(entries, kind, WHAT), gpu.empty(entries, values, WHAT)
-    made = (None, indptr, indices, data)
-    write_short(None, (*short, *made), block=BLOCK, grid=blocks)
+    scan_into(counts, out_indptr)
+    entries = int(out_indptr[rows])
+    made = (out_indptr, gpu.empty(entries, kind, caller), gpu.empty(entries, values, caller))
+    write_short(None, (*short, None, *made), block=BLOCK, grid=blocks)
     if listed:
-        write_long(None, (*long, *made), block=LONG_BLOCK, grid=listed)
-    return (indptr, indices, data), map, weights
-
-
-def _assembled(view: Any, map: Any, rows: int) -> Any:
-    """The coarse matrix by sorting its edges, each kept once."""
-    i, j = map[expand_rows(view.indptr, view.nnz)], map[view.indices]
-    kept = compact(i < j)
-    return assemble(rows, rows, i[kept], j[kept], view.data[kept], symmetric=True, loops=False)
+        write_long(None, (*long, None, *made), block=LONG_BLOCK, grid=listed)
+    return made, label, weights
