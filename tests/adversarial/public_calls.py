@@ -22,6 +22,7 @@ from matchwood import block_tridiagonal, check, preconditioners, tridiagonal
 from matchwood.primitives import (
     assemble,
     compact,
+    contract,
     edge_order,
     frontier,
     hashing,
@@ -409,6 +410,9 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
         ],
         home + "assemble.canonical": lambda: [
             Call(lambda *parts: assemble.canonical(*parts, 12), csr())
+        ],
+        home + "contract.contract": lambda: [
+            Call(lambda *parts: contract.contract(*parts, 3), (*csr(), np.arange(12) % 3))
         ],
         home + "compact.compact": lambda: [Call(compact.compact, (counts > 2, counts))],
         home + "edge_order.order_edges": lambda: [Call(edge_order.order_edges, (*pair, vector(4)))],

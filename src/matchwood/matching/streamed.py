@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import count, index_type, real
+from matchwood.matching.methods import load
 from matchwood.matching.result import Matching, Origin
 from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import finite
@@ -72,13 +73,11 @@ def streaming_matching(
     >>> found.edges().tolist(), found.weight, round(found.bound, 9)
     ([[0, 1], [2, 3]], 8.0, 16.0)
     """
-    from matchwood.matching.streaming.cpu import Stream
-
     caller = "streaming_matching"
     epsilon = real(caller, "epsilon", epsilon, 0.0)
     most = None if n is None else count(caller, "n", n)
     clock = Stopwatch()
-    stream = Stream(most or 0, epsilon)
+    stream = load("streaming", "cpu").Stream(most or 0, epsilon)
     seen = 0
     for u, v, w in _blocks(edges, caller):
         _check(u, v, w, most, seen, caller)
