@@ -355,7 +355,7 @@ def test_definite_paths_equal_the_reference() -> None:
         d = np.full(shape, 0.3) if len(shape) == 3 else np.full(shape, 1.0)
         if len(shape) == 3:
             d[:, (0, 1), (0, 1)] = 1.0
-        dl = rng.uniform(-1.2, 1.2, shape) / len(shape)
+        dl = rng.uniform(-1.2, 1.2, shape) * (1 if len(shape) == 1 else 0.5)
         dl[::5] = 0
         du = np.zeros(shape)
         du[:-1] = dl[1:] if len(shape) == 1 else dl[1:].transpose(0, 2, 1)

@@ -36,10 +36,13 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     atol = arguments.real(caller, "atol", atol, 0.0)
     G = calls.enter(A, caller, "cpu").graph
     matrix = G.sparse().astype(np.float64)
-    right = _numbers(caller, "b", b)
+    right = arguments.numbers(caller, "b", engines.moved(b, "cpu")).astype(np.float64)
     if right.shape != (G.n,):
         raise ValueError(f"{caller}: b must have shape ({G.n},), got {right.shape}")
-    found = _numbers(caller, "x", getattr(x, "x", x))
+    found = np.asarray(engines.moved(getattr(x, "x", x), "cpu"))
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"{caller}: x must hold real numbers, got {found.dtype}")
+    found = found.astype(np.float64)
     if found.shape != (G.n,):
         raise CheckFailed(f"solution: x must have {G.n} elements, got shape {found.shape}")
     if not np.isfinite(found).all():
@@ -57,10 +60,6 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
             f"solution: the residual is {residual:g}, but its history ends at "
             f"{float(x.residuals[-1]):g} of |b|"
         )
-
-
-def _numbers(caller: str, name: str, value: Any) -> Any:
-    return arguments.numbers(caller, name, engines.moved(value, "cpu")).astype(np.float64)
 
 
 def _norm(vector: Any) -> float:
