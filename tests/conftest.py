@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, settings
 
 from graphs import ZOO
-from support import cores
+from support import THREADS
 
 settings.register_profile(
     "matchwood",
@@ -77,9 +77,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     )
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"skipped {count}: {reason}")
-
-
-THREADS = sorted({1, 2, 3, 2 * cores() + 1})
 
 
 @pytest.fixture(params=THREADS, ids=lambda threads: f"{threads} threads")

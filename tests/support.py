@@ -23,13 +23,22 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+THREADS = sorted({1, 2, 3, 2 * cores() + 1})
+"""Team sizes to try: one, two, three, and more than there are cores."""
+
+
 def environment(sources: Path = SOURCES, **extra: str) -> dict[str, str]:
     """Environment variables of a child that imports matchwood from `sources`."""
     return {**os.environ, "PYTHONPATH": str(sources), **extra}
 
 
 def run_script(
-    folder: Path, text: str, *arguments: str, sources: Path = SOURCES, **extra: str
+    folder: Path,
+    text: str,
+    *arguments: str,
+    sources: Path = SOURCES,
+    timeout: float = 1800,
+    **extra: str,
 ) -> str:
     """Write a script into `folder`, run it, and return what it printed; fails if it failed."""
     done = subprocess.run(
@@ -37,7 +46,7 @@ def run_script(
         env=environment(sources, **extra),
         capture_output=True,
         text=True,
-        timeout=1800,
+        timeout=timeout,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

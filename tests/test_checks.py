@@ -134,7 +134,7 @@ def test_large_integer_weights_are_not_rounded():
     assert check.is_spanning_forest(A - (A > 0), ([[0, 1]], np.array([2.0**60])))
 
 
-@pytest.mark.parametrize("scale", [1e308, 5e-324, 1e-310])
+@pytest.mark.parametrize("scale", [8e307, 5e-324, 1e-310])
 def test_totals_near_the_ends_of_floats(scale):
     A = from_edges(3, [0, 1], [1, 2], [scale, scale])
     found = matchwood.minimum_spanning_forest(A)

@@ -1,4 +1,4 @@
-"""The house: who imports whom, where kernels live, how long files are, what `import` costs."""
+"""The house: who imports whom, where kernels live, what `import` costs.  The map: house.py."""
 
 from __future__ import annotations
 
@@ -10,107 +10,46 @@ from pathlib import Path
 
 import pytest
 
-import matchwood
+import not_yet
+from house import (
+    FILES,
+    OUTSIDE,
+    PACKAGE,
+    PROBLEMS,
+    RANKS,
+    fault,
+    fault_of_string,
+    imports,
+    module_of,
+    part_of,
+    strings,
+)
 from support import SOURCES, environment
 
-PACKAGE = SOURCES / "matchwood"
-FILES = sorted(PACKAGE.rglob("*.py"))
-LONGEST = 450  # lines
+INDEX = {"__init__", "check", "_lazy", "registry"}  # lists of names are their business
 
 
-# Who may import whom.  A part may import itself and the parts of lower rank; those of the same
-# rank stand beside each other and do not, unless MAY_MEET says so.
-
-RANKS = [
-    {"errors", "arguments", "stopwatch", "_version", "_lazy"},
-    {"teams", "gpu", "dist", "engines", "answers"},
-    {"primitives"},
-    {"csr", "calls", "gate"},
-    {"io", "generators"},
-    {
-        "traversal", "components", "independent", "spanning", "matching", "factors", "forests",
-        "tridiagonal", "preconditioners", "krylov", "ordering", "ranking", "communities",
-    },
-    {"join", "sensing"},
-    {"check", "machine"},
-    {"__init__"},
-    {"cli", "report", "networkx_backend"},
-]  # fmt: skip
-RANK = {part: rank for rank, parts in enumerate(RANKS) for part in parts}
-ENGINES, PROBLEMS, OUTSIDE = 1, 5, 9
-MAY_MEET = {ENGINES, 3, 4, PROBLEMS, OUTSIDE}
-INNER = ("reference", "cpu", "gpu", "dist")  # of a problem: nobody else's business
-
-
-def module_of(path: Path) -> str:
-    parts = ["matchwood", *path.relative_to(PACKAGE).with_suffix("").parts]
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def part_of(module: str) -> str:
-    """The part of the house: the name after "matchwood"; the index itself is "__init__"."""
-    names = module.split(".")
-    return names[1] if len(names) > 1 else "__init__"
-
-
-def is_module(name: str) -> bool:
-    path = SOURCES.joinpath(*name.split("."))
-    return path.with_suffix(".py").exists() or (path / "__init__.py").exists() or path.is_dir()
-
-
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, module) for every import of ours, also those inside functions."""
+def faults_of(path: Path) -> list[str]:
     here = module_of(path)
-    package = here if path.name == "__init__.py" else here.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.split(".")[0] == "matchwood":
-                    yield node.lineno, alias.name
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                above = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*above, *([base] if base else [])])
-            if base.split(".")[0] != "matchwood":
-                continue
-            for alias in node.names:
-                name = f"{base}.{alias.name}"
-                if base == "matchwood" and not is_module(name):
-                    yield node.lineno, matchwood._HOMES.get(alias.name, "matchwood")
-                else:
-                    yield node.lineno, name if is_module(name) else base
-
-
-def fault(importer: str, imported: str) -> str | None:
-    """Why this import is not allowed; None when it is."""
-    mine, theirs = part_of(importer), part_of(imported)
-    for part in (mine, theirs):
-        if part not in RANK:
-            return f"{part!r} has no place in the house: give it one in RANKS"
-    if mine == theirs and RANK[mine] != PROBLEMS:
-        return None
-    if RANK[theirs] > RANK[mine]:
-        return f"{mine} may not import {theirs}"
-    if RANK[theirs] == RANK[mine] != PROBLEMS and RANK[mine] not in MAY_MEET:
-        return f"{mine} may not import {theirs}, which stands beside it"
-    if RANK[theirs] == PROBLEMS:
-        home = imported.split(".")[:3]  # matchwood.family.problem
-        inner = imported.split(".")[3:]
-        inside = importer.split(".")[:3] == home
-        if RANK[mine] == PROBLEMS and not inside and inner and inner[0].startswith(INNER):
-            return "only a problem's public function may be called, not its engines"
-    return None
+    found = [(line, name, fault(here, name)) for line, name in imports(path)]
+    if part_of(here) not in INDEX:
+        found += [(line, name, fault_of_string(here, name)) for line, name in strings(path)]
+    return [
+        f"{path.relative_to(SOURCES)}:{line}: {why} ({name})" for line, name, why in found if why
+    ]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_follow_the_arrows(path):
-    faults = [
-        f"{path.relative_to(SOURCES)}:{line}: {why} ({imported})"
-        for line, imported in imports(path)
-        if (why := fault(module_of(path), imported))
-    ]
-    assert not faults, "\n".join(faults)
+    faults = faults_of(path)
+    if path.relative_to(PACKAGE).as_posix() in not_yet.IMPORTS:
+        assert faults, "take it off the list in not_yet.py"
+    else:
+        assert not faults, "\n".join(faults)
+
+
+def test_files_that_are_gone_are_off_the_list():
+    assert not_yet.IMPORTS <= {path.relative_to(PACKAGE).as_posix() for path in FILES}
 
 
 def test_wrong_arrows_are_seen(tmp_path):
@@ -123,6 +62,10 @@ def test_wrong_arrows_are_seen(tmp_path):
         ("matchwood.traversal.breadth_first", "matchwood.join"),
         ("matchwood.traversal.breadth_first", "matchwood"),
         ("matchwood.traversal.breadth_first", "matchwood.components.connected.cpu"),
+        ("matchwood.forests.cpu", "matchwood.factors.cpu"),
+        ("matchwood.forests", "matchwood.factors.gpu_pairs"),
+        ("matchwood.preconditioners.pairs", "matchwood.tridiagonal.block.cpu"),
+        ("matchwood.matching.suitor.cpu", "matchwood.matching.greedy.cpu"),
         ("matchwood.join", "matchwood.sensing"),
         ("matchwood.errors", "matchwood.teams"),
         ("matchwood.somewhere", "matchwood.csr"),
@@ -131,12 +74,35 @@ def test_wrong_arrows_are_seen(tmp_path):
     right = [
         ("matchwood.traversal.breadth_first", "matchwood.components.connected"),
         ("matchwood.traversal.breadth_first", "matchwood.traversal.breadth_first.cpu"),
+        ("matchwood.forests.cpu", "matchwood.factors"),
+        ("matchwood.forests.cpu_walk", "matchwood.forests.cpu_marks"),
+        ("matchwood.matching.suitor.cpu", "matchwood.matching.cpu_rows"),
+        ("matchwood.ordering.rcm.batch.cpu", "matchwood.ordering.rcm.serial.cpu"),
         ("matchwood.join.cpu", "matchwood.matching"),
         ("matchwood.check", "matchwood.traversal.breadth_first.check"),
         ("matchwood.cli.machine.demo", "matchwood.report"),
         ("matchwood.cli.machine.demo", "matchwood"),
     ]
     assert not any(fault(*pair) for pair in right)
+
+
+def test_loads_by_name_are_seen(tmp_path):
+    script = tmp_path / "module.py"
+    script.write_text('''"""matchwood.traversal is a page."""
+import importlib
+_BFS = "matchwood.traversal.breadth_first"
+run = engines.load(f"matchwood.matching.{method}", engine)
+importlib.import_module("matchwood.factors.gpu")
+''')
+    found = sorted(name for _, name in strings(script))
+    assert found == [
+        "matchwood.factors.gpu",
+        "matchwood.matching",
+        "matchwood.traversal.breadth_first",
+    ]
+    assert all(fault_of_string("matchwood.ordering.rcm.gpu_start", name) for name in found)
+    assert not fault_of_string("matchwood.matching.weighted", "matchwood.matching")
+    assert not fault_of_string("matchwood.gate.inputs", "matchwood.primitives.assemble")
 
 
 # Kernels
@@ -221,37 +187,28 @@ def test_optional_packages_are_never_imported_with_a_module():
     assert not found
 
 
-# Files
-
-
-def test_no_file_is_too_long_to_read():
-    long = {
-        str(path.relative_to(SOURCES)): lines
-        for path in PACKAGE.rglob("*")
-        if path.suffix in (".py", ".cu", ".cuh")
-        and (lines := len(path.read_text().splitlines())) > LONGEST
-    }
-    assert not long
+# Shape
 
 
 def test_every_problem_has_the_same_shape():
     """A folder with engines has a public page, a reference and a check.
 
-    Several methods for one problem share the check of their family.
+    The folders of a problem's methods and steps share the reference and the check above them.
     """
     missing = []
     for rank in (2, PROBLEMS):
         for part in RANKS[rank]:
             for engine in (PACKAGE / part).rglob("cpu.py"):
                 folder = engine.parent
+                places = (folder, folder.parent) if rank == PROBLEMS else (folder,)
+                wanted = {"__init__.py": (folder,), "reference.py": places}
+                if rank == PROBLEMS:
+                    wanted["check.py"] = places
                 missing += [
                     str((folder / name).relative_to(PACKAGE))
-                    for name in ("__init__.py", "reference.py")
-                    if not (folder / name).exists()
+                    for name, homes in wanted.items()
+                    if not any((home / name).exists() for home in homes)
                 ]
-                checks = [place / "check.py" for place in (folder, folder.parent)]
-                if rank == PROBLEMS and not any(path.exists() for path in checks):
-                    missing.append(str(checks[0].relative_to(PACKAGE)))
     assert not missing
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 
 import matchwood
 from matchwood import gpu
+from matchwood.gpu.signature import parameters
 
 ARCHITECTURES = ("sm_80", "sm_90")
 ROOT = Path(matchwood.__file__).parent
@@ -63,11 +66,82 @@ def test_every_cuda_file_belongs_to_a_source():
     assert present == declared
 
 
-def test_every_kernel_is_built_for_both_index_types():
-    for key in SOURCES:
-        expressions = gpu.SOURCES[key].all_expressions()
-        assert expressions, key
-        assert len(set(expressions)) == len(expressions)
+# Both index types
+
+
+KERNEL = re.compile(
+    r"(?:template\s*<(?P<template>[^<>]*)>\s*)?"
+    r"__global__[^;{}()]*(?:__launch_bounds__\s*\([^()]*\)[^;{}()]*)?\b(?P<name>\w+)\s*\("
+)
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+INDEX_TYPES = {"int", "long long"}
+ROWS = {"indptr", "indices", "row", "column", "parent", "label", "mate"}  # arrays of vertices
+
+
+def kernels_of(text: str) -> dict[str, list[str]]:
+    """The kernels of a CUDA text and the names of their template parameters."""
+    found = {}
+    for match in KERNEL.finditer(COMMENT.sub("", text)):
+        listed = match["template"] or ""
+        found[match["name"]] = [
+            part.split("=")[0].split()[-1] for part in listed.split(",") if part
+        ]
+    return found
+
+
+def built(expressions: list[str]) -> dict[str, list[list[str]]]:
+    """The template arguments with which each kernel is built."""
+    made: dict[str, list[list[str]]] = defaultdict(list)
+    for expression in expressions:
+        name, _, rest = expression.partition("<")
+        made[name].append(
+            [part.strip() for part in rest.removesuffix(">").split(",")] if rest else []
+        )
+    return made
+
+
+def faults_of_types(text: str, expressions: list[str]) -> list[str]:
+    """Kernels of a text that are not built, or for one type of index alone."""
+    found, made = [], built(expressions)
+    for name, names in kernels_of(text).items():
+        if name not in made:
+            found.append(f"{name} is not built")
+        elif "I" in names:
+            types = {arguments[names.index("I")] for arguments in made[name]}
+            if types != INDEX_TYPES:
+                found.append(f"{name} is built for indices of type {sorted(types)} alone")
+        elif any(p.pointer and p.name in ROWS for p in parameters(text, name, made[name][0]) or []):
+            fixed = [arguments for arguments in made[name] if INDEX_TYPES & set(arguments)]
+            if {kind for arguments in fixed for kind in arguments} < INDEX_TYPES:
+                found.append(f"{name} takes rows of a graph in one type of index alone")
+    return found
+
+
+@pytest.mark.parametrize("key", SOURCES, ids=lambda key: ".".join(key).removeprefix("matchwood."))
+def test_every_kernel_is_built_for_both_index_types(key):
+    source = gpu.SOURCES[key]
+    assert kernels_of(source.text())
+    assert not faults_of_types(source.text(), source.all_expressions())
+
+
+def test_kernels_of_one_index_type_are_seen():
+    text = """
+template <typename I> __global__ void __launch_bounds__(256) hook(const I* indptr, int n) {}
+template <typename W> __global__ void weigh(W* w) {}
+template <typename W> __global__ void narrow(const int* indices, W* w) {}
+// __global__ void not_there(int n) {}
+"""
+    both = ["hook<int>", "hook<long long>"]
+    assert not faults_of_types(text, [*both, "weigh<float>", "narrow<int>", "narrow<long long>"])
+    assert faults_of_types(text, [*both, "weigh<float>", "narrow<float>"]) == [
+        "narrow takes rows of a graph in one type of index alone"
+    ]
+    assert faults_of_types(
+        text, ["hook<int>", "weigh<float>", "narrow<int>", "narrow<long long>"]
+    ) == ["hook is built for indices of type ['int'] alone"]
+    assert faults_of_types(text, [*both, "narrow<int>", "narrow<long long>"]) == [
+        "weigh is not built"
+    ]
 
 
 @pytest.mark.parametrize("key", SOURCES, ids=lambda key: key[0].removeprefix("matchwood."))
@@ -103,7 +177,10 @@ def _compile(source: gpu.Source, architecture: str, include_options: tuple[str, 
             nvrtc.compileProgram(program, options)
         except nvrtc.NVRTCError:
             return str(nvrtc.getProgramLog(program))
-        return "" if nvrtc.getCUBIN(program) else "no code"
+        code = nvrtc.getCUBIN(program)
+        names = [nvrtc.getLoweredName(program, one) for one in source.all_expressions()]
+        missing = [name for name in names if name.encode() not in code]
+        return f"no code of {missing}" if missing else ""
     finally:
         nvrtc.destroyProgram(program)
 

@@ -18,24 +18,24 @@ from unittest import mock
 import numpy as np
 
 import matchwood
-from matchwood.tridiagonal import gpu as plain
 from matchwood.tridiagonal import gpu_elements
 from matchwood.tridiagonal.block import gpu as blocks
+from matchwood.tridiagonal.plain import gpu as plain
 
-PACKAGE = Path(matchwood.__file__).parent
 CODE = Path(__file__).parent / "tridiagonal" / "on_host.cpp"
 LONG, PLACE, WORD = ctypes.c_longlong, ctypes.c_void_p, ctypes.c_uint
+TEXTS = {1: plain.SOURCE.text(), 2: blocks.SOURCE.text()}
 available = shutil.which("g++") is not None
 
 
 @functools.cache
 def _library(p: int, kind: str) -> Any:
     folder = Path(tempfile.mkdtemp())
-    (folder / "matchwood").symlink_to(PACKAGE / "gpu")
-    source = PACKAGE / "tridiagonal" / ("gpu.cu" if p == 1 else "block/gpu.cu")
+    source = folder / "kernels.cu"
+    source.write_text(TEXTS[p])
     real = {"float32": "float", "float64": "double"}[kind]
     target = folder / "kernels.so"
-    names = [f'-DSOURCE="{source}"', f"-DREAL={real}", f"-I{folder}", "-o", str(target)]
+    names = [f'-DSOURCE="{source}"', f"-DREAL={real}", "-o", str(target)]
     flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-ffp-contract=fast", "-march=native"]
     command = ["g++", *flags, *names, str(CODE)]
     subprocess.run(command, check=True)
@@ -45,7 +45,7 @@ def _library(p: int, kind: str) -> Any:
     level = [PLACE, LONG, LONG, LONG]
     arguments = {
         "reduce_rows": [LONG, *[PLACE] * 7, LONG, LONG, PLACE],
-        "substitute_rows": [
+        "substitute_and_judge": [
             *[LONG, *[PLACE] * 5, LONG, LONG, *[PLACE] * 3],
             *[number, number, ctypes.c_int, PLACE],
         ],
@@ -87,9 +87,10 @@ def _address(array: Any) -> Any:
 
 @functools.cache
 def _solver(n: int, p: int, kind: str) -> Any:
-    kernels = SimpleNamespace(kernels=lambda **_: _library(p, kind))
-    gpu = SimpleNamespace(Layout=_Layout, Status=_Status)
     module = plain if p == 1 else blocks
+    known = {"constant": module.SOURCE.constant, "constants": module.SOURCE.constants}
+    kernels = SimpleNamespace(kernels=lambda **_: _library(p, kind), **known)
+    gpu = SimpleNamespace(Layout=_Layout, Status=_Status)
     with mock.patch.object(gpu_elements, "gpu", gpu), mock.patch.object(module, "SOURCE", kernels):
         return module.Solver(n, np.dtype(kind))
 
@@ -102,4 +103,4 @@ def solve(dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None) -> tuple[Any
     with mock.patch.object(gpu_elements, "_address", _address):
         for one, out in zip(b, x, strict=True):
             solver.solve(dl, d, du, one, out, None, status)
-    return (x, *gpu_elements.verdict(*status.read()))
+    return (x, *gpu_elements.verdict(solver.codes, *status.read()))

@@ -6,6 +6,7 @@ themselves, that the answer is exact?  `lapack` is the peer.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -35,9 +36,12 @@ TIMES = 10.0  # how many times LAPACK's error ours may be
 VALUES = np.array([1, 0.99, -1, 0.847, -0.849, 0.839, 0.5, 2, -2, 4, 1e-3, 1e3, 1e-8, 0])
 
 
-def solver(engine: str, *, block: bool = False) -> Callable[..., Array]:
+def solver(
+    engine: str, *, block: bool = False, allow_singular: bool = False
+) -> Callable[..., Array]:
     """The public function on that engine, for NumPy arrays."""
     function = block_tridiagonal.solve if block else solve
+    function = functools.partial(function, allow_singular=allow_singular)
     if engine == "cpu":
         return function
     if engine == "gpu":

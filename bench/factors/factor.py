@@ -10,8 +10,8 @@ import scipy.sparse as sp
 import matchwood
 from bench import harness
 from matchwood import generators
-from matchwood.factors import check_factor, check_maximal_factor, factor
-from matchwood.factors.cpu import Pass
+from matchwood.factors import check_factor, check_maximal_factor, degree_factor
+from matchwood.factors.rounds.cpu import Pass
 
 SEED = 20240607
 
@@ -45,9 +45,9 @@ def run() -> list[harness.Result]:
             "proposal pass, n=2, 2 threads": Pass(view, 2, threads=2),
             "proposal pass, n=2, 1 thread": Pass(view, 2, threads=1),
             "proposal pass, n=4, 2 threads": Pass(view, 4, threads=2),
-            "factor, n=2, M=5": lambda G=G: factor(G, 2),
-            "factor, n=2, M=5, ties by hash": lambda G=G: factor(G, 2, ties="hash"),
-            "factor, n=2, greedy": lambda G=G: factor(G, 2, method="greedy"),
+            "factor, n=2, rounds=5": lambda G=G: degree_factor(G, 2),
+            "factor, n=2, rounds=5, ties by hash": lambda G=G: degree_factor(G, 2, ties="hash"),
+            "factor, n=2, greedy": lambda G=G: degree_factor(G, 2, method="greedy"),
         }
         bars = {"proposal pass, n=2, 2 threads": 1.0}
         results.append(harness.compare(f"factors, {name}", functions, verify=verify, bars=bars))

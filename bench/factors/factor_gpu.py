@@ -16,7 +16,7 @@ import matchwood
 from bench import harness
 from bench.gpu.timing import device_ms
 from matchwood import engines, generators
-from matchwood.factors import factor
+from matchwood.factors import degree_factor
 from matchwood.primitives.hashing import bit_barrier
 
 
@@ -57,11 +57,11 @@ def _rows(A: Any) -> Any:
 
 def passes(view: Any) -> dict[str, float]:
     """Milliseconds of single passes.  Short ones take what their launch takes, some 0.05."""
-    from matchwood.factors.gpu import BEGIN, CONFIRM, PROPOSE, TILE, Rounds
     from matchwood.factors.result import Plan
+    from matchwood.factors.rounds.gpu import BEGIN, CONFIRM, PROPOSE, TILE_SIZE, Rounds
     from matchwood.primitives.row_reduce.gpu import Tiles
 
-    tiles = Tiles(view.indptr, TILE)
+    tiles = Tiles(view.indptr, TILE_SIZE)
     times = {}
     for n in (1, 2, 4):
         for ties in ("index", "hash") if n == 2 else ("index",):
@@ -103,7 +103,7 @@ def run(small: bool = False) -> list[harness.Result]:
         S = cupyx.scipy.sparse.csr_matrix((view.data, view.indices, view.indptr), shape=A.shape)
         if small:
             for n in (1, 2, 4):
-                mine, cpu = factor(G, n), factor(G, n, engine="cpu")
+                mine, cpu = degree_factor(G, n), degree_factor(G, n, engine="cpu")
                 assert bool((mine.neighbours == cpu.neighbours).all()), (name, n)
             continue
         x = cupy.ones(G.n, np.float32)
@@ -113,17 +113,17 @@ def run(small: bool = False) -> list[harness.Result]:
         for what, ms in passes(view).items():
             rows[what] = {"median": ms / 1e3, "ratio": spmv / ms}
             print(f"  {what}: {ms:.3f} ms, {spmv / ms:.2f} of SpMV's speed", flush=True)
-        whole = device_ms(lambda G=G: factor(G, 2), calls=5)
-        wall = _wall_ms(lambda G=G: factor(G, 2))
-        rows["factor(n=2, M=5)"] = {
+        whole = device_ms(lambda G=G: degree_factor(G, 2), calls=5)
+        wall = _wall_ms(lambda G=G: degree_factor(G, 2))
+        rows["factor(n=2, rounds=5)"] = {
             "median": whole / 1e3,
             "spmvs": whole / spmv,
             "wall": wall / 1e3,
         }
-        found = factor(G, 2)
+        found = degree_factor(G, 2)
         verdict = "met" if whole <= 6 * spmv else "MISSED"
         print(
-            f"  factor(n=2, M=5): {whole:.3f} ms = {whole / spmv:.2f} SpMVs, bar 6 {verdict}; "
+            f"  factor(n=2, rounds=5): {whole:.3f} ms = {whole / spmv:.2f} SpMVs, bar 6 {verdict}; "
             f"{wall:.3f} ms from outside; coverage {found.coverage:.3f}",
             flush=True,
         )

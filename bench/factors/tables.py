@@ -20,7 +20,7 @@ from rich.table import Table
 
 import matchwood
 from matchwood import generators
-from matchwood.factors import coverage_of_order, factor
+from matchwood.factors import coverage_of_order, degree_factor
 
 TOLERANCE = 0.0101
 
@@ -56,18 +56,18 @@ PAPER = {
 MIRRORED = np.array([[-1.0, -0.2, -0.1], [-0.2, 3.0, -0.2], [-0.1, -0.2, -1.0]])
 
 CONFIGURATIONS = {
-    "no charges": {"m": 1, "k_m": 0},
-    "charges off at 0, 5, ..": {"m": 5, "k_m": 0},
-    "charges off at 1, 6, ..": {"m": 5, "k_m": 1},
+    "no charges": {"period": 1, "uncharged": 0},
+    "charges off at 0, 5, ..": {"period": 5, "uncharged": 0},
+    "charges off at 1, 6, ..": {"period": 5, "uncharged": 1},
 }
 
 # Tried for five rounds: when the charges are off, and how many are positive.
 SETTINGS = {
-    "m=5, k_m=0": {"m": 5, "k_m": 0},
-    "m=5, k_m=4": {"m": 5, "k_m": 4},
-    "m=2, k_m=0": {"m": 2, "k_m": 0},
-    "m=3, k_m=0": {"m": 3, "k_m": 0},
-    "m=1": {"m": 1, "k_m": 0},
+    "period=5, uncharged=0": {"period": 5, "uncharged": 0},
+    "period=5, uncharged=4": {"period": 5, "uncharged": 4},
+    "period=2, uncharged=0": {"period": 2, "uncharged": 0},
+    "period=3, uncharged=0": {"period": 3, "uncharged": 0},
+    "period=1": {"period": 1, "uncharged": 0},
 }
 
 
@@ -111,7 +111,7 @@ def table_5(graphs: dict[str, Any]) -> Comparison:
         paper = PAPER[name]
         for ties in ("index", "hash"):
             cells = [
-                factor(G, n, method=method, ties=ties).coverage
+                degree_factor(G, n, method=method, ties=ties).coverage
                 for method in ("parallel", "greedy")
                 for n in range(1, 5)
             ]
@@ -140,8 +140,8 @@ def table_4(graphs: dict[str, Any]) -> Comparison:
             most: dict[str, int] = {}
             for ties in ("index", "hash"):
                 start = time.perf_counter()
-                five = factor(G, 2, ties=ties, **options)
-                end = factor(G, 2, ties=ties, M=None, **options)
+                five = degree_factor(G, 2, ties=ties, **options)
+                end = degree_factor(G, 2, ties=ties, rounds=None, **options)
                 taken = time.perf_counter() - start
                 rounds = f"{end.rounds} ({printed[2]})"
                 most[ties] = end.rounds
@@ -172,7 +172,9 @@ def five_rounds(graphs: dict[str, Any]) -> Table:
     for name, G in graphs.items():
         for n in (1, 2):
             for ties in ("index", "hash"):
-                cells = [factor(G, n, ties=ties, **how).coverage for how in SETTINGS.values()]
+                cells = [
+                    degree_factor(G, n, ties=ties, **how).coverage for how in SETTINGS.values()
+                ]
                 best = max(cells)
                 texts = [f"[bold]{c:.4f}[/bold]" if c == best else f"{c:.4f}" for c in cells]
                 table.add_row(f"{name}, n={n}" if ties == "index" else "", ties, *texts)
@@ -191,7 +193,7 @@ def orders_of_diagonals(side: int = 200) -> dict[str, int]:
         "every third first": diagonal % 3 * 2 * side + diagonal,
     }.items():
         perm = np.lexsort((i, diagonal, key))
-        found[order] = factor(A[perm][:, perm], 2, m=1, M=None).rounds
+        found[order] = degree_factor(A[perm][:, perm], 2, period=1, rounds=None).rounds
     return found
 
 
@@ -221,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
         "those of ties='index' (column order); its greedy figures are those of ties='hash'."
     )
     mirrored = generators.stencil(MIRRORED, (options.side, options.side), dtype=np.float32)
-    rounds = factor(mirrored, 2, m=1, M=None).rounds
+    rounds = degree_factor(mirrored, 2, period=1, rounds=None).rounds
     console.print(
         "Its M_max without charges is that of ties='index' too: on 2500 x 2500 points 1252 for "
         f"aniso1, and 1251 for aniso2 with grid rows numbered upwards (here: {rounds})."

@@ -20,8 +20,9 @@ import matchwood
 from bench import harness
 from bench.gpu.timing import device_ms
 from matchwood import engines, generators
-from matchwood.factors import factor
-from matchwood.forests import cpu, linear_forest, tridiagonal_of
+from matchwood.factors import degree_factor
+from matchwood.forests import linear_forest, tridiagonal_of
+from matchwood.forests.walk import cpu as walk
 from matchwood.primitives.path_scan import path_scan
 
 PHASES = ("factor", "paths", "cycles", "permutation", "coefficients")
@@ -61,9 +62,9 @@ def measure(A: Any, engine: str) -> dict[str, Any]:
     G = matchwood.graph(A).on(engine)
     G.undirected_weights()
     xp = engines.cupy() if engine == "gpu" else np
-    given = factor(G, 2)
+    given = degree_factor(G, 2)
     forest = linear_forest(G, factor=given)
-    phases = {"factor": seconds_of(lambda: factor(G, 2), engine)}
+    phases = {"factor": seconds_of(lambda: degree_factor(G, 2), engine)}
     known = [linear_forest(G, factor=given).seconds for _ in range(REPEATS)]
     phases |= {name: float(np.median([one[name] for one in known])) for name in known[0]}
     phases["coefficients"] = seconds_of(lambda: tridiagonal_of(G, forest), engine)
@@ -77,7 +78,7 @@ def measure(A: Any, engine: str) -> dict[str, Any]:
         "cycles": int(forest.removed.shape[0]),
         "phases": phases,
         "forest": seconds_of(lambda: linear_forest(G, factor=given), engine),
-        "walk": seconds_of(lambda: cpu.forest(*host, method="walk"), "cpu"),
+        "walk": seconds_of(lambda: walk.forest(*host), "cpu"),
         "copy": seconds_of(lambda: _copy(state, copied), engine),
         "scans": {
             method: seconds_of(lambda m=method: path_scan(given.neighbours, ones, method=m), engine)

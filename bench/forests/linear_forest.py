@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import matchwood
 from bench import harness
 from matchwood import generators
-from matchwood.factors import factor
+from matchwood.factors import degree_factor
 from matchwood.forests import check_linear_forest, linear_forest, tridiagonal_of
 
 
@@ -37,7 +37,7 @@ def run() -> list[harness.Result]:
     results = []
     for name, A in graphs().items():
         G = matchwood.graph(A)
-        given = factor(G, 2)
+        given = degree_factor(G, 2)
 
         def verify(who: str, answer: Any, G: Any = G) -> None:
             if "forest" in who or "walk" in who:
@@ -59,7 +59,7 @@ def run() -> list[harness.Result]:
         x = np.ones(G.n, A.dtype)
         whole = {
             "scipy": lambda A=A, x=x: A @ x,
-            "factor": lambda G=G: factor(G, 2, threads=2),
+            "factor": lambda G=G: degree_factor(G, 2, threads=2),
             "whole setup": lambda G=G: _setup(G),
         }
         title = f"from matrix to coefficients in products A @ x, {name}"

@@ -15,8 +15,9 @@ import matchwood
 from bench import harness
 from bench.gpu.timing import Table, device_ms
 from matchwood import engines, generators
-from matchwood.factors import factor
-from matchwood.forests import check_linear_forest, gpu, linear_forest, tridiagonal_of
+from matchwood.factors import degree_factor
+from matchwood.forests import check_linear_forest, linear_forest, tridiagonal_of
+from matchwood.forests.splitters import gpu
 from matchwood.primitives.path_scan.gpu import Scan
 
 FOREST_BAR = 10.0  # SpMVs, from the factor
@@ -92,8 +93,8 @@ def run() -> list[harness.Result]:
         out = Table(name)
         spmv = device_ms(lambda A=A, x=x: A @ x)
         out.add("SpMV", spmv)
-        given = factor(G, 2)
-        factor_ms = device_ms(lambda G=G: factor(G, 2))
+        given = degree_factor(G, 2)
+        factor_ms = device_ms(lambda G=G: degree_factor(G, 2))
         out.add("factor", factor_ms, spmvs=factor_ms / spmv)
         forest_ms = device_ms(lambda given=given: gpu.forest(*given))
         out.add("forest from the factor", forest_ms, spmvs=forest_ms / spmv, bar=FOREST_BAR)

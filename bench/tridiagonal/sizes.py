@@ -17,7 +17,7 @@ from bench import harness
 from bench.gpu.timing import device_ms
 from bench.tridiagonal.solve_gpu import copy_all, gtsv2
 from matchwood import engines
-from matchwood.tridiagonal import gpu
+from matchwood.tridiagonal.plain import gpu
 
 POWERS = range(10, 27)
 

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.collections import LineCollection
 
 import matchwood
-from matchwood.factors import coverage_of_order, factor
+from matchwood.factors import coverage_of_order, degree_factor
 
 # %%
 # Random points, joined when they are close; near ones have heavy edges.
@@ -24,7 +24,7 @@ A.data = 1 / (0.01 + np.linalg.norm(points[u] - points[v], axis=1))
 
 fig, axes = plt.subplots(1, 3, figsize=(11, 4.1))
 for ax, most in zip(axes, (1, 2, 3), strict=True):
-    found = factor(A, most, M=None)
+    found = degree_factor(A, most, rounds=None)
     for ends, color, width in (
         (np.stack((u, v), axis=1), "0.85", 0.7),
         (found.edges(), "tab:red", 1.8),
@@ -44,12 +44,12 @@ rounds = np.arange(11)
 ways = {
     "charges, ties by index": {},
     "charges, ties by hash": {"ties": "hash"},
-    "no charges, ties by index": {"m": 1},
-    "no charges, ties by hash": {"m": 1, "ties": "hash"},
+    "no charges, ties by index": {"period": 1},
+    "no charges, ties by hash": {"period": 1, "ties": "hash"},
 }
 fig, ax = plt.subplots(figsize=(6.4, 3.6))
 for name, options in ways.items():
-    covered = [factor(grid, 2, M=int(k), **options).coverage for k in rounds]
+    covered = [degree_factor(grid, 2, rounds=int(k), **options).coverage for k in rounds]
     ax.plot(rounds, covered, "o-", markersize=4, label=name)
 ax.axhline(coverage_of_order(grid), color="0.6", linestyle=":", label="beside the diagonal")
 ax.set(xlabel="rounds", ylabel="part of the weight")

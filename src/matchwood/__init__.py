@@ -42,8 +42,9 @@ _HOMES = {
     "coarsening_hierarchy": "matchwood.matching",  # ever coarser graphs
     "Hierarchy": "matchwood.matching",  # what `coarsening_hierarchy` returns
     # factors
-    "factor": "matchwood.factors",  # up to n strong edges at each vertex
-    "Factor": "matchwood.factors",  # what `factor` returns
+    "degree_factor": "matchwood.factors",  # up to n strong edges at each vertex
+    "factor": "matchwood.factors",  # its old name
+    "Factor": "matchwood.factors",  # what `degree_factor` returns
     "coverage_of_order": "matchwood.factors",  # weight next to the diagonal
     # forests
     "linear_forest": "matchwood.forests",  # disjoint paths of strong edges, and an order along them
@@ -131,6 +132,7 @@ if TYPE_CHECKING:
     from matchwood.errors import OutOfMemory as OutOfMemory
     from matchwood.factors import Factor as Factor
     from matchwood.factors import coverage_of_order as coverage_of_order
+    from matchwood.factors import degree_factor as degree_factor
     from matchwood.factors import factor as factor
     from matchwood.forests import LinearForest as LinearForest
     from matchwood.forests import linear_forest as linear_forest

@@ -81,8 +81,32 @@ def reals(
     if found.dtype.kind not in "iuf":
         raise TypeError(f"{caller}: {name} must hold real numbers, got dtype {found.dtype}")
     if found.shape != shape:
-        raise CheckFailed(f"{problem}: {shape[0]} {name} expected, got shape {found.shape}")
+        raise CheckFailed(
+            f"{problem}: {name} must have {shape[0]} elements, got shape {found.shape}"
+        )
     return engines.moved(found, place)
+
+
+def matrix(caller: str, problem: str, value: Any, n: int) -> tuple[Any, Any, Any]:
+    """The arrays of a square CSR matrix of an answer, on the CPU: SciPy goes where they say.
+
+    TypeError unless it is such a matrix of integers and real numbers, `CheckFailed` unless the
+    arrays fit each other.  Entries may be in any order, and stored twice.
+    """
+    if getattr(value, "format", None) != "csr" or not hasattr(value, "indptr"):
+        raise TypeError(f"{caller}: matrix must be a CSR matrix, got {type(value).__name__}")
+    if tuple(value.shape) != (n, n):
+        raise CheckFailed(f"{problem}: the matrix must have {n} rows, got shape {value.shape}")
+    indptr = integers(caller, problem, "indptr", value.indptr, (n + 1,), "cpu")
+    m = int(getattr(value.indices, "size", 0))
+    indices = integers(caller, problem, "indices", value.indices, (m,), "cpu")
+    data = reals(caller, problem, "values", value.data, (m,), "cpu")
+    if indptr[0] != 0 or indptr[-1] != m or bool((indptr[1:] < indptr[:-1]).any()):
+        raise CheckFailed(f"{problem}: indptr must ascend from 0 to the {m} indices")
+    at = first((indices < 0) | (indices >= n))
+    if at is not None:
+        raise CheckFailed(f"{problem}: entry {at} is in column {indices[at]} of 0..{n - 1}")
+    return indptr, indices, data
 
 
 def mask(caller: str, problem: str, name: str, value: Any, n: int, place: str) -> Any:

@@ -56,11 +56,8 @@ class Call:
         return tuple(engines.moved(array, home) for array in arrays)
 
 
-def enter(A: Any, caller: str, engine: str | None = None) -> Call:
+def enter(A: Any, caller: str, engine: str | None = None, threads: Any = None) -> Call:
     """Pass `A` through the gate and bring it to the engine of the call."""
     given = csr.as_graph(A, caller)
-    try:
-        chosen = engines.resolve(given.engine, engine)
-    except ValueError as error:
-        raise ValueError(f"{caller}: {error}") from None
+    chosen = engines.resolve(given.engine, engine, caller, threads)
     return Call(caller, given, given.on(chosen), chosen, A is given)

@@ -15,41 +15,23 @@ where the input already is the view, it is the input's own memory.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, engines
+from matchwood import arguments
 from matchwood.gate import inputs, refusals
-from matchwood.gate.keeping import Keeper
-from matchwood.gate.sparse_outputs import as_matrix
-from matchwood.primitives.assemble import trusted_canonical
-from matchwood.primitives.inspect import Symmetry, Values, structure, symmetry, values
-from matchwood.primitives.symmetrize import magnitudes, union_with_transpose
-from matchwood.primitives.transpose import transpose
+from matchwood.gate.entries import DUPLICATES, Entries
+from matchwood.gate.rectangles import Rectangle, as_rectangle
+from matchwood.gate.views import View, ones, sparse_matrix
+from matchwood.primitives.inspect import Symmetry, Values, trusted_symmetry, trusted_values
+from matchwood.primitives.symmetrize import trusted_magnitudes, trusted_union
+from matchwood.primitives.transpose import trusted_transpose
 
-DUPLICATES = (None, "sum", "min", "max", "first", "error")
-
-
-class View(NamedTuple):
-    """Checked CSR arrays: rows sorted, no duplicates."""
-
-    indptr: Any
-    indices: Any
-    data: Any = None
-
-    @property
-    def n(self) -> int:
-        """Number of vertices."""
-        return int(self.indptr.shape[0]) - 1
-
-    @property
-    def nnz(self) -> int:
-        """Number of stored entries."""
-        return int(self.indices.shape[0])
+__all__ = ["Graph", "Rectangle", "View", "as_graph", "as_rectangle", "graph"]
 
 
-class Graph(Keeper):
+class Graph(Entries):
     """A matrix that has passed the gate.  Made by `matchwood.graph`; not changed afterwards.
 
     Holds the arrays it was made from and what has been found out about them.  Facts and views
@@ -72,63 +54,30 @@ class Graph(Keeper):
     def __init__(
         self, raw: inputs.Raw, index_dtype: Any, caller: str, duplicates: str | None = None
     ) -> None:
-        indptr = inputs.as_indices(raw.indptr, "indptr", caller)
-        indices = inputs.as_indices(raw.indices, "indices", caller)
-        if indptr.dtype != indices.dtype:
-            indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
         self.n = raw.n
-        self.engine = engines.location(indices)
-        self._structure = structure(indptr, indices, raw.n)
-        refusals.refuse_fault(self._structure, indptr, indices, raw.n, caller)
-        kind = refusals.index_kind(raw.n, int(indices.shape[0]), index_dtype, caller)
-        self._indptr = indptr.astype(kind, copy=False)
-        self._indices = indices.astype(kind, copy=False)
-        self._source = raw.data
-        self._edges = raw.edges
-        self._ordered = raw.ordered
-        self._duplicates = duplicates
-        self.nnz = int(indices.shape[0])
-        super().__init__()
-        if duplicates == "error" and self.directed_pattern().nnz < self.nnz:
-            refusals.refuse_duplicates(self._indptr, self._indices, caller)
+        super().__init__(raw, index_dtype, caller, duplicates)
 
     def __repr__(self) -> str:
         kind = getattr(self._source, "dtype", "unread")
         weighted = "pattern" if self._source is None else str(kind)
         return f"<Graph: {self.n} vertices, {self.nnz} entries, {weighted}, {self.engine}>"
 
-    @property
-    def _data(self) -> Any:
-        """The values as they came, read if nobody has yet; or None."""
-        return self._read("graph")
-
-    def _read(self, caller: str) -> Any:
-        column = self._source
-        if not isinstance(column, inputs.Column):
-            return column
-        return self.keep("column", lambda: engines.moved(column.read(caller), self.engine))
-
     # Facts
 
     @property
     def loops(self) -> int:
         """Stored entries on the diagonal."""
-        return self._symmetry().loops
-
-    @property
-    def longest_row(self) -> int:
-        """Stored entries of the longest row, as given."""
-        return self._structure.longest
+        return self.symmetry().loops
 
     @property
     def has_symmetric_pattern(self) -> bool:
         """(i, j) is stored whenever (j, i) is."""
-        return self._symmetry().symmetric
+        return self.symmetry().symmetric
 
     @property
     def has_symmetric_values(self) -> bool:
         """a_ij == a_ji for all i and j."""
-        return self.has_symmetric_pattern and (self._source is None or self._values().symmetric)
+        return self.has_symmetric_pattern and (not self.weighted or self.value_facts().symmetric)
 
     @property
     def weight_range(self) -> tuple[float, float]:
@@ -139,24 +88,27 @@ class Graph(Keeper):
     @property
     def largest_magnitude(self) -> float:
         """The largest |a_ij|, duplicates added up; 1.0 where no values came in."""
-        if self._source is None:
+        if not self.weighted:
             return 1.0
-        return max(self._values().maximum, -self._values().minimum)
+        facts = self.value_facts()
+        return max(facts.maximum, -facts.minimum)
 
     @property
     def degrees(self) -> Any:
         """Number of neighbours of each vertex, loops not counted."""
         return self.keep("degrees", lambda: np.diff(self.undirected_pattern().indptr))
 
-    def _symmetry(self) -> Symmetry:
+    def symmetry(self) -> Symmetry:
+        """Loops, and whether the pattern is symmetric."""
         view = self.directed_pattern()
-        return self.keep("symmetry", lambda: symmetry(view.indptr, view.indices, sound=True))
+        return self.keep("symmetry", lambda: trusted_symmetry(view.indptr, view.indices))
 
-    def _values(self) -> Values:
+    def value_facts(self) -> Values:
+        """What `primitives.inspect` finds out about the values of `directed_weights`."""
         return self._facts("values", self.directed_weights())
 
     def _facts(self, key: str, view: View) -> Values:
-        return self.keep(key, lambda: values(*view, sound=True))
+        return self.keep(key, lambda: trusted_values(*view))
 
     # Arrays
 
@@ -173,73 +125,17 @@ class Graph(Keeper):
     @property
     def data(self) -> Any:
         """Values, row by row, or None."""
-        return None if self._source is None else self.directed_weights().data
+        return self.directed_weights().data if self.weighted else None
 
-    def entries(self) -> View:
-        """The arrays as they came, checked: rows may be unsorted and hold duplicates.
-
-        For problems to which that makes no difference.
-        """
-        return View(self._indptr, self._indices)
-
-    def directed_pattern(self) -> View:
-        """Arcs i -> j for every stored (i, j), loops included."""
-        if self._structure.ascending:
-            return View(self._indptr, self._indices)
-        return self.keep("directed", lambda: self.canonical(None))
-
-    def directed_weights(self, caller: str = "graph") -> View:
-        """`directed_pattern` with values; 1 where none came in.  Duplicates are added up."""
-
-        def make() -> View:
-            if self._source is None:
-                view = self.directed_pattern()
-                return view._replace(data=_ones(view.indices))
-            return self._joined(self._rule("sum"), caller)
-
-        return self.keep("directed_weights", make)
-
-    def sparse(self) -> Any:
-        """The directed weights as a matrix of SciPy or CuPy that shares their memory."""
-        return as_matrix(*self.directed_weights())
+    def sparse_weights(self, caller: str = "graph") -> Any:
+        """`directed_weights` as a SciPy or CuPy CSR matrix, over the same memory."""
+        return sparse_matrix(*self.directed_weights(caller), self.shape)
 
     def heaviest_weights(self, caller: str = "graph") -> View:
         """`directed_weights`, but of parallel edges the one of largest magnitude counts."""
         if not self.has_parallel_edges:
             return self.directed_weights(caller)
-        return self.keep("heaviest", lambda: self._joined("heaviest", caller))
-
-    @property
-    def has_parallel_edges(self) -> bool:
-        """Edges, not entries of a matrix, are given more than once, and no rule was given."""
-        return (
-            self._edges
-            and self._duplicates is None
-            and self._source is not None
-            and not self._structure.ascending
-        )
-
-    def _rule(self, usual: str) -> str:
-        """What becomes of duplicates: what was asked for, or else what is usual."""
-        return usual if self._duplicates in (None, "error") else self._duplicates
-
-    def _joined(self, rule: str, caller: str) -> View:
-        """The values as weights, duplicates joined by that rule."""
-        given = self._read(caller)
-        weights = inputs.as_weights(given, caller)
-        if self._structure.ascending:
-            return View(self._indptr, self._indices, weights)
-        if rule != "sum":
-            refusals.refuse_infinite(View(self._indptr, self._indices, weights), caller)
-        view = self.canonical(weights, rule)
-        if rule == "sum":
-            refusals.refuse_overflow(weights, view.data, given.dtype.kind in "iu", caller)
-        return view
-
-    def canonical(self, data: Any, rule: str = "sum") -> View:
-        """The entries with sorted rows and these values, duplicates joined by `rule`."""
-        arrays = (self._indptr, self._indices, data, self.n)
-        return View(*trusted_canonical(*arrays, reduce=rule, ordered=self._ordered))
+        return self.keep("heaviest", lambda: self.joined("heaviest", caller))
 
     def undirected_pattern(self) -> View:
         """Neighbours: symmetric, without loops."""
@@ -247,9 +143,9 @@ class Graph(Keeper):
         def make() -> View:
             view = self.directed_pattern()
             if not self.has_symmetric_pattern:
-                return View(*union_with_transpose(view.indptr, view.indices, None, sound=True))
+                return View(*trusted_union(view.indptr, view.indices, None))
             if self.loops:
-                return View(*magnitudes(view.indptr, view.indices, None, sound=True))
+                return View(*trusted_magnitudes(view.indptr, view.indices, None))
             return view
 
         return self.keep("undirected", make)
@@ -258,28 +154,28 @@ class Graph(Keeper):
         """Neighbours with positive weights; `negative="error"` refuses negative values."""
 
         def make() -> View:
-            if self._source is None:
+            if not self.weighted:
                 view = self.undirected_pattern()
-                return view._replace(data=_ones(view.indices))
+                return view._replace(data=ones(view.indices))
             view = self.heaviest_weights(caller)
             facts = self._checked_values(view, caller)
             if not facts.symmetric:  # where the values are symmetric, so is the pattern
                 return self._both_directions(view, facts, caller)
             if facts.zeros or facts.minimum < 0 or self.loops:  # loops cost a pass to find
-                return View(*magnitudes(*view, sound=True))
+                return View(*trusted_magnitudes(*view))
             return view
 
-        if negative == "error" and self._source is not None:
+        if negative == "error" and self.weighted:
             self._refuse_negative(caller)
         return self.keep("weights", make)
 
     def _both_directions(self, view: View, facts: Values, caller: str) -> View:
         """Of a matrix |a_ij| + |a_ji|; of edges the heavier of both directions, or as was said."""
-        rule = self._rule("max" if self._edges else "sum")
+        rule = self.rule("max" if self._edges else "sum")
         if not self._edges:
             rule = "sum"  # what was said is about entries at one place
         rule = "max" if rule == "first" else rule
-        union = View(*union_with_transpose(*view, reduce=rule, sound=True))
+        union = View(*trusted_union(*view, reduce=rule))
         if max(-facts.minimum, facts.maximum) > np.finfo(view.data.dtype).max / 2:
             refusals.refuse_overflow_of_directions(union, caller)
         return union
@@ -288,12 +184,20 @@ class Graph(Keeper):
         facts = self._checked_values(self.heaviest_weights(caller), caller)
         least = facts.minimum
         if self.has_parallel_edges:  # one that does not count may be negative too
-            least = min(least, float(self._read(caller).min()))
+            least = min(least, float(self.given_values(caller).min()))
         if least < 0:
             raise ValueError(
                 f"{caller}: weights must not be negative, got {least:g}; "
                 "pass abs(A) if the sign does not matter"
             )
+
+    def finite_weights(self, caller: str) -> View:
+        """`directed_weights`, of which none is infinite or NaN."""
+        view = self.directed_weights(caller)
+        facts = self.value_facts()
+        if not facts.finite:
+            refusals.raise_infinite(view, facts.at, caller)
+        return view
 
     def _checked_values(self, view: View, caller: str) -> Values:
         facts = self._facts("heaviest_values" if self.has_parallel_edges else "values", view)
@@ -308,30 +212,13 @@ class Graph(Keeper):
             view = self.directed_pattern()
             if self.has_symmetric_pattern:
                 return view
-            return View(*transpose(view.indptr, view.indices, None, self.n, sound=True))
+            return View(*trusted_transpose(view.indptr, view.indices, None, self.n))
 
         return self.keep("transposed", make)
 
-    def on(self, engine: str) -> Graph:
-        """This graph with its arrays on that engine; itself when they are there."""
-        place = engines.home(engine)
-        if place == self.engine:
-            return self
-
-        def make() -> Graph:
-            source = self._source
-            if not isinstance(source, inputs.Column):
-                source = engines.moved(source, place)
-            indptr, indices = (engines.moved(a, place) for a in (self._indptr, self._indices))
-            raw = inputs.Raw(self.n, indptr, indices, source, self._edges, self._ordered)
-            return Graph(raw, self._indptr.dtype, "graph", self._duplicates)
-
-        return self.keep(place, make)
-
-
-def _ones(indices: Any) -> Any:
-    xp = engines.cupy() if engines.location(indices) == "gpu" else np
-    return xp.ones(indices.shape[0], np.float32)
+    def remade(self, raw: inputs.Raw, index_dtype: Any) -> Graph:
+        """A Graph of these arrays, duplicates as here."""
+        return Graph(raw, index_dtype, "graph", self.duplicates)
 
 
 def graph(
@@ -434,11 +321,10 @@ def as_graph(
     if not isinstance(A, Graph):
         return Graph(inputs.read(A, caller, weight), index_dtype, caller, duplicates)
     inputs.no_attribute(weight, caller)
-    same_type = index_dtype is None or np.dtype(index_dtype) == A._indptr.dtype
-    same_rule = duplicates is None or duplicates == A._duplicates
-    if same_type and same_rule and (weight is not None or A._source is None):
+    same_type = index_dtype is None or np.dtype(index_dtype) == A.index_dtype
+    same_rule = duplicates is None or duplicates == A.duplicates
+    if same_type and same_rule and (weight is not None or not A.weighted):
         return A
-    source = None if weight is None else A._source
-    kind = A._indptr.dtype if index_dtype is None else index_dtype
-    raw = inputs.Raw(A.n, A._indptr, A._indices, source, A._edges, A._ordered)
-    return Graph(raw, kind, caller, A._duplicates if same_rule else duplicates)
+    kind = A.index_dtype if index_dtype is None else index_dtype
+    raw = A.raw() if weight is not None else A.raw()._replace(data=None)
+    return Graph(raw, kind, caller, A.duplicates if same_rule else duplicates)

@@ -89,16 +89,29 @@ def moved(array: Any, engine: str) -> Any:
     return cupy().asarray(array) if engine == "gpu" else array.get()
 
 
-def resolve(where: str, engine: str | None) -> str:
-    """The engine of a call on data that lives at `where`."""
+def resolve(where: str, engine: str | None, caller: str | None = None, threads: Any = None) -> str:
+    """The engine of a call on data that lives at `where`; `caller` is named in messages.
+
+    The `threads` of the call are looked at too: also an engine without them refuses wrong ones.
+    """
+    check_threads(threads)
     if engine is None:
         return where
     if engine not in ENGINES:
         expected = ", ".join(repr(name) for name in ENGINES)
-        raise ValueError(f"engine must be None or one of {expected}, got {engine!r}")
+        who = "" if caller is None else f"{caller}: "
+        raise ValueError(f"{who}engine must be None or one of {expected}, got {engine!r}")
     if engine == "gpu":
         cupy()
     return engine
+
+
+def check_threads(threads: Any) -> None:
+    """Raise, in the name of the function that was called, unless so many can be asked for."""
+    if threads is not None:
+        from matchwood.teams.cpus import checked_threads
+
+        checked_threads(threads)
 
 
 def load(package: str, engine: str) -> Any:
@@ -131,7 +144,7 @@ def call(
     if len(places) > 1:
         raise TypeError(f"{function}: all arrays must live on one engine, got CPU and GPU arrays")
     where = places.pop()
-    chosen = resolve(where, engine)
+    chosen = resolve(where, engine, function, options.get("threads"))
     place = home(chosen)
     there = [moved(value, place) if hasattr(value, "__len__") else value for value in arguments]
     result = getattr(load(package, chosen), function)(*there, **options)

@@ -27,9 +27,9 @@ from matchwood.ordering.rcm.cpu_batch_work import Tuning
 
 def lie() -> None:
     """From now on every pattern and all values count as symmetric."""
-    honest_symmetry, honest_values = Graph._symmetry, Graph._values
-    Graph._symmetry = lambda self: honest_symmetry(self)._replace(symmetric=True)
-    Graph._values = lambda self: honest_values(self)._replace(symmetric=True)
+    honest_symmetry, honest_facts = Graph.symmetry, Graph._facts
+    Graph.symmetry = lambda self: honest_symmetry(self)._replace(symmetric=True)
+    Graph._facts = lambda self, key, view: honest_facts(self, key, view)._replace(symmetric=True)
 
 
 @contextlib.contextmanager
@@ -129,8 +129,8 @@ def functions() -> dict[str, Callable[..., Any]]:
             made[f"{function.__name__}, {name}"] = functools.partial(_by, function, name)
     for n in (1, 2, 3, 5):
         for method in FACTORS:
-            made[f"factor, {n}, {method}"] = lambda G, threads, n=n, method=method: mw.factor(
-                G, n, method=method, M=None, threads=threads
+            made[f"factor, {n}, {method}"] = lambda G, threads, n=n, method=method: (
+                mw.degree_factor(G, n, method=method, M=None, threads=threads)
             )
     return made
 

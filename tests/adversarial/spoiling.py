@@ -76,9 +76,9 @@ def _unsigned(a: Array, rng: np.random.Generator, n: int) -> Any:
 def _half(a: Array, rng: np.random.Generator, n: int) -> Any:
     if a.size == 0:
         return None
-    b = a.astype(np.float64)
-    b[_place(a, rng)] += rng.choice([0.25, 0.5, -0.25])
-    return b
+    b, at = a.astype(np.float64), _place(a, rng)
+    b[at] += rng.choice([0.25, 0.5, -0.25])
+    return None if b[at] == a[at] else b  # large numbers have no half
 
 
 def _nan(a: Array, rng: np.random.Generator, n: int) -> Any:

@@ -159,7 +159,11 @@ def compare(number: int) -> None:
         theirs, ours = (outcome(name, call, b) for b in ("networkx", "matchwood"))
         assert same(theirs, ours), (number, name, list(G), list(G.edges(data=True)))
     if not (G.is_directed() or G.is_multigraph()):
-        assert nx.is_maximal_matching(G, nx.maximal_matching(G, backend="matchwood"))
+        found = nx.maximal_matching(G, backend="matchwood")
+        # NetworkX takes a loop at NaN, which differs from itself, for an edge that could be added
+        H = nx.Graph(edge for edge in G.edges if edge[0] is not edge[1])
+        H.add_nodes_from(G)
+        assert nx.is_maximal_matching(H, found)
     if not G.is_directed() and len(G):
         found = set(nx.maximal_independent_set(G, seed=abs(number), backend="matchwood"))
         assert all(v in found or not found.isdisjoint(G[v]) for v in G), number
@@ -185,7 +189,11 @@ def test_what_needs_no_weights_reads_none(weight: Any) -> None:
         data["weight"] = weight
     assert nx.is_connected(G, backend="matchwood")
     assert len(list(nx.bfs_edges(G, 0, backend="matchwood"))) == 599
-    assert nx.is_maximal_matching(G, nx.maximal_matching(G, backend="matchwood"))
+    found = nx.maximal_matching(G, backend="matchwood")
+    # NetworkX takes a loop at NaN, which differs from itself, for an edge that could be added
+    H = nx.Graph(edge for edge in G.edges if edge[0] is not edge[1])
+    H.add_nodes_from(G)
+    assert nx.is_maximal_matching(H, found)
     assert nx.maximal_independent_set(G, seed=1, backend="matchwood")
 
 

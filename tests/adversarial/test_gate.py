@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 import matchwood
+from adversarial import keyed_hashes
 from adversarial.clock import attempts
-from adversarial.forged_symmetry import forged_arcs
+from adversarial.forged_symmetry import VERTICES, forged_arcs, known_key
 from graphs import grid
 from matchwood.primitives import assemble, inspect, symmetrize, transpose
 from matchwood.primitives.inspect import cpu, keys
@@ -22,17 +23,15 @@ from matchwood.primitives.inspect import cpu, keys
 @pytest.fixture(scope="module")
 def forged():
     """Arcs that pass as symmetric under a key that was known beforehand, and that key."""
-    rng = np.random.default_rng(5)
-    tables = [rng.integers(0, 2**64, (64, 4), dtype=np.uint64) for _ in range(2)]
-    key = keys.Tables(*tables, 6)
-    u, v = forged_arcs(key)
+    u, v = forged_arcs()
     assert (u < v).all()
-    return sp.csr_array((np.ones(u.size), (u, v)), shape=(4096, 4096)), key
+    return sp.csr_array((np.ones(u.size), (u, v)), shape=(VERTICES, VERTICES)), known_key()
 
 
 def test_who_knows_the_key_can_forge_symmetry_and_nobody_else(forged) -> None:
     A, key = forged
     assert cpu.symmetry(A.indptr, A.indices, key=key).symmetric  # the attack works
+    assert cpu.values(A.indptr, A.indices, A.data, key=key).symmetric
     assert not cpu.symmetry(A.indptr, A.indices).symmetric
     assert not inspect.values(A.indptr, A.indices, A.data).symmetric
     G = matchwood.graph(A)
@@ -55,27 +54,77 @@ def test_keys_are_the_process_own() -> None:
     import subprocess
     import sys
 
-    program = (
-        "from matchwood.primitives.inspect import keys; print(keys.tables(9).low, keys.point())"
-    )
+    program = "from matchwood.primitives.inspect import keys; print(keys.key(), keys.words(4))"
     runs = {
         subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
         for _ in range(2)
     }
     assert len(runs) == 2
-    assert keys.tables(100) is keys.tables(128)
-    assert keys.tables(1 << 20).low.shape == (1 << 10, 4)
+    assert keys.key() is keys.key()
+    assert keys.words(4) is keys.words(4)
+    assert len(set(keys.key())) == len(keys.key())
+    assert all(word >> 63 and word >> 32 & 1 for word in keys.words(4))
 
 
 def test_the_probabilities_that_are_stated() -> None:
-    """u_d(k) of the docstring of primitives/inspect."""
-    u = [1.0] * 65
-    for d in range(2, 6):
-        u = [1 + sum(u[1 : k + 1]) / 2 for k in range(65)]
-        if d == 4:
-            assert round(u[64]) == 6273
-            assert 2 * (math.log2(u[64]) - 64) < -102
-    assert 2 * (math.log2(u[64]) - 64) < -96
+    """Of the docstring of primitives/inspect, for numbers that are independent and uniform."""
+
+    def products(bits: int) -> float:
+        """The chance of a sum of products to vanish in so many bits, at most."""
+        return min(1.0, (1 + bits / 2) / 2.0**bits)
+
+    assert 2 * math.log2(products(64)) < -117
+    shared = sum(2.0 ** -(v + 1) * products(64 - v) ** 2 for v in range(64)) + 2.0**-64
+    assert math.log2(shared) < -61
+
+
+SIGN = 1 << 63
+ONE, TWO = 0x3FF0_0000_0000_0000, 0x4000_0000_0000_0000
+PATTERNS = {
+    "a rectangle": [(0, 1 << 20), (1 << 20, 1), (2, 1), (2 + (1 << 20), 0)],
+    "corners": [(5, 9), (9, 7), (6, 11), (11, 4)],
+    "near": [(1, 2), (2, 3), (3, 4), (4, 1)],
+    "high bits": [(0, 1 << 30), (1 << 30, 1), (1 << 29, 1 << 28), (3 << 28, 2)],
+    "one arc": [(3, 8)],
+    "parallel": [(8, 1032), (1033, 9), (1034, 10), (11, 1035)],
+}
+VALUED = {
+    "signs": [(0, 1, ONE), (1, 0, ONE ^ SIGN), (2, 3, ONE), (3, 2, ONE ^ SIGN)],
+    "signs against": [(0, 1, ONE), (1, 0, ONE ^ SIGN), (2, 3, ONE ^ SIGN), (3, 2, ONE)],
+    "swapped": [(0, 1, ONE), (1, 0, TWO), (2, 3, TWO), (3, 2, ONE)],
+    "powers": [(0, 1, ONE), (1, 0, TWO), (0, 2, TWO), (2, 0, ONE)],
+    "last bits": [(0, 1, ONE), (1, 0, ONE + 1), (1, 2, ONE + 1), (2, 1, ONE)],
+    "zero": [(0, 1, 0), (1, 0, ONE), (1, 2, ONE), (2, 1, 0)],
+}
+
+
+@pytest.mark.parametrize("engine", ["cpu", "gpu", "gpu, wide"])
+def test_no_pattern_cancels_under_many_keys(engine) -> None:
+    """Sums of few structured entries, under many keys: every part of 16 bits is as good as random.
+
+    Under 4096 keys a part is zero 1/16 times on average; 12 times is no chance.
+    """
+    rng = np.random.default_rng(7)
+    count = 4096
+    entry = keyed_hashes.cpu_entry if engine == "cpu" else keyed_hashes.gpu_entry
+    options = {"wide": True} if engine == "gpu, wide" else {}
+    draw = keyed_hashes.cpu_keys if engine == "cpu" else keyed_hashes.gpu_keys
+    for _ in attempts(0.5):
+        key = draw(rng, count)
+        for name, entries in (PATTERNS | VALUED).items():
+            hashes = [entry(key, *e, **options) for e in entries]
+            for which in range(2):
+                total = sum(h[which] for h in hashes)
+                assert not (total == 0).any(), name
+                for shift in (0, 16, 32, 48):
+                    part = total >> np.uint64(shift) & np.uint64(0xFFFF)
+                    assert np.count_nonzero(part == 0) < 12, (name, which, shift)
+
+
+def test_the_hashes_of_the_attacks_are_those_of_the_kernels() -> None:
+    """The kernel finds the forged arcs symmetric; so does the definition."""
+    sums = keyed_hashes.cpu_entry(known_key(), *forged_arcs())
+    assert [int(part.sum()) for part in sums] == [0, 0]
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -262,7 +311,9 @@ def test_parallel_edges_against_networkx() -> None:
             H.add_weighted_edges_from(
                 [(*e, w) for e, w in zip(edges.tolist(), weights.tolist(), strict=True)]
             )
-            U = nx.MultiGraph(H)
+            U = nx.MultiGraph()  # not of H: two directions with one key would become one edge
+            U.add_nodes_from(range(n))
+            U.add_edges_from(H.edges(data=True))
             for A in (H, (n, edges, weights)):
                 G = matchwood.graph(A)
                 least = nx.minimum_spanning_tree(U).size("weight")

@@ -72,6 +72,22 @@ def test_plot(tmp_path: Path) -> None:
     assert (tmp_path / "h.svg").read_text().count("<path") > 5
 
 
+def test_a_plot_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch) -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+    path = tmp_path / "h.svg"
+    path.write_text("old")
+
+    def full_disk(self, stream, **options):
+        stream.write(b"<svg")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(figure.Figure, "savefig", full_disk)
+    found = CliRunner().invoke(app, ["solve", MATRIX, "--method", "cg", "--plot", str(path)])
+    assert found.exit_code != 0
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["h.svg"]
+
+
 def test_faults_are_one_line(tmp_path: Path) -> None:
     np.save(tmp_path / "b.npy", np.ones(3))
     for arguments, message in [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,21 +14,22 @@ import matchwood
 from graphs import ZOO, cycle, disjoint, grid, path, rmat, shuffled, star
 from matchwood.check import check_connected_components
 from strategies import graphs
+from support import THREADS
 
 METHODS = ["auto", "afforest", "fastsv", "bfs"]
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ZOO)
-def test_equals_the_reference(name: str, method: str, threads: int) -> None:
+def test_equals_the_reference(name: str) -> None:
     A = ZOO[name]()
     expected = matchwood.connected_components(A, engine="reference")
-    for argument in (A, matchwood.graph(A)):
-        found = matchwood.connected_components(argument, method=method, threads=threads)
-        assert found.count == expected.count
-        assert np.array_equal(found.labels, expected.labels)
-        assert found.labels.dtype == expected.labels.dtype
-    check_connected_components(A, found)
+    check_connected_components(A, expected)
+    for method, threads in itertools.product(METHODS, THREADS):
+        for argument in (A, matchwood.graph(A)):
+            found = matchwood.connected_components(argument, method=method, threads=threads)
+            assert found.count == expected.count, (method, threads)
+            assert np.array_equal(found.labels, expected.labels), (method, threads)
+            assert found.labels.dtype == expected.labels.dtype
 
 
 @given(graphs(max_n=60, max_m=60))
@@ -40,20 +43,20 @@ def test_random_graphs(A: sp.csr_array) -> None:
 
 
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
-@pytest.mark.parametrize("method", METHODS)
-def test_larger_graphs_agree_with_scipy(method: str, index_dtype: type, threads: int) -> None:
+def test_larger_graphs_agree_with_scipy(index_dtype: type) -> None:
     parts = [rmat(9, 6), path(4000), cycle(3000), star(500), grid(30, 40)]
     for A in (*parts, shuffled(disjoint(parts), isolated=100), rmat(12, 2, symmetric=False)):
-        G = matchwood.graph(A, index_dtype=index_dtype)
-        found = matchwood.connected_components(G, method=method, threads=threads)
         count, labels = csgraph.connected_components(A, directed=True, connection="weak")
-        assert found.count == count
-        assert found.labels.dtype == index_dtype
         _, first = np.unique(labels, return_index=True)
         number = np.empty(count, np.int64)
         number[np.argsort(first)] = np.arange(count)
-        assert np.array_equal(found.labels, number[labels])
-        check_connected_components(A, found)
+        check_connected_components(A, (count, number[labels]))
+        for method, threads in itertools.product(METHODS, THREADS):
+            G = matchwood.graph(A, index_dtype=index_dtype)
+            found = matchwood.connected_components(G, method=method, threads=threads)
+            assert found.count == count, (method, threads)
+            assert found.labels.dtype == index_dtype
+            assert np.array_equal(found.labels, number[labels]), (method, threads)
 
 
 def test_many_schedules(threads: int) -> None:

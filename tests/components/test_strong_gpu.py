@@ -87,7 +87,7 @@ def test_rounds_are_few(method):
 
 @pytest.mark.parametrize("method", METHODS[1:])
 def test_many_launches(monkeypatch, method):
-    monkeypatch.setattr(engine, "PATIENCE", 1)
+    monkeypatch.setattr(engine, "PASSES_PER_LAUNCH", 1)
     for name in ("big and small", "chain of cycles", "oriented grid"):
         A = HARD[name]()
         found = matchwood.strongly_connected_components(prepared(A), method=method)

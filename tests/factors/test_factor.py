@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from matchwood.factors import (
     check_factor,
     check_maximal_factor,
     coverage_of_order,
-    factor,
+    degree_factor,
     is_factor,
     is_maximal_factor,
 )
@@ -26,13 +28,16 @@ from strategies import graphs
 VARIANTS: list[dict[str, Any]] = [
     {"n": 1},
     {"n": 2},
-    {"n": 2, "M": None, "ties": "hash"},
-    {"n": 3, "M": None, "m": 1},
-    {"n": 4, "ties": "hash", "p": 0.3, "k_m": 1, "rng": 7},
-    {"n": 2, "directed": True, "M": None},
+    {"n": 2, "rounds": None, "ties": "hash"},
+    {"n": 3, "rounds": None, "period": 1},
+    {"n": 4, "ties": "hash", "charge_probability": 0.3, "uncharged": 1, "rng": 7},
+    {"n": 2, "directed": True, "rounds": None},
     {"n": 2, "method": "greedy"},
     {"n": 3, "method": "greedy", "ties": "hash"},
 ]
+
+
+THREADS = (1, 2, 3, 5)
 
 
 def same(one: Factor, other: Factor) -> None:
@@ -42,13 +47,13 @@ def same(one: Factor, other: Factor) -> None:
     assert (one.rounds, one.maximal) == (other.rounds, other.maximal)
 
 
-@pytest.mark.parametrize("options", VARIANTS, ids=str)
-def test_equals_the_reference(options: dict[str, Any], zoo_graph: sp.csr_array) -> None:
+def test_equals_the_reference(zoo_graph: sp.csr_array) -> None:
     before = zoo_graph.copy()
-    expected = factor(zoo_graph, engine="reference", **options)
-    expected.check(zoo_graph)
-    for threads in (1, 3):
-        same(factor(zoo_graph, threads=threads, **options), expected)
+    for options in VARIANTS:
+        expected = degree_factor(zoo_graph, engine="reference", **options)
+        expected.check(zoo_graph)
+        for threads in (1, 3):
+            same(degree_factor(zoo_graph, threads=threads, **options), expected)
     assert np.array_equal(zoo_graph.data, before.data)
     assert np.array_equal(zoo_graph.indices, before.indices)
 
@@ -74,33 +79,37 @@ def test_random_graphs(
     ties: str,
     directed: bool,
 ) -> None:
-    options = {"M": M, "m": off[0], "k_m": off[1], "p": p, "rng": rng, "ties": ties}
-    expected = factor(A, n, engine="reference", directed=directed, **options)
+    options = {
+        "rounds": M, "period": off[0], "uncharged": off[1], "charge_probability": p, "rng": rng,
+        "ties": ties,
+    }  # fmt: skip
+    expected = degree_factor(A, n, engine="reference", directed=directed, **options)
     for threads in (1, 5):
-        same(factor(A, n, directed=directed, threads=threads, **options), expected)
+        same(degree_factor(A, n, directed=directed, threads=threads, **options), expected)
     expected.check(A)
-    greedy = factor(A, n, method="greedy", ties=ties, rng=rng)
-    rounds = factor(A, n, m=1, M=None, ties=ties, rng=rng)
+    greedy = degree_factor(A, n, method="greedy", ties=ties, rng=rng)
+    rounds = degree_factor(A, n, period=1, rounds=None, ties=ties, rng=rng)
     assert np.array_equal(greedy.neighbours, rounds.neighbours)
     check_maximal_factor(A, greedy)
 
 
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_larger_graphs(index_dtype: type, dtype: type, threads: int) -> None:
+def test_larger_graphs(index_dtype: type, dtype: type) -> None:
     for A in (rmat(11, 6), grid(60, 70, 1.0)):
         G = matchwood.graph(with_dtypes(A, index_dtype, dtype), index_dtype=index_dtype)
         for ties in ("index", "hash"):
-            one = factor(G, 2, ties=ties, M=None, threads=1)
+            one = degree_factor(G, 2, ties=ties, rounds=None, threads=1)
             assert one.neighbours.dtype == index_dtype
             assert one.weights.dtype == dtype
-            same(factor(G, 2, ties=ties, M=None, threads=threads), one)
+            for threads in THREADS[1:]:
+                same(degree_factor(G, 2, ties=ties, rounds=None, threads=threads), one)
             check_maximal_factor(G, one)
 
 
 def test_one_neighbour_is_a_matching() -> None:
     A = random_graph(200, 800)
-    found = factor(A, 1, method="greedy", ties="hash")
+    found = degree_factor(A, 1, method="greedy", ties="hash")
     taken: set[int] = set()
     upper = sp.coo_array(sp.triu(A, 1))
     weight = 0.0
@@ -114,7 +123,7 @@ def test_one_neighbour_is_a_matching() -> None:
 
 def test_enough_room_takes_everything() -> None:
     for A in (complete(7), star(12), cycle(9)):
-        found = factor(A, 11, M=None)
+        found = degree_factor(A, 11, rounds=None)
         assert found.cardinality == A.nnz // 2
         assert found.coverage == pytest.approx(1.0)
         assert found.rounds == 6  # all in round 0; the next without charges sees that
@@ -122,7 +131,7 @@ def test_enough_room_takes_everything() -> None:
 
 def test_result() -> None:
     A = sp.csr_array([[0, 1, 5, 4], [1, 0, 0, 2], [5, 0, 0, 3], [4, 2, 3, 0]])
-    found = factor(A, 2)
+    found = degree_factor(A, 2)
     neighbours, weights = found
     assert neighbours.tolist() == [[2, 3], [-1, -1], [0, 3], [0, 2]]
     assert weights.tolist() == [[5, 4], [0, 0], [5, 3], [4, 3]]
@@ -137,10 +146,10 @@ def test_result() -> None:
 
 def test_values_without_symmetry_are_added() -> None:
     A = sp.csr_array([[0.0, 3.0, 1.0], [1.0, 0.0, 0.0], [4.0, 0.0, 9.0]])
-    found = factor(A, 1)
+    found = degree_factor(A, 1)
     assert found.edges().tolist() == [[0, 2]]
     assert (found.weight, found.coverage) == (5.0, 5 / 9)  # of |a_ij| with i != j
-    directed = factor(A, 1, directed=True, M=None)
+    directed = degree_factor(A, 1, directed=True, rounds=None)
     assert directed.edges().tolist() == [[0, 1]]
     assert directed.weights.ravel().tolist() == [3.0, 1.0, 0.0]
     assert (directed.weight, directed.coverage) == (2.0, 4 / 9)
@@ -148,10 +157,10 @@ def test_values_without_symmetry_are_added() -> None:
 
 def test_charges_break_rows_of_proposals() -> None:
     A = matchwood.generators.path(200)  # equal weights
-    plain = factor(A, 1, M=5, m=1)
+    plain = degree_factor(A, 1, rounds=5, period=1)
     assert plain.cardinality == 5  # one a round, from the end
-    assert factor(A, 1, M=5).cardinality > 60
-    assert factor(A, 1, M=5, ties="hash").cardinality > 60
+    assert degree_factor(A, 1, rounds=5).cardinality > 60
+    assert degree_factor(A, 1, rounds=5, ties="hash").cardinality > 60
 
 
 def test_coverage_of_order() -> None:
@@ -168,29 +177,31 @@ def test_bad_arguments() -> None:
     A = path(5)
     for options, message in [
         ({"n": 0}, "n must be at least 1"),
-        ({"n": 2, "m": 0}, "m must be at least 1"),
-        ({"n": 2, "m": 3, "k_m": 3}, "k_m must be below m"),
-        ({"n": 2, "M": -1}, "M must be at least 0"),
-        ({"n": 2, "p": 1.5}, "p must be"),
+        ({"n": 2, "period": 0}, "period must be at least 1"),
+        ({"n": 2, "period": 3, "uncharged": 3}, "uncharged must be below period"),
+        ({"n": 2, "rounds": -1}, "rounds must be at least 0"),
+        ({"n": 2, "charge_probability": 1.5}, "charge_probability must be"),
         ({"n": 2, "ties": "none"}, "ties must be one of 'index', 'hash'"),
-        ({"n": 2, "method": "best"}, "method must be one of 'parallel', 'greedy'"),
+        ({"n": 2, "method": "best"}, "method must be one of 'auto', 'parallel', 'greedy'"),
         ({"n": 2, "method": "greedy", "directed": True}, "directed=True needs method='parallel'"),
     ]:
-        with pytest.raises(ValueError, match=f"factor: .*{message}"):
-            factor(A, **options)
+        with pytest.raises(ValueError, match=f"degree_factor: .*{message}"):
+            degree_factor(A, **options)
     with pytest.raises(TypeError, match="n must be an integer"):
-        factor(A, 2.0)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="factor: A must be square"):
-        factor(sp.csr_array((2, 3)), 1)
+        degree_factor(A, 2.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="degree_factor: A must be square"):
+        degree_factor(sp.csr_array((2, 3)), 1)
     bad = sp.csr_array([[0, np.nan], [1, 0]])
     for directed in (False, True):
-        with pytest.raises(ValueError, match="factor: weights must be finite, got nan at row 0"):
-            factor(bad, 1, directed=directed)
+        with pytest.raises(
+            ValueError, match="degree_factor: weights must be finite, got nan at row 0"
+        ):
+            degree_factor(bad, 1, directed=directed)
 
 
 def test_the_check_finds_every_fault() -> None:
     A = cycle(4)
-    right = factor(A, 2)
+    right = degree_factor(A, 2)
     check_factor(A, right)
     check_maximal_factor(A, right.neighbours)
     none = [-1, -1]
@@ -220,3 +231,40 @@ def test_the_check_finds_every_fault() -> None:
     spare = Factor(np.full((4, 2), -1), np.ones((4, 2)))
     with pytest.raises(matchwood.CheckFailed, match="vertex 0 has no neighbour 0, but a weight 1"):
         check_factor(A, spare)
+
+
+def test_the_best_method_is_the_default() -> None:
+    A = random_graph(60, 200)
+    same(degree_factor(A, 2), degree_factor(A, 2, method="parallel"))
+    same(degree_factor(A, 2, method="auto"), degree_factor(A, 2))
+    check_factor(A, degree_factor(A, 2).neighbours, method="auto")
+
+
+def test_old_names_give_the_same_with_a_warning() -> None:
+    A = random_graph(60, 200)
+    words = {"rounds": 7, "period": 3, "uncharged": 1, "charge_probability": 0.4}
+    letters = {"M": 7, "m": 3, "k_m": 1, "p": 0.4}
+    expected = degree_factor(A, 2, **words)
+    with pytest.warns(DeprecationWarning, match="factor is called degree_factor now"):
+        same(matchwood.factor(A, 2, **words), expected)
+    for old, new in zip(letters, words, strict=True):
+        some = {name: value for name, value in words.items() if name != new}
+        with pytest.warns(DeprecationWarning, match=f"degree_factor: {old} is called {new}"):
+            same(degree_factor(A, 2, **some, **{old: letters[old]}), expected)
+        with pytest.warns(DeprecationWarning, match=f"check_factor: {old} is called {new}"):
+            check_factor(A, expected, method="auto", **some, **{old: letters[old]})
+    with pytest.raises(TypeError, match="degree_factor: unknown argument 'q'"):
+        degree_factor(A, 2, q=1)
+    with pytest.raises(TypeError, match="check_factor: unknown argument 'q'"):
+        check_factor(A, expected, q=1)
+
+
+def test_the_result_shows_no_internal_field() -> None:
+    names = list(inspect.signature(Factor).parameters)
+    assert names == ["neighbours", "weights", "rounds", "maximal", "directed"]
+    found = degree_factor(path(5), 2)
+    assert not {"view", "plan"} & set(dir(found))
+    again = dataclasses.replace(found, rounds=9)  # remembers its graph and its arguments
+    assert again.coverage == found.coverage
+    with pytest.raises(matchwood.CheckFailed, match="rounds is 9"):
+        again.check(path(5))

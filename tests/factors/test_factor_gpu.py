@@ -10,13 +10,13 @@ import scipy.sparse as sp
 
 import matchwood
 from graphs import ZOO, disjoint, grid, rmat, star, with_dtypes
-from matchwood.factors import check_factor, coverage_of_order, factor
+from matchwood.factors import check_factor, coverage_of_order, degree_factor
 
 pytestmark = pytest.mark.gpu
 
 
 def same(A: Any, n: int, **options: Any) -> None:
-    expected, found = factor(A, n, **options), factor(A, n, engine="gpu", **options)
+    expected, found = degree_factor(A, n, **options), degree_factor(A, n, engine="gpu", **options)
     label = f"n={n} {options}"
     assert np.array_equal(found.neighbours, expected.neighbours), label
     assert np.array_equal(found.weights, expected.weights), label
@@ -31,10 +31,10 @@ def same(A: Any, n: int, **options: Any) -> None:
 def test_zoo(name: str) -> None:
     A = ZOO[name]()
     same(A, 1)
-    same(A, 2, M=None)
-    same(A, 3, M=7, ties="hash", k_m=1, rng=3)
-    same(A, 2, M=None, directed=True)
-    same(A, 2, M=0)
+    same(A, 2, rounds=None)
+    same(A, 3, rounds=7, ties="hash", uncharged=1, rng=3)
+    same(A, 2, rounds=None, directed=True)
+    same(A, 2, rounds=0)
     same(A, 2, method="greedy")
 
 
@@ -48,28 +48,28 @@ def test_larger_graphs(index_dtype: type, dtype: type, ties: str) -> None:
     G = matchwood.graph(A, index_dtype=index_dtype)
     for n in (1, 2, 4, 8) if dtype == np.float32 else (2, 3):
         same(G, n, ties=ties)
-    same(G, 2, ties=ties, M=None, k_m=2)
+    same(G, 2, ties=ties, rounds=None, uncharged=2)
 
 
 @pytest.mark.parametrize("n", range(1, 9))
 def test_every_n(n: int) -> None:
     A = sp.csr_array(rmat(10, 20))
-    same(A, n, M=None)
-    same(A, n, M=6, ties="hash")
+    same(A, n, rounds=None)
+    same(A, n, rounds=6, ties="hash")
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_equal_weights(n: int) -> None:
     """All vertices have room for many rounds, and some tiles of rows have one weight only."""
     A = matchwood.generators.mesh((20, 19, 18), dtype=np.float32)
-    same(A, n, M=9)
-    same(A, n, M=9, k_m=2)
+    same(A, n, rounds=9)
+    same(A, n, rounds=9, uncharged=2)
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     low, high = np.minimum(rows, A.indices), np.maximum(rows, A.indices)
     own = 1 + (31 * low + 17 * high) % 97
     A.data = np.where(low < A.shape[0] // 2, 1, own).astype(np.float32)
-    same(A, n, M=9)
-    same(A, n, M=None)
+    same(A, n, rounds=9)
+    same(A, n, rounds=None)
 
 
 @pytest.mark.parametrize("rounds", [None, 63, 64, 65, 130])
@@ -77,34 +77,34 @@ def test_many_rounds(rounds: int | None) -> None:
     """Weights that grow along a path: without charges one edge is confirmed in a round."""
     weights = np.arange(1, 400, dtype=np.float32)
     A = sp.csr_array(sp.diags_array([weights, weights], offsets=[-1, 1]))
-    same(A, 1, M=rounds, m=1)
-    same(A, 2, M=rounds, m=7, k_m=3)
+    same(A, 1, rounds=rounds, period=1)
+    same(A, 2, rounds=rounds, period=7, uncharged=3)
     B = sp.csr_array(sp.random_array((500, 500), density=0.02, rng=3, dtype=np.float32))
-    same(B, 2, M=rounds, m=70, directed=True)
+    same(B, 2, rounds=rounds, period=70, directed=True)
 
 
 def test_subnormal_weights() -> None:
     A = grid(6, 6, 1.0)
     A.data = (np.arange(A.nnz) % 5 + 1).astype(np.float32) * np.float32(1e-42)
     A = sp.csr_array(A.maximum(A.T))
-    same(A, 2, M=None)
+    same(A, 2, rounds=None)
 
 
 def test_stays_on_the_device() -> None:
     import cupyx.scipy.sparse
 
     A = cupyx.scipy.sparse.csr_matrix(sp.csr_matrix(grid(20, 20)))
-    found = factor(A, 2)
+    found = degree_factor(A, 2)
     assert type(found.neighbours).__module__.startswith("cupy")
     assert type(found.edges()).__module__.startswith("cupy")
     check_factor(A, found)
-    assert found.edges().get().tolist() == factor(grid(20, 20), 2).edges().tolist()
+    assert found.edges().get().tolist() == degree_factor(grid(20, 20), 2).edges().tolist()
     assert coverage_of_order(A) == pytest.approx(coverage_of_order(grid(20, 20)))
 
 
 def test_too_many_neighbours() -> None:
     with pytest.raises(ValueError, match="n must be at most 8 on the GPU, got 9"):
-        factor(grid(5, 5), 9, engine="gpu")
+        degree_factor(grid(5, 5), 9, engine="gpu")
 
 
 def test_memory() -> None:
@@ -116,9 +116,9 @@ def test_memory() -> None:
     G.undirected_weights()
     pool = cupy.get_default_memory_pool()
     for n in (1, 2, 4):
-        factor(G, n)  # compiles
+        degree_factor(G, n)  # compiles
         pool.free_all_blocks()
         before = pool.total_bytes()
-        found = factor(G, n)
+        found = degree_factor(G, n)
         assert pool.total_bytes() - before <= (8 * n + 16) * G.n
         del found

@@ -31,3 +31,10 @@ def test_table() -> None:
     text = run(*words).stdout
     assert "coverage" in text
     assert "longest path" in text
+
+
+def test_old_flags_still_work() -> None:
+    new = run_json("forest", "aniso:2,9x8", "--rounds", "2", "--rng", "3")
+    old = run_json("forest", "aniso:2,9x8", "-M", "2", "--seed", "3")
+    assert old["coverage"] == new["coverage"]
+    assert "-M" not in run("forest", "--help").stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,18 @@ from hypothesis import strategies as st
 import matchwood
 from forests.tables import paths_and_cycles
 from graphs import grid, path, rmat, with_dtypes
-from matchwood.factors import Factor, factor
+from matchwood.factors import Factor, degree_factor
 from matchwood.forests import LinearForest, check_linear_forest, linear_forest, tridiagonal_of
-from matchwood.forests import cpu as forests_cpu
+from matchwood.forests.splitters import cpu as forests_cpu
+from matchwood.forests.walk import cpu as walk_cpu
 from strategies import graphs
 
 ARRAYS = ("perm", "path", "position", "place", "offsets", "removed")
 METHODS = ("splitters", "ranges", "walk", "doubling")
+METHODS_AND_THREADS = (
+    ("auto", 1), ("auto", 2), ("auto", 5), ("splitters", 1), ("splitters", 5), ("ranges", 2),
+    ("ranges", 7),
+)  # fmt: skip
 
 
 def same(one: LinearForest, other: LinearForest) -> None:
@@ -38,7 +44,7 @@ def all_methods(A: Any, expected: LinearForest, **options: Any) -> None:
 
 def test_zoo(zoo_graph: sp.csr_array) -> None:
     before = zoo_graph.copy()
-    for options in ({}, {"M": None, "directed": True}):
+    for options in ({}, {"rounds": None, "directed": True}):
         expected = linear_forest(zoo_graph, engine="reference", **options)
         expected.check(zoo_graph)
         all_methods(zoo_graph, expected, **options)
@@ -49,11 +55,11 @@ def test_zoo(zoo_graph: sp.csr_array) -> None:
 @settings(max_examples=20)
 @given(graphs(max_n=30, max_m=60), st.sampled_from([1, 3, 1 << 13]), st.booleans())
 def test_random_graphs(A: sp.csr_array, spacing: int, directed: bool) -> None:
-    expected = linear_forest(A, engine="reference", directed=directed, M=None)
+    expected = linear_forest(A, engine="reference", directed=directed, rounds=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forests_cpu, "SPACING", spacing)
-        for threads, method in ((1, "auto"), (5, "auto"), (2, "ranges"), (7, "ranges")):
-            found = linear_forest(A, method=method, threads=threads, directed=directed, M=None)
+        for method, threads in METHODS_AND_THREADS:
+            found = linear_forest(A, method=method, threads=threads, directed=directed, rounds=None)
             same(found, expected)
     expected.check(A)
     dl, d, du = tridiagonal_of(A, expected, threads=3)
@@ -67,12 +73,10 @@ def test_random_graphs(A: sp.csr_array, spacing: int, directed: bool) -> None:
     assert not du[-1:].any()
 
 
-@pytest.mark.parametrize("spacing", [1, 2, 5, 1 << 13])
 @pytest.mark.parametrize("ties", [False, True])
-def test_paths_beside_cycles(spacing: int, ties: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forests_cpu, "SPACING", spacing)
-    rng = np.random.default_rng(spacing)
-    for seed in range(4):
+def test_paths_beside_cycles(ties: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    for seed in range(6):
         paths, cycles = rng.integers(1, 40, 5).tolist(), rng.integers(3, 40, 5).tolist()
         A = paths_and_cycles(paths, cycles, seed=seed, shuffled=seed % 2 == 0, ties=ties)
         expected = linear_forest(A, engine="reference")
@@ -81,6 +85,11 @@ def test_paths_beside_cycles(spacing: int, ties: bool, monkeypatch: pytest.Monke
         assert sorted(np.diff(expected.offsets)) == sorted(paths + cycles)
         check_linear_forest(A, expected)
         all_methods(A, expected)
+        for spacing in (1, 2, 5):
+            monkeypatch.setattr(forests_cpu, "SPACING", spacing)
+            for threads in (1, 3):
+                same(linear_forest(A, method="splitters", threads=threads), expected)
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize(("index_dtype", "dtype"), [(np.int32, np.float32), (np.int64, np.float64)])
@@ -129,22 +138,22 @@ def test_result() -> None:
 
 def test_a_given_factor() -> None:
     A = rmat(8, 5)
-    greedy = factor(A, 2, method="greedy")
+    greedy = degree_factor(A, 2, method="greedy")
     from_it = linear_forest(A, factor=greedy)
     from_it.check(A)
     assert "factor" not in from_it.seconds
     same(linear_forest(A, factor=greedy.neighbours), from_it)
-    matching = linear_forest(A, factor=factor(A, 1))
+    matching = linear_forest(A, factor=degree_factor(A, 1))
     matching.check(A)
     assert np.diff(matching.offsets).max() == 2
-    same(linear_forest(A, factor=factor(A, 1).neighbours), matching)
-    assert matching.weight == pytest.approx(factor(A, 1).weight)
+    same(linear_forest(A, factor=degree_factor(A, 1).neighbours), matching)
+    assert matching.weight == pytest.approx(degree_factor(A, 1).weight)
 
 
 def test_of_a_directed_factor() -> None:
     """The weakest edge of a cycle is the one whose two entries have the least mean."""
     A = sp.csr_array([[0, 5, 4.0], [5, 0, 3], [1, 6, 0]])
-    forest = linear_forest(A, directed=True, M=None)
+    forest = linear_forest(A, directed=True, rounds=None)
     forest.check(A)
     assert forest.removed.tolist() == [[0, 2]]
     assert forest.removed_weights.tolist() == [2.5]
@@ -156,10 +165,12 @@ def test_bad_arguments() -> None:
         linear_forest(A, method="best")
     with pytest.raises(TypeError, match="linear_forest: unknown argument 'k'"):
         linear_forest(A, k=3)
-    with pytest.raises(TypeError, match="linear_forest: 'M' is for the factor, which is given"):
-        linear_forest(A, factor=factor(A, 2), M=3)
+    with pytest.raises(
+        TypeError, match="linear_forest: 'rounds' is for the factor, which is given"
+    ):
+        linear_forest(A, factor=degree_factor(A, 2), rounds=3)
     with pytest.raises(ValueError, match=r"the factor must have shape \(5, 2\).*got \(5, 3\)"):
-        linear_forest(A, factor=factor(A, 3))
+        linear_forest(A, factor=degree_factor(A, 3))
     with pytest.raises(ValueError, match=r"linear_forest: the factor .* 0 lists 1, but 1 does not"):
         linear_forest(A, factor=[[1, -1], [2, -1], [1, -1], [-1, -1], [-1, -1]])
     with pytest.raises(ValueError, match="linear_forest: A must be square"):
@@ -203,13 +214,13 @@ def test_the_check_finds_every_fault() -> None:
             check_linear_forest(A, wrong)
     B = A.copy()
     B[u, v] = B[v, u] = 99.0  # no longer the weakest
-    heavier = factor(B, 2)
+    heavier = degree_factor(B, 2)
     with pytest.raises(matchwood.CheckFailed, match="is the weakest of a cycle and must be"):
         check_linear_forest(B, dataclasses.replace(right, factor=heavier))
     cut_in_two = sp.csr_array([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 3], [0, 0, 3, 0]])
     apart = linear_forest(path(4), factor=[[1, -1], [0, -1], [3, -1], [2, -1]])
     with pytest.raises(matchwood.CheckFailed, match=r"edge \(1, 2\) of the factor is missing"):
-        check_linear_forest(path(4), dataclasses.replace(apart, factor=factor(path(4), 2)))
+        check_linear_forest(path(4), dataclasses.replace(apart, factor=degree_factor(path(4), 2)))
     with pytest.raises(matchwood.CheckFailed, match=r"edge \(1, 2\) is not in the factor"):
         check_linear_forest(cut_in_two, _pretend(apart))
 
@@ -221,6 +232,33 @@ def _pretend(forest: LinearForest) -> LinearForest:
         perm=np.array([0, 1, 2, 3]), place=np.array([0, 1, 2, 3]),
         path=np.array([0, 0, 0, 0]), position=np.array([1, 2, 3, 4]),
     )  # fmt: skip
+
+
+def test_old_letters_give_the_same_with_a_warning() -> None:
+    A = rmat(7, 5)
+    expected = linear_forest(A, rounds=7, period=3)
+    with pytest.warns(DeprecationWarning, match="linear_forest: M is called rounds now"):
+        same(linear_forest(A, M=7, period=3), expected)
+    with pytest.raises(TypeError, match="linear_forest: 'm' is for the factor, which is given"):
+        linear_forest(A, factor=expected.factor, m=3)
+
+
+def test_the_result_shows_no_internal_field() -> None:
+    names = list(inspect.signature(LinearForest).parameters)
+    assert names == ["perm", "path", "position", "place", "factor"]
+    assert not {"found", "factor_seconds"} & set(dir(linear_forest(path(5))))
+
+
+def test_coefficients_equal_the_reference() -> None:
+    for A in (rmat(8, 5), paths_and_cycles([30, 1], [20, 3]), sp.csr_array([[0.0, 2.0], [-3, 4]])):
+        forest = linear_forest(A)
+        expected = tridiagonal_of(A, forest, engine="reference")
+        for threads in (1, 3):
+            for one, other in zip(
+                tridiagonal_of(A, forest, threads=threads), expected, strict=True
+            ):
+                assert one.dtype == other.dtype
+                assert np.array_equal(one, other)
 
 
 @pytest.mark.slow
@@ -235,6 +273,6 @@ def test_long_ones() -> None:
         if not cycle:
             table[name[0], 0] = table[name[-1], 1] = -1
             table[name[0]] = table[name[0], ::-1]
-        one, other = (forests_cpu.forest(table, weights, method=m) for m in ("auto", "walk"))
+        one, other = (by.forest(table, weights) for by in (forests_cpu, walk_cpu))
         for a, b in zip(one[:4], other[:4], strict=True):
             assert np.array_equal(a, b)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import matchwood
 from forests.tables import paths_and_cycles
 from graphs import ZOO, disjoint, grid, rmat, with_dtypes
-from matchwood.factors import factor
+from matchwood.factors import degree_factor
 from matchwood.forests import check_linear_forest, linear_forest, tridiagonal_of
 
 pytestmark = pytest.mark.gpu
@@ -39,7 +39,7 @@ def same(A: Any, method: str = "splitters", **options: Any) -> None:
 def test_zoo(name: str, method: str) -> None:
     A = ZOO[name]()
     same(A, method)
-    same(A, method, M=None, ties="hash")
+    same(A, method, rounds=None, ties="hash")
     same(A, method, directed=True)
 
 
@@ -55,7 +55,7 @@ def test_larger_graphs(index_dtype: type, dtype: type, method: str) -> None:
 @pytest.mark.parametrize("spacing", [1, 2, 16, 1 << 20])
 @pytest.mark.parametrize("ties", [False, True])
 def test_any_spacing(spacing: int, ties: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from matchwood.forests import gpu
+    from matchwood.forests.splitters import gpu
 
     monkeypatch.setattr(gpu, "SPACING", spacing)
     rng = np.random.default_rng(spacing)
@@ -85,7 +85,7 @@ def test_stays_on_the_device() -> None:
     assert all(type(a).__module__.startswith("cupy") for a in tridiagonal_of(A, found))
     assert set(found.seconds) == {"factor", "paths", "cycles", "permutation"}
     check_linear_forest(A, found)
-    given = linear_forest(A, factor=factor(grid(20, 20), 2))  # a factor from the CPU
+    given = linear_forest(A, factor=degree_factor(grid(20, 20), 2))  # a factor from the CPU
     assert given.perm.get().tolist() == found.perm.get().tolist()
 
 
@@ -105,7 +105,7 @@ def test_long_ones() -> None:
     table = np.empty((n, 2), np.int32)
     table[name, 0], table[name, 1] = before, after
     weights = np.ones((n, 2), np.float32)
-    from matchwood.forests import cpu, gpu
+    from matchwood.forests.splitters import cpu, gpu
 
     for cycle in (True, False):
         if not cycle:

@@ -67,7 +67,7 @@ def test_mycielskian_has_no_triangles():
         (lambda: mycielskian(0), ValueError, "mycielskian: k must be at least 1, got 0"),
         (lambda: mycielskian(23), ValueError, "mycielskian: k must be at most 22"),
         (lambda: path(3, dtype=int), TypeError, "path: dtype must be float32 or float64"),
-        (lambda: path(3, engine="fpga"), ValueError, "engine must be None or one of"),
+        (lambda: path(3, engine="fpga"), ValueError, "path: engine must be None or one of"),
     ],
 )
 def test_errors(call, error, message):

@@ -13,13 +13,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import zstandard
 
 import matchwood
 from matchwood.errors import FileFormatError
 from matchwood.io import files
 
 TEXT = b"0 1\n1 0\n"
+
+
+def zst(data: bytes) -> bytes:
+    import zstandard
+
+    return zstandard.ZstdCompressor().compress(data)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +34,7 @@ TEXT = b"0 1\n1 0\n"
         (".gz", gzip.compress),
         (".bz2", bz2.compress),
         (".xz", lzma.compress),
-        (".zst", lambda data: zstandard.ZstdCompressor().compress(data)),
+        (".zst", zst),
     ],
 )
 def test_files_of_other_tools(tmp_path: Path, suffix: str, compress: object) -> None:
@@ -62,7 +67,7 @@ def test_many_small_members(tmp_path: Path) -> None:
 
 def test_zst_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "list.txt.zst"
-    matchwood.io.write(path, np.eye(2))
+    path.write_bytes(b"")  # not looked at
     monkeypatch.setitem(sys.modules, "zstandard", None)
     monkeypatch.setitem(sys.modules, "compression", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install matchwood\[zstd\]"):
@@ -181,12 +186,12 @@ def test_write_to_a_device() -> None:
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
-def test_the_same_matrix_gives_the_same_bytes(tmp_path: Path) -> None:
-    for suffix in ("", ".gz", ".bz2", ".xz", ".zst"):
-        first, second = tmp_path / f"a.txt{suffix}", tmp_path / f"b.txt{suffix}"
-        matchwood.io.write(first, np.eye(3))
-        matchwood.io.write(second, np.eye(3))
-        assert first.read_bytes() == second.read_bytes()
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zst"])
+def test_the_same_matrix_gives_the_same_bytes(tmp_path: Path, suffix: str) -> None:
+    first, second = tmp_path / f"a.txt{suffix}", tmp_path / f"b.txt{suffix}"
+    matchwood.io.write(first, np.eye(3))
+    matchwood.io.write(second, np.eye(3))
+    assert first.read_bytes() == second.read_bytes()
 
 
 def test_reading_keeps_numba_out_until_text_is_parsed(tmp_path: Path) -> None:

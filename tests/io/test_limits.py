@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 import matchwood
 from matchwood.errors import FileFormatError, OutOfMemory
-from matchwood.teams import resources
+from matchwood.gate import resources
 
 HUGE = {
     "a.mtx": "%%MatrixMarket matrix coordinate real general\n{n} {n} 1\n1 1 1\n",

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import matchwood
 from graphs import cycle, grid, path, random_graph
 from matchwood.check import check_coarsening, check_locally_dominant, check_maximal_matching
-from matchwood.factors import Factor, check_factor, factor
+from matchwood.factors import Factor, check_factor, degree_factor
 from matchwood.forests import check_linear_forest, linear_forest, tridiagonal_of
 from matchwood.matching import is_locally_dominant, is_matching, is_maximal_matching
 
@@ -115,10 +115,10 @@ def test_directed_factors_equal_the_reference(seed: int) -> None:
     edges = rng.integers(0, n, (3 * n, 2))
     A = sp.coo_array((rng.integers(1, 4, 3 * n).astype(float), edges.T), shape=(n, n)).tocsr()
     for k in (1, 2, 3):
-        options: dict[str, Any] = {"M": None, "m": 3, "rng": seed, "directed": True}
+        options: dict[str, Any] = {"rounds": None, "period": 3, "rng": seed, "directed": True}
         found, expected = (
-            factor(A, k, engine="gpu", **options),
-            factor(A, k, engine="reference", **options),
+            degree_factor(A, k, engine="gpu", **options),
+            degree_factor(A, k, engine="reference", **options),
         )
         assert np.array_equal(found.neighbours, expected.neighbours)
         assert (found.rounds, found.maximal) == (expected.rounds, expected.maximal)
@@ -130,7 +130,7 @@ def test_wrong_factors_and_forests_reach_no_kernel() -> None:
 
     A = cycle(9)
     G = matchwood.graph(A).on("gpu")
-    found = factor(G, 2)
+    found = degree_factor(G, 2)
     table = found.neighbours.copy()
     table[0, 0] = 10**6
     for wrong in (

@@ -88,7 +88,7 @@ def test_more_rounds_than_a_launch(monkeypatch):
 @pytest.mark.parametrize("name", ["mixed", "rmat 12"])
 def test_few_blocks(name, monkeypatch):
     """Each block has many tiles, as in large graphs."""
-    monkeypatch.setattr(engine.gpu.Kernel, "resident", lambda self, block, shared_mem=0: 2)
+    monkeypatch.setattr(engine.gpu.Kernel, "resident", lambda self, block=256, shared_mem=0: 2)
     for weighted in WEIGHTED:
         expected = expected_of(LARGER[name](), weighted=weighted)
         assert_same(maximal_matching(resident(LARGER[name]()), weighted=weighted), expected)

@@ -158,8 +158,8 @@ def test_bad_input() -> None:
             make(sp.csr_array((2, 3)))
         with pytest.raises(TypeError, match="complex"):
             make(sp.csr_array(np.eye(2) * 1j))
-    with pytest.raises(TypeError, match="unknown argument 'rounds'"):
-        algebraic_block_tridiagonal(swap, rounds=3)
+    with pytest.raises(TypeError, match="unknown argument 'sweeps'"):
+        algebraic_block_tridiagonal(swap, sweeps=3)
     with pytest.raises(TypeError, match="vectors must be real"):
         jacobi(sp.eye_array(2).tocsr()) @ np.array([1j, 1])
 

@@ -10,7 +10,8 @@ import pytest
 
 import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star, with_dtypes
-from matchwood.spanning.forest import gpu as engine
+from matchwood.spanning.forest import order
+from matchwood.spanning.forest.boruvka import gpu as engine
 
 pytestmark = pytest.mark.gpu
 
@@ -94,7 +95,7 @@ def test_light_edges_first_and_a_list_that_is_too_short(monkeypatch):
         monkeypatch.setattr(engine, "LIGHT_EDGES", light)
         assert_same(matchwood.minimum_spanning_forest(G), right)
     monkeypatch.setattr(engine, "LIGHT_DEGREE", 0.0)
-    monkeypatch.setattr(engine, "SAMPLE", 2)  # a bad guess of what is light
+    monkeypatch.setattr(order, "SAMPLE", 2)  # a bad guess of what is light
     assert_same(matchwood.minimum_spanning_forest(G), right)
 
 

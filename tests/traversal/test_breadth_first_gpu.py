@@ -102,7 +102,7 @@ def test_goes_on_after_a_pause(monkeypatch):
         G, view = prepared(ZOO[name]())
         expected = reference.search(view, None, np.array([0]), G.n)
         for patience in (1, 3):
-            monkeypatch.setattr(engine, "PATIENCE", patience)
+            monkeypatch.setattr(engine, "ROUNDS_PER_LAUNCH", patience)
             assert_same(matchwood.bfs(G, 0), expected)
 
 

@@ -4,6 +4,21 @@
 #include <cstring>
 #include <ucontext.h>
 #include <vector>
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
+
+// As CuPy compiles kernels: subnormal float32 numbers are zeros.
+struct Flushing {
+#ifdef __SSE__
+    unsigned before = _mm_getcsr();
+    Flushing()
+    {
+        if (sizeof(REAL) == 4) _mm_setcsr(before | 0x8040);
+    }
+    ~Flushing() { _mm_setcsr(before); }
+#endif
+};
 
 struct Place {
     unsigned x;
@@ -41,6 +56,7 @@ static void enter()
 template <typename F>
 static void launch(int blocks, int threads, F f)
 {
+    Flushing flushing;
     body = [](void* given) { (*(F*)given)(); };
     argument = &f;
     gridDim.x = blocks, blockDim.x = threads;
@@ -82,6 +98,12 @@ static unsigned long long atomicMin(unsigned long long* at, unsigned long long v
     if (value < before) *at = value;
     return before;
 }
+static unsigned atomicAdd(unsigned* at, unsigned value)
+{
+    unsigned before = *at;
+    *at += value;
+    return before;
+}
 static int __double2hiint(double x)
 {
     long long bits;
@@ -107,12 +129,12 @@ extern "C" void reduce_rows_(int grid, int threads, long long n, T* dl, T* d, T*
 {
     launch(grid, threads, [=] { reduce_rows<T, Index>(n, dl, d, du, b, perm, gathered, elements, total, parts, status); });
 }
-extern "C" void substitute_rows_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* elements,
+extern "C" void substitute_and_judge_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* elements,
                                  long long total, long long parts, T* ends, Index* perm, T* x, T small, T large,
                                  int rare, unsigned long long* status)
 {
     launch(grid, threads, [=] {
-        substitute_rows<T, Index>(n, dl, d, du, b, elements, total, parts, ends, perm, x, small, large, rare, status);
+        substitute_rows<T, Index, true>(n, dl, d, du, b, elements, total, parts, ends, perm, x, small, large, rare, status);
     });
 }
 extern "C" void join_(int grid, int threads, T* elements, long long total, long long start, long long size,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -100,6 +102,36 @@ def test_numbers_at_the_ends_of_their_range(engine: str) -> None:
     tiny = np.full(2, 1e-40, np.float32)
     x = run(np.zeros(2, np.float32), tiny, np.zeros(2, np.float32), tiny)
     assert np.allclose(x, 1, rtol=1e-7)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_subnormal_numbers_count(engine: str) -> None:
+    """Also where arithmetic takes those of float32 for zeros, and wherever they stand."""
+    for n in (3, 700):
+        for place in range(4):
+            for many in (1, n):
+                system = [np.zeros(n), np.ones(n), np.zeros(n), np.ones(n)]
+                system[place][1 : 1 + many] = 1e-40
+                system[3][::2] *= 2.0**60 if place != 1 else 1e-40
+                system[3][1::2] *= 1e-14 if place != 1 else 1e-40
+                given = [array.astype(np.float32) for array in system]
+                given[0][0] = given[2][-1] = 0
+                name = (n, place, many)
+                for allowed in (False, True):
+                    x = solver(engine, allow_singular=allowed)(*given)
+                    assert backward_error(*given, x) < 1e-6, name
+
+
+@pytest.mark.parametrize("row", [0, 1, 31, 32, 127, 128, 700, 9_999])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_row_of_zeros_is_named(engine: str, row: int) -> None:
+    """Whatever its right-hand side."""
+    zero, d = np.zeros(10_000), np.ones(10_000)
+    d[row] = 0
+    for b in (d, np.ones(10_000)):
+        with pytest.raises(np.linalg.LinAlgError, match=f"of row {row} has no pivot"):
+            solver(engine)(zero, d, zero, b)
+        assert np.isfinite(solver(engine, allow_singular=True)(zero, d, zero, b)).all()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -207,3 +239,17 @@ def test_the_check_rejects_what_is_spoiled() -> None:
             if backward_error(*system, spoiled) > 1e-9:
                 with pytest.raises(matchwood.CheckFailed, match="is off by"):
                     check_tridiagonal_solution(*system, spoiled)
+
+
+@pytest.mark.parametrize("engine", [e for e in ENGINES if e != "cpu"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_random_systems_are_not_mended(engine: str, dtype: type) -> None:
+    """By chance some rows of them are off: that many are let pass."""
+    for block in (False, True):
+        n = 20_000
+        rng = np.random.default_rng(1)
+        shape = (n, 2, 2) if block else (n,)
+        system = [rng.standard_normal(shape).astype(dtype) for _ in range(3)]
+        system.append(rng.standard_normal(shape[:2]).astype(dtype))
+        with mock.patch("matchwood.tridiagonal.system.mended", side_effect=AssertionError):
+            solver(engine, block=block)(*system)

@@ -1,6 +1,6 @@
-"""[0,n]-factors: subgraphs in which every vertex has at most n neighbours.
+"""Degree factors: subgraphs in which every vertex has at most n neighbours.
 
-    factor               a heavy one, by rounds of proposals or greedily
+    degree_factor        a heavy one: a [0,n]-factor, or simple b-matching with b = n
     coverage_of_order    how much weight the order of the vertices has beside the diagonal
 
     is_factor            has every vertex at most n neighbours, each an edge, seen from both ends?
@@ -9,17 +9,27 @@
 
 A [0,1]-factor is a matching; a [0,2]-factor is a set of paths and cycles.
 
-Read on in plan.py, result.py, reference.py, check.py + rounds.py, cpu.py, gpu.py + gpu.cu.
+    method       folder     how
+    "parallel"   rounds/    rounds of proposals; edges that both ends propose are confirmed
+    "greedy"     greedy/    the edges by decreasing weight, each if both ends have room
+    "auto"                  "parallel"
+
+C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph on GPUs.
+ICPP 2022: Algorithm 2 is "parallel", Algorithm 1 is "greedy".
+
+Shared by both methods: plan.py (the arguments, checked), preferences.py (of the references),
+views.py (the weights of a directed factor), check_method.py.  What comes out: result.py.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import calls, csr, engines
 from matchwood.factors.check import (
     check_factor,
     check_maximal_factor,
@@ -27,6 +37,7 @@ from matchwood.factors.check import (
     is_maximal_factor,
 )
 from matchwood.factors.plan import make_plan
+from matchwood.factors.renamed import in_words
 from matchwood.factors.result import Factor, Found, sealed
 from matchwood.factors.views import directed_magnitudes
 from matchwood.primitives.wide_sums import SCALE, total
@@ -36,28 +47,36 @@ __all__ = [
     "check_factor",
     "check_maximal_factor",
     "coverage_of_order",
+    "degree_factor",
     "factor",
     "is_factor",
     "is_maximal_factor",
 ]
 
+ENTRIES_PER_STEP = 1 << 24  # so that the rows of all entries need not be held at once
 
-def factor(
+
+def degree_factor(
     A: Any,
     n: int,
     *,
-    method: str = "parallel",
-    M: int | None = 5,
-    m: int = 5,
-    k_m: int = 0,
-    p: float = 0.5,
+    method: str = "auto",
+    rounds: int | None = 5,
+    period: int = 5,
+    uncharged: int = 0,
+    charge_probability: float = 0.5,
     rng: Any = 0,
     ties: str = "index",
     directed: bool = False,
     engine: str | None = None,
     threads: int | None = None,
+    **letters: Any,
 ) -> Factor:
     """Find a heavy subgraph in which every vertex has at most `n` neighbours.
+
+    In the literature on graph factors, those that are given by the degrees of their vertices are
+    degree factors [2]_.  This one is a [0,n]-factor: degrees are between 0 and n.  It is also known
+    as a simple b-matching with b = n.
 
     Parameters
     ----------
@@ -65,15 +84,18 @@ def factor(
         Edge {i, j} weighs ``|a_ij|``, or ``|a_ij| + |a_ji|`` where the values are not symmetric.
     n : int
         Neighbours of a vertex, at least 1; on the GPU at most 8.
-    method : {"parallel", "greedy"}
+    method : {"auto", "parallel", "greedy"}
         ``"parallel"`` is Algorithm 2 of Klein and Strzodka [1]_, below.  ``"greedy"`` takes the
-        edges by decreasing weight, each if both ends have room (their Algorithm 1).
-    M : int or None
-        Rounds at most; None goes on until the factor is maximal.
-    m, k_m : int
-        Charges are off in round k = 0, 1, ... when ``k % m == k_m``; ``m=1`` never uses them.
-    p : float
-        Probability of a positive charge.
+        edges by decreasing weight, each if both ends have room (their Algorithm 1).  ``"auto"``
+        is ``"parallel"``.
+    rounds : int or None
+        Rounds at most, the paper's M; None goes on until the factor is maximal.
+    period, uncharged : int
+        The paper's m and k_m.  Vertices have charges in all rounds but one of each `period`: they
+        have none in round k = 0, 1, ... when ``k % period == uncharged``.  ``period=1`` never uses
+        charges.
+    charge_probability : float
+        Probability of a positive charge, the paper's p.
     rng : int, numpy Generator or None
         Decides the charges, and ties by hash.  None is 0.
     ties : {"index", "hash"}
@@ -86,6 +108,9 @@ def factor(
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+    **letters
+        ``M``, ``m``, ``k_m`` and ``p``: the names of `rounds`, `period`, `uncharged` and
+        `charge_probability` in version 0.1.  Deprecated.
 
     Returns
     -------
@@ -110,11 +135,11 @@ def factor(
 
     Deterministic: charges are hashes of vertex, round and `rng`, preferences have no ties, and
     the neighbours of a vertex are listed by them.  Every engine, at any number of threads,
-    returns the same arrays.  Without charges and with ``M=None`` the parallel method gives the
-    greedy factor; the GPU finds that one so.
+    returns the same arrays.  Without charges and with ``rounds=None`` the parallel method gives
+    the greedy factor, and so the GPU finds that one.
 
-    Where ``directed=True`` meets a matrix without symmetry, vertices may go on proposing in vain;
-    ``M=None`` therefore also ends after `m` rounds in a row that confirm nothing.
+    Where ``directed=True`` meets a matrix without symmetry, vertices may go on proposing in vain.
+    So ``rounds=None`` also ends after `period` rounds in a row that confirm nothing.
 
     Work: a pass over the matrix in the first round, later over the rows that have room left.
     Memory besides the graph: the result, and 5 or 9 bytes a vertex on the CPU, 1.3 on the GPU;
@@ -124,33 +149,67 @@ def factor(
     ----------
     .. [1] C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph
        on GPUs. ICPP 2022. doi:10.1145/3545008.3545035
+    .. [2] M. D. Plummer. Graph factors and factorization: 1985-2003: a survey. Discrete
+       Mathematics 307, 2007. doi:10.1016/j.disc.2005.11.059
 
     Examples
     --------
     Of each vertex the two heaviest edges, where the other end agrees:
 
     >>> import scipy.sparse as sp
-    >>> from matchwood.factors import factor
+    >>> from matchwood.factors import degree_factor
     >>> A = sp.csr_array([[0, 1, 5, 4], [1, 0, 0, 2], [5, 0, 0, 3], [4, 2, 3, 0]])
-    >>> found = factor(A, 2, M=None)
+    >>> found = degree_factor(A, 2, rounds=None)
     >>> found.neighbours.tolist()
     [[2, 3], [-1, -1], [0, 3], [0, 2]]
     >>> found.weight, round(found.coverage, 2), found.rounds, found.maximal
     (12.0, 0.8, 6, True)
     """
-    caller = "factor"
-    plan = make_plan(
-        caller, n, method=method, M=M, m=m, k_m=k_m, p=p, rng=rng, ties=ties, directed=directed
-    )
-    G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine)
-    H = G.on(chosen)
-    view = directed_magnitudes(H, caller) if directed else H.undirected_weights(caller)
-    run = getattr(engines.load(__name__, chosen), method)
-    keep = {"keep": H.keep} if chosen == "gpu" else {}  # tiles of a prepared Graph
-    found: Found = run(view, plan, threads=threads, **keep)
-    arrays = (engines.moved(array, G.engine) for array in (found.neighbours, found.weights))
+    caller = "degree_factor"
+    words = in_words(caller, letters, {
+        "rounds": rounds, "period": period, "uncharged": uncharged,
+        "charge_probability": charge_probability,
+    })  # fmt: skip
+    plan = make_plan(caller, n, method=method, rng=rng, ties=ties, directed=directed, **words)
+    call = calls.enter(A, caller, engine, threads)
+    graph = call.graph
+    view = directed_magnitudes(graph, caller) if directed else graph.undirected_weights(caller)
+    engine_of_method = call.load(f"{__name__}.{plan.method}")
+    found: Found = engine_of_method.find(view, plan, keep=graph.keep, threads=threads)
+    arrays = call.back(found.neighbours, found.weights)
     return sealed(arrays, found.rounds, found.maximal, directed, view, plan)
+
+
+def factor(A: Any, n: int, **options: Any) -> Factor:
+    """Old name of `degree_factor`, to which it passes all arguments.
+
+    .. deprecated:: 0.2
+       SciPy's users read "factor" as a factorization.
+
+    Parameters
+    ----------
+    A, n, **options : as in `degree_factor`
+
+    Returns
+    -------
+    Factor
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import matchwood
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", DeprecationWarning)
+    ...     matchwood.factor(matchwood.generators.cycle(4), 2).cardinality
+    4
+    """
+    warnings.warn(
+        "matchwood.factor is called degree_factor now, and the old name will go with the next "
+        "release",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return degree_factor(A, n, **options)
 
 
 def coverage_of_order(A: Any) -> float:
@@ -183,7 +242,8 @@ def coverage_of_order(A: Any) -> float:
     >>> round(coverage_of_order(matchwood.generators.grid((50, 50))), 2)
     0.5
     """
-    view = csr.as_graph(A, "coverage_of_order").undirected_weights("coverage_of_order")
+    caller = "coverage_of_order"
+    view = calls.enter(A, caller).graph.undirected_weights(caller)
     beside, whole = _beside_and_all(view, 1.0)
     if not math.isfinite(whole):
         beside, whole = _beside_and_all(view, SCALE)
@@ -192,13 +252,13 @@ def coverage_of_order(A: Any) -> float:
 
 def _beside_and_all(view: csr.View, scale: float) -> tuple[float, float]:
     """The weight beside the diagonal and all weight, times `scale`."""
-    xp = engines.cupy() if engines.location(view.indices) == "gpu" else np
+    xp = engines.xp(view.indices)
     beside = whole = 0.0
-    step = 1 << 24  # entries at a time, so that the rows of all need not be held at once
-    for start in range(0, view.nnz, step):
-        entries = xp.arange(start, min(start + step, view.nnz), dtype=view.indptr.dtype)
+    for start in range(0, view.nnz, ENTRIES_PER_STEP):
+        end = min(start + ENTRIES_PER_STEP, view.nnz)
+        entries = xp.arange(start, end, dtype=view.indptr.dtype)
         rows = xp.searchsorted(view.indptr, entries, side="right") - 1
-        columns, data = view.indices[start : start + step], view.data[start : start + step]
+        columns, data = view.indices[start:end], view.data[start:end]
         if scale != 1.0:
             data = data.astype(np.float64) * scale
         whole += total(data)

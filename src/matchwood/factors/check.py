@@ -1,6 +1,6 @@
 """Is this a [0,n]-factor, is it maximal?  Decided from the definition, by sorting pairs.
 
-Whether it is the one that `factor` gives for its arguments: rounds.py.
+Whether it is the one that `degree_factor` gives for its arguments: check_method.py.
 
 A factor lists every edge twice, once at each end.  So the pairs (v, w) that it lists must be
 edges, no pair may come twice, and turned round they must be the same set.
@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import calls, csr, engines
 from matchwood.errors import CheckFailed
+from matchwood.factors.check_method import check_by_plan
 from matchwood.factors.plan import make_plan
-from matchwood.factors.result import Plan
-from matchwood.factors.rounds import check_by_plan
+from matchwood.factors.renamed import in_words
+from matchwood.factors.result import Plan, origin_of
 from matchwood.factors.views import directed_magnitudes
 
 Array = np.ndarray[Any, Any]
@@ -27,34 +28,35 @@ def check_factor(
     answer: Any,
     *,
     method: str | None = None,
-    M: int | None = 5,
-    m: int = 5,
-    k_m: int = 0,
-    p: float = 0.5,
+    rounds: int | None = 5,
+    period: int = 5,
+    uncharged: int = 0,
+    charge_probability: float = 0.5,
     rng: Any = 0,
     ties: str = "index",
     directed: bool = False,
+    **letters: Any,
 ) -> None:
     """Raise `CheckFailed` unless `answer` is a [0,n]-factor of the graph of `A`.
 
-    There are many.  A `Factor` that `factor` made remembers its arguments, and must be the one
-    factor that these give; so must any answer when `method` is given here.
+    There are many.  A `Factor` that `degree_factor` made remembers its arguments, and must be the
+    one factor that these give; so must any answer when `method` is given here.
 
     Parameters
     ----------
-    A : as given to `factor`
+    A : as given to `degree_factor`
     answer : Factor, or an (N, n) array of neighbours with -1 for none
         Of a `Factor` the weights and their order are checked as well.
-    method : {None, "parallel", "greedy"}
+    method : {None, "auto", "parallel", "greedy"}
         None asks for no more than the `answer` says of itself.
-    M, m, k_m, p, rng, ties, directed : as given to `factor`
+    rounds, period, uncharged, charge_probability, rng, ties, directed : as for `degree_factor`
         Read where `method` is given.  A `Generator` has moved on since; pass the seed it gave.
 
     Notes
     -----
-    A greedy factor is decided in a pass over the edges.  What rounds with charges give has no
-    mark to know it by, so they are gone through again, by other means than those of the engines:
-    work as for `factor`, and memory for some ten arrays of the size of the matrix.
+    A greedy factor is decided in a pass over the edges.  What rounds with charges give cannot be
+    told from the answer alone, so they are gone through again, by other means than the engines':
+    work as for `degree_factor`, and memory for some ten arrays of the size of the matrix.
 
     Examples
     --------
@@ -66,13 +68,16 @@ def check_factor(
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: factor: vertex 0 lists 1, but 1 does not list 0
     """
+    options = in_words("check_factor", letters, {
+        "rounds": rounds, "period": period, "uncharged": uncharged,
+        "charge_probability": charge_probability,
+    })  # fmt: skip
     view, n, _listed, table = _pairs(A, answer, directed=directed if method is not None else None)
-    plan = getattr(answer, "plan", None)
+    plan = origin_of(answer).plan
     if method is not None:
         plan = make_plan(
-            "check_factor", n, method=method, M=M, m=m, k_m=k_m, p=p, rng=rng, ties=ties,
-            directed=directed,
-        )  # fmt: skip
+            "check_factor", n, method=method, rng=rng, ties=ties, directed=directed, **options
+        )
     if plan is not None:
         _check_plan(plan, n, answer)
         check_by_plan(view, plan, table, answer)
@@ -94,7 +99,7 @@ def check_maximal_factor(A: Any, answer: Any) -> None:
 
     Parameters
     ----------
-    A : as given to `factor`
+    A : as given to `degree_factor`
     answer : Factor, or an (N, n) array of neighbours with -1 for none
 
     Examples
@@ -180,7 +185,7 @@ def _pairs(
     A: Any, answer: Any, directed: bool | None = None
 ) -> tuple[csr.View, int, Array, Array]:  # fmt: skip
     """The graph, n, the pairs v N + w that the factor lists, ascending, and its table; checked."""
-    G = csr.as_graph(A, "check_factor").on("cpu")
+    G = calls.enter(A, "check_factor", "cpu").graph
     directed = bool(getattr(answer, "directed", False)) if directed is None else directed
     view = directed_magnitudes(G, "check_factor") if directed else G.undirected_weights()
     return view, *_pairs_of(view, answer)

@@ -1,13 +1,12 @@
-"""What `factor` returns, and what it asks of its engines."""
+"""What `degree_factor` returns, and what it asks of its engines."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from matchwood import engines
 from matchwood.csr import View
@@ -19,17 +18,17 @@ class Plan(NamedTuple):
 
     n: int  # neighbours that a vertex may have
     limit: int  # rounds at most; -1: until maximal
-    m: int  # charges are off in round k ...
-    k_m: int  # ... when k mod m is k_m
-    barrier: int  # of random_bit: p * 2**32
+    period: int  # charges are off in round k ...
+    uncharged: int  # ... when k mod period is this
+    barrier: int  # of random_bit: the probability of a charge, times 2**32
     seed: int
     by_hash: bool
     directed: bool = False  # proposals may go unanswered for ever
-    method: str = "parallel"
+    method: str = "rounds"  # the folder of the method
 
     def charged(self, k: int) -> bool:
         """Whether the vertices have charges in round k."""
-        return k % self.m != self.k_m
+        return k % self.period != self.uncharged
 
 
 class Found(NamedTuple):
@@ -41,7 +40,22 @@ class Found(NamedTuple):
     maximal: bool
 
 
-@dataclass(frozen=True, eq=False)
+class Origin(NamedTuple):
+    """Where a factor comes from: the graph, and the arguments that it was found with."""
+
+    view: View | None
+    plan: Plan | None
+
+
+def with_public_signature(made: type) -> type:
+    """Say of a dataclass only what users may pass: no field that starts with an underscore."""
+    whole = inspect.signature(made)
+    public = [p for name, p in whole.parameters.items() if not name.startswith("_")]
+    made.__signature__ = whole.replace(parameters=public)  # type: ignore[attr-defined]
+    return made
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Factor:
     """A [0,n]-factor: every vertex has at most n neighbours.  Unpacks as ``neighbours, weights``.
 
@@ -52,20 +66,20 @@ class Factor:
     weights : (N, n) array
         The weights of these edges, then 0.
     rounds : int
-        Rounds of proposals; with ``M=None`` the paper's M_max.  0 for the greedy method.
+        Rounds of proposals; with ``rounds=None`` the paper's M_max.  0 for the greedy method.
     maximal : bool
-        True when the method has seen that no edge can be added.  False after `M` rounds, though
-        the factor may be maximal by chance: `is_maximal_factor` decides.
+        True when the method has seen that no edge can be added.  False where it stopped before,
+        though the factor may be maximal by chance: `is_maximal_factor` decides.
     directed : bool
         The weight of an edge seen from its two ends may differ.
-    plan : Plan or None
-        The arguments that `factor` found it with; `check` holds it to them.
 
     Notes
     -----
-    On the CPU the arrays of a factor that `factor` made are read-only, since other functions go by
-    them without looking again; copy one to change it.  Can be copied and pickled; what comes back
-    is looked at again.
+    A factor that `degree_factor` made remembers its graph, for `coverage`, and the arguments of the
+    call, to which `check` holds it.
+
+    On the CPU its arrays are read-only, since other functions rely on them without a check; copy
+    one to change it.  Can be copied and pickled; what comes back is checked again.
     """
 
     neighbours: Any
@@ -73,9 +87,8 @@ class Factor:
     rounds: int = 0
     maximal: bool = False
     directed: bool = False
-    view: View | None = field(default=None, repr=False)
-    plan: Plan | None = field(default=None, repr=False)
-    _seal: Any = field(default=None, init=False, repr=False)
+    _origin: Origin | None = field(default=None, kw_only=True)
+    _seal: Any = field(default=None, init=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.neighbours, self.weights))
@@ -90,12 +103,22 @@ class Factor:
     @property
     def n(self) -> int:
         """Neighbours that a vertex may have."""
-        return int(self.neighbours.shape[1])
+        return int(self._table("n").shape[1])
+
+    def _table(self, asked: str) -> Any:
+        """The neighbours, where they are a table of integers; those made by hand need not be."""
+        table = self.neighbours
+        if getattr(table, "ndim", 0) != 2 or table.dtype.kind not in "iu":
+            got = getattr(table, "shape", type(table).__name__)
+            raise ValueError(
+                f"Factor.{asked}: neighbours must be integers of shape (N, n), got {got}"
+            )
+        return table
 
     @cached_property
     def cardinality(self) -> int:
         """Number of edges."""
-        return int((self.neighbours >= 0).sum()) // 2
+        return int((self._table("cardinality") >= 0).sum()) // 2
 
     @cached_property
     def weight(self) -> float:
@@ -105,9 +128,10 @@ class Factor:
     @cached_property
     def coverage(self) -> float:
         """Part of the weight of all edges that the factor has; 0 without edges."""
-        if self.view is None:
+        view = origin_of(self).view
+        if view is None:
             raise ValueError("Factor.coverage: this factor does not know its graph")
-        return ratio(self.weights, self.view.data)
+        return ratio(self.weights, view.data)
 
     def edges(self) -> Any:
         """The edges as a (cardinality, 2) array: smaller end first, ascending.
@@ -115,27 +139,28 @@ class Factor:
         Examples
         --------
         >>> import matchwood
-        >>> from matchwood.factors import factor
-        >>> factor(matchwood.generators.cycle(4), 2).edges().tolist()
+        >>> from matchwood.factors import degree_factor
+        >>> degree_factor(matchwood.generators.cycle(4), 2).edges().tolist()
         [[0, 1], [0, 3], [1, 2], [2, 3]]
         """
-        xp = engines.cupy() if engines.location(self.neighbours) == "gpu" else np
-        rows = xp.arange(self.neighbours.shape[0], dtype=self.neighbours.dtype)[:, None]
+        table = self._table("edges")
+        xp = engines.xp(table)
+        rows = xp.arange(table.shape[0], dtype=table.dtype)[:, None]
         # ascending within a row; the places that are not wanted come first
-        ends = xp.sort(xp.where(self.neighbours > rows, self.neighbours, -1), axis=1)
+        ends = xp.sort(xp.where(table > rows, table, -1), axis=1)
         u, slot = xp.nonzero(ends >= 0)
         return xp.stack((u.astype(ends.dtype), ends[u, slot]), axis=1)
 
     def check(self, A: Any) -> None:
-        """Raise `CheckFailed` unless this is a factor of `A`, maximal where it says so, and what
-        its plan gives where it has one.
+        """Raise `CheckFailed` unless this is a factor of `A`, maximal where it says so, and the one
+        that the arguments of its call give where it remembers them.
 
         Examples
         --------
         >>> import matchwood
-        >>> from matchwood.factors import factor
+        >>> from matchwood.factors import degree_factor
         >>> A = matchwood.generators.path(4)
-        >>> factor(A, 1, M=None).check(A)
+        >>> degree_factor(A, 1, rounds=None).check(A)
         """
         from matchwood.factors.check import check_factor, check_maximal_factor
 
@@ -145,9 +170,22 @@ class Factor:
         return {**self.__dict__, "_seal": None}  # arrays that come back may be changed
 
 
+with_public_signature(Factor)
+
+
+def origin_of(answer: Any) -> Origin:
+    """What a factor remembers of its graph and its arguments; nothing where it is no `Factor`."""
+    origin = answer._origin if isinstance(answer, Factor) else None
+    if origin is None:
+        return Origin(None, None)
+    if not isinstance(origin, Origin):
+        raise TypeError(f"Factor: _origin must be an Origin, got {type(origin).__name__}")
+    return origin
+
+
 class Seal(NamedTuple):
-    """What `factor` made: as the user sees it, and as kernels take it (which tell read-only arrays
-    from others).  A factor that still has these arrays need not be looked at again."""
+    """What `degree_factor` made: as the user sees it, and as kernels take it (to which read-only
+    arrays are another type).  A factor that still has these arrays need not be checked again."""
 
     neighbours: Any
     weights: Any
@@ -167,7 +205,7 @@ def sealed(
     """The Factor of neighbours and weights that have been found, or checked, for that view."""
     neighbours, weights = arrays
     seen, seen_weights = _read_only(neighbours), _read_only(weights)
-    made = Factor(seen, seen_weights, rounds, maximal, directed, view, plan)
+    made = Factor(seen, seen_weights, rounds, maximal, directed, _origin=Origin(view, plan))
     object.__setattr__(made, "_seal", Seal(seen, seen_weights, neighbours, weights, view))
     return made
 

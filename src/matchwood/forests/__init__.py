@@ -8,31 +8,41 @@
 In the order of the forest, its edges lie next to the diagonal.  So what `tridiagonal_of` takes
 from a matrix is the strongest part of it that a tridiagonal solver can handle.
 
-Read on in result.py, reference.py, check.py, cpu.py, gpu.py + gpu.cu.
+    method        folder        how paths are followed                         engines
+    "splitters"   splitters/    many walks at once, from ends and samples      CPU, GPU
+    "doubling"    doubling/     scans along all paths, as in the paper         CPU, GPU
+    "walk"        walk/         one path after the other                       CPU, sequential
+    "ranges"      ranges/       such walks within ranges of vertices           CPU
+    "auto"                      the best of these: auto.py
+
+C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph on GPUs.
+ICPP 2022.
+
+Shared by all methods: given.py (the factor), reference.py (the definition), found.py (what a method
+returns), result.py, check.py.  The values along the paths: coefficients/.
 """
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-import numpy as np
-
-from matchwood import csr, engines
+from matchwood import answers, calls
+from matchwood.arguments import one_of
 from matchwood.errors import CheckFailed
-from matchwood.factors import Factor
-from matchwood.factors import factor as find_factor
-from matchwood.factors.check import factor_fault
-from matchwood.factors.result import sealed, unsealed
-from matchwood.factors.views import directed_magnitudes
+from matchwood.factors import degree_factor
+from matchwood.factors.renamed import LETTERS, in_words
+from matchwood.factors.result import unsealed
+from matchwood.forests.auto import best_method
 from matchwood.forests.check import check_linear_forest, check_paths
 from matchwood.forests.found import Found
+from matchwood.forests.given import as_factor, mean_weights, moved_to
 from matchwood.forests.result import LinearForest
-from matchwood.primitives.wide_sums import mean_of_two
+from matchwood.stopwatch import Stopwatch
 
 __all__ = ["LinearForest", "check_linear_forest", "linear_forest", "tridiagonal_of"]
 
 METHODS = ("auto", "splitters", "ranges", "doubling", "walk")
+OPTIONS = ("rounds", "period", "uncharged", "charge_probability", "rng", "ties", "directed")
 
 
 def linear_forest(
@@ -55,8 +65,9 @@ def linear_forest(
     A : (N, N) sparse matrix, or anything `graph` takes
         Edge {i, j} weighs ``|a_ij|``, or ``|a_ij| + |a_ji|`` where the values are not symmetric.
     factor : Factor, (N, 2) array or None
-        A [0,2]-factor of `A`; None computes ``factor(A, 2, **options)``.  It is checked first,
-        unless `factor` made it for this very `Graph`: each of its edges must be one of `A`.
+        A [0,2]-factor of `A`; None computes ``degree_factor(A, 2, **options)``.  A given one is
+        checked first, unless `degree_factor` made it for this very `Graph`: each of its edges must
+        be one of `A`.
     method : {"auto", "splitters", "ranges", "doubling", "walk"}
         How paths are followed.  ``"splitters"``: many walks at once, from the ends of paths and
         from sampled vertices; where walks meet, a short list of them is left to rank.
@@ -70,7 +81,8 @@ def linear_forest(
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **options
-        For `factor`: ``M``, ``m``, ``k_m``, ``p``, ``rng``, ``ties``, ``directed``.
+        For `degree_factor`: ``rounds``, ``period``, ``uncharged``, ``charge_probability``,
+        ``rng``, ``ties``, ``directed``.
 
     Returns
     -------
@@ -113,34 +125,42 @@ def linear_forest(
     (18.0, 0.857)
     """
     caller = "linear_forest"
-    if method not in METHODS:
-        expected = ", ".join(repr(name) for name in METHODS)
-        raise ValueError(f"{caller}: method must be one of {expected}, got {method!r}")
-    unknown = options.keys() - {"M", "m", "k_m", "p", "rng", "ties", "directed"}
+    one_of(caller, "method", method, METHODS)
+    unknown = options.keys() - {*OPTIONS, *LETTERS}
     if unknown:
         raise TypeError(f"{caller}: unknown argument {min(unknown)!r}")
     if factor is not None and options:
         raise TypeError(f"{caller}: {min(options)!r} is for the factor, which is given")
-    G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine)
-    if chosen == "gpu" and method in ("ranges", "walk"):
+    given = {name: options[name] for name in LETTERS if name in options}
+    words = {name: value for name, value in options.items() if name not in given}
+    words = in_words(caller, given, words)
+    call = calls.enter(A, caller, engine, threads)
+    if call.engine == "gpu" and method in ("ranges", "walk"):
         raise ValueError(f"{caller}: method {method!r} runs on engine='cpu' only")
-    H = G.on(chosen)
-    taken = None
+    watch = Stopwatch()
     if factor is None:
-        start = time.perf_counter()
-        found = find_factor(H, 2, engine=chosen, threads=threads, **options)
-        taken = time.perf_counter() - start
+        made = degree_factor(call.graph, 2, engine=call.engine, threads=threads, **words)
+        watch.lap("factor")
     else:
-        found = _as_factor(G, H, factor, caller)
-    arrays = unsealed(found) or tuple(found)
-    neighbours, weights = (engines.moved(array, engines.home(chosen)) for array in arrays)
-    if found.directed:
-        weights = _mean_weights(neighbours, weights)
-    run = engines.load(__name__, chosen).forest
-    traced: Found = run(neighbours, weights, method=method, threads=threads)
-    perm, path, position, place = (engines.moved(array, G.engine) for array in traced[:4])
-    return LinearForest(perm, path, position, place, _moved(found, G), traced, taken)
+        made = as_factor(call.given, call.graph, factor, caller)
+    neighbours, weights = (call.here(array) for array in unsealed(made) or tuple(made))
+    if made.directed:
+        weights = mean_weights(neighbours, weights)
+    found = _follow(call, neighbours, weights, method, threads)
+    perm, path, position, place = call.back(*found[:4])
+    timed = found._replace(seconds=lambda: {**watch.seconds, **found.seconds()})
+    return LinearForest(perm, path, position, place, moved_to(made, call.given), _found=timed)
+
+
+def _follow(
+    call: calls.Call, neighbours: Any, weights: Any, method: str, threads: int | None
+) -> Found:
+    """The paths of a [0,2]-factor, by a method; the reference has one only."""
+    if method == "auto":
+        method = best_method(call.engine, neighbours, threads)
+    package = __name__ if call.engine == "reference" else f"{__name__}.{method}"
+    found: Found = call.load(package).forest(neighbours, weights, threads=threads)
+    return found
 
 
 def tridiagonal_of(
@@ -190,27 +210,24 @@ def tridiagonal_of(
     [[0.0, -2.0, 0.0], [4.0, 6.0, 5.0], [-1.0, 0.0, 0.0]]
     """
     caller = "tridiagonal_of"
-    G = csr.as_graph(A, caller)
+    call = calls.enter(A, caller, engine, threads)
     if not isinstance(forest, LinearForest):
         raise TypeError(f"{caller}: forest must be a LinearForest, got {type(forest).__name__}")
     if not forest.untouched():
         _refuse_wrong_forest(forest, caller)
-    if forest.perm.shape[0] != G.n:
+    if len(forest.perm) != call.graph.n:
         raise ValueError(
-            f"{caller}: the forest has {forest.perm.shape[0]} vertices, the matrix {G.n} rows"
+            f"{caller}: the forest has {len(forest.perm)} vertices, the matrix {call.graph.n} rows"
         )
-    chosen = engines.resolve(G.engine, engine)
-    H = G.on(chosen)
-    view = H.directed_weights(caller)
-    home, kind = engines.home(chosen), view.indices.dtype
+    view = call.graph.directed_weights(caller)
     table = (unsealed(forest.factor) or (forest.factor.neighbours,))[0]
     order = [
-        engines.moved(array, home).astype(kind, copy=False)
+        call.here(answers.array(caller, "forest", array)).astype(view.indices.dtype, copy=False)
         for array in (table, forest.place, forest.position)
     ]
-    module = engines.load(__name__, "cpu" if chosen == "reference" else chosen)
-    arrays = module.coefficients(view, *order, threads=threads)
-    return tuple(engines.moved(array, G.engine) for array in arrays)  # type: ignore[return-value]
+    coefficients = call.load(f"{__name__}.coefficients").coefficients
+    dl, d, du = call.back(*coefficients(view, *order, threads=threads))
+    return dl, d, du
 
 
 def _refuse_wrong_forest(forest: LinearForest, caller: str) -> None:
@@ -221,76 +238,3 @@ def _refuse_wrong_forest(forest: LinearForest, caller: str) -> None:
         raise ValueError(
             f"{caller}: forest must be a linear forest: {str(wrong).partition(': ')[2]}"
         ) from None
-
-
-def _as_factor(G: csr.Graph, H: csr.Graph, factor: Any, caller: str) -> Factor:
-    """What the user gave as a [0,2]-factor of G, with weights; looked at unless `factor` made it
-    for this very graph.  H is G on the engine of the call."""
-    table = factor.neighbours if isinstance(factor, Factor) else factor
-    shape = getattr(table, "shape", None) or np.shape(table)
-    if len(shape) != 2 or shape[0] != G.n or shape[1] not in (1, 2):
-        raise ValueError(
-            f"{caller}: the factor must have shape ({G.n}, 2), as factor(A, 2) gives, got {shape}"
-        )
-    directed = isinstance(factor, Factor) and bool(factor.directed)
-    if isinstance(factor, Factor) and not directed:
-        views = H.undirected_weights(caller), G.undirected_weights(caller)
-        if unsealed(factor, *views) is not None:
-            return factor if shape[1] == 2 else _padded(factor)
-    K = G.on("cpu")
-    view = directed_magnitudes(K, caller) if directed else K.undirected_weights(caller)
-    try:
-        factor_fault(view, factor)
-    except CheckFailed as wrong:
-        raise ValueError(
-            f"{caller}: the factor must be one of A: {str(wrong).partition(': ')[2]}"
-        ) from None
-    neighbours, weights = _with_weights(view, np.asarray(engines.moved(table, "cpu")))
-    here = [engines.moved(array, G.engine) for array in (neighbours, weights)]
-    rounds, maximal, plan = 0, False, None
-    if isinstance(factor, Factor):
-        rounds, maximal, plan = factor.rounds, factor.maximal, factor.plan
-    made = sealed(here, rounds, maximal, directed, view, plan)
-    return made if shape[1] == 2 else _padded(made)
-
-
-def _with_weights(view: csr.View, table: Any) -> tuple[Any, Any]:
-    """The neighbours, preferred ones first and -1 last, and the weights of their edges."""
-    n = view.n
-    neighbours = table.astype(view.indices.dtype)
-    rows = np.repeat(np.arange(n), np.diff(view.indptr))
-    keys, wanted = rows * n + view.indices, np.arange(n)[:, None] * n + neighbours
-    at = np.searchsorted(keys, wanted).clip(max=max(keys.size - 1, 0))
-    data = view.data if view.data.size else np.zeros(1, view.data.dtype)
-    weights = np.where(neighbours >= 0, data[at], data.dtype.type(0))
-    order = np.argsort(-weights, axis=1, kind="stable")
-    return tuple(np.take_along_axis(a, order, 1) for a in (neighbours, weights))  # type: ignore[return-value]
-
-
-def _padded(factor: Factor) -> Factor:
-    """A [0,1]-factor as a [0,2]-factor."""
-    xp = engines.cupy() if engines.location(factor.neighbours) == "gpu" else np
-    neighbours = xp.concatenate((factor.neighbours, xp.full_like(factor.neighbours, -1)), axis=1)
-    weights = xp.concatenate((factor.weights, xp.zeros_like(factor.weights)), axis=1)
-    view: Any = factor.view
-    return sealed((neighbours, weights), factor.rounds, factor.maximal, factor.directed, view)
-
-
-def _mean_weights(neighbours: Any, weights: Any) -> Any:
-    """Of a directed factor: the mean of the two entries of each edge, the same at both ends."""
-    xp = engines.cupy() if engines.location(neighbours) == "gpu" else np
-    rows = xp.arange(neighbours.shape[0], dtype=neighbours.dtype)[:, None]
-    back = xp.zeros_like(weights)
-    for slot in (0, 1):
-        mine = neighbours[neighbours, slot] == rows
-        back += xp.where(mine & (neighbours >= 0), weights[neighbours, slot], 0)
-    return mean_of_two(weights, back)
-
-
-def _moved(factor: Factor, G: csr.Graph) -> Factor:
-    """The factor with its arrays where G lives."""
-    if engines.location(factor.neighbours) == G.engine:
-        return factor
-    arrays = (engines.moved(array, G.engine) for array in unsealed(factor) or tuple(factor))
-    view: Any = factor.view
-    return sealed(arrays, factor.rounds, factor.maximal, factor.directed, view, factor.plan)

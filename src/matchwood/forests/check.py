@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
-from matchwood.arguments import integers
+from matchwood import answers, calls, csr, engines
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
 from matchwood.factors.check import check_factor
+from matchwood.forests.given import mean_weights
 
 Array = np.ndarray[Any, Any]
 
@@ -40,9 +40,9 @@ def check_linear_forest(A: Any, forest: Any) -> None:
     matchwood.errors.CheckFailed: linear forest: perm[0] is 3, but place[3] is 3
     """
     caller = "check_linear_forest"
-    G = csr.as_graph(A, caller).on("cpu")
+    G = calls.enter(A, caller, "cpu").graph
     n = G.n
-    _check_sizes(forest, n, caller)
+    _arrays(forest, n, caller)
     check_factor(G, forest.factor)
     u, v, table = check_paths(forest, caller)
     if n == 0:
@@ -51,35 +51,26 @@ def check_linear_forest(A: Any, forest: Any) -> None:
     _check_cuts(forest, table, np.minimum(u, v) * n + np.maximum(u, v))
 
 
-def _arrays(forest: Any, caller: str) -> dict[str, Array]:
+def _arrays(forest: Any, n: int, caller: str) -> dict[str, Array]:
     """The four arrays of a forest; floats and truth values are no vertices."""
     return {
-        name: np.asarray(integers(caller, name, engines.moved(getattr(forest, name), "cpu")))
+        name: answers.integers(caller, "linear forest", name, getattr(forest, name), (n,), "cpu")
         for name in ("perm", "path", "position", "place")
     }
-
-
-def _check_sizes(forest: Any, n: int, caller: str) -> None:
-    for name, array in _arrays(forest, caller).items():
-        if array.shape != (n,):
-            raise CheckFailed(
-                f"linear forest: {name} must have {n} elements, got shape {array.shape}"
-            )
 
 
 def check_paths(forest: Any, caller: str) -> tuple[Array, Array, Array]:
     """Raise `CheckFailed` unless the arrays of a forest describe paths, along edges of its factor.
 
     Returns the ends of these edges and the neighbours in the factor."""
-    arrays = _arrays(forest, caller)
-    n = arrays["perm"].size
-    _check_sizes(forest, n, caller)
+    n = int(answers.array(caller, "perm", forest.perm).size)
+    arrays = _arrays(forest, n, caller)
     for name, array in arrays.items():
         outside = (array < 0) | (array > n)  # positions go to n, and wide ones must not wrap
         if outside.any():
             k = int(outside.argmax())
             raise CheckFailed(f"linear forest: {name}[{k}] is {array[k]}, no vertex of 0..{n - 1}")
-    perm, path, position, place = (array.astype(np.int64) for array in arrays.values())
+    perm, path, position, place = arrays.values()
     _check_order(perm, path, position, place)
     table = _check_table(getattr(forest.factor, "neighbours", None), n, caller)
     inside = path[perm[1:]] == path[perm[:-1]]
@@ -165,10 +156,8 @@ def _check_cuts(forest: Any, table: Array, kept: Array) -> None:
     n = table.shape[0]
     weights = np.asarray(engines.moved(forest.factor.weights, "cpu")).astype(np.float64)
     if forest.factor.directed:
-        from matchwood.forests import _mean_weights
-
         weights = np.asarray(
-            _mean_weights(table, np.asarray(engines.moved(forest.factor.weights, "cpu")))
+            mean_weights(table, np.asarray(engines.moved(forest.factor.weights, "cpu")))
         ).astype(np.float64)
     u, slot = np.nonzero(table > np.arange(n)[:, None])
     v, w = table[u, slot], weights[u, slot]

@@ -9,9 +9,7 @@ import numpy as np
 from matchwood.forests.found import Found
 
 
-def forest(
-    neighbours: Any, weights: Any, *, method: str = "walk", threads: int | None = None
-) -> Found:
+def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Found:
     """See matchwood.forests.linear_forest."""
     n, kind = neighbours.shape[0], neighbours.dtype
     table = [{int(w) for w in row if w >= 0} for row in neighbours]

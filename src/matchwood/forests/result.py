@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import integers
 from matchwood.factors import Factor
-from matchwood.factors.result import unsealed
+from matchwood.factors.result import unsealed, with_public_signature
 from matchwood.forests.found import Found
 from matchwood.primitives.wide_sums import half_of, mean_of_two, ratio
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearForest:
     """Disjoint paths that hold every vertex.  Unpacks as ``perm, path, position``.
 
@@ -40,9 +41,8 @@ class LinearForest:
     path: Any
     position: Any
     place: Any
-    factor: Factor = field(repr=False)
-    found: Found | None = field(repr=False)
-    factor_seconds: float | None = field(default=None, repr=False)
+    factor: Factor
+    _found: Found | None = field(default=None, kw_only=True)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.perm, self.path, self.position))
@@ -55,7 +55,7 @@ class LinearForest:
 
     @property
     def _xp(self) -> Any:
-        return engines.cupy() if engines.location(self.perm) == "gpu" else np
+        return engines.xp(self.perm)
 
     @cached_property
     def offsets(self) -> Any:
@@ -63,28 +63,43 @@ class LinearForest:
 
         Paths are in the order of their ids.
         """
-        xp, n = self._xp, self.perm.shape[0]
-        starts = xp.flatnonzero(self.position[self.perm] == 1)
-        return xp.concatenate((starts, xp.full(1, n))).astype(self.perm.dtype)
+        xp = self._xp
+        perm, position = self._order("offsets")
+        starts = xp.flatnonzero(position[perm] == 1)
+        return xp.concatenate((starts, xp.full(1, perm.size))).astype(perm.dtype)
+
+    def _order(self, asked: str) -> tuple[Any, Any]:
+        """`perm` and `position`; of a forest made by hand they may be anything."""
+        if self.untouched():
+            return self.perm, self.position
+        caller = f"LinearForest.{asked}"
+        n = int(getattr(self.perm, "size", 0))
+        perm = integers(caller, "perm", self.perm, low=0, high=n - 1)
+        return perm, integers(caller, "position", self.position, size=n)
 
     @cached_property
     def count(self) -> int:
         """Number of paths; a vertex without edges is one."""
-        return int((self.position == 1).sum())
+        return int((integers("LinearForest.count", "position", self.position) == 1).sum())
 
     @cached_property
     def removed(self) -> Any:
         """The edges that were taken out to cut cycles, (R, 2): smaller end first, ascending."""
         xp = self._xp
-        if self.found is None:
+        if self._found is None:
             raise ValueError("LinearForest.removed: this forest does not know where it was cut")
-        cuts = xp.sort(engines.moved(self.found.cuts(), engines.location(self.perm)), axis=1)
+        cuts = xp.sort(engines.moved(self._found.cuts(), engines.location(self.perm)), axis=1)
         return cuts[xp.argsort(cuts[:, 0])]  # an end of a cut belongs to no other
 
     @cached_property
     def removed_weights(self) -> Any:
         """The weights of `removed`, in float64; of both directions the mean."""
         table, weights = self.factor.neighbours, self.factor.weights
+        n = int(getattr(self.perm, "size", 0))
+        if not getattr(table, "shape", None) == getattr(weights, "shape", None) == (n, 2):
+            raise ValueError(
+                f"LinearForest.removed_weights: the arrays of the factor must have shape ({n}, 2)"
+            )
         u, v = self.removed[:, 0], self.removed[:, 1]
         there = (table[u] == v[:, None]) * weights[u].astype(np.float64)
         back = (table[v] == u[:, None]) * weights[v].astype(np.float64)
@@ -109,8 +124,7 @@ class LinearForest:
     def seconds(self) -> dict[str, float]:
         """Time of each phase: ``factor`` (where it was computed here), ``paths``, ``cycles``
         and ``permutation``.  On the GPU this waits for the device."""
-        known = {} if self.factor_seconds is None else {"factor": self.factor_seconds}
-        return {**known, **(self.found.seconds() if self.found is not None else {})}
+        return dict(self._found.seconds()) if self._found is not None else {}
 
     def edges(self) -> Any:
         """The edges as an (M, 2) array, in the order of `perm`.
@@ -122,12 +136,13 @@ class LinearForest:
         [[0, 3], [3, 2], [2, 1]]
         """
         xp = self._xp
-        joined = xp.flatnonzero(self.position[self.perm[1:]] > 1)
-        return xp.stack((self.perm[joined], self.perm[joined + 1]), axis=1)
+        perm, position = self._order("edges")
+        joined = xp.flatnonzero(position[perm[1:]] > 1)
+        return xp.stack((perm[joined], perm[joined + 1]), axis=1)
 
     def untouched(self) -> bool:
         """Whether these are the arrays that `linear_forest` found, with its factor."""
-        found = self.found
+        found = self._found
         return (
             isinstance(found, Found)
             and found.place is self.place
@@ -138,9 +153,9 @@ class LinearForest:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: what `found` would be asked for is worked out, and travels."""
+        """For pickle and copy: what engines would be asked for later is worked out, and travels."""
         known = {"removed": self.removed, "seconds": self.seconds}
-        return {**self.__dict__, **known, "found": None}
+        return {**self.__dict__, **known, "_found": None}
 
     def check(self, A: Any) -> None:
         """Raise `CheckFailed` unless this is the linear forest of its factor of `A`.
@@ -154,3 +169,6 @@ class LinearForest:
         from matchwood.forests.check import check_linear_forest
 
         check_linear_forest(A, self)
+
+
+with_public_signature(LinearForest)

@@ -34,6 +34,13 @@ class Raw(NamedTuple):
     data: Any  # an array, a Column, or None
     edges: bool = False  # edges of a list or graph, not entries of a matrix
     ordered: bool = False  # rows are sorted, equal entries in the order in which they came
+    columns: int | None = None  # None: as many as rows
+    spare: bool = False  # indices and data may be longer than indptr says; they end where it does
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.n, self.n if self.columns is None else self.columns
 
 
 class Column:
@@ -76,18 +83,18 @@ def _read_arrays(A: Any, caller: str) -> Raw:
         return sparse_inputs.read(A, caller)
     if isinstance(A, tuple):
         return _from_tuple(A, caller)
-    if isinstance(A, np.ndarray) or _is_foreign_array(A):
-        return _from_dense(_array(A, "A", caller), caller)
+    if isinstance(A, np.ndarray) or is_foreign_array(A):
+        return from_dense(as_array(A, "A", caller), caller)
     raise TypeError(f"{caller}: A must be {EXPECTED}, got {type(A).__name__}")
 
 
-def square(shape: Any, caller: str) -> int:
-    """The number of rows, where there are as many columns."""
+def two_sides(shape: Any, caller: str, square: bool = True) -> tuple[int, int]:
+    """The numbers of rows and columns; equal where the matrix must be square."""
     if len(shape) != 2:
         raise ValueError(f"{caller}: A must have 2 dimensions, got shape {tuple(shape)}")
-    if shape[0] != shape[1]:
+    if square and shape[0] != shape[1]:
         raise ValueError(f"{caller}: A must be square, got shape {tuple(shape)}")
-    return int(shape[0])
+    return int(shape[0]), int(shape[1])
 
 
 def _from_tuple(A: tuple[Any, ...], caller: str) -> Raw:
@@ -99,11 +106,16 @@ def _from_tuple(A: tuple[Any, ...], caller: str) -> Raw:
         )
     if isinstance(A[0], (int, np.integer)):
         return _from_edges(int(A[0]), A[1], A[2] if len(A) == 3 else None, caller)
-    indptr = _indices(A[0], "indptr", caller)
-    indices = _indices(A[1], "indices", caller)
+    return from_arrays(*A, caller=caller)
+
+
+def from_arrays(indptr: Any, indices: Any, data: Any = None, *, caller: str) -> Raw:
+    """CSR arrays as they came, with as many columns as rows."""
+    indptr = _indices(indptr, "indptr", caller)
+    indices = _indices(indices, "indices", caller)
     if indptr.size == 0:
         raise ValueError(f"{caller}: indptr must have at least one element, got none")
-    data = None if len(A) == 2 or A[2] is None else _values(A[2], "data", caller)
+    data = None if data is None else _values(data, "data", caller)
     if data is not None and data.shape != indices.shape:
         raise ValueError(
             f"{caller}: data must have one value for each index, "
@@ -127,7 +139,19 @@ def _from_edges(n: int, edges: Any, weights: Any, caller: str) -> Raw:
         raise ValueError(f"{caller}: the number of vertices must not be negative, got {n}")
     if n > MOST_VERTICES:
         raise ValueError(f"{caller}: the number of vertices must be at most 2**62, got {n}")
-    pairs = _array(edges, "edges", caller)
+    ends, data = edge_arrays(edges, weights, caller)
+    if ends.size and not (0 <= int(ends.min()) and int(ends.max()) < n):
+        bad = int(((ends < 0) | (ends >= n)).any(axis=1).argmax())
+        raise ValueError(
+            f"{caller}: edges must join vertices 0..{n - 1}, "
+            f"got {tuple(ends[bad].tolist())} as edge {bad}"
+        )
+    return sorted_entries((n, n), ends[:, 0], ends[:, 1], data)._replace(edges=True)
+
+
+def edge_arrays(edges: Any, weights: Any, caller: str) -> tuple[Any, Any]:
+    """An array of integers with two columns, and a value for each of its rows, or None."""
+    pairs = as_array(edges, "edges", caller)
     if pairs.size == 0 and pairs.ndim < 2:
         pairs = pairs.reshape(0, 2).astype(np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
@@ -135,12 +159,6 @@ def _from_edges(n: int, edges: Any, weights: Any, caller: str) -> Raw:
     if pairs.shape[0] == 0 and isinstance(edges, (list, tuple)):
         pairs = pairs.astype(np.int64)
     ends = _integers(pairs, "edges", caller)
-    if ends.size and not (0 <= int(ends.min()) and int(ends.max()) < n):
-        bad = int(((ends < 0) | (ends >= n)).any(axis=1).argmax())
-        raise ValueError(
-            f"{caller}: edges must join vertices 0..{n - 1}, "
-            f"got {tuple(ends[bad].tolist())} as edge {bad}"
-        )
     data = None
     if weights is not None:
         data = _values(weights, "weights", caller)
@@ -150,33 +168,33 @@ def _from_edges(n: int, edges: Any, weights: Any, caller: str) -> Raw:
                 f"got shape {data.shape}"
             )
         _same_place([ends, data], caller)
-    return sorted_entries(n, ends[:, 0], ends[:, 1], data)._replace(edges=True)
+    return ends, data
 
 
-def sorted_entries(n: int, u: Any, v: Any, data: Any) -> Raw:
+def sorted_entries(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
     """The entries (u, v) by row and column, equal ones in the order in which they came.
 
-    Ends must be within 0 .. n - 1.  `data` is an array of any type, a Column or None.
+    They must be within the shape.  `data` is an array of any type, a Column or None.
     """
-    return _sorted(n, u, v, data)._replace(ordered=True)
+    return _sorted(shape, u, v, data)._replace(ordered=True, columns=shape[1])
 
 
-def _sorted(n: int, u: Any, v: Any, data: Any) -> Raw:
+def _sorted(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
     engine = engines.load("matchwood.primitives.assemble", engines.location(u))
-    kind = np.int32 if max(n, u.shape[0]) <= np.iinfo(np.int32).max else np.int64
+    kind = np.int32 if max(*shape, u.shape[0]) <= np.iinfo(np.int32).max else np.int64
     u, v = u.astype(kind), v.astype(kind)
-    xp = engines.cupy() if engines.location(u) == "gpu" else np
+    xp, rows = engines.xp(u), shape[0]
     if data is None:
-        return Raw(n, *engine.assemble(n, n, u, v, reduce="keep"))
+        return Raw(rows, *engine.assemble(*shape, u, v, reduce="keep"))
     if not isinstance(data, Column) and data.dtype in _MOVED:  # the sort takes them along
         data = xp.ascontiguousarray(data)
-        return Raw(n, *engine.assemble(n, n, u, v, data, reduce="keep"))
+        return Raw(rows, *engine.assemble(*shape, u, v, data, reduce="keep"))
     places = xp.arange(u.shape[0], dtype=np.int64)
-    indptr, indices, order = engine.assemble(n, n, u, v, places, reduce="keep")
+    indptr, indices, order = engine.assemble(*shape, u, v, places, reduce="keep")
     if isinstance(data, Column):
         order = order if data.order is None else data.order[order]
-        return Raw(n, indptr, indices, Column(data.values, order))
-    return Raw(n, indptr, indices, carried(data[order]))
+        return Raw(rows, indptr, indices, Column(data.values, order))
+    return Raw(rows, indptr, indices, carried(data[order]))
 
 
 _MOVED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
@@ -207,7 +225,7 @@ def _from_networkx(A: Any, caller: str, weight: str | None) -> Raw:
         u, v = np.r_[u, v[mirror]], np.r_[v, u[mirror]]
         places = np.r_[places, places[mirror]]
     data = None if weight is None else Column([e[2] for e in edges], places)
-    return sorted_entries(n, u, v, data)._replace(edges=True)
+    return sorted_entries((n, n), u, v, data)._replace(edges=True)
 
 
 def _real_numbers(values: list[Any], caller: str) -> Any:
@@ -231,24 +249,25 @@ def _real_numbers(values: list[Any], caller: str) -> Any:
     return array
 
 
-def _from_dense(A: Any, caller: str) -> Raw:
+def from_dense(A: Any, caller: str, square: bool = True) -> Raw:
+    """The nonzeros of a 2-D array."""
     if A.dtype.kind not in "biufc":
         raise TypeError(f"{caller}: A must hold numbers, got dtype {A.dtype}")
-    n = square(A.shape, caller)
+    n, columns = two_sides(A.shape, caller, square)
     rows, cols = A.nonzero()
     data = A[rows, cols]
-    xp = engines.cupy() if engines.location(A) == "gpu" else np
+    xp = engines.xp(A)
     indptr = xp.zeros(n + 1, np.int64)
     indptr[1:] = xp.cumsum(xp.bincount(rows, minlength=n)[:n]) if n else indptr[1:]
-    return Raw(n, indptr, cols, carried(data))
+    return Raw(n, indptr, cols, carried(data), columns=columns)
 
 
-def _is_foreign_array(A: Any) -> bool:
+def is_foreign_array(A: Any) -> bool:
     """Something of another library that offers its memory: PyTorch, JAX, CuPy, ..."""
     return hasattr(A, "__cuda_array_interface__") or hasattr(A, "__dlpack__")
 
 
-def _array(value: Any, name: str, caller: str) -> Any:
+def as_array(value: Any, name: str, caller: str) -> Any:
     """A NumPy or CuPy array over the memory of `value`; lists and tuples are copied."""
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(f"{caller}: {name} must be an array without a mask; fill it first")
@@ -283,11 +302,11 @@ def _values(value: Any, name: str, caller: str) -> Any:
         if array.dtype.kind == "f":
             return _real_numbers(list(value), caller)  # among floats, an integer may be rounded
         return array
-    return np.asarray(value) if isinstance(value, np.ndarray) else _array(value, name, caller)
+    return np.asarray(value) if isinstance(value, np.ndarray) else as_array(value, name, caller)
 
 
 def _indices(value: Any, name: str, caller: str) -> Any:
-    array = _array(value, name, caller)
+    array = as_array(value, name, caller)
     if array.ndim != 1:
         raise ValueError(f"{caller}: {name} must be one-dimensional, got shape {array.shape}")
     if array.size == 0 and isinstance(value, (list, tuple)):
@@ -319,18 +338,16 @@ def as_indices(array: Any, name: str, caller: str) -> Any:
     else:
         kind = np.dtype(np.int32 if dtype.itemsize < 4 or dtype.newbyteorder("=") == np.int32
                         else np.int64)  # fmt: skip
-    xp = engines.cupy() if engines.location(array) == "gpu" else np
-    return xp.ascontiguousarray(array, dtype=kind.newbyteorder("="))
+    return engines.xp(array).ascontiguousarray(array, dtype=kind.newbyteorder("="))
 
 
 def as_weights(array: Any, caller: str) -> Any:
     """float32 or float64: as given, integers as float64 where that is exact, truth as 0 or 1."""
     dtype = array.dtype
-    xp = engines.cupy() if engines.location(array) == "gpu" else np
     if dtype.kind == "b" or (dtype.kind == "f" and dtype.itemsize == 2):
         return array.astype(np.float32)
     if dtype.kind == "f" and dtype.itemsize in (4, 8):
-        return xp.ascontiguousarray(array, dtype=dtype.newbyteorder("="))
+        return engines.xp(array).ascontiguousarray(array, dtype=dtype.newbyteorder("="))
     if dtype.kind in "iu":
         if array.size and dtype.itemsize == 8:
             least, most = int(array.min()), int(array.max())

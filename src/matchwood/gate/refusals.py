@@ -28,9 +28,11 @@ def index_kind(n: int, nnz: int, asked: Any, caller: str) -> Any:
     return kind
 
 
-def refuse_fault(facts: Structure, indptr: Any, indices: Any, n: int, caller: str) -> None:
-    """Raise where `structure` found a fault."""
-    at = facts.at
+def refuse_fault(
+    facts: Structure, indptr: Any, indices: Any, shape: tuple[int, int], caller: str
+) -> None:
+    """Raise where `structure` found a fault, or the number of rows is another."""
+    at, (n, columns) = facts.at, shape
     if indptr.shape[0] != n + 1:
         raise ValueError(
             f"{caller}: indptr must have {n + 1} elements for {n} rows, got {indptr.shape[0]}"
@@ -49,7 +51,8 @@ def refuse_fault(facts: Structure, indptr: Any, indices: Any, n: int, caller: st
         )
     if facts.fault == "index_range":
         raise ValueError(
-            f"{caller}: indices must be within 0..{n - 1}, got {int(indices[at])} at entry {at}"
+            f"{caller}: indices must be within 0..{columns - 1}, "
+            f"got {int(indices[at])} at entry {at}"
         )
 
 

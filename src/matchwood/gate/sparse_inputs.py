@@ -28,29 +28,32 @@ def is_sparse(A: Any) -> bool:
     return False
 
 
-def read(A: Any, caller: str) -> inputs.Raw:
+Shape = tuple[int, int]
+
+
+def read(A: Any, caller: str, square: bool = True) -> inputs.Raw:
     """The CSR arrays of a sparse matrix."""
     if type(A).__module__.partition(".")[0] == "cupyx":
         engines.cupy()
-    n = inputs.square(A.shape, caller)
+    shape = inputs.two_sides(A.shape, caller, square)
     kind = str(A.format)
     try:
         if kind == "dia":
-            return _from_diagonals(A, n, caller)
+            return _from_diagonals(A, shape, caller)
         if kind in ("dok", "lil"):
-            A = _other(A, kind, n, caller)
+            A = _other(A, kind, shape[0], caller)
         elif kind in ("csc", "bsr"):
-            _check_before_conversion(A, kind, n, caller)
+            _check_before_conversion(A, kind, shape, caller)
             A = A.tocsr()
         if A.format == "coo":
-            return _from_coordinates(A, n, caller)
+            return _from_coordinates(A, shape, caller)
         if A.format != "csr":
             raise TypeError(f"{caller}: A must be {inputs.EXPECTED}, got {type(A).__name__}")
     except _LEAKS as error:
         if str(error).startswith(f"{caller}: "):
             raise
         raise ValueError(f"{caller}: A is a broken {kind.upper()} matrix: {error}") from None
-    return _from_rows(A, n, caller)
+    return _from_rows(A, shape, caller)
 
 
 def _own(A: Any, name: str, dimensions: int, caller: str) -> Any:
@@ -69,9 +72,12 @@ def _own(A: Any, name: str, dimensions: int, caller: str) -> Any:
     return array
 
 
-def _from_rows(A: Any, n: int, caller: str) -> inputs.Raw:
+def _from_rows(A: Any, shape: Shape, caller: str) -> inputs.Raw:
+    rows, columns = shape
     indptr, indices = (_own(A, name, 1, caller) for name in ("indptr", "indices"))
     data = _own(A, "data", 1, caller)
+    if engines.location(indptr) == "gpu" and data.size == indices.size:  # to look is to wait
+        return inputs.Raw(rows, indptr, indices, data, columns=columns, spare=True)
     # a SciPy matrix may have room for more entries than it holds
     end = int(indptr[-1]) if indptr.size else 0
     if indices.size > end >= 0:
@@ -81,10 +87,12 @@ def _from_rows(A: Any, n: int, caller: str) -> inputs.Raw:
             f"{caller}: data must have one value for each index, "
             f"got shape {data.shape} for {indices.size} indices"
         )
-    return inputs.Raw(n, indptr, indices, inputs.carried(data[: indices.size]))
+    data = inputs.carried(data[: indices.size])
+    return inputs.Raw(rows, indptr, indices, data, columns=columns)
 
 
-def _check_before_conversion(A: Any, kind: str, n: int, caller: str) -> None:
+def _check_before_conversion(A: Any, kind: str, shape: Shape, caller: str) -> None:
+    """Of the arrays of BSR, by rows, or CSC, by columns."""
     indptr, indices = (
         inputs.as_indices(_own(A, name, 1, caller), name, caller) for name in ("indptr", "indices")
     )
@@ -92,24 +100,24 @@ def _check_before_conversion(A: Any, kind: str, n: int, caller: str) -> None:
         indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
     data = _own(A, "data", 3 if kind == "bsr" else 1, caller)
     height, width = data.shape[1:] if kind == "bsr" else (1, 1)
-    if min(height, width) < 1 or n % height or n % width:
-        raise ValueError(f"{caller}: blocks of {height} x {width} do not tile {n} rows")
-    if indptr.size != n // height + 1:
-        raise ValueError(
-            f"{caller}: indptr must have {n // height + 1} elements, got {indptr.size}"
-        )
+    if min(height, width) < 1 or shape[0] % height or shape[1] % width:
+        raise ValueError(f"{caller}: blocks of {height} x {width} do not tile {shape[0]} rows")
+    blocks = (shape[0] // height, shape[1] // width)
+    lines, places = blocks if kind == "bsr" else blocks[::-1]
+    if indptr.size != lines + 1:
+        raise ValueError(f"{caller}: indptr must have {lines + 1} elements, got {indptr.size}")
     end = int(indptr[-1])
     if not 0 <= end <= min(indices.size, data.shape[0]):
         raise ValueError(
             f"{caller}: indptr must end at the number of indices, {indices.size}, "
             f"with a value for each, got {end} and {data.shape[0]} values"
         )
-    facts = structure(indptr, indices[:end], n // width)
+    facts = structure(indptr, indices[:end], places)
     if facts.fault:
         raise ValueError(f"{caller}: {facts.fault.replace('_', ' of ')} is wrong at {facts.at}")
 
 
-def _from_coordinates(A: Any, n: int, caller: str) -> inputs.Raw:
+def _from_coordinates(A: Any, shape: Shape, caller: str) -> inputs.Raw:
     """Entries in any order.  Not by `tocsr`, which adds up duplicates before anyone is asked."""
     rows, cols = _own(A, "row", 1, caller), _own(A, "col", 1, caller)
     data = _own(A, "data", 1, caller)
@@ -118,15 +126,15 @@ def _from_coordinates(A: Any, n: int, caller: str) -> inputs.Raw:
             f"{caller}: row, col and data of A must have one size, "
             f"got {rows.size}, {cols.size} and {data.size}"
         )
-    for name, array in (("row", rows), ("col", cols)):
+    for name, array, n in (("row", rows, shape[0]), ("col", cols, shape[1])):
         if array.size and not (0 <= int(array.min()) and int(array.max()) < n):
             at = int(((array < 0) | (array >= n)).argmax())
             raise ValueError(
                 f"{caller}: {name} must be within 0..{n - 1}, got {int(array[at])} at entry {at}"
             )
     if data.dtype.kind not in "biuf":  # no weights; a pattern, or complex numbers to be moved
-        return _from_rows(A.tocsr(), n, caller)
-    return inputs.sorted_entries(n, rows, cols, data)
+        return _from_rows(A.tocsr(), shape, caller)
+    return inputs.sorted_entries(shape, rows, cols, data)
 
 
 def _other(A: Any, kind: str, n: int, caller: str) -> Any:
@@ -145,7 +153,7 @@ def _other(A: Any, kind: str, n: int, caller: str) -> Any:
     return A.tocoo()
 
 
-def _from_diagonals(A: Any, n: int, caller: str) -> inputs.Raw:
+def _from_diagonals(A: Any, shape: Shape, caller: str) -> inputs.Raw:
     """data[k, j] lies at row j - offsets[k], column j.  As in SciPy, zeros are no entries."""
     offsets, data = _own(A, "offsets", 1, caller), _own(A, "data", 2, caller)
     if offsets.size != data.shape[0]:
@@ -153,12 +161,12 @@ def _from_diagonals(A: Any, n: int, caller: str) -> inputs.Raw:
             f"{caller}: A must have an offset for each of {data.shape[0]} diagonals, "
             f"got {offsets.size}"
         )
-    xp = engines.cupy() if engines.location(data) == "gpu" else np
+    xp = engines.xp(data)
     if xp.unique(offsets).size != offsets.size:
         raise ValueError(f"{caller}: offsets of A must differ, got one twice")
-    inside = (offsets > -n) & (offsets < n)
-    offsets, data = offsets[inside].astype(np.int64), data[inside][:, :n]
+    inside = (offsets > -shape[0]) & (offsets < shape[1])
+    offsets, data = offsets[inside].astype(np.int64), data[inside][:, : shape[1]]
     cols = xp.arange(data.shape[1], dtype=np.int64)[None, :] + xp.zeros((offsets.size, 1), np.int64)
     rows = cols - offsets[:, None]
-    stored = (rows >= 0) & (rows < n) & (data != 0)
-    return inputs.sorted_entries(n, rows[stored], cols[stored], data[stored])
+    stored = (rows >= 0) & (rows < shape[0]) & (data != 0)
+    return inputs.sorted_entries(shape, rows[stored], cols[stored], data[stored])

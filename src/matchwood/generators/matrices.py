@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from matchwood import engines
 from matchwood.arguments import index_type
-from matchwood.teams import resources
+from matchwood.gate import resources
 
 Array = Any  # of NumPy, or of CuPy with engine="gpu"
 Matrix = Any  # scipy.sparse.csr_array, or cupyx.scipy.sparse.csr_matrix with engine="gpu"

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from matchwood.gate.resources import interruptible
 from matchwood.primitives.assemble import trusted_assemble as assemble
 from matchwood.primitives.assemble import trusted_canonical as canonical
-from matchwood.teams.resources import interruptible
 
 EXACT = 2.0**53  # below it a float64 holds every whole number
 

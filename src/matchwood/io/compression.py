@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from matchwood.teams.resources import available_memory
+from matchwood.gate.resources import available_memory
 
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 

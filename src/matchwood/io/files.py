@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from matchwood.errors import FileFormatError, OutOfMemory
+from matchwood.gate.resources import available_memory, require_memory
 from matchwood.io.compression import COMPRESSIONS, compressor, expanded
 from matchwood.io.limits import NO_LIMITS, Limits
-from matchwood.teams.resources import available_memory, require_memory
 
 PathLike = str | os.PathLike[str]
 

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 
+from matchwood.gate.resources import require_memory
 from matchwood.io.build import Matrix
 from matchwood.io.files import PathLike, format_of
 from matchwood.io.formats import (
@@ -22,7 +23,6 @@ from matchwood.io.formats.edge_list import Compacted
 from matchwood.io.limits import Limits
 from matchwood.io.options import Options
 from matchwood.io.text import Array, Text
-from matchwood.teams.resources import require_memory
 
 EXACT = ("mtx", "npz")  # formats whose whole numbers are read as such, all others as float64
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.errors import FileFormatError
+from matchwood.gate.resources import require_memory
 from matchwood.io.files import PathLike, read_bytes, split_name
 from matchwood.io.limits import NO_LIMITS, Limits, matrix_bytes
 from matchwood.io.options import ID_MAX
-from matchwood.teams.resources import require_memory
 
 Array = np.ndarray[Any, Any]
 

@@ -129,7 +129,7 @@ def solve(
     atol = arguments.real(caller, "atol", atol, 0.0)
     maxiter = arguments.count(caller, "maxiter", maxiter)
     history = arguments.flag(caller, "history", history)
-    asked = problem(A, b, x0, true_solution, caller, engine)
+    asked = problem(A, b, x0, true_solution, caller, engine, threads)
     rtol = RTOL[asked.matrix.dtype] if rtol is None else arguments.real(caller, "rtol", rtol, 0.0)
     run = _Run(asked, method, rtol, float(np.ldexp(atol, -asked.right_shift)), maxiter, history)
     tried: list[tuple[str, str]] = []

@@ -35,7 +35,7 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     rtol = arguments.real(caller, "rtol", rtol, 0.0)
     atol = arguments.real(caller, "atol", atol, 0.0)
     G = calls.enter(A, caller, "cpu").graph
-    matrix = G.sparse().astype(np.float64)
+    matrix = G.sparse_weights().astype(np.float64)
     right = arguments.numbers(caller, "b", engines.moved(b, "cpu")).astype(np.float64)
     if right.shape != (G.n,):
         raise ValueError(f"{caller}: b must have shape ({G.n},), got {right.shape}")

@@ -45,10 +45,16 @@ class Problem:
 
 
 def problem(
-    A: Any, b: Any, x0: Any, true_solution: Any, caller: str, engine: str | None = None
+    A: Any,
+    b: Any,
+    x0: Any,
+    true_solution: Any,
+    caller: str,
+    engine: str | None = None,
+    threads: int | None = None,
 ) -> Problem:
     """The gate of `solve`.  The type is the wider one of `A` and `b`."""
-    call = calls.enter(A, caller, engine)
+    call = calls.enter(A, caller, engine, threads)
     if call.engine == "reference":
         raise EngineUnavailable(f"{caller} has no 'reference' engine")
     G, place = call.graph, call.given.engine
@@ -76,7 +82,7 @@ def problem(
         None if array is None else _by(xp, array, -shift) for array in (start, true)
     )  # fmt: skip
     right = _by(xp, right, -right_down)
-    return Problem(G, G.sparse(), right, start, true, shift, right_down, place)
+    return Problem(G, G.sparse_weights(), right, start, true, shift, right_down, place)
 
 
 def _by(xp: Any, array: Any, power: int) -> Any:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matchwood.csr import Graph
 
 
+MANY = 1 << 17  # vertices; a graph of so many takes the ways that are left to large ones
+
+
 def warmup(
     only: str | None = None, *, report: Callable[[str], object] | None = None
 ) -> dict[str, Any]:
@@ -79,7 +82,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         connected_components,
         strongly_connected_components,
     )
-    from matchwood.factors import factor
+    from matchwood.factors import degree_factor
     from matchwood.forests import linear_forest, tridiagonal_of
     from matchwood.independent import maximal_independent_set
     from matchwood.matching import coarsening_hierarchy, maximal_matching, weighted_matching
@@ -124,16 +127,16 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "matching, serial": lambda G: maximal_matching(G, method="serial"),
         "coarsening_hierarchy": lambda G: coarsening_hierarchy(G, until=5),
         "matching, maximal, weighted": lambda G: maximal_matching(G, weighted=True),
-        "factor": lambda G: factor(G, 2),
+        "factor": lambda G: degree_factor(G, 2),
         "preconditioners": _preconditioners,
         **{
             f"forest, {method}": functools.partial(linear_forest, method=method)
             for method in ("splitters", "ranges", "doubling", "walk")
         },
         "forest, tridiagonal": lambda G: tridiagonal_of(G, linear_forest(G)),
-        "factor, greedy": lambda G: factor(G, 2, method="greedy"),
+        "factor, greedy": lambda G: degree_factor(G, 2, method="greedy"),
         "ordering": _order,
-        "row_reduce": lambda G: _reduce(row_reduce, G),
+        "row_reduce": lambda G: _reduce_rows(row_reduce, G),
     }
 
 
@@ -141,13 +144,12 @@ def _order(G: Graph) -> None:
     from matchwood.csr import graph
     from matchwood.generators import star
     from matchwood.ordering import permute, pseudo_peripheral_vertex, reverse_cuthill_mckee
-    from matchwood.ordering.rcm.reference import SMALL
 
     perm = reverse_cuthill_mckee(G)
     for method in ("serial", "leveled", "unordered", "batch_basic", "batch"):
         reverse_cuthill_mckee(G, start=0, method=method, stats=True)
     pseudo_peripheral_vertex(G, threads=2)
-    large = graph(star(SMALL + 1), index_dtype=G.indptr.dtype)  # one where starts are not tried
+    large = graph(star(MANY), index_dtype=G.indptr.dtype)
     pseudo_peripheral_vertex(large, threads=2)
     permute(G, perm)
 
@@ -167,7 +169,7 @@ def _preconditioners(G: Graph) -> None:
         made.matvec(np.ones(G.n, made.dtype))
 
 
-def _reduce(row_reduce: Any, G: Graph) -> None:
+def _reduce_rows(row_reduce: Any, G: Graph) -> None:
     import numpy as np
 
     view = G.undirected_weights()

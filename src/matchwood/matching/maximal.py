@@ -123,7 +123,7 @@ def maximal_matching(
             f"{caller}: p must lie between 0 and 1, got {p:g}: one colour matches none"
         )
     weighted = flag(caller, "weighted", weighted)
-    call = calls.enter(A, caller, engine)
+    call = calls.enter(A, caller, engine, threads)
     method = "proposal" if method == "auto" else method
     clock = Stopwatch()
     view = call.graph.undirected_weights(caller) if weighted else call.graph.undirected_pattern()

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from matchwood import engines
+from matchwood.arguments import integers
 from matchwood.matching.bound import matching_bound
 from matchwood.matching.check import check_locally_dominant, check_matching
 from matchwood.matching.exact.check import check_exact
@@ -74,7 +75,7 @@ class Matching:
     @cached_property
     def cardinality(self) -> int:
         """Number of edges."""
-        return int((self.mate >= 0).sum()) // 2
+        return int((self._mates("cardinality") >= 0).sum()) // 2
 
     @cached_property
     def bound(self) -> float:
@@ -104,9 +105,14 @@ class Matching:
         >>> weighted_matching(A, ties="index").edges().tolist()
         [[0, 1], [2, 3]]
         """
-        xp = engines.xp(self.mate)
-        u = xp.flatnonzero(self.mate > xp.arange(self.mate.shape[0], dtype=self.mate.dtype))
-        return xp.stack((u.astype(self.mate.dtype), self.mate[u]), axis=1)
+        mate = self._mates("edges")
+        xp = engines.xp(mate)
+        u = xp.flatnonzero(mate > xp.arange(mate.shape[0], dtype=mate.dtype))
+        return xp.stack((u.astype(mate.dtype), mate[u]), axis=1)
+
+    def _mates(self, asked: str) -> Any:
+        """The mates, where they are an array of integers; one made by hand need not be."""
+        return integers(f"Matching.{asked}", "mate", self.mate)
 
     def check(self, A: Any) -> None:
         """Raise `CheckFailed` unless this is a matching of `A`, and the one its method promises.

@@ -109,16 +109,19 @@ def _blocks(edges: Iterable[Any], caller: str) -> Iterator[tuple[Any, Any, Any]]
     if np.ndim(first[0]) == 0:
         while block := list(itertools.islice(items, BLOCK)):
             u, v, w = zip(*block, strict=True)
-            yield _integers(u, caller), _integers(v, caller), _numbers(w, caller)
+            yield _same_length(_integers(u, caller), _integers(v, caller), _numbers(w, caller))
     else:
         for u, v, w in items:
-            u, v, w = _integers(u, caller), _integers(v, caller), _numbers(w, caller)
-            if not u.ndim == 1 or not u.shape == v.shape == w.shape:
-                raise ValueError(
-                    f"{caller}: the arrays of a block must have the same length, got shapes "
-                    f"{u.shape}, {v.shape} and {w.shape}"
-                )
-            yield u, v, w
+            yield _same_length(_integers(u, caller), _integers(v, caller), _numbers(w, caller))
+
+
+def _same_length(u: Any, v: Any, w: Any) -> tuple[Any, Any, Any]:
+    if not u.ndim == 1 or not u.shape == v.shape == w.shape:
+        raise ValueError(
+            "streaming_matching: the arrays of a block must have the same length, got shapes "
+            f"{u.shape}, {v.shape} and {w.shape}"
+        )
+    return u, v, w
 
 
 def _integers(values: Any, caller: str) -> Any:

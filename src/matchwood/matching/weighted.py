@@ -108,7 +108,7 @@ def weighted_matching(
     one_of(caller, "method", method, METHODS)
     one_of(caller, "ties", ties, ("hash", "index"))
     number = seed(caller, rng)
-    call = calls.enter(A, caller, engine)
+    call = calls.enter(A, caller, engine, threads)
     if method == "auto":
         method = AUTO[call.engine]
     engine_of_method = load(method, call.engine)

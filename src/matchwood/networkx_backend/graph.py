@@ -13,7 +13,7 @@ from matchwood.gate import inputs
 from matchwood.networkx_backend.info import settings
 from matchwood.networkx_backend.memory.plain import Rows, attribute, changed, sources
 from matchwood.networkx_backend.reading import Edges, read_data, read_edges, read_values
-from matchwood.primitives.inspect import Symmetry, symmetry
+from matchwood.primitives.inspect import Symmetry, trusted_symmetry
 from matchwood.primitives.sort import radix_sort
 
 T = TypeVar("T")
@@ -28,11 +28,13 @@ class Structure(csr.Graph):
 
     def __init__(self, indptr: Any, indices: Any) -> None:
         super().__init__(inputs.Raw(indptr.size - 1, indptr, indices, None), None, "networkx")
-        if not self._symmetry().symmetric:
+        if not self.symmetry().symmetric:
             raise RuntimeError(f"{changed()}: an edge is stored at one of its ends only")
 
-    def _symmetry(self) -> Symmetry:
-        return self.keep("symmetry", lambda: symmetry(self._indptr, self._indices))
+    def symmetry(self) -> Symmetry:
+        """As of any graph, without sorting: no row of NetworkX holds a node twice."""
+        indptr, indices, _ = self.entries()
+        return self.keep("symmetry", lambda: trusted_symmetry(indptr, indices))
 
 
 class Graph:

@@ -61,9 +61,9 @@ def tridiagonal(
     ([1.0, 2.0, 3.0], 1.0)
     """
     caller = "tridiagonal"
-    G = matrix_on(A, caller, engine)
+    G = matrix_on(A, caller, engine, threads)
     clock = SetupClock(G.engine)
-    matrix = G.sparse()
+    matrix = G.sparse_weights()
     xp = engines.xp(matrix.data)
     dl, d, du = (xp.zeros(G.n, matrix.dtype) for _ in range(3))
     d[:] = matrix.diagonal()

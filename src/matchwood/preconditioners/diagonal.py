@@ -50,9 +50,9 @@ def jacobi(A: Any, *, engine: str | None = None, threads: int | None = None) -> 
     ([1.0, 0.5], 0.0)
     """
     caller = "jacobi"
-    G = matrix_on(A, caller, engine)
+    G = matrix_on(A, caller, engine, threads)
     clock = SetupClock(G.engine)
-    diagonal = G.sparse().diagonal()
+    diagonal = G.sparse_weights().diagonal()
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         inverse = 1 / diagonal
     bad = ~np.isfinite(inverse) | (inverse == 0)

@@ -40,7 +40,8 @@ def algebraic_tridiagonal(
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **options
-        For `factor`: ``M``, ``m``, ``k_m``, ``p``, ``rng``, ``ties``.
+        For `degree_factor`: ``rounds``, ``period``, ``uncharged``, ``charge_probability``,
+        ``rng``, ``ties``.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def algebraic_tridiagonal(
     (0.67, 0.14)
     """
     caller = "algebraic_tridiagonal"
-    G = matrix_on(A, caller, engine)
+    G = matrix_on(A, caller, engine, threads)
     forest = linear_forest(G, threads=threads, **options)
     clock = SetupClock(G.engine, lambda: forest.seconds)
     system = tridiagonal_of(G, forest, threads=threads)

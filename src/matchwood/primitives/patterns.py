@@ -4,6 +4,9 @@ Kernels take columns and places as they are, so a wrong one would read or write 
 theirs.  Types and lengths are looked at in no time.  To look at every entry is a pass over them:
 primitives that take long compared with it make it first (`look_through`), those that are as quick
 look while they run and call `fault` only when something is wrong.
+
+One convention: a public primitive `f` looks at its arrays and then calls `trusted_f`, which looks
+at nothing.  Code whose arrays have passed a gate calls `trusted_f` itself.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import INDEX, same_size, vector
-from matchwood.primitives.inspect import structure
 
-NUMBERS = (*INDEX, "float32", "float64")
+FLOATS = ("float32", "float64")
+NUMBERS = (*INDEX, *FLOATS)
 
 
 def csr_arrays(
@@ -59,16 +62,34 @@ def contiguous(array: Any) -> Any:
     return array.copy()
 
 
-def look_through(function: str, indptr: Any, indices: Any, columns: int) -> None:
-    """Raise where the arrays are no CSR pattern with that many columns; a pass over them."""
-    error = fault(function, indptr, indices, columns)
+def look_through(
+    function: str, indptr: Any, indices: Any, columns: int, *, ascending: bool = False
+) -> None:
+    """Raise where the arrays are no CSR pattern with that many columns; a pass over them.
+
+    With `ascending`, also where a row is not sorted or holds a column twice.
+    """
+    facts = _structure(indptr, indices, columns)
+    error = _error(function, facts, indptr, indices, columns)
     if error is not None:
         raise error
+    if ascending and not facts.ascending:
+        raise ValueError(f"{function}: rows must be ascending, got an unsorted row or a duplicate")
 
 
 def fault(function: str, indptr: Any, indices: Any, columns: int) -> ValueError | None:
     """What is wrong with a pattern, the first place named; None when nothing is."""
-    kind, at, *_ = structure(indptr, indices, columns)
+    return _error(function, _structure(indptr, indices, columns), indptr, indices, columns)
+
+
+def _structure(indptr: Any, indices: Any, columns: int) -> Any:
+    from matchwood.primitives.inspect import structure  # which asks here for its own arrays
+
+    return structure(indptr, indices, columns)
+
+
+def _error(function: str, facts: Any, indptr: Any, indices: Any, columns: int) -> ValueError | None:
+    kind, at = facts.fault, facts.at
     if kind == "indptr_start":
         what = _start(indptr)
     elif kind == "indptr_order":

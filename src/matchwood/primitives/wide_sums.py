@@ -18,6 +18,9 @@ SCALE = 2.0**-64  # room for the sum of as many terms as there can be addresses
 
 def total(values: Any) -> float:
     """The sum in double precision, infinite where that has no such number."""
+    if getattr(getattr(values, "dtype", None), "kind", "O") not in "biuf":  # made by hand
+        got = getattr(values, "dtype", type(values).__name__)
+        raise TypeError(f"weights must be an array of real numbers, got {got}")
     with np.errstate(over="ignore"):
         return float(values.sum(dtype=np.float64))
 

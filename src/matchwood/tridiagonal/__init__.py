@@ -4,9 +4,9 @@
     factorize           a matrix that is solved with again and again, or transposed
     block_tridiagonal   the same for 2x2 blocks
 
-Read on in system.py, reference.py, check.py, cpu.py (then cpu_parts.py and cpu_elements.py),
-gpu.py + gpu.cu (then elements.cuh), and block/; trust.py and mend.py say which answers are
-not given back as the engine found them, and cpu_rows.py solves what no parts can.
+Read on in system.py and check.py; plain/ and block/ hold the engines, which share cpu_elements.py,
+gpu_elements.py and elements.cuh; trust.py and mending/ say which answers are
+not given back as the engine found them, and solve what no parts can.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def solve(
 
     Its diagonal has zeros: without exchanging rows there is no solution to be found.
     """
-    made = system("tridiagonal.solve", __name__, dl, d, du, block=False)
+    made = system("tridiagonal.solve", f"{__name__}.plain", dl, d, du, block=False)
     return made.solve(b, allow_singular=allow_singular, engine=engine, threads=threads)
 
 
@@ -126,5 +126,5 @@ def factorize(
     >>> made.solve([6.0, 8.0, 7.0]).round(12).tolist()
     [1.0, 1.0, 1.0]
     """
-    made = system("tridiagonal.factorize", __name__, dl, d, du, block=False)
+    made = system("tridiagonal.factorize", f"{__name__}.plain", dl, d, du, block=False)
     return Factorization(made, allow_singular, threads)

@@ -65,6 +65,22 @@ def check_tridiagonal_solution(
     lower, diagonal, upper, right = (
         np.asarray(engines.moved(array, "cpu")).astype(np.longdouble) for array in (dl, d, du, b)
     )
+    block = diagonal.ndim == 3
+    if diagonal.ndim not in (1, 3) or (block and diagonal.shape[1:] != (2, 2)):
+        raise ValueError(
+            f"check_tridiagonal_solution: d must have shape (n,) or (n, 2, 2), got {diagonal.shape}"
+        )
+    for name, array in (("dl", lower), ("du", upper)):
+        if array.shape != diagonal.shape:
+            raise ValueError(
+                f"check_tridiagonal_solution: {name} must have the shape of d, {diagonal.shape}, "
+                f"got {array.shape}"
+            )
+    if right.shape[: 1 + block] != diagonal.shape[: 1 + block] or right.ndim > 2 + block:
+        raise ValueError(
+            f"check_tridiagonal_solution: b must have a right-hand side for each row of d, "
+            f"of shape {diagonal.shape}, got shape {right.shape}"
+        )
     if found.shape != right.shape:
         raise CheckFailed(f"tridiagonal: x must have shape {right.shape}, got {found.shape}")
     if found.size == 0:
@@ -74,7 +90,7 @@ def check_tridiagonal_solution(
         raise CheckFailed(f"tridiagonal: x is not finite at row {int(bad[0][0])}")
     kind = np.finfo(found.dtype if found.dtype.kind == "f" else np.float64)
     allowed = _default(len(found), kind) if tolerance is None else float(tolerance)
-    columns = 1 + (diagonal.ndim == 3)
+    columns = 1 + block
     rights = right.reshape(*right.shape[:columns], -1)
     answers = found.reshape(*right.shape[:columns], -1).astype(np.longdouble)
     for k in range(rights.shape[-1]):

@@ -28,6 +28,10 @@ Array = np.ndarray[Any, Any]
 GROUP = 16  # elements joined to one
 WORK = 100  # steps of the kind that `crew` counts, for each element
 
+MANY = 1 << 40  # more rows than there are
+# Sizes of rows are multiplied with each other, so they must lie between 1/LARGE and LARGE.
+LARGE = 2.0**400
+TINY = 2.0**-900  # added to sizes, so that a row of zeros is no pivot; spikes below it are zero
 EPSILON = 2.0**-52
 NO_FAULT = np.iinfo(np.int64).max
 _LEVEL_BITS = 48  # a fault is level << 48 | row: those of lower levels count first
@@ -48,6 +52,14 @@ def plan(parts: int) -> Array:
 def report(fault: Array, level: int, row: int) -> None:
     """A column without a pivot: keep the first by (level, row), whatever the schedule."""
     atomic_min(fault, 0, (level << _LEVEL_BITS) | row)
+
+
+@device
+def off_by(residual: Any, size: Any, small: Any, large: Any) -> int:
+    """0 where a row is solved well, 1 where it is off, MANY where by more than chance does."""
+    if residual <= small * size and size <= LARGE * LARGE:
+        return 0
+    return 1 if residual <= large * size and size <= LARGE * LARGE else MANY
 
 
 @device

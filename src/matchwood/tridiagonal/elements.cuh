@@ -21,6 +21,10 @@ constexpr unsigned NOT_FINITE = 1;
 constexpr unsigned SINGULAR = 2;  // and the level: a fault on a lower level counts first
 constexpr unsigned OFF = 100;     // rows that the solution does not satisfy
 
+// Threads of a tree of elements, and how many each of them takes: for plain rows and for blocks.
+constexpr int PLAIN_THREADS = 256, PLAIN_EACH = 4;
+constexpr int BLOCK_THREADS = 64, BLOCK_EACH = 2;
+
 template <int P, typename T>
 struct Element {
     T row[2 * P][4 * P + 1];  // left 2 P | right 2 P | right-hand side
@@ -103,6 +107,9 @@ struct Elements {
     T* data;
     long long total;
 
+    // How many rows are off: after all fields.
+    __device__ __forceinline__ unsigned* count() { return (unsigned*)(data + (FIELDS + 2 * P) * total); }
+
     __device__ __forceinline__ T& at(long long k, int row, int column)
     {
         return data[(row * ROW + column) * total + k];
@@ -133,8 +140,8 @@ __device__ __forceinline__ unsigned long long get_picks(const T* data, long long
 // which a step of the tree reads at once, are in different banks.
 template <int P, typename T>
 struct Tree {
-    static constexpr int THREADS = P == 1 ? 256 : 64;
-    static constexpr int EACH = P == 1 ? 4 : 2;
+    static constexpr int THREADS = P == 1 ? PLAIN_THREADS : BLOCK_THREADS;
+    static constexpr int EACH = P == 1 ? PLAIN_EACH : BLOCK_EACH;
     static constexpr int SIZE = THREADS * EACH;
     static constexpr int LINE = 128 / sizeof(T);
     static constexpr int STRIDE = THREADS + THREADS / LINE;

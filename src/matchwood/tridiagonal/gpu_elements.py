@@ -1,6 +1,6 @@
 """Two passes over the rows and the levels of elements between them, on the GPU.
 
-For plain and block systems alike; the kernels are in gpu.cu, block/gpu.cu and elements.cuh.
+For plain and block systems alike; the kernels are in plain/gpu.cu, block/gpu.cu and elements.cuh.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.tridiagonal import trust
 
-RARE = 16  # rows of a block that may be off by chance where there are many: see trust.py
-WARP = 32  # threads of a block in the passes over rows, as TILE_THREADS in tile.cuh
-# By the size of blocks, as in elements.cuh: threads of a tree, elements that each of them takes.
-TREE = {1: (256, 4), 2: (64, 2)}
 
+def levels(parts: int, threads: int, each: int) -> list[tuple[int, int]]:
+    """(start, size) of each level of elements: of parts, of trees of parts, ... , of the last.
 
-def levels(parts: int, p: int) -> list[tuple[int, int]]:
-    """(start, size) of each level of elements: of parts, of trees of parts, ... , of the last."""
-    threads, each = TREE[p]
+    A tree has that many threads; each of them takes that many elements.
+    """
     found, start, size = [], 0, parts
     while True:
         found.append((start, size))
@@ -35,8 +32,6 @@ def _rounded(size: int, each: int) -> int:
     return -(-size // each) * each
 
 
-# As in elements.cuh; codes between are singular, on one level or another.
-NOT_FINITE, OFF = 1, 100
 _spare: dict[int, list[Any]] = {}  # by device
 _lock = threading.Lock()
 
@@ -74,20 +69,24 @@ class Solver:
     ) -> None:
         self.n, self.dtype = n, np.dtype(dtype)
         self.rows = rows
-        self._threads, each = TREE[p]
+        self.codes = source.constants("NOT_FINITE", "OFF")
+        kind_of_row = "PLAIN" if p == 1 else "BLOCK"
+        self._threads, each = source.constants(f"{kind_of_row}_THREADS", f"{kind_of_row}_EACH")
+        self._warp = source.constant("TILE_THREADS")
         self._tree = self._threads * each
         self._parts = -(-n // rows)
-        self._blocks = -(-self._parts // WARP)
-        self.levels = levels(self._parts, p)
+        self._blocks = -(-self._parts // self._warp)
+        self.levels = levels(self._parts, self._threads, each)
         self._total = _rounded(sum(self.levels[-1]), each)
         size = self.dtype.itemsize
         fields, line = 2 * p * (4 * p + 1), 128 // size
-        self._tile = WARP * rows * p * (3 * p + 1) * size
+        self._tile = self._warp * rows * p * (3 * p + 1) * size
         places = self._threads + self._threads // line
         self._room = (fields * places + 2 * p * (self._threads + 1)) * size
         self._layout = gpu.Layout(
             "tridiagonal.solve",
-            elements=((fields + 2 * p) * self._total, self.dtype),  # numbers and picks
+            # numbers, picks, and how many rows are off
+            elements=((fields + 2 * p) * self._total + 1, self.dtype),
             gathered=(n * p if permuted else 0, self.dtype),
             **{
                 f"ends{k}": (2 * p * (count + 1), self.dtype)
@@ -96,8 +95,7 @@ class Solver:
         )
         kind = self.dtype.type
         small, large = trust.limits(n, kind)
-        rare = RARE if trust.by_chance(n) else 0
-        self._limits = (kind(small), kind(large), np.int32(rare))
+        self._limits = (kind(small), kind(large), np.int32(trust.by_chance(n, p)))
         self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
 
@@ -118,13 +116,13 @@ class Solver:
         gathered = self._place(block, "gathered")
         total, word = np.int64(self._total), _address((status or self._unread).device_words)
         reduced = (n, *matrix, right, order, gathered, elements, total, parts, word)
-        k.reduce_rows.launch(self._blocks, WARP, reduced, self._tile)
+        k.reduce_rows.launch(self._blocks, self._warp, reduced, self._tile)
         self._solve_ends(block, elements, total, n, word)
         right = right if perm is None else gathered
         ends = self._place(block, "ends0")
-        looked = word if status is not None else np.uint64(0)
-        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits, looked)
-        k.substitute_rows.launch(self._blocks, WARP, known, self._tile)
+        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits, word)
+        substitute = k.substitute_rows if status is None else k.substitute_and_judge
+        substitute.launch(self._blocks, self._warp, known, self._tile)
 
     def _place(self, block: Any, name: str) -> Any:
         return np.uint64(block.ptr + getattr(self._layout, name))
@@ -181,12 +179,13 @@ def solve(
     status = take_status()
     for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
         solver.solve(dl, d, du, one, out, perm, status)
-    lacking, right = verdict(*status.read())
+    lacking, right = verdict(solver.codes, *status.read())
     return_status(status)
     return x, lacking, right
 
 
-def verdict(code: int, detail: int) -> tuple[int, bool]:
+def verdict(codes: tuple[int, ...], code: int, detail: int) -> tuple[int, bool]:
     """From the status: the row without a pivot or -1; whether all are right."""
-    lacking = detail if NOT_FINITE < code < OFF else -1
+    not_finite, off = codes  # those between are singular, on one level or another
+    lacking = detail if not_finite < code < off else -1
     return lacking, code == 0 or lacking >= 0

@@ -56,6 +56,19 @@ __device__ __forceinline__ T large() { return sizeof(T) == 8 ? T(0x1p400) : T(0x
 template <typename T>
 __device__ __forceinline__ Size<T> least_size() { return size_of(sizeof(T) == 8 ? T(0x1p-600) : T(0x1p-63)); }
 
+// The smallest size so far, as a whole number less one: so that zero is the largest of all.  A row of zeros
+// lacks a pivot, whatever the scale of the others, and is no number that is too small.
+__device__ __forceinline__ unsigned rank_of(float size) { unsigned bits; memcpy(&bits, &size, 4); return bits - 1; }
+__device__ __forceinline__ unsigned rank_of(int size) { return (unsigned)size - 1; }
+template <typename S>
+__device__ __forceinline__ unsigned smaller_rank(unsigned least, S size)
+{
+    unsigned rank = rank_of(size);
+    return rank < least ? rank : least;
+}
+template <typename T>
+__device__ __forceinline__ bool too_small(unsigned least) { return least < rank_of(size_of(1 / large<T>())); }
+
 // Is row i, with pivot a and size a_size, better than the one with b and b_size?
 template <typename T, typename S>
 __device__ __forceinline__ bool better_pivot(T a, S a_size, T b, S b_size)

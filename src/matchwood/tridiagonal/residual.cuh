@@ -1,54 +1,90 @@
 // Does a row hold?  Its residual beside the sizes of its terms.  The limits: tridiagonal/trust.py.
+//
+// Subnormal numbers: kernels may be compiled so that those of float32, below 2^-126, count as zeros.  What this
+// changes in a row is at most 2^-126 times its unknowns, and 2^-126 for its right-hand side and for each of
+// seven results.  Where this is more than an eighth of the limit, the numbers of the matrix are looked at, bit
+// by bit; and if one is subnormal, the system is solved elsewhere.
 #pragma once
 
 #include "matchwood/elements.cuh"
+#include "matchwood/tile.cuh"
 
-// A row may be off by `small` of its terms, `rare` rows of a block by `large`.
+// Rows of one thread, one after the other.  A row may be off by `small` of its terms, `rare` rows of the whole
+// system by `wide`.
 template <typename T>
-struct Limits {
-    T small, large;
-    int rare;
-};
+struct Judge {
+    static constexpr bool FLUSHED = sizeof(T) == 4;  // subnormal numbers count as zeros
+    static constexpr int FAR = 1 << 20;              // more than the rows of a block
 
-struct Count {
-    int off, far;
-};
+    T small, wide;
+    T sum, least, reach;  // of the terms of all rows, of one row; the largest unknown
+    unsigned right;       // all bits of right-hand sides
+    int off;
 
-template <int K, typename T>
-__device__ __forceinline__ void judge(const T (&terms)[K], T right, Limits<T> limits, Count& count)
-{
-    T residual = -right, size = magnitude(right);
-#pragma unroll
-    for (int k = 0; k < K; ++k) {
-        residual += terms[k];
-        size += magnitude(terms[k]);
+    __device__ __forceinline__ Judge(T small, T wide)
+        : small(small), wide(wide), sum(0), least(1), reach(0), right(0), off(0) {}
+
+    __device__ __forceinline__ void unknown(T x)
+    {
+        if (FLUSHED) reach = larger_of(reach, magnitude(x));
     }
-    residual = magnitude(residual);
-    // written so that what is not a number counts
-    if (!(residual <= limits.small * size)) ++count.off;
-    if (!(residual <= limits.large * size && size <= large<T>() * large<T>())) ++count.far;
-}
 
-// All threads of a warp call, with the first row of theirs.
-template <typename T>
-__device__ __forceinline__ void report(Count count, Limits<T> limits, long long row, unsigned long long* status)
-{
-    int off = count.off + (count.far > 0 ? (1 << 20) : 0);
+    template <int K>
+    __device__ __forceinline__ void row(const T (&terms)[K], T b)
+    {
+        T residual = -b, size = magnitude(b);
 #pragma unroll
-    for (int s = 16; s > 0; s /= 2) off += __shfl_xor_sync(0xffffffffu, off, s);
-    if (off > limits.rare && threadIdx.x == 0) fail(status, OFF, row);
-}
+        for (int k = 0; k < K; ++k) {
+            residual += terms[k];
+            size += magnitude(terms[k]);
+        }
+        residual = magnitude(residual);
+        sum += size;
+        if (FLUSHED) {
+            unsigned bits;
+            memcpy(&bits, &b, 4);
+            right |= bits;
+            least = size < least ? size : least;
+        }
+        // written so that what is not a number counts
+        if (!(residual <= small * size)) off += residual <= wide * size ? 1 : FAR;
+    }
 
-// Items at.. of an array into registers, zeros past its end.
-template <typename T>
-__device__ __forceinline__ void read_chunk(const T* array, long long at, long long size, T (&values)[16 / sizeof(T)])
-{
-    constexpr int EACH = 16 / sizeof(T);
-    if (at + EACH <= size && ((unsigned long long)(array + at) & 15) == 0) {
-        uint4 whole = *(const uint4*)(array + at);
-        memcpy(values, &whole, 16);
-    } else {
+    // All threads of a warp call, with the first row of theirs; `count` is of the whole system.  True where
+    // subnormal numbers must be looked for.
+    __device__ __forceinline__ bool report(unsigned* count, int rare, long long row, unsigned long long* status)
+    {
+        int doubt = 0;
+        if (FLUSHED) {
+            bool zero = reach == T(0) && right << 1 == 0;
+            doubt = zero || least * (small / 8) >= T(0x1p-124) * reach + T(0x1p-122) ? 0 : 1;
+        }
+        if (!(sum <= large<T>() * large<T>())) off += FAR;
 #pragma unroll
-        for (int v = 0; v < EACH; ++v) values[v] = at + v < size ? array[at + v] : T(0);
+        for (int s = 16; s > 0; s /= 2) off += __shfl_xor_sync(0xffffffffu, off, s);
+        if (off > 0 && threadIdx.x == 0 && (off >= FAR || atomicAdd(count, (unsigned)off) + off > rare))
+            fail(status, OFF, row);
+        if (FLUSHED) {
+#pragma unroll
+            for (int s = 16; s > 0; s /= 2) doubt += __shfl_xor_sync(0xffffffffu, doubt, s);
+        }
+        return doubt > 0 || off >= FAR;
+    }
+
+private:
+    static __device__ __forceinline__ T larger_of(T a, T b) { return a > b ? a : b; }
+};
+
+// Items first.. of an array of `size`, `count` of them: is one subnormal?  By its bits, whatever the arithmetic.
+template <typename T>
+__device__ __noinline__ void look_for_subnormal(const T* array, long long first, int count, long long size, long long row,
+                                                unsigned long long* status)
+{
+    constexpr int MANTISSA = sizeof(T) == 8 ? 52 : 23;
+    for (int i = threadIdx.x; i < count && first + i < size; i += TILE_THREADS) {
+        unsigned long long bits = 0;
+        memcpy(&bits, array + first + i, sizeof(T));
+        bits &= ~(1ull << (8 * sizeof(T) - 1));
+        if (bits != 0 && bits >> MANTISSA == 0) fail(status, NOT_FINITE, row);
     }
 }

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.tridiagonal import mend, trust
+from matchwood.arguments import integers
+from matchwood.tridiagonal import trust
+from matchwood.tridiagonal.mending import mended
+from matchwood.tridiagonal.mending.precision import widened
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class System:
         """x, and whether the engine's own answer had to be mended."""
         b = self.right_hand_side(b)
         kind = np.result_type(self.d.dtype, b.dtype)
-        chosen = engines.resolve(self.where, engine)
+        chosen = engines.resolve(self.where, engine, threads=threads)
         home = engines.home(chosen)
         xp = _module(home)
         dl, d, du, right = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))
@@ -93,7 +96,7 @@ class System:
             self.refuse_not_finite(b)
         doubtful = not allow_singular if lacking >= 0 else not right
         if doubtful:
-            x, lacking = mend.mended(run, xp, (dl, d, du), rows, x, lacking)
+            x, lacking = mended(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:
             raise self.singular(lacking)
         if doubtful or not right:
@@ -148,7 +151,7 @@ class System:
 def _brought(array: Any, home: str, kind: Any) -> Any:
     """The array there, of that type; itself if it is so already."""
     array = engines.moved(array, home)
-    return array if array.dtype == kind else array.astype(kind)
+    return array if array.dtype == kind else widened(array)
 
 
 def _module(where: str) -> Any:
@@ -249,7 +252,7 @@ class Factorization:
         """Solve where the rows of the matrix are in another order than b and x.
 
         Row i has its right-hand side at ``b[order[i]]`` and its unknown at ``x[order[i]]``.
-        Nothing is looked at or waited for: neither `b` nor the pivots.  For preconditioners.
+        Neither the values of `b` nor the pivots are looked at or waited for.
         Only where a first solution with this matrix had to be mended, every one is.
 
         Parameters
@@ -257,14 +260,24 @@ class Factorization:
         b : (k, m) contiguous array of `dtype`
             k right-hand sides.
         order : (n,) or (n, 2) integers, or None
-            None is the order of the rows.  Of blocks the places of both unknowns.  -1 is an
+            None is the order of the rows.  Of blocks the places of both unknowns; there -1 is an
             unknown that is not there: its right-hand side is 1, and it is not returned.
         transpose : bool
 
         Returns
         -------
         x : (k, m) array
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `b` or `order` have another type or shape, or `order` leads outside of `b`.
         """
+        b, order = _ordered_arrays(self._system, b, order)
+        return self.trusted_solve_ordered(b, order, transpose=transpose) if b.size else b
+
+    def trusted_solve_ordered(self, b: Any, order: Any, *, transpose: bool = False) -> Any:
+        """`solve_ordered` without a look at its arguments, for preconditioners."""
         made = self._system.transposed if transpose else self._system
         if transpose not in self._hard:
             self._hard[transpose] = self._is_hard(made, True)
@@ -284,6 +297,33 @@ class Factorization:
         for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
             solve(made.dl, made.d, made.du, one, out, order)
         return x
+
+
+def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
+    """The arguments of `solve_ordered`, checked: kernels go where the order says."""
+    caller, kind = "solve_ordered", made.d.dtype
+    if not hasattr(b, "dtype") or b.dtype != kind or engines.location(b) != made.where:
+        got = getattr(b, "dtype", type(b).__name__)
+        raise TypeError(
+            f"{caller}: b must be an array of {kind} on the {made.where.upper()}, got {got}"
+        )
+    shape = (made.n, *made.block)
+    rows = int(np.prod(shape))
+    if b.ndim != 2 or (order is None and b.shape[1] != rows):
+        width = rows if order is None else "m"
+        raise ValueError(f"{caller}: b must have shape (k, {width}), got {b.shape}")
+    b = _module(made.where).ascontiguousarray(b)
+    if order is None:
+        return b, None
+    if engines.location(order) != made.where or getattr(order, "shape", None) != shape:
+        got = getattr(order, "shape", type(order).__name__)
+        raise ValueError(
+            f"{caller}: order must have shape {shape} on the {made.where.upper()}, got {got}"
+        )
+    least = -1 if made.block else 0  # unknowns that are not there: of blocks only
+    flat = integers(caller, "order", order.reshape(-1), low=least, high=int(b.shape[1]) - 1)
+    index = np.int32 if flat.dtype == np.int32 else np.int64
+    return b, _module(made.where).ascontiguousarray(flat.astype(index, copy=False)).reshape(shape)
 
 
 def _solve_elsewhere(made: System, b: Any, order: Any, threads: int | None) -> Any:

@@ -8,7 +8,8 @@ here, one row in a thousand is off by more than 8 units, and the worst of n rows
 
 So up to 8192 rows every one must be within 8 units.  Of more some may be off by chance, because
 mending every random system would double the time: one in 256 by more than 8 units, none by more
-than n / 4.  All other answers are mended (mend.py).
+than n / 4.  Of block rows twice as many are off by chance, so one equation in 128 may be.  All
+other answers are mended (mending/).
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ def limits(n: int, kind: Any) -> tuple[float, float]:
     return UNITS * unit, min(max(UNITS, n / WORST[0]) * unit, WORST[1])
 
 
-def by_chance(n: int) -> int:
-    """How many rows may be off by more than the first limit."""
-    return 0 if n <= FEW else n // RARE
+def by_chance(n: int, p: int = 1) -> int:
+    """How many equations of n rows, or block rows of p, may be off by more than the first limit."""
+    return 0 if n <= FEW else n * p // (RARE // p)
 
 
 def product(dl: Any, d: Any, du: Any, x: Any) -> Any:

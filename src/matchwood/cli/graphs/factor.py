@@ -7,29 +7,36 @@ from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Read, Threads
+from matchwood.cli.options import Graph
+from matchwood.cli.shared import Shared, with_shared
 
 
+@with_shared
 def command(
     graph: Graph,
     n: Annotated[int, typer.Option("-n", min=1, help="Neighbours of a vertex at most.")] = 2,
-    method: Annotated[str, typer.Option("--method", help="parallel or greedy.")] = "parallel",
+    method: Annotated[str, typer.Option("--method", help="auto, parallel or greedy.")] = "auto",
     rounds: Annotated[
         int, typer.Option("--rounds", min=0, help="Rounds at most; 0: until maximal.")
     ] = 5,
-    ties: Annotated[str, typer.Option("--ties", help="hash or index.")] = "index",
-    rng: Annotated[int, typer.Option("--rng", help="Seed.")] = 0,
-    engine: Engine = None,
-    threads: Threads = None,
-    check: Check = False,
-    compact: Compact = False,
-    read: Read = None,
-    output: Output = None,
-    as_json: Json = False,
+    period: Annotated[
+        int, typer.Option("--period", min=1, help="Charges are off in one of so many rounds.")
+    ] = 5,
+    uncharged: Annotated[
+        int, typer.Option("--uncharged", min=0, help="In which of them charges are off: 0, 1, ...")
+    ] = 0,
+    charge_probability: Annotated[
+        float, typer.Option("--charge-probability", help="Probability of a positive charge.")
+    ] = 0.5,
+    ties: Annotated[str, typer.Option("--ties", help="index or hash.")] = "index",
+    rng: Annotated[int, typer.Option("--rng", "--seed", help="Seed of charges and ties.")] = 0,
+    *,
+    shared: Shared,
 ) -> None:
     """Choose strong edges such that every vertex has at most n of them."""
     from matchwood.cli import results
 
+    engine, threads, check, compact, read, output, as_json = shared
     results.check_suffix(output)
     import matchwood
     from matchwood.cli.load import load
@@ -39,8 +46,9 @@ def command(
 
     loaded = load(graph, compact=compact, read=read)
     with clock() as taken, progress("choosing edges"):
-        found = matchwood.factor(
-            loaded.matrix, n, method=method, M=rounds or None, rng=rng, ties=ties,
+        found = matchwood.degree_factor(
+            loaded.matrix, n, method=method, rounds=rounds or None, period=period,
+            uncharged=uncharged, charge_probability=charge_probability, rng=rng, ties=ties,
             engine=engine, threads=threads,
         )  # fmt: skip
     if check:

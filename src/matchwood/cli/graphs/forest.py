@@ -7,25 +7,24 @@ from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Read, Threads
+from matchwood.cli.options import Graph
+from matchwood.cli.shared import Shared, with_shared
 
 
+@with_shared
 def command(
     graph: Graph,
     method: Annotated[
         str, typer.Option("--method", help="auto, splitters, ranges, doubling or walk.")
     ] = "auto",
-    rounds: Annotated[int, typer.Option("-M", "--rounds", min=0, help="Rounds of the factor.")] = 5,
+    rounds: Annotated[int, typer.Option("--rounds", min=0, help="Rounds of the factor.")] = 5,
+    old_rounds: Annotated[int | None, typer.Option("-M", min=0, hidden=True)] = None,
     ties: Annotated[
         str, typer.Option("--ties", help="index or hash: which of equally heavy edges to prefer.")
     ] = "index",
-    engine: Engine = None,
-    threads: Threads = None,
-    check: Check = False,
-    compact: Compact = False,
-    read: Read = None,
-    output: Output = None,
-    as_json: Json = False,
+    rng: Annotated[int, typer.Option("--rng", "--seed", help="Seed of charges and ties.")] = 0,
+    *,
+    shared: Shared,
 ) -> None:
     """Find a linear forest: disjoint paths of strong edges that hold every vertex.
 
@@ -33,6 +32,7 @@ def command(
     """
     from matchwood.cli import results
 
+    engine, threads, check, compact, read, output, as_json = shared
     results.check_suffix(output)
     import numpy as np
 
@@ -45,8 +45,9 @@ def command(
     loaded = load(graph, compact=compact, read=read)
     with clock() as taken, progress("following paths"):
         found = matchwood.linear_forest(
-            loaded.matrix, method=method, M=rounds, ties=ties, engine=engine, threads=threads
-        )
+            loaded.matrix, method=method, rounds=rounds if old_rounds is None else old_rounds,
+            ties=ties, rng=rng, engine=engine, threads=threads,
+        )  # fmt: skip
     if check:
         with progress("checking"):
             matchwood.check.check_linear_forest(loaded.matrix, found)

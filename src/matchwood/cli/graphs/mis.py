@@ -15,7 +15,7 @@ def command(
     method: Annotated[
         str, typer.Option("--method", help="luby, lexicographic or luby_sampling.")
     ] = "luby",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the random order.")] = 0,
+    seed: Annotated[int, typer.Option("--rng", "--seed", min=0, help="Of the random order.")] = 0,
     engine: Engine = None,
     threads: Threads = None,
     check: Check = False,

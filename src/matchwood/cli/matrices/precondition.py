@@ -59,7 +59,7 @@ def _measure(G: Any, name: str, rounds: int, m: int | None, threads: int | None)
 
     options: dict[str, Any] = {"threads": threads}
     if name.startswith("algebraic"):
-        options["M"] = rounds
+        options["rounds"] = rounds
         if m is not None:
             options["m"] = m
     make = getattr(preconditioners, name)

@@ -193,6 +193,8 @@ def _draw(found: dict[str, Any], path: Path, title: str) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    from matchwood.io.files import replacing
+
     errors = any(answer.errors is not None for answer in found.values())
     fig, axes = plt.subplots(1, 2 if errors else 1, figsize=(10 if errors else 6, 4), squeeze=False)
     for name, answer in found.items():
@@ -206,5 +208,6 @@ def _draw(found: dict[str, Any], path: Path, title: str) -> None:
     axes[0, 0].legend()
     fig.suptitle(title)
     fig.tight_layout()
-    fig.savefig(path)
+    with replacing(path) as stream:
+        fig.savefig(stream, format=path.suffix[1:])
     plt.close(fig)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, csr, engines
+from matchwood import arguments, calls, engines
 
 METHODS = ("auto", "afforest", "fastsv", "bfs")
 
@@ -47,8 +47,7 @@ class Components:
         labels = arguments.integers(
             "Components.sizes", "labels", self.labels, low=0, high=max(count - 1, 0)
         )
-        xp = engines.cupy() if engines.location(labels) == "gpu" else np
-        return xp.bincount(labels.astype(np.int64, copy=False), minlength=count)
+        return engines.xp(labels).bincount(labels.astype(np.int64, copy=False), minlength=count)
 
 
 def connected_components(
@@ -115,16 +114,14 @@ def connected_components(
     >>> count, labels.tolist()
     (3, [0, 1, 0, 2])
     """
-    if method not in METHODS:
-        expected = ", ".join(repr(name) for name in METHODS)
-        raise ValueError(f"connected_components: method must be one of {expected}, got {method!r}")
-    G = csr.as_graph(A, "connected_components")
-    chosen = engines.resolve(G.engine, engine)
-    H = G.on(chosen)
+    caller = "connected_components"
+    arguments.one_of(caller, "method", method, METHODS)
+    call = calls.enter(A, caller, engine, threads)
     # to find out costs a pass over the entries, which pays only for a Graph that is used again
-    symmetric = H.has_symmetric_pattern if A is G else False
-    view = H.undirected_pattern() if method == "bfs" and not symmetric else H.entries()
-    count, labels, rounds = engines.load(__name__, chosen).label(
-        view, symmetric or method == "bfs", method, threads=threads
+    symmetric = call.graph.has_symmetric_pattern if call.prepared else False
+    both_ways = method == "bfs" and not symmetric
+    view = call.graph.undirected_pattern() if both_ways else call.graph.entries()
+    count, labels, rounds = call.load(__name__).label(
+        view, symmetric or both_ways, method, graph=call.graph, threads=threads
     )
-    return Components(count, engines.moved(labels, G.engine), rounds)
+    return Components(count, call.back(labels), rounds)

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr
-from matchwood.components.cpu_number import number_roots
+from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     advance,
@@ -268,8 +267,9 @@ def _only_number(team: Any, parent: Array, labels: Array, sums: Array) -> None:
 
 
 def label(
-    view: Any, symmetric: bool, method: str, *, threads: int | None = None
+    view: Any, symmetric: bool, method: str, *, graph: Any = None, threads: int | None = None
 ) -> tuple[int, Array, int]:
+    """Labels of the pattern `view`; the method "bfs" searches its `graph`."""
     n = view.n
     kind = view.indptr.dtype
     unsigned = np.uint32 if kind == np.int32 else np.uint64
@@ -290,8 +290,8 @@ def label(
         )  # fmt: skip
         rounds = int(changes[3])
     elif method == "bfs":
-        G = csr.as_graph((view.indptr, view.indices), "connected_components", index_dtype=kind)
-        level = bfs(G, int(np.diff(view.indptr).argmax()), threads=threads).level
+        hub = int(np.diff(view.indptr).argmax())
+        level = bfs(graph, hub, directed=False, threads=threads).level
         reached = level >= 0
         parent[reached] = reached.argmax()
         team.run(_rest, indptr, indices, level, np.empty(n, unsigned), parent)

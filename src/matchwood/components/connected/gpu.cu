@@ -20,6 +20,7 @@
 // (v, w) is left out by both rows only if v and w were both seen in that component's tree.
 #include "matchwood/edges.cuh"
 #include "matchwood/hashing.cuh"
+#include "matchwood/number.cuh"
 #include "matchwood/union_find.cuh"
 
 constexpr int TILE = 2048;   // rows and entries of a warp in a pass over all of them
@@ -239,44 +240,22 @@ __global__ void sv_follow(I n, const I* next, I* grand, I* spare, const int* bef
     if (__syncthreads_or(differs) && threadIdx.x == 0 && load_relaxed(changed) == 0) store_relaxed(changed, 1);
 }
 
-// Numbering.  Vertices are dealt to blocks in equal runs of `run`; a block counts its roots,
-__device__ __forceinline__ long long run_end(long long first, long long run, long long n)
-{
-    return first + run < n ? first + run : n;
-}
-
+// Numbering (number.cuh).  Vertices are dealt to blocks in runs of `length`; a block counts its roots.
 template <typename I>
-__global__ void count_roots(I n, I run, const I* parent, I* counts)
+__global__ void count_roots(I n, I length, const I* parent, I* counts)
 {
-    long long first = (long long)blockIdx.x * run, end = run_end(first, run, n);
-    I count = 0;
-    for (long long v = first + threadIdx.x; v < end; v += blockDim.x) count += parent[v] == v;
-    count = block_reduce(count, I(0), Plus());
+    I count = count_wanted<I>(Run(length, n), [&](long long v) { return parent[v] == v; });
     if (threadIdx.x == 0) counts[blockIdx.x] = count;
 }
 
-// adds up the counts of the blocks before it, and numbers its own: a root's word becomes ~number,
-// which no vertex is.  The last block knows how many there are.
+// A root's word becomes ~number, which no vertex is.  The last block knows how many there are.
 template <typename I>
-__global__ void number_roots(I n, I run, const I* counts, I* parent, I* total)
+__global__ void number_roots(I n, I length, const I* counts, I* parent, I* total)
 {
-    __shared__ I start;
-    I before = 0;
-    for (int block = threadIdx.x; block < (int)blockIdx.x; block += blockDim.x) before += counts[block];
-    before = block_reduce(before, I(0), Plus());
-    if (threadIdx.x == 0) start = before;
-    __syncthreads();
-    I number = start;
-    long long first = (long long)blockIdx.x * run, end = run_end(first, run, n);
-    for (long long at = first; at < end; at += blockDim.x) {
-        long long v = at + threadIdx.x;
-        bool root = v < end && parent[v] == v;
-        int here;
-        int place = block_exclusive_sum(int(root), &here);
-        if (root) parent[v] = ~(number + place);
-        number += here;
-    }
-    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *total = number;
+    I end = number_wanted(
+        Run(length, n), counted_before(counts), [&](long long v) { return parent[v] == v; },
+        [&](long long v, I number) { parent[v] = ~number; });
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *total = end;
 }
 
 // A thread to a vertex: up to the root, whose number is the label.

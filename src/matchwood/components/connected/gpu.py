@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import csr, engines, gpu
+from matchwood import engines, gpu
 from matchwood.traversal.breadth_first import bfs
 
 SOURCE = gpu.Source(
@@ -38,8 +38,9 @@ SAMPLED_NEIGHBOURS = 2  # passes over all vertices before the largest component 
 
 
 def label(
-    view: Any, symmetric: bool, method: str, *, threads: int | None = None
+    view: Any, symmetric: bool, method: str, *, graph: Any = None, threads: int | None = None
 ) -> tuple[int, Any, int]:
+    """Labels of the pattern `view`; the method "bfs" searches its `graph`."""
     n, kind = view.n, view.indptr.dtype
     labels = gpu.empty(n, kind, "connected_components")
     if n == 0:
@@ -51,7 +52,7 @@ def label(
         return _number(k, n, space.grand, space, labels), labels, rounds
     space = _workspace(n, kind, parent=(n, kind))
     if method == "bfs":
-        _search_largest(k, view, space)
+        _search_largest(k, view, graph, space)
         count = _number(k, n, space.parent, space, labels)
         return count, labels, count
     _afforest(k, view, symmetric, space)
@@ -88,14 +89,12 @@ def _hook_rest(k: Any, view: Any, symmetric: bool, space: Any) -> None:
     k.hook_rest(_tiles(view), (*pattern, space.words[0:1], space.parent))
 
 
-def _search_largest(k: Any, view: Any, space: Any) -> None:
+def _search_largest(k: Any, view: Any, graph: Any, space: Any) -> None:
     """Search from a vertex of the highest degree; hook the vertices that it does not reach."""
     cupy = engines.cupy()
     n, largest = view.n, space.words[0:1]
     with gpu.guard("connected_components"):
-        arrays, kind = (view.indptr, view.indices), view.indptr.dtype
-        G = csr.as_graph(arrays, "connected_components", index_dtype=kind)
-        level = bfs(G, int(cupy.diff(view.indptr).argmax())).level
+        level = bfs(graph, int(cupy.diff(view.indptr).argmax()), directed=False).level
         largest[0] = (level >= 0).argmax()  # the first, so the smallest
     k.adopt_reached(n, (n, level, largest, space.parent))
     _hook_rest(k, view, True, space)

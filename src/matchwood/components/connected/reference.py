@@ -8,7 +8,7 @@ import numpy as np
 
 
 def label(
-    view: Any, symmetric: bool, method: str, *, threads: int | None = None
+    view: Any, symmetric: bool, method: str, *, graph: Any = None, threads: int | None = None
 ) -> tuple[int, Any, int]:
     neighbours: list[set[int]] = [set() for _ in range(view.n)]
     for u in range(view.n):

@@ -1,16 +1,20 @@
-"""Strongly connected components.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu.
+"""Strongly connected components.  Read on in reference.py, check.py, and the methods' folders.
 
-What they make of a graph, the condensation, is in quotient/.
+tarjan/, forward_backward/, multistep/, propagation/    the methods
+largest/           the step with which most of them begin
+cpu.py, gpu.py     which steps a method takes
+quotient/          what components make of a graph: the condensation
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from matchwood import csr, engines
+from matchwood import calls
+from matchwood.arguments import one_of
 from matchwood.components.connected import Components, connected_components
 
-METHODS = ("auto", "tarjan", "forward_backward", "multistep", "propagation")
+METHODS = ("auto", "tarjan", "forward_backward", "multistep", "propagation")  # and their folders
 ONLY_ON = {"tarjan": "cpu", "propagation": "gpu"}
 
 
@@ -99,30 +103,30 @@ def strongly_connected_components(
     1
     """
     caller = "strongly_connected_components"
-    if method not in METHODS:
-        expected = ", ".join(repr(name) for name in METHODS)
-        raise ValueError(f"{caller}: method must be one of {expected}, got {method!r}")
-    G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine)
+    one_of(caller, "method", method, METHODS)
+    call = calls.enter(A, caller, engine, threads)
+    chosen, H = call.engine, call.graph
     if chosen != "reference" and ONLY_ON.get(method, chosen) != chosen:
         raise ValueError(
             f"{caller}: method {method!r} is for the {ONLY_ON[method]!r} engine, "
             f"this call runs on {chosen!r}"
         )
-    H = G.on(chosen)
-    if method == "auto" and chosen == "cpu" and A is not G:
-        method = "tarjan"
-    if method == "tarjan" or chosen == "reference":
-        return _found(H.directed_pattern(), None, True, method, chosen, threads, G.engine)
-    if method == "auto" and H.has_symmetric_pattern:
-        return connected_components(G, engine=engine, threads=threads)
-    arcs = H.directed_pattern(), H.transposed_pattern()
-    return _found(*arcs, H.loops > 0, method, chosen, threads, G.engine)
-
-
-def _found(
-    view: Any, inward: Any, loops: bool, method: str, chosen: str, threads: int | None, home: str
-) -> Components:
-    run = engines.load(__name__, chosen).label
+    method = quickest(method, call)
+    view, inward, loops = H.directed_pattern(), None, True
+    if method != "tarjan" and chosen != "reference":
+        if method == "auto" and H.has_symmetric_pattern:
+            return connected_components(call.given, engine=engine, threads=threads)
+        inward, loops = H.transposed_pattern(), H.loops > 0
+    run = call.load(__name__).label
     count, labels, rounds = run(view, inward, loops, method, threads=threads)
-    return Components(count, engines.moved(labels, home), rounds)
+    return Components(count, call.back(labels), rounds)
+
+
+def quickest(method: str, call: calls.Call) -> str:
+    """The method for a call: "auto" on a CPU is Tarjan's where nothing about the graph is kept.
+
+    A matrix that is passed once would have to be transposed first, which takes longer than his
+    whole search.
+    """
+    once = method == "auto" and call.engine == "cpu" and not call.prepared
+    return "tarjan" if once else method

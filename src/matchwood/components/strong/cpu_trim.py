@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.components.strong.cpu_reach import DONE, OPEN
+from matchwood.components.strong.cpu_arcs import DONE, OPEN, Arcs
 from matchwood.teams import (
     atomic_add,
     atomic_or,
     barrier,
     device,
     interrupted,
+    kernel,
     load_relaxed,
     next_chunk,
     share,
@@ -36,8 +37,9 @@ CHUNK = 1024  # vertices that a member takes at a time
 
 
 @device
-def has_loop(indptr: Array, indices: Array, v: Any) -> Any:
+def has_loop(arcs: Arcs, v: Any) -> Any:
     """Is (v, v) stored?  Rows are sorted."""
+    indptr, indices = arcs
     lo, hi = np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])
     while lo < hi:
         middle = (lo + hi) >> np.uint64(1)
@@ -49,14 +51,16 @@ def has_loop(indptr: Array, indices: Array, v: Any) -> Any:
 
 
 @device
-def lonely(indptr: Array, indices: Array, v: Any) -> Any:
+def lonely(arcs: Arcs, v: Any) -> Any:
     """Does the row of v hold nothing, or nothing but v?  Rows have no duplicates."""
+    indptr, indices = arcs
     start, end = np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])
     return start == end or (start + np.uint64(1) == end and np.uint64(indices[start]) == v)
 
 
 @device
-def _open_arcs(indptr: Array, indices: Array, mark: Array, v: Any) -> Any:
+def _open_arcs(arcs: Arcs, mark: Array, v: Any) -> Any:
+    indptr, indices = arcs
     count = np.int64(0)
     for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])):
         w = indices[k]
@@ -67,10 +71,8 @@ def _open_arcs(indptr: Array, indices: Array, mark: Array, v: Any) -> Any:
 @device
 def _count(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    in_indptr: Array,
-    in_indices: Array,
+    out: Arcs,
+    into: Arcs,
     loops: bool,
     whole: bool,
     mark: Array,
@@ -86,20 +88,21 @@ def _count(
             if mark[v] != OPEN:
                 continue
             if whole:
-                loop = np.int64(loops and has_loop(indptr, indices, v))
-                out_degree[v] = np.int64(indptr[v + one]) - np.int64(indptr[v]) - loop
-                in_degree[v] = np.int64(in_indptr[v + one]) - np.int64(in_indptr[v]) - loop
+                loop = np.int64(loops and has_loop(out, v))
+                out_degree[v] = np.int64(out.indptr[v + one]) - np.int64(out.indptr[v]) - loop
+                in_degree[v] = np.int64(into.indptr[v + one]) - np.int64(into.indptr[v]) - loop
             else:
-                out_degree[v] = _open_arcs(indptr, indices, mark, v)
-                in_degree[v] = _open_arcs(in_indptr, in_indices, mark, v)
+                out_degree[v] = _open_arcs(out, mark, v)
+                in_degree[v] = _open_arcs(into, mark, v)
         chunk = next_chunk(team, n, CHUNK)
 
 
 @device
 def _lower(
-    indptr: Array, indices: Array, mark: Array, degree: Array, following: Array, v: Any, top: Any
+    arcs: Arcs, mark: Array, degree: Array, following: Array, v: Any, top: Any
 ) -> tuple[Any, int]:
     """Neighbours of v have one arc less; those with none left are claimed and put on the stack."""
+    indptr, indices = arcs
     kind = degree.dtype.type
     claimed = 0
     for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + np.uint64(1)])):
@@ -113,36 +116,31 @@ def _lower(
     return top, claimed
 
 
-@device
+@kernel
 def trim(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    in_indptr: Array,
-    in_indices: Array,
+    out: Arcs,
+    into: Arcs,
     loops: bool,
     whole: bool,
     mark: Array,
     parent: Array,
-    out_degree: Array,
-    in_degree: Array,
+    degrees: Array,
     following: Array,
-) -> int:
-    """Take away all that can be; returns how many this member took.  All members call.
-
-    Ends with a barrier; -1: the team stops.
-    """
+) -> None:
+    """Take away all that can be; `degrees`, of shape (2, n), is scratch for the counters."""
     n = mark.size
+    out_degree, in_degree = degrees[0], degrees[1]
     kind = out_degree.dtype.type
-    _count(team, indptr, indices, in_indptr, in_indices, loops, whole, mark, out_degree, in_degree)
+    _count(team, out, into, loops, whole, mark, out_degree, in_degree)
     if barrier(team):
-        return -1
+        return
     nobody = kind(-1)  # the end of a stack
     taken = 0
     lo, hi = share(team, n)
     for seed in range(np.uint64(lo), np.uint64(hi)):
         if interrupted(team, np.int64(seed)):
-            return -1
+            return
         if load_relaxed(mark, seed) != OPEN:
             continue
         if load_relaxed(out_degree, seed) != kind(0) and load_relaxed(in_degree, seed) != kind(0):
@@ -157,11 +155,10 @@ def trim(
             parent[v] = v
             top = following[v]
             if interrupted(team, taken):
-                return -1
+                return
             # one of the two is zero: the other side is where its arcs still count
             if load_relaxed(in_degree, v) == kind(0):
-                top, claimed = _lower(indptr, indices, mark, in_degree, following, v, top)
+                top, claimed = _lower(out, mark, in_degree, following, v, top)
             else:
-                top, claimed = _lower(in_indptr, in_indices, mark, out_degree, following, v, top)
+                top, claimed = _lower(into, mark, out_degree, following, v, top)
             taken += claimed
-    return -1 if barrier(team) else taken

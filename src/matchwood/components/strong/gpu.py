@@ -1,7 +1,7 @@
 """Strongly connected components on the GPU.  The rule and the papers: __init__.py.
 
-Kernels: gpu.cu, the largest component and trivial ones; gpu_spread.cu, the others and the
-numbering.  "multistep" does both; "propagation" only the second, with every vertex a pivot;
+Kernels: largest/gpu.cu, the largest component and trivial ones; propagation/gpu.cu, the others and
+the numbering.  "multistep" does both; "propagation" only the second, with every vertex a pivot;
 "forward_backward" both, with a pivot for each set that remains.  Two launches, and one look at the
 device.
 """
@@ -14,8 +14,8 @@ import numpy as np
 
 from matchwood import gpu
 
-LARGEST = gpu.Source(__package__, "gpu.cu", ("find_largest<I>",))
-SPREAD = gpu.Source(__package__, "gpu_spread.cu", ("spread_values<I>",))
+LARGEST = gpu.Source(f"{__package__}.largest", "gpu.cu", ("find_largest<I>",))
+SPREAD = gpu.Source(f"{__package__}.propagation", "gpu.cu", ("spread_values<I>",))
 
 BLOCK = LARGEST.constant("BLOCK")
 PART = SPREAD.constant("PART")
@@ -23,8 +23,8 @@ SEARCHED = LARGEST.constant("ROUNDS")
 STAGE, PASS, TOTAL, FINISHED = SPREAD.constants("STAGE", "PASS", "TOTAL", "FINISHED")
 CONTROL = 16  # words, of each; more than either needs
 
-ENTRIES = 8  # of a small graph, for each thread
-PATIENCE = 256  # passes of a launch; Ctrl-C is heard between launches
+ENTRIES_PER_THREAD = 8  # of a small graph
+PASSES_PER_LAUNCH = 256  # Ctrl-C is heard between launches
 
 
 def label(
@@ -52,7 +52,7 @@ def label(
     space.control.data.memset_async(0, space.control.nbytes)
     first, second = space.control[:CONTROL], space.control[CONTROL:]
     arcs = (n, view.indptr, view.indices, inward.indptr, inward.indices)
-    wanted = min(BLOCK * n, n + nnz // ENTRIES)  # threads; no more blocks than vertices
+    wanted = min(BLOCK * n, n + nnz // ENTRIES_PER_THREAD)  # threads; no more blocks than vertices
     find = LARGEST.kernels(I=kind).find_largest
     search = method != "propagation"
     scratch = (space.into, space.outof, space.pivot)
@@ -64,7 +64,7 @@ def label(
     )
     spread = SPREAD.kernels(I=kind).spread_values
     arguments = (
-        *arcs, method == "forward_backward", PATIENCE, space.mark, space.component,
+        *arcs, method == "forward_backward", PASSES_PER_LAUNCH, space.mark, space.component,
         space.into, space.outof, space.pivot, space.kind, space.stamps,
         space.row_parts, space.column_parts, labels, second,
     )  # fmt: skip

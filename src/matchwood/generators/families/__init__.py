@@ -194,7 +194,7 @@ def _size(family: str, size: int) -> tuple[int, int]:
 def _made(family: str, size: int, dtype: Any, engine: str | None) -> Matrix:
     """Rows from the CPU engine (or the reference), moved where they are wanted."""
     dtype = arguments.value_type(family, dtype)
-    chosen = engines.resolve("cpu", engine)
+    chosen = engines.resolve("cpu", engine, family)
     n, entries = _size(family, size)
     matrices.require_room(family, chosen, n, entries, dtype, entries * 8)
     made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")

@@ -67,7 +67,7 @@ def random_points(
         arguments.one_of(caller, "dim", dim, (2, 3)),
         arguments.seed(caller, rng),
     )
-    chosen = engines.resolve("cpu", engine)
+    chosen = engines.resolve("cpu", engine, caller, threads)
     matrices.require_room(caller, chosen, 0, 0, np.dtype(np.float64), 12 * plan.n * plan.dim)
     return _coordinates(engines.load(__name__, chosen).points(plan, threads))
 
@@ -156,7 +156,7 @@ def random_geometric(
         raise ValueError(
             f"{caller}: give one of radius and degree, got radius={radius} and degree={degree}"
         )
-    chosen = engines.resolve("cpu", engine)
+    chosen = engines.resolve("cpu", engine, caller, threads)
     matrices.require_room(caller, chosen, n, 0, dtype, 8 * n * dim)
     if degree is not None:
         radius = plans.radius_for(n, dim, arguments.real(caller, "degree", degree, 0))
@@ -229,7 +229,7 @@ def delaunay(
     n = count(caller, "n", n)
     kind = arguments.one_of(caller, "weights", weights, KINDS)
     dtype = arguments.value_type(caller, dtype)
-    chosen = engines.resolve("cpu", engine)
+    chosen = engines.resolve("cpu", engine, caller, threads)
     matrices.require_room(caller, "cpu", n, 6 * n, dtype, QHULL * n)
     plan = plans.points(n, 2, arguments.seed(caller, rng))
     made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood.arguments import index_type
+from matchwood.gate.resources import interruptible
 from matchwood.generators.geometric.plans import BITS, Near, Points
 from matchwood.generators.streams.reference import values
-from matchwood.teams.resources import interruptible
 
 Array = np.ndarray[Any, Any]
 

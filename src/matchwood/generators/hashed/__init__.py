@@ -314,7 +314,7 @@ def _made(
     """Follow the plan by a function of the engine, weigh the edges."""
     kind = arguments.one_of(caller, "weights", weights, edge_weights.KINDS)
     dtype = arguments.value_type(caller, dtype)
-    chosen = engines.resolve("cpu", engine)
+    chosen = engines.resolve("cpu", engine, caller, threads)
     # the ends of the edges as drawn lie beside the graph, and a counter for each vertex
     extra = 2 * drawn * index_type(plan.n).itemsize + 8 * plan.n
     matrices.require_room(caller, chosen, plan.n, entries, dtype, extra)

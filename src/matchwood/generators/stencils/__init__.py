@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments, engines
+from matchwood.gate import resources
 from matchwood.generators import matrices
 from matchwood.generators.matrices import Matrix
 from matchwood.generators.stencils import plans
-from matchwood.teams import resources
 
 ANISO = {
     1: ((-0.2, -0.1, -0.2), (-1.0, 3.0, -1.0), (-0.2, -0.1, -0.2)),
@@ -275,7 +275,7 @@ def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
 def _made(
     caller: str, plan: plans.Plan, dtype: Any, engine: str | None, threads: int | None
 ) -> Matrix:
-    chosen = engines.resolve("cpu", engine)
+    chosen = engines.resolve("cpu", engine, caller, threads)
     matrices.require_room(caller, chosen, plan.n, plan.nnz, dtype)
     indptr, indices, data = engines.load(__name__, chosen).apply(plan, dtype, threads)
     return matrices.matrix(plan.n, indptr, indices, data)

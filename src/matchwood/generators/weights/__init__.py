@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, engines
+from matchwood import arguments, csr, engines
 from matchwood.generators import matrices, streams
 from matchwood.generators.matrices import Array, Matrix
 
@@ -73,12 +73,23 @@ def random_weights(
         raise TypeError(f"{caller}: A must be a sparse matrix, got {type(A).__name__}")
     if len(A.shape) != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"{caller}: A must be square, got shape {A.shape}")
-    A = A.tocsr()
-    engine = engines.location(A.indices)
+    indptr, indices = _pattern(A, caller)
+    engine = engines.location(indices)
     data = drawn(
-        A.indptr, A.indices, kind, seed, dtype, directed=directed, engine=engine, threads=threads
+        indptr, indices, kind, seed, dtype, directed=directed, engine=engine, threads=threads
     )
-    return matrices.matrix(A.shape[0], A.indptr, A.indices, data, canonical=False)
+    return matrices.matrix(A.shape[0], indptr, indices, data, canonical=False)
+
+
+def _pattern(A: Any, caller: str) -> tuple[Array, Array]:
+    """The index arrays of a sparse matrix, looked at before anything follows them."""
+    kind = getattr(getattr(A, "indices", None), "dtype", None)
+    own = kind if kind in (np.dtype(np.int32), np.dtype(np.int64)) else None
+    view = csr.as_graph(A, caller, index_dtype=own).entries()
+    if A.format == "csr":
+        return view.indptr, view.indices
+    A = A.tocsr()
+    return A.indptr, A.indices
 
 
 def drawn(

@@ -29,6 +29,18 @@ struct WarpRows {
     }
 
     __device__ __forceinline__ I entry(I t, int owner) const { return __shfl_sync(ALL, shift, owner) + t; }
+
+    // each(owner, entry, is_entry) for all entries, 32 at a time: the lane whose row it is in, and its
+    // place.  All lanes of the warp call, and all are called; those too many with is_entry false.
+    template <typename Each>
+    __device__ __forceinline__ void for_entries(Each each) const
+    {
+        for (I first = 0; first < total; first += WARP) {
+            I t = first + lane();
+            int of = owner(t);
+            each(of, entry(t, of), t < total);
+        }
+    }
 };
 
 // The first entry u of the lane's row [begin, end) with test(u, key), else -1.  A lane tries ALONE

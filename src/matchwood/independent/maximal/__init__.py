@@ -96,7 +96,7 @@ def maximal_independent_set(
     caller = "maximal_independent_set"
     one_of(caller, "method", method, METHODS)
     number = seed(caller, rng)
-    call = calls.enter(A, caller, engine)
+    call = calls.enter(A, caller, engine, threads)
     view = call.graph.undirected_pattern()
     members, _ = call.load(__name__).choose(view, method, number, threads=threads)
     return call.back(members)

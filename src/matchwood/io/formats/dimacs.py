@@ -18,12 +18,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from matchwood.gate.resources import interruptible
 from matchwood.io.build import Matrix, matrix_of_edges
 from matchwood.io.files import PathLike
 from matchwood.io.formats.edge_list import chunks, lines_of
 from matchwood.io.limits import Limits
 from matchwood.io.text import Array, Layout, Text, clip, read_records, whole_numbers
-from matchwood.teams.resources import interruptible
 
 
 class Kind(NamedTuple):

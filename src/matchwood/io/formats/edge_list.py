@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from matchwood.gate.resources import interruptible, require_memory
 from matchwood.io.build import Matrix, matrix_of_edges
 from matchwood.io.limits import matrix_bytes
 from matchwood.io.options import Options
 from matchwood.io.text import Array, Layout, Records, Text, clip, read_records, whole_numbers
-from matchwood.teams.resources import interruptible, require_memory
 
 COMMENTS = (b"#", b"%")
 DELIMITERS = ",;"

@@ -20,10 +20,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood.errors import FileFormatError
+from matchwood.gate.resources import interruptible, require_memory
 from matchwood.io.build import Matrix
 from matchwood.io.files import PathLike, read_bytes
 from matchwood.io.limits import NO_LIMITS, Limits, matrix_bytes
-from matchwood.teams.resources import interruptible, require_memory
 
 MEMBERS = (
     "data", "indices", "indptr", "row", "col", "coords", "offsets", "format", "shape", "_is_array",

@@ -115,7 +115,7 @@ def matching_bound(
     caller = "matching_bound"
     sweeps = count(caller, "sweeps", sweeps)
     one_of(caller, "engine", engine, (None, "reference", "cpu"))
-    call = calls.enter(A, caller, engine or "cpu")
+    call = calls.enter(A, caller, engine or "cpu", threads)
     chosen = call.load(__name__)
     view = call.graph.undirected_weights(caller)
     mate = heavy_matching(view, "cpu", threads).mate if matching is None else matching

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
-from matchwood.arguments import numbers
+from matchwood import answers, csr
 from matchwood.errors import CheckFailed
 from matchwood.primitives.wide_sums import total
 
@@ -35,12 +34,10 @@ def check_bound(A: Any, answer: Any) -> None:
     view = csr.as_graph(A, caller).on("cpu").undirected_weights(caller)
     value, dual = answer
     value = _value(caller, value)
-    dual = numbers(caller, "dual", engines.moved(dual, "cpu")).astype(np.float64)
-    if dual.shape != (view.n,):
-        raise CheckFailed(f"bound: dual must have {view.n} elements, got shape {dual.shape}")
-    if not (dual >= 0).all():
-        v = int((~(dual >= 0)).argmax())
-        raise CheckFailed(f"bound: dual[{v}] is {dual[v]}")
+    dual = answers.reals(caller, "bound", "dual", dual, (view.n,), "cpu").astype(np.float64)
+    wrong = answers.first(~((dual >= 0) & (dual < np.inf)))  # also where it is NaN
+    if wrong is not None:
+        raise CheckFailed(f"bound: dual[{wrong}] is {dual[wrong]}")
     u, v = np.repeat(np.arange(view.n), np.diff(view.indptr)), view.indices
     with np.errstate(over="ignore"):  # what is too large covers any edge
         short = np.flatnonzero(dual[u] + dual[v] < view.data)

@@ -14,7 +14,7 @@ import numpy as np
 
 from matchwood import calls, csr, engines
 from matchwood.arguments import numbers
-from matchwood.gate.sparse_outputs import as_matrix
+from matchwood.gate.views import sparse_matrix
 from matchwood.matching import mates
 from matchwood.primitives.contract import trusted_contract_pairs
 
@@ -106,14 +106,15 @@ def coarsen(
     ([[0.0, 1.0], [1.0, 0.0]], [0, 0, 1, 1])
     """
     caller = "coarsen"
-    call = calls.enter(A, caller, engine)
+    call = calls.enter(A, caller, engine, threads)
     view = call.graph.undirected_weights(caller)
     place = engines.home(call.engine)
     mate = mates.gate(caller, matching, view.n, place, view.indices.dtype)
     members = vertex_weights_of(vertex_weights, view.n, place, caller)
     arrays, map, weights = trusted_contract_pairs(view, mate, members, call.engine, caller, threads)
     _refuse_overflow(call.graph, arrays[2], members, mate, weights)
-    return Coarsening(as_matrix(*call.back(*arrays)), *call.back(map, weights))
+    matrix = sparse_matrix(*call.back(*arrays), shape=(weights.size, weights.size))
+    return Coarsening(matrix, *call.back(map, weights))
 
 
 def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:

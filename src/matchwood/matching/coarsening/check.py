@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from matchwood import csr, engines
-from matchwood.arguments import integers
+from matchwood import answers, csr, engines
 from matchwood.errors import CheckFailed
 from matchwood.matching import mates
 from matchwood.matching.coarsening import vertex_weights_of
@@ -37,29 +35,23 @@ def check_coarsening(A: Any, matching: Any, answer: Any, *, vertex_weights: Any 
     view = csr.as_graph(A, caller).on("cpu").undirected_weights(caller)
     n = view.n
     mate = mates.gate(caller, matching, n, "cpu", np.int64)
-    map = integers(caller, "map", engines.moved(answer.map, "cpu"))
+    map = answers.integers(caller, "coarsening", "map", answer.map, (n,), "cpu")
     v = np.arange(n)
     first = (mate < 0) | (mate > v)
     expected = (np.cumsum(first) - 1)[np.where(first, v, mate)] if n else v
-    if map.shape != (n,):
-        raise CheckFailed(f"coarsening: map must have {n} elements, got shape {map.shape}")
     if (map != expected).any():
         at = int((map != expected).argmax())
         raise CheckFailed(f"coarsening: map[{at}] is {map[at]}, must be {expected[at]}")
     k = int(first.sum())
     members = vertex_weights_of(vertex_weights, n, "cpu", caller)
     _check_vertices(answer.vertex_weights, members, mate, first, caller)
-    found = _on_cpu(answer.matrix, caller)
-    if found.shape != (k, k):
-        raise CheckFailed(f"coarsening: the matrix must have {k} rows, got shape {found.shape}")
-    check_contracted(view, map.astype(np.int64), k, found, "coarsening")
+    matrix = answers.matrix(caller, "coarsening", answer.matrix, k)
+    check_contracted(view, map, k, matrix, "coarsening")
 
 
 def _check_vertices(weights: Any, members: Any, mate: Any, first: Any, caller: str) -> None:
     """Each coarse vertex weighs what its members do; integers to the last digit."""
-    weights = engines.moved(weights, "cpu")
-    if not hasattr(weights, "dtype"):
-        weights = np.asarray(weights)
+    weights = engines.moved(answers.array(caller, "vertex_weights", weights), "cpu")
     if weights.dtype.kind not in "iuf" or (weights.dtype.kind == "f") != (
         members.dtype.kind == "f"
     ):
@@ -77,11 +69,3 @@ def _check_vertices(weights: Any, members: Any, mate: Any, first: Any, caller: s
         raise CheckFailed(
             f"coarsening: vertex_weights[{at}] is {weights[at]}, but its members weigh {wanted[at]}"
         )
-
-
-def _on_cpu(matrix: Any, caller: str) -> Any:
-    if hasattr(matrix, "get") and not sp.issparse(matrix):
-        return matrix.get()
-    if not sp.issparse(matrix):
-        raise TypeError(f"{caller}: matrix must be sparse, got {type(matrix).__name__}")
-    return matrix

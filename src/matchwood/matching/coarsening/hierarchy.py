@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import calls, csr, engines
-from matchwood.arguments import count, flag, one_of, seed
-from matchwood.gate.sparse_outputs import as_matrix
+from matchwood.arguments import count, flag, integers, one_of, seed
+from matchwood.gate.views import sparse_matrix
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.two_hop import pair_free
 from matchwood.matching.maximal import maximal_matching
@@ -57,9 +57,12 @@ class Hierarchy:
     def map(self) -> Any:
         """(n,) array: the vertex of the coarsest graph that each vertex went to."""
         xp = engines.cupy() if self.engine == "gpu" else np
-        whole = self.levels[0].map if self.levels else xp.arange(self.n)
-        for level in self.levels[1:]:
-            whole = level.map[whole]
+        whole = xp.arange(self.n) if not self.levels else None
+        for k, level in enumerate(self.levels):
+            size, most = self.sizes[k : k + 2]
+            name = f"levels[{k}].map"
+            map = integers("Hierarchy", name, level.map, size=size, low=0, high=most - 1)
+            whole = map if whole is None else map[whole]
         return whole
 
     def project(self, values: Any) -> Any:
@@ -159,7 +162,7 @@ def coarsening_hierarchy(
     until = count(caller, "until", until, least=1)
     two_hop = flag(caller, "two_hop", two_hop)
     number = seed(caller, rng)
-    call = calls.enter(A, caller, engine)
+    call = calls.enter(A, caller, engine, threads)
     G = call.graph
     levels: list[Coarsening] = []
     while G.n > until:
@@ -187,5 +190,8 @@ def coarsening_hierarchy(
 
 def _back(call: calls.Call, level: Coarsening) -> Coarsening:
     """A level where the user's graph lives."""
-    matrix = as_matrix(*call.back(level.matrix.indptr, level.matrix.indices, level.matrix.data))
-    return Coarsening(matrix, *call.back(level.map, level.vertex_weights))
+    matrix = level.matrix
+    arrays = call.back(matrix.indptr, matrix.indices, matrix.data)
+    return Coarsening(
+        sparse_matrix(*arrays, shape=matrix.shape), *call.back(level.map, level.vertex_weights)
+    )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import integers
+from matchwood.arguments import INDEX, integers
 from matchwood.errors import CheckFailed
 from matchwood.primitives.wide_sums import finite, total
 
@@ -44,12 +44,12 @@ def fault(mate: Any, n: int) -> str | None:
         return f"mate must have {n} elements, got shape {mate.shape}"
     if n == 0:
         return None
-    if mate.dtype.kind == "u" or mate.dtype.itemsize < 4:
-        # narrow types cannot count the vertices, unsigned ones would wrap to -1
+    if mate.dtype.kind == "u":  # large ones would wrap, to -1 too
         outside = mate >= n
         if bool(outside.any()):
             v = int(outside.argmax())
             return f"mate[{v}] is {int(mate[v])}, no vertex of 0..{n - 1} and not -1"
+    if mate.dtype.name not in INDEX:  # narrow types cannot count the vertices
         mate = mate.astype(np.int64)
     if engines.location(mate) == "gpu":
         from matchwood.matching.mates.gpu import OUTSIDE, first_fault

@@ -136,7 +136,7 @@ def _measure(
     threads: int | None,
 ) -> dict[str, Any]:
     G = csr.as_graph(A, name)
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     H = G.on(chosen)
     place = None
     if perm is not None:

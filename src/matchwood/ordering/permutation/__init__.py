@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import csr, engines
+from matchwood.gate.views import sparse_matrix
 
 
 def permute(A: Any, perm: Any, *, engine: str | None = None, threads: int | None = None) -> Any:
@@ -50,16 +51,16 @@ def permute(A: Any, perm: Any, *, engine: str | None = None, threads: int | None
            [0, 3, 0]])
     """
     G = csr.as_graph(A, "permute")
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     H = G.on(chosen)
     order = as_permutation(perm, G.n, "permute", H.engine)
-    view = _with_values(H)
+    view = H.matrix("permute")
     kind = view.indptr.dtype
     order = order.astype(kind, copy=False)
     place = inverse(order)
     arrays = engines.load(__name__, chosen).permute(view, order, place, threads=threads)
     indptr, indices, data = (engines.moved(array, G.engine) for array in arrays)
-    return _matrix(indptr, indices, data, G)
+    return sparse_matrix(indptr, indices, data, (G.n, G.n))
 
 
 def inverse(perm: Any) -> Any:
@@ -93,28 +94,3 @@ def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
             f"{name}: perm must hold every row once, but {int(seen.argmin())} is missing"
         )
     return order
-
-
-def _with_values(G: csr.Graph) -> csr.View:
-    if G._data is None:
-        return G.directed_pattern()
-    if G._structure.ascending:
-        return csr.View(G._indptr, G._indices, G._data)
-    return G.directed_weights("permute")
-
-
-def _matrix(indptr: Any, indices: Any, data: Any, G: csr.Graph) -> Any:
-    gpu = G.engine == "gpu"
-    xp = engines.cupy() if gpu else np
-    if data is None:
-        data = xp.ones(indices.shape[0], np.float32)
-    if gpu:
-        from cupyx.scipy.sparse import csr_matrix
-
-        B = csr_matrix((data, indices, indptr), shape=(G.n, G.n))
-    else:
-        import scipy.sparse
-
-        B = scipy.sparse.csr_array((data, indices, indptr), shape=(G.n, G.n))
-    B.has_canonical_format = True
-    return B

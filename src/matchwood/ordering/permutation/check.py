@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood import answers, csr, engines
 from matchwood.errors import CheckFailed
-from matchwood.ordering.permutation import _with_values, as_permutation
+from matchwood.ordering.permutation import as_permutation
 from matchwood.primitives.sort import radix_sort
 
 
@@ -46,7 +46,7 @@ def check_permuted(A: Any, perm: Any, B: Any) -> None:
     n = G.n
     order = as_permutation(perm, n, caller, "cpu")
     found, values = _matrix(caller, B, n)
-    view = _with_values(G)
+    view = G.matrix(caller)
     data = view.data if view.data is not None else np.ones(view.nnz, np.float32)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)

@@ -202,7 +202,7 @@ def pseudo_peripheral_vertex(
     vertex = arguments.integer(name, "vertex", vertex)
     if not 0 <= vertex < G.n:
         raise ValueError(f"{name}: vertex must be within 0..{G.n - 1}, got {vertex}")
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     view = G.on(chosen).undirected_pattern()
     return int(engines.load(__name__, chosen).start_of(view, vertex, threads=threads))
 
@@ -222,7 +222,7 @@ def _order(
         raise ValueError(f"{name}: method must be one of {expected}, got {method!r}")
     G = csr.as_graph(A, name)
     starts = _starts(start, G.n, name)
-    chosen = engines.resolve(G.engine, engine)
+    chosen = engines.resolve(G.engine, engine, threads=threads)
     module = engines.load(__name__, chosen)
     if method not in ("auto", *module.METHODS):
         offered = ", ".join(map(repr, ("auto", *module.METHODS)))

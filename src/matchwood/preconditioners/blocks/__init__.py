@@ -53,7 +53,7 @@ def algebraic_block_tridiagonal(
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **options
-        For both factors: ``M``, ``k_m``, ``p``, ``rng``, ``ties``.
+        For both factors: ``rounds``, ``uncharged``, ``charge_probability``, ``rng``, ``ties``.
 
     Returns
     -------
@@ -104,13 +104,15 @@ def algebraic_block_tridiagonal(
     ((2500, 2500), 'side_by_side', 0.8)
     """
     caller = "algebraic_block_tridiagonal"
-    unknown = options.keys() - {"M", "k_m", "p", "rng", "ties"}
+    unknown = options.keys() - {
+        "rounds", "uncharged", "charge_probability", "rng", "ties", "M", "k_m", "p",
+    }  # fmt: skip
     if unknown:
         raise TypeError(f"{caller}: unknown argument {min(unknown)!r}")
-    G = matrix_on(A, caller, engine)
+    G = matrix_on(A, caller, engine, threads)
     clock = SetupClock(G.engine)
     if m is not None:
-        best = _block_pattern(G, "by_factor", clock, threads, {**options, "m": m})
+        best = _block_pattern(G, "by_factor", clock, threads, {**options, "period": m})
     else:
         best = _block_pattern(G, "by_weight", clock, threads, options)
         other = _block_pattern(G, "side_by_side", clock, threads, options)
@@ -165,7 +167,7 @@ def _weight_off_diagonal(G: Any) -> float:
 
         return gpu.weight_off_diagonal(G.directed_weights())
     total = float(abs(G.directed_weights().data).sum(dtype=np.float64))
-    return total - float(abs(G.sparse().diagonal()).sum(dtype=np.float64))
+    return total - float(abs(G.sparse_weights().diagonal()).sum(dtype=np.float64))
 
 
 def _block_pattern(

@@ -45,12 +45,28 @@ def contract(
     data: Any,
     label: Any,
     count: int,
+    *,
+    loops: bool = False,
+    symmetric: bool = True,
     threads: int | None = None,
 ) -> Any:
-    """Each edge between two groups once, sorted."""
+    """Each place once, sorted; of a symmetric matrix the upper half first, then its mirror too."""
     i, j = label[expand_rows(indptr, indices.size)], label[indices]
-    kept = compact(i < j)
-    return assemble(count, count, i[kept], j[kept], data[kept], symmetric=True, loops=False)
+    if symmetric:
+        listed = i <= j if loops else i < j
+    else:
+        listed = None if loops else i != j
+    if listed is not None:
+        kept = compact(listed)
+        i, j, data = i[kept], j[kept], None if data is None else data[kept]
+    if symmetric and not loops:
+        return assemble(count, count, i, j, data, symmetric=True)
+    made = assemble(count, count, i, j, data)
+    if not symmetric:
+        return made
+    rows = expand_rows(made[0], made[1].size)
+    # a loop is its own mirror: the first of the two stays
+    return assemble(count, count, rows, made[1], made[2], symmetric=True, reduce="first")
 
 
 def contract_pairs(

@@ -10,6 +10,14 @@ __device__ __forceinline__ unsigned long long mix64(unsigned long long x)
     return x ^ x >> 31;
 }
 
+// The same for 32 bits: the finaliser of MurmurHash3.
+__device__ __forceinline__ unsigned int mix32(unsigned int x)
+{
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+
 // Signed numbers are sign-extended, so int32 and int64 vertices hash alike.
 __device__ __forceinline__ unsigned long long hash2(long long u, long long v, unsigned long long seed)
 {

@@ -3,53 +3,49 @@
 Read on in reference.py, keys.py, cpu.py, gpu.py + gpu.cu.
 
 Whether a matrix is symmetric is decided without a transpose, by hashes under a key that each
-process draws for itself (keys.py).  A matrix that is symmetric always passes.  For any other one,
-chosen without knowing the key, this is how likely it is to pass as well.
+process draws for itself (keys.py).  A matrix that is symmetric always passes, whatever the key.
+Another one passes when two sums of 64 bits both happen to be zero.
 
-CPU, pattern.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  Each is the product of
-two random numbers, one from a table for the high half of the bits of v and one from a table for the
-low half.  With s_ij = 1 where (i, j) is stored and (j, i) is not, -1 the other way round, else 0,
+CPU.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  They are a chain of keyed steps,
+each a product with a secret odd number and a shift of the result onto itself.  With s_ij = 1 where
+(i, j) is stored and (j, i) is not, -1 the other way round, else 0, the two sums are
 
-    x1'A y1 - y1'A x1 = sum of s_ij x1_i y1_j
+    x'A y - y'A x = sum of s_ij x_i y_j
 
-is a polynomial in the random numbers: of degree 4, in each of them of degree 1 at most, and all its
-monomials differ, so a coefficient of 1 or -1 stays where A is not symmetric.  Such a polynomial of
-degree d is zero modulo 2^k for at most u_d(k) of 2^k choices: u_1 = 1, and since a random number
-times a coefficient divisible by just 2^v hits a value with probability 2^(v-k) at most,
+They are taken row by row: five products an entry and no memory.  For values, every entry is
+weighted by a keyed hash of its bits.  -0.0 counts as 0.0.
 
-    u_d(k) = 1 + 1/2 (u_{d-1}(1) + ... + u_{d-1}(k))
+GPU.  It takes entries one by one.  The pair {i, j}, smaller number first, and the bits of the value
+go through rounds of Philox [1]_, with secret multipliers and masks; two hashes come out.  They are
+added where i < j and taken away where i > j.
 
-That is 6273 for d = 4, k = 64.  The second sum has tables of its own, so both are zero with
-probability (6273 / 2^64)^2 < 2^-102, whatever the matrix and its size.  The sums are taken row by
-row: four products an entry and no memory but the tables, of about sqrt(n) lines.
+What is proven, and what is not.  Were the numbers of vertices independent and uniform, a sum would
+be zero with a probability of 33 / 2^64 at most: a number times a coefficient that 2^v divides takes
+a value with probability 2^(v - 64), and the mean over v is 1 + 64 / 2 times 2^-64.  Were the hashes
+of pairs so, it would be 1 / 2^64.  Both sums are then zero with a probability below 2^-117; on the
+CPU, where values alone differ, below 2^-61, since both sums share the hash of a value.
 
-CPU, values.  Every entry is weighted by h(bits of a), the upper half of a random linear function
-modulo 2^128, which is strongly universal [1]_: where a_ij and a_ji differ, h(a_ij) - h(a_ji) is
-uniform modulo 2^64.  This is one degree more: (54175 / 2^64)^2 < 2^-96.  -0.0 counts as 0.0.
+The steps only look random: there is no proof that they are as good.  But who makes a file knows
+none of the secret numbers, and answers do not depend on them, so there is nothing to compute with.
+What is left are patterns that cancel under many keys at once.  The tests try such (fewer rounds
+on the GPU would let some pass) and find none.
 
-GPU.  It takes entries one by one and reads no tables.  It multiplies, modulo the prime 2^127 - 1,
+A lie would not be dangerous: kernels that rely on symmetry stay inside their arrays without it, and
+end (patterns.not_symmetric).
 
-    r + 2^64 min(i, j) + max(i, j) + t (bits of a)
+A forked child has the key of its parent.  Nothing that is kept or pickled holds a hash, so what two
+processes found can be compared.
 
-over the entries above the diagonal and over those below it, with random r and t.  Both are products
-of linear factors in r and t, and as polynomials equal just where the matrix is symmetric.  Two
-different ones of degree m / 2 agree with probability m / 2^128 at most [2]_: 2^-97 for m = 2^31.
-
-Keys are random and not derived from the data, so no file made beforehand can aim at them.  Answers
-do not depend on them.  A forked child has the key of its parent.  Nothing that is kept or pickled
-holds a hash, so what two processes found can be compared.
-
-.. [1] M. Dietzfelbinger. Universal hashing and k-wise independent random variables via integer
-   arithmetic without primes. STACS 1996. doi:10.1007/3-540-60922-9_46
-.. [2] J. T. Schwartz. Fast probabilistic algorithms for verification of polynomial identities.
-   J. ACM 27(4), 1980. doi:10.1145/322217.322225
+.. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw. Parallel random numbers: as easy as
+   1, 2, 3. SC 2011. doi:10.1145/2063384.2063405
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from matchwood import arguments, engines
+from matchwood import engines
+from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
 
 
 class Structure(NamedTuple):
@@ -80,12 +76,6 @@ class Values(NamedTuple):
 
 
 FAULTS = ("", "indptr_start", "indptr_order", "indptr_end", "index_range")
-RULES = {
-    "indptr_start": "indptr must start at 0",
-    "indptr_order": "indptr must not decrease",
-    "indptr_end": "indptr must end at the number of indices, {entries}",
-    "index_range": "indices must be within 0..{last}",
-}
 
 
 def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
@@ -95,58 +85,32 @@ def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) 
     return found
 
 
-def gated(
-    function: str,
-    indptr: Any,
-    indices: Any,
-    data: Any = None,
-    columns: int | None = None,
-    *,
-    ascending: bool = False,
-) -> None:
-    """Raise unless these are the arrays of a CSR matrix, such that kernels stay inside them."""
-    indices = arguments.vector(function, "indices", indices, arguments.INDEX)
-    indptr = arguments.vector(function, "indptr", indptr, (indices.dtype.name,))
-    if indptr.size == 0:
-        raise ValueError(f"{function}: indptr must have at least one element, got none")
-    n = indptr.size - 1 if columns is None else arguments.count(function, "columns", columns)
-    if data is not None:
-        data = arguments.vector(function, "data", data, ("float32", "float64", "int64"))
-        arguments.same_size(function, "data", data, "indices", indices)
-    places = {engines.location(array) for array in (indptr, indices, data) if array is not None}
-    if len(places) > 1:
-        raise TypeError(f"{function}: all arrays must live on one engine, got CPU and GPU arrays")
-    facts = structure(indptr, indices, n)
-    if facts.fault:
-        what = RULES[facts.fault].format(last=n - 1, entries=indices.size)
-        raise ValueError(f"{function}: {what}, got otherwise at {facts.at}")
-    if ascending and not facts.ascending:
-        raise ValueError(f"{function}: rows must be ascending, got an unsorted row or a duplicate")
+def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
+    """Is a pattern symmetric, and what is on its diagonal?  Rows must be ascending."""
+    indptr, indices, _ = csr_arrays("symmetry", indptr, indices, None)
+    look_through("symmetry", indptr, indices, indptr.size - 1, ascending=True)
+    return trusted_symmetry(indptr, indices, threads=threads)
 
 
-def symmetry(
-    indptr: Any, indices: Any, *, sound: bool = False, threads: int | None = None
-) -> Symmetry:
-    """Is a pattern symmetric, and what is on its diagonal?  Rows must be ascending.
+def trusted_symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
+    """`symmetry` for arrays that have passed a gate: nothing is looked at.
 
-    The arrays are checked, unless they are known to be `sound`.
+    Rows need not be sorted, as long as none holds a column twice.
     """
-    if not sound:
-        gated("symmetry", indptr, indices, ascending=True)
     engine = engines.load(__name__, engines.location(indices))
     found: Symmetry = engine.symmetry(indptr, indices, threads=threads)
     return found
 
 
-def values(
-    indptr: Any, indices: Any, data: Any, *, sound: bool = False, threads: int | None = None
-) -> Values:
-    """Facts about the float32 or float64 values of a CSR matrix.
+def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:
+    """Facts about the float32 or float64 values of a CSR matrix."""
+    indptr, indices, data = csr_arrays("values", indptr, indices, data, FLOATS)
+    look_through("values", indptr, indices, indptr.size - 1)
+    return trusted_values(indptr, indices, data, threads=threads)
 
-    The arrays are checked, unless they are known to be `sound`.
-    """
-    if not sound:
-        gated("values", indptr, indices, data)
+
+def trusted_values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:
+    """`values` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(indices))
     found: Values = engine.values(indptr, indices, data, threads=threads)
     return found

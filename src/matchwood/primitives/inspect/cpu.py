@@ -8,9 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 
 from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, keys
 from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows, stopping
@@ -18,6 +15,7 @@ from matchwood.teams import barrier, crew, device, interrupted, kernel, share, s
 Array = np.ndarray[Any, Any]
 
 _ZERO = np.uint64(0)
+_S29, _S31, _S32 = np.uint64(29), np.uint64(31), np.uint64(32)
 
 # columns of the table
 _FAULT, _AT, _DESCENTS, _LOOPS, _LONGEST, _SUM1, _SUM2 = range(7)
@@ -25,38 +23,32 @@ _WIDTH = 8  # one cache line for each member
 _BLOCK = np.uint64(1 << 16)  # entries between two looks at the stop word
 
 
-@intrinsic
-def _upper_half(typingctx: Any, a: Any, b: Any) -> Any:
-    """The upper 64 bits of the product of two uint64."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        wide = ir.IntType(128)
-        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        return builder.trunc(builder.lshr(product, wide(64)), ir.IntType(64))
-
-    return types.uint64(types.uint64, types.uint64), codegen
+@device
+def _mixed(h: Any, again: Any) -> Any:
+    h = (h ^ (h >> _S32)) * again
+    return h ^ (h >> _S29)
 
 
 @device
-def _vertex(high: Array, low: Array, shift: Any, v: Any) -> Any:
+def _step(h: Any, multiplier: Any) -> Any:
+    """The next number of a chain; not linear in the one before."""
+    h = h * multiplier
+    return h ^ (h >> _S31)
+
+
+@device
+def _vertex(key: Any, v: Any) -> Any:
     """The four numbers of a vertex: x1, y1, x2, y2."""
-    above = np.uint64(v) >> shift
-    below = np.uint64(v) - (above << shift)
-    return (
-        high[above, 0] * low[below, 0],
-        high[above, 1] * low[below, 1],
-        high[above, 2] * low[below, 2],
-        high[above, 3] * low[below, 3],
-    )
+    a = _mixed(np.uint64(v) * key.spread + key.start, key.again)
+    b = _step(a, key.step1)
+    c = _step(b, key.step2)
+    return a, b, c, _step(c, key.step3)
 
 
 @device
-def _value(key: Array, which: int, bits: Any) -> Any:
-    """The upper half of (factor * bits + term) modulo 2^128."""
-    bits = np.uint64(bits)
-    lower = key[which, 0] * bits + key[which, 2]
-    carry = np.uint64(lower < key[which, 2])
-    return _upper_half(key[which, 0], bits) + key[which, 1] * bits + key[which, 3] + carry
+def _value(key: Any, bits: Any) -> Any:
+    """The number of a value other than zero."""
+    return _mixed(np.uint64(bits) * key.value_spread + key.value_start, key.value_again)
 
 
 @device
@@ -119,9 +111,7 @@ def _validate(team: Any, indptr: Array, indices: Array, n: int, table: Array) ->
 
 
 @kernel
-def _symmetry(
-    team: Any, indptr: Array, indices: Array, high: Array, low: Array, shift: Any, table: Array
-) -> None:
+def _symmetry(team: Any, indptr: Array, indices: Array, key: Any, table: Array) -> None:
     """Sums for the comparison of x'Ay with y'Ax, and loops."""
     line = table[team.rank]
     lo, hi = share_rows(team, indptr)
@@ -135,12 +125,12 @@ def _symmetry(
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = indices[k]
             loops += j == i
-            a, b, c, d = _vertex(high, low, shift, j)
+            a, b, c, d = _vertex(key, j)
             x1 += a
             y1 += b
             x2 += c
             y2 += d
-        a, b, c, d = _vertex(high, low, shift, i)
+        a, b, c, d = _vertex(key, i)
         sum1 += a * y1 - b * x1
         sum2 += c * y2 - d * x2
     line[_LOOPS] = loops
@@ -161,12 +151,11 @@ def structure(indptr: Array, indices: Array, n: int, *, threads: int | None = No
 
 
 def symmetry(
-    indptr: Array, indices: Array, *, key: keys.Tables | None = None, threads: int | None = None
+    indptr: Array, indices: Array, *, key: keys.Key | None = None, threads: int | None = None
 ) -> Symmetry:
     team = crew(threads, work=indices.size + indptr.size)
     table = np.zeros((team.size, _WIDTH), np.int64)
-    key = key or keys.tables(indptr.size - 1)
-    team.run(_symmetry, indptr, indices, key.high, key.low, np.uint64(key.shift), table)
+    team.run(_symmetry, indptr, indices, key or keys.key(), table)
     balanced = table[:, _SUM1].sum() == 0 and table[:, _SUM2].sum() == 0
     return Symmetry(int(table[:, _LOOPS].sum()), bool(balanced))
 
@@ -181,10 +170,7 @@ def _values(
     indices: Array,
     data: Array,
     bits: Array,
-    high: Array,
-    low: Array,
-    shift: Any,
-    value_key: Array,
+    key: Any,
     table: Array,
     ranges: Array,
 ) -> None:
@@ -208,14 +194,13 @@ def _values(
                 least = min(least, w)
                 most = max(most, w)
                 zeros += w == 0.0
-            pattern = np.uint64(bits[k]) if w != 0.0 else _ZERO  # -0.0 is 0.0
-            g, h = _value(value_key, 0, pattern), _value(value_key, 1, pattern)
-            a, b, c, d = _vertex(high, low, shift, j)
-            x1 += a * g
-            y1 += b * g
+            h = _value(key, bits[k]) if w != 0.0 else key.value_start  # -0.0 is 0.0
+            a, b, c, d = _vertex(key, j)
+            x1 += a * h
+            y1 += b * h
             x2 += c * h
             y2 += d * h
-        a, b, c, d = _vertex(high, low, shift, i)
+        a, b, c, d = _vertex(key, i)
         sum1 += a * y1 - b * x1
         sum2 += c * y2 - d * x2
     ranges[team.rank, 0] = least
@@ -225,14 +210,19 @@ def _values(
     line[_VSUM2] = np.int64(sum2)
 
 
-def values(indptr: Array, indices: Array, data: Array, *, threads: int | None = None) -> Values:
+def values(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    *,
+    key: keys.Key | None = None,
+    threads: int | None = None,
+) -> Values:
     team = crew(threads, work=indices.size + indptr.size)
     table = np.zeros((team.size, _WIDTH), np.int64)
     ranges = np.zeros((team.size, _WIDTH))
     bits = data.view(np.uint32 if data.itemsize == 4 else np.uint64)
-    high, low, shift = keys.tables(indptr.size - 1)
-    secret = (high, low, np.uint64(shift), keys.value_keys())
-    team.run(_values, indptr, indices, data, bits, *secret, table, ranges)
+    team.run(_values, indptr, indices, data, bits, key or keys.key(), table, ranges)
     bad = table[table[:, _BAD] >= 0, _BAD]
     if bad.size:
         return Values(False, int(bad.min()), 0.0, 0.0, 0, False)

@@ -1,12 +1,12 @@
 // `inspect` on the GPU, entry by entry (matchwood/entry_rows.cuh).
 //
-// Symmetry: the product of keyed factors over the entries above the diagonal is compared with that
-// over the entries below it, modulo the prime 2^127 - 1.  Why that proves what it does: __init__.py.
+// Symmetry: every entry (i, j) off the diagonal adds two keyed hashes of the pair {i, j} (and of its
+// value) where i < j and takes them away where i > j.  A symmetric matrix leaves two sums of zero.
+// What another one leaves: __init__.py.
 //
 // Past the end of a thread's entries, column and row are both 0, and the value: nothing is counted.
 // Blocks go on through the chunks until there are no more, and then add up what their threads
-// found, with one atomic for each fact.  Products have no atomics: each block leaves its own, and
-// `join_products` multiplies them.  Sums, products and extremes are the same in any order, so
+// found, with one atomic for each fact.  Sums are modulo 2^64 and extremes are extremes, so
 // scheduling changes nothing.
 #include "matchwood/entry_rows.cuh"
 #include "matchwood/exact.cuh"
@@ -22,79 +22,89 @@ constexpr unsigned NOT_FINITE = 1;
 // Places in the table of facts, all 0 at first, but STATUS as status.cuh wants it.  Extremes are
 // ordered like unsigned numbers, the least one turned over, so that both begin at 0.
 constexpr int STATUS = 0, DESCENTS = 1, LONGEST = 2, LOOPS = 3, ZEROS = 4, LEAST = 5, MOST = 6,
-              ABOVE = 7, BELOW = 9;  // a product is two words, the low one first
-[[maybe_unused]] constexpr int WORDS = 11;
+              SUM1 = 7, SUM2 = 8;
+[[maybe_unused]] constexpr int WORDS = 9;
 
-// ---- numbers modulo 2^127 - 1 ----
+// ---- keyed hashes ----
 
-// Any number below 2^127 stands for its remainder; `canonical` gives the least one.
-struct Field {
-    Hash lo, hi;
+constexpr int KEY_WORDS = 4;
+
+// Secret words of the process (keys.py): an odd multiplier above, a mask below.  Kernels get them as
+// numbers and not as an array, so that instructions read them where the arguments are.
+struct Secret {
+    Hash word[KEY_WORDS];
 };
 
-constexpr Hash LOW63 = 0x7fffffffffffffffull;
+constexpr int ROUNDS_BETWEEN = 3;  // after a word that another one follows
+constexpr int ROUNDS_FIRST = 6;    // from the last word to the first hash
+constexpr int ROUNDS_SECOND = 3;   // from there to the second hash
 
-// 2^127 is 1: the top bit of 128 moves to the bottom.  Below 2^127 unless all 128 bits are set.
-__device__ __forceinline__ Field folded(Hash lo, Hash hi)
-{
-    Hash sum = lo + (hi >> 63);
-    return {sum, (hi & LOW63) + (sum < lo)};
-}
+// 64 bits that words are mixed into.
+struct State {
+    unsigned int a = 0, b = 0;
 
-__device__ __forceinline__ Field plus(Field a, Field b)
-{
-    Hash lo = a.lo + b.lo;
-    return folded(lo, a.hi + b.hi + (lo < a.lo));
-}
-
-// a (word b): three words, of which the bits from 2^127 on move to the bottom.
-__device__ __forceinline__ Field times(Field a, Hash b)
-{
-    Hash lo = a.lo * b, middle = __umul64hi(a.lo, b);
-    Hash up = a.hi * b, top = __umul64hi(a.hi, b);
-    middle += up;
-    top += middle < up;
-    Field low = folded(lo, middle);
-    return plus(low, {top << 1, top >> 63});  // 2^128 is 2
-}
-
-// Schoolbook: 2^128 hh + 2^64 (lh + hl) + ll with 2^127 = 1.  Upper halves are below 2^63, so
-// the middle sum stays below 2^128.
-__device__ __forceinline__ Field times(Field a, Field b)
-{
-    Hash l0 = a.lo * b.lo, l1 = __umul64hi(a.lo, b.lo);
-    Hash x0 = a.lo * b.hi, x1 = __umul64hi(a.lo, b.hi);
-    Hash y0 = a.hi * b.lo, y1 = __umul64hi(a.hi, b.lo);
-    Hash h0 = a.hi * b.hi, h1 = __umul64hi(a.hi, b.hi);
-    Hash m0 = x0 + y0, m1 = x1 + y1 + (m0 < x0);
-    Field high = folded(h0 << 1, h1 << 1 | h0 >> 63);
-    Field middle = plus({m0 >> 63 | m1 << 1, m1 >> 63}, {0, m0 & LOW63});
-    return plus(plus(high, middle), folded(l0, l1));
-}
-
-__device__ __forceinline__ Field canonical(Field a)
-{
-    return a.lo == ~0ull && a.hi == LOW63 ? Field{0, 0} : a;
-}
-
-// The products of the entries seen so far.
-struct Balance {
-    Field above{1, 0}, below{1, 0};
-
-    // Entry (i, j), with the factor's part that comes from the key and the value.  Without branches:
-    // one multiplication, into one product or the other, by 1 on the diagonal.
-    template <typename I>
-    __device__ __forceinline__ void add(I i, I j, Field rest)
+    __device__ __forceinline__ void take(unsigned int low, unsigned int high)
     {
-        Field factor = plus(rest, {(Hash)max(i, j), (Hash)min(i, j)});
-        bool lower = i > j;
-        Field product = lower ? below : above;
-        Field next = times(product, factor);
-        if (i == j) next = product;
-        if (lower)
-            below = next;
-        else
-            above = next;
+        a ^= low;
+        b ^= high;
+    }
+
+    // A round is that of Philox: one wide product, and one operation on three words.
+    template <int COUNT>
+    __device__ __forceinline__ void mix(const Secret& secret, int& round)
+    {
+#pragma unroll
+        for (int end = round + COUNT; round < end; ++round) {
+            Hash word = secret.word[round % KEY_WORDS];
+            Hash product = (Hash)a * (unsigned int)(word >> 32);
+            a = (unsigned int)(product >> 32) ^ b ^ (unsigned int)word;
+            b = (unsigned int)product;
+        }
+    }
+
+    __device__ __forceinline__ Hash hash() const { return (Hash)a << 32 | b; }
+};
+
+// What the entries seen so far leave of the two sums.
+struct Balance {
+    Hash sum1 = 0, sum2 = 0;
+
+    template <typename I>
+    __device__ __forceinline__ void add(I i, I j, const Secret& secret)
+    {
+        take<I, false>(i, j, 0, secret);
+    }
+    template <typename I>
+    __device__ __forceinline__ void add(I i, I j, Hash value, const Secret& secret)
+    {
+        take<I, true>(i, j, value, secret);
+    }
+
+private:
+    template <typename I, bool VALUED>
+    __device__ __forceinline__ void take(I i, I j, Hash value, const Secret& secret)
+    {
+        Hash u = (Hash)min(i, j), v = (Hash)max(i, j);
+        State state;
+        int round = 0;
+        state.take((unsigned int)u, (unsigned int)v);
+        if constexpr (sizeof(I) == 8) {
+            state.mix<ROUNDS_BETWEEN>(secret, round);
+            state.take((unsigned int)(u >> 32), (unsigned int)(v >> 32));
+        }
+        if constexpr (VALUED) {
+            state.mix<ROUNDS_BETWEEN>(secret, round);
+            state.take((unsigned int)value, (unsigned int)(value >> 32));
+        }
+        state.mix<ROUNDS_FIRST>(secret, round);
+        Hash first = state.hash();
+        state.take((unsigned int)u, (unsigned int)v);  // else the second would follow from the first
+        state.mix<ROUNDS_SECOND>(secret, round);
+        Hash second = state.hash();
+        // plus where i < j, minus where i > j, nothing where they are equal; without branches
+        Hash minus = i > j ? ~0ull : 0ull, counts = i != j ? ~0ull : 0ull;
+        sum1 += ((first ^ minus) & counts) - minus;
+        sum2 += ((second ^ minus) & counts) - minus;
     }
 };
 
@@ -110,30 +120,6 @@ __device__ __forceinline__ void publish_most(Hash* table, int place, Hash mine)
 {
     Hash most = block_reduce(mine, 0ull, Most());
     if (threadIdx.x == 0 && most != 0) atomicMax(&table[place], most);
-}
-
-// The product over the block, left in thread 0's return value.  All threads of the block call.
-__device__ __forceinline__ Field block_product(Field mine)
-{
-    __shared__ Field parts[WARP];
-    for (int step = WARP / 2; step > 0; step /= 2)
-        mine = times(mine, Field{__shfl_xor_sync(ALL, mine.lo, step), __shfl_xor_sync(ALL, mine.hi, step)});
-    if (lane() == 0) parts[warp()] = mine;
-    __syncthreads();
-    if (threadIdx.x == 0)
-        for (int other = 1; other < (int)(blockDim.x / WARP); ++other) mine = times(mine, parts[other]);
-    __syncthreads();
-    return mine;
-}
-
-// products[2 b] and products[2 b + 1] belong to block b.
-__device__ __forceinline__ void leave_products(const Balance& balance, Field* products)
-{
-    Field above = block_product(balance.above), below = block_product(balance.below);
-    if (threadIdx.x == 0) {
-        products[2 * blockIdx.x] = above;
-        products[2 * blockIdx.x + 1] = below;
-    }
 }
 
 // Bits of a number as an integer that is ordered like the number, and back.
@@ -223,12 +209,12 @@ structure(long long m, const I* __restrict__ indptr, const I* __restrict__ indic
 template <typename I>
 __global__ void __launch_bounds__(CHUNK_THREADS)
 symmetry(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
-         const I* __restrict__ first_row, long long chunks,
-         unsigned long long r_lo, unsigned long long r_hi, unsigned long long* table,
-         unsigned long long* products)
+         const I* __restrict__ first_row, long long chunks, unsigned long long key0,
+         unsigned long long key1, unsigned long long key2, unsigned long long key3,
+         unsigned long long* table)
 {
     Balance balance;
-    Field r{r_lo, r_hi};
+    const Secret secret{{key0, key1, key2, key3}};
     unsigned int loops = 0;
     for (long long chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
         long long first = first_entry(chunk);
@@ -240,23 +226,28 @@ symmetry(long long m, const I* __restrict__ indptr, const I* __restrict__ indice
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
             loops += e < count && col[e] == row[e];
-            balance.add(row[e], col[e], r);
+            balance.add(row[e], col[e], secret);
         }
     }
     publish_sum(table, LOOPS, loops);
-    leave_products(balance, reinterpret_cast<Field*>(products));
+    publish_sum(table, SUM1, balance.sum1);
+    publish_sum(table, SUM2, balance.sum2);
 }
 
+// The blocks of a multiprocessor: as many as the registers for EACH entries allow.
 template <typename I, typename W>
-__global__ void __launch_bounds__(CHUNK_THREADS)
+constexpr int VALUE_BLOCKS = sizeof(I) == 8 ? 3 : sizeof(W) == 8 ? 4 : 5;
+
+template <typename I, typename W>
+__global__ void __launch_bounds__(CHUNK_THREADS, VALUE_BLOCKS<I, W>)
 values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
        const W* __restrict__ data, const I* __restrict__ first_row, long long chunks,
-       unsigned long long r_lo, unsigned long long r_hi, unsigned long long t_lo,
-       unsigned long long t_hi, unsigned long long* table, unsigned long long* products)
+       unsigned long long key0, unsigned long long key1, unsigned long long key2,
+       unsigned long long key3, unsigned long long* table)
 {
     using Key = typename Order<W>::Key;
     Balance balance;
-    Field r{r_lo, r_hi}, t{t_lo, t_hi};
+    const Secret secret{{key0, key1, key2, key3}};
     unsigned int zeros = 0;
     Key least = Order<W>::MOST_KEY, most = ~Order<W>::MOST_KEY;
     for (long long chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
@@ -279,35 +270,16 @@ values(long long m, const I* __restrict__ indptr, const I* __restrict__ indices,
             most = off_diagonal ? max(most, key) : most;
             zeros += zero && off_diagonal;
             Hash bits = zero ? 0 : value_bits(w);  // -0.0 counts as 0.0
-            balance.add(row[e], col[e], plus(r, times(t, bits)));
+            balance.add(row[e], col[e], bits, secret);
         }
         if (!finite)
             for (int e = 0; e < count; ++e)
                 if (!is_finite(data[first + e])) fail(table + STATUS, NOT_FINITE, first + e);
     }
     publish_sum(table, ZEROS, zeros);
-    leave_products(balance, reinterpret_cast<Field*>(products));
+    publish_sum(table, SUM1, balance.sum1);
+    publish_sum(table, SUM2, balance.sum2);
     bool any = least <= most;
     publish_most(table, LEAST, any ? ~wide_key<W>(least) : 0);
     publish_most(table, MOST, any ? wide_key<W>(most) : 0);
-}
-
-// One block: the products of all blocks in one.
-__global__ void join_products(long long blocks, const unsigned long long* __restrict__ products,
-                              unsigned long long* table)
-{
-    const Field* parts = reinterpret_cast<const Field*>(products);
-    Field above{1, 0}, below{1, 0};
-    for (long long b = threadIdx.x; b < blocks; b += blockDim.x) {
-        above = times(above, parts[2 * b]);
-        below = times(below, parts[2 * b + 1]);
-    }
-    above = canonical(block_product(above));
-    below = canonical(block_product(below));
-    if (threadIdx.x == 0) {
-        table[ABOVE] = above.lo;
-        table[ABOVE + 1] = above.hi;
-        table[BELOW] = below.lo;
-        table[BELOW + 1] = below.hi;
-    }
 }

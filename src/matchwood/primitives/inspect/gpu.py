@@ -11,27 +11,17 @@ from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, ke
 from matchwood.primitives.row_reduce.gpu import CHUNK_THREADS, Chunks
 
 SOURCE = gpu.Source(
-    __package__,
-    "gpu.cu",
-    ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>", "join_products"),
+    __package__, "gpu.cu", ("check_indptr<I>", "structure<I>", "symmetry<I>", "values<I,W>")
 )
 
 # places in the table of facts
-_NAMES = [
-    "STATUS",
-    "DESCENTS",
-    "LONGEST",
-    "LOOPS",
-    "ZEROS",
-    "LEAST",
-    "MOST",
-    "ABOVE",
-    "BELOW",
-    "WORDS",
-]
-_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _ABOVE, _BELOW, _WORDS = (
-    SOURCE.constants(*_NAMES)
+_STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _SUM1, _SUM2, _WORDS = (
+    SOURCE.constants(
+        *("STATUS", "DESCENTS", "LONGEST", "LOOPS", "ZEROS", "LEAST", "MOST"),
+        *("SUM1", "SUM2", "WORDS"),
+    )
 )
+_KEY_WORDS = SOURCE.constant("KEY_WORDS")
 _SOUND = 0xFFFF_FFFF_FFFF_FFFF  # of the status, as status.cuh has it
 _DETAIL_BITS = 56
 
@@ -46,34 +36,16 @@ def _table() -> Any:
 
 def _launch(
     kernel: gpu.Kernel, chunks: Chunks, arrays: tuple[Any, ...], rest: tuple[Any, ...]
-) -> int:
+) -> None:
     """As many blocks as run at the same time; they share the chunks among them."""
-    if not chunks.count:
-        return 0
-    blocks = _blocks(kernel, chunks)
-    args = (chunks.entries, chunks.indptr, *arrays, chunks.first_row, chunks.count, *rest)
-    kernel(None, args, block=CHUNK_THREADS, grid=blocks)
-    return blocks
-
-
-def _blocks(kernel: gpu.Kernel, chunks: Chunks) -> int:
-    return min(chunks.count, int(kernel.resident(CHUNK_THREADS)))
-
-
-def _compare(
-    kernel: gpu.Kernel, chunks: Chunks, arrays: tuple[Any, ...], secret: tuple[int, ...], table: Any
-) -> list[int]:
-    """Run a kernel that multiplies; the facts, with the products of all blocks among them."""
-    words = [np.uint64(number >> shift & _SOUND) for number in secret for shift in (0, 64)]
-    products = gpu.empty(4 * max(_blocks(kernel, chunks), 1), np.uint64, "inspect")
-    blocks = _launch(kernel, chunks, arrays, (*words, table, products))
-    SOURCE.kernels("join_products").join_products(None, (blocks, products, table), grid=1)
-    facts: list[int] = table.get().tolist()
-    return facts
+    if chunks.count:
+        blocks = min(chunks.count, kernel.resident(CHUNK_THREADS))
+        args = (chunks.entries, chunks.indptr, *arrays, chunks.first_row, chunks.count, *rest)
+        kernel(None, args, block=CHUNK_THREADS, grid=blocks)
 
 
 def _balanced(facts: list[int]) -> bool:
-    return facts[_ABOVE : _ABOVE + 2] == facts[_BELOW : _BELOW + 2]
+    return facts[_SUM1] == facts[_SUM2] == 0
 
 
 def structure(indptr: Any, indices: Any, n: int, *, threads: int | None = None) -> Structure:
@@ -99,8 +71,8 @@ def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmet
     indices = engines.cupy().ascontiguousarray(indices)
     table = _table()
     k = SOURCE.kernels("symmetry", I=indices.dtype)
-    r, _ = keys.point()
-    facts = _compare(k.symmetry, Chunks(indptr, indices.size), (indices,), (r,), table)
+    _launch(k.symmetry, Chunks(indptr, indices.size), (indices,), (*keys.words(_KEY_WORDS), table))
+    facts = table.get().tolist()
     return Symmetry(facts[_LOOPS], _balanced(facts))
 
 
@@ -110,7 +82,9 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
     indices, data = cupy.ascontiguousarray(indices), cupy.ascontiguousarray(data)
     table = _table()
     k = SOURCE.kernels("values", I=indices.dtype, W=data.dtype)
-    facts = _compare(k.values, Chunks(indptr, indices.size), (indices, data), keys.point(), table)
+    rest = (*keys.words(_KEY_WORDS), table)
+    _launch(k.values, Chunks(indptr, indices.size), (indices, data), rest)
+    facts = table.get().tolist()
     if facts[_STATUS] != _SOUND:
         return Values(False, facts[_STATUS] % (1 << _DETAIL_BITS), 0.0, 0.0, 0, False)
     any_off_diagonal = facts[_MOST] != 0

@@ -3,48 +3,45 @@
 from __future__ import annotations
 
 import functools
-import os
 import secrets
 from typing import Any, NamedTuple
 
 import numpy as np
 
-PRIME = (1 << 127) - 1
 
-Array = np.ndarray[Any, Any]
+class Key(NamedTuple):
+    """What the CPU's hashes are made of; uint64, uniformly random, multipliers odd."""
 
-
-class Tables(NamedTuple):
-    """What the CPU's hash of a vertex is made of; uint64, uniformly random."""
-
-    high: Array  # a line of four for each value of the high bits of a vertex: x1, y1, x2, y2
-    low: Array  # the same for its low bits
-    shift: int  # how many bits are low
-
-
-def _random(rows: int, columns: int) -> Array:
-    words = np.frombuffer(os.urandom(8 * rows * columns), np.uint64)
-    return words.reshape(rows, columns).copy()  # writable, as kernels are compiled for
+    start: Any  # of a vertex: a term
+    spread: Any  # and five multipliers, from step to step
+    again: Any
+    step1: Any
+    step2: Any
+    step3: Any
+    value_start: Any  # of a value
+    value_spread: Any
+    value_again: Any
 
 
-@functools.cache
-def _tables(bits: int) -> Tables:
-    shift = bits // 2
-    return Tables(_random(1 << (bits - shift), 4), _random(1 << shift, 4), shift)
+TERMS = ("start", "value_start")
 
 
-def tables(n: int) -> Tables:
-    """The tables for vertices 0 .. n - 1.  One set for each number of bits, kept."""
-    return _tables(max(n - 1, 1).bit_length())
+def draw(bits: Any = secrets.randbits) -> Key:
+    """A new key, from a source of random bits."""
+    even = (bits(64) if name in TERMS else bits(64) | 1 for name in Key._fields)
+    return Key(*(np.uint64(number) for number in even))
 
 
 @functools.cache
-def value_keys() -> Array:
-    """Two linear functions modulo 2^128, a line each: factor, then term, low half first."""
-    return _random(2, 4)
+def key() -> Key:
+    """The key of this process, for the CPU."""
+    return draw()
 
 
 @functools.cache
-def point() -> tuple[int, int]:
-    """Where the GPU evaluates: r and t, modulo the prime."""
-    return secrets.randbelow(PRIME), secrets.randbelow(PRIME)
+def words(count: int) -> tuple[int, ...]:
+    """The words of the GPU's key: a mask in the lower half, a multiplier in the upper one.
+
+    Multipliers are odd and have their highest bit set, so that all bits of a product count.
+    """
+    return tuple(secrets.randbits(64) | 1 << 32 | 1 << 63 for _ in range(count))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import INDEX, vector
+from matchwood.arguments import INDEX, one_of, vector
 
 __all__ = ["Operation", "PathScan", "path_scan"]
 
@@ -89,7 +89,8 @@ def path_scan(
     Parameters
     ----------
     neighbours : (N, 2) int32 or int64 array
-        -1 for none.  Symmetric: who lists w is listed by w.  As in ``factor(A, 2).neighbours``.
+        -1 for none.  Symmetric: who lists w is listed by w.  As in
+        ``degree_factor(A, 2).neighbours``.
     values : (N,) int32, int64, float32 or float64 array
     op : {"add", "minimum", "maximum"}, callable, str or Operation
         Any associative operation; it need not be commutative.  A function of two numbers on the
@@ -149,15 +150,13 @@ def path_scan(
     caller = "path_scan"
     table = _table(caller, neighbours)
     where = engines.location(table)
-    chosen = engines.resolve(where, engine)
+    chosen = engines.resolve(where, engine, caller, threads)
     array = vector(caller, "values", values, VALUES)
     if array.shape != (table.shape[0],):
         raise ValueError(f"{caller}: values must have shape ({table.shape[0]},), got {array.shape}")
     if engines.location(array) != where:
         raise TypeError(f"{caller}: all arrays must live on one engine, got CPU and GPU arrays")
-    if method not in METHODS:
-        expected = ", ".join(repr(name) for name in METHODS)
-        raise ValueError(f"{caller}: method must be one of {expected}, got {method!r}")
+    one_of(caller, "method", method, METHODS)
     operation = _operation(caller, op, chosen)
     home = engines.home(chosen)
     run = engines.load(__name__, chosen).path_scan

@@ -16,6 +16,7 @@
 // cuts them there and runs again.  Several threads may mark the same vertex, with the same 1.
 #include "matchwood/atomics.cuh"
 #include "matchwood/grid_barrier.cuh"
+#include "matchwood/hashing.cuh"
 #include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
 
@@ -193,13 +194,6 @@ __global__ void mark_cycles(int n, const I* __restrict__ ends, const unsigned ch
 
 // ---- splitters ----
 
-__device__ __forceinline__ unsigned int scrambled(unsigned int v)
-{
-    v = (v ^ v >> 16) * 0x85ebca6bu;
-    v = (v ^ v >> 13) * 0xc2b2ae35u;
-    return v ^ v >> 16;
-}
-
 // What a walk reads of a vertex.
 template <typename V>
 struct alignas(16) Row {
@@ -207,7 +201,7 @@ struct alignas(16) Row {
     V value;
 };
 
-__device__ __forceinline__ bool is_chosen(int v, int spacing) { return scrambled(v) % (unsigned)spacing == 0; }
+__device__ __forceinline__ bool is_chosen(int v, int spacing) { return mix32(v) % (unsigned)spacing == 0; }
 
 // One thread per vertex: nodes get numbers in any order, ends are listed in any order.  256 threads.
 template <typename V>

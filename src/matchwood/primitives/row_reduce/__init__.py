@@ -117,6 +117,7 @@ def reduce_rows(
     indptr, indices, data = csr_arrays("reduce_rows", indptr, indices, data)
     if not isinstance(operation, Operation):
         raise TypeError(f"reduce_rows: operation must be an Operation, got {operation!r}")
+    engines.check_threads(threads)
     chosen = "cpu" if engine is None else engine
     if chosen not in ("reference", "cpu"):
         raise ValueError(f"reduce_rows: engine must be None, 'reference' or 'cpu', got {engine!r}")
@@ -327,7 +328,7 @@ def lowest(dtype: Any) -> Any:
 
 def _look_unless_cpu(function: str, indptr: Any, indices: Any, columns: int, engine: Any) -> None:
     """CPU kernels look for themselves; before others the pattern is looked at here."""
-    if engines.resolve(engines.location(indices), engine) != "cpu":
+    if engines.resolve(engines.location(indices), engine, function) != "cpu":
         look_through(function, indptr, indices, columns)
 
 

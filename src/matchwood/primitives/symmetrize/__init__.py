@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import arguments, engines
-from matchwood.primitives.inspect import gated
+from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
 
 REDUCE = ("sum", "max", "min")
+KINDS = (*FLOATS, "int64")
 
 
 def union_with_transpose(
@@ -23,13 +24,12 @@ def union_with_transpose(
     data: Any,
     *,
     reduce: str = "sum",
-    sound: bool = False,
     threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     """(indptr, indices, weights or None) of the union of a square matrix and its transpose.
 
     The weight of {i, j} is |a_ij| + |a_ji|, or the larger or the smaller of both (of those that
-    are stored).  Rows must be ascending.  The arrays are checked, unless known to be `sound`.
+    are stored).  Rows must be ascending.
 
     Examples
     --------
@@ -41,8 +41,15 @@ def union_with_transpose(
     ([1, 0], [4.0, 4.0])
     """
     arguments.one_of("union_with_transpose", "reduce", reduce, REDUCE)
-    if not sound:
-        gated("union_with_transpose", indptr, indices, data, ascending=True)
+    indptr, indices, data = csr_arrays("union_with_transpose", indptr, indices, data, KINDS)
+    look_through("union_with_transpose", indptr, indices, indptr.size - 1, ascending=True)
+    return trusted_union(indptr, indices, data, reduce=reduce, threads=threads)
+
+
+def trusted_union(
+    indptr: Any, indices: Any, data: Any, *, reduce: str = "sum", threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """`union_with_transpose` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.union_with_transpose(
         indptr, indices, data, reduce=reduce, threads=threads
@@ -51,11 +58,9 @@ def union_with_transpose(
 
 
 def magnitudes(
-    indptr: Any, indices: Any, data: Any, *, sound: bool = False, threads: int | None = None
+    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
     """(indptr, indices, |data| or None) without the diagonal and without zero weights.
-
-    The arrays are checked, unless they are known to be `sound`.
 
     Examples
     --------
@@ -66,8 +71,15 @@ def magnitudes(
     >>> indices.tolist(), weights.tolist()
     ([1, 0], [2.0, 2.0])
     """
-    if not sound:
-        gated("magnitudes", indptr, indices, data)
+    indptr, indices, data = csr_arrays("magnitudes", indptr, indices, data, KINDS)
+    look_through("magnitudes", indptr, indices, indptr.size - 1)
+    return trusted_magnitudes(indptr, indices, data, threads=threads)
+
+
+def trusted_magnitudes(
+    indptr: Any, indices: Any, data: Any, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """`magnitudes` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.magnitudes(indptr, indices, data, threads=threads)
     return result

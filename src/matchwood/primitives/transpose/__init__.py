@@ -13,7 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import engines
-from matchwood.primitives.inspect import gated
+from matchwood.arguments import count
+from matchwood.primitives.patterns import FLOATS, csr_arrays, look_through
+
+KINDS = (*FLOATS, "int64")
 
 
 def transpose(
@@ -22,12 +25,9 @@ def transpose(
     data: Any,
     columns: int,
     *,
-    sound: bool = False,
     threads: int | None = None,
 ) -> tuple[Any, Any, Any]:
     """(indptr, indices, data) of the transpose; `data` may be None.
-
-    The arrays are checked, unless they are known to be `sound`.
 
     Memory beside the result: one counter for each column and thread.
 
@@ -39,8 +39,15 @@ def transpose(
     >>> indptr.tolist(), indices.tolist()
     ([0, 2, 2, 3], [0, 1, 0])
     """
-    if not sound:
-        gated("transpose", indptr, indices, data, columns)
+    indptr, indices, data = csr_arrays("transpose", indptr, indices, data, KINDS)
+    look_through("transpose", indptr, indices, count("transpose", "columns", columns))
+    return trusted_transpose(indptr, indices, data, columns, threads=threads)
+
+
+def trusted_transpose(
+    indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
+) -> tuple[Any, Any, Any]:
+    """`transpose` for arrays that have passed a gate: nothing is looked at."""
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.transpose(indptr, indices, data, columns, threads=threads)
     return result

@@ -23,7 +23,7 @@ def sketch(n: int = 700, side: int = 26) -> Sketch:
     points = matchwood.generators.random_points(n, rng=5)
     u = np.repeat(np.arange(n), np.diff(A.indptr))
     A.data = 1.0 / np.linalg.norm(points[u] - points[A.indices], axis=1)
-    found = matchwood.linear_forest(A, M=None)
+    found = matchwood.linear_forest(A, rounds=None)
     grid = matchwood.generators.aniso(2, (side, side))
     along = matchwood.linear_forest(grid)
     places = np.stack(np.divmod(np.arange(side * side), side), axis=1).astype(float)

@@ -94,8 +94,11 @@ class Svg:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the picture as a file of its own."""
-        Path(path).write_text(self.markup() + "\n", encoding="utf-8")
+        """Write the picture as a file of its own, all of it or nothing."""
+        from matchwood.io.files import replacing
+
+        with replacing(path) as stream:
+            stream.write((self.markup() + "\n").encode())
 
     def _path(self, path: str, color: str, width: float, opacity: float, cap: str = "butt") -> None:
         ends = f' stroke-linecap="{cap}"' if cap != "butt" else ""

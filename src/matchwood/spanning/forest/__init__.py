@@ -1,7 +1,10 @@
-"""Minimum spanning forests.  Read on in reference.py, check.py, costs.py, order.py, cpu.py, gpu.py.
+"""Minimum spanning forests.  Read on in reference.py, check.py and order.py, then in a method.
 
-costs.py makes the weights of undirected edges from any matrix, order.py says in which order edges
-come; both serve all engines.
+costs/      the weights of undirected edges, from any matrix
+order.py    in which order edges come; for kernels cpu_order.py and order.cuh
+boruvka/, kruskal/, stars/    the methods: each marks the edges of the forest
+lists/      a list of edges that shrinks; on the GPU, for Boruvka and Kruskal
+marks/      the forest from its marks
 """
 
 from __future__ import annotations
@@ -13,11 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import calls, engines
+from matchwood.arguments import one_of
 from matchwood.spanning.forest.costs import undirected_costs
 
 MOST = float(np.finfo(np.float64).max)
-METHODS = ("auto", "boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal")
+METHODS = {  # and the folder of each
+    "auto": "boruvka",
+    "boruvka": "boruvka",
+    "awerbuch_shiloach": "stars",
+    "kruskal": "kruskal",
+    "filter_kruskal": "kruskal",
+}
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,10 @@ class Forest:
             import scipy.sparse
 
             xp, make = np, scipy.sparse.csr_array
+        shape: Any = getattr(self.edges, "shape", ())
+        if len(shape) != 2 or shape[1] != 2 or self.edges.dtype.kind not in "iu":
+            got = f"shape {shape}" if shape else type(self.edges).__name__
+            raise ValueError(f"Forest.tocsr: edges must be integers of shape (m, 2), got {got}")
         starts = xp.arange(self.n + 1, dtype=self.edges.dtype)
         indptr = xp.searchsorted(xp.ascontiguousarray(self.edges[:, 0]), starts)
         columns = xp.ascontiguousarray(self.edges[:, 1])
@@ -171,26 +185,15 @@ def minimum_spanning_forest(
     >>> matchwood.minimum_spanning_forest(A, maximum=True).edges.tolist()
     [[0, 1], [0, 3], [1, 2]]
     """
-    if method not in METHODS:
-        expected = ", ".join(repr(name) for name in METHODS)
-        raise ValueError(
-            f"minimum_spanning_forest: method must be one of {expected}, got {method!r}"
-        )
-    G = csr.as_graph(A, "minimum_spanning_forest")
-    chosen = engines.resolve(G.engine, engine)
-    costs = undirected_costs(G.on(chosen), "minimum_spanning_forest", bool(maximum))
-    edges, weights, rounds = engines.load(__name__, chosen).span(
-        costs, method, bool(maximum), threads=threads
-    )
-    count = int(edges.shape[0])
-    return Forest(
-        engines.moved(edges, G.engine),
-        engines.moved(weights, G.engine),
-        sum_of(weights),
-        G.n - count,
-        G.n,
-        rounds,
-    )
+    caller = "minimum_spanning_forest"
+    one_of(caller, "method", method, tuple(METHODS))
+    call = calls.enter(A, caller, engine, threads)
+    costs = undirected_costs(call.graph, caller, bool(maximum))
+    run = call.load(__name__).span
+    edges, weights, rounds = run(costs, method, bool(maximum), threads=threads)
+    total, trees = sum_of(weights), costs.n - int(edges.shape[0])
+    edges, weights = call.back(edges, weights)
+    return Forest(edges, weights, total, trees, costs.n, rounds)
 
 
 def sum_of(weights: Any) -> Any:

@@ -1,10 +1,4 @@
-"""Spanning forests on a team: which file holds which method.
-
-cpu_order.py      codes of weights, marks, the forest from its marks: what all methods share
-cpu_boruvka.py    rounds of first edges
-cpu_kruskal.py    edges in sorted order, all at once or the light ones first
-cpu_stars.py      Awerbuch and Shiloach: stars hook, trees grow flat
-"""
+"""Spanning forests on a team: the method marks the edges (its folder), marks/ reads them."""
 
 from __future__ import annotations
 
@@ -12,19 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import engines
+from matchwood.spanning.forest import METHODS
 from matchwood.spanning.forest import order as orders
-from matchwood.spanning.forest.cpu_boruvka import boruvka
-from matchwood.spanning.forest.cpu_kruskal import filter_kruskal, kruskal
-from matchwood.spanning.forest.cpu_order import forest_of
-from matchwood.spanning.forest.cpu_stars import awerbuch_shiloach
-
-_METHODS = {
-    "auto": boruvka,
-    "boruvka": boruvka,
-    "awerbuch_shiloach": awerbuch_shiloach,
-    "kruskal": kruskal,
-    "filter_kruskal": filter_kruskal,
-}
+from matchwood.spanning.forest.marks.cpu import forest_of
 
 
 def span(
@@ -33,5 +18,6 @@ def span(
     """Edges, weights and rounds."""
     if costs.nnz == 0:
         return np.empty((0, 2), costs.indices.dtype), costs.data[:0].copy(), 0
-    marks, rounds = _METHODS[method](costs, orders.make(costs, maximum), threads)
+    engine = engines.load(f"{__package__}.{METHODS[method]}", "cpu")
+    marks, rounds = engine.mark_forest(costs, orders.make(costs, maximum), method, threads)
     return (*forest_of(costs, marks, threads), rounds)

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.spanning.forest.cpu_boruvka import bits_of
-from matchwood.spanning.forest.cpu_order import code_of, upper_entry
+from matchwood.spanning.forest.cpu_order import code_of, rows_of, upper_entry
 from matchwood.teams import atomic_min, crew, device, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
@@ -144,7 +143,7 @@ def find_earlier(
     parent, link, _ = hung
     found = np.full(1, np.iinfo(np.int64).max, np.int64)
     crew(None, work=8 * costs.nnz).run(
-        _compare, costs.indptr, costs.indices, bits_of(costs.data), order, parent, link,
+        _compare, costs.indptr, costs.indices, rows_of(costs).bits, order, parent, link,
         np.ascontiguousarray(entries), exact, found,
     )  # fmt: skip
     at = int(found[0])

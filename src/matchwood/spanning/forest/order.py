@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 PREFIX_BITS = 32
+SAMPLE = 4096  # weights looked at to learn which are light
+EVERYTHING = 1 << 63  # no prefix is as large: all edges are light
 
 
 class Order(NamedTuple):
@@ -33,7 +35,7 @@ class Order(NamedTuple):
 
 
 def make(costs: Any, maximum: bool) -> Order:
-    """The order for weights of `costs` (see costs.py)."""
+    """The order for weights of `costs` (see costs/)."""
     dtype = np.dtype(costs.data.dtype)
     width = 8 * dtype.itemsize
     places = max(64 - PREFIX_BITS, max(costs.nnz, 1).bit_length())

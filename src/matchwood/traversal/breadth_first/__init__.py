@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments, csr, engines
+from matchwood import arguments, calls, csr, engines
 
 SKEW = 50  # longest row over average row; bench/traversal/breadth_first.py
 
@@ -131,24 +131,23 @@ def bfs(
     >>> matchwood.bfs(A, 3, directed=False).level.tolist()
     [2, 1, 1, 0]
     """
-    G = csr.as_graph(A, "bfs")
+    call = calls.enter(A, "bfs", engine, threads)
+    G = call.graph
     start = _sources(sources, G.n)
     if depth_limit is not None:
         depth_limit = arguments.integer("bfs", "depth_limit", depth_limit)
         if depth_limit < 0:
             raise ValueError(f"bfs: depth_limit must not be negative, got {depth_limit}")
-    chosen = engines.resolve(G.engine, engine)
-    H = G.on(chosen)
     if directed:
-        outward = H.directed_pattern()
-        inward = H.transposed_pattern() if _pays_backwards(H, A is G) else None
+        outward = G.directed_pattern()
+        inward = G.transposed_pattern() if _pays_backwards(G, call.prepared) else None
     else:
-        outward = inward = H.undirected_pattern()
-    limit = H.n if depth_limit is None else min(depth_limit, H.n)
-    level, parent, rounds = engines.load(__name__, chosen).search(
+        outward = inward = G.undirected_pattern()
+    limit = G.n if depth_limit is None else min(depth_limit, G.n)
+    level, parent, rounds = call.load(__name__).search(
         outward, inward, start, limit, threads=threads
     )
-    return BFS(engines.moved(level, G.engine), engines.moved(parent, G.engine), rounds)
+    return BFS(call.back(level), call.back(parent), rounds)
 
 
 def _pays_backwards(G: csr.Graph, prepared: bool) -> bool:

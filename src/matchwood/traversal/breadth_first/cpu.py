@@ -54,6 +54,7 @@ from matchwood.traversal.breadth_first.cpu_bottom_up import (
     level_to_bitmap,
     unreached,
 )
+from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, Rules
 from matchwood.traversal.breadth_first.cpu_top_down import (
     BLOCK,
     all_to_first,
@@ -95,8 +96,10 @@ def _open_slot(team: Any, shared: Array, step: int) -> int:
 
 
 @device
-def _find_parents(team: Any, indptr: Array, indices: Array, level: Array, parent: Array) -> None:
+def _find_parents(team: Any, rows: Rows, marks: Marks) -> None:
     """The parents that are still missing: the first in the sorted row, one level above."""
+    indptr, indices = rows.indptr, rows.indices
+    level, parent = marks.level, marks.parent
     nowhere = unreached(level)
     one = level.dtype.type(1)
     lo, hi = share_rows(team, indptr)
@@ -114,21 +117,19 @@ def _find_parents(team: Any, indptr: Array, indices: Array, level: Array, parent
 @kernel
 def _search(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    in_indptr: Array,
-    in_indices: Array,
+    rows: Rows,
+    inward: Rows,
     backwards: bool,
     limit: int,
     size: int,
-    level: Array,
-    parent: Array,
-    pool: Array,
-    blocks: Array,
-    sums: Array,
+    marks: Marks,
+    queues: Queues,
     bitmaps: Array,
     shared: Array,
 ) -> None:
+    indptr = rows.indptr
+    level, parent = marks.level, marks.parent
+    pool, blocks, sums = queues.pool, queues.blocks, queues.sums
     n = level.size
     nowhere = unreached(level)
     first, last = share(team, n)
@@ -153,6 +154,7 @@ def _search(
     few = n + 1 if team.size == 1 else ALONE // each
     even = longest <= EVEN_ROWS
     late = backwards and even
+    rules = Rules(late, backwards, limit, few, longest)
     reached = np.int64(size)
     arcs = size * each  # of the front, where that matters
     depth, step, side, bits = 0, 0, 0, 0
@@ -169,7 +171,7 @@ def _search(
                 if not first_time:
                     slot = _open_slot(team, shared, step)
                 count = bottom_up(
-                    team, in_indptr, in_indices, level, parent,
+                    team, inward.indptr, inward.indices, level, parent,
                     bitmaps[bits], bitmaps[1 - bits], depth,
                 )  # fmt: skip
                 atomic_add(shared, _FOUND + slot * _LINE, count)
@@ -201,19 +203,18 @@ def _search(
             if team.rank == 0:
                 gather(pool, blocks, sizes, side)
                 solo[0], solo[1], solo[2], solo[3], solo[4] = alone(
-                    team, indptr, indices, level, parent, late, pool, 1 - side,
-                    size, depth, reached, limit, few, longest, backwards,
-                )  # fmt: skip
+                    team, rows, marks, rules, pool, 1 - side, size, depth, reached
+                )
                 all_to_first(blocks, after, solo[2], solo[0])
                 advance(team, solo[4] - reached)
             if barrier(team):
                 return
             size, depth, side, arcs, reached = solo[0], solo[1], solo[2], solo[3], solo[4]
         else:
+            taken = shared[_BLOCKS + slot * _LINE : _BLOCKS + (slot + 1) * _LINE]
             after[team.rank], mine = top_down(
-                team, indptr, indices, level, parent, late, even, depth, size,
-                pool, blocks, sizes, side, shared, _BLOCKS + slot * _LINE,
-            )  # fmt: skip
+                team, rows, marks, late, even, depth, size, queues, sizes, side, taken
+            )
             if not late:
                 atomic_add(shared, _ARCS + slot * _LINE, mine)
             if barrier(team):
@@ -229,7 +230,7 @@ def _search(
     if team.rank == 0:
         shared[_DEEPEST] = max(0, depth if size > 0 else depth - 1)
     if late:
-        _find_parents(team, in_indptr, in_indices, level, parent)
+        _find_parents(team, inward, marks)
 
 
 def search(
@@ -247,20 +248,16 @@ def search(
     pool[0, : sources.size] = sources
     back = outward if inward is None else inward
     shared = np.zeros(SHARED, np.int64)
+    blocks = np.empty((2, team.size, room), np.int64)
     team.run(
         _search,
-        outward.indptr,
-        outward.indices.view(unsigned),
-        back.indptr,
-        back.indices.view(unsigned),
+        Rows(outward.indptr, outward.indices.view(unsigned)),
+        Rows(back.indptr, back.indices.view(unsigned)),
         inward is not None,
         limit,
         sources.size,
-        level,
-        parent,
-        pool,
-        np.empty((2, team.size, room), np.int64),
-        np.zeros((2, team.size), np.int64),
+        Marks(level, parent),
+        Queues(pool, blocks, np.zeros((2, team.size), np.int64)),
         np.empty((2, (n + WORD - 1) // WORD), np.uint64),
         shared,
     )

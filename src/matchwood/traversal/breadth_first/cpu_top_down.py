@@ -19,6 +19,7 @@ from matchwood.teams import (
     stopping,
 )
 from matchwood.traversal.breadth_first.cpu_bottom_up import unreached
+from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, Rules
 
 Array = np.ndarray[Any, Any]
 
@@ -29,15 +30,16 @@ WORTH_ASKING = 5  # entries of a row, on average; shorter ones come in time by t
 
 
 @device
-def _row(indptr: Array, u: Any) -> tuple[Any, Any]:
+def _row(rows: Rows, u: Any) -> tuple[Any, Any]:
     """Where the row of u starts and ends, as unsigned numbers."""
+    indptr = rows.indptr
     return np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
 
 
 @device
-def _ask_for_row(indptr: Array, indices: Array, front: Array, i: int, end: int) -> None:
+def _ask_for_row(rows: Rows, front: Array, i: int, end: int) -> None:
     """Have the row of a vertex that comes soon, front[i + AHEAD], on its way."""
-    prefetch(indices, np.uint64(indptr[front[min(i + AHEAD, end - 1)]]))
+    prefetch(rows.indices, np.uint64(rows.indptr[front[min(i + AHEAD, end - 1)]]))
 
 
 @device
@@ -53,14 +55,12 @@ def pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
 
 
 @device
-def _claim(
-    indptr: Array, indices: Array, level: Array, below: Any, u: Any, found: Array, tail: int
-) -> int:
+def _claim(rows: Rows, level: Array, below: Any, u: Any, found: Array, tail: int) -> int:
     """Append the neighbours of u that nobody has reached; returns how many are in `found`."""
     nowhere = unreached(level)
-    first, last = _row(indptr, u)
+    first, last = _row(rows, u)
     for k in range(first, last):
-        v = indices[k]
+        v = rows.indices[k]
         if level[v] == nowhere:
             level[v] = below
             found[tail] = v
@@ -70,20 +70,14 @@ def _claim(
 
 @device
 def _claim_with_parents(
-    indptr: Array,
-    indices: Array,
-    level: Array,
-    parent: Array,
-    below: Any,
-    u: Any,
-    found: Array,
-    tail: int,
+    rows: Rows, marks: Marks, below: Any, u: Any, found: Array, tail: int
 ) -> int:
     """`_claim`; u also becomes the parent of those whose parent it is smaller than."""
+    level, parent = marks.level, marks.parent
     nowhere = unreached(level)
-    first, last = _row(indptr, u)
+    first, last = _row(rows, u)
     for k in range(first, last):
-        v = indices[k]
+        v = rows.indices[k]
         if level[v] >= below:  # not reached, or reached from this level
             if level[v] == nowhere:
                 level[v] = below
@@ -98,31 +92,26 @@ def _claim_with_parents(
 @device
 def alone(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    level: Array,
-    parent: Array,
-    late: bool,
+    rows: Rows,
+    marks: Marks,
+    rules: Rules,
     pool: Array,
     side: int,
     size: int,
     depth: int,
     reached: int,
-    limit: int,
-    few: int,
-    longest: int,
-    backwards: bool,
 ) -> Any:
     """Levels by one member, while the front has under `few` vertices; it lies in pool[side].
 
     Also stops where the direction should change.  Returns size, depth and side of the front, its
     arcs, where they matter, and how many vertices are reached.
     """
+    level = marks.level
     n = level.size
-    m = np.int64(indptr[n])
+    m = np.int64(rows.indptr[n])
     arcs = np.int64(0)
     ask = m >= WORTH_ASKING * n
-    while 0 < size < few and depth < limit:
+    while 0 < size < rules.few and depth < rules.limit:
         if stopping(team):
             break
         front, found = pool[side], pool[1 - side]
@@ -132,19 +121,17 @@ def alone(
             if interrupted(team, i):
                 break
             if ask:
-                _ask_for_row(indptr, indices, front, i, size)
-            if late:
-                tail = _claim(indptr, indices, level, below, front[i], found, tail)
+                _ask_for_row(rows, front, i, size)
+            if rules.late:
+                tail = _claim(rows, level, below, front[i], found, tail)
             else:
-                tail = _claim_with_parents(
-                    indptr, indices, level, parent, below, front[i], found, tail
-                )
+                tail = _claim_with_parents(rows, marks, below, front[i], found, tail)
         size, depth, side = tail, depth + 1, 1 - side
         reached += size
-        if backwards and pays_bottom_up(size * longest, n - reached, m):
+        if rules.backwards and pays_bottom_up(size * rules.longest, n - reached, m):
             arcs = np.int64(0)
             for i in range(size):
-                first, last = _row(indptr, found[i])
+                first, last = _row(rows, found[i])
                 arcs += np.int64(last - first)
             if pays_bottom_up(arcs, n - reached, m):
                 break
@@ -153,40 +140,38 @@ def alone(
 
 @device
 def _expand(
-    indptr: Array,
-    indices: Array,
-    level: Array,
-    parent: Array,
+    rows: Rows,
+    marks: Marks,
     late: bool,
     below: Any,
     front: Array,
     lo: int,
     hi: int,
-    pool: Array,
+    found: Array,
     blocks: Array,
     count: int,
-    shared: Array,
-    taken: int,
+    taken: Array,
 ) -> Any:
-    """Follow the arcs of front[lo:hi]; what is found goes to blocks of the pool.
+    """Follow the arcs of front[lo:hi]; what is found goes to blocks of the array `found`.
 
-    shared[taken] counts the blocks of all members.  `count` vertices are in this member's blocks
+    taken[0] counts the blocks of all members.  `count` vertices are in this member's blocks
     before; returns how many afterwards, and the arcs of those that were added (not counted when
     `late`).
     """
+    level, parent = marks.level, marks.parent
     at = np.int64(0)
     arcs = np.int64(0)
     if count > 0:
         at = blocks[(count - 1) // BLOCK] * BLOCK + (count - 1) % BLOCK + 1
     nowhere = unreached(level)
-    ask = np.int64(indptr[level.size]) >= WORTH_ASKING * level.size
+    ask = np.int64(rows.indptr[level.size]) >= WORTH_ASKING * level.size
     for i in range(lo, hi):
         if ask:
-            _ask_for_row(indptr, indices, front, i, hi)
+            _ask_for_row(rows, front, i, hi)
         u = front[i]
-        first, last = _row(indptr, u)
+        first, last = _row(rows, u)
         for k in range(first, last):
-            v = indices[k]
+            v = rows.indices[k]
             there = load_relaxed(level, v)
             if there < below:
                 continue
@@ -194,49 +179,46 @@ def _expand(
                 atomic_min(parent, v, u)
             if there == nowhere and atomic_cas(level, v, nowhere, below) == nowhere:
                 if count % BLOCK == 0:
-                    block = atomic_add(shared, taken, 1)
+                    block = atomic_add(taken, 0, 1)
                     blocks[count // BLOCK] = block
                     at = block * BLOCK
-                pool[at] = v
+                found[at] = v
                 at += 1
                 count += 1
                 if not late:
-                    start, end = _row(indptr, v)
+                    start, end = _row(rows, v)
                     arcs += np.int64(end - start)
     return count, arcs
 
 
 @device
 def _expand_part(
-    indptr: Array,
-    indices: Array,
-    level: Array,
-    parent: Array,
+    rows: Rows,
+    marks: Marks,
     late: bool,
     below: Any,
     lo: int,
     hi: int,
-    pool: Array,
-    blocks: Array,
+    queues: Queues,
     sizes: Array,
     side: int,
     rank: int,
     count: int,
-    shared: Array,
-    taken: int,
+    taken: Array,
 ) -> Any:
     """`_expand` for the vertices lo .. hi of the whole front, whichever members found them."""
     arcs: Any = np.int64(0)
     before: Any = np.int64(0)
+    front, found = queues.pool[side], queues.pool[1 - side]
     for member in range(sizes.size):
         i: Any = max(lo - before, 0)
         end: Any = min(hi - before, sizes[member])
         while i < end:
             stop = min(end, (i // BLOCK + 1) * BLOCK)
-            at = blocks[side, member, i // BLOCK] * BLOCK + i % BLOCK
+            at = queues.blocks[side, member, i // BLOCK] * BLOCK + i % BLOCK
             count, more = _expand(
-                indptr, indices, level, parent, late, below, pool[side], at, at + stop - i,
-                pool[1 - side], blocks[1 - side, rank], count, shared, taken,
+                rows, marks, late, below, front, at, at + stop - i,
+                found, queues.blocks[1 - side, rank], count, taken,
             )  # fmt: skip
             arcs += more
             i = stop
@@ -247,37 +229,32 @@ def _expand_part(
 @device
 def top_down(
     team: Any,
-    indptr: Array,
-    indices: Array,
-    level: Array,
-    parent: Array,
+    rows: Rows,
+    marks: Marks,
     late: bool,
     even: bool,
     depth: int,
     size: int,
-    pool: Array,
-    blocks: Array,
+    queues: Queues,
     sizes: Array,
     side: int,
-    shared: Array,
-    taken: int,
+    taken: Array,
 ) -> Any:
     """One level; returns how many vertices this member found, and their arcs."""
-    below = level.dtype.type(depth + 1)
+    below = marks.level.dtype.type(depth + 1)
     if even:
         lo, hi = share(team, size)
         return _expand_part(
-            indptr, indices, level, parent, late, below, lo, hi,
-            pool, blocks, sizes, side, team.rank, 0, shared, taken,
-        )  # fmt: skip
+            rows, marks, late, below, lo, hi, queues, sizes, side, team.rank, 0, taken
+        )
     count = 0
     arcs = np.int64(0)
     chunk = next_chunk(team, size, CHUNK)
     while chunk >= 0:
+        end = min(chunk + CHUNK, size)
         count, more = _expand_part(
-            indptr, indices, level, parent, late, below, chunk, min(chunk + CHUNK, size),
-            pool, blocks, sizes, side, team.rank, count, shared, taken,
-        )  # fmt: skip
+            rows, marks, late, below, chunk, end, queues, sizes, side, team.rank, count, taken
+        )
         arcs += more
         chunk = next_chunk(team, size, CHUNK)
     return count, arcs

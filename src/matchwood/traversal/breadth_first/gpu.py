@@ -29,7 +29,7 @@ ROLL_WORDS, STAGE, DONE, DEEPEST, UNFINISHED, CONTROL_WORDS = SOURCE.constants(
 
 RESIDENT = 1024  # threads that a multiprocessor has registers for
 ENTRIES = 1024  # of a small graph, for each block that takes part
-PATIENCE = 16384  # rounds of a launch, at most some 80 ms; Ctrl-C is heard between launches
+ROUNDS_PER_LAUNCH = 16384  # at most some 80 ms; Ctrl-C is heard between launches
 
 
 def search(
@@ -55,7 +55,7 @@ def search(
     symmetric = to[1] is outward.indices
     arguments = (
         n, nnz, outward.indptr, outward.indices, *to, symmetric,
-        space.sources, sources.size, min(limit, n), PATIENCE,
+        space.sources, sources.size, min(limit, n), ROUNDS_PER_LAUNCH,
         level, parent, space.queue, space.bits, control,
     )  # fmt: skip
     k = SOURCE.kernels(I=kind)

@@ -13,8 +13,15 @@ import numpy as np
 
 from matchwood.teams import crew, device, interrupted, kernel, share
 from matchwood.tridiagonal import trust
-from matchwood.tridiagonal.cpu_elements import Elements, eliminate, repeat, report
-from matchwood.tridiagonal.cpu_parts import LARGE, TINY, off_by
+from matchwood.tridiagonal.cpu_elements import (
+    LARGE,
+    TINY,
+    Elements,
+    eliminate,
+    off_by,
+    repeat,
+    report,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -300,7 +307,7 @@ def solve(
         room.solve()
         found = (room.ends, picks, parts, work, pivots, out, small, large, off)
         team.run(_substitute, *system, *found)
-        sound = sound and int(off.sum()) <= trust.by_chance(n)
+        sound = sound and int(off.sum()) <= trust.by_chance(n, p)
     return _rounded(x, kind), room.row, sound and room.finite
 
 

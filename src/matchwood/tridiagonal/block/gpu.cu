@@ -1,4 +1,4 @@
-// The 2x2 block tridiagonal solver on the GPU: as ../gpu.cu, with blocks for numbers.  Host: gpu.py.
+// The 2x2 block tridiagonal solver on the GPU: as ../plain/gpu.cu, with blocks for numbers.  Host: gpu.py.
 //
 //   reduce_rows         a thread reduces a part of ROWS block rows to its element
 //   join, top, expand   from the elements to their ends
@@ -14,6 +14,7 @@
 constexpr int CHUNKS = 16;       // of each of dl, d, du, for a thread
 constexpr int RIGHT_CHUNKS = 8;  // of the right-hand side
 constexpr int ARRAY = CHUNKS * TILE_THREADS;
+[[maybe_unused]] constexpr int PART_BYTES = 16 * CHUNKS;  // of each of dl, d, du, for a thread
 
 template <typename T>
 struct Rows {
@@ -105,7 +106,7 @@ __device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
 
 // Block row `row` of this thread into equations AT, AT+1 of w, its blocks from column FROM on.
 template <int AT, int FROM, int R, int C, typename T>
-__device__ __forceinline__ void equations(T (&w)[R][C], Size<T> (&size)[R], Chunk* tile, int row)
+__device__ __forceinline__ void equations(T (&w)[R][C], Size<T> (&size)[R], Chunk* tile, int row, unsigned& least)
 {
     T lower[4], diagonal[4], upper[4];
     get_block(tile, row, lower);
@@ -116,7 +117,7 @@ __device__ __forceinline__ void equations(T (&w)[R][C], Size<T> (&size)[R], Chun
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
         for (int k = 0; k < C; ++k) w[AT + i][k] = T(0);
-        size[AT + i] = least_size<T>();
+        size[AT + i] = Size<T>(0);
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             T a = lower[2 * i + k], b = diagonal[2 * i + k], c = upper[2 * i + k];
@@ -125,6 +126,8 @@ __device__ __forceinline__ void equations(T (&w)[R][C], Size<T> (&size)[R], Chun
             w[AT + i][FROM + 4 + k] = c;
             size[AT + i] = larger(larger(size[AT + i], size_of(a)), larger(size_of(b), size_of(c)));
         }
+        least = smaller_rank(least, size[AT + i]);
+        size[AT + i] = larger(size[AT + i], least_size<T>());
         w[AT + i][C - 1] = right[i];
     }
 }
@@ -157,22 +160,19 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     long long part = global_thread();
     if (part >= parts) return;
     Elements<2, T> out = {elements, total};
+    if (part == 0) *out.count() = 0;
     T w[6][11];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
-    Size<T> size[6], least, most = least_size<T>();
+    Size<T> size[6], most = least_size<T>();
+    unsigned least = ~0u;
     Picks picks = {0, 0};
     int lacking = -1;
-    equations<0, 0>(w, size, tile, 0);
-    equations<2, 2>(w, size, tile, 1);
-    least = size[0] < size[1] ? size[0] : size[1];
-    least = size[2] < least ? size[2] : least;
-    least = size[3] < least ? size[3] : least;
+    equations<0, 0>(w, size, tile, 0, least);
+    equations<2, 2>(w, size, tile, 1, least);
 #pragma unroll
     for (int i = 0; i < 4; ++i) most = larger(most, larger(size[i], size_of(w[i][10])));
 #pragma unroll 1
     for (int j = 2; j < Rows<T>::ROWS; ++j) {
-        equations<4, 4>(w, size, tile, j);
-        least = size[4] < least ? size[4] : least;
-        least = size[5] < least ? size[5] : least;
+        equations<4, 4>(w, size, tile, j, least);
         most = larger(most, larger(larger(size[4], size_of(w[4][10])), larger(size[5], size_of(w[5][10]))));
         unsigned made = 0;
         if (eliminate<4, 2>(w, size, made) >= 0 && lacking < 0) lacking = j - 1;
@@ -183,7 +183,7 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     T finite = T(0);  // what is not finite in any row has spread to all equations
 #pragma unroll
     for (int k = 0; k < 11; ++k) finite += T(0) * w[0][k] + T(0) * w[3][k];
-    bool fits = as_number(least) >= 1 / large<T>() && as_number(most) <= large<T>();
+    bool fits = !too_small<T>(least) && as_number(most) <= large<T>();
     if (!(finite == T(0) && fits)) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -193,6 +193,20 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     }
     put_picks<Elements<2, T>::FIELDS>(elements, total, part, picks.first);
     put_picks<Elements<2, T>::FIELDS + 2>(elements, total, part, picks.second);
+}
+
+// Items at.. of an array into registers, zeros past its end.
+template <typename T>
+__device__ __forceinline__ void read_chunk(const T* array, long long at, long long size, T (&values)[16 / sizeof(T)])
+{
+    constexpr int EACH = 16 / sizeof(T);
+    if (at + EACH <= size && ((unsigned long long)(array + at) & 15) == 0) {
+        uint4 whole = *(const uint4*)(array + at);
+        memcpy(values, &whole, 16);
+    } else {
+#pragma unroll
+        for (int v = 0; v < EACH; ++v) values[v] = at + v < size ? array[at + v] : T(0);
+    }
 }
 
 template <typename T>
@@ -208,17 +222,16 @@ __device__ __forceinline__ void read_block(const T* blocks, long long row, long 
     }
 }
 
-// Do the rows of this block hold?  As in ../gpu.cu; each thread has a block row at a time.
+// Do the rows of this block hold?  The solution is in shared memory; the rows, whose place there the pivot rows
+// have taken, are read once more, from the cache.  Each thread has a block row at a time.
 template <typename T>
 __device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const T* dl, const T* d, const T* du,
-                                             const T* b, long long parts, const T* ends, Limits<T> limits,
-                                             unsigned long long* status)
+                                             const T* b, long long parts, const T* ends, Judge<T>& judge)
 {
     constexpr int BLOCK = Rows<T>::BLOCK;
     long long first = (long long)blockIdx.x * BLOCK;
     long long beyond = (long long)(blockIdx.x + 1) * TILE_THREADS;  // the part after the block's last
     const T* outer = ends + 4 * (beyond - TILE_THREADS);
-    Count count = {0, 0};
 #pragma unroll 1
     for (int j = threadIdx.x; j < BLOCK; j += TILE_THREADS) {
         long long row = first + j;
@@ -230,11 +243,13 @@ __device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             here[k] = tile_item<RIGHT_CHUNKS, T>(solution, 2 * j + k);
+            judge.unknown(here[k]);
             left[k] = j == 0 ? outer[k] : tile_item<RIGHT_CHUNKS, T>(solution, 2 * j - 2 + k);
             right[k] = T(0);
             if (row < n - 1)
                 right[k] = j + 1 < BLOCK ? tile_item<RIGHT_CHUNKS, T>(solution, 2 * j + 2 + k)
                                          : outer[4 * TILE_THREADS + 2 + k];
+            judge.unknown(left[k]), judge.unknown(right[k]);
         }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -245,17 +260,16 @@ __device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const
                 terms[2 + k] = diagonal[2 * i + k] * here[k];
                 terms[4 + k] = row < n - 1 ? upper[2 * i + k] * right[k] : T(0);
             }
-            judge(terms, b[2 * row + i], limits, count);
+            judge.row(terms, b[2 * row + i]);
         }
     }
     __syncwarp();
-    report(count, limits, first, status);
 }
 
 // The two pivot rows of X[j-1] take the place of block row j; the solution that of the right-hand side.
-template <typename T, typename I>
+template <typename T, typename I, bool LOOK>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, const T* __restrict__ elements,
+                                const T* __restrict__ du, const T* __restrict__ b, T* elements,
                                 long long total, long long parts, const T* __restrict__ ends,
                                 const I* __restrict__ perm, T* __restrict__ x, T small, T large, int rare,
                                 unsigned long long* status)
@@ -270,12 +284,13 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         Picks picks = {get_picks<Elements<2, T>::FIELDS>(elements, total, part, 64),
                        get_picks<Elements<2, T>::FIELDS + 2>(elements, total, part, 64)};
         Size<T> unused[6];
+        unsigned least;
         T w[6][7];  // X[j] | X[j+1] | X[j+2] | right-hand side
         T before[4], lower[4], diagonal[4];
 #pragma unroll
         for (int k = 0; k < 4; ++k) before[k] = mine[k];
-        equations<0, -4>(w, unused, tile, 0);
-        equations<2, -2>(w, unused, tile, 1);
+        equations<0, -4>(w, unused, tile, 0, least);
+        equations<2, -2>(w, unused, tile, 1, least);
         get_block(tile, 0, lower);
         get_block(tile + ARRAY, 0, diagonal);
 #pragma unroll
@@ -288,7 +303,7 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         for (int i = 0; i < 2; ++i) w[2 + i][6] -= lower[2 * i] * before[2] + lower[2 * i + 1] * before[3];
 #pragma unroll 1
         for (int j = 2; j < ROWS; ++j) {
-            equations<4, 0>(w, unused, tile, j);
+            equations<4, 0>(w, unused, tile, j, least);
             unsigned made = picks.get(j - 2);
             eliminate_column<true, 0, 0>(w, unused, made);
             eliminate_column<true, 0, 1>(w, unused, made);
@@ -326,7 +341,16 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     } else {
         scatter_tile<RIGHT_CHUNKS>(solution, x, perm, first, 2 * n);
     }
-    if (status != nullptr) look_at_rows(solution, n, dl, d, du, b, parts, ends, Limits<T>{small, large, rare}, status);
+    if (LOOK) {
+        Judge<T> judge(small, large);
+        look_at_rows(solution, n, dl, d, du, b, parts, ends, judge);
+        if (judge.report(Elements<2, T>{elements, total}.count(), rare, first / 2, status)) {
+            constexpr int count = Rows<T>::BLOCK;
+            const T* arrays[3] = {dl, d, du};
+            for (const T* array : arrays) look_for_subnormal(array, 2 * first, 4 * count, 4 * n, first / 2, status);
+            look_for_subnormal(b, first, 2 * count, 2 * n, first / 2, status);
+        }
+    }
 }
 
 template <typename T>

@@ -13,19 +13,22 @@ from matchwood.tridiagonal import gpu_elements
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("reduce_rows<T,I>", "substitute_rows<T,I>", "join<T>", "top<T>", "expand<T>"),
+    (
+        "reduce_rows<T,I>",
+        "substitute_rows = substitute_rows<T,I,false>",
+        "substitute_and_judge = substitute_rows<T,I,true>",
+        *("join<T>", "top<T>", "expand<T>"),
+    ),
     types={"T": (np.float32, np.float64)},
 )
-
-PART = 256  # bytes of each of dl, d, du that a thread treats: as CHUNKS in gpu.cu
 
 
 class Solver(gpu_elements.Solver):
     """Solves systems of blocks of one size and type on the current stream, without waiting."""
 
     def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
-        size = np.dtype(dtype).itemsize
-        super().__init__(SOURCE, n, 2, PART // (4 * size), dtype, index, **options)
+        rows = SOURCE.constant("PART_BYTES") // (4 * np.dtype(dtype).itemsize)
+        super().__init__(SOURCE, n, 2, rows, dtype, index, **options)
 
 
 solve = functools.partial(gpu_elements.solve, Solver)

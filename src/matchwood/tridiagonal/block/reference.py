@@ -1,7 +1,7 @@
-"""The definition: ../reference.py, whose equations may come from blocks."""
+"""The definition: ../definition.py, whose equations may come from blocks."""
 
 from __future__ import annotations
 
-from matchwood.tridiagonal.reference import solve
+from matchwood.tridiagonal.definition import solve
 
 __all__ = ["solve"]

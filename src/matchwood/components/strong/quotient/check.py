@@ -113,7 +113,7 @@ def _graph(caller: str, graph: Any, place: str) -> csr.Graph:
         raise CheckFailed(f"condensation: the graph is none: {error}") from None
     if Q.nnz != Q.directed_pattern().nnz:
         raise CheckFailed("condensation: the graph has an arc twice")
-    values = Q._data
+    values = Q.given_values(caller)
     if values is not None and values.shape != (Q.nnz,):
         raise CheckFailed(
             f"condensation: the graph has {Q.nnz} entries, but values of shape {values.shape}"

@@ -20,10 +20,10 @@ constexpr int DEPTH = 3;  // its level
 using Wide = unsigned long long;
 
 // Caller: cooperative launch, block BLOCK; arcs_to[v]: how many arcs lead to v; level all -1; the queue
-// holds the vertices to which none leads, control[TAIL] how many.  Stops after `patience` levels.
+// holds the vertices to which none leads, control[TAIL] how many.  Stops after `most` levels.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) peel_levels(
-    I n, const I* indptr, const I* indices, I patience, I* arcs_to, I* queue, I* level,
+    I n, const I* indptr, const I* indices, I most, I* arcs_to, I* queue, I* level,
     unsigned long long* control)
 {
     GridBarrier gate(reinterpret_cast<unsigned int*>(&control[GATE]));
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(BLOCK, 4) peel_levels(
     I depth = (I)load_relaxed(&control[DEPTH]);
     Wide warps = all_threads() / WARP, mine = global_thread() / WARP;
     gate.wait();  // all have read the words
-    for (I turn = 0; turn < patience && head < tail; ++turn) {
+    for (I turn = 0; turn < most && head < tail; ++turn) {
         for (Wide at = head + mine * WARP; at < tail; at += warps * WARP) {
             I begin = 0, end = 0;
             if (at + lane() < tail) {
@@ -40,18 +40,15 @@ __global__ void __launch_bounds__(BLOCK, 4) peel_levels(
                 begin = indptr[v];
                 end = indptr[v + 1];
             }
-            WarpRows<I> rows(begin, end);
-            for (I first = 0; first < rows.total; first += WARP) {
-                I t = first + lane();
-                int owner = rows.owner(t);
-                I entry = rows.entry(t, owner), w = 0;
+            WarpRows<I>(begin, end).for_entries([&](int, I entry, bool is_entry) {
+                I w = 0;
                 bool last = false;
-                if (t < rows.total) {
+                if (is_entry) {
                     w = indices[entry];
                     last = take(&arcs_to[w], I(-1)) == 1;
                 }
                 append(queue, &control[TAIL], w, last);
-            }
+            });
         }
         gate.wait();
         head = tail;

@@ -12,7 +12,7 @@ SOURCE = gpu.Source(__package__, "gpu.cu", ("peel_levels<I>",))
 
 BLOCK = SOURCE.constant("BLOCK")
 TAIL, HEAD, CONTROL_WORDS = SOURCE.constants("TAIL", "HEAD", "CONTROL_WORDS")
-PATIENCE = 8192  # levels of a launch, some 50 ms; Ctrl-C is heard between launches
+LEVELS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C is heard between launches
 
 
 def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:
@@ -30,7 +30,7 @@ def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:
         control[TAIL] = front.size
         peel = SOURCE.kernels(I=kind).peel_levels
         while True:
-            arguments = (n, indptr, indices, PATIENCE, arcs_to, queue, level, control)
+            arguments = (n, indptr, indices, LEVELS_PER_LAUNCH, arcs_to, queue, level, control)
             peel(n, arguments, block=BLOCK, cooperative=True)
             words = control.get()
             if words[HEAD] == words[TAIL]:

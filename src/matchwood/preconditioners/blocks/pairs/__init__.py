@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.factors import factor
+from matchwood.factors import degree_factor
 from matchwood.forests import linear_forest
 from matchwood.matching import weighted_matching
 from matchwood.primitives.assemble import trusted_assemble as assemble
@@ -29,7 +29,7 @@ STRONG = 0.25
 
 
 def by_factor(G: Any, *, threads: int | None = None, **options: Any) -> Any:
-    return factor(G, 1, threads=threads, **options).neighbours[:, 0]
+    return degree_factor(G, 1, threads=threads, **options).neighbours[:, 0]
 
 
 def by_weight(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> Any:
@@ -55,7 +55,7 @@ def side_by_side(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> 
     heaviest = top[:, 0]
     strong = view.data >= STRONG * np.maximum(heaviest[rows], heaviest[view.indices])
     strong_edges = (view.indptr, view.indices, np.where(strong, view.data, 0))
-    forest = linear_forest(strong_edges, M=1, m=1, rng=rng, ties=ties, threads=threads)
+    forest = linear_forest(strong_edges, rounds=1, period=1, rng=rng, ties=ties, threads=threads)
     path, position = (array.astype(np.int64) for array in (forest.path, forest.position))
     lower, upper, here, there, weights = _between_paths(view, rows, path, position)
     matrix = assemble(n, n, lower, upper, weights, symmetric=True, threads=threads)

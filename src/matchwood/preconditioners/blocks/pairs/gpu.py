@@ -54,7 +54,7 @@ def side_by_side(view: Any, *, rng: Any, ties: str) -> Any:
     )  # fmt: skip
     rows, space = _rows_of_entries(k, view)
     strong = _strong_edges(k, view, rows, space)
-    forest = linear_forest(strong, M=1, m=1, rng=rng, ties=ties)
+    forest = linear_forest(strong, rounds=1, period=1, rng=rng, ties=ties)
     del strong
     names = ("perm", "path", "position", "place")
     perm, path, position, place = (getattr(forest, name).astype(kind, copy=False) for name in names)

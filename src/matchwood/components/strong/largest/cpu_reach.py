@@ -1,0 +1,320 @@
+"""What a vertex reaches, found by a team: the searches for the largest component.
+
+Only whether a vertex is reached matters, not how far it is, so a pass backwards (every vertex that
+is still open looks for one that is reached among those it has arcs from) uses what the same pass
+has found already, and a few passes are enough.
+
+Beside the marks of cpu_arcs.py there are NEW_EVEN and NEW_ODD, in turn: found in the last pass
+backwards, or in the one before.
+
+Races.  `mark[v]` gains a bit once.  In a search forwards, by an atomic "or", whose caller appends v
+if the bit was not there.  In a pass, by the one member that has v in its chunk; others look at it
+meanwhile and see the bit in this pass or in the next one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.components.strong.cpu_arcs import FORWARD, LINE, OPEN, Arcs
+from matchwood.teams import (
+    atomic_add,
+    atomic_or,
+    barrier,
+    device,
+    interrupted,
+    load_relaxed,
+    next_chunk,
+    share,
+    stopping,
+    store_relaxed,
+)
+
+Array = np.ndarray[Any, Any]
+
+NEW_EVEN = np.uint8(8)
+NEW_ODD = np.uint8(16)
+KNOWN = np.uint8(7)  # all but NEW_EVEN and NEW_ODD
+
+ARCS_ALONE = 2048  # with fewer arcs to follow, one member is as quick
+SEARCH_CHUNK = 64  # vertices of a front that a member takes at a time
+PASS_CHUNK = 2048  # vertices of a pass
+BUFFER = 512  # found vertices that a member collects before it asks for room in the queue
+BETA = 18  # forwards again when a pass found less than this part of all vertices
+
+# words of `shared`, a cache line apart; counters rotate over three steps, so that one can be set to
+# zero while another is read and the third is counted
+TAIL, ARCS, FOUND = (3 * k * LINE for k in range(3))
+SOLO = 9 * LINE  # what member 0 found alone: start, end, arcs, levels left; two, in turn
+REACH_WORDS = 11 * LINE
+
+
+@device
+def _alone(
+    team: Any,
+    arcs: Arcs,
+    mark: Array,
+    open_: Any,
+    seen: Any,
+    queue: Array,
+    start: int,
+    end: int,
+    most: int,
+    budget: int,
+    levels: int,
+) -> tuple[int, int, int]:
+    """Go on by one member, while the front is small and budget (vertices) and levels last.
+
+    Returns the front, and the levels that are left.
+    """
+    indptr, indices = arcs
+    one = indices.dtype.type(1)
+    last = start + budget
+    while start < end and start < last and end - start < most and levels > 0:
+        levels -= 1
+        tail = end
+        for i in range(start, end):
+            if interrupted(team, i):
+                return start, start, 0
+            u = queue[i]
+            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+                w = indices[k]
+                if mark[w] == open_:
+                    mark[w] = seen
+                    queue[tail] = w
+                    tail += 1
+        start, end = end, tail
+    return start, end, levels
+
+
+@device
+def _flush(buffer: Array, count: int, queue: Array, shared: Array, slot: int, end: int) -> None:
+    at = end + atomic_add(shared, TAIL + slot * LINE, count)
+    for i in range(count):
+        queue[at + i] = buffer[i]
+
+
+@device
+def _forwards(
+    team: Any,
+    arcs_ahead: Arcs,
+    mark: Array,
+    open_: Any,
+    bit: Any,
+    queue: Array,
+    start: int,
+    end: int,
+    buffer: Array,
+    shared: Array,
+    slot: int,
+) -> None:
+    """One level: vertices reached from queue[start:end] are put behind it."""
+    indptr, indices = arcs_ahead
+    one = indices.dtype.type(1)
+    count = 0
+    arcs = np.int64(0)
+    size = end - start
+    chunk = next_chunk(team, size, SEARCH_CHUNK)
+    while chunk >= 0:
+        for i in range(start + chunk, start + min(chunk + SEARCH_CHUNK, size)):
+            u = queue[i]
+            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+                w = indices[k]
+                if load_relaxed(mark, w) == open_ and atomic_or(mark, w, bit) & bit == OPEN:
+                    arcs += np.int64(indptr[w + one]) - np.int64(indptr[w])
+                    buffer[count] = w
+                    count += 1
+                    if count == BUFFER:
+                        _flush(buffer, count, queue, shared, slot, end)
+                        count = 0
+        chunk = next_chunk(team, size, SEARCH_CHUNK)
+    _flush(buffer, count, queue, shared, slot, end)
+    atomic_add(shared, ARCS + slot * LINE, arcs)
+
+
+@device
+def _pass(
+    team: Any,
+    back: Arcs,
+    mark: Array,
+    open_: Any,
+    bit: Any,
+    new: Any,
+    shared: Array,
+    slot: int,
+) -> None:
+    """Every open vertex with an arc from a reached one is reached; those are marked `new`."""
+    in_indptr, in_indices = back
+    n = mark.size
+    count = 0
+    found = open_ | bit | new
+    chunk = next_chunk(team, n, PASS_CHUNK)
+    while chunk >= 0:
+        for v in range(np.uint64(chunk), np.uint64(min(chunk + PASS_CHUNK, n))):
+            here = mark[v]
+            if here == open_:
+                for k in range(np.uint64(in_indptr[v]), np.uint64(in_indptr[v + np.uint64(1)])):
+                    if load_relaxed(mark, in_indices[k]) & bit != OPEN:
+                        store_relaxed(mark, v, found)
+                        count += 1
+                        break
+            elif here > KNOWN:  # new in the pass before
+                store_relaxed(mark, v, here & KNOWN)
+        chunk = next_chunk(team, n, PASS_CHUNK)
+    atomic_add(shared, FOUND + slot * LINE, count)
+
+
+@device
+def _queue_new(
+    team: Any, indptr: Array, mark: Array, queue: Array, end: int, shared: Array, slot: int
+) -> None:
+    """Put the vertices marked new into the queue, and take the mark away."""
+    lo, hi = share(team, mark.size)
+    count = 0
+    for v in range(lo, hi):
+        count += mark[v] > KNOWN
+    at = end + atomic_add(shared, TAIL + slot * LINE, count)
+    arcs = np.int64(0)
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        if mark[v] > KNOWN:
+            mark[v] &= KNOWN
+            queue[at] = v
+            at += 1
+            arcs += np.int64(indptr[v + np.uint64(1)]) - np.int64(indptr[v])
+    atomic_add(shared, ARCS + slot * LINE, arcs)
+
+
+@device
+def _open_slot(team: Any, shared: Array, step: int) -> int:
+    """The counters of this step; member 0 empties the next ones, which nobody uses now."""
+    if team.rank == 0:
+        after = (step + 1) % 3 * LINE
+        store_relaxed(shared, TAIL + after, 0)
+        store_relaxed(shared, ARCS + after, 0)
+        store_relaxed(shared, FOUND + after, 0)
+    return step % 3
+
+
+@device
+def reach(
+    team: Any,
+    ahead: Arcs,
+    back: Arcs,
+    mark: Array,
+    open_: Any,
+    bit: Any,
+    pivot: int,
+    budget: int,
+    levels: int,
+    queue: Array,
+    buffers: Array,
+    shared: Array,
+) -> Any:
+    """Set `bit` in mark[v] of every v with mark[v] == open_ that the pivot reaches through such.
+
+    All members call, with `shared` all 0 or left by a call before, and a barrier in between.
+    Returns how many were reached, or -1 when it was given up, or the team stops.  Given up: one
+    member alone has followed `budget` vertices, or there were `levels` levels and no front large
+    enough for a pass, which is where this is quick.
+    """
+    indptr = ahead.indptr
+    n = mark.size
+    m = np.int64(indptr[n])
+    each = max(np.int64(1), m // n)
+    few = ARCS_ALONE // each + 1
+    buffer = buffers[team.rank]
+    step = 0
+    slot = _open_slot(team, shared, step)
+    if team.rank == 0:
+        for i in range(3):
+            shared[TAIL + i * LINE] = 0
+            shared[ARCS + i * LINE] = 0
+            shared[FOUND + i * LINE] = 0
+        queue[0] = pivot
+        mark[pivot] = open_ | bit
+    if barrier(team):
+        return -1
+    start, end = np.int64(0), np.int64(1)
+    reached = np.int64(1)
+    arcs = np.int64(indptr[pivot + 1]) - np.int64(indptr[pivot])
+    while end > start:
+        if levels <= 0 or budget <= 0:
+            return -1
+        if np.float64(arcs) * np.float64(arcs) > np.float64(n - reached) * np.float64(m):
+            # more arcs to follow than a pass looks at (see breadth-first search)
+            new, before = NEW_EVEN, NEW_ODD
+            levels = n
+            found = n
+            while found > n // BETA:
+                step += 1
+                slot = _open_slot(team, shared, step)
+                _pass(team, back, mark, open_, bit, new, shared, slot)
+                if barrier(team):
+                    return -1
+                found = load_relaxed(shared, FOUND + slot * LINE)
+                reached += found
+                new, before = before, new
+            step += 1
+            slot = _open_slot(team, shared, step)
+            _queue_new(team, indptr, mark, queue, end, shared, slot)
+            if barrier(team):
+                return -1
+            start, end = end, end + load_relaxed(shared, TAIL + slot * LINE)
+            arcs = np.int64(0)  # at least one level forwards before the next pass
+        elif end - start < few:
+            step += 1
+            _open_slot(team, shared, step)
+            at = SOLO + step % 2 * LINE
+            if team.rank == 0:
+                shared[at], shared[at + 1], shared[at + 3] = _alone(
+                    team, ahead, mark, open_, open_ | bit, queue, start, end, few, budget, levels
+                )  # fmt: skip
+                late = np.int64(0)
+                for i in range(shared[at], shared[at + 1]):
+                    u = queue[i]
+                    late += np.int64(indptr[u + queue.dtype.type(1)]) - np.int64(indptr[u])
+                shared[at + 2] = late
+            if barrier(team):
+                return -1
+            budget -= shared[at] - start
+            reached += shared[at + 1] - end
+            start, end, arcs = shared[at], shared[at + 1], shared[at + 2]
+            levels = shared[at + 3]
+        else:
+            step += 1
+            levels -= 1
+            slot = _open_slot(team, shared, step)
+            _forwards(team, ahead, mark, open_, bit, queue, start, end, buffer, shared, slot)
+            if barrier(team):
+                return -1
+            start, end = end, end + load_relaxed(shared, TAIL + slot * LINE)
+            reached += end - start
+            arcs = load_relaxed(shared, ARCS + slot * LINE)
+    return -1 if stopping(team) else reached
+
+
+@device
+def probe(arcs: Arcs, mark: Array, pivot: int, limit: int, queue: Array) -> bool:
+    """Does the pivot reach more than `limit` vertices?  A search by one member, undone again."""
+    indptr, indices = arcs
+    one = indices.dtype.type(1)
+    queue[0] = pivot
+    mark[pivot] = FORWARD
+    tail = 1
+    i = 0
+    while i < tail and tail <= limit:
+        u = queue[i]
+        for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + one])):
+            w = indices[k]
+            if mark[w] == OPEN:
+                mark[w] = FORWARD
+                queue[tail] = w
+                tail += 1
+                if tail > limit:
+                    break
+        i += 1
+    for j in range(tail):
+        mark[queue[j]] = OPEN
+    return tail > limit

@@ -1,0 +1,8 @@
+"""[0,n]-factors by the greedy rule: Algorithm 1 of Klein and Strzodka (ICPP 2022).
+
+The edges are taken by decreasing weight, each if both of its ends still have fewer than n
+neighbours.  The answer is maximal.
+
+CPU: the edges are sorted on the team and taken by one member.  GPU: rounds of proposals without
+charges, gone on with until nobody proposes, end with the same factor (rounds/).
+"""

@@ -1,0 +1,13 @@
+"""The greedy factor on the GPU: rounds without charges until nobody proposes give the same one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matchwood.factors.result import Found, Plan
+from matchwood.factors.rounds import uncharged_on_gpu
+
+
+def find(view: Any, plan: Plan, *, keep: Any = None, threads: int | None = None) -> Found:
+    """See matchwood.factors.degree_factor."""
+    return uncharged_on_gpu(view, plan, keep)._replace(rounds=0, maximal=True)

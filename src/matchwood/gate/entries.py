@@ -1,0 +1,178 @@
+"""Entries that have passed the gate: of a square matrix (csr.Graph) or of any (Rectangle).
+
+The arrays are checked once, when they come in.  Views are made when first asked for, and kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.gate import inputs, refusals
+from matchwood.gate.keeping import Keeper
+from matchwood.gate.views import View, ones, sparse_matrix
+from matchwood.primitives.assemble import trusted_canonical
+from matchwood.primitives.inspect import structure
+
+DUPLICATES = (None, "sum", "min", "max", "first", "error")
+
+Same = TypeVar("Same", bound="Entries")
+
+
+class Entries(Keeper):
+    """Checked arrays, as they came, and what they are as a matrix with sorted rows."""
+
+    def __init__(
+        self, raw: inputs.Raw, index_dtype: Any, caller: str, duplicates: str | None = None
+    ) -> None:
+        indptr = inputs.as_indices(raw.indptr, "indptr", caller)
+        indices = inputs.as_indices(raw.indices, "indices", caller)
+        if indptr.dtype != indices.dtype:
+            indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
+        self.shape = rows, columns = raw.shape
+        self.engine = engines.location(indices)
+        self._source = raw.data
+        self._structure = structure(indptr, indices, columns)
+        if raw.spare and self._structure.fault == "indptr_end" and 0 <= int(indptr[-1]):
+            end = int(indptr[-1])
+            indices, self._source = indices[:end], raw.data[:end]
+            self._structure = structure(indptr, indices, columns)
+        refusals.refuse_fault(self._structure, indptr, indices, raw.shape, caller)
+        self.nnz = int(indices.shape[0])
+        kind = refusals.index_kind(max(rows, columns), self.nnz, index_dtype, caller)
+        self._indptr = indptr.astype(kind, copy=False)
+        self._indices = indices.astype(kind, copy=False)
+        self._edges = raw.edges
+        self._ordered = raw.ordered
+        self.duplicates = duplicates
+        super().__init__()
+        if duplicates == "error" and self.directed_pattern().nnz < self.nnz:
+            refusals.refuse_duplicates(self._indptr, self._indices, caller)
+
+    def raw(self) -> inputs.Raw:
+        """The arrays as they came in, to make another object of them."""
+        arrays = (self._indptr, self._indices, self._source)
+        return inputs.Raw(self.shape[0], *arrays, self._edges, self._ordered, self.shape[1])
+
+    @property
+    def weighted(self) -> bool:
+        """Values came in; they may not have been looked at yet."""
+        return self._source is not None
+
+    @property
+    def ascending(self) -> bool:
+        """The rows came in sorted and without duplicates."""
+        return self._structure.ascending
+
+    @property
+    def index_dtype(self) -> Any:
+        """The type of indptr and indices."""
+        return self._indptr.dtype
+
+    @property
+    def longest_row(self) -> int:
+        """Stored entries of the longest row, as given."""
+        return self._structure.longest
+
+    def given_values(self, caller: str) -> Any:
+        """The values as they came, of any type, read if nobody has yet; or None."""
+        column = self._source
+        if not isinstance(column, inputs.Column):
+            return column
+
+        def read() -> Any:
+            array = column.read(caller)
+            if self.engine == "gpu" and isinstance(inputs.carried(array), inputs.Column):
+                inputs.as_weights(array, caller)  # no GPU holds it, and weights it cannot be
+            return engines.moved(array, self.engine)
+
+        return self.keep("column", read)
+
+    def entries(self) -> View:
+        """The arrays as they came, checked: rows may be unsorted and hold duplicates.
+
+        For problems to which that makes no difference.
+        """
+        return View(self._indptr, self._indices)
+
+    def directed_pattern(self) -> View:
+        """Arcs i -> j for every stored (i, j), loops included."""
+        if self.ascending:
+            return self.entries()
+        return self.keep("directed", lambda: self.canonical(None))
+
+    def directed_weights(self, caller: str = "graph") -> View:
+        """`directed_pattern` with values; 1 where none came in.  Duplicates are added up."""
+
+        def make() -> View:
+            if not self.weighted:
+                view = self.directed_pattern()
+                return view._replace(data=ones(view.indices))
+            return self.joined(self.rule("sum"), caller)
+
+        return self.keep("directed_weights", make)
+
+    @property
+    def has_parallel_edges(self) -> bool:
+        """Edges, not entries of a matrix, are given more than once, and no rule was given."""
+        return self._edges and self.duplicates is None and self.weighted and not self.ascending
+
+    def rule(self, usual: str) -> str:
+        """What becomes of duplicates: what was asked for, or else what is usual."""
+        return usual if self.duplicates in (None, "error") else self.duplicates
+
+    def joined(self, rule: str, caller: str) -> View:
+        """The values as weights, duplicates joined by that rule; there must be values."""
+        given = self.given_values(caller)
+        weights = inputs.as_weights(given, caller)
+        if self.ascending:
+            return View(self._indptr, self._indices, weights)
+        if rule != "sum":
+            refusals.refuse_infinite(View(self._indptr, self._indices, weights), caller)
+        view = self.canonical(weights, rule)
+        if rule == "sum":
+            refusals.refuse_overflow(weights, view.data, given.dtype.kind in "iu", caller)
+        return view
+
+    def canonical(self, data: Any, rule: str = "sum") -> View:
+        """The entries with sorted rows and these values, duplicates joined by `rule`."""
+        arrays = (self._indptr, self._indices, data, self.shape[1])
+        return View(*trusted_canonical(*arrays, reduce=rule, ordered=self._ordered))
+
+    def matrix(self, caller: str = "graph") -> View:
+        """The matrix itself: sorted rows, values of the type that came, or None.
+
+        Where duplicates are to be added up, values become weights.
+        """
+        if not self.weighted:
+            return self.directed_pattern()
+        if self.ascending:
+            return View(self._indptr, self._indices, self.given_values(caller))
+        return self.directed_weights(caller)
+
+    def sparse(self, caller: str = "graph") -> Any:
+        """`matrix` as a SciPy or CuPy CSR matrix, over the same memory; without values, of ones."""
+        return sparse_matrix(*self.matrix(caller), self.shape)
+
+    def on(self: Same, engine: str) -> Same:
+        """The same with its arrays on that engine; itself when they are there."""
+        place = engines.home(engine)
+        if place == self.engine:
+            return self
+
+        def make() -> Same:
+            raw = self.raw()
+            data = raw.data
+            if not isinstance(data, inputs.Column):
+                data = engines.moved(data, place)
+            indptr, indices = (engines.moved(a, place) for a in (raw.indptr, raw.indices))
+            there = raw._replace(indptr=indptr, indices=indices, data=data)
+            return self.remade(there, indptr.dtype)
+
+        return self.keep(place, make)
+
+    def remade(self: Same, raw: inputs.Raw, index_dtype: Any) -> Same:
+        """Another one of this kind, of these arrays."""
+        return type(self)(raw, index_dtype, "graph", self.duplicates)

@@ -1,0 +1,57 @@
+"""Every problem, one line each: from here or against this the lists of problems are made.
+
+The index of checks, README's table, the API page, the page of the command line, `warmup` and the
+demo all name the problems.  `tests/test_house_registry.py` compares each of them with this list.
+To add a problem, add it here and run that test: it names every page that does not know it yet.
+
+Only text, so that reading it imports nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """A problem: its public function and where else it appears; empty where it does not."""
+
+    function: str  # in the index: matchwood.<function>; or the module that holds several
+    family: str  # matchwood.<family>
+    checks: tuple[str, ...]  # in matchwood.check
+    verb: str  # of the command line
+    demo: str  # its short name in the demo and in `matchwood bench`
+    warm: str  # how its steps of `warmup` begin
+    engines: tuple[str, ...] = ("reference", "cpu", "gpu")
+
+
+PROBLEMS = (
+    Entry("bfs", "traversal", ("check_bfs",), "bfs", "bfs", "bfs"),
+    Entry("connected_components", "components", ("check_connected_components",),
+          "components", "components", "components"),
+    Entry("strongly_connected_components", "components", ("check_strongly_connected_components",),
+          "scc", "scc", "strong components"),
+    Entry("condensation", "components", ("check_condensation",), "", "", "condensation"),
+    Entry("maximal_independent_set", "independent", ("check_maximal_independent_set",),
+          "mis", "mis", "independent set"),
+    Entry("minimum_spanning_forest", "spanning", ("check_spanning_forest",),
+          "mst", "mst", "spanning forest"),
+    Entry("weighted_matching", "matching", ("check_matching", "check_locally_dominant"),
+          "match", "matching", "matching"),
+    Entry("maximal_matching", "matching", ("check_maximal_matching",),
+          "match", "", "matching, maximal"),
+    Entry("streaming_matching", "matching", ("check_matching",),
+          "match", "", "matching, streaming", ("reference", "cpu")),
+    Entry("matching_bound", "matching", ("check_bound",), "", "", "matching, bound",
+          ("reference", "cpu")),
+    Entry("coarsen", "matching", ("check_coarsening",), "coarsen", "", "coarsening_hierarchy"),
+    Entry("degree_factor", "factors", ("check_factor", "check_maximal_factor"),
+          "factor", "factor", "factor"),
+    Entry("linear_forest", "forests", ("check_linear_forest",), "forest", "forest", "forest"),
+    Entry("reverse_cuthill_mckee", "ordering", ("check_rcm_order",), "order", "rcm", "ordering"),
+    Entry("permute", "ordering", ("check_permuted",), "order", "", "ordering"),
+    Entry("measures", "ordering", ("check_measures",), "order", "", ""),
+    Entry("tridiagonal", "tridiagonal", ("check_tridiagonal_solution",), "", "", ""),
+    Entry("preconditioners", "preconditioners", (), "precondition", "", "preconditioners",
+          ("cpu", "gpu")),
+    Entry("solve", "krylov", (), "solve", "", "", ("cpu", "gpu")),
+)  # fmt: skip

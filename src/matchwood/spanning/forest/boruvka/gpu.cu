@@ -1,0 +1,156 @@
+// Boruvka's method on the GPU: the first edges, and the list of what is left.  The rounds on that
+// list are lists/gpu.cu.  Host side: gpu.py.  The steps: cpu.py.
+//
+//   first_edges     every row's first edge: a row reduction, no atomics
+//   hook_vertices   vertices hooked along these edges, which are marked
+//   list_edges      the light edges between different trees, or all; each offered to both trees
+//
+// What differs from the CPU: trees are not numbered anew in each round but keep the vertex that is
+// their root, and the list is written by whichever warp comes first; its words carry the order.
+#include "matchwood/edges.cuh"
+#include "matchwood/frontier.cuh"
+#include "matchwood/lists.cuh"
+#include "matchwood/row_reduce.cuh"
+
+constexpr int TILE_ENTRIES = 2048;  // rows and entries of a warp that lists edges
+
+// The first edge of a row.  Ties within a row go by the entry: columns ascend.
+template <typename I, typename B>
+struct FirstEdge {
+    struct Product {
+        Code code;
+        long long k;
+    };
+    using Accumulator = Product;
+    Order order;
+    const B* __restrict__ bits;
+    const I* __restrict__ indices;
+    I* near;
+    I* entry;
+
+    __device__ __forceinline__ Product multiply(I k, I) const
+    {
+        return Product{code_of(order, bits[k]), (long long)k};
+    }
+    __device__ __forceinline__ Accumulator start(I) const { return Accumulator{~Code(0), -1}; }
+    __device__ __forceinline__ void add(Accumulator& a, const Product& p) const { merge(a, p); }
+    __device__ __forceinline__ void merge(Accumulator& a, const Accumulator& b) const
+    {
+        if (b.k >= 0 && (a.k < 0 || b.code < a.code || (b.code == a.code && b.k < a.k))) a = b;
+    }
+    __device__ __forceinline__ void finish(I row, const Accumulator& a) const
+    {
+        near[row] = a.k < 0 ? row : indices[a.k];
+        entry[row] = (I)a.k;
+    }
+};
+
+// The same where prefixes are exact and leave room for the place: one word.
+template <typename I, typename B>
+struct FirstWord {
+    using Product = Code;
+    using Accumulator = Code;
+    Order order;
+    const B* __restrict__ bits;
+    const I* __restrict__ indices;
+    I* near;
+    I* entry;
+
+    __device__ __forceinline__ Code multiply(I k, I) const
+    {
+        return code_of(order, bits[k]) << order.places | (Code)k;
+    }
+    __device__ __forceinline__ Code start(I) const { return NOTHING; }
+    __device__ __forceinline__ void add(Code& a, Code b) const { a = b < a ? b : a; }
+    __device__ __forceinline__ void merge(Code& a, Code b) const { a = b < a ? b : a; }
+    __device__ __forceinline__ void finish(I row, Code a) const
+    {
+        I k = a == NOTHING ? I(-1) : (I)order.place(a);
+        near[row] = k < 0 ? row : indices[k];
+        entry[row] = k;
+    }
+};
+
+template <bool EXACT, typename I, typename B>
+struct FirstOf {
+    using type = FirstEdge<I, B>;
+};
+template <typename I, typename B>
+struct FirstOf<true, I, B> {
+    using type = FirstWord<I, B>;
+};
+
+template <typename I, typename B, bool EXACT, int TILE>
+__global__ void __launch_bounds__(ROW_BLOCK)
+first_edges(const I* __restrict__ indptr, const I* __restrict__ indices,
+            const I* __restrict__ tile_row, const I* __restrict__ tile_entry,
+            unsigned char* partials, unsigned int* chunks_done, const B* __restrict__ bits,
+            const unsigned long long* order, I* near, I* entry)
+{
+    typename FirstOf<EXACT, I, B>::type op{Order(order), bits, indices, near, entry};
+    reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
+}
+
+// A thread to a vertex.  The smaller of two that chose each other stays a root.
+template <typename I>
+__global__ void hook_vertices(I n, const I* indptr, const I* indices, const I* near, const I* entry,
+                              I* up, Word* marks)
+{
+    long long u = global_thread();
+    if (u >= n) return;
+    I v = near[u];
+    bool root = v == u || (near[v] == u && u < v);
+    up[u] = root ? (I)u : v;
+    if (root) return;
+    I k = u < v ? entry[u] : upper_entry(indptr, indices, (I)u, v);
+    if (k >= 0) set_bit(marks, k);
+}
+
+// TILE_ENTRIES to a warp.  `up` is flat and read-only here.  Light: a prefix below `light`; of the
+// others there is none left within `heavy`, so all that join two trees are listed.
+template <typename I, typename B, bool EXACT>
+__global__ void __launch_bounds__(LIST_BLOCK)
+list_edges(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices,
+           const B* __restrict__ bits, const unsigned long long* order_words, unsigned long long light,
+           bool heavy, const I* __restrict__ up, I* ends, Code* words, unsigned long long* size,
+           unsigned long long room, Code* best)
+{
+    __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
+    __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
+    Order order(order_words);
+    Appender<I> list{ends, words, size, room, a, b, w, 0};
+    for_tiles<TILE_ENTRIES>(n, nnz, indptr, [&](I u, I begin, I end) {
+        WarpRows<I> rows(begin, end);
+        I root = up[u];
+        rows.for_entries([&](int owner, I k, bool is_entry) {
+            I row = __shfl_sync(ALL, u, owner), mine = __shfl_sync(ALL, root, owner), other = mine;
+            bool wanted = false;
+            Code word = 0;
+            if (is_entry) {
+                I v = indices[k];
+                if (v > row) {
+                    if (heavy) {
+                        other = up[v];
+                        wanted = other != mine;
+                        if (wanted) word = order.word(code_of(order, bits[k]), (Code)k);
+                    } else {
+                        Code code = code_of(order, bits[k]);
+                        if (code >> order.drop < light) {
+                            other = up[v];
+                            wanted = other != mine;
+                            word = order.word(code, (Code)k);
+                        }
+                    }
+                }
+            }
+            if (wanted) {
+                offer<EXACT>(best, mine, word, order, bits);
+                offer<EXACT>(best, other, word, order, bits);
+            }
+            __syncwarp();
+            list.push(wanted, mine, other, word);
+        });
+        __syncwarp();
+    });
+    list.finish();
+}

@@ -1,0 +1,77 @@
+"""Boruvka's method on the GPU.  Kernels: gpu.cu; its rounds: lists/."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+from matchwood.primitives.row_reduce.gpu import Tiles
+from matchwood.spanning.forest import order as orders
+from matchwood.spanning.forest.lists.gpu import CALLER, LIST_BLOCK, Lists, clear, fill
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    ("first_edges<I,B,X,2048>", "hook_vertices<I>", "list_edges<I,B,X>"),
+    types={"B": (np.uint32, np.uint64), "X": ("true", "false")},
+)
+
+TILE_ENTRIES = SOURCE.constant("TILE_ENTRIES")
+LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
+LIGHT_EDGES = 1.5  # of each vertex, on average.  Measured: bench/spanning/forest_gpu.py, H200
+
+
+def mark_forest(
+    costs: Any, order: orders.Order, method: str, threads: int | None
+) -> tuple[Any, int]:
+    """Marks of the forest's entries, and rounds.
+
+    Memory: a list of 16 bytes for each edge that is listed (24 with 64-bit indices), twice; 12
+    bytes a vertex (16), and 8 (16) more at first.
+    """
+    n, nnz = costs.n, costs.nnz
+    lists = Lists(costs, order)
+    k = SOURCE.kernels(I=costs.indices.dtype, B=lists.bits.dtype, X=lists.exact)
+    light, most = orders.EVERYTHING, nnz // 2
+    if nnz > LIGHT_DEGREE * n:
+        share = LIGHT_EDGES * n / (nnz / 2)
+        sample = costs.data[:: max(1, nnz // orders.SAMPLE)].get()
+        light = orders.light_prefix(sample, order, share)
+        most = min(most, int(1.5 * share * most) + 1024)
+    near = gpu.empty(n, costs.indices.dtype, CALLER)
+    entry = gpu.empty(n, costs.indices.dtype, CALLER)
+    accumulator = 8 if order.exact else 16
+    args = (lists.bits, lists.words_of_order, near, entry)
+    Tiles(costs.indptr).launch(k.first_edges, accumulator, costs.indices, args)
+    pattern = (n, costs.indptr, costs.indices)
+    k.hook_vertices(n, (*pattern, near, entry, lists.up, lists.marks))
+    del near, entry
+    for heavy in (False,) if light == orders.EVERYTHING else (False, True):
+        lists.flatten()
+        listed = _list_edges(k, lists, light, heavy, most)
+        if listed:
+            lists.hook_and_shrink(listed)
+    return lists.marks, lists.rounds + 1
+
+
+def _list_edges(k: Any, lists: Lists, light: int, heavy: bool, most: int) -> int:
+    """Fill the first list; how many are in it.  Once more if there was no room for all."""
+    costs = lists.costs
+    n, nnz = costs.n, costs.nnz
+    lists.current = 0
+    while True:
+        lists.make_room(most)
+        clear(lists.sizes)
+        fill(lists.best)
+        k.list_edges(
+            -(-(n + nnz) // TILE_ENTRIES) * 32,
+            (n, nnz, costs.indptr, costs.indices, lists.bits, lists.words_of_order, light, heavy,
+             lists.up, lists.ends[0], lists.words[0], lists.size(0), lists.room, lists.best),
+            block=LIST_BLOCK,
+        )  # fmt: skip
+        listed = int(lists.size(0).item())
+        if listed <= lists.room:
+            return listed
+        most = listed

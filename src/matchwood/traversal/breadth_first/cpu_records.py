@@ -1,0 +1,41 @@
+"""What the kernels of breadth-first search hand on together.  Read cpu.py first."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Rows(NamedTuple):
+    """A pattern by rows; vertices are unsigned."""
+
+    indptr: Array
+    indices: Array
+
+
+class Marks(NamedTuple):
+    """The answer, by vertex; all ones, that is -1, where a vertex is not reached."""
+
+    level: Array
+    parent: Array
+
+
+class Queues(NamedTuple):
+    """The front and the next front, in blocks: see cpu.py."""
+
+    pool: Array  # [side, place]: vertices
+    blocks: Array  # [side, member, k]: the number of its k-th block
+    sums: Array  # [step % 2, member]: vertices that it found
+
+
+class Rules(NamedTuple):
+    """What holds for the whole search."""
+
+    late: bool  # parents are looked for at the end
+    backwards: bool  # the arcs into a vertex are known
+    limit: int  # levels
+    few: Any  # vertices; a smaller front is one member's work
+    longest: Any  # entries of the longest row

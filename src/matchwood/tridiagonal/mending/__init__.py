@@ -1,0 +1,122 @@
+"""Answers that the limits of trust.py do not let pass: refined, or found row after row instead.
+
+First the residual is solved for once or twice by the same engine, in double precision: this makes
+every row good unless the pivots were hopeless.  What is still off is solved on one CPU thread with
+LAPACK's pivots (cpu_rows.py), and refined with residuals of more digits; of all answers the best is
+taken.  So none is worse than LAPACK's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.tridiagonal import trust
+from matchwood.tridiagonal.mending import cpu_rows
+from matchwood.tridiagonal.mending.precision import narrowed, widened
+
+Array = np.ndarray[Any, Any]
+ROUNDS = 2  # refinements of either kind
+FAIR = 2.0**-10  # an answer with a relative residual below this is one
+
+
+def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, int, float]:
+    """The residual; how many rows it leaves off, and by how much the worst."""
+    small, large = trust.limits(matrix[1].shape[0], x.dtype)
+    wide = [widened(a).astype(b.dtype, copy=False) for a in (*matrix, x)]
+    with np.errstate(all="ignore"):
+        residual = b - trust.product(*wide)
+        size = trust.product(*(abs(a) for a in wide)) + abs(b)
+        ratio = xp.where(size > 0, abs(residual) / size, abs(residual))
+    worst = float(ratio.max())
+    if not (xp.isfinite(x).all() and np.isfinite(worst)):
+        return residual, len(b), np.inf
+    many = 0 if worst <= large else len(b)
+    return residual, max(many, int((ratio > small).sum())), worst
+
+
+class _Best:
+    """The best of several answers to one right-hand side."""
+
+    def __init__(self, xp: Any, matrix: Any, b: Any, wide: Any) -> None:
+        self._xp, self._matrix = xp, matrix
+        self._b = widened(b).astype(wide, copy=False)
+        self.x: Any = None
+        self.residual: Any = None
+        self.off, self.worst = 0, np.inf
+
+    def offer(self, x: Any) -> bool:
+        """Keep it if it is better; tells whether it was."""
+        residual, off, worst = _off(self._xp, self._matrix, self._b, x)
+        better = self.x is None or worst < self.worst
+        if better:
+            self.x, self.residual, self.off, self.worst = x, residual, off, worst
+        return better
+
+    @property
+    def right(self) -> bool:
+        n, *block = self._matrix[1].shape
+        return self.worst < np.inf and self.off <= trust.by_chance(n, *block[:1])
+
+    def refine(self, solve: Any) -> None:
+        """Solve for the residual until all is right or no better."""
+        for _ in range(ROUNDS):
+            if self.right or not np.isfinite(self.worst):
+                return
+            kind = self.x.dtype
+            with np.errstate(all="ignore"):
+                step = solve(self.residual.astype(np.float64))
+                made = narrowed(widened(self.x) + step, kind)
+            if not self.offer(made):
+                return
+
+
+def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tuple[Any, int]:
+    """Better answers for the rows of b, and the row without a pivot or -1.
+
+    `run` is the engine's solve, `x` what it found for `matrix`, a triple of its arrays.
+    """
+    double = [widened(a) for a in matrix]
+    shape = matrix[1].shape[:2] if matrix[1].ndim == 3 else matrix[1].shape[:1]
+    found = []
+    for one, first in zip(b, x, strict=True):
+        best = _Best(xp, matrix, one.reshape(shape), np.float64)
+        if lacking < 0:
+            best.offer(first.reshape(shape))
+            if b.dtype != np.float64:
+                best.offer(narrowed(_step(run, double, shape, one), b.dtype))
+            best.refine(lambda right: _step(run, double, shape, right))
+        if best.x is None or not best.right:
+            row, other = _row_after_row(matrix, one.reshape(shape), best)
+            # a pivot that only rounding made zero: the engine had pivots, and an answer
+            if row < 0 or best.x is None or not best.worst < FAIR:
+                best = other
+                if row >= 0:
+                    return x, row
+        found.append(engines.moved(best.x, "gpu" if xp is not np else "cpu").reshape(-1))
+    return xp.stack(found), -1
+
+
+def _step(run: Any, matrix: Any, shape: Any, right: Any) -> Any:
+    wide = widened(right).reshape(1, -1)
+    return run(*matrix, wide)[0].reshape(shape)
+
+
+def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
+    """On one CPU thread, whatever the engine was."""
+    dl, d, du = (np.asarray(engines.moved(a, "cpu")) for a in matrix)
+    right = np.asarray(engines.moved(b, "cpu"))
+    best = _Best(np, (dl, d, du), right, np.longdouble)
+
+    def solve(given: Array) -> Array:
+        return cpu_rows.solve(dl, d, du, given.reshape(-1))[0].reshape(given.shape)
+
+    x, lacking = cpu_rows.solve(dl, d, du, right.reshape(-1))
+    with np.errstate(all="ignore"):
+        best.offer(x.reshape(right.shape).astype(right.dtype))
+    best.refine(solve)
+    if so_far.x is not None and so_far.worst < FAIR:  # else an overflow is the truth
+        best.offer(np.asarray(engines.moved(so_far.x, "cpu")))
+    return lacking, best

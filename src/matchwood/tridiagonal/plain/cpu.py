@@ -1,0 +1,126 @@
+"""The tridiagonal solver on a team.  Parts and their ends: cpu_parts.py; the ends: cpu_elements.py.
+
+One pass over the rows leaves an element for each part of 128; these are solved for the ends of the
+parts; a second pass gets the inner unknowns.  The parts do not depend on the number of threads,
+so neither does any bit of the solution.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.teams import crew, interrupted, kernel, share
+from matchwood.tridiagonal import trust
+from matchwood.tridiagonal.cpu_elements import LARGE, Elements, report
+from matchwood.tridiagonal.plain.cpu_parts import (
+    BAD,
+    LANES,
+    LEAST,
+    ROWS,
+    SCRATCH,
+    SUM,
+    WORDS,
+    Rows,
+    count_off,
+    load_ends,
+    load_tile,
+    reduce_tile,
+    store_elements,
+    store_solution,
+    substitute_tile,
+)
+
+Array = np.ndarray[Any, Any]
+
+WORK = 4  # a row is some four steps of the kind that `crew` counts
+
+
+@kernel
+def _reduce(
+    team: Any,
+    rows: Rows,
+    elements: Array,
+    choices: Array,
+    parts: int,
+    scratch: Array,
+    fault: Array,
+) -> None:
+    """The element of every part."""
+    s = scratch[team.rank]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_tile(tile, rows, s)
+        reduce_tile(s)
+        store_elements(tile, s, elements, choices, parts)
+        for lane in range(LANES):
+            if s[BAD + lane] > 0:
+                report(fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
+            if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
+                fault[1] = 1
+
+
+@kernel
+def _substitute(
+    team: Any,
+    rows: Rows,
+    ends: Array,
+    choices: Array,
+    parts: int,
+    scratch: Array,
+    x: Array,
+    small: float,
+    large: float,
+    off: Array,
+) -> None:
+    """The solution inside of every part; with `large` above 0, how many rows it leaves off."""
+    s = scratch[team.rank]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_tile(tile, rows, s)
+        load_ends(tile, s, ends, choices, parts)
+        substitute_tile(s)
+        store_solution(tile, s, rows.perm, x)
+        if large > 0:
+            off[team.rank] += count_off(tile, rows, x, ends, parts, small, large)
+
+
+def solve(
+    dl: Array,
+    d: Array,
+    du: Array,
+    b: Array,
+    perm: Array | None = None,
+    *,
+    threads: int | None = None,
+) -> tuple[Array, int, bool]:
+    """Solution for every row of b; the row without a pivot or -1; whether all are right.
+
+    With `perm` the solution is not looked at.
+    """
+    n = d.size
+    x = np.empty_like(b)
+    if n == 0 or b.shape[0] == 0:
+        return x, -1, True
+    parts = -(-n // ROWS)
+    team = crew(threads, work=WORK * n)
+    order = np.empty(0, np.int32) if perm is None else perm
+    scratch = np.empty((team.size, SCRATCH))  # double precision for either type: no slower
+    room = Elements(parts, 1, ROWS, n, threads)
+    choices = np.empty((parts, WORDS))
+    small, large = trust.limits(n, b.dtype) if perm is None else (0.0, 0.0)
+    sound = True
+    for one, out in zip(b, x, strict=True):
+        rows = Rows(dl, d, du, one, order)
+        off = np.zeros(team.size, np.int64)
+        team.run(_reduce, rows, room.elements, choices, parts, scratch, room.fault)
+        room.solve()
+        found = (room.ends, choices, parts, scratch, out, small, large, off)
+        team.run(_substitute, rows, *found)
+        sound = sound and int(off.sum()) <= trust.by_chance(n)
+    return x, room.row, sound and room.finite

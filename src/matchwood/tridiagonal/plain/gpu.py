@@ -1,0 +1,34 @@
+"""Host side of gpu.cu; what it shares with block systems is in ../gpu_elements.py."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from matchwood import gpu
+from matchwood.tridiagonal import gpu_elements
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "reduce_rows<T,I>",
+        "substitute_rows = substitute_rows<T,I,false>",
+        "substitute_and_judge = substitute_rows<T,I,true>",
+        *("join<T>", "top<T>", "expand<T>"),
+    ),
+    types={"T": (np.float32, np.float64)},
+)
+
+
+class Solver(gpu_elements.Solver):
+    """Solves plain systems of one size and type on the current stream, without waiting."""
+
+    def __init__(self, n: int, dtype: Any, index: Any = np.int32, **options: Any) -> None:
+        rows = SOURCE.constant("PART_ROWS")
+        super().__init__(SOURCE, n, 1, rows, dtype, index, **options)
+
+
+solve = functools.partial(gpu_elements.solve, Solver)

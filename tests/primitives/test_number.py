@@ -1,0 +1,71 @@
+"""Roots numbered by a team: as the reference does, for any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from matchwood.primitives.number import reference
+from matchwood.primitives.number.cpu import NO_OFFER, flatten, number_roots, number_wanted
+from matchwood.teams import barrier, crew, kernel, share
+
+
+@kernel
+def _all(team, up, numbers, sums):
+    lo, hi = share(team, up.size)
+    if not flatten(up, lo, hi):
+        sums[team.size] = -1
+    if barrier(team):
+        return
+    number_roots(team, up, numbers, sums)
+
+
+@kernel
+def _wanted(team, root, offers, numbers, sums):
+    total = number_wanted(team, root, root.size, offers, False, numbers, sums)
+    if team.rank == 0:
+        sums[team.size] = total
+
+
+def trees(rng, n: int, roots: int) -> np.ndarray:
+    """Chains and stars: every vertex hangs under a smaller one, or is one of the first."""
+    up = np.minimum(rng.integers(0, np.arange(n) + 1), np.arange(n))
+    up[:roots] = np.arange(roots)
+    return up.astype(np.uint32)
+
+
+@pytest.mark.parametrize(("n", "roots"), [(1, 1), (7, 7), (50, 1), (1000, 1), (5000, 70)])
+def test_roots_are_numbered_in_the_order_of_vertices(n, roots):
+    rng = np.random.default_rng(n)
+    up = trees(rng, n, roots)
+    root = up.copy()
+    for v in range(n):
+        root[v] = root[up[v]] if up[v] != v else v
+    count, expected = reference.number_roots(root)
+    offers = np.where(rng.random(n) < 0.5, NO_OFFER, np.uint64(1))
+    wanted = np.flatnonzero((root == np.arange(n)) & (offers != NO_OFFER))
+    for threads in (1, 2, 3, 8):
+        team = crew(threads, work=1 << 40)
+        sums = np.zeros(team.size + 1, np.int64)
+        hung, numbers = up.copy(), np.empty(n, np.uint32)
+        team.run(_all, hung, numbers, sums)
+        assert np.array_equal(hung, root)
+        assert sums[-1] == count
+        assert np.array_equal(numbers, expected)
+        team.run(_wanted, root, offers, numbers, sums)
+        assert sums[-1] == wanted.size
+        kept = np.isin(root, wanted)
+        assert np.array_equal(numbers[kept], np.searchsorted(wanted, root[kept]))
+
+
+def test_a_way_without_a_root_is_seen():
+    up = np.array([1, 2, 0], np.uint32)
+    sums = np.zeros(2, np.int64)
+    team = crew(1, work=1)
+    team.run(_only_flatten, up, sums)
+    assert sums[0] == 1
+
+
+@kernel
+def _only_flatten(team, up, found):
+    found[0] = 1 if not flatten(up, 0, up.size) else 0

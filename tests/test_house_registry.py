@@ -1,0 +1,150 @@
+"""No list of problems is stale: each is compared with the registry, and the registry with them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import matchwood
+from house import PACKAGE, problem_of
+from matchwood import check
+from matchwood.registry import PROBLEMS
+from support import environment
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+
+
+@pytest.mark.parametrize("entry", PROBLEMS, ids=lambda entry: entry.function)
+def test_an_entry_names_what_is_there(entry):
+    assert entry.function in matchwood.__all__
+    assert matchwood._HOMES[entry.function] == f"matchwood.{entry.family}"
+    for name in entry.checks:
+        assert callable(getattr(check, name))
+    offered = {path.stem for path in (PACKAGE / entry.family).rglob("*.py")}
+    for engine in entry.engines:
+        assert any(stem.split("_")[0] == engine for stem in offered) or entry.family == "krylov"
+
+
+def functions_with_an_engine() -> set[str]:
+    """Functions of the index that take a graph and run on an engine."""
+    found = set()
+    for name in matchwood.__all__:
+        value = getattr(matchwood, name)
+        if inspect.isfunction(value) and "engine" in inspect.signature(value).parameters:
+            found.add(name)
+    return found
+
+
+def test_every_problem_of_the_index_is_registered():
+    """A function is known when one of its problem's folder is; an alias is what it wraps."""
+
+    def home(name: str) -> str:
+        value = inspect.unwrap(getattr(matchwood, name))
+        return problem_of(value.__name__ if inspect.ismodule(value) else value.__module__)
+
+    known = {home(entry.function) for entry in PROBLEMS}
+    assert [name for name in sorted(functions_with_an_engine()) if home(name) not in known] == []
+
+
+def test_every_check_is_of_a_problem():
+    told = {name for entry in PROBLEMS for name in entry.checks}
+    listed = {name for name in check.__all__ if name.startswith("check_")}
+    assert told == listed
+    answers = {name for name in check.__all__ if name.startswith("is_")}
+    assert {name.replace("is_", "check_", 1) for name in answers} <= listed
+
+
+def test_the_demo_has_what_the_registry_says():
+    from matchwood.report.problems import PROBLEMS as shown
+
+    assert {problem.short for problem in shown} == {entry.demo for entry in PROBLEMS} - {""}
+
+
+def test_every_verb_is_told_of():
+    from matchwood.cli import app
+
+    verbs = {command.name for command in app.registered_commands}
+    assert {entry.verb for entry in PROBLEMS} - {""} <= verbs
+    page = (DOCS / "command_line.rst").read_text()
+    assert [verb for verb in sorted(verbs) if f"``matchwood {verb}" not in page] == []
+
+
+def test_every_verb_that_prints_json_has_its_keys_told():
+    from matchwood.cli import app
+
+    page = (DOCS / "command_line.rst").read_text().rpartition("\nJSON\n")[2]
+    missing = []
+    for command in app.registered_commands:
+        prints = "as_json" in inspect.signature(command.callback).parameters
+        if prints and not re.search(rf"^``{command.name}``", page, re.MULTILINE):
+            missing.append(command.name)
+    assert not missing
+
+
+def test_warmup_has_steps_of_every_problem():
+    from matchwood.machine import warm
+
+    steps = [name for name, _ in warm._steps()]
+    assert [
+        e.function for e in PROBLEMS if e.warm and not any(s.startswith(e.warm) for s in steps)
+    ] == []
+
+
+def test_the_readme_lists_every_problem():
+    table = README.read_text().partition("## Problems")[2].partition("##")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    named = set(re.findall(r"`([\w.]+)`", "\n".join(rows)))
+    named |= {name.partition(".")[0] for name in named}
+    assert [entry.function for entry in PROBLEMS if entry.function not in named] == []
+    for name in {name.partition(".")[0] for name in named}:
+        assert name in matchwood.__all__, f"README's table names {name}"
+    for row in rows:
+        first = re.search(r"`(\w+)", row)[1]
+        (entry,) = [entry for entry in PROBLEMS if entry.function == first]
+        engines = [cell.strip() for cell in row.split("|")[3:5]]
+        assert engines == ["yes" if one in entry.engines else "" for one in ("cpu", "gpu")], row
+
+
+def test_the_api_page_lists_every_public_name():
+    page = (DOCS / "api" / "index.rst").read_text()
+    listed = {
+        line.strip() for line in page.splitlines() if line.startswith("   ") and ":" not in line
+    }
+    modules = {name for name in matchwood.__all__ if inspect.ismodule(getattr(matchwood, name))}
+    names = set(matchwood.__all__) - modules - {"__version__"} | set(check.__all__)
+    assert sorted(names - listed) == []
+    for name in listed:
+        value = matchwood
+        for part in name.split("."):
+            value = getattr(value, part, None) or getattr(check, part, None)
+        from matchwood import networkx_backend
+
+        assert value is not None or hasattr(networkx_backend, name), f"the API page names {name}"
+
+
+def test_the_architecture_shows_every_family():
+    text = (DOCS / "architecture.rst").read_text()
+    families = sorted({entry.family for entry in PROBLEMS})
+    assert [name for name in families if f"      {name}/ " not in text] == []
+
+
+def test_the_concepts_say_what_makes_each_answer_unique():
+    """For those with an answer of integers that is checked, and a place in the demo."""
+    text = (DOCS / "concepts.rst").read_text().partition("\nOne answer\n")[2]
+    shown = [entry.function for entry in PROBLEMS if entry.demo]
+    assert [name for name in shown if f"<matchwood.{name}>" not in text] == []
+
+
+def test_reading_the_registry_imports_nothing():
+    code = "import sys, matchwood.registry; print({'numpy', 'numba', 'scipy'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"

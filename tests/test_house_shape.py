@@ -1,0 +1,183 @@
+"""The shape of the house: long files, full folders, functions of many arguments, private names.
+
+What does not keep a rule yet is listed in not_yet.py, and those lists only shrink.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import not_yet
+from house import FILES, PACKAGE, module_of
+from support import SOURCES
+
+LONGEST = 450  # lines of a file
+MOST_FILES = 12  # of a folder; folders in it do not count
+MOST_ARGUMENTS = 12  # of a function
+
+
+def new_and_mended(found: set[str], not_yet: set[str]) -> tuple[list[str], list[str]]:
+    """What breaks a rule and is not on its list; what is on the list and keeps the rule."""
+    return sorted(found - not_yet), sorted(not_yet - found)
+
+
+# Files and folders
+
+
+def test_no_file_is_too_long_to_read():
+    long = {
+        str(path.relative_to(SOURCES)): lines
+        for path in PACKAGE.rglob("*")
+        if path.suffix in (".py", ".cu", ".cuh")
+        and (lines := len(path.read_text().splitlines())) > LONGEST
+    }
+    assert not long
+
+
+def full_folders(root: Path) -> set[str]:
+    files = [path for path in root.rglob("*") if path.suffix in (".py", ".cu", ".cuh")]
+    counts = Counter(path.parent for path in files)
+    return {folder.relative_to(root).as_posix() for folder in counts if counts[folder] > MOST_FILES}
+
+
+def test_no_folder_is_too_full():
+    assert new_and_mended(full_folders(PACKAGE), not_yet.FOLDERS) == ([], [])
+
+
+def test_full_folders_are_seen(tmp_path):
+    for k in range(MOST_FILES + 1):
+        (tmp_path / "full" / f"{k}.py").parent.mkdir(exist_ok=True)
+        (tmp_path / "full" / f"{k}.py").touch()
+    (tmp_path / "full" / "inner").mkdir()
+    (tmp_path / "full" / "inner" / "more.py").touch()
+    assert full_folders(tmp_path) == {"full"}
+    (tmp_path / "full" / "0.py").unlink()
+    assert full_folders(tmp_path) == set()
+
+
+# Arguments
+
+
+def count_of_arguments(function: ast.FunctionDef) -> int:
+    """How many arguments a function has.
+
+    Options that a caller must name (those after the `*`) do not count in public functions: they
+    have defaults, and nobody writes them all.  A verb of the command line has only such options:
+    Typer reads them and calls it by name.
+    """
+    arguments = function.args
+    count = len(arguments.posonlyargs) + len(arguments.args)
+    public = not function.name.startswith("_")
+    named = [
+        default
+        for default in arguments.kw_defaults
+        if default is None or not public or function.decorator_list
+    ]
+    return count + len(named)
+
+
+def long_functions(path: Path, tree: ast.Module) -> Iterator[str]:
+    place = path.relative_to(PACKAGE).as_posix()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            if place.startswith("cli/") and node.name == "command":
+                continue
+            if count_of_arguments(node) > MOST_ARGUMENTS:
+                yield f"{place}: {node.name}"
+
+
+def test_no_function_has_too_many_arguments():
+    found = {text for path in FILES for text in long_functions(path, ast.parse(path.read_text()))}
+    assert new_and_mended(found, not_yet.FUNCTIONS) == ([], [])
+
+
+def test_many_arguments_are_seen():
+    letters = ", ".join("abcdefghijklm")
+    for text, long in [
+        (f"def f({letters}): pass", True),
+        (f"def f({letters[:-3]}): pass", False),
+        (f"def f({letters[:-3]}, *, named): pass", True),
+        (f"def f({letters[:-3]}, *, named=1): pass", False),
+        (f"def _f({letters[:-3]}, *, named=1): pass", True),
+        (f"@kernel\ndef f({letters}): pass", True),
+    ]:
+        assert bool(list(long_functions(PACKAGE / "csr.py", ast.parse(text)))) is long, text
+
+
+# Private names
+
+
+RECORDS = {"_replace", "_asdict", "_fields", "_make"}  # public names of a NamedTuple
+NUMBA = {"_reduce", "_rebuild"}  # of its compiled functions, which teams/ writes to the cache
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name not in RECORDS | NUMBA
+
+
+def own_names(tree: ast.Module) -> set[str]:
+    """Private names that a file defines: functions, classes, variables, attributes."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            on_self = isinstance(node, ast.Name) or (
+                isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            )
+            if on_self:
+                found.add(node.id if isinstance(node, ast.Name) else node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)  # __slots__, object.__setattr__(self, "_name", ...)
+    return {name for name in found if is_private(name)}
+
+
+def borrowed(here: str, tree: ast.Module, ours: set[str]) -> Iterator[str]:
+    """Private names of other modules that a file uses.
+
+    `ours` are the private names of the whole library: names such as `_adj` of NetworkX are
+    another matter.
+    """
+    own = own_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("matchwood"):
+            for alias in node.names:
+                path = SOURCES.joinpath(*f"{node.module}.{alias.name}".split("."))
+                inside = here == node.module or here.startswith(f"{node.module}.")
+                module = path.with_suffix(".py").exists() and inside
+                if is_private(alias.name) and not module:
+                    yield alias.name
+        elif isinstance(node, ast.Attribute) and is_private(node.attr):
+            on_self = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if node.attr in ours and node.attr not in own and not on_self:
+                yield node.attr
+
+
+def test_no_private_name_of_another_module_is_used():
+    trees = {path: ast.parse(path.read_text()) for path in FILES}
+    ours = set().union(*map(own_names, trees.values()))
+    found = {
+        f"{path.relative_to(PACKAGE).as_posix()}: {name}"
+        for path, tree in trees.items()
+        for name in borrowed(module_of(path), tree, ours)
+    }
+    assert new_and_mended(found, not_yet.PRIVATE) == ([], [])
+
+
+def test_private_names_are_seen():
+    for text, names in [
+        ("from matchwood.csr import _read", ["_read"]),
+        ("from matchwood.teams import _numba", ["_numba"]),
+        ("def f(G): return G._data", ["_data"]),
+        ("def f(G): G._data = 1", ["_data"]),
+        ("class A:\n  def f(self): self._data = 1\n  def g(self, other): return other._data", []),
+        ("def f(raw): return raw._replace(data=None)", []),
+        ("def f(G): return G._adj", []),
+    ]:
+        found = list(borrowed("matchwood.forests.cpu", ast.parse(text), {"_data"}))
+        assert found == names, text
+    inside = ast.parse("from matchwood.teams import _numba")
+    assert not list(borrowed("matchwood.teams.crew", inside, set()))
