@@ -113,7 +113,8 @@ def coarsen(
     members = vertex_weights_of(vertex_weights, view.n, place, caller)
     arrays, map, weights = trusted_contract_pairs(view, mate, members, call.engine, caller, threads)
     _refuse_overflow(call.graph, arrays[2], members, mate, weights)
-    matrix = sparse_matrix(*call.back(*arrays), shape=(weights.size, weights.size))
+    indptr, indices, data = call.back(*arrays)
+    matrix = sparse_matrix(indptr, indices, data, (weights.size, weights.size))
     return Coarsening(matrix, *call.back(map, weights))
 
 

@@ -190,8 +190,7 @@ def coarsening_hierarchy(
 
 def _back(call: calls.Call, level: Coarsening) -> Coarsening:
     """A level where the user's graph lives."""
-    matrix = level.matrix
-    arrays = call.back(matrix.indptr, matrix.indices, matrix.data)
-    return Coarsening(
-        sparse_matrix(*arrays, shape=matrix.shape), *call.back(level.map, level.vertex_weights)
-    )
+    shape, matrix = level.matrix.shape, level.matrix
+    indptr, indices, data = call.back(matrix.indptr, matrix.indices, matrix.data)
+    moved = sparse_matrix(indptr, indices, data, shape)
+    return Coarsening(moved, *call.back(level.map, level.vertex_weights))
