@@ -128,7 +128,7 @@ def maximal_matching(
     clock = Stopwatch()
     view = call.graph.undirected_weights(caller) if weighted else call.graph.undirected_pattern()
     clock.lap("prepare")
-    mate, weight, matched = call.load("matchwood.matching.proposal").match(
+    mate, weight, matched = call.load(f"{__package__}.proposal").match(
         view, method, number, bit_barrier(p), threads=threads
     )
     if weighted:
