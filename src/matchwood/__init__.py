@@ -35,12 +35,12 @@ _HOMES = {
     "maximal_matching": "matchwood.matching",  # one to which no edge can be added
     "streaming_matching": "matchwood.matching",  # one from a stream of edges
     "Matching": "matchwood.matching",  # what all three return
-    "upper_bound": "matchwood.matching",  # how heavy any matching can be at most
-    "Bound": "matchwood.matching",  # what `upper_bound` returns
+    "matching_bound": "matchwood.matching",  # how heavy any matching can be at most
+    "Bound": "matchwood.matching",  # what `matching_bound` returns
     "coarsen": "matchwood.matching",  # the graph in which matched vertices are one
     "Coarsening": "matchwood.matching",  # what `coarsen` returns
-    "multilevel": "matchwood.matching",  # ever coarser graphs
-    "Hierarchy": "matchwood.matching",  # what `multilevel` returns
+    "coarsening_hierarchy": "matchwood.matching",  # ever coarser graphs
+    "Hierarchy": "matchwood.matching",  # what `coarsening_hierarchy` returns
     # factors
     "degree_factor": "matchwood.factors",  # up to n strong edges at each vertex
     "factor": "matchwood.factors",  # its old name
@@ -99,6 +99,8 @@ _HOMES = {
 _OLD = {  # names of the last release: they still work, with a DeprecationWarning
     "measures": "order_measures",
     "profile": "matrix_profile",
+    "multilevel": "coarsening_hierarchy",
+    "upper_bound": "matching_bound",
 }
 
 __all__ = ["__version__", *_HOMES]
@@ -148,10 +150,10 @@ if TYPE_CHECKING:
     from matchwood.matching import Hierarchy as Hierarchy
     from matchwood.matching import Matching as Matching
     from matchwood.matching import coarsen as coarsen
+    from matchwood.matching import coarsening_hierarchy as coarsening_hierarchy
+    from matchwood.matching import matching_bound as matching_bound
     from matchwood.matching import maximal_matching as maximal_matching
-    from matchwood.matching import multilevel as multilevel
     from matchwood.matching import streaming_matching as streaming_matching
-    from matchwood.matching import upper_bound as upper_bound
     from matchwood.matching import weighted_matching as weighted_matching
     from matchwood.ordering import Measures as Measures
     from matchwood.ordering import Ordering as Ordering

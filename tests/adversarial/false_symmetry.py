@@ -96,8 +96,10 @@ def functions() -> dict[str, Callable[..., Any]]:
         "bfs": lambda G, threads: mw.bfs(G, [0], threads=threads),
         "bfs both ways": lambda G, threads: mw.bfs(G, [0], directed=False, threads=threads),
         "condensation": lambda G, threads: mw.condensation(G, threads=threads),
-        "upper_bound": lambda G, threads: mw.upper_bound(G, threads=threads),
-        "multilevel": lambda G, threads: mw.multilevel(G, until=2, threads=threads),
+        "matching_bound": lambda G, threads: mw.matching_bound(G, threads=threads),
+        "coarsening_hierarchy": lambda G, threads: mw.coarsening_hierarchy(
+            G, until=2, threads=threads
+        ),
         "tridiagonal_of": lambda G, threads: mw.tridiagonal_of(G, mw.linear_forest(G)),
         "coverage_of_order": lambda G, threads: mw.coverage_of_order(G),
         "order_measures": lambda G, threads: mw.order_measures(G, threads=threads),

@@ -296,7 +296,7 @@ def maximal_matching_cases(engine: str | None = None) -> Iterator[Case]:
 
 def bound_cases(engine: str | None = None) -> Iterator[Case]:
     for _, G in weighted_graphs():
-        found = matchwood.upper_bound(G)
+        found = matchwood.matching_bound(G)
         weights = dense_weights(G)
 
         def right(fields: Fields, W: Any = weights) -> bool:

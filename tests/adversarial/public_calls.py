@@ -22,6 +22,7 @@ from matchwood import block_tridiagonal, check, preconditioners, tridiagonal
 from matchwood.primitives import (
     assemble,
     compact,
+    contract,
     edge_order,
     frontier,
     hashing,
@@ -111,7 +112,7 @@ def forest() -> Any:
 
 @functools.cache
 def hierarchy() -> Any:
-    return mw.multilevel(matrix(), until=3)
+    return mw.coarsening_hierarchy(matrix(), until=3)
 
 
 def perm() -> Any:
@@ -264,11 +265,13 @@ def _matching_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(touch, (matching(),)),
             Call(lambda found, A: found.check(A), (matching(), matrix())),
         ],
-        "matchwood.upper_bound": lambda: [
-            *on_one(mw.upper_bound, matching().mate),
-            *on_one(mw.upper_bound, matching()),
+        "matchwood.matching_bound": lambda: [
+            *on_one(mw.matching_bound, matching().mate),
+            *on_one(mw.matching_bound, matching()),
         ],
-        "matchwood.Bound": lambda: [Call(check.check_bound, (matrix(), mw.upper_bound(matrix())))],
+        "matchwood.Bound": lambda: [
+            Call(check.check_bound, (matrix(), mw.matching_bound(matrix())))
+        ],
         "matchwood.coarsen": lambda: [
             Call(
                 lambda A, m, w: mw.coarsen(A, m, vertex_weights=w),
@@ -279,9 +282,9 @@ def _matching_calls() -> dict[str, Callable[[], list[Call]]]:
         "matchwood.Coarsening": lambda: [
             Call(check.check_coarsening, (matrix(), matching(), mw.coarsen(matrix(), matching())))
         ],
-        "matchwood.multilevel": lambda: [
+        "matchwood.coarsening_hierarchy": lambda: [
             Call(
-                lambda A, w: mw.multilevel(A, until=3, vertex_weights=w),
+                lambda A, w: mw.coarsening_hierarchy(A, until=3, vertex_weights=w),
                 (matrix(), np.arange(1, 13)),
             )
         ],
@@ -369,7 +372,7 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         "check_condensation": lambda: (mw.condensation(matrix()),),
         "check_maximal_independent_set": lambda: (mw.maximal_independent_set(matrix()),),
         "check_spanning_forest": lambda: (mw.minimum_spanning_forest(matrix()),),
-        "check_bound": lambda: (mw.upper_bound(matrix()),),
+        "check_bound": lambda: (mw.matching_bound(matrix()),),
         "check_coarsening": lambda: (matching().mate, mw.coarsen(matrix(), matching())),
         "check_linear_forest": lambda: (forest(),),
         "check_rcm_order": lambda: (perm(),),
@@ -415,6 +418,9 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
         ],
         home + "assemble.canonical": lambda: [
             Call(lambda *parts: assemble.canonical(*parts, 12), csr())
+        ],
+        home + "contract.contract": lambda: [
+            Call(lambda *parts: contract.contract(*parts, 3), (*csr(), np.arange(12) % 3))
         ],
         home + "compact.compact": lambda: [Call(compact.compact, (counts > 2, counts))],
         home + "edge_order.order_edges": lambda: [Call(edge_order.order_edges, (*pair, vector(4)))],

@@ -1,4 +1,4 @@
-// Pairs of vertices of paths that lie side by side.  Host side: gpu_pairs.py; the rule: pairs.py.
+// Pairs of vertices of paths that lie side by side.  Host side: gpu.py; the rule: __init__.py.
 //
 // Kernels over entries have a thread for each, whatever the lengths of rows: `rows` says in which it is.
 // What is kept of a list goes to the place that a scan over its flags gives, so lists keep their order.

@@ -1,4 +1,8 @@
-"""What makes an array of mates one: the rule that checks and functions share."""
+"""Arrays of mates: what makes one valid.  Functions and checks share this rule.
+
+``mate[v]`` is the vertex that v is matched with, -1 for none, and mates are mutual.  On the GPU the
+rule is in gpu.py + gpu.cu.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ def gate(caller: str, answer: Any, n: int, place: str, kind: Any) -> Any:
     wrong = fault(mate, n)
     if wrong:
         raise ValueError(f"{caller}: {wrong}")
-    return array_module(mate).ascontiguousarray(mate.astype(kind, copy=False))
+    return engines.xp(mate).ascontiguousarray(mate.astype(kind, copy=False))
 
 
 def fault(mate: Any, n: int) -> str | None:
@@ -48,7 +52,7 @@ def fault(mate: Any, n: int) -> str | None:
     if mate.dtype.name not in INDEX:  # narrow types cannot count the vertices
         mate = mate.astype(np.int64)
     if engines.location(mate) == "gpu":
-        from matchwood.matching.gpu_mates import OUTSIDE, first_fault
+        from matchwood.matching.mates.gpu import OUTSIDE, first_fault
 
         code, v = first_fault(mate, n)
         outside, lone = code == OUTSIDE, code != 0
@@ -74,14 +78,9 @@ def _first_fault(mate: Any, n: int) -> tuple[bool, bool, int]:
     return False, bool(lone.any()), int(lone.argmax())
 
 
-def array_module(array: Any) -> Any:
-    """NumPy or CuPy."""
-    return engines.cupy() if engines.location(array) == "gpu" else np
-
-
 def rows_of(view: Any) -> Any:
     """The row of each entry."""
-    xp = array_module(view.indices)
+    xp = engines.xp(view.indices)
     if xp is np:
         return np.repeat(np.arange(view.n), np.diff(view.indptr))
     entries = xp.arange(view.nnz, dtype=view.indptr.dtype)
@@ -91,7 +90,7 @@ def rows_of(view: Any) -> Any:
 def checked_mates(view: Any, answer: Any, caller: str, what: str) -> tuple[Any, Any, Any]:
     """The mates of an answer as int64, where the view lives; the row of each entry; and which
     entries are edges of the matching.  `CheckFailed` where two mates are not joined."""
-    xp = array_module(view.indices)
+    xp = engines.xp(view.indices)
     mate = engines.moved(mates_of(caller, answer), engines.location(view.indices))
     wrong = fault(mate, view.n)
     if wrong:

@@ -12,9 +12,9 @@ from matchwood import engines
 def members_of(map: Any, mate: Any, forest: Any) -> Any:
     """(pairs, 2) vertices in the order of the forest: the smaller one, its mate or -1."""
     if engines.location(map) == "gpu":
-        from matchwood.preconditioners import gpu_blocks
+        from matchwood.preconditioners.blocks import gpu
 
-        return gpu_blocks.members(map, mate, forest.place)
+        return gpu.members(map, mate, forest.place)
     kind = mate.dtype
     vertices = np.arange(map.shape[0], dtype=kind)
     first = (mate < 0) | (vertices < mate)
@@ -29,7 +29,7 @@ def blocks_of(
     G: Any, map: Any, forest: Any, members: Any, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
     """dl, d, du of shape (pairs, 2, 2): the entries of G's matrix along the paths of pairs."""
-    from matchwood.preconditioners import cpu_blocks, gpu_blocks
+    from matchwood.preconditioners.blocks import cpu, gpu
 
     view = G.directed_weights()
     kind = view.indices.dtype
@@ -38,16 +38,16 @@ def blocks_of(
     position = forest.position[forest.perm].astype(kind, copy=False)
     members = members.astype(kind, copy=False)
     if G.engine == "gpu":
-        return gpu_blocks.blocks(view, place, position, members)
-    return cpu_blocks.blocks(view, place, position, members, threads=threads)
+        return gpu.blocks(view, place, position, members)
+    return cpu.blocks(view, place, position, members, threads=threads)
 
 
 def weight_inside(blocks: tuple[Any, Any, Any]) -> float:
     """Weight off the diagonal that the blocks hold."""
     if engines.location(blocks[1]) == "gpu":
-        from matchwood.preconditioners import gpu_blocks
+        from matchwood.preconditioners.blocks import gpu
 
-        return gpu_blocks.weight_inside(*blocks)
+        return gpu.weight_inside(*blocks)
     d = blocks[1]
     total = sum(float(abs(block).sum(dtype=np.float64)) for block in blocks)
     return total - sum(float(abs(d[:, i, i]).sum(dtype=np.float64)) for i in (0, 1))

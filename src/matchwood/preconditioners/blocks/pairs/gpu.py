@@ -1,4 +1,4 @@
-"""Pairs of vertices of paths that lie side by side, on the GPU.  Kernels: gpu_pairs.cu."""
+"""Pairs of vertices of paths that lie side by side, on the GPU.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from matchwood.primitives.transpose.gpu import first_places
 
 SOURCE = gpu.Source(
     __package__,
-    "gpu_pairs.cu",
+    "gpu.cu",
     (
         "mark_starts<I>",
         "mark_strong<I,W>",
@@ -46,7 +46,7 @@ BLOCK = 256  # threads
 
 
 def side_by_side(view: Any, *, rng: Any, ties: str) -> Any:
-    """The mate of each vertex; see pairs.py."""
+    """The mate of each vertex; see __init__.py."""
     n, kind = view.n, view.indices.dtype
     k = SOURCE.kernels(
         "mark_starts", "mark_strong", "keep_strong", "measure_paths", "mark_between",
@@ -178,7 +178,7 @@ def _order(keys: Any) -> Any:
 
 
 def _run_sums(starts: Any, runs: int, order: Any, weights: Any) -> Any:
-    """Sums over runs of equal keys; in gpu_pairs.cu, above `struct Run`."""
+    """Sums over runs of equal keys; in gpu.cu, above `struct Run`."""
     sums = gpu.empty(runs, np.float64, WHAT)
     space = gpu.workspace(WHAT, listed=(order.size // 32 + 1, np.int64), count=(1, np.uint64))
     space.count.data.memset_async(0, space.count.nbytes)

@@ -1,4 +1,4 @@
-"""2x2 blocks of a matrix on the GPU: gpu_blocks.cu."""
+"""2x2 blocks of a matrix on the GPU.  Kernels: gpu.cu."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matchwood import engines, gpu
 
 SOURCE = gpu.Source(
     __package__,
-    "gpu_blocks.cu",
+    "gpu.cu",
     ("list_members<I>", "collect<I,W>", "add_magnitudes<W>", "add_diagonal<I,W>"),
 )
 
@@ -20,7 +20,7 @@ ALL, OFF_DIAGONAL = 0b1111, 0b0110  # of the four numbers of a 2x2 block
 
 
 def members(map: Any, mate: Any, place: Any) -> Any:
-    """See blocks.members_of."""
+    """See coefficients.members_of."""
     n, kind = map.shape[0], mate.dtype
     map, place = map.astype(kind, copy=False), place.astype(kind, copy=False)
     made = gpu.empty((place.shape[0], 2), kind, WHAT)
@@ -40,7 +40,7 @@ def blocks(view: Any, place: Any, position: Any, members: Any) -> tuple[Any, Any
 
 
 def weight_inside(dl: Any, d: Any, du: Any) -> float:
-    """See blocks.weight_inside."""
+    """See coefficients.weight_inside."""
     sums = gpu.empty((3, SUMS), np.float64, WHAT)
     k = SOURCE.kernels("add_magnitudes", W=d.dtype)
     for array, wanted, part in zip((dl, d, du), (ALL, OFF_DIAGONAL, ALL), sums, strict=True):

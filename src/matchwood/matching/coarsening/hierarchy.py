@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from matchwood import csr, engines
+import numpy as np
+
+from matchwood import calls, csr, engines
 from matchwood.arguments import count, flag, integers, one_of, seed
+from matchwood.gate.views import sparse_matrix
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.two_hop import pair_free
-from matchwood.matching.proposal import maximal_matching
-from matchwood.matching.weighted import METHODS, weighted_matching
+from matchwood.matching.maximal import maximal_matching
+from matchwood.matching.methods import METHODS
+from matchwood.matching.weighted import weighted_matching
 
-STALLED = 0.95  # of the vertices left: not worth another level
+STALLED = 0.95  # part of the vertices; a level that keeps more is not worth making
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +31,8 @@ class Hierarchy:
         Each made from the one before, the first from the graph itself.
     n : int
         Vertices of the graph itself.
+    engine : {"cpu", "gpu"}
+        Where the levels live.
     """
 
     levels: tuple[Coarsening, ...]
@@ -50,8 +56,6 @@ class Hierarchy:
     @cached_property
     def map(self) -> Any:
         """(n,) array: the vertex of the coarsest graph that each vertex went to."""
-        import numpy as np
-
         xp = engines.cupy() if self.engine == "gpu" else np
         whole = xp.arange(self.n) if not self.levels else None
         for k, level in enumerate(self.levels):
@@ -68,14 +72,12 @@ class Hierarchy:
         --------
         >>> import matchwood
         >>> A = matchwood.generators.grid((4, 4))
-        >>> H = matchwood.multilevel(A, until=2)
+        >>> H = matchwood.coarsening_hierarchy(A, until=2)
         >>> part = H.project([0, 1])
         >>> part.shape, sorted(set(part.tolist()))
         ((16,), [0, 1])
         """
         if not hasattr(values, "dtype"):
-            import numpy as np
-
             values = np.asarray(values)
         if values.shape[:1] != (self.sizes[-1],):
             raise ValueError(
@@ -85,12 +87,13 @@ class Hierarchy:
         return engines.moved(values, self.engine)[self.map]
 
 
-def multilevel(
+def coarsening_hierarchy(
     A: Any,
     *,
     until: int = 100,
     method: str = "auto",
     rng: Any = 0,
+    ties: str = "hash",
     vertex_weights: Any = None,
     two_hop: bool = True,
     engine: str | None = None,
@@ -113,6 +116,9 @@ def multilevel(
         `maximal_matching`.
     rng : int, Generator or None
         Seed of the matchings; level k uses the seed plus k.
+    ties : {"hash", "index"}
+        Which of two edges of equal weight comes first, as in `weighted_matching`; ``"proposal"``
+        goes by hash.
     vertex_weights : (n,) array or None
         None counts each vertex as 1.
     two_hop : bool
@@ -147,19 +153,17 @@ def multilevel(
     Examples
     --------
     >>> import matchwood
-    >>> matchwood.multilevel(matchwood.generators.star(1000), until=10).sizes
+    >>> matchwood.coarsening_hierarchy(matchwood.generators.star(1000), until=10).sizes
     [1000, 500, 250, 125, 63, 32, 16, 8]
     """
-    caller = "multilevel"
+    caller = "coarsening_hierarchy"
     one_of(caller, "method", method, (*METHODS, "proposal"))
+    one_of(caller, "ties", ties, ("hash", "index"))
     until = count(caller, "until", until, least=1)
     two_hop = flag(caller, "two_hop", two_hop)
     number = seed(caller, rng)
-    G = csr.as_graph(A, caller)
-    place = G.engine
-    chosen = engines.resolve(place, engine, threads=threads)
-    G = G.on(chosen)
-    n = G.n
+    call = calls.enter(A, caller, engine, threads)
+    G = call.graph
     levels: list[Coarsening] = []
     while G.n > until:
         options: dict[str, Any] = {
@@ -170,7 +174,7 @@ def multilevel(
         if method == "proposal":
             mate = maximal_matching(G, weighted=True, **options).mate
         else:
-            mate = weighted_matching(G, method=method, **options).mate
+            mate = weighted_matching(G, method=method, ties=ties, **options).mate
         if two_hop:
             mate = pair_free(G.undirected_weights(caller), mate, threads=threads)
         level = coarsen(G, mate, vertex_weights=vertex_weights, engine=engine, threads=threads)
@@ -179,18 +183,14 @@ def multilevel(
         levels.append(level)
         vertex_weights = level.vertex_weights
         G = csr.as_graph(level.matrix, caller, index_dtype=G.indptr.dtype)
-    if engines.home(chosen) != place:
-        levels = [_moved(level, place) for level in levels]
-    return Hierarchy(tuple(levels), n, place)
+    if engines.home(call.engine) != call.given.engine:
+        levels = [_back(call, level) for level in levels]
+    return Hierarchy(tuple(levels), call.given.n, call.given.engine)
 
 
-def _moved(level: Coarsening, place: str) -> Coarsening:
-    from matchwood.matching.coarsening import as_matrix
-
-    matrix = level.matrix
-    arrays = [engines.moved(array, place) for array in (matrix.indptr, matrix.indices, matrix.data)]
-    return Coarsening(
-        as_matrix(arrays),
-        engines.moved(level.map, place),
-        engines.moved(level.vertex_weights, place),
-    )
+def _back(call: calls.Call, level: Coarsening) -> Coarsening:
+    """A level where the user's graph lives."""
+    shape, matrix = level.matrix.shape, level.matrix
+    indptr, indices, data = call.back(matrix.indptr, matrix.indices, matrix.data)
+    moved = sparse_matrix(indptr, indices, data, shape)
+    return Coarsening(moved, *call.back(level.map, level.vertex_weights))

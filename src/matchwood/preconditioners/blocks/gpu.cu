@@ -1,4 +1,4 @@
-// 2x2 blocks of a matrix along a linear forest of pairs.  Host side: gpu_blocks.py.
+// 2x2 blocks of a matrix along a linear forest of pairs.  Host side: gpu.py.
 
 #include "matchwood/exact.cuh"
 #include "matchwood/sorted_row.cuh"

@@ -3,7 +3,7 @@
 What is left of a positive definite matrix when entries are dropped need not be definite: along its
 forest bcsstk10 has 40 negative eigenvalues.  CG must not be used with such a preconditioner.
 
-A walk along each path, in cpu_definite.py.  A path may be as long as the matrix, so on the GPU the
+A walk along each path, in cpu.py.  A path may be as long as the matrix, so on the GPU the
 coefficients are copied to memory for it; that happens only where `definite` is asked for.
 """
 
@@ -20,22 +20,22 @@ System = tuple[Any, Any, Any]
 
 def is_definite(G: Any, system: System, threads: int | None) -> bool | None:
     """None where the matrix is not symmetric."""
-    from matchwood.preconditioners import cpu_definite
+    from matchwood.preconditioners.definite import cpu
 
     if not G.has_symmetric_values:
         return None
     dl, d, du = (engines.moved(array, "cpu") for array in system)
-    return cpu_definite.judge(dl, d, du, change=False, threads=threads)[0] == 0
+    return cpu.judge(dl, d, du, change=False, threads=threads)[0] == 0
 
 
 def made_definite(G: Any, system: System, caller: str, threads: int | None) -> System:
     """The system itself where it is positive definite, else one whose bad paths are weakened."""
-    from matchwood.preconditioners import cpu_definite
+    from matchwood.preconditioners.definite import cpu
 
     if not G.has_symmetric_values:
         raise ValueError(f"{caller}: definite=True needs a symmetric matrix")
     dl, d, du = (np.array(engines.moved(array, "cpu")) for array in system)
-    indefinite, hopeless = cpu_definite.judge(dl, d, du, change=True, threads=threads)
+    indefinite, hopeless = cpu.judge(dl, d, du, change=True, threads=threads)
     if hopeless:
         raise ValueError(
             f"{caller}: definite=True needs a positive definite matrix, but the diagonal of this "

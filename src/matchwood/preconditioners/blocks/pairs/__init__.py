@@ -5,7 +5,7 @@
     side_by_side  paths of strong edges are laid beside each other, and each step of two is a pair
 
 Each returns the mate of every vertex, -1 for none, where the matrix lies.  On the GPU the last one
-is in gpu_pairs.py + gpu_pairs.cu.
+is in gpu.py + gpu.cu.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from matchwood.primitives.row_reduce import (
     trusted_strongest_neighbours as strongest_neighbours,
 )
 
-# An edge is strong that weighs this part of the heaviest at either end, at least: the usual
+# An edge is strong when it weighs at least this part of the heaviest edge at either end: the usual
 # threshold of algebraic multigrid.
 STRONG = 0.25
 
@@ -45,12 +45,11 @@ def side_by_side(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> 
     """
     view, n = G.undirected_weights(), G.n
     if view.nnz == 0:
-        xp = engines.cupy() if G.engine == "gpu" else np
-        return xp.full(n, -1, view.indices.dtype)
+        return engines.xp(view.indices).full(n, -1, view.indices.dtype)
     if G.engine == "gpu":
-        from matchwood.preconditioners import gpu_pairs
+        from matchwood.preconditioners.blocks.pairs import gpu
 
-        return gpu_pairs.side_by_side(view, rng=rng, ties=ties)
+        return gpu.side_by_side(view, rng=rng, ties=ties)
     rows = _rows(view.indptr, view.nnz)
     _, top = strongest_neighbours(view.indptr, view.indices, view.data, 1, threads=threads)
     heaviest = top[:, 0]

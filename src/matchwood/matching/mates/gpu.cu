@@ -1,4 +1,4 @@
-// Whether an array of mates is one, on the GPU.  Host side: gpu_mates.py.
+// Whether an array of mates is one, on the GPU.  Host side: gpu.py; the rule: __init__.py.
 #include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
 

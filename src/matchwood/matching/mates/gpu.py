@@ -1,4 +1,4 @@
-"""Whether an array of mates is one, on the GPU.  Kernel: gpu_mates.cu; the rule: mates.py."""
+"""Whether an array of mates is one, on the GPU.  Kernel: gpu.cu; the rule: __init__.py."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import numpy as np
 
 from matchwood import engines, gpu
 
-SOURCE = gpu.Source(
-    __package__, "gpu_mates.cu", ("check_mates<M>",), types={"M": (np.int32, np.int64)}
-)
+SOURCE = gpu.Source(__package__, "gpu.cu", ("check_mates<M>",), types={"M": (np.int32, np.int64)})
 
 OUTSIDE, LONE = SOURCE.constants("OUTSIDE", "LONE")
 
