@@ -48,6 +48,7 @@ def faults_of(script: str, *arguments: str, **variables: str) -> list[str]:
             elif line.startswith("bad "):
                 found.append(f"{attack[4:]}: {line[4:]}")
         if lines and lines[-1].startswith("done "):
+            print(f"{script}: {lines[-1][5:]} attacks, {len(found)} faults")
             return found
         found.append(f"{attack[4:]}: the process died with {done.returncode}, {last_words}")
         if int(attack.split()[1]) <= first:
