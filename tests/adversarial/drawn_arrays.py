@@ -111,7 +111,8 @@ def spoilt_array(a: Array, rng: np.random.Generator) -> tuple[str, Any]:
         way = LIKELY[int(rng.integers(len(LIKELY)))]
         if type(made) is not np.ndarray or made.dtype.kind not in "?iufc":
             break
-        with contextlib.suppress(TypeError, ValueError, OverflowError, IndexError):  # it cannot be spoilt so
+        # what cannot be spoilt in this way stays
+        with contextlib.suppress(TypeError, ValueError, OverflowError, IndexError):
             made = WAYS[way](made, rng)
             told.append(way)
     if type(made) is np.ndarray and made.flags.c_contiguous and not made.dtype.hasobject:

@@ -363,7 +363,7 @@ def nearly(fields: Fields, found: Any) -> bool:
 
 
 def factor_cases(maximal: bool, engine: str | None = None) -> Iterator[Case]:
-    """Whole results, which say how they were made; or their tables alone, which any way may make."""
+    """Whole results, which say how they were made; or their tables alone."""
     for k, (_, G) in enumerate(weighted_graphs()):
         found = matchwood.degree_factor(G, 1 + k % 3, rounds=None, rng=k, engine=engine)
         weights = dense_weights(G)

@@ -480,7 +480,7 @@ VERIFIED: dict[str, Callable[..., Any]] = {
     "weighted_matching": lambda found, A: check.check_matching(A, found),
     "maximal_matching": lambda found, A: check.check_maximal_matching(A, found),
     "upper_bound": lambda found, A, *_: check.check_bound(A, found),
-    "linear_forest": lambda found, A, *_: check.check_linear_forest(A, found),
+    "linear_forest": lambda found, A, *factor: factor or check.check_linear_forest(A, found),
     "permute": lambda found, A, perm: check.check_permuted(A, perm, found),
     "measures": lambda found, A, perm: check.check_measures(A, found, perm),
     "cuthill_mckee": lambda found, A, start: check.check_rcm_order(A, found[::-1], start=start),

@@ -9,6 +9,7 @@ import numpy as np
 
 from matchwood import csr, engines
 from matchwood import preconditioners as ready
+from matchwood.arguments import plain
 
 # Exponents of two between which squares and products of a few numbers stay within the type.
 MODEST = {np.dtype(np.float32): 30, np.dtype(np.float64): 250}
@@ -86,7 +87,7 @@ def _exponent(array: Any, kind: Any) -> int:
 def _vector(array: Any, name: str, n: int, where: str) -> Any:
     """A vector of n finite real numbers on the engine of the matrix."""
     if engines.location(array) == "cpu":
-        array = np.asarray(array)
+        array = plain("solve", name, array)
     if engines.location(array) != where:
         raise TypeError(f"solve: {name} must lie where A does, on the {where.upper()}")
     if array.shape != (n,):

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from matchwood import csr, engines
-from matchwood.arguments import numbers
+from matchwood.arguments import numbers, plain
 from matchwood.matching import mates
 
 
@@ -124,7 +124,7 @@ def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
     if given is None:
         xp = engines.cupy() if place == "gpu" else np
         return xp.ones(n, np.int64)
-    array = given if hasattr(given, "dtype") else np.asarray(given)
+    array = plain(caller, "vertex_weights", given)
     if array.dtype.kind == "b" or (array.size == 0 and array is not given):
         array = array.astype(np.int64)
     if array.dtype.kind == "f":

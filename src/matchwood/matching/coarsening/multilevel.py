@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from matchwood import csr, engines
-from matchwood.arguments import count, flag, integers, one_of, seed
+from matchwood.arguments import count, flag, integers, one_of, plain, seed
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.two_hop import pair_free
 from matchwood.matching.proposal import maximal_matching
@@ -73,10 +73,7 @@ class Hierarchy:
         >>> part.shape, sorted(set(part.tolist()))
         ((16,), [0, 1])
         """
-        if not hasattr(values, "dtype"):
-            import numpy as np
-
-            values = np.asarray(values)
+        values = plain("project", "values", values)
         if values.shape[:1] != (self.sizes[-1],):
             raise ValueError(
                 f"project: values must have one row for each of {self.sizes[-1]} vertices of the "

@@ -241,7 +241,7 @@ def _starts(start: Any, n: int, name: str) -> np.ndarray[Any, Any]:
     """The given starts, on the host."""
     if start is None:
         return np.empty(0, np.int64)
-    array = np.atleast_1d(np.asarray(engines.moved(start, "cpu")))
+    array = np.atleast_1d(arguments.plain(name, "start", engines.moved(start, "cpu")))
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 1:
