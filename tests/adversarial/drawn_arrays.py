@@ -69,9 +69,10 @@ def _shape(a: Array, rng: np.random.Generator) -> Any:
 
 
 def _strides(a: Array, rng: np.random.Generator) -> Any:
-    ways = (
-        np.asfortranarray(a), a[::-1], np.repeat(a, 2, axis=0)[::2], np.broadcast_to(a[:1], a.shape),
-    ) if a.ndim and a.size else (a,)  # fmt: skip
+    if not (a.ndim and a.size):
+        return a
+    same = np.broadcast_to(a[:1], a.shape)
+    ways = (np.asfortranarray(a), a[::-1], np.repeat(a, 2, axis=0)[::2], same)
     return ways[int(rng.integers(len(ways)))]
 
 

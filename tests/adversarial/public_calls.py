@@ -484,10 +484,12 @@ VERIFIED: dict[str, Callable[..., Any]] = {
     "permute": lambda found, A, perm: check.check_permuted(A, perm, found),
     "measures": lambda found, A, perm: check.check_measures(A, found, perm),
     "cuthill_mckee": lambda found, A, start: check.check_rcm_order(A, found[::-1], start=start),
-    "tridiagonal.solve": lambda x, *system: check.check_tridiagonal_solution(*system, x),
-    "block_tridiagonal.solve": lambda x, *system: check.check_tridiagonal_solution(*system, x),
 }
-"""The check of an answer, where a call gives one: what is accepted must be answered rightly."""
+"""The check of an answer, where a call gives one: what is accepted must be answered rightly.
+
+Not for systems, which a wrong number can make singular as far as floats can tell: those that can be
+solved are test_tridiagonal.py's and test_solve.py's.
+"""
 
 
 def _verified(name: str, calls: Callable[[], list[Call]]) -> Callable[[], list[Call]]:
