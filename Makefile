@@ -4,7 +4,8 @@
 #   make demo         run every problem on a few graphs, check and compare; writes demo.html
 #   make test         the tests, without the slow ones;  make test-slow  the slow ones
 #   make test-networkx  those of NetworkX that concern our backend, run through it; part of test
-#   make test-bounds  the tests of kernels, with every index checked
+#   make test-bounds  the tests of kernels, with every index checked; compiles them all again
+#   make attack       the searches for faults, SECONDS=600 each; then 100,000 spoiled answers
 #   make lint         ruff and mypy
 #   make bench        all benchmarks, with the peers that have wheels here; writes JSON
 #   make docs         the pages, in docs/_build/html
@@ -18,9 +19,17 @@ PEERS := networkit igraph
 WORKERS ?= 2
 NETWORKX_TESTS := $(addprefix networkx.algorithms., components tests.test_mis tests.test_matching \
 	tree.tests.test_mst traversal.tests.test_bfs shortest_paths.tests.test_unweighted)
+SECONDS ?= 600
+# Every folder whose tests run kernels; adversarial calls all public functions with wrong arrays, and
+# all that rely on symmetry with patterns that have none.
+BOUNDS_TESTS := $(addprefix tests/, adversarial components factors forests generators independent io \
+	krylov matching networkx_backend ordering preconditioners primitives spanning teams traversal \
+	tridiagonal test_checks.py test_csr.py test_gate.py test_memory.py test_rectangles.py)
+# They call everything from one process, so they wait until the others have compiled it.
+BOUNDS_LAST := $(addprefix tests/adversarial/, test_false_symmetry.py test_wrong_arrays.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-networkx test-slow test-bounds test-gpu lint mypy format bench docs clean
+.PHONY: help demo test test-networkx test-slow test-bounds bounds-tests attack test-gpu lint mypy format bench docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -61,7 +70,16 @@ test-slow: $(VENV)/.test
 	$(PY) -m pytest -m slow -n $(WORKERS) --dist loadfile
 
 test-bounds: $(VENV)/.test
-	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest --ignore=tests/cli --ignore=tests/report --ignore=tests/teams
+	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest $(BOUNDS_TESTS) $(addprefix --ignore=, $(BOUNDS_LAST)) \
+		-n $(WORKERS) --dist loadfile -m "not slow and not gpu"
+	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest $(BOUNDS_LAST) -n $(WORKERS) --dist loadfile
+
+bounds-tests:
+	@echo $(BOUNDS_TESTS)
+
+attack: $(VENV)/.test
+	MATCHWOOD_ATTACK_SECONDS=$(SECONDS) $(PY) -m pytest tests/adversarial -n $(WORKERS) --dist loadfile
+	PYTHONPATH=tests $(PY) tests/adversarial/spoiled_answers.py 100000 $(WORKERS)
 
 test-gpu: $(VENV)/.test
 	$(PY) -m pytest -m gpu

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import arguments, engines
 from matchwood.errors import CheckFailed
 
 BLOCK = 1 << 18  # entries in a go on the CPU: some 5 ms of a check's pass
@@ -30,15 +30,11 @@ def module(array: Any) -> Any:
 
 def array(caller: str, name: str, value: Any) -> Any:
     """`value` as a NumPy or CuPy array; its own memory where it has one."""
-    if isinstance(value, np.ndarray) or engines.location(value) == "gpu":
+    if engines.location(value) == "gpu":
         return value
     if hasattr(value, "__cuda_array_interface__"):
         return engines.cupy().asarray(value)
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError):  # rows of different lengths, an object of another library
-        kind = type(value).__name__
-        raise TypeError(f"{caller}: {name} must be an array, got {kind}") from None
+    return arguments.plain(caller, name, value)
 
 
 def integers(

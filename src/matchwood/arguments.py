@@ -18,9 +18,28 @@ INDEX = ("int32", "int64")
 LARGEST = sys.float_info.max  # a Python integer may be larger, and is then no float
 
 
+def plain(function: str, name: str, value: Any) -> Any:
+    """`value` as a NumPy array, or as it is on a GPU; the memory is that of `value` if it has some.
+
+    Of a subclass the plain array is taken.  A masked array is refused: what its mask hides would
+    count again.
+    """
+    if type(value) is np.ndarray:
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{function}: {name} must be an array without a mask; fill it first")
+    if hasattr(value, "__cuda_array_interface__"):
+        return value
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError):  # rows of different lengths, for one
+        kind = type(value).__name__
+        raise TypeError(f"{function}: {name} must be an array, got {kind}") from None
+
+
 def vector(function: str, name: str, value: Any, kinds: Iterable[str]) -> Any:
     """`value` as a one-dimensional array whose type is one of `kinds`, else a clear error."""
-    array = value if hasattr(value, "dtype") and hasattr(value, "ndim") else np.asarray(value)
+    array = plain(function, name, value)
     kinds = tuple(kinds)
     if array.ndim != 1:
         raise ValueError(f"{function}: {name} must be one-dimensional, got shape {array.shape}")
@@ -43,7 +62,7 @@ def integers(
     Floats are refused, also whole ones: what is no integer must not be rounded to a vertex.
     Nothing is copied that already is an array; the type of the integers is left as it is.
     """
-    array = value if hasattr(value, "dtype") and hasattr(value, "ndim") else np.asarray(value)
+    array = plain(function, name, value)
     if array.ndim != 1:
         raise ValueError(f"{function}: {name} must be one-dimensional, got shape {array.shape}")
     if array.size == 0 and not hasattr(value, "dtype"):
@@ -65,7 +84,7 @@ def integers(
 
 def numbers(function: str, name: str, value: Any, *, size: int | None = None) -> Any:
     """`value` as a one-dimensional array of finite real numbers, of that size."""
-    array = value if hasattr(value, "dtype") and hasattr(value, "ndim") else np.asarray(value)
+    array = plain(function, name, value)
     if array.ndim != 1:
         raise ValueError(f"{function}: {name} must be one-dimensional, got shape {array.shape}")
     if array.dtype.kind not in "biuf":

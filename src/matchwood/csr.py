@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments
+from matchwood import arguments, engines
 from matchwood.gate import inputs, refusals
 from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.rectangles import Rectangle, as_rectangle
@@ -319,7 +319,10 @@ def as_graph(
     """The Graph of an argument `A`; a Graph itself passes."""
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
     if not isinstance(A, Graph):
-        return Graph(inputs.read(A, caller, weight), index_dtype, caller, duplicates)
+        try:
+            return Graph(inputs.read(A, caller, weight), index_dtype, caller, duplicates)
+        except MemoryError as error:
+            raise engines.out_of_memory(error) from error
     inputs.no_attribute(weight, caller)
     same_type = index_dtype is None or np.dtype(index_dtype) == A.index_dtype
     same_rule = duplicates is None or duplicates == A.duplicates

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 from matchwood._lazy import import_whole
-from matchwood.errors import EngineUnavailable
+from matchwood.errors import EngineUnavailable, OutOfMemory
 
 ENGINES = ("reference", "cpu", "gpu")
 
@@ -115,16 +117,53 @@ def check_threads(threads: Any) -> None:
 
 
 def load(package: str, engine: str) -> Any:
-    """The module of a problem that holds that engine; a missing file is a missing engine."""
+    """The module of a problem that holds that engine; a missing file is a missing engine.
+
+    Its functions raise `OutOfMemory` where memory runs out.
+    """
     if engine.startswith("cpu"):
         import_whole("numba")
     try:
-        return importlib.import_module(f"{package}.{engine}")
+        return Engine(importlib.import_module(f"{package}.{engine}"))
     except ModuleNotFoundError as error:
         if error.name != f"{package}.{engine}":
             raise
         problem = package.removeprefix("matchwood.")
         raise EngineUnavailable(f"{problem} has no {engine!r} engine") from None
+
+
+class Engine:
+    """A module of an engine, with functions that tell our error when memory runs out."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._module, name)
+        return _telling(found) if inspect.isfunction(found) else found
+
+
+@functools.cache
+def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def tells(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except MemoryError as error:
+            raise out_of_memory(error) from error
+
+    return tells
+
+
+def out_of_memory(error: MemoryError) -> OutOfMemory:
+    """Our error for one of NumPy's, CuPy's or Python's: it names the function that was called."""
+    if isinstance(error, OutOfMemory):
+        return error
+    from matchwood.teams.cpus import called_function
+
+    told = str(error).strip().rstrip(".")
+    what = told[:1].lower() + told[1:] if told else "no more can be had"
+    return OutOfMemory(f"{called_function()}: not enough memory: {what}; the input is as it was")
 
 
 def home(engine: str) -> str:

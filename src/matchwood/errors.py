@@ -8,7 +8,10 @@ class EngineUnavailable(RuntimeError):
 
 
 class OutOfMemory(MemoryError):
-    """The memory that a call needs is not free; the input is as it was."""
+    """The memory that a call needs is not free; the input is as it was.
+
+    On the CPU and on the GPU.  Where the bytes are known beforehand nothing is allocated.
+    """
 
 
 class CheckFailed(ValueError):

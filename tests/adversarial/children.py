@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import io
+import math
 import os
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -46,6 +48,7 @@ def faults_of(script: str, *arguments: str, **variables: str) -> list[str]:
             elif line.startswith("bad "):
                 found.append(f"{attack[4:]}: {line[4:]}")
         if lines and lines[-1].startswith("done "):
+            print(f"{script}: {lines[-1][5:]} attacks, {len(found)} faults")
             return found
         found.append(f"{attack[4:]}: the process died with {done.returncode}, {last_words}")
         if int(attack.split()[1]) <= first:
@@ -61,14 +64,16 @@ def make(attacks: Iterable[tuple[str, Callable[[], str]]], first: int) -> None:
     faulthandler.enable()
     warnings.simplefilter("ignore")
     patience = HANG_SECONDS * (5 if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else 1)
-    k = 0
+    k, armed = 0, -math.inf
     with contextlib.redirect_stdout(io.StringIO()):
         for what, attack in attacks:
             k += 1
             if k <= first:
                 continue
             report.write(f"try {k} {what}\n")
-            faulthandler.dump_traceback_later(patience, exit=True)
+            if time.monotonic() > armed + 1:  # it starts a thread, so not at each attack
+                armed = time.monotonic()
+                faulthandler.dump_traceback_later(patience, exit=True)
             why = attack()
             if why:
                 report.write("bad " + " ".join(why.split())[:400] + "\n")

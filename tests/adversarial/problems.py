@@ -39,14 +39,25 @@ class Case:
         return self.right is not None and self.right(fields)
 
 
+_drawn = 0  # which random graphs
+
+
+def draw_graphs(number: int) -> None:
+    """From now on the random graphs are those of this number."""
+    global _drawn
+    _drawn = number
+    matrices.cache_clear()
+
+
 @functools.cache
 def matrices() -> list[sp.csr_array]:
     found = [make() for make in ZOO.values()]
     found = [A for A in found if A.shape[0] <= SMALL]
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(5 + _drawn)
     for k in range(RANDOM):
         n = int(rng.integers(2, 12))
-        A = random_graph(n, int(rng.integers(1, 3 * n)), symmetric=k % 2 == 0, seed=k)
+        seed = RANDOM * _drawn + k
+        A = random_graph(n, int(rng.integers(1, 3 * n)), symmetric=k % 2 == 0, seed=seed)
         if k % 3 == 0:  # ties
             A.data = np.ceil(3 * A.data)
         found.append(A)
@@ -351,29 +362,47 @@ def nearly(fields: Fields, found: Any) -> bool:
     return True
 
 
-def factor_cases(engine: str | None = None) -> Iterator[Case]:
+def factor_cases(maximal: bool, engine: str | None = None) -> Iterator[Case]:
+    """Whole results, which say how they were made; or their tables alone."""
     for k, (_, G) in enumerate(weighted_graphs()):
         found = matchwood.degree_factor(G, 1 + k % 3, rounds=None, rng=k, engine=engine)
         weights = dense_weights(G)
+        if maximal:
+            yield Case(
+                G.n, G, of(found, "neighbours"), lambda fields: fields["neighbours"],
+                lambda x, G=G: check.check_maximal_factor(G, x),
+                lambda fields, W=weights: is_maximal_factor(W, fields["neighbours"]),
+            )  # fmt: skip
+        else:
+            yield Case(
+                G.n, G, of(found, "neighbours", "weights"), replaced(found),
+                lambda x, G=G: check.check_factor(G, x),
+                lambda fields, W=weights: is_factor(W, fields["neighbours"], fields["weights"]),
+            )  # fmt: skip
 
-        def right(fields: Fields, W: Any = weights) -> bool:
-            table, own = fields["neighbours"], fields["weights"]
-            if table.shape != own.shape or table.shape[0] != W.shape[0]:
-                return False
-            if table.min(initial=0) < -1 or table.max(initial=-1) >= W.shape[0]:
-                return False
-            listed = [sorted(row[row >= 0].tolist()) for row in table]
-            pairs = {(v, u) for v, row in enumerate(listed) for u in row}
-            return (
-                all(len(set(row)) == len(row) for row in listed)
-                and all((u, v) in pairs and W[v, u] > 0 for v, u in pairs)
-                and bool((own == np.where(table >= 0, np.take_along_axis(W, table, 1), 0)).all())
-            )
 
-        yield Case(
-            G.n, G, of(found, "neighbours", "weights"), replaced(found),
-            lambda x, G=G: check.check_factor(G, x), right,
-        )  # fmt: skip
+def is_factor(W: Any, table: Any, own: Any) -> bool:
+    if table.shape[0] != W.shape[0] or (own is not None and table.shape != own.shape):
+        return False
+    if table.min(initial=0) < -1 or table.max(initial=-1) >= W.shape[0]:
+        return False
+    listed = [sorted(row[row >= 0].tolist()) for row in table]
+    pairs = {(v, u) for v, row in enumerate(listed) for u in row}
+    return (
+        all(len(set(row)) == len(row) for row in listed)
+        and all((u, v) in pairs and W[v, u] > 0 for v, u in pairs)
+        and bool(
+            own is None or (own == np.where(table >= 0, np.take_along_axis(W, table, 1), 0)).all()
+        )
+    )
+
+
+def is_maximal_factor(W: Any, table: Any) -> bool:
+    if not is_factor(W, table, None):
+        return False
+    free = np.flatnonzero((table < 0).any(axis=1))
+    beside = {(v, int(u)) for v in free for u in table[v]}
+    return all(W[u, v] == 0 or (u, v) in beside for u in free for v in free)
 
 
 def forest_cases(engine: str | None = None) -> Iterator[Case]:
@@ -383,6 +412,24 @@ def forest_cases(engine: str | None = None) -> Iterator[Case]:
             G.n, G, of(found, "perm", "path", "position", "place"), replaced(found),
             lambda x, G=G: check.check_linear_forest(G, x),
         )  # fmt: skip
+
+
+def block_cases(engine: str | None = None) -> Iterator[Case]:
+    """Well-conditioned systems of 2x2 blocks, with one and with several right-hand sides."""
+    rng = np.random.default_rng(4)
+    for n in (1, 2, 3, 8, 20):
+        for columns in ((), (1,), (3,)):
+            dl, du = rng.uniform(-1, 1, (2, n, 2, 2))
+            d = rng.uniform(-1, 1, (n, 2, 2)) + 6 * np.eye(2)
+            b = rng.uniform(0.5, 1, (n, 2, *columns))
+            x = matchwood.block_tridiagonal.solve(dl, d, du, b, engine=engine)
+            yield Case(
+                n, None, {"x": np.asarray(x)}, lambda fields: fields["x"],
+                lambda x, s=(dl, d, du, b): check.check_tridiagonal_solution(*s, x),
+                lambda fields, x=x: fields["x"].shape == x.shape and bool(
+                    (np.abs(fields["x"] - x) <= 1e-9).all()
+                ),
+            )  # fmt: skip
 
 
 def tridiagonal_cases(engine: str | None = None) -> Iterator[Case]:
@@ -438,7 +485,20 @@ PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
     "matching, maximal": maximal_matching_cases,
     "bound": bound_cases,
     "coarsening": coarsening_cases,
-    "factor": factor_cases,
+    "factor": functools.partial(factor_cases, False),
+    "factor, maximal": functools.partial(factor_cases, True),
     "linear forest": forest_cases,
     "tridiagonal": tridiagonal_cases,
+    "tridiagonal, blocks": block_cases,
 }
+
+CHECKS = {
+    "bfs": "bfs", "connected": "connected_components", "strong": "strongly_connected_components",
+    "condensation": "condensation", "independent, any": "maximal_independent_set",
+    "spanning, minimum": "spanning_forest", "order": "rcm_order", "measures": "measures",
+    "permuted": "permuted", "matching": "matching", "matching, greedy": "locally_dominant",
+    "matching, maximal": "maximal_matching", "bound": "bound", "coarsening": "coarsening",
+    "factor": "factor", "factor, maximal": "maximal_factor", "linear forest": "linear_forest",
+    "tridiagonal": "tridiagonal_solution",
+}  # fmt: skip
+"""Which of these asks which check of `matchwood.check`."""

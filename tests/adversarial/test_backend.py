@@ -148,7 +148,7 @@ def same(theirs: tuple[Any, ...], ours: tuple[Any, ...]) -> bool:
 
 def test_every_answer_is_that_of_networkx() -> None:
     compare(-1)  # loads compiled code, which takes longer than all that follows
-    for number in attempts(4):
+    for number in attempts(1.5):
         compare(number)
 
 
@@ -270,7 +270,7 @@ print(answers)
     ("kind", "label"), [("Graph", "numbers"), ("DiGraph", "names"), ("MultiGraph", "numbers")]
 )
 def test_a_graph_that_another_thread_changes(kind: str, label: str) -> None:
-    limit = str(seconds(4) / 3)
+    limit = str(seconds(2) / 3)
     done = subprocess.run(
         [sys.executable, "-c", CHANGING, kind, label, limit],
         env=environment(), capture_output=True, text=True, check=False,

@@ -71,7 +71,7 @@ def test_a_vertex_that_lost_its_turn_keeps_its_charge_up_to_date() -> None:
 
 def test_one_factor_at_odd_numbers_of_threads() -> None:
     rng = np.random.default_rng(1)
-    for _ in attempts(1.0):
+    for _ in attempts(0.5):
         G, options = random_graph(rng), random_options(rng)
         expected = facts(degree_factor(G, engine="reference", **options))
         for threads in rng.choice(THREADS, 3, replace=False).tolist():
@@ -83,7 +83,7 @@ def test_one_factor_at_odd_numbers_of_threads() -> None:
 
 def test_one_forest_at_odd_numbers_of_threads() -> None:
     rng = np.random.default_rng(2)
-    for _ in attempts(0.8):
+    for _ in attempts(0.4):
         G = random_graph(rng)
         options = {"rounds": None, "rng": int(rng.integers(99)), "directed": bool(rng.integers(2))}
         expected = linear_forest(G, engine="reference", **options)
@@ -152,7 +152,7 @@ def refused(check: Any, *arguments: Any, **options: Any) -> bool:
 def test_checks_decide_about_spoiled_factors() -> None:
     """As plain tables by the definition; held to the arguments, only the one answer passes."""
     rng = np.random.default_rng(3)
-    for _ in attempts(1.0):
+    for _ in attempts(0.5):
         G, options = random_graph(rng), random_options(rng)
         found = degree_factor(G, threads=1, **options)
         found.check(G)
@@ -195,7 +195,7 @@ def test_a_factor_that_wraps_is_none() -> None:
 def test_spoiled_forests_are_refused() -> None:
     """Another array than the right one is refused: each follows from the factor."""
     rng = np.random.default_rng(4)
-    for _ in attempts(0.6):
+    for _ in attempts(0.3):
         G = random_graph(rng)
         right = linear_forest(G, rounds=None, directed=bool(rng.integers(2)), threads=1)
         check_linear_forest(G, right)
@@ -224,7 +224,7 @@ def test_spoiled_forests_are_refused() -> None:
 def test_wrong_factors_reach_no_kernel() -> None:
     """Given factors are those of the graph, whatever object they come in."""
     rng = np.random.default_rng(5)
-    for _ in attempts(0.6):
+    for _ in attempts(0.3):
         G, other = random_graph(rng), random_graph(rng)
         directed = bool(rng.integers(2))
         found = degree_factor(G, 2, rounds=None, directed=directed, threads=1)
@@ -291,7 +291,7 @@ def named_error() -> Any:
 def test_weights_at_the_ends_of_double_precision() -> None:
     """Shares of the weight are numbers within 0..1; sums that are none are refused by name."""
     rng = np.random.default_rng(7)
-    for k in attempts(0.6):
+    for k in attempts(0.3):
         few = rng.choice(EXTREMES, 2) if k % 2 else EXTREMES
         G = random_graph(rng, few)
         try:

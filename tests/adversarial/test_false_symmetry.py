@@ -10,5 +10,5 @@ from adversarial.clock import seconds
 
 @pytest.mark.timeout(4 * 3600)
 def test_kernels_stay_inside_their_arrays():
-    found = faults_of("false_symmetry.py", str(seconds(15)))
+    found = faults_of("false_symmetry.py", str(seconds(5)))
     assert not found, "\n".join(found)

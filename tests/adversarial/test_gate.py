@@ -109,7 +109,7 @@ def test_no_pattern_cancels_under_many_keys(engine) -> None:
     entry = keyed_hashes.cpu_entry if engine == "cpu" else keyed_hashes.gpu_entry
     options = {"wide": True} if engine == "gpu, wide" else {}
     draw = keyed_hashes.cpu_keys if engine == "cpu" else keyed_hashes.gpu_keys
-    for _ in attempts(0.5):
+    for _ in attempts(0.2):
         key = draw(rng, count)
         for name, entries in (PATTERNS | VALUED).items():
             hashes = [entry(key, *e, **options) for e in entries]
@@ -144,7 +144,7 @@ def test_every_bit_of_a_value_counts(kind) -> None:
 def test_small_changes_are_seen() -> None:
     """Swap, move or add entries of symmetric matrices so that all simple sums stay as they were."""
     rng = np.random.default_rng(0)
-    for k in attempts(1):
+    for k in attempts(0.4):
         n = int(rng.integers(3, 40))
         dense = np.triu(rng.random((n, n)) < 0.4, 1)
         dense = dense | dense.T
@@ -197,7 +197,7 @@ def spoiled(A, rng: random.Random):
 @pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo", "dia", "lil"])
 def test_matrices_with_spoiled_arrays_are_refused_or_read(form: str) -> None:
     rng = random.Random(form)
-    for _ in attempts(0.5):
+    for _ in attempts(0.2):
         A = sp.csr_array(grid(3, 4)).asformat(form)
         try:
             A = spoiled(A, rng)
@@ -258,7 +258,7 @@ def test_dok_and_masked_and_subclassed_arrays() -> None:
 def test_public_primitives_refuse_bad_arrays() -> None:
     rng = np.random.default_rng(1)
     good = (np.array([0, 1, 2]), np.array([1, 0]), np.array([1.0, 1.0]))
-    for _ in attempts(0.5):
+    for _ in attempts(0.2):
         indptr, indices, data = (array.copy() for array in good)
         spoil = rng.integers(5)
         if spoil == 0:
@@ -300,7 +300,7 @@ def brute(n, edges, weights, choose):
 def test_parallel_edges_against_networkx() -> None:
     nx = pytest.importorskip("networkx")
     rng = np.random.default_rng(2)
-    for k in attempts(2):
+    for k in attempts(0.7):
         n = int(rng.integers(2, 9))
         m = int(rng.integers(1, 25))
         edges = rng.integers(0, n, (m, 2))

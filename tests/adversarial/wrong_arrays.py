@@ -5,7 +5,9 @@ matrices and in results made by hand) and yields the same call with one of them 
 end at a page that nobody may touch, so that a kernel which reads or writes past an end dies
 there and then instead of finding what lies behind.
 
-Run as a program it makes these calls; children.py says how that is told.
+Run as a program it makes these calls, and after them calls with several arrays spoilt at random
+(drawn_arrays.py), until the time is over: ``wrong_arrays.py FIRST END [SEED [ONLY]]``.  children.py
+says how that is told.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -212,6 +215,7 @@ class Call(NamedTuple):
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     whole: bool = False  # spoil a matrix in every way, not only in the worst
+    verify: Callable[..., Any] | None = None  # (answer, *arguments): raises if the answer is wrong
 
 
 WORST = ("one element less", "one element more", "a dimension more", "half", "-1", "all 10**9",
@@ -253,33 +257,53 @@ def digest(value: Any) -> Any:
     return value if isinstance(value, (int, float, str, bool)) else None
 
 
+def contents(value: Any) -> list[bytes]:
+    """What the arrays of a call hold, to see whether the call changed them."""
+    return [array.tobytes() for _, array in leaves(value) if not array.dtype.hasobject]
+
+
 def outcome(call: Call, make: Callable[[], Any], right: Any, same: bool) -> str:
     """What is wrong with what happened; "" when nothing is."""
     try:
         arguments = make()
+        before = contents(arguments)
         answer = call.function(*arguments)
     except Exception as error:
         return unexpected(error)
+    if contents(arguments) != before:
+        return "the input was changed"
     if same and digest(answer) != right:
         return "another answer for the same numbers"
+    try:
+        if call.verify is not None:
+            call.verify(answer, *arguments)
+    except Exception as error:
+        return f"an answer that its check refuses: {type(error).__name__}: {error}"
     return ""
 
 
-def all_attacks(end: float, only: str = "") -> Iterator[Attack]:
-    """Every attack on every function, the worst on all of them first, until that time."""
-    made: dict[str, list[Call]] = {}
+@functools.cache
+def calls_of(name: str) -> list[Call]:
+    """The valid calls of a function, in guarded memory."""
+    return [call._replace(arguments=all_guarded(call.arguments)) for call in table()[name]()]
+
+
+def all_attacks(end: float, seed: int = 0, only: str = "") -> Iterator[Attack]:
+    """Every attack on every function, the worst on all of them first; then attacks at random."""
+    if seed == 0:  # the others would make the same once more
+        yield from systematic(end, only)
+    yield from drawn(end, seed, [name for name in table() if only in name and calls_of(name)])
+
+
+def systematic(end: float, only: str) -> Iterator[Attack]:
     right: dict[tuple[str, int], Any] = {}
     for stage in range(3):
-        for name, calls in table().items():
+        for name in table():
             if time.time() > end:
                 return
             if only not in name:
                 continue
-            if name not in made:
-                made[name] = [
-                    call._replace(arguments=all_guarded(call.arguments)) for call in calls()
-                ]
-            for number, call in enumerate(made[name]):
+            for number, call in enumerate(calls_of(name)):
                 for what, arguments, kind in attacks(call):
                     if kind != stage:
                         continue
@@ -297,7 +321,32 @@ def _attack(call: Call, make: Any, right: dict[Any, Any], key: Any, same: bool) 
     return outcome(call, make, right.get(key), same)
 
 
+def drawn(end: float, seed: int, names: list[str]) -> Iterator[Attack]:
+    """Several arrays, or numbers, of a call are spoilt at random, on a team of random size."""
+    for k in itertools.count():
+        if time.time() > end:
+            return
+        rng = np.random.default_rng((seed, k))
+        name = names[int(rng.integers(len(names)))]
+        calls = calls_of(name)
+        call = calls[int(rng.integers(len(calls)))]
+        what, arguments = drawn_arrays.spoilt_call(call.arguments, rng)
+        team = int(rng.integers(1, 4))
+        yield (
+            f"{name} | seed {seed}, draw {k}: {what}, {team} threads",
+            functools.partial(_attack_team, team, call, arguments),
+        )
+
+
+def _attack_team(team: int, call: Call, arguments: Any) -> str:
+    """Small as they are, teams of several run these kernels."""
+    with drawn_arrays.teams_of(team):
+        return outcome(call, lambda: arguments, None, False)
+
+
 if __name__ == "__main__":
+    from adversarial import drawn_arrays
     from adversarial.public_calls import table
 
-    make(all_attacks(float(sys.argv[2]), *sys.argv[3:]), int(sys.argv[1]))
+    first, end, seed, only = [*sys.argv[1:], *("0", "")[len(sys.argv) - 3 :]]
+    make(all_attacks(float(end), int(seed), only), int(first))

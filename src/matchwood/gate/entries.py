@@ -149,7 +149,10 @@ class Entries(Keeper):
         if not self.weighted:
             return self.directed_pattern()
         if self.ascending:
-            return View(self._indptr, self._indices, self.given_values(caller))
+            values = self.given_values(caller)
+            if values.dtype.kind not in "biufc":
+                raise TypeError(f"{caller}: A must hold numbers, got dtype {values.dtype}")
+            return View(self._indptr, self._indices, values)
         return self.directed_weights(caller)
 
     def sparse(self, caller: str = "graph") -> Any:

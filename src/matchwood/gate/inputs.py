@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import arguments, engines
 
 EXPECTED = (
     "a sparse matrix (SciPy or CuPy), a 2-D array, (indptr, indices[, data]), "
@@ -269,10 +269,8 @@ def is_foreign_array(A: Any) -> bool:
 
 def as_array(value: Any, name: str, caller: str) -> Any:
     """A NumPy or CuPy array over the memory of `value`; lists and tuples are copied."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{caller}: {name} must be an array without a mask; fill it first")
     if isinstance(value, np.ndarray):
-        return np.asarray(value)  # of a subclass, the plain array
+        return arguments.plain(caller, name, value)
     if engines.location(value) == "gpu":
         return value
     if hasattr(value, "__cuda_array_interface__"):
@@ -302,7 +300,9 @@ def _values(value: Any, name: str, caller: str) -> Any:
         if array.dtype.kind == "f":
             return _real_numbers(list(value), caller)  # among floats, an integer may be rounded
         return array
-    return np.asarray(value) if isinstance(value, np.ndarray) else as_array(value, name, caller)
+    if isinstance(value, np.ndarray):
+        return arguments.plain(caller, name, value)
+    return as_array(value, name, caller)
 
 
 def _indices(value: Any, name: str, caller: str) -> Any:

@@ -13,6 +13,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from matchwood import engines
+
 T = TypeVar("T")
 
 
@@ -31,7 +33,10 @@ class Keeper:
             with self._lock:
                 found = self._kept.get(key)
                 if found is None:
-                    found = self._kept[key] = make()
+                    try:
+                        found = self._kept[key] = make()
+                    except MemoryError as error:
+                        raise engines.out_of_memory(error) from error
         return found
 
     def __getstate__(self) -> dict[str, Any]:

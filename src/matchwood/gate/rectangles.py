@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments
+from matchwood import arguments, engines
 from matchwood.gate import inputs, refusals, sparse_inputs
 from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.views import View
@@ -66,7 +66,10 @@ def as_rectangle(A: Any, caller: str, *, duplicates: str | None = None) -> Recta
         return A if duplicates in (None, A.duplicates) else _made(A.raw(), caller, duplicates)
     if isinstance(A, Entries):
         return _made(A.raw(), caller, A.duplicates if duplicates is None else duplicates)
-    return _made(_read(A, caller), caller, duplicates)
+    try:
+        return _made(_read(A, caller), caller, duplicates)
+    except MemoryError as error:
+        raise engines.out_of_memory(error) from error
 
 
 def _made(raw: inputs.Raw, caller: str, duplicates: str | None) -> Rectangle:

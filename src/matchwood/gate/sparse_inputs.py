@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import arguments, engines
 from matchwood.gate import inputs
 from matchwood.primitives.inspect import structure
 
@@ -62,7 +62,7 @@ def _own(A: Any, name: str, dimensions: int, caller: str) -> Any:
     if engines.location(array) != "gpu":
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{caller}: {name} of A must be an array, got {type(array).__name__}")
-        array = np.asarray(array)
+        array = arguments.plain(caller, f"{name} of A", array)
     if array.ndim != dimensions:
         raise ValueError(
             f"{caller}: {name} of A must have {dimensions} dimensions, got shape {array.shape}"

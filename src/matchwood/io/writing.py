@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.arguments import plain
 from matchwood.io.build import Matrix, as_matrix, mirrored, wrap
 from matchwood.io.files import PathLike, format_of, split_name, write_pieces
 from matchwood.io.formats import dimacs, edge_list, graph_txt, matrix_market, metis, npz
@@ -143,7 +144,7 @@ def _lines(comments: Sequence[str]) -> list[str]:
 
 
 def _names(ids: Any, shape: tuple[int, int], delimiter: str) -> Any:
-    names = np.asarray(ids)
+    names = plain("write", "ids", ids)
     if names.ndim != 1 or names.size != max(shape):
         raise ValueError(f"write: ids must name {max(shape)} vertices, got shape {names.shape}")
     if names.dtype.kind not in "iuU":

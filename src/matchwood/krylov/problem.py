@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import calls, csr, engines
+from matchwood.arguments import plain
 from matchwood.errors import EngineUnavailable
 
 # Exponents of two between which squares and products of a few numbers stay within the type.
@@ -100,7 +101,7 @@ def _exponent(array: Any, kind: Any) -> int:
 def _vector(array: Any, name: str, n: int, where: str) -> Any:
     """A vector of n finite real numbers on the engine of the matrix."""
     if engines.location(array) == "cpu":
-        array = np.asarray(array)
+        array = plain("solve", name, array)
     if engines.location(array) != where:
         raise TypeError(f"solve: {name} must lie where A does, on the {where.upper()}")
     if array.shape != (n,):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arguments import count, index_type, real
+from matchwood.arguments import count, index_type, plain, real
 from matchwood.matching.methods import load
 from matchwood.matching.result import Matching, Origin
 from matchwood.matching.streaming import EPSILON
@@ -125,7 +125,7 @@ def _same_length(u: Any, v: Any, w: Any) -> tuple[Any, Any, Any]:
 
 
 def _integers(values: Any, caller: str) -> Any:
-    array = np.asarray(values)
+    array = plain(caller, "vertices", values)
     if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"{caller}: vertices must be integers, got {array.dtype}")
     if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
@@ -134,7 +134,7 @@ def _integers(values: Any, caller: str) -> Any:
 
 
 def _numbers(values: Any, caller: str) -> Any:
-    array = np.asarray(values)
+    array = plain(caller, "weights", values)
     if array.dtype.kind not in "iufb":
         raise TypeError(f"{caller}: weights must be real numbers, got {array.dtype}")
     if array.dtype.kind in "iu" and array.size and int(array.max()) > EXACT:

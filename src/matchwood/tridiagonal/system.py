@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import integers
+from matchwood.arguments import integers, plain
 from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.mending import mended
 from matchwood.tridiagonal.mending.precision import widened
@@ -163,7 +163,7 @@ def _floating(array: Any, name: str, caller: str) -> Any:
         if hasattr(array, "__cuda_array_interface__"):
             array = engines.cupy().asarray(array)
         else:
-            array = np.asarray(array)
+            array = plain(caller, name, array)
     if array.dtype.kind == "c":
         raise TypeError(f"{caller}: {name} must be real, got {array.dtype}")
     if array.dtype.kind not in "fiub":

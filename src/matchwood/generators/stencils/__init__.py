@@ -257,10 +257,7 @@ def _lengths(caller: str, shape: Any, dimensions: tuple[int, ...]) -> tuple[int,
 
 
 def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
-    try:
-        array = np.asarray(weights)
-    except ValueError:
-        raise ValueError(f"{caller}: weights must be an array, got unequal rows") from None
+    array = arguments.plain(caller, "weights", weights)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{caller}: weights must be real numbers, got {array.dtype}")
     if not 1 <= array.ndim <= 3:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import calls, csr, engines
-from matchwood.arguments import numbers
+from matchwood.arguments import numbers, plain
 from matchwood.gate.views import sparse_matrix
 from matchwood.matching import mates
 from matchwood.primitives.contract import trusted_contract_pairs
@@ -123,7 +123,7 @@ def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
     if given is None:
         xp = engines.cupy() if place == "gpu" else np
         return xp.ones(n, np.int64)
-    array = given if hasattr(given, "dtype") else np.asarray(given)
+    array = plain(caller, "vertex_weights", given)
     if array.dtype.kind == "b" or (array.size == 0 and array is not given):
         array = array.astype(np.int64)
     if array.dtype.kind == "f":

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import calls, csr, engines
-from matchwood.arguments import count, flag, integers, one_of, seed
+from matchwood.arguments import count, flag, integers, one_of, plain, seed
 from matchwood.gate.views import sparse_matrix
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.two_hop import pair_free
@@ -77,8 +77,7 @@ class Hierarchy:
         >>> part.shape, sorted(set(part.tolist()))
         ((16,), [0, 1])
         """
-        if not hasattr(values, "dtype"):
-            values = np.asarray(values)
+        values = plain("project", "values", values)
         if values.shape[:1] != (self.sizes[-1],):
             raise ValueError(
                 f"project: values must have one row for each of {self.sizes[-1]} vertices of the "

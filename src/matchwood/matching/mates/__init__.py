@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import INDEX, integers
+from matchwood.arguments import INDEX, integers, plain
 from matchwood.errors import CheckFailed
 from matchwood.primitives.wide_sums import finite, total
 
@@ -21,9 +21,10 @@ def mates_of(caller: str, answer: Any) -> Any:
     """The array of a Matching, or of mates as they were given; integers, of any width."""
     mate = getattr(answer, "mate", answer)
     if not (hasattr(mate, "dtype") and hasattr(mate, "ndim")):
-        mate = np.asarray(mate)
+        mate = plain(caller, "mate", mate)
         if mate.size == 0:
             mate = mate.astype(np.int64)  # an empty list has no type of its own
+    mate = plain(caller, "mate", mate)
     if mate.ndim != 1:
         return mate  # `fault` names the shape
     return integers(caller, "mate", mate)

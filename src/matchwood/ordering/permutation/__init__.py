@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import calls, engines
+from matchwood.arguments import plain
 from matchwood.gate.views import sparse_matrix
 
 
@@ -71,10 +72,9 @@ def inverse(perm: Any) -> Any:
 def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
     """The argument `perm` as an index array on that engine; an error unless it is a permutation."""
     order = getattr(perm, "perm", perm)
-    if not hasattr(order, "dtype"):
-        order = np.asarray(order)
-        if order.size == 0:
-            order = order.astype(np.int64)
+    if not hasattr(order, "dtype") and not len(order):
+        order = np.empty(0, np.int64)  # an empty list has no type of its own
+    order = plain(name, "perm", order)
     if order.dtype.kind not in "iu":
         raise TypeError(f"{name}: perm must hold integers, got {order.dtype}")
     if order.shape != (n,):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import INDEX, one_of, vector
+from matchwood.arguments import INDEX, one_of, plain, vector
 
 __all__ = ["Operation", "PathScan", "path_scan"]
 
@@ -173,7 +173,7 @@ def path_scan(
 
 
 def _table(caller: str, neighbours: Any) -> Any:
-    table = neighbours if hasattr(neighbours, "dtype") else np.asarray(neighbours)
+    table = plain(caller, "neighbours", neighbours)
     if table.ndim != 2 or table.shape[1] != 2:
         raise ValueError(f"{caller}: neighbours must have shape (N, 2), got {table.shape}")
     if table.dtype.name not in INDEX or not table.dtype.isnative:

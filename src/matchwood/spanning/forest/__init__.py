@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import calls, engines
-from matchwood.arguments import one_of
+from matchwood.arguments import count, integers, numbers, one_of, plain
 from matchwood.spanning.forest.costs import undirected_costs
 
 MOST = float(np.finfo(np.float64).max)
@@ -81,14 +81,22 @@ class Forest:
             import scipy.sparse
 
             xp, make = np, scipy.sparse.csr_array
-        shape: Any = getattr(self.edges, "shape", ())
-        if len(shape) != 2 or shape[1] != 2 or self.edges.dtype.kind not in "iu":
-            got = f"shape {shape}" if shape else type(self.edges).__name__
-            raise ValueError(f"Forest.tocsr: edges must be integers of shape (m, 2), got {got}")
-        starts = xp.arange(self.n + 1, dtype=self.edges.dtype)
-        indptr = xp.searchsorted(xp.ascontiguousarray(self.edges[:, 0]), starts)
-        columns = xp.ascontiguousarray(self.edges[:, 1])
-        return make((self.weights, columns, indptr.astype(columns.dtype)), (self.n, self.n))
+        caller, n = "Forest.tocsr", count("Forest.tocsr", "n", self.n)
+        edges = plain(caller, "edges", self.edges)
+        if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
+            got = f"{edges.dtype} of shape {edges.shape}"
+            raise ValueError(f"{caller}: edges must be integers of shape (m, 2), got {got}")
+        columns = xp.ascontiguousarray(edges[:, 1])
+        rows = xp.ascontiguousarray(edges[:, 0])
+        if n > (limit := np.iinfo(columns.dtype).max - 1):
+            raise ValueError(f"{caller}: n must be at most {limit} for {columns.dtype}, got {n}")
+        for name, ends in (("first ends", rows), ("second ends", columns)):
+            integers(caller, name, ends, low=0, high=n - 1)
+        if bool((rows[1:] < rows[:-1]).any()):
+            raise ValueError(f"{caller}: edges must ascend by their first ends")
+        weights = numbers(caller, "weights", self.weights, size=rows.size)
+        indptr = xp.searchsorted(rows, xp.arange(n + 1, dtype=edges.dtype))
+        return make((weights, columns, indptr.astype(columns.dtype)), (n, n))
 
 
 def minimum_spanning_forest(

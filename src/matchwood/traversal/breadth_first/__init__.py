@@ -161,7 +161,7 @@ def _pays_backwards(G: csr.Graph, prepared: bool) -> bool:
 
 def _sources(sources: Any, n: int) -> np.ndarray[Any, Any]:
     """Distinct sources, ascending."""
-    array = np.atleast_1d(np.asarray(engines.moved(sources, "cpu")))
+    array = np.atleast_1d(arguments.plain("bfs", "sources", engines.moved(sources, "cpu")))
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 1:

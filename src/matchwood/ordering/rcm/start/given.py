@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import plain
 
 
 def given_starts(start: Any, n: int, caller: str) -> np.ndarray[Any, Any]:
     """The argument `start`: distinct vertices, ascending, on the host; none for None."""
     if start is None:
         return np.empty(0, np.int64)
-    array = np.atleast_1d(np.asarray(engines.moved(start, "cpu")))
+    array = np.atleast_1d(plain(caller, "start", engines.moved(start, "cpu")))
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 1:
