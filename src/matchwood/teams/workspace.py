@@ -19,7 +19,7 @@ LINE = 64  # bytes of a cache line: arrays do not share one
 
 
 def workspace(**arrays: tuple[int | tuple[int, ...], Any]) -> Any:
-    """Uninitialised arrays by name: ``workspace(queue=(n, np.int32), bits=((words, 2), np.uint32))``.
+    """Uninitialised arrays by name, ``workspace(queue=(n, np.int32), bits=((64, 2), np.uint32))``.
 
     The block lives as long as any of its arrays: return none of them, results are arrays of their
     own.
