@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from matchwood.errors import CheckFailed
 from matchwood.primitives.number import reference
+from matchwood.primitives.number.check import check_numbers
 from matchwood.primitives.number.cpu import NO_OFFER, flatten, number_roots, number_wanted
 from matchwood.teams import barrier, crew, kernel, share
 
@@ -52,10 +54,31 @@ def test_roots_are_numbered_in_the_order_of_vertices(n, roots):
         assert np.array_equal(hung, root)
         assert sums[-1] == count
         assert np.array_equal(numbers, expected)
+        check_numbers(root, numbers, count)
         team.run(_wanted, root, offers, numbers, sums)
         assert sums[-1] == wanted.size
         kept = np.isin(root, wanted)
         assert np.array_equal(numbers[kept], np.searchsorted(wanted, root[kept]))
+
+
+def test_the_check_fails():
+    root = np.array([0, 0, 2, 2, 4])
+    numbers = np.array([0, 0, 1, 1, 2])
+    check_numbers(root, numbers, 3)
+    check_numbers(root[:0], numbers[:0], 0)
+    spoiled = [
+        (root, numbers, 2, "there are 3 roots"),
+        (root, numbers[:4], 3, "must have 5 elements"),
+        (root, np.array([1, 1, 0, 0, 2]), 3, "root 0 must have number 0, got 1"),
+        (root, np.array([0, 0, 1, 2, 2]), 3, "vertex 3 has number 2, its root 2 has 1"),
+        (np.array([0, 0, 1, 2, 4]), numbers, 3, "1, above vertex 2, is no root"),
+        (np.array([0, 0, 9, 2, 4]), numbers, 3, "9, above vertex 2, is no root"),
+    ]
+    for up, given, count, says in spoiled:
+        with pytest.raises(CheckFailed, match=says):
+            check_numbers(up, given, count)
+    with pytest.raises(TypeError, match="check_numbers: numbers must hold integers"):
+        check_numbers(root, numbers / 2, 3)
 
 
 def test_a_way_without_a_root_is_seen():

@@ -10,6 +10,7 @@
     path_scan    path_scan          scans along paths known only by neighbours, both ways at once
     assemble     assemble           an edge list into sorted CSR
     contract     contract           groups of vertices made one, their edges added up
+    number       number_roots       numbers for the roots of trees; for kernels
     edge_order   order_edges        the total order of weighted edges, without ties
 
 Each folder's page says more.  Import from the folder (``from matchwood.primitives.sort import

@@ -44,6 +44,7 @@ from matchwood.teams.team import (
     share_rows,
     stopping,
 )
+from matchwood.teams.workspace import workspace
 
 __all__ = [
     "Crew",
@@ -78,4 +79,5 @@ __all__ = [
     "store_relaxed",
     "store_release",
     "user_cache",
+    "workspace",
 ]

@@ -17,7 +17,7 @@ import numpy as np
 from matchwood.forests.found import Found
 from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
-from matchwood.teams import Team, barrier, crew, device, interrupted, kernel, share
+from matchwood.teams import Team, barrier, crew, device, interrupted, kernel, share, workspace
 
 Array = np.ndarray[Any, Any]
 
@@ -262,25 +262,27 @@ def forest(neighbours: Array, weights: Array, *, threads: int | None = None) -> 
     n, kind = neighbours.shape[0], neighbours.dtype
     team = crew(threads, work=2 * n)
     table = np.ascontiguousarray(neighbours).reshape(-1)
-    walked = Walked(*(np.empty(n, kind) for _ in range(5)))
-    crossing = np.empty(n, kind)
+    one = (n, kind)
+    space = workspace(
+        lengths=one, source=one, order=one, crossing=one, cuts=((n // 3 + team.size, 2), kind)
+    )
+    path, position, perm, place = (np.empty(n, kind) for _ in range(4))
+    walked = Walked(path, position, space.lengths, space.source, space.order)
     counts = np.zeros((team.size, COUNT_WORDS), np.int64)
-    team.run(_paths, table, walked, crossing, counts)
+    team.run(_paths, table, walked, space.crossing, counts)
     watch.lap("paths")
     left = n - int(counts[:, PATHS].sum())
-    cuts = np.empty((n // 3 + team.size, 2), kind)
-    across = Across(crossing, np.empty(left, kind), np.empty((left // 3 + 1, 2), kind))
+    across = Across(space.crossing, np.empty(left, kind), np.empty((left // 3 + 1, 2), kind))
     if left:
         weight = np.ascontiguousarray(weights).reshape(-1)
-        team.run(_rest, table, weight, walked, across, counts, cuts)
+        team.run(_rest, table, weight, walked, across, counts, space.cuts)
     watch.lap("cycles")
-    perm, place = np.empty(n, kind), np.empty(n, kind)
     tally = np.zeros(team.size, np.int64)
     team.run(_place, walked, across.order, tally, perm, place)
     watch.lap("permutation")
     found = [across.cuts[: counts[0, EXTRA]]]
     for rank in range(team.size):
         begin = counts[rank, BEGIN] // 3 + rank
-        found.append(cuts[begin : begin + counts[rank, RINGS]])
+        found.append(space.cuts[begin : begin + counts[rank, RINGS]])
     removed = np.concatenate(found)
-    return Found(perm, walked.path, walked.position, place, lambda: removed, lambda: watch.seconds)
+    return Found(perm, path, position, place, lambda: removed, lambda: watch.seconds)

@@ -50,7 +50,7 @@ from matchwood.forests.splitters.cpu_marks import (
 from matchwood.forests.splitters.cpu_paths import follow
 from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
-from matchwood.teams import Team, barrier, crew, interrupted, kernel, share
+from matchwood.teams import Team, barrier, crew, interrupted, kernel, share, workspace
 
 Array = np.ndarray[Any, Any]
 
@@ -111,11 +111,11 @@ def forest(neighbours: Array, weights: Array, *, threads: int | None = None) -> 
     factor = Pairs(*(np.ascontiguousarray(a).reshape(-1) for a in (neighbours, weights)))
     vertices = _sample(neighbours)
     slots = 2 * vertices.size
-    board = Board(
-        marks=np.empty(n, np.int64),
-        records=np.empty(RECORD_WORDS * (n + slots), kind),
-        lengths=np.empty(n, kind),
-    )
+    space = workspace(
+        marks=(n, np.int64), records=(RECORD_WORDS * (n + slots), kind), lengths=(n, kind),
+        cuts=((n // 3 + 1, 2), kind),
+    )  # fmt: skip
+    board = Board(space.marks, space.records, space.lengths)
     nodes = Nodes(
         vertices,
         links=np.zeros(slots, np.int64),
@@ -126,7 +126,7 @@ def forest(neighbours: Array, weights: Array, *, threads: int | None = None) -> 
     team.run(follow, factor.table, board, nodes, walks)
     watch.lap("paths")
     stretches = Stretches(np.empty((slots, 3), np.int64), np.empty(slots, factor.weights.dtype))
-    cuts = Cuts(np.empty((n // 3 + 1, 2), kind), np.zeros(COUNTER_WORDS, np.int64))
+    cuts = Cuts(space.cuts, np.zeros(COUNTER_WORDS, np.int64))
     tally = np.zeros(team.size, np.int64)
     surveys = Surveys(walks, np.empty((team.size, WALKS), factor.weights.dtype))
     team.run(resolve, factor, board, nodes, stretches, cuts, tally, surveys)
