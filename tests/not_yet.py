@@ -20,7 +20,6 @@ FUNCTIONS = {
     "matching/dominant/cpu.py: _match",
     "matching/greedy/cpu.py: _collect",
     "matching/proposal/cpu.py: _rounds",
-    "networkx_backend/memory/cpu.py: read_values",
     "ordering/rcm/cpu_batch.py: _alone",
     "ordering/rcm/cpu_batch.py: order_batch",
     "ordering/rcm/cpu_batch_basic.py: order_batch_basic",
@@ -37,7 +36,6 @@ FUNCTIONS = {
 
 # private names of other modules in use
 PRIVATE = {
-    "cli/graphs/mst.py: _quoted",
     "krylov/problem.py: _sparse",
     "ordering/rcm/check.py: _starts",
 }

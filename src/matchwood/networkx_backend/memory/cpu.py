@@ -36,7 +36,7 @@ INTERRUPTED, and Python's own loop then calls the handler.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from matchwood.networkx_backend.memory.cpu_memory import (
     clear_error,
@@ -61,13 +61,51 @@ CHANGED = -2  # the graph is not what an earlier call has seen
 INTERRUPTED = -3  # a signal waits to be handled
 OFTEN = 1 << 14  # rows or edges between two looks for a signal
 SAMPLE = 1000  # rows whose lengths tell how many entries there may be
+STRINGS = 1  # kind of a table in which every key is a string
+STRING_ENTRY = 16  # bytes of an entry there: its hash is left out
 
 DICT, FLOAT, INT, TAGGED = 0, 1, 2, 3  # places in `kinds`: three types, and how integers are stored
+
+
+class Source(NamedTuple):
+    """Where a graph lies."""
+
+    outer: int  # address of the outermost dictionary
+    nodes: int  # address of the list of its keys
+    kinds: Any  # addresses of the types `dict`, `float`, `int`; then 1 where integers are tagged
+    rows: Any  # (n,) workspace
+
+
+class Known(NamedTuple):
+    """What an earlier call has found in a graph, and which of its entries are wanted now."""
+
+    indptr: Any
+    indices: Any
+    numbered: bool  # the nodes are 0, 1, 2, ...: neighbours are compared with `indices`
+    half: bool  # only entries at or right of the diagonal
+    cells: Any  # workspace, a word for each entry that is wanted
 
 
 @device
 def _first_entry(keys: int) -> int:
     return keys + 32 + (1 << load_byte(keys + 9))
+
+
+@device
+def _entries(keys: int) -> Any:
+    """(address of the first entry, number of entries, bytes of an entry) of a table of keys.
+
+    Deleted entries count.  The number of bytes is 0 where the table is of a kind not read here.
+    """
+    kind = load_byte(keys + 10)
+    size = STRING_ENTRY if kind == STRINGS else 24
+    return _first_entry(keys), load_word(keys + 24), size if kind <= STRINGS else 0
+
+
+@device
+def _hash(entry: int, size: int) -> int:
+    """The hash of an entry's key: stored in the entry, or in the string that is the key."""
+    return load_word(load_word(entry) + 24) if size == STRING_ENTRY else load_word(entry)
 
 
 @device
@@ -77,15 +115,15 @@ def _items(nodes: int, n: int) -> int:
 
 
 @device
-def _open(outer: int, nodes: int, rows: Any) -> int:
-    """Addresses of the values of a dictionary whose keys are those of a list, in its order."""
-    keys, items = load_word(outer + 32), _items(nodes, rows.size)
-    kind, count, entry = load_byte(keys + 10), load_word(keys + 24), _first_entry(keys)
-    if kind > 1:
+def _open(source: Source) -> int:
+    """Addresses of the values of the outermost dictionary, whose keys are those of the list."""
+    outer, rows = source.outer, source.rows
+    items = _items(source.nodes, rows.size)
+    entry, count, size = _entries(load_word(outer + 32))
+    if size == 0:
         return OTHER_LAYOUT
     if load_word(outer + 16) != rows.size or items == 0:
         return CHANGED if rows.size > 0 or load_word(outer + 16) > 0 else 0
-    size = 16 if kind == 1 else 24
     k = 0
     for _ in range(count):
         value = load_word(entry + size - 8)
@@ -106,19 +144,17 @@ def _is_short(number: int, tagged: int) -> bool:
 
 
 @holding_the_lock
-def survey(outer: int, nodes: int, kinds: Any, rows: Any, hashes: Any) -> int:
-    """Hash of every node; `rows` is for work.  Returns 1 where the nodes are 0, 1, 2, ..., else 0.
+def survey(source: Source, hashes: Any) -> int:
+    """Hash of every node.  Returns 1 where the nodes are 0, 1, 2, ..., else 0.
 
     In hashes[n] is a guess at the number of entries, from a few rows.
     """
-    code = _open(outer, nodes, rows)
+    code = _open(source)
     if code < 0:
         return code
-    n, numbered, items = rows.size, 1, load_word(nodes + 24)
-    keys = load_word(outer + 32)
-    words = load_byte(keys + 10) == 1
-    size = 16 if words else 24
-    entry = _first_entry(keys)
+    kinds, rows = source.kinds, source.rows
+    n, numbered, items = rows.size, 1, load_word(source.nodes + 24)
+    entry, _, size = _entries(load_word(source.outer + 32))
     for i in range(n):
         if i % OFTEN == 0 and signal_waits():
             return INTERRUPTED
@@ -127,7 +163,7 @@ def survey(outer: int, nodes: int, kinds: Any, rows: Any, hashes: Any) -> int:
         while load_word(entry + size - 8) == 0:
             entry += size
         key = load_word(items + 8 * i)
-        hashes[i] = load_word(key + 24) if words else load_word(entry)
+        hashes[i] = _hash(entry, size)
         entry += size
         if numbered != 0 and (
             hashes[i] != i or load_word(key + 8) != kinds[INT] or not _is_short(key, kinds[TAGGED])
@@ -160,35 +196,40 @@ def _table(rows: Any, i: int, dict_type: int) -> int:
 @device
 def _strings(keys: int) -> None:
     """Ask for the strings among the keys, whose hashes are with them."""
-    if load_byte(keys + 10) == 1:
-        entry = _first_entry(keys)
-        for _ in range(load_word(keys + 24)):
+    entry, count, size = _entries(keys)
+    if size == STRING_ENTRY:
+        for _ in range(count):
             touch(load_word(entry) + 24)
-            entry += 16
+            entry += size
+
+
+@device
+def _ask_for(rows: Any, i: int) -> None:
+    """Ask for the dictionary of row i, where there is such a row."""
+    if i < rows.size:
+        touch(rows[i])
+        touch(rows[i] + 40)
 
 
 @holding_the_lock
-def read_rows(
-    outer: int, nodes: int, kinds: Any, rows: Any, bound: int, indptr: Any, hashes: Any
-) -> int:
-    """Hash of every neighbour, row by row, and `indptr`; `rows` is for work.
+def read_rows(source: Source, bound: int, indptr: Any, hashes: Any) -> int:
+    """Hash of every neighbour, row by row, and `indptr`.
 
     Returns the number of entries; where `hashes` is too short for them it is not filled.  With a
     `bound` above 0 the hashes must lie within 0 .. bound - 1.  Four rows are on their way at any
     time: one that is asked for, one whose table is, one whose strings are, one that is read.
     """
-    code = _open(outer, nodes, rows)
+    code = _open(source)
     if code < 0:
         return code
+    rows = source.rows
     n, looked = rows.size, 0
     indptr[0] = 0
     for i in range(n + 3 * AHEAD):
-        if i < n:
-            touch(rows[i])
-            touch(rows[i] + 40)
+        _ask_for(rows, i)
         j = i - AHEAD
         if 0 <= j < n:
-            length = _table(rows, j, kinds[DICT])
+            length = _table(rows, j, source.kinds[DICT])
             if length < 0:
                 return length
             indptr[j + 1] = indptr[j] + length
@@ -201,15 +242,14 @@ def read_rows(
                 if signal_waits():
                     return INTERRUPTED
                 looked = end + OFTEN
-            kind, count, entry = load_byte(keys + 10), load_word(keys + 24), _first_entry(keys)
-            if kind > 1:
+            entry, count, size = _entries(keys)
+            if size == 0:
                 return OTHER_LAYOUT
-            size = 16 if kind == 1 else 24
             for _ in range(count):
                 if load_word(entry + size - 8) != 0:
                     if k == end:
                         return OTHER_LAYOUT
-                    value = load_word(load_word(entry) + 24) if kind == 1 else load_word(entry)
+                    value = _hash(entry, size)
                     if bound > 0 and not 0 <= value < bound:
                         return OTHER_LAYOUT
                     hashes[k] = value
@@ -221,33 +261,19 @@ def read_rows(
 
 
 @device
-def _read_cells(
-    outer: int,
-    nodes: int,
-    kinds: Any,
-    rows: Any,
-    indptr: Any,
-    indices: Any,
-    numbered: bool,
-    half: bool,
-    cells: Any,
-) -> int:
-    """Address of the value of every entry; with `half`, of those at or right of the diagonal.
-
-    `indptr` and `indices` are what the graph had before; `rows` is for work.  Neighbours that are
-    `numbered` are compared with `indices`.
-    """
-    code = _open(outer, nodes, rows)
+def _read_cells(source: Source, known: Known) -> int:
+    """Write to `cells` the address of the value of every entry that is wanted."""
+    code = _open(source)
     if code < 0:
         return code
+    rows = source.rows
+    indptr, indices, numbered, half, cells = known
     n, place, looked = rows.size, 0, 0
     for i in range(n + 2 * AHEAD):
-        if i < n:
-            touch(rows[i])
-            touch(rows[i] + 40)
+        _ask_for(rows, i)
         j = i - AHEAD
         if 0 <= j < n:
-            length = _table(rows, j, kinds[DICT])
+            length = _table(rows, j, source.kinds[DICT])
             if length < 0:
                 return length
             if length != indptr[j + 1] - indptr[j]:
@@ -259,10 +285,9 @@ def _read_cells(
                 if signal_waits():
                     return INTERRUPTED
                 looked = end + OFTEN
-            kind, count, entry = load_byte(keys + 10), load_word(keys + 24), _first_entry(keys)
-            if kind > 1:
+            entry, count, size = _entries(keys)
+            if size == 0:
                 return OTHER_LAYOUT
-            size = 16 if kind == 1 else 24
             for _ in range(count):
                 value = load_word(entry + size - 8)
                 if value != 0:
@@ -283,18 +308,16 @@ def _read_cells(
 @device
 def _attribute(cell: int, name: int, name_hash: int) -> int:
     """Address of a dictionary's value under a name; 0 where it is missing, -1 where in doubt."""
-    keys = load_word(cell + 32)
-    kind, count, entry = load_byte(keys + 10), load_word(keys + 24), _first_entry(keys)
-    if kind > 1:
+    entry, count, size = _entries(load_word(cell + 32))
+    if size == 0:
         return OTHER_LAYOUT
-    size = 16 if kind == 1 else 24
     for _ in range(count):
         value = load_word(entry + size - 8)
         if value != 0:
             key = load_word(entry + size - 16)
             if key == name:
                 return value
-            if (load_word(key + 24) if kind == 1 else load_word(entry)) == name_hash:
+            if _hash(entry, size) == name_hash:
                 return OTHER_LAYOUT  # perhaps an equal name
         entry += size
     return 0
@@ -302,28 +325,17 @@ def _attribute(cell: int, name: int, name_hash: int) -> int:
 
 @holding_the_lock
 def read_values(
-    outer: int,
-    nodes: int,
-    kinds: Any,
-    rows: Any,
-    indptr: Any,
-    indices: Any,
-    numbered: bool,
-    half: bool,
-    cells: Any,
-    name: int,
-    name_hash: int,
-    missing: float,
-    found: Any,
+    source: Source, known: Known, name: int, name_hash: int, missing: float, found: Any
 ) -> int:
     """A number out of the dictionary of each edge: a float, or an integer of one digit.
 
-    `rows` and `cells` are for work.  Four dictionaries are on their way at a time: one asked for,
-    one whose table is, one whose value is, one that is read.
+    Four dictionaries are on their way at a time: one asked for, one whose table is, one whose
+    value is, one that is read.
     """
-    code = _read_cells(outer, nodes, kinds, rows, indptr, indices, numbered, half, cells)
+    code = _read_cells(source, known)
     if code < 0:
         return code
+    kinds, cells = source.kinds, known.cells
     m = cells.size
     for i in range(m + 3 * AHEAD):
         if i % OFTEN == 0 and signal_waits():
@@ -368,26 +380,15 @@ def read_values(
 
 
 @holding_the_lock
-def gather(
-    outer: int,
-    nodes: int,
-    kinds: Any,
-    rows: Any,
-    indptr: Any,
-    indices: Any,
-    numbered: bool,
-    half: bool,
-    cells: Any,
-    chosen: Any,
-    found: int,
-) -> int:
+def gather(source: Source, known: Known, chosen: Any, found: int) -> int:
     """Put the values of chosen entries into a list, which has room for them and holds None.
 
-    `rows` and `cells` are for work; `chosen` are places in `cells`.
+    `chosen` are places in `known.cells`.
     """
-    code = _read_cells(outer, nodes, kinds, rows, indptr, indices, numbered, half, cells)
+    code = _read_cells(source, known)
     if code < 0:
         return code
+    cells = known.cells
     for i in range(chosen.size):
         if i + 2 * AHEAD < chosen.size:
             touch(cells[chosen[i + 2 * AHEAD]])
