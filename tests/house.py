@@ -88,9 +88,9 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(text, str) and re.fullmatch(r"matchwood(\.\w+)*\.?", text):
-            if "." in text:  # "matchwood." is the beginning of a name made at run time
-                yield node.lineno, text.removesuffix(".")
+        # "matchwood." is the beginning of a name that is put together at run time
+        if isinstance(text, str) and re.fullmatch(r"matchwood(\.\w+)*\.|matchwood(\.\w+)+", text):
+            yield node.lineno, text.removesuffix(".")
 
 
 def problem_of(module: str) -> str:

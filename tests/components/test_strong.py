@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import functools
+import itertools
 import threading
 import time
 from collections.abc import Callable
@@ -168,8 +168,8 @@ def test_calls_from_several_threads() -> None:
 def test_a_stop_is_heard() -> None:
     """A progress callback that raises ends the call soon, as Ctrl-C does.
 
-    What counts is the time from the exception to the end of the call, the best of a few: a call
-    that did not listen would go on for nearly as long as a whole call takes.
+    What counts is the time from the exception to the end of the call, the best of a few.  A kernel
+    that did not listen would go on for half of the time that a whole call takes.
     """
     G = matchwood.graph(directed_path(3_000_000))
     G.transposed_pattern()
@@ -188,12 +188,12 @@ def test_a_stop_is_heard() -> None:
         raise Enough
 
     waited = []
-    for _ in range(3):
+    for _ in range(5):
         with pytest.raises(Enough), matchwood.on_progress(stop):
             for _ in range(50):  # one call may be over before the callback is called
                 call()
         waited.append(time.perf_counter() - raised[-1])
-    assert min(waited) < whole / 4
+    assert min(waited) < whole / 10
 
 
 def _seconds(call: Callable[[], object]) -> float:
