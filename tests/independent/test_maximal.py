@@ -133,7 +133,8 @@ def test_seeds() -> None:
 
 def test_chains_deeper_than_the_stack(threads: int) -> None:
     """Paths that are seen from their late end first, by threads that begin in the middle."""
-    for n in (cpu.DEEP - 1, cpu.DEEP, cpu.DEEP + 1, 5 * cpu.DEEP):
+    room = cpu.STACK_VERTICES
+    for n in (room - 1, room, room + 1, 5 * room):
         found = matchwood.maximal_independent_set(path(n), method="lexicographic", threads=threads)
         assert np.array_equal(found, np.arange(n) % 2 == 0)
 
@@ -146,7 +147,7 @@ def chain(n: int, rng: int = 0) -> sp.csr_array:
 
 def test_the_worst_order_for_a_path(threads: int) -> None:
     """Longer chains than the stack holds: their beginning is forgotten and asked for again."""
-    A = chain(4 * cpu.DEEP)
+    A = chain(4 * cpu.STACK_VERTICES)
     found = matchwood.maximal_independent_set(A, threads=threads)
     check_maximal_independent_set(A, found, method="luby")
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from matchwood.arguments import count
 
-VERTICES_PER_EDGE = 1000  # a file that declares more is refused, unless it has at most
-FREE_VERTICES = 10_000_000  # vertices: any machine has room for so many
-BYTES_PER_COMPRESSED_BYTE = 200  # of text; real files have 3 to 30
-FREE_BYTES = 100_000_000  # are unpacked in any case: a second of work
+VERTICES_PER_EDGE = 1000  # a file that declares more vertices is refused,
+FREE_VERTICES = 10_000_000  # except up to so many vertices, for which any machine has room
+BYTES_PER_COMPRESSED_BYTE = 200  # a file that unpacks to more is refused; real ones have 3 to 30,
+FREE_BYTES = 100_000_000  # except up to so many bytes, which is a second of work
 
 
 class Limits(NamedTuple):

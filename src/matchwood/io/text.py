@@ -26,7 +26,7 @@ INT32_MAX = np.iinfo(np.int32).max
 BLANKS = b" \t\r"
 WINDOW = 1 << 20  # bytes searched at once for a line that is not blank
 TAIL = 1 << 12  # bytes at the end of a file where the last line is looked for
-_INK = re.compile(rb"[^ \t\r\n\v\f]")
+_NOT_BLANK = re.compile(rb"[^ \t\r\n\v\f]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class Text:
         content, size = self.content, len(self.content)
         while position < size:
             window = min(position + WINDOW, size)
-            found = _INK.search(content, position, window)
+            found = _NOT_BLANK.search(content, position, window)
             if found is not None:
                 return content.rfind(b"\n", position, found.start()) + 1 or position
             last = content.rfind(b"\n", position, window)

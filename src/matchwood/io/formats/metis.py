@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.io.build import Matrix, matrix_of_rows, wrap
+from matchwood.io.build import Matrix, matrix_of_rows, rows_of, wrap
 from matchwood.io.files import PathLike
 from matchwood.io.formats.graph_txt import adjacency_lines
 from matchwood.io.limits import Limits
@@ -139,13 +139,8 @@ def _check(text: Text, start: int, rows: Rows, A: Matrix, threads: int | None) -
 
 def loops_of(A: Matrix) -> Array:
     """Vertices with an entry on the diagonal."""
-    rows = _row_of_entries(A)
+    rows = rows_of(A)
     return rows[rows == A.indices]
-
-
-def _row_of_entries(A: Matrix) -> Array:
-    """The row that each entry stands in."""
-    return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
 
 
 def _one_sided(A: Matrix) -> tuple[int, str]:
@@ -161,7 +156,7 @@ def _one_sided(A: Matrix) -> tuple[int, str]:
 
 
 def _ends(A: Matrix) -> tuple[list[int], list[int]]:
-    return _row_of_entries(A).tolist(), A.indices.tolist()
+    return rows_of(A).tolist(), A.indices.tolist()
 
 
 def pieces(A: Matrix, *, weights: bool, comments: Sequence[str]) -> Iterator[bytes]:

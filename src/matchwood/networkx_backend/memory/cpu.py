@@ -41,25 +41,25 @@ from typing import Any, NamedTuple
 from matchwood.networkx_backend.memory.cpu_memory import (
     clear_error,
     copy_dict,
+    decrement_references,
     holding_the_lock,
+    increment_references,
     list_item,
     load_byte,
     load_float,
     load_word,
-    one_less,
-    one_more,
+    prefetch,
     set_dict_item,
     set_list_item,
     signal_waits,
-    touch,
 )
 from matchwood.teams import device
 
-AHEAD = 8  # rows; each stage of reading asks for memory that the next needs so many rows later
+AHEAD = 8  # rows; each stage of reading prefetches what the next stage needs so many rows later
 OTHER_LAYOUT = -1  # not a plain dictionary, or of a kind that is not read here
 CHANGED = -2  # the graph is not what an earlier call has seen
 INTERRUPTED = -3  # a signal waits to be handled
-OFTEN = 1 << 14  # rows or edges between two looks for a signal
+STEPS_PER_LOOK = 1 << 14  # rows or edges between two looks whether Ctrl-C was pressed
 SAMPLE = 1000  # rows whose lengths tell how many entries there may be
 STRINGS = 1  # kind of a table in which every key is a string
 STRING_ENTRY = 16  # bytes of an entry there: its hash is left out
@@ -156,10 +156,10 @@ def survey(source: Source, hashes: Any) -> int:
     n, numbered, items = rows.size, 1, load_word(source.nodes + 24)
     entry, _, size = _entries(load_word(source.outer + 32))
     for i in range(n):
-        if i % OFTEN == 0 and signal_waits():
+        if i % STEPS_PER_LOOK == 0 and signal_waits():
             return INTERRUPTED
         if i + 2 * AHEAD < n:
-            touch(load_word(items + 8 * (i + 2 * AHEAD)) + 16)
+            prefetch(load_word(items + 8 * (i + 2 * AHEAD)) + 16)
         while load_word(entry + size - 8) == 0:
             entry += size
         key = load_word(items + 8 * i)
@@ -181,34 +181,34 @@ def survey(source: Source, hashes: Any) -> int:
 
 
 @device
-def _table(rows: Any, i: int, dict_type: int) -> int:
-    """Replace the address of a dictionary by that of its keys, and ask for them: its length."""
+def _prefetch_table(rows: Any, i: int, dict_type: int) -> int:
+    """Replace the address of a dictionary by that of its keys, and prefetch them: its length."""
     row = rows[i]
     if load_word(row + 8) != dict_type:
         return OTHER_LAYOUT
     length, keys = load_word(row + 16), load_word(row + 32)
     rows[i] = keys
     for line in range(0, 24 * length + 96, 64):
-        touch(keys + line)
+        prefetch(keys + line)
     return length
 
 
 @device
-def _strings(keys: int) -> None:
-    """Ask for the strings among the keys, whose hashes are with them."""
+def _prefetch_strings(keys: int) -> None:
+    """Prefetch the strings among the keys, whose hashes are with them."""
     entry, count, size = _entries(keys)
     if size == STRING_ENTRY:
         for _ in range(count):
-            touch(load_word(entry) + 24)
+            prefetch(load_word(entry) + 24)
             entry += size
 
 
 @device
-def _ask_for(rows: Any, i: int) -> None:
-    """Ask for the dictionary of row i, where there is such a row."""
+def _prefetch_row(rows: Any, i: int) -> None:
+    """Prefetch the dictionary of row i, where there is such a row."""
     if i < rows.size:
-        touch(rows[i])
-        touch(rows[i] + 40)
+        prefetch(rows[i])
+        prefetch(rows[i] + 40)
 
 
 @holding_the_lock
@@ -216,8 +216,8 @@ def read_rows(source: Source, bound: int, indptr: Any, hashes: Any) -> int:
     """Hash of every neighbour, row by row, and `indptr`.
 
     Returns the number of entries; where `hashes` is too short for them it is not filled.  With a
-    `bound` above 0 the hashes must lie within 0 .. bound - 1.  Four rows are on their way at any
-    time: one that is asked for, one whose table is, one whose strings are, one that is read.
+    `bound` above 0 the hashes must lie within 0 .. bound - 1.  There
+    are four stages, AHEAD rows apart: prefetch the row, its table, its strings; read the row.
     """
     code = _open(source)
     if code < 0:
@@ -226,22 +226,22 @@ def read_rows(source: Source, bound: int, indptr: Any, hashes: Any) -> int:
     n, looked = rows.size, 0
     indptr[0] = 0
     for i in range(n + 3 * AHEAD):
-        _ask_for(rows, i)
+        _prefetch_row(rows, i)
         j = i - AHEAD
         if 0 <= j < n:
-            length = _table(rows, j, source.kinds[DICT])
+            length = _prefetch_table(rows, j, source.kinds[DICT])
             if length < 0:
                 return length
             indptr[j + 1] = indptr[j] + length
         if 2 * AHEAD <= i < n + 2 * AHEAD:
-            _strings(rows[i - 2 * AHEAD])
+            _prefetch_strings(rows[i - 2 * AHEAD])
         j = i - 3 * AHEAD
         if j >= 0 and indptr[j + 1] <= hashes.size:
             keys, k, end = rows[j], indptr[j], indptr[j + 1]
             if end >= looked:
                 if signal_waits():
                     return INTERRUPTED
-                looked = end + OFTEN
+                looked = end + STEPS_PER_LOOK
             entry, count, size = _entries(keys)
             if size == 0:
                 return OTHER_LAYOUT
@@ -270,10 +270,10 @@ def _read_cells(source: Source, known: Known) -> int:
     indptr, indices, numbered, half, cells = known
     n, place, looked = rows.size, 0, 0
     for i in range(n + 2 * AHEAD):
-        _ask_for(rows, i)
+        _prefetch_row(rows, i)
         j = i - AHEAD
         if 0 <= j < n:
-            length = _table(rows, j, source.kinds[DICT])
+            length = _prefetch_table(rows, j, source.kinds[DICT])
             if length < 0:
                 return length
             if length != indptr[j + 1] - indptr[j]:
@@ -284,7 +284,7 @@ def _read_cells(source: Source, known: Known) -> int:
             if end >= looked:
                 if signal_waits():
                     return INTERRUPTED
-                looked = end + OFTEN
+                looked = end + STEPS_PER_LOOK
             entry, count, size = _entries(keys)
             if size == 0:
                 return OTHER_LAYOUT
@@ -329,8 +329,8 @@ def read_values(
 ) -> int:
     """A number out of the dictionary of each edge: a float, or an integer of one digit.
 
-    Four dictionaries are on their way at a time: one asked for, one whose table is, one whose
-    value is, one that is read.
+    There are four stages, AHEAD dictionaries apart: prefetch the dictionary, its table, its value;
+    read the value.
     """
     code = _read_cells(source, known)
     if code < 0:
@@ -338,21 +338,21 @@ def read_values(
     kinds, cells = source.kinds, known.cells
     m = cells.size
     for i in range(m + 3 * AHEAD):
-        if i % OFTEN == 0 and signal_waits():
+        if i % STEPS_PER_LOOK == 0 and signal_waits():
             return INTERRUPTED
         if i < m:
-            touch(cells[i] + 32)
+            prefetch(cells[i] + 32)
         k = i - AHEAD
         if 0 <= k < m:
             if load_word(cells[k] + 8) != kinds[DICT]:
                 return OTHER_LAYOUT
-            touch(load_word(cells[k] + 32))
+            prefetch(load_word(cells[k] + 32))
         k = i - 2 * AHEAD
         if 0 <= k < m:
             cells[k] = _attribute(cells[k], name, name_hash)
             if cells[k] < 0:
                 return OTHER_LAYOUT
-            touch(cells[k] + 16)
+            prefetch(cells[k] + 16)
         k = i - 3 * AHEAD
         if k >= 0:
             value = cells[k]
@@ -391,8 +391,8 @@ def gather(source: Source, known: Known, chosen: Any, found: int) -> int:
     cells = known.cells
     for i in range(chosen.size):
         if i + 2 * AHEAD < chosen.size:
-            touch(cells[chosen[i + 2 * AHEAD]])
-        one_more(cells[chosen[i]])
+            prefetch(cells[chosen[i + 2 * AHEAD]])
+        increment_references(cells[chosen[i]])
         set_list_item(found, i, cells[chosen[i]])
     return 0
 
@@ -404,29 +404,29 @@ def join(rows: int, nodes: int, data: int, dict_type: int, u: Any, v: Any) -> in
     Returns how many were done: fewer than all when Python raised something.
     """
     for i in range(u.size):
-        if i % OFTEN == 0 and signal_waits():
+        if i % STEPS_PER_LOOK == 0 and signal_waits():
             return i
         if i + 4 * AHEAD < u.size:
-            touch(list_item(data, i + 4 * AHEAD) + 32)
-            touch(list_item(rows, u[i + 4 * AHEAD]) + 16)
-            touch(list_item(rows, v[i + 4 * AHEAD]) + 16)
-            touch(list_item(nodes, u[i + 4 * AHEAD]))
-            touch(list_item(nodes, v[i + 4 * AHEAD]))
+            prefetch(list_item(data, i + 4 * AHEAD) + 32)
+            prefetch(list_item(rows, u[i + 4 * AHEAD]) + 16)
+            prefetch(list_item(rows, v[i + 4 * AHEAD]) + 16)
+            prefetch(list_item(nodes, u[i + 4 * AHEAD]))
+            prefetch(list_item(nodes, v[i + 4 * AHEAD]))
             coming = list_item(data, i + 2 * AHEAD)
             if load_word(coming + 8) == dict_type:
-                touch(load_word(coming + 32))
+                prefetch(load_word(coming + 32))
             coming = list_item(data, i + AHEAD)
             if load_word(coming + 8) == dict_type and load_word(coming + 16) > 0:
                 first = _first_entry(load_word(coming + 32))
-                touch(load_word(first))
-                touch(load_word(first + 8))
+                prefetch(load_word(first))
+                prefetch(load_word(first + 8))
         copy = copy_dict(list_item(data, i))
         if copy == 0:
             clear_error()
             return i
         a = set_dict_item(list_item(rows, u[i]), list_item(nodes, v[i]), copy)
         b = set_dict_item(list_item(rows, v[i]), list_item(nodes, u[i]), copy)
-        one_less(copy)
+        decrement_references(copy)
         if a != 0 or b != 0:
             clear_error()
             return i

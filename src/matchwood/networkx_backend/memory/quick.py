@@ -12,8 +12,8 @@ import numpy as np
 
 from matchwood.networkx_backend.memory.plain import Rows, changed, index_dtype, sources
 
-SLACK = 1000  # entries
-TRIES = 5  # a graph that another thread changes again and again is given up after so many
+SPARE_ENTRIES = 1000  # room beyond the guess
+TRIES = 5  # readings of a graph that another thread keeps changing; then it is given up
 
 
 def _kinds() -> Any:
@@ -58,10 +58,10 @@ def _attempt(adjacency: dict[Any, Any]) -> tuple[int, Rows | None]:
     # the hash of a small integer is the integer
     bound, kind = (n, index_dtype(n, 2 * int(hashes[n]))) if numbered else (0, np.int64)
     # memory that is not written to costs nothing, so the guess may be high
-    neighbours = np.empty(2 * int(hashes[n]) + SLACK, kind)
+    neighbours = np.empty(2 * int(hashes[n]) + SPARE_ENTRIES, kind)
     nnz = _call(cpu.read_rows, source, bound, indptr, neighbours)
     if nnz > neighbours.size:
-        neighbours = np.empty(nnz + SLACK, np.int64)
+        neighbours = np.empty(nnz + SPARE_ENTRIES, np.int64)
         nnz = _call(cpu.read_rows, source, bound, indptr, neighbours)
     if nnz < 0 or nnz > neighbours.size:
         return (nnz if nnz < 0 else cpu.CHANGED), None
