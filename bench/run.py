@@ -3,6 +3,7 @@
 python -m bench.run                      all of them, into bench-results/<date>.json
 python -m bench.run traversal teams      those whose name contains one of the words
 python -m bench.run --list               what there is
+python -m bench.compare OLD.json NEW.json    two such files side by side
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(text, str) and re.fullmatch(r"matchwood(\.\w+)+\.?", text):
+        # "matchwood." is the beginning of a name that is put together at run time
+        if isinstance(text, str) and re.fullmatch(r"matchwood(\.\w+)*\.|matchwood(\.\w+)+", text):
             yield node.lineno, text.removesuffix(".")
 
 
@@ -140,7 +141,13 @@ def fault(importer: str, imported: str) -> str | None:
 
 
 def fault_of_string(importer: str, named: str) -> str | None:
-    """The same for a module whose name is written as text: a problem named so is its engine."""
+    """The same for a module whose name is written as text: a problem named so is its engine.
+
+    A name that is put together at run time, "matchwood." and something, may be any problem.
+    """
+    if named == "matchwood":
+        is_problem = RANK.get(part_of(importer)) == PROBLEMS
+        return "a problem may not put names of modules together" if is_problem else None
     if RANK.get(part_of(importer)) != PROBLEMS or RANK.get(part_of(named)) != PROBLEMS:
         return fault(importer, named)
     if within(importer, named) or problem_of(importer) == problem_of(named):

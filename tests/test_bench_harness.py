@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from bench import harness, run
+from bench import compare, harness, run
 
 
 def test_compare_gives_ratios_to_the_baseline():
@@ -131,3 +131,41 @@ def test_run_writes_what_worked_and_tells_what_broke(tmp_path, monkeypatch, caps
         "bench.fine"
     ]
     assert "broken: bench.broken" in capsys.readouterr().out
+
+
+def written(path, **rows):
+    """A file of results with one comparison."""
+    content = {"results": [{"benchmark": "bench.x", "title": "t", "rows": rows}]}
+    path.write_text(json.dumps(content))
+    return path
+
+
+def row(best, ratio=None):
+    return {"best": best, "median": best, "times": [best]} | (
+        {} if ratio is None else {"ratio": ratio}
+    )
+
+
+def test_two_results_are_compared_side_by_side(tmp_path, capsys):
+    """A ratio counts before a time: a machine that is slower today slows both sides."""
+    old = written(
+        tmp_path / "old.json",
+        scipy=row(1.0, 1.0), same=row(0.1, 10.0), slow=row(0.1, 10.0), alone=row(0.2), gone=row(1),
+    )  # fmt: skip
+    new = written(
+        tmp_path / "new.json",
+        scipy=row(2.0, 1.0), same=row(0.2, 10.0), slow=row(0.4, 5.0), alone=row(0.3), fresh=row(1),
+    )  # fmt: skip
+    found = {one.name: one for one in compare.rows(compare.read(old), compare.read(new))}
+    assert found["same"].quotient == 1.0
+    assert found["slow"].quotient == 2.0
+    assert found["alone"].quotient == pytest.approx(1.5)
+    assert found["gone"].quotient is None
+    assert found["fresh"].quotient is None
+    assert [name for name in found if compare.is_slower(found[name])] == ["scipy", "slow", "alone"]
+    assert compare.main([str(old), str(new)]) == 1
+    printed = capsys.readouterr().out
+    assert "2.000 slower" in printed
+    assert "absent" in printed
+    assert "6 entries, 3 slower by more than 5%" in printed
+    assert compare.main([str(old), str(old)]) == 0

@@ -93,15 +93,21 @@ import importlib
 _BFS = "matchwood.traversal.breadth_first"
 run = engines.load(f"matchwood.matching.{method}", engine)
 importlib.import_module("matchwood.factors.gpu")
+importlib.import_module("matchwood." + name)
+importlib.import_module(f"matchwood.{name}.gpu")
+about = "matchwood"
 ''')
     found = sorted(name for _, name in strings(script))
     assert found == [
+        "matchwood",
+        "matchwood",
         "matchwood.factors.gpu",
         "matchwood.matching",
         "matchwood.traversal.breadth_first",
     ]
     assert all(fault_of_string("matchwood.ordering.rcm.gpu_start", name) for name in found)
     assert not fault_of_string("matchwood.matching.weighted", "matchwood.matching")
+    assert not fault_of_string("matchwood.teams.compiling", "matchwood")
     assert not fault_of_string("matchwood.gate.inputs", "matchwood.primitives.assemble")
 
 

@@ -19,6 +19,10 @@ from support import environment
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
+# verbs that are no problem's: files, generators, this machine
+OTHER_VERBS = {"info", "generate", "convert", "bench", "warmup", "config", "demo"}
+# steps of warmup that are no problem's: preparing a graph, files, what problems share
+OTHER_STEPS = ("graph", "row_reduce", "primitives", "sort", "generators", "io")
 
 
 @pytest.mark.parametrize("entry", PROBLEMS, ids=lambda entry: entry.function)
@@ -71,7 +75,7 @@ def test_every_verb_is_told_of():
     from matchwood.cli import app
 
     verbs = {command.name for command in app.registered_commands}
-    assert {entry.verb for entry in PROBLEMS} - {""} <= verbs
+    assert {entry.verb for entry in PROBLEMS} - {""} == verbs - OTHER_VERBS
     page = (DOCS / "command_line.rst").read_text()
     assert [verb for verb in sorted(verbs) if f"``matchwood {verb}" not in page] == []
 
@@ -95,6 +99,8 @@ def test_warmup_has_steps_of_every_problem():
     assert [
         e.function for e in PROBLEMS if e.warm and not any(s.startswith(e.warm) for s in steps)
     ] == []
+    known = tuple(e.warm for e in PROBLEMS if e.warm)
+    assert [step for step in steps if not step.startswith((*known, *OTHER_STEPS))] == []
 
 
 def test_the_readme_lists_every_problem():
@@ -148,3 +154,12 @@ def test_reading_the_registry_imports_nothing():
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_every_problem_has_a_page():
+    """Each function is named on a page of docs/problems, and each page is in their list."""
+    pages = [path for path in (DOCS / "problems").glob("*.rst") if path.stem != "index"]
+    text = "\n".join(path.read_text() for path in pages)
+    assert [e.function for e in PROBLEMS if not re.search(rf"\b{e.function}\b", text)] == []
+    listed = (DOCS / "problems" / "index.rst").read_text()
+    assert [path.stem for path in pages if path.stem not in listed] == []

@@ -270,7 +270,7 @@ def graph(
     Notes
     -----
     Where a function reads undirected weights, (i, j) and (j, i) are one edge.  Of a matrix with
-    symmetric values it has |a_ij|, of any other |a_ij| + |a_ji|.  In an edge list and in a
+    symmetric values it has ``|a_ij|``, of any other ``|a_ij| + |a_ji|``.  In an edge list and in a
     directed NetworkX graph they are two parallel edges: the heaviest counts, or the lightest with
     ``duplicates="min"``.  So an edge may be given once, or in both directions.  ``"sum"`` makes
     an edge list a matrix.

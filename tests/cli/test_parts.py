@@ -90,7 +90,7 @@ def test_generators_are_listed() -> None:
     [(True, "yes"), (False, "no"), (1234567, "1,234,567"), (0.12345, "0.1235"), ("x", "x")],
 )
 def test_values_in_words(value: object, text: str) -> None:
-    assert output.said(value) == text
+    assert output.as_text(value) == text
 
 
 def test_durations_and_amounts() -> None:

@@ -11,6 +11,7 @@ import scipy.io
 import scipy.sparse as sp
 
 import matchwood
+from matchwood.cli import app
 from support import run_verb as run
 from support import run_verb_json as run_json
 
@@ -24,20 +25,7 @@ def small(tmp_path: Path) -> str:
     return str(path)
 
 
-VERBS = (
-    "info",
-    "components",
-    "bfs",
-    "match",
-    "factor",
-    "coarsen",
-    "generate",
-    "convert",
-    "bench",
-    "warmup",
-    "config",
-    "demo",
-)
+VERBS = sorted(command.name or "" for command in app.registered_commands)
 
 
 def test_without_a_verb_help_is_shown() -> None:

@@ -109,7 +109,7 @@ def test_format_overrides_the_name(tmp_path: Path) -> None:
     path = tmp_path / "graph.data"
     path.write_bytes(TEXT)
     assert matchwood.io.read(path, format="edges").nnz == 2
-    with pytest.raises(ValueError, match="format must be one of mtx, edges"):
+    with pytest.raises(ValueError, match="format must be one of 'mtx', 'edges'"):
         matchwood.io.read(path, format="gml")
     with pytest.raises(ValueError, match="format must be one of"):
         matchwood.io.write(path, np.eye(2), format="hgr")

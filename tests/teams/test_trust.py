@@ -78,7 +78,7 @@ def test_a_base_that_others_can_write_is_refused(tmp_path, monkeypatch, mode):
     base.chmod(mode)
     folder, (message,) = found(monkeypatch, base)
     assert folder is None
-    assert message.startswith("matchwood compiles its kernels anew in every process: others may ")
+    assert message.startswith("matchwood compiles its kernels again in every process: others may ")
     assert str(base) in message
 
 

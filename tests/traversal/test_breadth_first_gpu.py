@@ -22,7 +22,7 @@ LARGER = {
     "grid 60": lambda: grid(60, 61),
     "long path": lambda: path(5000),
     "small star": lambda: star(3000),  # the parent of the centre may be at the end of its row
-    "star": lambda: star(40_000),  # a row of many pieces, and a front larger than a cluster takes
+    "star": lambda: star(40_000),  # a row of many pieces, a frontier too large for a cluster
     "shuffled grid": lambda: shuffled(grid(70, 80), isolated=40),
     "rmat 13": lambda: rmat(13, 12),  # goes backwards and forwards again
     "rmat 13, directed": lambda: rmat(13, 12, symmetric=False),

@@ -43,3 +43,9 @@ Output = Annotated[
         help="Write the result: .npy, .npz, .txt or .csv.",
     ),
 ]
+Rng = Annotated[
+    int, typer.Option("--rng", "--seed", min=0, help="Seed of all that is drawn at random.")
+]
+Ties = Annotated[
+    str, typer.Option("--ties", help="index or hash: which of equally heavy edges to prefer.")
+]

@@ -41,7 +41,7 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     table.add_column(overflow="fold")
     for name, value in facts.items():
         if value is not None:
-            table.add_row(Text(name.replace("_", " ")), Text(said(value)))
+            table.add_row(Text(name.replace("_", " ")), Text(as_text(value)))
     terminal = console()
     terminal.print(Text(title, style="bold"))
     terminal.print(table)
@@ -52,7 +52,7 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[Any]])
     from rich.table import Table
     from rich.text import Text
 
-    texts = [[said(value) for value in row] for row in rows]
+    texts = [[as_text(value) for value in row] for row in rows]
     table = Table(header_style="dim")
     for k, head in enumerate(heads):
         numbers = all(_like_number(row[k]) for row in texts)
@@ -68,7 +68,7 @@ def _like_number(text: str) -> bool:
     return text in ("", "...") or text.removeprefix("-")[:1].isdigit()
 
 
-def said(value: Any) -> str:
+def as_text(value: Any) -> str:
     """A value as people write it: 1,234,567; yes and no; four digits of a fraction."""
     if isinstance(value, bool):
         return "yes" if value else "no"

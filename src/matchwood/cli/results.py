@@ -55,11 +55,7 @@ def write(
         arrays = list(host.values())
         save(path, arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
     elif path.suffix == ".npz":
-        named: dict[str, Any] = {**host, **numbers}
-        if ids is not None:
-            names = np.asarray(ids)
-            named["id"] = names.astype(str) if names.dtype == object else names
-        save_named(path, named)
+        save_named(path, {**host, **numbers}, ids)
     else:
         write_text(path, _lines(host, path.suffix, ids))
 
@@ -76,8 +72,13 @@ def save(path: Path, array: Any) -> None:
     _replace(path, array_pieces(array))
 
 
-def save_named(path: Path, named: Mapping[str, Any]) -> None:
-    """The arrays as `numpy.savez` writes them, all of them or nothing."""
+def save_named(path: Path, named: Mapping[str, Any], ids: Any = None) -> None:
+    """The arrays as `numpy.savez` writes them, all of them or nothing; ids under "id"."""
+    import numpy as np
+
+    if ids is not None:
+        names = np.asarray(ids)
+        named = {**named, "id": names.astype(str) if names.dtype == object else names}
     _replace(path, _archive(named))
 
 
@@ -108,7 +109,7 @@ def _lines(columns: Mapping[str, Any], suffix: str, ids: Any) -> str:
     if suffix == ".txt":
         return "".join(f"{' '.join(row)}\n" for row in zip(*texts.values(), strict=True))
     n = len(next(iter(texts.values())))
-    names = [str(v) for v in range(n)] if ids is None else [_quoted(name) for name in ids]
+    names = [str(v) for v in range(n)] if ids is None else [quoted(name) for name in ids]
     if ids is not None:
         for column in set(VERTICES) & set(texts):
             known = [*names, "-1"]  # of vertex -1 the last
@@ -117,7 +118,7 @@ def _lines(columns: Mapping[str, Any], suffix: str, ids: Any) -> str:
     return ",".join(("vertex", *columns)) + "\n" + "".join(rows)
 
 
-def _quoted(name: Any) -> str:
+def quoted(name: Any) -> str:
     """An id as a cell of a CSV file."""
     text = str(name)
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text

@@ -1,29 +1,64 @@
-"""Options that nearly every verb has, as one argument of its function."""
+"""What nearly every verb does: the options they share, loading, timing, checking, reporting.
+
+The options come to the function of a verb as one argument, a `Shared`.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
+from matchwood.cli import results
 from matchwood.cli.options import Check, Compact, Engine, Json, Output, Read, Threads
+from matchwood.cli.output import print_facts, print_json
+from matchwood.cli.progress import progress
+from matchwood.report.timing import Clock, clock
+
+if TYPE_CHECKING:
+    from matchwood.cli.load import Loaded
 
 
 class Shared(NamedTuple):
     """Where a verb runs, how it reads the graph, and what it does with the answer."""
 
-    engine: str | None
-    threads: int | None
-    check: bool
-    compact: bool
-    read: list[str] | None
-    output: Path | None
-    as_json: bool
+    engine: str | None = None
+    threads: int | None = None
+    check: bool | None = None  # None: the verb has no check
+    compact: bool = False
+    read: list[str] | None = None
+    output: Path | None = None
+    as_json: bool = False
+
+    def load(self, graph: str) -> Loaded:
+        """The graph.  A result file that could not be written is refused first."""
+        from matchwood.cli.load import load
+
+        results.check_suffix(self.output)
+        return load(graph, compact=self.compact, read=self.read)
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The arguments `engine` and `threads` of a public function."""
+        return {"engine": self.engine, "threads": self.threads}
+
+    def verify(self, check: Callable[..., None], *arguments: Any, **options: Any) -> None:
+        """Check the answer, if --check was given."""
+        if self.check:
+            with progress("checking"):
+                check(*arguments, **options)
+
+    def write(self, loaded: Loaded, columns: Mapping[str, Any], **numbers: Any) -> None:
+        """Write the result file, if -o was given."""
+        if self.output is not None:
+            results.write(self.output, columns, numbers, ids=loaded.ids)
 
 
-_OPTIONS: dict[str, tuple[Any, Any]] = {
+_OPTIONS: dict[str, tuple[Any, Any]] = {  # kind and default
     "engine": (Engine, None),
     "threads": (Threads, None),
     "check": (Check, False),
@@ -34,12 +69,21 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def with_shared(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn the last argument of `command`, a `Shared`, into options of the command line."""
+def with_shared(
+    command: Callable[..., None] | None = None, *, without: tuple[str, ...] = ()
+) -> Callable[..., Any]:
+    """Turn the last argument of `command`, a `Shared`, into options of the command line.
+
+    Options named in `without` are left out; their field keeps its default.
+    """
+    if command is None:
+        return functools.partial(with_shared, without=without)
     hints = get_type_hints(command, include_extras=True)
     own = list(inspect.signature(command).parameters.values())[:-1]
     shown = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
-    for name, (kind, default) in _OPTIONS.items():
+    names = [name for name in _OPTIONS if name not in without]
+    for name in names:
+        kind, default = _OPTIONS[name]
         option = inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
         )
@@ -47,10 +91,66 @@ def with_shared(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        shared = Shared(*(options.pop(name) for name in _OPTIONS))
+        shared = Shared(**{name: options.pop(name) for name in names})
         command(*arguments, **options, shared=shared)
 
     del run.__wrapped__  # type: ignore[attr-defined]  # Typer would look at that one's arguments
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return run
+
+
+@contextlib.contextmanager
+def timed(what: str) -> Iterator[Clock]:
+    """Time the work inside the ``with`` block, and show a bar if it takes long."""
+    with clock() as taken, progress(what):
+        yield taken
+
+
+def report(
+    shared: Shared,
+    loaded: Loaded,
+    taken: Clock,
+    step: str,
+    title: str,
+    *,
+    facts: Mapping[str, Any],
+    shown: Mapping[str, Any],
+    phases: Mapping[str, float] | None = None,
+    **files: Path | None,
+) -> None:
+    """Print the answer: `facts` as JSON, or `shown` as a table for people.
+
+    What all verbs tell is added to both.  `step` is the name of the verb's own time, `phases` are
+    the seconds of its parts.  `files` are further files that were written.
+    """
+    if shared.as_json:
+        seconds: dict[str, Any] = {"load": asdict(loaded.clock), step: asdict(taken)}
+        if phases is not None:
+            seconds["phases"] = dict(phases)
+        paths = {"output": shared.output, **files}
+        print_json(
+            {
+                "graph": loaded.name,
+                **facts,
+                **({} if shared.check is None else {"checked": shared.check}),
+                "seconds": seconds,
+                **{name: str(path) if path else None for name, path in paths.items()},
+            }
+        )
+        return
+    from matchwood.cli.output import duration
+
+    parts = ", ".join(f"{name} {duration(value)}" for name, value in (phases or {}).items())
+    print_facts(
+        title,
+        {
+            **shown,
+            "loading": loaded.clock,
+            "time": taken,
+            "by phase": parts or None,
+            "checked": "right" if shared.check else None,
+            "written": shared.output,
+            **files,
+        },
+    )

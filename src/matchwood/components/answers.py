@@ -12,7 +12,7 @@ from matchwood.arguments import one_of
 from matchwood.errors import CheckFailed
 
 NUMBERINGS = ("exact", "any")
-SPREAD = 4  # labels from a range of so many numbers a vertex are counted in a table, others sorted
+SPREAD = 4  # labels within SPREAD * n numbers are counted in a table, others are sorted
 
 
 class Labels(NamedTuple):

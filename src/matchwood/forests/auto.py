@@ -8,9 +8,9 @@ import numpy as np
 
 from matchwood.teams import crew
 
-VERTICES_ASKED = 1024  # how far their neighbours are
-NEAR = 64  # numbers apart; such a neighbour is in the cache as a rule
-NEAR_SHARE = 0.4  # of the neighbours, from which on paths are taken to run along the numbering
+VERTICES_ASKED = 1024  # sampled, to see how far their neighbours are
+NEAR = 64  # difference of two vertex numbers; such a neighbour is usually in the cache
+NEAR_SHARE = 0.4  # of the neighbours; if more are near, paths run along the numbering
 FEW_THREADS = 2  # with so many, plain walks are quicker where most neighbours are near
 
 

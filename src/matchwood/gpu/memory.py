@@ -77,7 +77,7 @@ class Layout:
 
 
 def workspace(what: str, **arrays: tuple[int | tuple[int, ...], Any]) -> Any:
-    """Scratch arrays, uninitialised, in one block of memory that is asked for beforehand.
+    """Scratch arrays, uninitialised, in one block of memory.  `OutOfMemory` if there is not enough.
 
     The block lives as long as any of its arrays: return none of them, use `empty` for results.
 

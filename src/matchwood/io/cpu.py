@@ -32,7 +32,7 @@ START, DELIMITER, FIELDS, KEY, U, V, W, BASE, U_LIMIT, V_LIMIT = range(RECORD_SP
 # What a member reports
 COUNT, U_MAX, V_MAX, ASK = range(4)
 NO_COMMENT = 256  # a byte that no text has
-BLANK_DELIMITER = 32
+BLANK_DELIMITER = 32  # the byte of a space: any run of blanks
 ASK_TAG = -8  # the top 16 bits (0xFFF8) of a value that cpu_number left to `float()`
 BYTES_PER_STEP = 8  # bytes that cost about as much as a step of `crew`: an edge has some 15
 WORD = 8  # bytes
@@ -40,8 +40,8 @@ _ZERO, _TEN = np.uint8(48), np.uint8(10)
 _NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
 _LOW7, _TOP = np.uint64(0x7F7F7F7F7F7F7F7F), np.uint64(0x8080808080808080)
 _EACH = np.uint64(0x0101010101010101)
-LOOK = 4095  # lines, or fields, between two looks at the cancel word: some 0.2 ms
-LOOK_WORDS = 1 << 20  # the same where words or bytes are only counted: 1 ms
+LINES_PER_LOOK = 4095  # lines or fields between two looks at the stop word: some 0.2 ms; a mask
+WORDS_PER_LOOK = 1 << 20  # words or bytes, where they are only counted: 1 ms
 
 
 @device
@@ -107,6 +107,24 @@ def whole(text: Array, p: int) -> Any:
     return value, q
 
 
+@device
+def read_weight(text: Array, p: int, delimiter: int, k: int, values: Array, bits: Array) -> Any:
+    """Read the number at text[p] into values[k]; `bits` is `values` seen as int64.
+
+    Returns where it ends, and 0, the kind of problem, or -1 where `float()` is to be asked.
+    """
+    value, q, status = number(text, p)
+    if status == NOT_A_NUMBER or not ends_field(text[q], delimiter):
+        return q, NUMBER_EXPECTED
+    if status == TOO_LARGE:
+        return q, OVERFLOW
+    if status == DONE:
+        values[k] = value
+        return q, 0
+    bits[k] = (np.int64(ASK_TAG) << 48) | p
+    return q, -1
+
+
 @kernel
 def count_lines(
     team: Team, text: Array, words: Array, start: int, comment: int, counts: Array
@@ -128,10 +146,10 @@ def count_lines(
         p += 1
     full = max(p, hi // WORD * WORD)
     total = np.uint64(0)
-    for block in range(p // WORD, full // WORD, LOOK_WORDS):
+    for block in range(p // WORD, full // WORD, WORDS_PER_LOOK):
         if stopping(team):
             return
-        for i in range(block, min(block + LOOK_WORDS, full // WORD)):
+        for i in range(block, min(block + WORDS_PER_LOOK, full // WORD)):
             other = words[i] ^ _NEWLINES
             zero = ~(((other & _LOW7) + _LOW7) | other) & _TOP
             total += ((zero >> np.uint64(7)) * _EACH) >> np.uint64(56)
@@ -139,10 +157,10 @@ def count_lines(
     for p in range(full, hi):
         count += text[p] == 10
     if comment != NO_COMMENT:
-        for block in range(lo, hi, LOOK_WORDS):
+        for block in range(lo, hi, WORDS_PER_LOOK):
             if stopping(team):
                 return
-            for p in range(block, min(block + LOOK_WORDS, hi)):
+            for p in range(block, min(block + WORDS_PER_LOOK, hi)):
                 count -= (p == start or text[p - 1] == 10) and text[p] == comment
     counts[team.rank] = count
 
@@ -179,7 +197,7 @@ def records(
     steps = 1 + fields // 8  # lines may be long
     while p < end and code == 0:
         looks += steps
-        if looks > LOOK:
+        if looks > LINES_PER_LOOK:
             looks = 0
             if stopping(team):
                 return
@@ -202,7 +220,7 @@ def records(
             p = skip_line(text, q)
             continue
         if key != 0:
-            if text[q] != key or not ends_field(text[q + 1], 32):
+            if text[q] != key or not ends_field(text[q + 1], BLANK_DELIMITER):
                 code, where = WRONG_LINE, q
                 break
             q = skip_blanks(text, q + 1)
@@ -229,18 +247,11 @@ def records(
                     v[k] = x
                     v_max = max(v_max, x)
             elif field == w_column:
-                value, q, status = number(text, q)
-                if status == NOT_A_NUMBER or not ends_field(text[q], delimiter):
-                    code = NUMBER_EXPECTED
+                q, code = read_weight(text, q, delimiter, k, w, bits)
+                if code > 0:
                     break
-                if status == TOO_LARGE:
-                    code = OVERFLOW
-                    break
-                if status == DONE:
-                    w[k] = value
-                else:
-                    bits[k] = (np.int64(ASK_TAG) << 48) | where
-                    ask += 1
+                ask -= code
+                code = 0
             else:
                 while text[q] != 10 and text[q] != delimiter:
                     if delimiter == BLANK_DELIMITER and ends_field(text[q], delimiter):
@@ -293,7 +304,7 @@ def check_table(
     looks, lines, code, where = 0, 0, 0, 0
     while p < end and code == 0:
         looks += 1
-        if (looks & LOOK) == 0 and stopping(team):
+        if (looks & LINES_PER_LOOK) == 0 and stopping(team):
             return
         q = skip_blanks(text, p)
         if text[q] == 10:
@@ -308,14 +319,14 @@ def check_table(
                 if text[q] == 45 or text[q] == 43:
                     q += 1
                 x, q = whole(text, q)
-                if x == -1 or not ends_field(text[q], 32):
+                if x == -1 or not ends_field(text[q], BLANK_DELIMITER):
                     code = ID_EXPECTED
                     break
             else:
                 _, q, status = number(text, q)
                 if status == NOT_A_NUMBER:
                     q = _not_finite(text, where)
-                if q == where or not ends_field(text[q], 32):
+                if q == where or not ends_field(text[q], BLANK_DELIMITER):
                     code = NUMBER_EXPECTED
                     break
                 if status == TOO_LARGE:

@@ -12,26 +12,26 @@ import numpy as np
 
 from matchwood.io.cpu import (
     ASK,
-    ASK_TAG,
+    BLANK_DELIMITER,
     ID_EXPECTED,
-    LOOK,
+    LINES_PER_LOOK,
     NUMBER_EXPECTED,
     OUT_OF_RANGE,
-    OVERFLOW,
     WRONG_LINE,
     before,
     ends_field,
     own_lines,
+    read_weight,
     skip_blanks,
     skip_line,
     whole,
 )
-from matchwood.io.cpu_number import DONE, NOT_A_NUMBER, TOO_LARGE, number
+from matchwood.io.cpu_number import DONE, number
 from matchwood.teams import Team, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 
-LOOK_BYTES = 1 << 16  # of one line between two looks at the cancel word: 0.1 ms
+BYTES_PER_LOOK = 1 << 16  # of one line between two looks at the stop word: 0.1 ms
 
 # What the kernels are told, one int64 each
 ROW_SPEC = 7
@@ -48,7 +48,7 @@ def measure_rows(
     looks, code, where = 0, 0, 0
     while p < end:
         looks += 1
-        if (looks & LOOK) == 0 and stopping(team):
+        if (looks & LINES_PER_LOOK) == 0 and stopping(team):
             return
         if text[p] == spec[COMMENT]:
             p = skip_line(text, p)
@@ -58,7 +58,7 @@ def measure_rows(
         while text[p] != 10:
             if stopping(team):  # a line may be as long as the file
                 return
-            look = p + LOOK_BYTES
+            look = p + BYTES_PER_LOOK
             while text[p] != 10 and p < look:
                 blank = text[p] == 32 or text[p] == 9 or text[p] == 13
                 length += (not blank) & (not inside)
@@ -99,7 +99,7 @@ def read_rows(
     looks, code, where, ask = 0, 0, 0, 0
     while p < end and row < spec[N] and code == 0:
         looks += 1
-        if (looks & LOOK) == 0 and stopping(team):
+        if (looks & LINES_PER_LOOK) == 0 and stopping(team):
             return
         if text[p] == spec[COMMENT]:
             p = skip_line(text, p)
@@ -108,7 +108,7 @@ def read_rows(
         for j in range(skip):
             where = p
             value, p, status = number(text, p)
-            if status != DONE or not ends_field(text[p], 32):
+            if status != DONE or not ends_field(text[p], BLANK_DELIMITER):
                 code = NUMBER_EXPECTED
                 break
             vertex[row, j] = value
@@ -117,10 +117,10 @@ def read_rows(
             break
         for k in range(indptr[row], indptr[row + 1]):
             where = p
-            if (k & LOOK) == 0 and stopping(team):
+            if (k & LINES_PER_LOOK) == 0 and stopping(team):
                 return
             x, p = whole(text, p)
-            if x == -1 or not ends_field(text[p], 32):
+            if x == -1 or not ends_field(text[p], BLANK_DELIMITER):
                 code = ID_EXPECTED
                 break
             if x == -2 or x < base or x - base >= limit:
@@ -130,18 +130,11 @@ def read_rows(
             p = skip_blanks(text, p)
             if spec[WEIGHTED]:
                 where = p
-                value, p, status = number(text, p)
-                if status == NOT_A_NUMBER or not ends_field(text[p], 32):
-                    code = NUMBER_EXPECTED
+                p, code = read_weight(text, p, BLANK_DELIMITER, k, weights, bits)
+                if code > 0:
                     break
-                if status == TOO_LARGE:
-                    code = OVERFLOW
-                    break
-                if status == DONE:
-                    weights[k] = value
-                else:
-                    bits[k] = (np.int64(ASK_TAG) << 48) | where
-                    ask += 1
+                ask -= code
+                code = 0
                 p = skip_blanks(text, p)
         if code == 0:
             p = skip_line(text, p)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from matchwood.arguments import one_of
 from matchwood.errors import FileFormatError, OutOfMemory
 from matchwood.gate.resources import available_memory, require_memory
 from matchwood.io.compression import COMPRESSIONS, compressor, expanded
@@ -49,10 +50,7 @@ def split_name(path: PathLike) -> tuple[str, str]:
 def format_of(path: PathLike, chosen: str | None, caller: str) -> str:
     """The name of the format: as asked, else by the file's name."""
     if chosen is not None:
-        if chosen not in FORMATS:
-            known = ", ".join(FORMATS)
-            raise ValueError(f"{caller}: format must be one of {known}, got {chosen!r}")
-        return chosen
+        return str(one_of(caller, "format", chosen, tuple(FORMATS)))
     suffix, _ = split_name(path)
     if suffix not in _FORMAT_OF:
         if Path(path).name.startswith("out."):  # as KONECT names its edge lists

@@ -1,6 +1,6 @@
 """How much a file may ask for: a few bytes can declare 10**18 vertices or unpack to terabytes.
 
-Both limits grow with what the file really holds, so that no honest file meets them; the options
+Both limits grow with what the file really holds, so that no normal file reaches them.  The options
 `most_vertices` and `most_bytes` of `matchwood.io.read` set them by hand.
 """
 
@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-WIDE = 1000  # vertices for each edge beyond which a file is not believed,
-MODEST = 10_000_000  # unless there are no more than these, for which any machine has room
-RATIO = 200  # bytes of text for each compressed one; what people measure has 3 to 30,
-FREE = 100_000_000  # and so many bytes are unpacked in any case: a second of work
+from matchwood.arguments import count
+
+VERTICES_PER_EDGE = 1000  # a file that declares more vertices is refused,
+FREE_VERTICES = 10_000_000  # except up to so many vertices, for which any machine has room
+BYTES_PER_COMPRESSED_BYTE = 200  # a file that unpacks to more is refused; real ones have 3 to 30,
+FREE_BYTES = 100_000_000  # except up to so many bytes, which is a second of work
 
 
 class Limits(NamedTuple):
@@ -30,21 +32,19 @@ class Limits(NamedTuple):
 
     def most_vertices(self, edges: int) -> int:
         """Rows or columns that a matrix with so many entries may have."""
-        return max(MODEST, WIDE * edges) if self.vertices is None else self.vertices
+        if self.vertices is not None:
+            return self.vertices
+        return max(FREE_VERTICES, VERTICES_PER_EDGE * edges)
 
     def most_bytes(self, compressed: int) -> int:
         """Bytes that a file of this size may unpack to."""
-        return max(FREE, RATIO * compressed) if self.bytes is None else self.bytes
+        if self.bytes is not None:
+            return self.bytes
+        return max(FREE_BYTES, BYTES_PER_COMPRESSED_BYTE * compressed)
 
 
 def _whole(caller: str, name: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{caller}: {name} must be a whole number or None, got {value!r}")
-    if value < 0:
-        raise ValueError(f"{caller}: {name} must not be negative, got {value}")
-    return int(value)
+    return None if value is None else count(caller, name, value)
 
 
 NO_LIMITS = Limits()

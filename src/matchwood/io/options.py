@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.arguments import flag, one_of
+
 ID_MAX = 10**18  # ids have at most 18 digits, so that they fit int64 whatever is added
 NO_MARKS = "+-.\n\r\"'\0"  # what a number, a line or a quoted name may hold
 DUPLICATES = ("sum", "first", "min", "max")
@@ -34,21 +36,14 @@ class Options(NamedTuple):
 
     def checked(self, caller: str = "read") -> Options:
         """The options in their usual types; an error where one makes no sense."""
-        if self.duplicates is not None and self.duplicates not in DUPLICATES:
-            known = ", ".join(DUPLICATES)
-            raise ValueError(
-                f"{caller}: duplicates must be one of {known}, got {self.duplicates!r}"
-            )
+        one_of(caller, "duplicates", self.duplicates, (None, *DUPLICATES))
         mark = self.delimiter
         if mark is not None and (not isinstance(mark, str) or len(mark) != 1 or mark in NO_MARKS):
             raise ValueError(f"{caller}: delimiter must be one character, got {mark!r}")
         if mark is not None and (mark.isalnum() or not mark.isascii()):
             raise ValueError(f"{caller}: delimiter must be a sign or a blank, got {mark!r}")
         for name in ("symmetric", "compact", "names", "strict"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(
-                    f"{caller}: {name} must be True or False, got {getattr(self, name)!r}"
-                )
+            flag(caller, name, getattr(self, name))
         if self.header is not None and not isinstance(self.header, (bool, np.bool_)):
             raise TypeError(f"{caller}: header must be True, False or None, got {self.header!r}")
         for name in ("base", "skip"):

@@ -26,7 +26,7 @@ INT32_MAX = np.iinfo(np.int32).max
 BLANKS = b" \t\r"
 WINDOW = 1 << 20  # bytes searched at once for a line that is not blank
 TAIL = 1 << 12  # bytes at the end of a file where the last line is looked for
-_INK = re.compile(rb"[^ \t\r\n\v\f]")
+_NOT_BLANK = re.compile(rb"[^ \t\r\n\v\f]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +119,22 @@ class Text:
             yield number, start, end, bytes(content[start:end].strip())
             position, number = end, number + 1
 
+    def first_line(self, comment: str) -> tuple[int, int, bytes]:
+        """(number, where the next line starts, text) of the first line that is no comment.
+
+        The text is empty where the file has no such line.
+        """
+        for number, _, after, line in self.filled():
+            if not line.startswith(comment.encode()):
+                return number, after, line
+        return self.last_line(), len(self.content), b""
+
     def _past_blank(self, position: int) -> int:
         """Start of the next line that is not blank; `position` is the start of a line."""
         content, size = self.content, len(self.content)
         while position < size:
             window = min(position + WINDOW, size)
-            found = _INK.search(content, position, window)
+            found = _NOT_BLANK.search(content, position, window)
             if found is not None:
                 return content.rfind(b"\n", position, found.start()) + 1 or position
             last = content.rfind(b"\n", position, window)
@@ -386,7 +396,7 @@ def read_rows(
         expected = f"{skip} numbers and then " if skip else ""
         pairs = "pairs of vertex and weight" if weighted else "vertices"
         message = f"expected {expected}{pairs}, got {lengths[row]} fields"
-        raise text.error(line_of_row(text, start, row, comment), message)
+        raise row_error(text, start, row, comment, message)
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.maximum(entries, 0), out=indptr[1:])
     m = int(indptr[-1])
@@ -404,10 +414,11 @@ def read_rows(
     return Rows(indptr, indices, weights if weighted else None, rows)
 
 
-def line_of_row(text: Text, start: int, row: int, comment: str) -> int:
-    """Number of the line that holds the row-th list."""
+def row_error(text: Text, start: int, row: int, comment: str, message: str) -> FileFormatError:
+    """The exception for what is wrong in the line that holds the row-th list."""
     position = start_of_row(text, start, row, comment)
-    return text.line_at(position) if position < len(text.content) else text.last_line()
+    line = text.line_at(position) if position < len(text.content) else text.last_line()
+    return text.error(line, message)
 
 
 def start_of_row(text: Text, start: int, row: int, comment: str) -> int:

@@ -10,12 +10,13 @@ from typing import Any
 
 from matchwood.networkx_backend.info import FUNCTIONS, settings
 
-# Nodes and edges together from which a call is taken, conversion included.  We are level with
-# NetworkX at 6,000 (searches, components, matchings) or 2,000 (where it is slow), and at 1,000 on a
-# graph that is converted already; bench/networkx_backend/thresholds.py, 2 cores.  Below three times
-# that there is nothing to gain that would make up for loading compiled code, once in a process.
-FROM = 20_000
-FROM_WHERE_NETWORKX_IS_SLOW = 6_000
+# The least number of nodes and edges together for which a call is taken, conversion included.
+# We are as fast as NetworkX at 6,000 (searches, components, matchings) or 2,000 (where it is slow),
+# and at 1,000 on a graph that is converted already; bench/networkx_backend/thresholds.py, 2 cores.
+# The limits are three times that: below them the gain is smaller than the cost of loading compiled
+# code, once in a process.
+LEAST = 20_000
+LEAST_WHERE_NETWORKX_IS_SLOW = 6_000
 SLOW = frozenset(
     {
         "maximal_independent_set",
@@ -26,7 +27,7 @@ SLOW = frozenset(
         "maximum_spanning_tree",
     }
 )
-FROM_CONVERTED = 3_000
+LEAST_CONVERTED = 3_000
 
 SAMPLE = 64  # rows looked at to guess the number of edges; to count them takes NetworkX too long
 
@@ -67,9 +68,9 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
         return True
     G = args[0] if args else kwargs["G"]
     if _is_converted(G):
-        least = FROM_CONVERTED
+        least = LEAST_CONVERTED
     else:
-        least = FROM_WHERE_NETWORKX_IS_SLOW if name in SLOW else FROM
+        least = LEAST_WHERE_NETWORKX_IS_SLOW if name in SLOW else LEAST
     # a view counts its nodes one by one, and is slow in NetworkX itself
     adjacency = G._adj
     n = len(adjacency)

@@ -30,7 +30,7 @@ from matchwood._version import __version__
 OWNED = hasattr(os, "geteuid")  # files here have owners
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 LARGEST = 64 * 2**20  # bytes of a file; the code of our largest kernels takes 0.3 MB
-LINKS = 40  # followed on the way to a folder, as many as Linux does
+MOST_LINKS = 40  # followed on the way to a folder, as many as Linux does
 _DIGEST = hashlib.sha256().digest_size
 # A FIFO would wait for a writer: O_NONBLOCK.
 _FLAGS = os.O_RDONLY | sum(
@@ -91,7 +91,7 @@ def cache_folder() -> Path | None:
             reason = str(error)
             break  # to go on elsewhere in silence would hide it
     warnings.warn(
-        f"matchwood compiles its kernels anew in every process: {reason}. "
+        f"matchwood compiles its kernels again in every process: {reason}. "
         "MATCHWOOD_CACHE_DIR names another folder",
         RuntimeWarning,
         stacklevel=2,
@@ -158,7 +158,7 @@ def _require_trusted(path: Path) -> None:
         if found.st_uid not in {os.geteuid(), *_system()}:
             raise Distrusted(f"the link {here} belongs to user {found.st_uid}")
         links += 1
-        if links > LINKS:
+        if links > MOST_LINKS:
             raise OSError(f"{path}: too many links")
         target = Path(os.readlink(here))
         waiting += [part for part in reversed(target.parts) if part != target.anchor]

@@ -100,7 +100,7 @@ class _Cache(_NumbaCache):  # type: ignore[misc]
             return None
         try:
             return CompileResult._rebuild(target_context, *pickle.loads(code))
-        except Exception:  # whatever is wrong with it, it will be made anew
+        except Exception:  # whatever is wrong with it, it will be made again
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -29,8 +29,8 @@ from matchwood.teams.cpus import called_function
 from matchwood.teams.members import Member, dismiss, enlist
 from matchwood.teams.team import Team
 
-LOOKS = 0.05  # seconds between looks, for systems whose locks do not hear Ctrl-C
-FORK_SECONDS = 60.0  # that a fork waits for a compilation; the longest of ours takes a tenth
+LOOK_SECONDS = 0.05  # between looks, for systems where waiting for a lock does not end at Ctrl-C
+FORK_SECONDS = 60.0  # that a fork waits for a compilation; the longest of ours takes 6
 _LOCKS = [  # in the order in which Numba takes them
     wrapper._lock for wrapper in (global_compiler_lock, ffi.lib._lock) if hasattr(wrapper, "_lock")
 ]
@@ -111,7 +111,7 @@ def _apart(task: Callable[[], object], name: str) -> None:
     members[0].assign(work)
     while True:
         try:
-            error = outcome.get(timeout=LOOKS)
+            error = outcome.get(timeout=LOOK_SECONDS)
             break
         except queue.Empty:
             continue
@@ -165,6 +165,6 @@ if hasattr(os, "register_at_fork"):
 
 @atexit.register
 def _let_compilations_end() -> None:
-    """LLVM takes itself apart at the end of the process, which must not happen under its feet."""
+    """Wait: LLVM frees its memory at the end of the process, which must not be in use then."""
     if _under_way and _LOCKS:
         _LOCKS[0].acquire(timeout=FORK_SECONDS)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 FEWEST_ALLOWED = 64  # threads that may be asked for on any machine, to try things out
-PER_CPU = 8  # more than so many for each CPU only wait for each other
+PER_CPU = 8  # threads for each CPU; more would only wait for each other
 
 
 def available_cpus() -> int:

@@ -99,7 +99,7 @@ class _Watch:
         """Stop the members, and wait for those that have begun.
 
         The arrays are the caller's again afterwards, so a second Ctrl-C must not cut this short:
-        it may come at any point, and then all is looked at anew.
+        it may come at any point, and then everything is looked at again.
         """
         while True:
             try:

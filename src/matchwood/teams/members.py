@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from matchwood.teams.cpus import most_threads
 
-KEPT = most_threads()  # idle threads
+KEPT_THREADS = most_threads()  # idle ones, at most
 JOIN_SECONDS = 5  # for a thread that has nothing left to do
 
 
@@ -81,10 +81,10 @@ def enlist(count: int, members: list[Member]) -> None:
 
 
 def dismiss(members: list[Member]) -> None:
-    """Take back members that are idle; of more than `KEPT` the rest end."""
+    """Take back members that are idle; of more than `KEPT_THREADS` the rest end."""
     with _free_lock:
         _free.extend(members)
-        surplus = _free[KEPT:]
-        del _free[KEPT:]
+        surplus = _free[KEPT_THREADS:]
+        del _free[KEPT_THREADS:]
     for member in surplus:
         member.retire()

@@ -49,9 +49,9 @@ FAILURE = 5 * _LINE  # error code, 0 = none
 DETAIL = 5 * _LINE + 1  # what the error is about (a vertex, an edge)
 WORDS = 6 * _LINE
 
-SPINS = 64  # looks, with the hint between them, before the core is offered to others: 1 to 4 us
-YIELDS = 512  # offers before sleeping; a member then costs no power while it waits
-SLEEP_US = 50  # microseconds; the delay it adds is small against YIELDS offers
+SPINS = 64  # looks (with relax_core between them) before the core is yielded to others: 1 to 4 us
+YIELDS = 512  # times that the core is yielded before a member sleeps, which saves power
+SLEEP_US = 50  # microseconds; the delay it adds is small against YIELDS yields
 
 
 class Team(NamedTuple):

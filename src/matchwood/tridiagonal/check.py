@@ -28,7 +28,8 @@ def check_tridiagonal_solution(
     """Raise `CheckFailed` unless `x` solves the tridiagonal (or 2x2 block) system.
 
     Every row of every right-hand side is looked at:
-    ``|b - A x| <= tolerance (|A| |x| + |b|)`` must hold in each, where |.| is taken of every entry.
+    ``|b - A x| <= tolerance (|A| |x| + |b|)`` must hold in each, with the absolute value of every
+    entry.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def _symmetric_values(G: Any) -> bool | None:
 
 
 def _for_people(facts: dict[str, Any]) -> dict[str, Any]:
-    from matchwood.cli.output import amount, said
+    from matchwood.cli.output import amount, as_text
 
     shown = {
         "rows, columns": f"{facts['rows']:,} x {facts['columns']:,}",
@@ -94,7 +94,8 @@ def _for_people(facts: dict[str, Any]) -> dict[str, Any]:
     }
     if "values" in facts:
         least, largest = facts["values"]["least"], facts["values"]["largest"]
-        shown["values"] = said(least) if least == largest else f"{said(least)} to {said(largest)}"
+        least, largest = as_text(least), as_text(largest)
+        shown["values"] = least if least == largest else f"{least} to {largest}"
     if "edges" in facts:
         degree = facts["degree"]
         shown |= {

@@ -6,42 +6,26 @@ from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Read, Threads
+from matchwood.cli.graphs.labels import Top, report_labels
+from matchwood.cli.options import Graph
+from matchwood.cli.shared import Shared, timed, with_shared
 
 
+@with_shared
 def command(
     graph: Graph,
     method: Annotated[
         str, typer.Option("--method", help="auto, afforest, fastsv or bfs.")
     ] = "auto",
-    top: Annotated[int, typer.Option("--top", min=0, help="How many of the largest to show.")] = 10,
-    engine: Engine = None,
-    threads: Threads = None,
-    check: Check = False,
-    compact: Compact = False,
-    read: Read = None,
-    output: Output = None,
-    as_json: Json = False,
+    top: Top = 10,
+    *,
+    shared: Shared,
 ) -> None:
     """Find the connected components of a graph (of a directed one: the weak components)."""
-    from matchwood.cli import results
-
-    results.check_suffix(output)
+    loaded = shared.load(graph)
     import matchwood
-    from matchwood.cli.graphs.labels import report
-    from matchwood.cli.load import load
-    from matchwood.cli.progress import progress
-    from matchwood.report.timing import clock
 
-    loaded = load(graph, compact=compact, read=read)
-    with clock() as taken, progress("finding components"):
-        found = matchwood.connected_components(
-            loaded.matrix, method=method, engine=engine, threads=threads
-        )
-    if check:
-        with progress("checking"):
-            matchwood.check.check_connected_components(loaded.matrix, found)
-    report(
-        f"components of {graph}", graph, loaded, found, taken,
-        top=top, check=check, output=output, as_json=as_json,
-    )  # fmt: skip
+    with timed("finding components") as taken:
+        found = matchwood.connected_components(loaded.matrix, method=method, **shared.where)
+    shared.verify(matchwood.check.check_connected_components, loaded.matrix, found)
+    report_labels(shared, loaded, taken, f"components of {graph}", found, top)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Read, Threads
+from matchwood.cli.options import Graph, Rng, Ties
+from matchwood.cli.shared import Shared, report, timed, with_shared
+
+MAXIMAL = ("proposal", "serial")  # methods of maximal_matching, which does not look at weights
 
 
+@with_shared
 def command(
     graph: Graph,
     method: Annotated[
@@ -20,63 +23,36 @@ def command(
             "matching.  proposal or serial: a maximal one, weights not looked at.",
         ),
     ] = "auto",
-    rng: Annotated[int, typer.Option("--rng", "--seed", help="Seed.")] = 0,
-    ties: Annotated[str, typer.Option("--ties", help="hash or index.")] = "hash",
-    engine: Engine = None,
-    threads: Threads = None,
-    check: Check = False,
-    compact: Compact = False,
-    read: Read = None,
-    output: Output = None,
-    as_json: Json = False,
+    rng: Rng = 0,
+    ties: Ties = "hash",
+    *,
+    shared: Shared,
 ) -> None:
     """Find heavy edges of which no two share an end, and how near to the best they are."""
-    from matchwood.cli import results
-
-    results.check_suffix(output)
+    loaded = shared.load(graph)
     import matchwood
-    from matchwood.cli.load import load
-    from matchwood.cli.output import print_facts, print_json
-    from matchwood.cli.progress import progress
-    from matchwood.report.timing import clock
 
-    loaded = load(graph, compact=compact, read=read)
-    maximal = method in ("proposal", "serial")
-    with clock() as taken, progress("matching"):
-        if maximal:
-            found = matchwood.maximal_matching(
-                loaded.matrix, method=method, rng=rng, engine=engine, threads=threads
-            )
+    options = {"method": method, "rng": rng, **shared.where}
+    with timed("matching") as taken:
+        if method in MAXIMAL:
+            found = matchwood.maximal_matching(loaded.matrix, **options)
         else:
-            found = matchwood.weighted_matching(
-                loaded.matrix, method=method, rng=rng, ties=ties, engine=engine, threads=threads
-            )
-    if check:
-        with progress("checking"):
-            found.check(loaded.matrix)  # what the method promises
-    if output is not None:
-        results.write(output, {"mate": found.mate}, {"weight": found.weight}, ids=loaded.ids)
+            found = matchwood.weighted_matching(loaded.matrix, ties=ties, **options)
+    shared.verify(found.check, loaded.matrix)  # what the method promises
+    shared.write(loaded, {"mate": found.mate}, weight=found.weight)
     n = len(found.mate)
-    if as_json:
-        print_json(
-            {
-                "graph": graph,
-                "vertices": n,
-                "edges": found.cardinality,
-                "weight": found.weight,
-                "bound": found.bound,
-                "quality": found.quality,
-                "method": found.method,
-                "rounds": found.rounds,
-                "checked": check,
-                "seconds": {"load": asdict(loaded.clock), "match": asdict(taken)},
-                "output": str(output) if output else None,
-            }
-        )
-        return
-    print_facts(
-        f"matching of {graph}",
-        {
+    report(
+        shared, loaded, taken, "match", f"matching of {graph}",
+        facts={
+            "vertices": n,
+            "edges": found.cardinality,
+            "weight": found.weight,
+            "bound": found.bound,
+            "quality": found.quality,
+            "method": found.method,
+            "rounds": found.rounds,
+        },
+        shown={
             "vertices": n,
             "edges": found.cardinality,
             "matched": f"{2 * found.cardinality / max(1, n):.1%} of the vertices",
@@ -84,9 +60,5 @@ def command(
             "of the best": f"at least {found.quality:.1%}",
             "method": found.method,
             "rounds": found.rounds,
-            "loading": loaded.clock,
-            "time": taken,
-            "checked": "right" if check else None,
-            "written": output,
         },
-    )
+    )  # fmt: skip

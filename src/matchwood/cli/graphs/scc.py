@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Read, Threads
+from matchwood.cli.graphs.labels import Top, report_labels
+from matchwood.cli.options import Graph
+from matchwood.cli.shared import Shared, timed, with_shared
 
 
+@with_shared
 def command(
     graph: Graph,
     method: Annotated[
@@ -17,41 +20,24 @@ def command(
             "--method", help="auto, tarjan, forward_backward, multistep or propagation (GPU)."
         ),
     ] = "auto",
-    top: Annotated[int, typer.Option("--top", min=0, help="How many of the largest to show.")] = 10,
+    top: Top = 10,
     ordered: Annotated[
         bool, typer.Option("--ordered", help="Number the components in topological order.")
     ] = False,
-    engine: Engine = None,
-    threads: Threads = None,
-    check: Check = False,
-    compact: Compact = False,
-    read: Read = None,
-    output: Output = None,
-    as_json: Json = False,
+    *,
+    shared: Shared,
 ) -> None:
     """Find the strongly connected components: vertices that reach each other along the arcs."""
-    from matchwood.cli import results
-
-    results.check_suffix(output)
+    loaded = shared.load(graph)
     import matchwood
-    from matchwood.cli.graphs.labels import report
-    from matchwood.cli.load import load
-    from matchwood.cli.progress import progress
-    from matchwood.report.timing import clock
 
-    loaded = load(graph, compact=compact, read=read)
-    find = matchwood.condensation if ordered else matchwood.strongly_connected_components
-    right = (
-        matchwood.check.check_condensation
-        if ordered
-        else matchwood.check.check_strongly_connected_components
-    )
-    with clock() as taken, progress("finding strong components"):
-        found = find(loaded.matrix, method=method, engine=engine, threads=threads)
-    if check:
-        with progress("checking"):
-            right(loaded.matrix, found)
-    report(
-        f"strong components of {graph}", graph, loaded, found, taken,
-        top=top, check=check, output=output, as_json=as_json, ordered=ordered,
-    )  # fmt: skip
+    if ordered:
+        find, check = matchwood.condensation, matchwood.check.check_condensation
+    else:
+        find = matchwood.strongly_connected_components
+        check = matchwood.check.check_strongly_connected_components
+    with timed("finding strong components") as taken:
+        found = find(loaded.matrix, method=method, **shared.where)
+    shared.verify(check, loaded.matrix, found)
+    title = f"strong components of {graph}"
+    report_labels(shared, loaded, taken, title, found, top, ordered=ordered)

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.options import Check, Compact, Engine, Graph, Json, Output, Read, Threads
+from matchwood.cli.options import Graph
+from matchwood.cli.shared import Shared, with_shared
 
 DOTS = 200_000  # entries of a spy plot that are drawn as dots; of more, the density is shown
 
 
+@with_shared
 def command(
     graph: Graph,
     method: Annotated[
@@ -37,13 +39,8 @@ def command(
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Draw the entries before and after."),
     ] = None,
-    engine: Engine = None,
-    threads: Threads = None,
-    check: Check = False,
-    compact: Compact = False,
-    read: Read = None,
-    output: Output = None,
-    as_json: Json = False,
+    *,
+    shared: Shared,
 ) -> None:
     """Order a matrix so that its entries lie near the diagonal, and measure what that gives.
 
@@ -51,6 +48,7 @@ def command(
     """
     from matchwood.cli import results
 
+    engine, threads, check, compact, read, output, as_json = shared
     results.check_suffix(output)
     for option, path in (("--permuted", permuted), ("--plot", plot)):
         if path is not None:

@@ -27,7 +27,7 @@ constexpr int TILE = 2048;   // rows and entries of a warp in a pass over all of
 constexpr int NEAR = 1024;   // vertices, one for each thread of a block
 constexpr int SAMPLE = 1024; // vertices, one for each thread of the block that looks at them
 constexpr int SLOTS = 2048;  // of the table that counts their roots
-constexpr int MOST = 8;      // settled: all but an eighth of the sample have the same root
+constexpr int OTHERS_PART = 8;  // settled: at most 1 / OTHERS_PART of the sample have another root
 
 // A block to NEAR vertices.  In a matrix with some order, rows are near most of their neighbours,
 // and the chains v, v - 1, v - 2, ... that this gives are followed within the block, in shared
@@ -134,7 +134,7 @@ __global__ void find_largest(I n, const I* indptr, const I* parent, bool again, 
     __syncthreads();
     if (threadIdx.x == 0) {
         *largest = best == 0 ? I(-1) : root[(unsigned)best];
-        *settled = sampled - (int)(best >> 32) <= sampled / MOST;
+        *settled = sampled - (int)(best >> 32) <= sampled / OTHERS_PART;
     }
 }
 

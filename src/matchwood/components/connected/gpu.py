@@ -29,10 +29,10 @@ TILE = SOURCE.constant("TILE")
 NEAR = SOURCE.constant("NEAR")
 SAMPLE = SOURCE.constant("SAMPLE")
 
-PASS = 1 << 19  # threads of a pass over the vertices that may turn out to be needless
+PASS_THREADS = 1 << 19  # of a pass over the vertices that may turn out to be needless
 RUNS = 1024  # blocks that number the roots; each adds up the counts of all before it
 RUN_BLOCK = 512  # threads of such a block
-BATCH = 4  # rounds of FastSV between two looks of the host
+ROUNDS_PER_LOOK = 4  # of FastSV, between two looks of the host
 MORE = (True, False)  # neighbours that hook_more tries: the last of a row, the middle one
 SAMPLED_NEIGHBOURS = 2  # passes over all vertices before the largest component is skipped
 
@@ -78,8 +78,8 @@ def _afforest(k: Any, view: Any, symmetric: bool, space: Any) -> None:
     sample = (n, view.indptr, parent)
     k.find_largest(None, (*sample, False, largest, settled), block=SAMPLE, grid=1)
     for last in MORE:
-        k.hook_more(min(n, PASS), (*pattern, last, settled, parent))
-        k.compress(min(n, PASS), (n, False, settled, parent))
+        k.hook_more(min(n, PASS_THREADS), (*pattern, last, settled, parent))
+        k.compress(min(n, PASS_THREADS), (n, False, settled, parent))
     k.find_largest(None, (*sample, True, largest, settled), block=SAMPLE, grid=1)
     _hook_rest(k, view, symmetric, space)
 
@@ -107,13 +107,13 @@ def _fastsv(k: Any, view: Any, symmetric: bool, space: Any) -> int:
     parent, following, grand = space.parent, space.spare, space.grand
     for array in (parent, following, grand):
         array[...] = cupy.arange(n, dtype=array.dtype)
-    flag = gpu.Flag(BATCH + 1)
-    changed = [flag.device_words[i : i + 1] for i in range(BATCH + 1)]
+    flag = gpu.Flag(ROUNDS_PER_LOOK + 1)
+    changed = [flag.device_words[i : i + 1] for i in range(ROUNDS_PER_LOOK + 1)]
     rounds = 0
     while True:
         flag.clear()
         changed[0].fill(1)
-        for i in range(BATCH):
+        for i in range(ROUNDS_PER_LOOK):
             pattern = (n, nnz, view.indptr, view.indices, symmetric)
             k.sv_hook(_tiles(view), (*pattern, parent, grand, following, changed[i]))
             k.sv_follow(n, (n, following, grand, parent, changed[i], changed[i + 1]))

@@ -30,8 +30,8 @@ from matchwood.teams import barrier, crew, kernel, share
 
 Array = np.ndarray[Any, Any]
 
-FEW_VERTICES = 100_000  # open, left to one member; the figure of the multistep paper,
-FEW_FOR_TWO = 1 << 62  # and with two members always: colouring takes more than twice the work
+FEW_VERTICES = 100_000  # when no more are open, one member does the rest (multistep paper)
+FEW_FOR_TWO = 1 << 62  # vertices; with two members always: colouring takes more than twice the work
 SHARED_WORDS = max(LARGEST_WORDS, COLOUR_WORDS, TASK_WORDS)
 
 

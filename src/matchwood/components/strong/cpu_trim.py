@@ -135,7 +135,7 @@ def trim(
     _count(team, out, into, loops, whole, mark, out_degree, in_degree)
     if barrier(team):
         return
-    nobody = kind(-1)  # the end of a stack
+    no_vertex = kind(-1)  # the end of a stack
     taken = 0
     lo, hi = share(team, n)
     for seed in range(np.uint64(lo), np.uint64(hi)):
@@ -148,9 +148,9 @@ def trim(
         if atomic_or(mark, seed, DONE) != OPEN:
             continue
         top = kind(seed)
-        following[seed] = nobody
+        following[seed] = no_vertex
         taken += 1
-        while top != nobody:
+        while top != no_vertex:
             v = np.uint64(top)
             parent[v] = v
             top = following[v]

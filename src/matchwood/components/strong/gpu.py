@@ -21,10 +21,10 @@ BLOCK = LARGEST.constant("BLOCK")
 PART = SPREAD.constant("PART")
 SEARCHED = LARGEST.constant("ROUNDS")
 STAGE, PASS, TOTAL, FINISHED = SPREAD.constants("STAGE", "PASS", "TOTAL", "FINISHED")
-CONTROL = 16  # words, of each; more than either needs
+CONTROL = 16  # words for each of the two kernels; more than either needs
 
-ENTRIES_PER_THREAD = 8  # of a small graph
-PASSES_PER_LAUNCH = 256  # Ctrl-C is heard between launches
+ENTRIES_PER_THREAD = 8  # a small graph gets fewer threads
+PASSES_PER_LAUNCH = 256  # at most; Ctrl-C is heard between launches
 
 
 def label(

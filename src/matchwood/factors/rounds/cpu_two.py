@@ -45,20 +45,20 @@ def propose_two(
     indptr, indices, data = rows
     state, neighbours, weights = places
     proposed = left = np.int64(0)
-    none, nobody = data.dtype.type(0), np.int64(-1)
+    none, no_vertex = data.dtype.type(0), np.int64(-1)
     for i in range(mine.size):
         if interrupted(team, i):
             break
         v = natural(np.int64(mine[i]))
         wanted = np.uint8(ANY - state[v] if charged else ANY)
         start, last = natural(2 * v), natural(2 * v + 1)
-        kept, w_kept = nobody, none
+        kept, w_kept = no_vertex, none
         if not fresh:
             in_first = weights[start] > 0
             w_kept = max(weights[start], weights[last], none)
             kept = select(in_first, np.int64(neighbours[start]), np.int64(neighbours[last]))
-            kept = select(w_kept > 0, kept, nobody)
-        a = b = nobody
+            kept = select(w_kept > 0, kept, no_vertex)
+        a = b = no_vertex
         w_a = w_b = none
         begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
         middle = min(end, begin + np.uint64(BRANCH_FREE_ENTRIES))
@@ -119,14 +119,14 @@ def confirm_two(team: Team, mine: Array, places: Places) -> tuple[Any, Any]:
 def sort_pairs(team: Team, lo: int, hi: int, places: Places) -> None:
     """`_sort_rows`; of two edges of a vertex with equal weights the smaller neighbour is first."""
     neighbours, weights = places.neighbours, places.weights
-    none, nobody = weights.dtype.type(0), np.int64(-1)
+    none, no_vertex = weights.dtype.type(0), np.int64(-1)
     for v in range(natural(lo), hi):
         if interrupted(team, v):
             return
         start, last = natural(2 * v), natural(2 * v + 1)
         w_a, w_b = max(weights[start], none), max(weights[last], none)
-        a = select(w_a > 0, np.int64(neighbours[start]), nobody)
-        b = select(w_b > 0, np.int64(neighbours[last]), nobody)
+        a = select(w_a > 0, np.int64(neighbours[start]), no_vertex)
+        b = select(w_b > 0, np.int64(neighbours[last]), no_vertex)
         swap = (w_b > w_a) | ((w_b == w_a) & (b < a))
         neighbours[start], weights[start] = select(swap, b, a), select(swap, w_b, w_a)
         neighbours[last], weights[last] = select(swap, a, b), select(swap, w_a, w_b)

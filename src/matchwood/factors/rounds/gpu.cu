@@ -9,7 +9,7 @@
 //   settle    one thread per vertex: unanswered places become -1, the preferred neighbour first
 //
 // A round is `propose` and `confirm`; after each all blocks wait for each other.  `begin` is left out
-// where the first round has no charges: there nobody needs to be asked whether he has room.
+// where the first round has no charges: there all vertices have room, and no state is read.
 //
 // A place is confirmed or free by a bit of `confirmed`; free places hold the proposals of this
 // round, or old ones that nobody reads.  `state` has a word for 32 vertices (matchwood/rooms.cuh), of

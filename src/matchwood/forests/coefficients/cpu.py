@@ -23,12 +23,12 @@ def _collect(
     are none are passed over: whoever changed them gets zeros, and nothing that is not his."""
     n = place.size
     lo, hi = share_rows(team, indptr)
-    none, nobody = data.dtype.type(0), np.int64(-1)
+    none, no_vertex = data.dtype.type(0), np.int64(-1)
     for v in range(natural(lo), hi):
         if interrupted(team, v):
             return
         at = np.int64(position[v])
-        before, after = nobody, nobody
+        before, after = no_vertex, no_vertex
         for slot in range(2 * v, 2 * v + 2):
             w = np.int64(table[slot])
             known = (w >= 0) & (w < n)

@@ -20,10 +20,10 @@ from matchwood.teams import device, store_relaxed
 
 Array = np.ndarray[Any, Any]
 
-WALKS = 8  # of a member at a time, to wait for memory once for all
+WALKS = 8  # that a member has under way at a time: it waits for memory once for all of them
 VERTICES_PER_CHUNK = 4096  # that a member takes at a time
 
-STEP_BITS = 24
+STEP_BITS = 24  # of a mark
 STEPS = (1 << STEP_BITS) - 1  # the bits of a mark that hold the steps
 
 # Words of a record.

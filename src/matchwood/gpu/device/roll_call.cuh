@@ -8,8 +8,8 @@
 // blockIdx and gridDim.
 //
 // A meeting also adds up a number: what the threads `add` between two meetings, all of them learn
-// at the second one, in the same word that counts arrivals, so it costs no memory access.  A second
-// number, `aside`, is there for those who look.
+// at the second meeting.  The sum is in the word that counts arrivals, so it costs no memory access.
+// There is also a second sum, in a word of its own; `meet` reads it only where it is wanted.
 //
 // Caller: kernel CLUSTERED; the grid a multiple of CLUSTER; ROLL_WORDS words that are 0 at launch.
 #pragma once
@@ -17,9 +17,9 @@
 #include "matchwood/cluster.cuh"
 
 constexpr int ROLL_WORDS = 8;              // signed in, members, and two for each of three meetings
-constexpr long long ROLL_CYCLES = 8000;    // 4 us; blocks of one grid start closer together
+constexpr long long ROLL_CYCLES = 8000;    // clock cycles, 4 us; blocks of one grid start closer together
 constexpr int ADDED_BITS = 40;             // low bits of a meeting's word: the sum; above: arrivals
-constexpr unsigned long long CLOSED = 1ull << 63;
+constexpr unsigned long long CLOSED = 1ull << 63;  // in words[0]: nobody may sign in any more
 
 // Orders this thread's accesses, and those of its block before the last __syncthreads, for others
 // that fence as well.  Cheaper than __threadfence, which is sequentially consistent.
@@ -78,11 +78,11 @@ struct RollCall {
         return atomicAdd(word(), count) & ((1ull << ADDED_BITS) - 1);
     }
 
-    // Another sum of the next meeting, to add to.
-    __device__ unsigned long long* aside() const { return &words[5 + turn]; }
+    // The second sum of the next meeting, to add to.
+    __device__ unsigned long long* second_sum() const { return &words[5 + turn]; }
 
     // Wait for all members; what any thread wrote before is visible to all of them afterwards.
-    // Returns the sum since the last meeting, and the one aside if it is wanted.  All threads
+    // Returns the sum since the last meeting, and the second sum if it is wanted.  All threads
     // call.  Idle members wait with `idle` set, so that they do not disturb those who work.
     __device__ unsigned long long meet(unsigned long long* wanted = nullptr, bool idle = false)
     {
@@ -98,7 +98,7 @@ struct RollCall {
             }
             fence_device();
             sums[0] = seen & ((1ull << ADDED_BITS) - 1);
-            if (wanted != nullptr) sums[1] = load_relaxed(aside());
+            if (wanted != nullptr) sums[1] = load_relaxed(second_sum());
             // Everyone has come to this meeting, so everyone has left the one before: its words
             // are free.  They are used again after the next meeting, to which these stores come.
             if (rank == 0) {

@@ -7,13 +7,14 @@ from typing import Any
 from matchwood import calls
 from matchwood.arguments import one_of, seed
 
-METHODS = ("luby", "lexicographic", "luby_sampling")
+METHODS = ("auto", "luby", "lexicographic", "luby_sampling")
+BEST = "luby"  # what "auto" takes
 
 
 def maximal_independent_set(
     A: Any,
     *,
-    method: str = "luby",
+    method: str = "auto",
     rng: Any = 0,
     engine: str | None = None,
     threads: int | None = None,
@@ -28,9 +29,10 @@ def maximal_independent_set(
     A : (n, n) sparse matrix, or anything `graph` takes
         Only the pattern is read: i and j are neighbours when ``A[i, j]`` or ``A[j, i]`` is
         stored, zero or not, and i != j.
-    method : {"luby", "lexicographic", "luby_sampling"}
-        ``"luby"`` takes vertices of small degree first, and those of about the same degree in
-        random order; a star gives its leaves.  ``"lexicographic"`` takes them by index.
+    method : {"auto", "luby", "lexicographic", "luby_sampling"}
+        ``"auto"`` is ``"luby"``.  ``"luby"`` takes vertices of small degree first, and those of
+        about the same degree in random order; a star gives its leaves.  ``"lexicographic"`` takes
+        them by index.
         ``"luby_sampling"`` is Luby's first algorithm [1]_: in each round every vertex that is
         left is drawn with probability 1 / (2 d), d being its neighbours that are left; of two
         neighbours that are both drawn, the one with the smaller (d, index) is dropped; the
@@ -95,6 +97,7 @@ def maximal_independent_set(
     """
     caller = "maximal_independent_set"
     one_of(caller, "method", method, METHODS)
+    method = BEST if method == "auto" else method
     number = seed(caller, rng)
     call = calls.enter(A, caller, engine, threads)
     view = call.graph.undirected_pattern()

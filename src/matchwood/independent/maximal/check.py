@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import answers, csr, engines
 from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
-from matchwood.independent.maximal import METHODS
+from matchwood.independent.maximal import BEST, METHODS
 from matchwood.independent.maximal.order import degree_class, start_of
 from matchwood.primitives import hashing
 
@@ -27,8 +27,8 @@ def check_maximal_independent_set(
     A : as given to `maximal_independent_set`
     members : (n,) array of booleans, or of integers 0 and 1; or a set of vertices
         A list of vertices is passed as a set: ``set(vertices)``.
-    method : {None, "luby", "lexicographic", "luby_sampling"}
-        With ``"luby"`` or ``"lexicographic"`` the set must be the one that
+    method : {None, "auto", "luby", "lexicographic", "luby_sampling"}
+        With ``"auto"``, ``"luby"`` or ``"lexicographic"`` the set must be the one that
         `maximal_independent_set` returns: every other vertex has a member before it, in the
         order of the method, among its neighbours.  That is so for no other set.
         ``"luby_sampling"`` has no such order: as None.
@@ -59,6 +59,7 @@ def check_maximal_independent_set(
     """
     caller = "check_maximal_independent_set"
     one_of(caller, "method", method, (None, *METHODS))
+    method = BEST if method == "auto" else method
     G = csr.as_graph(A, caller)
     inside = answers.mask(caller, "independent set", "members", members, G.n, G.engine)
     view = G.undirected_pattern()

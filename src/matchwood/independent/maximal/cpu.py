@@ -1,16 +1,16 @@
 """The greedy independent set on a team.  The order: order.py; the papers: __init__.py.
 
-No rounds and no sorting: members go through the vertices by index, and a vertex that has to wait
-for a neighbour is put aside on a stack while that one is decided, and so on.  Each row is read
-once, its place is kept on the stack; a vertex that joins puts all its neighbours out, whose rows
-then need not be read.
+No rounds and no sorting: members go through the vertices by index.  A vertex that has to wait for
+a neighbour is pushed on a stack while that neighbour is decided, and so on.  Each row is read
+once: the stack keeps the place in the row.  A vertex that joins puts all its neighbours out, whose
+rows then need not be read.
 
 One byte a vertex, OUT, JOINED, or while undecided its place in the order, the larger the earlier.
 
-Races: a byte goes from undecided to OUT or JOINED once.  Whoever decides a vertex, and in
-whichever order, decides the same, since the greedy set is unique; two members may do the same work
-at the same time, and write the same.  Nothing else is shared, so relaxed accesses will do, and
-nobody ever waits for another member.
+Races: a byte goes from undecided to OUT or JOINED once.  Any member, in any order, comes to the
+same decision, since the greedy set is unique.  Two members may do the same work at the same time
+and write the same byte.  Nothing else is shared, so relaxed accesses are enough, and no member ever
+waits for another.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ Array = np.ndarray[Any, Any]
 
 OUT, JOINED, FIRST = np.uint8(0), np.uint8(1), np.uint8(2)  # FIRST and above: undecided
 TOP_CLASS = 62  # as in order.py
-TOP = 254
-CHUNK = 2048  # vertices that a member takes at a time, at least ...
-CHUNKS = (
-    8  # ... and of large graphs so many times: members beside each other do the same work twice
-)
-DEEP = 1 << 12  # vertices on a stack.  Random orders need some tens; see _settle for the others
+TOP = 254  # the byte of the vertices that come first
+CHUNK = 2048  # vertices that a member takes at a time, at least
+# Chunks of each member in a large graph.  Few, because members that work near each other do the
+# same work twice.
+CHUNKS = 8
+STACK_VERTICES = 1 << 12  # room of a member's stack; random orders need some tens, others: _settle
 _S62 = np.uint64(62)
 
 assert TOP_CLASS == _TOP_CLASS
@@ -87,11 +87,11 @@ def _settle(
 ) -> None:
     """Decide v, after those that it has to wait for.
 
-    The stack holds the last DEEP of a chain of vertices that wait for each other.  Where a chain
-    is longer, its beginning is forgotten; then v is not decided yet, but DEEP others are, and the
-    caller asks again.
+    The stack holds the last STACK_VERTICES of a chain of vertices that wait for each other.  Where
+    a chain is longer, its beginning is forgotten.  Then v is not decided yet, but STACK_VERTICES
+    others are, and the caller asks again.
     """
-    base = np.int64(team.rank) * DEEP
+    base = np.int64(team.rank) * STACK_VERTICES
     depth, floor = np.int64(0), np.int64(0)
     waiting[base] = v
     places[base] = indptr[np.uint64(v)]
@@ -100,7 +100,7 @@ def _settle(
         steps += 1
         if interrupted(team, steps):
             return
-        slot = base + (depth & (DEEP - 1))
+        slot = base + (depth & (STACK_VERTICES - 1))
         u = waiting[slot]
         mine = load_relaxed(status, u)
         if mine < FIRST:
@@ -132,8 +132,8 @@ def _settle(
             depth -= 1
         else:
             depth += 1
-            floor = max(floor, depth - (DEEP - 1))
-            slot = base + (depth & (DEEP - 1))
+            floor = max(floor, depth - (STACK_VERTICES - 1))
+            slot = base + (depth & (STACK_VERTICES - 1))
             waiting[slot] = blocker
             places[slot] = indptr[np.uint64(blocker)]
 
@@ -190,8 +190,8 @@ def choose(view: Any, method: str, seed: int, *, threads: int | None = None) -> 
     indptr, indices = view.indptr, view.indices.view(unsigned)
     if method == "luby_sampling":
         return status.view(np.bool_), cpu_sampling.sample(team, indptr, indices, seed, status)
-    waiting = np.empty(team.size * DEEP, unsigned)
-    places = np.empty(team.size * DEEP, np.int64)
+    waiting = np.empty(team.size * STACK_VERTICES, unsigned)
+    places = np.empty(team.size * STACK_VERTICES, np.int64)
     team.run(
         _greedy, indptr, indices, method == "lexicographic", np.uint64(start_of(seed)),
         status, waiting, places,

@@ -3,15 +3,16 @@
 A round has four phases with a barrier after each.  Each member of the team keeps the vertices of
 its rows that are left in a list of its own.
 
-    draw      state DRAWN for those drawn; where that is nobody, for the one nearest to it
+    draw      state DRAWN for those drawn; where no vertex is drawn, for the one nearest to it
     resolve   state WINNER for those without a drawn neighbour that is larger
     join      winners are JOINED, their neighbours LEAVING
     leave     lists are shortened, and the neighbours of those that leave lose a degree
 
-Races: in each phase a vertex's state is written by its owner, save LEAVING, which all writers
-write alike, and only over FREE and DRAWN; readers take what can meet them for the same (DRAWN and
-WINNER; LEAVING and OUT; FREE and DRAWN).  Degrees change by atomic subtraction in `leave` alone.
-So every round's result is the same in any schedule.
+Races: in each phase a vertex's state is written by its owner.  Only LEAVING may be written by
+others: it replaces FREE or DRAWN, and all writers write the same.  Two states that a reader may
+see at the same time mean the same to it (DRAWN and WINNER; LEAVING and OUT; FREE and DRAWN).
+Degrees change by atomic subtraction in `leave` alone.  So every round's result is the same in any
+schedule.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ Array = np.ndarray[Any, Any]
 
 OUT, JOINED, FREE = np.uint8(0), np.uint8(1), np.uint8(2)
 DRAWN, WINNER, LEAVING = np.uint8(3), np.uint8(4), np.uint8(5)
-MOST = (1 << 31) - 1  # neighbours that count; more would make 2 d x overflow
+MOST_NEIGHBOURS = (1 << 31) - 1  # that count; more would make 2 d x overflow
 DRAW_BITS = np.uint64(32)
-NOBODY = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+NO_DRAW = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # larger than any draw
 
 
 @device
@@ -90,12 +91,12 @@ def _sample(
     left: Any = 1
     while left > 0:
         # draw
-        drawn, least, nearest = 0, NOBODY, np.uint64(0)
+        drawn, least, nearest = 0, NO_DRAW, np.uint64(0)
         for i in range(first, first + size):
             if interrupted(team, i):
                 return
             v = live[i]
-            d: Any = min(np.int64(degree[v]), MOST)
+            d: Any = min(np.int64(degree[v]), MOST_NEIGHBOURS)
             x = (hash2(rounds, v, seed) >> DRAW_BITS) * np.uint64(2 * d)
             if x >> DRAW_BITS == np.uint64(0):
                 store_relaxed(state, v, DRAWN)

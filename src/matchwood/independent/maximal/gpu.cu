@@ -31,12 +31,12 @@
 #include "matchwood/hashing.cuh"
 #include "matchwood/threads.cuh"
 
-constexpr int BLOCK = 512;
+constexpr int BLOCK = 512;  // threads
 constexpr int SHORT = 32;  // entries of a row that a thread looks at alone at a time
 constexpr int BATCH = 4;   // entries that a lane has under way at once
 constexpr int LONG = 16384;  // entries; a longer row is cut into pieces, which several warps look at
-constexpr int PIECE = 4096;  // entries
-constexpr int FULL = 8;  // every so many passes over a list in the order of indices are full ones
+constexpr int PIECE = 4096;  // entries of such a piece
+constexpr int PASSES_TO_FULL = 8;  // by index, one pass in so many goes over the whole list
 constexpr unsigned char OUT = 0, JOINED = 1, FIRST = 2;  // FIRST and above: undecided
 constexpr int TOP_CLASS = 62, TOP = 254;                 // as in order.py
 
@@ -353,7 +353,7 @@ __global__ void __launch_bounds__(BLOCK)
         __syncwarp();
     }
     for (unsigned pass = 0; list.head < list.size && clock64() - began < cycles; ++pass) {
-        if (BY_INDEX && pass % FULL != 0) {
+        if (BY_INDEX && pass % PASSES_TO_FULL != 0) {
             // only the first ones, in whose turn it soon is; what stays is moved up to the others
             I i = list.head + lane();
             bool held = i < list.size, open = held;

@@ -22,8 +22,8 @@ WARP = SOURCE.constant("WARP")
 LONG, PIECE, WORDS = SOURCE.constants("LONG", "PIECE", "WORDS")
 LEFT, ROUND_WORDS = SAMPLING.constants("LEFT", "ROUND_WORDS")
 
-CYCLES = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C is heard between launches
-ROUNDS = 128  # of sampling in a launch, for the same reason; most graphs need less than 30
+CYCLES_PER_LAUNCH = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C is heard in between
+ROUNDS_PER_LAUNCH = 128  # of sampling, for the same reason; most graphs need less than 30
 CALLER = "maximal_independent_set"
 
 
@@ -63,8 +63,8 @@ def _greedy(view: Any, method: str, seed: int, status: Any) -> int:
         kernel(
             None,
             (
-                n, view.indptr, view.indices, start_of(seed), again, CYCLES, tile, room, hubs,
-                status, space, words,
+                n, view.indptr, view.indices, start_of(seed), again, CYCLES_PER_LAUNCH, tile,
+                room, hubs, status, space, words,
             ),
             block=BLOCK,
             grid=blocks,
@@ -81,7 +81,7 @@ def _sample(view: Any, method: str, seed: int, status: Any) -> int:
     blocks, warps, tile, room = _dealt(kernel, n)
     space = gpu.workspace(
         CALLER,
-        words=(1 + ROUND_WORDS * ROUNDS, np.uint64),
+        words=(1 + ROUND_WORDS * ROUNDS_PER_LAUNCH, np.uint64),
         sizes=(warps, kind),
         live=(warps * room, kind),
         hub=(view.nnz // LONG, kind),
@@ -94,7 +94,7 @@ def _sample(view: Any, method: str, seed: int, status: Any) -> int:
         kernel(
             None,
             (
-                n, view.indptr, view.indices, seed, done, ROUNDS, tile, room,
+                n, view.indptr, view.indices, seed, done, ROUNDS_PER_LAUNCH, tile, room,
                 status, space.degree, space.hub, space.live, space.sizes, words, gate,
             ),
             block=BLOCK,
@@ -104,4 +104,4 @@ def _sample(view: Any, method: str, seed: int, status: Any) -> int:
         left = words.get()[LEFT::ROUND_WORDS]
         if left[-1] == 0:
             return done + int(np.count_nonzero(left)) + 1
-        done += ROUNDS
+        done += ROUNDS_PER_LAUNCH

@@ -12,13 +12,13 @@
 #include "matchwood/hashing.cuh"
 #include "matchwood/threads.cuh"
 
-constexpr int BLOCK = 512;
+constexpr int BLOCK = 512;  // threads
 constexpr int SHORT = 16;  // entries
 constexpr int LONG = 16384;  // entries
 constexpr int BATCH = 8;   // entries that a lane has under way at once
 constexpr unsigned char OUT = 0, JOINED = 1, FREE = 2, DRAWN = 3, WINNER = 4, LEAVING = 5;
 constexpr long long MOST = (1ll << 31) - 1;  // neighbours that count; more would make 2 d x overflow
-constexpr unsigned long long NOBODY = ~0ull;
+constexpr unsigned long long NO_DRAW = ~0ull;  // larger than any draw
 
 // Words of a round: how many were drawn, the least draw and its vertex (both inverted, so that they
 // begin as 0 and grow), how many vertices are left after it, and how many hubs have gone in it.
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(BLOCK) sample(
         unsigned long long round = (unsigned long long)(done + number);
         // draw
         int drawn = 0;
-        unsigned long long least = NOBODY;
+        unsigned long long least = NO_DRAW;
         for (I i = lane(); i < size; i += WARP) {
             I v = mine[i];
             unsigned long long x = draw(v, load_relaxed(&degree[v]), round, seed);

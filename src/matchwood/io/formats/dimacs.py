@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from matchwood.arguments import one_of
 from matchwood.gate.resources import interruptible
 from matchwood.io.build import Matrix, matrix_of_edges
 from matchwood.io.files import PathLike
@@ -111,8 +112,7 @@ def read_dimacs(
     from matchwood.io.files import format_of
 
     name = format_of(path, format, "read_dimacs")
-    if name not in KINDS:
-        raise ValueError(f"read_dimacs: format must be one of {', '.join(KINDS)}, got {name!r}")
+    one_of("read_dimacs", "format", name, tuple(KINDS))
     return read(
         Text.load(path, Limits(most_vertices, most_bytes), "read_dimacs"),
         KINDS[name],
@@ -155,13 +155,13 @@ def read(
 
 def _problem(text: Text) -> tuple[int, int, list[bytes]]:
     """(line number, where the next line starts, words after the p) of the problem line."""
-    for number, _, after, line in text.filled():
-        if not line.startswith(b"c"):
-            words = line.split()
-            if words[0] != b"p":
-                raise text.error(number, f"expected the problem line, p ..., got {clip(line)}")
-            return number, after, words[1:]
-    raise text.error(text.last_line(), "there is no problem line, which starts with p")
+    number, after, line = text.first_line("c")
+    if not line:
+        raise text.error(number, "there is no problem line, which starts with p")
+    words = line.split()
+    if words[0] != b"p":
+        raise text.error(number, f"expected the problem line, p ..., got {clip(line)}")
+    return number, after, words[1:]
 
 
 def _vertex_weights(text: Text, start: int, n: int, threads: int | None) -> Array | None:

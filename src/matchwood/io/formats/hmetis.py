@@ -16,9 +16,8 @@ import numpy as np
 
 from matchwood.io.build import Matrix, matrix_of_rows
 from matchwood.io.files import PathLike
-from matchwood.io.formats.metis import find_header
 from matchwood.io.limits import Limits
-from matchwood.io.text import Array, Text, line_of_row, read_rows, start_of_row
+from matchwood.io.text import Array, Text, read_rows, row_error, start_of_row, whole_numbers
 
 
 class HmetisFile(NamedTuple):
@@ -83,7 +82,8 @@ def read_hmetis(
 
 def read(text: Text, *, strict: bool, threads: int | None) -> HmetisFile:
     """The incidence matrix, and the vertex weights where there are any."""
-    line, start, header = find_header(text, "%")
+    line, start, words = text.first_line("%")
+    header = whole_numbers(words.split())
     if header is None or not 2 <= len(header) <= 3:
         raise text.error(line, "expected the numbers of nets and vertices, and fmt")
     text.require_finished(strict)
@@ -106,10 +106,10 @@ def read(text: Text, *, strict: bool, threads: int | None) -> HmetisFile:
     lengths = np.diff(rows.indptr)
     if strict and nets and lengths.min() == 0:
         row = int(lengths.argmin())
-        raise text.error(line_of_row(text, start, row, "%"), f"net {row + 1} has no vertices")
+        raise row_error(text, start, row, "%", f"net {row + 1} has no vertices")
     data = np.repeat(rows.rows[:, 0], lengths) if skip else None
     A = matrix_of_rows((nets, n), rows.indptr, rows.indices, data, threads)
     if A.nnz != rows.indices.size:
         row = int(np.flatnonzero(np.diff(A.indptr) != lengths)[0])
-        raise text.error(line_of_row(text, start, row, "%"), f"net {row + 1} has a vertex twice")
+        raise row_error(text, start, row, "%", f"net {row + 1} has a vertex twice")
     return HmetisFile(A, weights)

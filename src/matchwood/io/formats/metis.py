@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchwood.io.build import Matrix, matrix_of_rows, wrap
+from matchwood.io.build import Matrix, matrix_of_rows, rows_of, wrap
 from matchwood.io.files import PathLike
 from matchwood.io.formats.graph_txt import adjacency_lines
 from matchwood.io.limits import Limits
-from matchwood.io.text import REMEDY, Array, Rows, Text, line_of_row, read_rows, whole_numbers
+from matchwood.io.text import REMEDY, Array, Rows, Text, read_rows, row_error, whole_numbers
 from matchwood.primitives.transpose import transpose
 
 
@@ -92,7 +92,8 @@ def read_metis(
 
 def read(text: Text, *, strict: bool, threads: int | None) -> MetisFile:
     """The graph, and what the file says of its vertices."""
-    line, start, header = find_header(text, "%")
+    line, start, words = text.first_line("%")
+    header = whole_numbers(words.split())
     if header is None or not 2 <= len(header) <= 4:
         raise text.error(line, "expected the numbers of vertices and edges, fmt and ncon")
     text.require_finished(strict)
@@ -118,20 +119,11 @@ def read(text: Text, *, strict: bool, threads: int | None) -> MetisFile:
     return MetisFile(A, weights, sizes)
 
 
-def find_header(text: Text, comment: str) -> tuple[int, int, list[int] | None]:
-    """(line number, where the next line starts, whole numbers of the first line of content)."""
-    for number, _, after, line in text.filled():
-        if not line.startswith(comment.encode()):
-            return number, after, whole_numbers(line.split())
-    return text.last_line(), len(text.content), None
-
-
 def _check(text: Text, start: int, rows: Rows, A: Matrix, threads: int | None) -> None:
     """No edge twice in a line, no loop, and every edge in the lines of both its ends."""
 
     def wrong(row: int, what: str) -> Exception:
-        line = line_of_row(text, start, row, "%")
-        return text.error(line, f"vertex {row + 1} {what}{REMEDY}")
+        return row_error(text, start, row, "%", f"vertex {row + 1} {what}{REMEDY}")
 
     repeats = np.flatnonzero(np.diff(A.indptr) != np.diff(rows.indptr))
     if repeats.size:
@@ -147,7 +139,7 @@ def _check(text: Text, start: int, rows: Rows, A: Matrix, threads: int | None) -
 
 def loops_of(A: Matrix) -> Array:
     """Vertices with an entry on the diagonal."""
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    rows = rows_of(A)
     return rows[rows == A.indices]
 
 
@@ -164,7 +156,7 @@ def _one_sided(A: Matrix) -> tuple[int, str]:
 
 
 def _ends(A: Matrix) -> tuple[list[int], list[int]]:
-    return np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)).tolist(), A.indices.tolist()
+    return rows_of(A).tolist(), A.indices.tolist()
 
 
 def pieces(A: Matrix, *, weights: bool, comments: Sequence[str]) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ import numpy as np
 
 from matchwood.io.build import matrix_of_edges
 from matchwood.io.formats.edge_list import COMMENTS, NO_EDGES, Compacted, counts_in, delimiter_of
-from matchwood.io.limits import FREE
+from matchwood.io.limits import FREE_BYTES
 from matchwood.io.options import Options
 from matchwood.io.text import Array, Text, clip
 
@@ -199,7 +199,7 @@ def _in_order(names: set[str]) -> list[str]:
 def _array(text: Text, names: list[str]) -> Array:
     """NumPy gives every name the room of the longest."""
     longest = max(map(len, names), default=0)
-    if 4 * longest * len(names) > max(FREE, 50 * len(text.content)):
+    if 4 * longest * len(names) > max(FREE_BYTES, 50 * len(text.content)):
         name = max(names, key=len)
         at = text.content.find(name.encode())
         raise text.error(

@@ -36,38 +36,76 @@ INTERRUPTED, and Python's own loop then calls the handler.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from matchwood.networkx_backend.memory.cpu_memory import (
     clear_error,
     copy_dict,
+    decrement_references,
     holding_the_lock,
+    increment_references,
     list_item,
     load_byte,
     load_float,
     load_word,
-    one_less,
-    one_more,
+    prefetch,
     set_dict_item,
     set_list_item,
     signal_waits,
-    touch,
 )
 from matchwood.teams import device
 
-AHEAD = 8  # rows; each stage of reading asks for memory that the next needs so many rows later
+AHEAD = 8  # rows; each stage of reading prefetches what the next stage needs so many rows later
 OTHER_LAYOUT = -1  # not a plain dictionary, or of a kind that is not read here
 CHANGED = -2  # the graph is not what an earlier call has seen
 INTERRUPTED = -3  # a signal waits to be handled
-OFTEN = 1 << 14  # rows or edges between two looks for a signal
+STEPS_PER_LOOK = 1 << 14  # rows or edges between two looks whether Ctrl-C was pressed
 SAMPLE = 1000  # rows whose lengths tell how many entries there may be
+STRINGS = 1  # kind of a table in which every key is a string
+STRING_ENTRY = 16  # bytes of an entry there: its hash is left out
 
 DICT, FLOAT, INT, TAGGED = 0, 1, 2, 3  # places in `kinds`: three types, and how integers are stored
+
+
+class Source(NamedTuple):
+    """Where a graph lies."""
+
+    outer: int  # address of the outermost dictionary
+    nodes: int  # address of the list of its keys
+    kinds: Any  # addresses of the types `dict`, `float`, `int`; then 1 where integers are tagged
+    rows: Any  # (n,) workspace
+
+
+class Known(NamedTuple):
+    """What an earlier call has found in a graph, and which of its entries are wanted now."""
+
+    indptr: Any
+    indices: Any
+    numbered: bool  # the nodes are 0, 1, 2, ...: neighbours are compared with `indices`
+    half: bool  # only entries at or right of the diagonal
+    cells: Any  # workspace, a word for each entry that is wanted
 
 
 @device
 def _first_entry(keys: int) -> int:
     return keys + 32 + (1 << load_byte(keys + 9))
+
+
+@device
+def _entries(keys: int) -> Any:
+    """(address of the first entry, number of entries, bytes of an entry) of a table of keys.
+
+    Deleted entries count.  The number of bytes is 0 where the table is of a kind not read here.
+    """
+    kind = load_byte(keys + 10)
+    size = STRING_ENTRY if kind == STRINGS else 24
+    return _first_entry(keys), load_word(keys + 24), size if kind <= STRINGS else 0
+
+
+@device
+def _hash(entry: int, size: int) -> int:
+    """The hash of an entry's key: stored in the entry, or in the string that is the key."""
+    return load_word(load_word(entry) + 24) if size == STRING_ENTRY else load_word(entry)
 
 
 @device
@@ -77,15 +115,15 @@ def _items(nodes: int, n: int) -> int:
 
 
 @device
-def _open(outer: int, nodes: int, rows: Any) -> int:
-    """Addresses of the values of a dictionary whose keys are those of a list, in its order."""
-    keys, items = load_word(outer + 32), _items(nodes, rows.size)
-    kind, count, entry = load_byte(keys + 10), load_word(keys + 24), _first_entry(keys)
-    if kind > 1:
+def _open(source: Source) -> int:
+    """Addresses of the values of the outermost dictionary, whose keys are those of the list."""
+    outer, rows = source.outer, source.rows
+    items = _items(source.nodes, rows.size)
+    entry, count, size = _entries(load_word(outer + 32))
+    if size == 0:
         return OTHER_LAYOUT
     if load_word(outer + 16) != rows.size or items == 0:
         return CHANGED if rows.size > 0 or load_word(outer + 16) > 0 else 0
-    size = 16 if kind == 1 else 24
     k = 0
     for _ in range(count):
         value = load_word(entry + size - 8)
@@ -106,28 +144,26 @@ def _is_short(number: int, tagged: int) -> bool:
 
 
 @holding_the_lock
-def survey(outer: int, nodes: int, kinds: Any, rows: Any, hashes: Any) -> int:
-    """Hash of every node; `rows` is for work.  Returns 1 where the nodes are 0, 1, 2, ..., else 0.
+def survey(source: Source, hashes: Any) -> int:
+    """Hash of every node.  Returns 1 where the nodes are 0, 1, 2, ..., else 0.
 
     In hashes[n] is a guess at the number of entries, from a few rows.
     """
-    code = _open(outer, nodes, rows)
+    code = _open(source)
     if code < 0:
         return code
-    n, numbered, items = rows.size, 1, load_word(nodes + 24)
-    keys = load_word(outer + 32)
-    words = load_byte(keys + 10) == 1
-    size = 16 if words else 24
-    entry = _first_entry(keys)
+    kinds, rows = source.kinds, source.rows
+    n, numbered, items = rows.size, 1, load_word(source.nodes + 24)
+    entry, _, size = _entries(load_word(source.outer + 32))
     for i in range(n):
-        if i % OFTEN == 0 and signal_waits():
+        if i % STEPS_PER_LOOK == 0 and signal_waits():
             return INTERRUPTED
         if i + 2 * AHEAD < n:
-            touch(load_word(items + 8 * (i + 2 * AHEAD)) + 16)
+            prefetch(load_word(items + 8 * (i + 2 * AHEAD)) + 16)
         while load_word(entry + size - 8) == 0:
             entry += size
         key = load_word(items + 8 * i)
-        hashes[i] = load_word(key + 24) if words else load_word(entry)
+        hashes[i] = _hash(entry, size)
         entry += size
         if numbered != 0 and (
             hashes[i] != i or load_word(key + 8) != kinds[INT] or not _is_short(key, kinds[TAGGED])
@@ -145,71 +181,75 @@ def survey(outer: int, nodes: int, kinds: Any, rows: Any, hashes: Any) -> int:
 
 
 @device
-def _table(rows: Any, i: int, dict_type: int) -> int:
-    """Replace the address of a dictionary by that of its keys, and ask for them: its length."""
+def _prefetch_table(rows: Any, i: int, dict_type: int) -> int:
+    """Replace the address of a dictionary by that of its keys, and prefetch them: its length."""
     row = rows[i]
     if load_word(row + 8) != dict_type:
         return OTHER_LAYOUT
     length, keys = load_word(row + 16), load_word(row + 32)
     rows[i] = keys
     for line in range(0, 24 * length + 96, 64):
-        touch(keys + line)
+        prefetch(keys + line)
     return length
 
 
 @device
-def _strings(keys: int) -> None:
-    """Ask for the strings among the keys, whose hashes are with them."""
-    if load_byte(keys + 10) == 1:
-        entry = _first_entry(keys)
-        for _ in range(load_word(keys + 24)):
-            touch(load_word(entry) + 24)
-            entry += 16
+def _prefetch_strings(keys: int) -> None:
+    """Prefetch the strings among the keys, whose hashes are with them."""
+    entry, count, size = _entries(keys)
+    if size == STRING_ENTRY:
+        for _ in range(count):
+            prefetch(load_word(entry) + 24)
+            entry += size
+
+
+@device
+def _prefetch_row(rows: Any, i: int) -> None:
+    """Prefetch the dictionary of row i, where there is such a row."""
+    if i < rows.size:
+        prefetch(rows[i])
+        prefetch(rows[i] + 40)
 
 
 @holding_the_lock
-def read_rows(
-    outer: int, nodes: int, kinds: Any, rows: Any, bound: int, indptr: Any, hashes: Any
-) -> int:
-    """Hash of every neighbour, row by row, and `indptr`; `rows` is for work.
+def read_rows(source: Source, bound: int, indptr: Any, hashes: Any) -> int:
+    """Hash of every neighbour, row by row, and `indptr`.
 
     Returns the number of entries; where `hashes` is too short for them it is not filled.  With a
-    `bound` above 0 the hashes must lie within 0 .. bound - 1.  Four rows are on their way at any
-    time: one that is asked for, one whose table is, one whose strings are, one that is read.
+    `bound` above 0 the hashes must lie within 0 .. bound - 1.  There
+    are four stages, AHEAD rows apart: prefetch the row, its table, its strings; read the row.
     """
-    code = _open(outer, nodes, rows)
+    code = _open(source)
     if code < 0:
         return code
+    rows = source.rows
     n, looked = rows.size, 0
     indptr[0] = 0
     for i in range(n + 3 * AHEAD):
-        if i < n:
-            touch(rows[i])
-            touch(rows[i] + 40)
+        _prefetch_row(rows, i)
         j = i - AHEAD
         if 0 <= j < n:
-            length = _table(rows, j, kinds[DICT])
+            length = _prefetch_table(rows, j, source.kinds[DICT])
             if length < 0:
                 return length
             indptr[j + 1] = indptr[j] + length
         if 2 * AHEAD <= i < n + 2 * AHEAD:
-            _strings(rows[i - 2 * AHEAD])
+            _prefetch_strings(rows[i - 2 * AHEAD])
         j = i - 3 * AHEAD
         if j >= 0 and indptr[j + 1] <= hashes.size:
             keys, k, end = rows[j], indptr[j], indptr[j + 1]
             if end >= looked:
                 if signal_waits():
                     return INTERRUPTED
-                looked = end + OFTEN
-            kind, count, entry = load_byte(keys + 10), load_word(keys + 24), _first_entry(keys)
-            if kind > 1:
+                looked = end + STEPS_PER_LOOK
+            entry, count, size = _entries(keys)
+            if size == 0:
                 return OTHER_LAYOUT
-            size = 16 if kind == 1 else 24
             for _ in range(count):
                 if load_word(entry + size - 8) != 0:
                     if k == end:
                         return OTHER_LAYOUT
-                    value = load_word(load_word(entry) + 24) if kind == 1 else load_word(entry)
+                    value = _hash(entry, size)
                     if bound > 0 and not 0 <= value < bound:
                         return OTHER_LAYOUT
                     hashes[k] = value
@@ -221,33 +261,19 @@ def read_rows(
 
 
 @device
-def _read_cells(
-    outer: int,
-    nodes: int,
-    kinds: Any,
-    rows: Any,
-    indptr: Any,
-    indices: Any,
-    numbered: bool,
-    half: bool,
-    cells: Any,
-) -> int:
-    """Address of the value of every entry; with `half`, of those at or right of the diagonal.
-
-    `indptr` and `indices` are what the graph had before; `rows` is for work.  Neighbours that are
-    `numbered` are compared with `indices`.
-    """
-    code = _open(outer, nodes, rows)
+def _read_cells(source: Source, known: Known) -> int:
+    """Write to `cells` the address of the value of every entry that is wanted."""
+    code = _open(source)
     if code < 0:
         return code
+    rows = source.rows
+    indptr, indices, numbered, half, cells = known
     n, place, looked = rows.size, 0, 0
     for i in range(n + 2 * AHEAD):
-        if i < n:
-            touch(rows[i])
-            touch(rows[i] + 40)
+        _prefetch_row(rows, i)
         j = i - AHEAD
         if 0 <= j < n:
-            length = _table(rows, j, kinds[DICT])
+            length = _prefetch_table(rows, j, source.kinds[DICT])
             if length < 0:
                 return length
             if length != indptr[j + 1] - indptr[j]:
@@ -258,11 +284,10 @@ def _read_cells(
             if end >= looked:
                 if signal_waits():
                     return INTERRUPTED
-                looked = end + OFTEN
-            kind, count, entry = load_byte(keys + 10), load_word(keys + 24), _first_entry(keys)
-            if kind > 1:
+                looked = end + STEPS_PER_LOOK
+            entry, count, size = _entries(keys)
+            if size == 0:
                 return OTHER_LAYOUT
-            size = 16 if kind == 1 else 24
             for _ in range(count):
                 value = load_word(entry + size - 8)
                 if value != 0:
@@ -283,18 +308,16 @@ def _read_cells(
 @device
 def _attribute(cell: int, name: int, name_hash: int) -> int:
     """Address of a dictionary's value under a name; 0 where it is missing, -1 where in doubt."""
-    keys = load_word(cell + 32)
-    kind, count, entry = load_byte(keys + 10), load_word(keys + 24), _first_entry(keys)
-    if kind > 1:
+    entry, count, size = _entries(load_word(cell + 32))
+    if size == 0:
         return OTHER_LAYOUT
-    size = 16 if kind == 1 else 24
     for _ in range(count):
         value = load_word(entry + size - 8)
         if value != 0:
             key = load_word(entry + size - 16)
             if key == name:
                 return value
-            if (load_word(key + 24) if kind == 1 else load_word(entry)) == name_hash:
+            if _hash(entry, size) == name_hash:
                 return OTHER_LAYOUT  # perhaps an equal name
         entry += size
     return 0
@@ -302,45 +325,34 @@ def _attribute(cell: int, name: int, name_hash: int) -> int:
 
 @holding_the_lock
 def read_values(
-    outer: int,
-    nodes: int,
-    kinds: Any,
-    rows: Any,
-    indptr: Any,
-    indices: Any,
-    numbered: bool,
-    half: bool,
-    cells: Any,
-    name: int,
-    name_hash: int,
-    missing: float,
-    found: Any,
+    source: Source, known: Known, name: int, name_hash: int, missing: float, found: Any
 ) -> int:
     """A number out of the dictionary of each edge: a float, or an integer of one digit.
 
-    `rows` and `cells` are for work.  Four dictionaries are on their way at a time: one asked for,
-    one whose table is, one whose value is, one that is read.
+    There are four stages, AHEAD dictionaries apart: prefetch the dictionary, its table, its value;
+    read the value.
     """
-    code = _read_cells(outer, nodes, kinds, rows, indptr, indices, numbered, half, cells)
+    code = _read_cells(source, known)
     if code < 0:
         return code
+    kinds, cells = source.kinds, known.cells
     m = cells.size
     for i in range(m + 3 * AHEAD):
-        if i % OFTEN == 0 and signal_waits():
+        if i % STEPS_PER_LOOK == 0 and signal_waits():
             return INTERRUPTED
         if i < m:
-            touch(cells[i] + 32)
+            prefetch(cells[i] + 32)
         k = i - AHEAD
         if 0 <= k < m:
             if load_word(cells[k] + 8) != kinds[DICT]:
                 return OTHER_LAYOUT
-            touch(load_word(cells[k] + 32))
+            prefetch(load_word(cells[k] + 32))
         k = i - 2 * AHEAD
         if 0 <= k < m:
             cells[k] = _attribute(cells[k], name, name_hash)
             if cells[k] < 0:
                 return OTHER_LAYOUT
-            touch(cells[k] + 16)
+            prefetch(cells[k] + 16)
         k = i - 3 * AHEAD
         if k >= 0:
             value = cells[k]
@@ -368,30 +380,19 @@ def read_values(
 
 
 @holding_the_lock
-def gather(
-    outer: int,
-    nodes: int,
-    kinds: Any,
-    rows: Any,
-    indptr: Any,
-    indices: Any,
-    numbered: bool,
-    half: bool,
-    cells: Any,
-    chosen: Any,
-    found: int,
-) -> int:
+def gather(source: Source, known: Known, chosen: Any, found: int) -> int:
     """Put the values of chosen entries into a list, which has room for them and holds None.
 
-    `rows` and `cells` are for work; `chosen` are places in `cells`.
+    `chosen` are places in `known.cells`.
     """
-    code = _read_cells(outer, nodes, kinds, rows, indptr, indices, numbered, half, cells)
+    code = _read_cells(source, known)
     if code < 0:
         return code
+    cells = known.cells
     for i in range(chosen.size):
         if i + 2 * AHEAD < chosen.size:
-            touch(cells[chosen[i + 2 * AHEAD]])
-        one_more(cells[chosen[i]])
+            prefetch(cells[chosen[i + 2 * AHEAD]])
+        increment_references(cells[chosen[i]])
         set_list_item(found, i, cells[chosen[i]])
     return 0
 
@@ -403,29 +404,29 @@ def join(rows: int, nodes: int, data: int, dict_type: int, u: Any, v: Any) -> in
     Returns how many were done: fewer than all when Python raised something.
     """
     for i in range(u.size):
-        if i % OFTEN == 0 and signal_waits():
+        if i % STEPS_PER_LOOK == 0 and signal_waits():
             return i
         if i + 4 * AHEAD < u.size:
-            touch(list_item(data, i + 4 * AHEAD) + 32)
-            touch(list_item(rows, u[i + 4 * AHEAD]) + 16)
-            touch(list_item(rows, v[i + 4 * AHEAD]) + 16)
-            touch(list_item(nodes, u[i + 4 * AHEAD]))
-            touch(list_item(nodes, v[i + 4 * AHEAD]))
+            prefetch(list_item(data, i + 4 * AHEAD) + 32)
+            prefetch(list_item(rows, u[i + 4 * AHEAD]) + 16)
+            prefetch(list_item(rows, v[i + 4 * AHEAD]) + 16)
+            prefetch(list_item(nodes, u[i + 4 * AHEAD]))
+            prefetch(list_item(nodes, v[i + 4 * AHEAD]))
             coming = list_item(data, i + 2 * AHEAD)
             if load_word(coming + 8) == dict_type:
-                touch(load_word(coming + 32))
+                prefetch(load_word(coming + 32))
             coming = list_item(data, i + AHEAD)
             if load_word(coming + 8) == dict_type and load_word(coming + 16) > 0:
                 first = _first_entry(load_word(coming + 32))
-                touch(load_word(first))
-                touch(load_word(first + 8))
+                prefetch(load_word(first))
+                prefetch(load_word(first + 8))
         copy = copy_dict(list_item(data, i))
         if copy == 0:
             clear_error()
             return i
         a = set_dict_item(list_item(rows, u[i]), list_item(nodes, v[i]), copy)
         b = set_dict_item(list_item(rows, v[i]), list_item(nodes, u[i]), copy)
-        one_less(copy)
+        decrement_references(copy)
         if a != 0 or b != 0:
             clear_error()
             return i

@@ -35,8 +35,8 @@ def _of_python(name: str, result: Any, *arguments: Any) -> Any:
     return types.ExternalFunction(name, result(*arguments))
 
 
-one_more = _of_python("Py_IncRef", types.void, types.intp)
-one_less = _of_python("Py_DecRef", types.void, types.intp)
+increment_references = _of_python("Py_IncRef", types.void, types.intp)
+decrement_references = _of_python("Py_DecRef", types.void, types.intp)
 list_item = _of_python("PyList_GetItem", types.intp, types.intp, types.intp)
 set_list_item = _of_python("PyList_SetItem", types.intc, types.intp, types.intp, types.intp)
 copy_dict = _of_python("PyDict_Copy", types.intp, types.intp)
@@ -47,8 +47,8 @@ give_interrupt = _of_python("PyErr_SetInterrupt", types.void)
 
 
 @intrinsic
-def touch(typingctx: Any, address: Any) -> Any:
-    """Ask for the memory at an address, which need not be valid."""
+def prefetch(typingctx: Any, address: Any) -> Any:
+    """Prefetch the memory at an address, which need not be valid."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)

@@ -12,8 +12,8 @@ import numpy as np
 
 from matchwood.networkx_backend.memory.plain import Rows, changed, index_dtype, sources
 
-SLACK = 1000  # entries
-TRIES = 5  # a graph that another thread changes again and again is given up after so many
+SPARE_ENTRIES = 1000  # room beyond the guess
+TRIES = 5  # readings of a graph that another thread keeps changing; then it is given up
 
 
 def _kinds() -> Any:
@@ -51,18 +51,18 @@ def _attempt(adjacency: dict[Any, Any]) -> tuple[int, Rows | None]:
     nodes = list(adjacency)
     n = len(nodes)
     work, hashes, indptr = (np.empty(size, np.int64) for size in (n, n + 1, n + 1))
-    outer = (id(adjacency), id(nodes), _kinds(), work)
-    numbered = _call(cpu.survey, *outer, hashes)
+    source = cpu.Source(id(adjacency), id(nodes), _kinds(), work)
+    numbered = _call(cpu.survey, source, hashes)
     if numbered < 0:
         return numbered, None
     # the hash of a small integer is the integer
     bound, kind = (n, index_dtype(n, 2 * int(hashes[n]))) if numbered else (0, np.int64)
     # memory that is not written to costs nothing, so the guess may be high
-    neighbours = np.empty(2 * int(hashes[n]) + SLACK, kind)
-    nnz = _call(cpu.read_rows, *outer, bound, indptr, neighbours)
+    neighbours = np.empty(2 * int(hashes[n]) + SPARE_ENTRIES, kind)
+    nnz = _call(cpu.read_rows, source, bound, indptr, neighbours)
     if nnz > neighbours.size:
-        neighbours = np.empty(nnz + SLACK, np.int64)
-        nnz = _call(cpu.read_rows, *outer, bound, indptr, neighbours)
+        neighbours = np.empty(nnz + SPARE_ENTRIES, np.int64)
+        nnz = _call(cpu.read_rows, source, bound, indptr, neighbours)
     if nnz < 0 or nnz > neighbours.size:
         return (nnz if nnz < 0 else cpu.CHANGED), None
     neighbours, dtype = neighbours[:nnz], index_dtype(n, nnz)
@@ -90,10 +90,10 @@ def quick_values(rows: Rows, adjacency: Any, directed: bool, name: Any) -> Any |
     if not _fits(rows, adjacency) or type(name) is not str:
         return None
     m = rows.indices.size if directed else int((sources(rows) <= rows.indices).sum())
-    cells, found = np.empty(m, np.int64), np.empty(m, np.float64)
+    found = np.empty(m, np.float64)
     name = sys.intern(name)
-    before = _before(rows, adjacency, directed)
-    code = _call(cpu.read_values, *before, cells, id(name), hash(name), 1.0, found)
+    before = _before(rows, adjacency, directed, m)
+    code = _call(cpu.read_values, *before, id(name), hash(name), 1.0, found)
     return _unless_changed(code, found)
 
 
@@ -104,16 +104,18 @@ def quick_data(rows: Rows, adjacency: Any, directed: bool, count: int, chosen: A
     if not _fits(rows, adjacency):
         return None
     found = [None] * chosen.size
-    cells = np.empty(count, np.int64)
-    code = _call(cpu.gather, *_before(rows, adjacency, directed), cells, chosen, id(found))
+    before = _before(rows, adjacency, directed, count)
+    code = _call(cpu.gather, *before, chosen, id(found))
     return _unless_changed(code, found)
 
 
-def _before(rows: Rows, adjacency: Any, directed: bool) -> tuple[Any, ...]:
+def _before(rows: Rows, adjacency: Any, directed: bool, entries: int) -> tuple[Any, Any]:
     """What is known of a graph that was read before, for a kernel that compares it."""
-    work = np.empty(len(rows.nodes), np.int64)
-    outer = (id(adjacency), id(rows.nodes), _kinds(), work)
-    return *outer, rows.indptr, rows.indices, rows.numbered, not directed
+    from matchwood.networkx_backend.memory import cpu
+
+    work, cells = np.empty(len(rows.nodes), np.int64), np.empty(entries, np.int64)
+    source = cpu.Source(id(adjacency), id(rows.nodes), _kinds(), work)
+    return source, cpu.Known(rows.indptr, rows.indices, rows.numbered, not directed, cells)
 
 
 def _unless_changed(code: int, found: Any) -> Any | None:

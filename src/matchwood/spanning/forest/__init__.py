@@ -20,7 +20,7 @@ from matchwood import calls, engines
 from matchwood.arguments import count, integers, numbers, one_of, plain
 from matchwood.spanning.forest.costs import undirected_costs
 
-MOST = float(np.finfo(np.float64).max)
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 METHODS = {  # and the folder of each
     "auto": "boruvka",
     "boruvka": "boruvka",
@@ -222,7 +222,7 @@ def _float_sum(weights: Any) -> float:
         return total
     scale = 2.0**-64  # of at most 2^63 weights no partial sum overflows
     total = float((weights.astype(np.float64) * scale).sum())
-    if abs(total) <= MOST * scale:
+    if abs(total) <= LARGEST_FLOAT * scale:
         return total / scale
     raise ValueError(
         "minimum_spanning_forest: the sum of the weights must be finite in float64, got overflow; "

@@ -2,8 +2,8 @@
 // For lists/gpu.cu and boruvka/gpu.cu.
 //
 // An edge's word is the prefix of its weight above the place k of its entry in the upper triangle
-// (order.py): words ascend as edges do.  With EXACT prefixes words alone decide; else two equal
-// ones are told apart by the weights at their entries.
+// (order.py): words ascend as edges do.  With EXACT prefixes words alone decide; else of two
+// equal ones the weights at their entries decide.
 #pragma once
 #include "matchwood/atomics.cuh"
 #include "matchwood/order.cuh"

@@ -8,7 +8,7 @@ where it is negative; an integer with the sign bit flipped; less the code of the
 The prefix of a code is what 32 bits have room for, or fewer where there are more than 2^32
 entries: the code without its `drop` lowest bits.  With the place of an edge below it, it makes a
 word of 64 bits that an atomic minimum compares at once.  Where no bits are dropped (always for
-float32) words alone decide; else two equal prefixes are told apart by the codes.
+float32) words alone decide; else of two equal prefixes the codes decide.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def bfs(
     -----
     Deterministic: parents are unique, so every engine at any number of threads returns the same.
 
-    Direction-optimising [1]_: while the front is small its vertices look for unvisited
-    neighbours; while it is large, unvisited vertices look for a neighbour in the front and stop
+    Direction-optimising [1]_: while the frontier is small its vertices look for unvisited
+    neighbours; while it is large, unvisited vertices look for a neighbour in the frontier and stop
     at the first, which in a sorted row is the smallest.  The second way reads arcs backwards; it
     is used where the pattern is symmetric, or where `A` is a `Graph`, which keeps its transpose.
 

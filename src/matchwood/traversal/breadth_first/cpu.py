@@ -2,9 +2,9 @@
 
 One kernel for the whole search, level after level, in one of three ways:
 
-    alone       the front is small: member 0 goes on by itself, without barriers, until it grows
-    top down    members share the front, one barrier a level (both: cpu_top_down.py)
-    bottom up   members take chunks of all vertices, those unvisited look for the front
+    alone       the frontier is small: member 0 goes on by itself, without barriers, until it grows
+    top down    members share the frontier, one barrier a level (both: cpu_top_down.py)
+    bottom up   members take chunks of all vertices, those unvisited look for the frontier
                 (cpu_bottom_up.py)
 
 `level[v]` and `parent[v]` are all ones (that is, -1) where v is not reached.  A vertex gets its
@@ -12,11 +12,11 @@ level from whoever reaches it first.  Its parent is the minimum over all vertice
 before that reach it; where rows are short and arcs into v are known, it is found at the end, as
 the first of v's sorted row that is one level above, which all members do at once.
 
-The front is what the members found, one after the other: member j has `sums[., j]` vertices in
-blocks of `pool[side]`, whose numbers are `blocks[side, j]`.  The next front goes to the other side.
-Members share the front in that order: so a member goes on where it has been, and vertices of one
-neighbourhood stay in one core's cache.  (Handing out small chunks to whoever is free took three
-times as long on meshes.)
+The frontier is what the members found, one after the other: member j has `sums[., j]` vertices in
+blocks of `pool[side]`, whose numbers are `blocks[side, j]`.  The next frontier goes to the other
+side.  Members share the frontier in that order.  So a member goes on where it has been, and
+vertices of one neighbourhood stay in one core's cache.  (Small chunks, given to whichever member
+is free, took three times as long on meshes.)
 
 Races.  Top down, several members may reach v at once: one of them changes `level[v]`, by
 compare-and-swap, and appends v; `parent[v]` only goes down, by an atomic minimum, and is not read
@@ -67,8 +67,8 @@ from matchwood.traversal.breadth_first.cpu_top_down import (
 
 Array = np.ndarray[Any, Any]
 
-BETA = 18  # top down again when the front is smaller than this part of all vertices [Beamer]
-ALONE = 1500  # arcs; with fewer to follow, one member is as quick (bench/traversal)
+BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
+ALONE = 1500  # arcs; with fewer to follow, one member alone is as quick (bench/traversal)
 EVEN_ROWS = 64  # entries; with rows no longer than this, equal numbers of vertices are equal work
 
 # words of `shared`, a cache line apart; counters rotate over three levels, so that one can be set
@@ -100,13 +100,13 @@ def _find_parents(team: Any, rows: Rows, marks: Marks) -> None:
     """The parents that are still missing: the first in the sorted row, one level above."""
     indptr, indices = rows.indptr, rows.indices
     level, parent = marks.level, marks.parent
-    nowhere = unreached(level)
+    unseen = unreached(level)
     one = level.dtype.type(1)
     lo, hi = share_rows(team, indptr)
     for v in range(lo, hi):
         if interrupted(team, v):
             return
-        if parent[v] == nowhere and level[v] != nowhere:
+        if parent[v] == unseen and level[v] != unseen:
             above = level[v] - one
             for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
                 if level[indices[k]] == above:
@@ -131,12 +131,12 @@ def _search(
     level, parent = marks.level, marks.parent
     pool, blocks, sums = queues.pool, queues.blocks, queues.sums
     n = level.size
-    nowhere = unreached(level)
+    unseen = unreached(level)
     first, last = share(team, n)
     longest = np.int64(0)
     for v in range(first, last):
-        level[v] = nowhere
-        parent[v] = nowhere
+        level[v] = unseen
+        parent[v] = unseen
         longest = max(longest, np.int64(indptr[v + 1]) - np.int64(indptr[v]))
     atomic_max(shared, _LONGEST, longest)
     if barrier(team):
@@ -156,7 +156,7 @@ def _search(
     late = backwards and even
     rules = Rules(late, backwards, limit, few, longest)
     reached = np.int64(size)
-    arcs = size * each  # of the front, where that matters
+    arcs = size * each  # of the frontier, where that matters
     depth, step, side, bits = 0, 0, 0, 0
     expect(team, n)
     while size > 0 and depth < limit:

@@ -1,7 +1,7 @@
 """The bottom-up levels of breadth-first search on a team.  Read cpu.py first.
 
-The front is a bitmap here, one bit a vertex.  No races: members take whole words of the bitmap
-that is being made, so each of its words, and each level and parent, has one writer; the front's
+The frontier is a bitmap here, one bit a vertex.  No races: members take whole words of the bitmap
+that is being made, so each of its words, and each level and parent, has one writer; the frontier's
 bitmap is only read.
 """
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 WORD = 64  # bits of a bitmap word
 ROWS = 64 * WORD  # vertices that a member takes at a time
-AHEAD = np.uint64(16)  # rows; most are left after an entry or two, so the next is fetched by hand
+AHEAD = np.uint64(16)  # rows between the one prefetched and the one read; most are left early
 
 ONE = np.uint64(1)
 
@@ -36,14 +36,14 @@ def bottom_up(
     indices: Array,
     level: Array,
     parent: Array,
-    front: Array,
+    frontier: Array,
     found: Array,
     depth: int,
 ) -> int:
     """One level; returns how many vertices this member found."""
     n = level.size
     count = 0
-    nowhere = unreached(level)
+    unseen = unreached(level)
     size = np.uint64(n)
     six, low = indices.dtype.type(6), indices.dtype.type(63)
     below = level.dtype.type(depth + 1)
@@ -53,10 +53,10 @@ def bottom_up(
             bits = np.uint64(0)
             for v in range(np.uint64(place * WORD), np.uint64(min(place * WORD + WORD, n))):
                 prefetch(indices, indptr[min(v + AHEAD, size)])
-                if level[v] == nowhere:
+                if level[v] == unseen:
                     for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + ONE])):
                         u = indices[k]
-                        if (front[u >> six] >> np.uint64(u & low)) & ONE:
+                        if (frontier[u >> six] >> np.uint64(u & low)) & ONE:
                             level[v] = below
                             parent[v] = u
                             bits |= ONE << (v & np.uint64(63))

@@ -24,7 +24,7 @@ class Marks(NamedTuple):
 
 
 class Queues(NamedTuple):
-    """The front and the next front, in blocks: see cpu.py."""
+    """The frontier and the next frontier, in blocks: see cpu.py."""
 
     pool: Array  # [side, place]: vertices
     blocks: Array  # [side, member, k]: the number of its k-th block
@@ -37,5 +37,5 @@ class Rules(NamedTuple):
     late: bool  # parents are looked for at the end
     backwards: bool  # the arcs into a vertex are known
     limit: int  # levels
-    few: Any  # vertices; a smaller front is one member's work
+    few: Any  # vertices; a smaller frontier is one member's work
     longest: Any  # entries of the longest row

@@ -23,10 +23,10 @@ from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, R
 
 Array = np.ndarray[Any, Any]
 
-CHUNK = 64  # vertices of the front that a member takes at a time where rows are uneven
+CHUNK = 64  # vertices of the frontier that a member takes at a time where rows are uneven
 BLOCK = 512  # found vertices that a member collects at a time
-AHEAD = 6  # vertices of the front between the row that is asked for and the one that is read
-WORTH_ASKING = 5  # entries of a row, on average; shorter ones come in time by themselves
+AHEAD = 6  # vertices of the frontier between the row that is prefetched and the one that is read
+PREFETCHED_ENTRIES = 5  # mean length of a row; shorter rows gain nothing by a prefetch
 
 
 @device
@@ -37,18 +37,18 @@ def _row(rows: Rows, u: Any) -> tuple[Any, Any]:
 
 
 @device
-def _ask_for_row(rows: Rows, front: Array, i: int, end: int) -> None:
-    """Have the row of a vertex that comes soon, front[i + AHEAD], on its way."""
-    prefetch(rows.indices, np.uint64(rows.indptr[front[min(i + AHEAD, end - 1)]]))
+def _prefetch_row(rows: Rows, frontier: Array, i: int, end: int) -> None:
+    """Prefetch the row of a vertex that comes soon, frontier[i + AHEAD]."""
+    prefetch(rows.indices, np.uint64(rows.indptr[frontier[min(i + AHEAD, end - 1)]]))
 
 
 @device
 def pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
-    """Is it less work to go bottom up from a front with so many arcs?
+    """Is it less work to go bottom up from a frontier with so many arcs?
 
-    An arc ends in the front with probability q = arcs / m, so an unvisited vertex looks at about
+    An arc ends in the frontier with probability q = arcs / m, so an unvisited vertex looks at about
     1 / q arcs before it finds one: unvisited * m / arcs in all, against `arcs` top down.  Meshes,
-    whose fronts are thin, never get there; where degrees are skewed, the second or third level
+    whose frontiers are thin, never get there; where degrees are skewed, the second or third level
     does.  (Beamer's rule, arcs > unseen / 15, sends meshes bottom up, three times slower.)
     """
     return bool(np.float64(arcs) * np.float64(arcs) > np.float64(unvisited) * np.float64(m))
@@ -57,11 +57,11 @@ def pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
 @device
 def _claim(rows: Rows, level: Array, below: Any, u: Any, found: Array, tail: int) -> int:
     """Append the neighbours of u that nobody has reached; returns how many are in `found`."""
-    nowhere = unreached(level)
+    unseen = unreached(level)
     first, last = _row(rows, u)
     for k in range(first, last):
         v = rows.indices[k]
-        if level[v] == nowhere:
+        if level[v] == unseen:
             level[v] = below
             found[tail] = v
             tail += 1
@@ -74,12 +74,12 @@ def _claim_with_parents(
 ) -> int:
     """`_claim`; u also becomes the parent of those whose parent it is smaller than."""
     level, parent = marks.level, marks.parent
-    nowhere = unreached(level)
+    unseen = unreached(level)
     first, last = _row(rows, u)
     for k in range(first, last):
         v = rows.indices[k]
         if level[v] >= below:  # not reached, or reached from this level
-            if level[v] == nowhere:
+            if level[v] == unseen:
                 level[v] = below
                 parent[v] = u
                 found[tail] = v
@@ -101,31 +101,31 @@ def alone(
     depth: int,
     reached: int,
 ) -> Any:
-    """Levels by one member, while the front has under `few` vertices; it lies in pool[side].
+    """Levels by one member, while the frontier has under `few` vertices; it lies in pool[side].
 
-    Also stops where the direction should change.  Returns size, depth and side of the front, its
+    Also stops where the direction should change.  Returns size, depth and side of the frontier, its
     arcs, where they matter, and how many vertices are reached.
     """
     level = marks.level
     n = level.size
     m = np.int64(rows.indptr[n])
     arcs = np.int64(0)
-    ask = m >= WORTH_ASKING * n
+    prefetching = m >= PREFETCHED_ENTRIES * n
     while 0 < size < rules.few and depth < rules.limit:
         if stopping(team):
             break
-        front, found = pool[side], pool[1 - side]
+        frontier, found = pool[side], pool[1 - side]
         below = level.dtype.type(depth + 1)
         tail = 0
         for i in range(size):
             if interrupted(team, i):
                 break
-            if ask:
-                _ask_for_row(rows, front, i, size)
+            if prefetching:
+                _prefetch_row(rows, frontier, i, size)
             if rules.late:
-                tail = _claim(rows, level, below, front[i], found, tail)
+                tail = _claim(rows, level, below, frontier[i], found, tail)
             else:
-                tail = _claim_with_parents(rows, marks, below, front[i], found, tail)
+                tail = _claim_with_parents(rows, marks, below, frontier[i], found, tail)
         size, depth, side = tail, depth + 1, 1 - side
         reached += size
         if rules.backwards and pays_bottom_up(size * rules.longest, n - reached, m):
@@ -144,7 +144,7 @@ def _expand(
     marks: Marks,
     late: bool,
     below: Any,
-    front: Array,
+    frontier: Array,
     lo: int,
     hi: int,
     found: Array,
@@ -152,7 +152,7 @@ def _expand(
     count: int,
     taken: Array,
 ) -> Any:
-    """Follow the arcs of front[lo:hi]; what is found goes to blocks of the array `found`.
+    """Follow the arcs of frontier[lo:hi]; what is found goes to blocks of the array `found`.
 
     taken[0] counts the blocks of all members.  `count` vertices are in this member's blocks
     before; returns how many afterwards, and the arcs of those that were added (not counted when
@@ -163,12 +163,12 @@ def _expand(
     arcs = np.int64(0)
     if count > 0:
         at = blocks[(count - 1) // BLOCK] * BLOCK + (count - 1) % BLOCK + 1
-    nowhere = unreached(level)
-    ask = np.int64(rows.indptr[level.size]) >= WORTH_ASKING * level.size
+    unseen = unreached(level)
+    prefetching = np.int64(rows.indptr[level.size]) >= PREFETCHED_ENTRIES * level.size
     for i in range(lo, hi):
-        if ask:
-            _ask_for_row(rows, front, i, hi)
-        u = front[i]
+        if prefetching:
+            _prefetch_row(rows, frontier, i, hi)
+        u = frontier[i]
         first, last = _row(rows, u)
         for k in range(first, last):
             v = rows.indices[k]
@@ -177,7 +177,7 @@ def _expand(
                 continue
             if not late and load_relaxed(parent, v) > u:
                 atomic_min(parent, v, u)
-            if there == nowhere and atomic_cas(level, v, nowhere, below) == nowhere:
+            if there == unseen and atomic_cas(level, v, unseen, below) == unseen:
                 if count % BLOCK == 0:
                     block = atomic_add(taken, 0, 1)
                     blocks[count // BLOCK] = block
@@ -206,10 +206,10 @@ def _expand_part(
     count: int,
     taken: Array,
 ) -> Any:
-    """`_expand` for the vertices lo .. hi of the whole front, whichever members found them."""
+    """`_expand` for the vertices lo .. hi of the whole frontier, whichever members found them."""
     arcs: Any = np.int64(0)
     before: Any = np.int64(0)
-    front, found = queues.pool[side], queues.pool[1 - side]
+    frontier, found = queues.pool[side], queues.pool[1 - side]
     for member in range(sizes.size):
         i: Any = max(lo - before, 0)
         end: Any = min(hi - before, sizes[member])
@@ -217,7 +217,7 @@ def _expand_part(
             stop = min(end, (i // BLOCK + 1) * BLOCK)
             at = queues.blocks[side, member, i // BLOCK] * BLOCK + i % BLOCK
             count, more = _expand(
-                rows, marks, late, below, front, at, at + stop - i,
+                rows, marks, late, below, frontier, at, at + stop - i,
                 found, queues.blocks[1 - side, rank], count, taken,
             )  # fmt: skip
             arcs += more
@@ -262,7 +262,7 @@ def top_down(
 
 @device
 def gather(pool: Array, blocks: Array, sizes: Array, side: int) -> None:
-    """The whole front, from the blocks of all members, to the beginning of the other side."""
+    """The whole frontier, from the blocks of all members, to the beginning of the other side."""
     place = 0
     for member in range(sizes.size):
         for i in range(sizes[member]):
@@ -272,7 +272,7 @@ def gather(pool: Array, blocks: Array, sizes: Array, side: int) -> None:
 
 @device
 def all_to_first(blocks: Array, sizes: Array, side: int, size: int) -> None:
-    """Say that the front lies at the beginning of the pool, as if member 0 had found it."""
+    """Say that the frontier lies at the beginning of the pool, as if member 0 had found it."""
     sizes[:] = 0
     sizes[0] = size
     for k in range(size // BLOCK + 1):

@@ -3,18 +3,19 @@
 //
 // One launch does the whole search, so that a level costs a barrier and not a launch.  A level is
 // found in one of three ways:
-//   together       all blocks: the entries of the front's rows, then a meeting (roll_call.cuh)
-//   by a cluster   a small front: 8 blocks go on by themselves, the queue in shared memory
-//   backwards      a large front: unvisited vertices look for it, in a bitmap
+//   together       all blocks: the entries of the frontier's rows, then a meeting (roll_call.cuh)
+//   by a cluster   a small frontier: 8 blocks go on by themselves, the queue in shared memory
+//   backwards      a large frontier: unvisited vertices look for it, in a bitmap
 //
 // Parents cost little where they are chosen by the side with fewer entries.  Backwards, a vertex
-// stops at its parent anyway.  Forwards, a front of few entries that finds rows of many (the first
-// levels of a skewed graph) goes over its entries once more and offers itself; else the vertices
-// look for their parents after the search, all at once, and rarely far.
+// stops at its parent anyway.  Forwards, a frontier of few entries may find vertices with many (the
+// first levels of a skewed graph).  Then it goes over its entries once more and offers itself as
+// the parent.  Otherwise the vertices look for their parents after the search, all at once; they
+// rarely have to look far.
 //
-// The queue lists the front as pieces of rows (pieces.cuh), looked up by the thread that finds a
-// vertex, while it waits for other things anyway.  A vertex enters at most once, so the queue
-// never wraps; the front is a window of it.
+// The queue lists the frontier as pieces of rows (pieces.cuh).  The thread that finds a vertex looks
+// its row up, while it waits for other memory anyway.  A vertex enters the queue at most once, so
+// the queue never wraps around; the frontier is a window of it.
 //
 // Races.  level[v] goes from UNSEEN to its level once: forwards by compare-and-swap, whose winner
 // appends v; backwards by the one thread that owns v, while others read bitmaps only.  Within a
@@ -26,25 +27,25 @@
 // Measured, where nothing else is said: bench/traversal/breadth_first_gpu.py, H200.
 constexpr int BLOCK = 512;               // threads; two blocks on each multiprocessor
 constexpr int LOCAL_BYTES = 16384;       // shared memory of one side of a block's own queue
-constexpr int CLUSTER_ENTER = 2048;      // pieces in the front: a cluster takes over ...
-constexpr int CLUSTER_LEAVE = 4096;      // ... until there are more, or more entries than
-constexpr int CLUSTER_ENTRIES = 32768;   // this
-constexpr int UNEVEN = 64;               // pieces that a block may have beyond twice its share
-constexpr int ALPHA = 4;                 // backwards when the front has this part of the open entries,
-constexpr int PASS = 8;                  // and as many as this part of the vertices, all of which pass
-constexpr int OFFER = 4;                 // the front offers itself when it found so many times its
-constexpr int OFFER_LEAST = 8192;        // entries, and at least this many
+constexpr int CLUSTER_ENTER = 2048;      // pieces; a frontier with no more is a cluster's work
+constexpr int CLUSTER_LEAVE = 4096;      // pieces; with more the cluster stops
+constexpr int CLUSTER_ENTRIES = 32768;   // entries of the frontier's rows; with more the cluster stops
+constexpr int UNEVEN_PIECES = 64;        // that a block may have beyond twice its share
+constexpr int ALPHA = 4;                 // backwards needs entries > (entries not seen yet) / ALPHA,
+constexpr int VERTICES_PER_ENTRY = 8;    // and entries > vertices / VERTICES_PER_ENTRY: a pass reads them all
+constexpr int OFFER_RATIO = 4;           // the frontier offers itself when it found OFFER_RATIO times its entries
+constexpr int OFFER_ENTRIES = 8192;      // and more entries than this
 constexpr int SERIAL = 16;               // entries that a lane tries alone before its warp helps
-constexpr int HELP = 1 << 30;            // and that the warp tries: all
+constexpr int HELP = 1 << 30;            // entries that the warp then tries: all
 
 // Words of `control`; those of the roll call are 0 at every launch, all are at the first.
-constexpr int CLUSTER_DEPTH = ROLL_WORDS;     // three in turn: where the cluster has come to,
-constexpr int CLUSTER_ARCS = ROLL_WORDS + 3;  // and the entries of its front
+constexpr int CLUSTER_DEPTH = ROLL_WORDS;     // three in turn: the level that the cluster has come to
+constexpr int CLUSTER_ARCS = ROLL_WORDS + 3;  // three in turn: entries of the cluster's frontier
 constexpr int STAGE = ROLL_WORDS + 6;         // STARTING, RUNNING, DONE
-constexpr int DEPTH = STAGE + 1;              // and the rest of Front
+constexpr int DEPTH = STAGE + 1;              // this and the next five: the fields of Frontier
 constexpr int HEAD = STAGE + 2;
 constexpr int TAIL = STAGE + 3;
-constexpr int FRONT_ARCS = STAGE + 4;
+constexpr int FRONTIER_ARCS = STAGE + 4;
 constexpr int SEEN_ARCS = STAGE + 5;
 constexpr int SIDE = STAGE + 6;
 // gpu_parents.cu writes these two.
@@ -53,9 +54,9 @@ constexpr int SIDE = STAGE + 6;
 [[maybe_unused]] constexpr int CONTROL_WORDS = STAGE + 9;
 constexpr int STARTING = 0, RUNNING = 1, DONE = 2;
 
-// The front as every member knows it: all have the same numbers in the same round.
+// The frontier as every member knows it: all have the same numbers in the same round.
 template <typename I>
-struct Front {
+struct Frontier {
     I depth;          // its level
     Wide head, tail;  // its window of the queue
     Wide arcs, seen;  // entries of its rows, and of the rows of all vertices up to it
@@ -98,10 +99,10 @@ struct Local {
     Wide part;
 };
 
-// The front, whose neighbours of level `next` are all known, offers itself as their parent.  The
+// The frontier, whose neighbours of level `next` are all known, offers itself as their parent.  The
 // vertex of a piece is looked up by bisection: this is done for few levels.
 template <typename I, typename Fetch>
-__device__ __forceinline__ void offer_front(
+__device__ __forceinline__ void offer_frontier(
     const Graph<I>& graph, Wide size, Fetch fetch, int warp_, int warps, I next)
 {
     for_pieces<1>(size, fetch, warp_, warps, [&](Piece<I> piece) {
@@ -125,11 +126,11 @@ __device__ __forceinline__ void offer_front(
     });
 }
 
-// Whether a front of `arcs` entries that found rows of `found` does so.
+// Whether a frontier of `arcs` entries that found rows of `found` does so.
 template <typename I>
 __device__ __forceinline__ bool offers(const Graph<I>& graph, Wide arcs, Wide found)
 {
-    return graph.in_indptr != nullptr && found > OFFER_LEAST && found / OFFER > arcs;
+    return graph.in_indptr != nullptr && found > OFFER_ENTRIES && found / OFFER_RATIO > arcs;
 }
 
 template <typename I>
@@ -138,11 +139,11 @@ __device__ __forceinline__ bool in_bitmap(const unsigned int* bits, I v)
     return bits[v >> 5] >> (v & 31) & 1;
 }
 
-// One level backwards, 32 vertices to a warp: who is unvisited and has an arc from the front?
+// One level backwards, 32 vertices to a warp: who is unvisited and has an arc from the frontier?
 // Each bitmap word, level and parent has one writer.  Counts, for each thread, the found ones and
 // the entries of their rows.
 template <typename I>
-__device__ __forceinline__ void look_back(const Graph<I>& graph, const unsigned int* front, unsigned int* found,
+__device__ __forceinline__ void look_back(const Graph<I>& graph, const unsigned int* frontier, unsigned int* found,
                                           I next, int warp_, int warps, Wide& count, Wide& arcs)
 {
     for (Wide word = warp_; word < graph.words(); word += warps) {
@@ -152,7 +153,7 @@ __device__ __forceinline__ void look_back(const Graph<I>& graph, const unsigned 
             at = graph.in_indptr[v];
             end = graph.in_indptr[v + 1];
         }
-        I up = first_in_row<SERIAL, HELP>(graph.in_indices, at, end, v, [&](I u, I) { return in_bitmap(front, u); });
+        I up = first_in_row<SERIAL, HELP>(graph.in_indices, at, end, v, [&](I u, I) { return in_bitmap(frontier, u); });
         if (up >= 0) {
             graph.level[v] = next;
             graph.parent[v] = up;
@@ -177,21 +178,21 @@ __device__ __forceinline__ void add_block(Wide value, Wide* part, Wide* total)
     if (threadIdx.x == 0 && *part != 0) atomicAdd(total, *part);
 }
 
-// Levels by one cluster, until the front is large or empty, or `stop` comes.  Blocks tell each
+// Levels by one cluster, until the frontier is large or empty, or `stop` comes.  Blocks tell each
 // other their counts before the barrier that ends a level, so all know them after it.  The first
-// front is in the queue; the last is put there.  Returns the entries of all rows found, by thread.
+// frontier is in the queue; the last is put there.  Returns the entries of all rows found, by thread.
 template <typename I>
 __device__ __forceinline__ Wide run_cluster(
-    const Graph<I>& graph, const RollCall& roll, Local<I>& local, Front<I>& front, I stop)
+    const Graph<I>& graph, const RollCall& roll, Local<I>& local, Frontier<I>& frontier, I stop)
 {
-    Wide size = front.tail - front.head;
-    int fill = 0;  // which side is being filled; the other is the front
+    Wide size = frontier.tail - frontier.head;
+    int fill = 0;  // which side is being filled; the other is the frontier
     bool first = true, shared = true, fits = true;
     if (threadIdx.x < 2) local.count[threadIdx.x] = local.entries[threadIdx.x] = 0;
     __syncthreads();
-    FarQueue<I> far{graph.queue + front.tail, roll};
+    FarQueue<I> far{graph.queue + frontier.tail, roll};
     auto fetch = [&](Wide i) {
-        if (first) return graph.queue[front.head + i];
+        if (first) return graph.queue[frontier.head + i];
         unsigned int at = (unsigned int)i;
         if (!shared) return local.pieces[1 - fill][at];
         int block = 0;  // the blocks' pieces one after the other
@@ -212,11 +213,11 @@ __device__ __forceinline__ Wide run_cluster(
         return piece;
     };
     while (true) {
-        // shared out: warps of all blocks in turn, so that a small front is on all multiprocessors
+        // shared out: warps of all blocks in turn, so that a small frontier is on all multiprocessors
         int warp_ = shared ? warp() * CLUSTER + cluster_rank() : warp();
         int warps = shared ? BLOCK / WARP * CLUSTER : BLOCK / WARP;
         Wide mine = shared ? size : local.counts[1 - fill][cluster_rank()];
-        I next = front.depth + 1;
+        I next = frontier.depth + 1;
         NearQueue<I> queue{local.pieces[fill], &local.count[fill], &local.entries[fill], far};
         expand(graph, mine, fetch, warp_, warps, next, false, queue);
         __syncthreads();
@@ -234,17 +235,17 @@ __device__ __forceinline__ Wide run_cluster(
             found += local.sums[fill][b];
             most = count > most ? count : most;
         }
-        if (offers(graph, front.arcs, found)) {
-            offer_front(graph, mine, fetch, warp_, warps, next);
+        if (offers(graph, frontier.arcs, found)) {
+            offer_frontier(graph, mine, fetch, warp_, warps, next);
             cluster_barrier();  // the next level overwrites what was read
         }
         size = pieces;
-        front.arcs = found;
-        front.depth = next;
+        frontier.arcs = found;
+        frontier.depth = next;
         fits = most <= NearQueue<I>::ROOM;
         if (size == 0 || size > CLUSTER_LEAVE || found > CLUSTER_ENTRIES || !fits || next >= stop) break;
         first = false;
-        shared = most > 2 * pieces / CLUSTER + UNEVEN;  // else everyone goes on with what it found
+        shared = most > 2 * pieces / CLUSTER + UNEVEN_PIECES;  // else everyone goes on with what it found
         fill = 1 - fill;
     }
     // what lies in shared memory goes to the queue; what did not fit is there
@@ -262,18 +263,18 @@ template <typename I>
 struct Search {
     Graph<I> graph;
     RollCall roll;
-    Front<I> front;
+    Frontier<I> frontier;
     Local<I>& local;
     int warp_, warps;  // of all members; blocks in turn, so that few warps are on many of them
 
     __device__ __forceinline__ bool leads() const { return roll.rank == 0 && threadIdx.x == 0; }
-    __device__ __forceinline__ FarQueue<I> far() const { return {graph.queue + front.tail, roll}; }
-    __device__ __forceinline__ bool ended() const { return !front.backwards && front.head == front.tail; }
+    __device__ __forceinline__ FarQueue<I> far() const { return {graph.queue + frontier.tail, roll}; }
+    __device__ __forceinline__ bool ended() const { return !frontier.backwards && frontier.head == frontier.tail; }
 
     // A meeting that also adds up `arcs` over all threads.
     __device__ __forceinline__ Wide meet(Wide arcs, Wide& all_arcs, bool idle = false)
     {
-        add_block(arcs, &local.part, roll.aside());
+        add_block(arcs, &local.part, roll.second_sum());
         return roll.meet(&all_arcs, idle);
     }
 
@@ -285,67 +286,67 @@ struct Search {
             graph.parent[v] = graph.n;
         }
         roll.meet();
-        front = {0, 0, 0, 0, 0, 0, false};
+        frontier = {0, 0, 0, 0, 0, 0, false};
         FarQueue<I> queue = far();
         for (Wide at = (Wide)warp_ * WARP; at < (Wide)n_sources; at += threads) {
             I w[1] = {at + lane() < (Wide)n_sources ? sources[at + lane()] : I(-1)};
             visit(graph, w, I(0), false, I(0), queue);
         }
-        front.tail = meet(queue.arcs, front.arcs);
-        front.seen = front.arcs;
+        frontier.tail = meet(queue.arcs, frontier.arcs);
+        frontier.seen = frontier.arcs;
     }
 
     __device__ __forceinline__ void go_together()
     {
         FarQueue<I> queue = far();
-        auto fetch = [&](Wide i) { return graph.queue[front.head + i]; };
-        Wide size = front.tail - front.head, found;
-        I next = front.depth + 1;
+        auto fetch = [&](Wide i) { return graph.queue[frontier.head + i]; };
+        Wide size = frontier.tail - frontier.head, found;
+        I next = frontier.depth + 1;
         expand(graph, size, fetch, warp_, warps, next, true, queue);
         Wide sum = meet(queue.arcs, found);
-        if (offers(graph, front.arcs, found)) offer_front(graph, size, fetch, warp_, warps, next);
-        front = {next, front.tail, front.tail + sum, found, front.seen + found, front.side, false};
+        if (offers(graph, frontier.arcs, found)) offer_frontier(graph, size, fetch, warp_, warps, next);
+        frontier = {next, frontier.tail, frontier.tail + sum, found, frontier.seen + found, frontier.side, false};
     }
 
     __device__ __forceinline__ void go_by_cluster(I stop)
     {
         bool mine = roll.rank < CLUSTER;
-        Wide arcs = mine ? run_cluster(graph, roll, local, front, stop) : 0, found;
+        Wide arcs = mine ? run_cluster(graph, roll, local, frontier, stop) : 0, found;
         Wide *depth_word = &roll.words[CLUSTER_DEPTH + roll.turn], *arcs_word = &roll.words[CLUSTER_ARCS + roll.turn];
         if (leads()) {
-            store_relaxed(depth_word, (Wide)front.depth);
-            store_relaxed(arcs_word, front.arcs);
+            store_relaxed(depth_word, (Wide)frontier.depth);
+            store_relaxed(arcs_word, frontier.arcs);
         }
         Wide sum = meet(arcs, found, !mine);
-        front = {(I)load_relaxed(depth_word), front.tail, front.tail + sum, load_relaxed(arcs_word),
-                 front.seen + found, front.side, false};
+        frontier = {(I)load_relaxed(depth_word), frontier.tail, frontier.tail + sum, load_relaxed(arcs_word),
+                 frontier.seen + found, frontier.side, false};
     }
 
     __device__ __forceinline__ void go_backwards()
     {
-        unsigned int* here = graph.bits + front.side * graph.words();
-        unsigned int* there = graph.bits + (1 - front.side) * graph.words();
-        if (!front.backwards) {  // make a bitmap of the front
+        unsigned int* here = graph.bits + frontier.side * graph.words();
+        unsigned int* there = graph.bits + (1 - frontier.side) * graph.words();
+        if (!frontier.backwards) {  // make a bitmap of the frontier
             for (Wide word = warp_; word < graph.words(); word += warps) {
                 Wide v = word * WARP + lane();
-                unsigned votes = __ballot_sync(ALL, v < (Wide)graph.n && graph.level[v] == front.depth);
+                unsigned votes = __ballot_sync(ALL, v < (Wide)graph.n && graph.level[v] == frontier.depth);
                 if (lane() == 0) here[word] = votes;
             }
             roll.meet();
         }
         Wide count = 0, arcs = 0, found;
-        I next = front.depth + 1;
+        I next = frontier.depth + 1;
         look_back(graph, here, there, next, warp_, warps, count, arcs);
         count = warp_reduce(count, Plus());
         if (lane() == 0 && count != 0) roll.add(count);
         count = meet(arcs, found);
-        front = {next, front.tail, front.tail, found, front.seen + found, 1 - front.side, count > 0};
+        frontier = {next, frontier.tail, frontier.tail, found, frontier.seen + found, 1 - frontier.side, count > 0};
     }
 
     // Make a queue of the bitmap.
     __device__ __forceinline__ void turn_round()
     {
-        const unsigned int* here = graph.bits + front.side * graph.words();
+        const unsigned int* here = graph.bits + frontier.side * graph.words();
         FarQueue<I> queue = far();
         for (Wide word = warp_; word < graph.words(); word += warps) {
             unsigned votes = here[word];
@@ -354,20 +355,20 @@ struct Search {
             if (votes >> lane() & 1) row[0] = graph.row((I)(word * WARP + lane()));
             append(row, graph.leaf, queue);
         }
-        front.head = front.tail;
-        front.tail += roll.meet();
-        front.backwards = false;
+        frontier.head = frontier.tail;
+        frontier.tail += roll.meet();
+        frontier.backwards = false;
     }
 
     __device__ __forceinline__ void step(I stop)
     {
-        Wide open = (Wide)graph.nnz - front.seen;
-        bool large = front.arcs > (Wide)graph.n / PASS && front.arcs > open / ALPHA;
+        Wide open = (Wide)graph.nnz - frontier.seen;
+        bool large = frontier.arcs > (Wide)graph.n / VERTICES_PER_ENTRY && frontier.arcs > open / ALPHA;
         if (large && graph.in_indptr != nullptr)
             go_backwards();
-        else if (front.backwards)
+        else if (frontier.backwards)
             turn_round();
-        else if (front.tail - front.head <= CLUSTER_ENTER && front.arcs <= CLUSTER_ENTRIES / 2)
+        else if (frontier.tail - frontier.head <= CLUSTER_ENTER && frontier.arcs <= CLUSTER_ENTRIES / 2)
             go_by_cluster(stop);
         else
             go_together();
@@ -375,11 +376,11 @@ struct Search {
 };
 
 // Caller: control and sources as gpu.py sets them; block BLOCK; grid a multiple of CLUSTER.
-// Stops after `patience` rounds, to be launched again, so that the host is heard now and then.
+// Stops after `most_rounds` rounds and is launched again: between launches the host can stop it.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(BLOCK, 1024 / BLOCK) search(
     I n, I nnz, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool symmetric,
-    const I* sources, I n_sources, I limit, I patience, I* level, I* parent, I* queue, unsigned int* bits,
+    const I* sources, I n_sources, I limit, I most_rounds, I* level, I* parent, I* queue, unsigned int* bits,
     unsigned long long* control)
 {
     __shared__ Local<I> local;
@@ -389,23 +390,23 @@ __global__ void CLUSTERED __launch_bounds__(BLOCK, 1024 / BLOCK) search(
     RollCall roll;
     if (!roll.sign_in(control)) return;
     Search<I> search{graph, roll, {}, local, warp() * roll.members + roll.rank, roll.members * (BLOCK / WARP)};
-    Front<I>& front = search.front;
+    Frontier<I>& frontier = search.frontier;
     if (load_relaxed(&control[STAGE]) == STARTING) {
         search.start(sources, n_sources);
     } else {
         Wide side = load_relaxed(&control[SIDE]);
-        front = {(I)load_relaxed(&control[DEPTH]), load_relaxed(&control[HEAD]), load_relaxed(&control[TAIL]),
-                 load_relaxed(&control[FRONT_ARCS]), load_relaxed(&control[SEEN_ARCS]), (int)(side & 1), side > 1};
+        frontier = {(I)load_relaxed(&control[DEPTH]), load_relaxed(&control[HEAD]), load_relaxed(&control[TAIL]),
+                 load_relaxed(&control[FRONTIER_ARCS]), load_relaxed(&control[SEEN_ARCS]), (int)(side & 1), side > 1};
     }
-    I stop = limit - front.depth > patience ? front.depth + patience : limit;
-    while (front.depth < stop && !search.ended()) search.step(stop);
+    I stop = limit - frontier.depth > most_rounds ? frontier.depth + most_rounds : limit;
+    while (frontier.depth < stop && !search.ended()) search.step(stop);
     if (search.leads()) {
-        control[DEPTH] = front.depth;
-        control[HEAD] = front.head;
-        control[TAIL] = front.tail;
-        control[FRONT_ARCS] = front.arcs;
-        control[SEEN_ARCS] = front.seen;
-        control[SIDE] = front.side + 2 * front.backwards;
-        control[STAGE] = front.depth >= limit || search.ended() ? DONE : RUNNING;
+        control[DEPTH] = frontier.depth;
+        control[HEAD] = frontier.head;
+        control[TAIL] = frontier.tail;
+        control[FRONTIER_ARCS] = frontier.arcs;
+        control[SEEN_ARCS] = frontier.seen;
+        control[SIDE] = frontier.side + 2 * frontier.backwards;
+        control[STAGE] = frontier.depth >= limit || search.ended() ? DONE : RUNNING;
     }
 }

@@ -28,7 +28,7 @@ ROLL_WORDS, STAGE, DONE, DEEPEST, UNFINISHED, CONTROL_WORDS = SOURCE.constants(
 )
 
 RESIDENT = 1024  # threads that a multiprocessor has registers for
-ENTRIES = 1024  # of a small graph, for each block that takes part
+ENTRIES = 1024  # rows and entries for each block; a small graph gets fewer blocks
 ROUNDS_PER_LAUNCH = 16384  # at most some 80 ms; Ctrl-C is heard between launches
 
 

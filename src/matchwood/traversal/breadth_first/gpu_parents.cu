@@ -9,8 +9,8 @@
 #include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
 
-constexpr int SERIAL = 16;   // entries that a lane tries alone before its warp helps,
-constexpr int HELPED = 1024; // and that the warp tries before choose_rest does it
+constexpr int SERIAL = 16;   // entries that a lane tries alone before its warp helps
+constexpr int HELPED = 1024; // entries that the warp then tries; longer rows are left to choose_rest
 constexpr int TILE = 2048;   // rows and entries of a warp in a pass over all of them
 
 constexpr int UNSEEN = -1;

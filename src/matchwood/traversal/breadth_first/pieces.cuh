@@ -1,4 +1,4 @@
-// A front of vertices as pieces of their rows, [begin, end) in `indices`, each at most PIECE
+// A frontier of vertices as pieces of their rows, [begin, end) in `indices`, each at most PIECE
 // entries long: long rows are shared out by themselves, and whoever works on a piece need not look
 // up where the row is.  The vertex itself is not kept.
 #pragma once

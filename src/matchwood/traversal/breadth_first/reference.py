@@ -14,14 +14,14 @@ def search(
     parent = np.full(outward.n, -1, outward.indptr.dtype)
     level[sources] = 0
     parent[sources] = sources
-    front, depth = sorted(sources.tolist()), 0
-    while front and depth < limit:
+    frontier, depth = sorted(sources.tolist()), 0
+    while frontier and depth < limit:
         found = []
-        for u in front:  # ascending, so the first to reach v is the smallest
+        for u in frontier:  # ascending, so the first to reach v is the smallest
             for v in outward.indices[outward.indptr[u] : outward.indptr[u + 1]].tolist():
                 if level[v] < 0:
                     level[v] = depth + 1
                     parent[v] = u
                     found.append(v)
-        front, depth = sorted(found), depth + 1
+        frontier, depth = sorted(found), depth + 1
     return level, parent, int(level.max(initial=0))

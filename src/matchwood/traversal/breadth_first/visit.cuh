@@ -1,4 +1,4 @@
-// From a front to the vertices next to it, forwards: claim them, queue their rows.
+// From a frontier to the vertices next to it, forwards: claim them, queue their rows.
 //
 // level[w] goes from UNSEEN to its level once, by compare-and-swap, whose winner queues w.  Within a
 // level all that reach w would write the same number, so levels do not depend on scheduling; the
@@ -12,7 +12,7 @@ using Wide = unsigned long long;
 
 constexpr int UNSEEN = -1;
 constexpr int VISIT_BATCH = 4;  // entries that a lane has under way at once
-constexpr int THIN = 4;   // lanes to a piece when there are more than pieces
+constexpr int THIN = 4;  // lanes that share a piece, where there are more lanes than pieces
 
 // A graph that is being searched.
 template <typename I>
@@ -29,7 +29,7 @@ struct Graph {
     __device__ __forceinline__ Piece<I> row(I v) const { return {indptr[v], indptr[v + 1]}; }
 };
 
-// Where found pieces go: the queue in device memory, behind the front.
+// Where found pieces go: the queue in device memory, behind the frontier.
 template <typename I>
 struct FarQueue {
     Piece<I>* end;
@@ -44,7 +44,7 @@ struct FarQueue {
     __device__ __forceinline__ void put(Wide slot, Piece<I> piece) { end[slot] = piece; }
 };
 
-// Neighbours w (or -1) of the front: those unvisited get the level `next` and are appended.
+// Neighbours w (or -1) of the frontier: those unvisited get the level `next` and are appended.
 // `look`: see first whether w is visited, which spares the swap.  All lanes of the warp call.
 template <int COUNT, typename I, typename Queue>
 __device__ __forceinline__ void visit(
@@ -77,7 +77,7 @@ __device__ __forceinline__ void visit(
     append(row, leaf, queue);
 }
 
-// The level after the front, whose `size` pieces `fetch(i)` gives.
+// The level after the frontier, whose `size` pieces `fetch(i)` gives.
 template <typename I, typename Fetch, typename Queue>
 __device__ __forceinline__ void expand(
     const Graph<I>& graph, Wide size, Fetch fetch, int warp_, int warps, I next, bool look, Queue& queue)

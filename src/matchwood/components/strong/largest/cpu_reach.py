@@ -39,10 +39,10 @@ NEW_ODD = np.uint8(16)
 KNOWN = np.uint8(7)  # all but NEW_EVEN and NEW_ODD
 
 ARCS_ALONE = 2048  # with fewer arcs to follow, one member is as quick
-SEARCH_CHUNK = 64  # vertices of a front that a member takes at a time
+SEARCH_CHUNK = 64  # vertices of a frontier that a member takes at a time
 PASS_CHUNK = 2048  # vertices of a pass
 BUFFER = 512  # found vertices that a member collects before it asks for room in the queue
-BETA = 18  # forwards again when a pass found less than this part of all vertices
+BETA = 18  # forwards again when a pass found fewer than n / BETA vertices
 
 # words of `shared`, a cache line apart; counters rotate over three steps, so that one can be set to
 # zero while another is read and the third is counted
@@ -65,9 +65,9 @@ def _alone(
     budget: int,
     levels: int,
 ) -> tuple[int, int, int]:
-    """Go on by one member, while the front is small and budget (vertices) and levels last.
+    """Go on by one member, while the frontier is small and budget (vertices) and levels last.
 
-    Returns the front, and the levels that are left.
+    Returns the frontier, and the levels that are left.
     """
     indptr, indices = arcs
     one = indices.dtype.type(1)
@@ -216,7 +216,7 @@ def reach(
 
     All members call, with `shared` all 0 or left by a call before, and a barrier in between.
     Returns how many were reached, or -1 when it was given up, or the team stops.  Given up: one
-    member alone has followed `budget` vertices, or there were `levels` levels and no front large
+    member alone has followed `budget` vertices, or there were `levels` levels and no frontier large
     enough for a pass, which is where this is quick.
     """
     indptr = ahead.indptr

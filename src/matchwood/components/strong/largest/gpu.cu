@@ -28,14 +28,14 @@
 
 constexpr int BLOCK = 256;  // threads
 constexpr int SERIAL = 8;   // entries that a lane tries alone before its warp helps
-constexpr int HELP = 1 << 30;
+constexpr int HELP = 1 << 30;  // entries that the warp then tries: all
 constexpr int PASSES = 12;  // of a search, at most; R-MAT 22 takes 4
-constexpr int TRIMS = 6;    // rounds, at most, while each takes away more than
-constexpr int WORTH = 512;  // this part of all vertices
-constexpr int MANY = 8;     // peel when more than this part of all vertices is open,
-constexpr int WINDOW = 64;  // and go on while so many rounds
-constexpr int YIELD = 16;   // take away so many vertices each, on average;
-constexpr int LAYERS = 8192;  // rounds at most
+constexpr int TRIMS = 6;    // rounds of trimming, at most
+constexpr int TRIM_PART = 512;  // trimming ends with a round that takes away at most n / TRIM_PART vertices
+constexpr int PEEL_PART = 8;    // peel where more than n / PEEL_PART vertices are open
+constexpr int PEEL_WINDOW = 64;    // rounds of peeling between two decisions whether it still pays
+constexpr int PEEL_VERTICES = 16;  // that a round of the window must take away, on average
+constexpr int PEEL_ROUNDS = 8192;  // at most
 constexpr int TILE = 2048;  // rows and entries of a warp in a pass over all of them
 
 constexpr unsigned char OPEN = 0, DONE = 1, FORWARD = 2, BACKWARD = 4;
@@ -245,7 +245,7 @@ struct Search {
         });
         Wide head = 0, tail = sum(0), since = 0;
         Wide warps = all_threads() / WARP, mine = global_thread() / WARP;
-        for (int layer = 1; layer < LAYERS && head < tail; ++layer) {
+        for (int layer = 1; layer < PEEL_ROUNDS && head < tail; ++layer) {
             for (Wide at = head + mine * WARP; at < tail; at += warps * WARP) {
                 I begin = 0, end = 0, item = 0;
                 if (at + lane() < tail) {
@@ -270,8 +270,8 @@ struct Search {
             head = tail;
             tail += found;
             since += found;
-            if (layer % WINDOW == 0) {
-                if (since < WINDOW * YIELD) break;
+            if (layer % PEEL_WINDOW == 0) {
+                if (since < PEEL_WINDOW * PEEL_VERTICES) break;
                 since = 0;
             }
         }
@@ -296,9 +296,9 @@ __global__ void __launch_bounds__(BLOCK, 4) find_largest(
     if (pivot < 0 || !search) return;
     bool found = s.reach(s.out, s.in, pivot, OPEN, FORWARD) && s.reach(s.in, s.out, pivot, FORWARD, BACKWARD);
     Wide left = s.finish(pivot, found), taken = n;
-    for (int round = 0; round < TRIMS && taken > (Wide)n / WORTH; ++round) {
+    for (int round = 0; round < TRIMS && taken > (Wide)n / TRIM_PART; ++round) {
         taken = s.trim();
         left -= taken;
     }
-    if (left > (Wide)n / MANY) s.peel(nnz, out_degree, in_degree, queue);
+    if (left > (Wide)n / PEEL_PART) s.peel(nnz, out_degree, in_degree, queue);
 }

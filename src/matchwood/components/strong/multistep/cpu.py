@@ -37,10 +37,10 @@ Array = np.ndarray[Any, Any]
 
 ROUNDS = 8  # at most; each finds the components of all roots
 PASSES = 24  # at most in a round
-CHUNK = 512  # vertices
+CHUNK = 512  # vertices that a member takes at a time
 
 # words of `shared`
-CHANGED = 0  # three in turn
+CHANGED = 0  # three in turn: colours changed in this pass, the next, one to be emptied
 COUNT = 3 * LINE
 COLOUR_WORDS = 4 * LINE
 
@@ -87,13 +87,13 @@ def _collect(
 ) -> None:
     """The component of a root: a search backwards within its colour."""
     in_indptr, in_indices = into
-    one, nobody = colour.dtype.type(1), colour.dtype.type(-1)
+    one, no_vertex = colour.dtype.type(1), colour.dtype.type(-1)
     # `head` and `tail` of a list linked through `following`, which keeps all of the component
     head = tail = root
-    following[root] = nobody
+    following[root] = no_vertex
     store_relaxed(mark, root, DONE)
     least = root
-    while head != nobody:
+    while head != no_vertex:
         least = min(least, head)
         for k in range(np.uint64(in_indptr[head]), np.uint64(in_indptr[head + one])):
             u = in_indices[k]
@@ -101,11 +101,11 @@ def _collect(
             if load_relaxed(mark, u) == OPEN and colour[u] == root:
                 store_relaxed(mark, u, DONE)
                 following[tail] = u
-                following[u] = nobody
+                following[u] = no_vertex
                 tail = u
         head = following[head]
     head = root
-    while head != nobody:
+    while head != no_vertex:
         parent[head] = least
         head = following[head]
 

@@ -19,12 +19,12 @@
 // With all pivots a value names a vertex, and what reaches that one reaches v too: into[v] takes
 // the value of into[that vertex].  Long ways so take a number of passes like the logarithm, as a
 // rule; a value that was overtaken by a smaller one follows it arc by arc.  So a round that takes
-// more than DRAWS passes is broken off, and the hash drawn anew; after each such round in a row the
+// more than DRAW_PASSES passes is broken off, and a new hash is drawn; after each such round in a row the
 // limit is twice as high.  With one pivot ways take their length; after PASSES all are made pivots.
 //
 // A pass looks at all open vertices, and follows the arcs of those whose value the pass before has
 // changed.  Rows are cut into parts of PART entries, so that a long one is shared out.  Parts of
-// open vertices are listed anew in every round.
+// open vertices are listed again in every round.
 //
 // A vertex without a neighbour of its class before it, or behind it, is done at once (trimming).
 //
@@ -40,9 +40,9 @@
 #include "matchwood/number.cuh"
 
 constexpr int BLOCK = 256;  // threads
-constexpr int PART = 256;   // entries
-constexpr int PASSES = 64;  // in a round with one pivot
-constexpr int DRAWS = 128;  // in a round with all; a path of 10^6 takes 40, a chain of 10^4 cycles 100
+constexpr int PART = 256;   // entries of a part of a row
+constexpr int PASSES = 64;  // at most, in a round with one pivot
+constexpr int DRAW_PASSES = 128;  // at most, in a round with all pivots; a path of 10^6 takes 40, a chain of 10^4 cycles 100
 constexpr unsigned char OPEN = 0;
 
 // Words of `control`, all 0 before the first launch.
@@ -334,8 +334,8 @@ struct Spread {
 };
 
 // Caller: cooperative launch, block BLOCK, not more blocks than vertices; mark and component as
-// largest/gpu.cu left them.  Stops after `most` passes, to be launched again, so that the host is heard
-// now and then; control[STAGE] is FINISHED when labels and control[TOTAL] are there.
+// largest/gpu.cu left them.  Stops after `most` passes and is launched again: between launches the host
+// can stop it.  control[STAGE] is FINISHED when labels and control[TOTAL] are there.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 4) spread_values(
     I n, const I* indptr, const I* indices, const I* in_indptr, const I* in_indices, bool single,
@@ -365,8 +365,8 @@ __global__ void __launch_bounds__(BLOCK, 4) spread_values(
     }
     for (int spent = 0; left && spent < most; ++spent) {
         bool again = s.spread();
-        bool tired = ++since >= (s.single ? PASSES : (Wide)DRAWS << broken);
-        if (again && !tired) continue;
+        bool too_long = ++since >= (s.single ? PASSES : (Wide)DRAW_PASSES << broken);
+        if (again && !too_long) continue;
         s.end_round(!again);
         broken = again && !s.single ? broken + 1 : 0;
         s.single = s.single && !again;

@@ -1,7 +1,7 @@
 // Topological levels on the GPU, many in one launch.  Host side: gpu.py.
 //
-// A level is the front of the queue: its vertices take away their arcs, and who loses the last one
-// is put behind the front.  arcs_to[w] is lowered by atomicSub alone, so just one thread sees it
+// A level is the frontier of the queue: its vertices take away their arcs, and who loses the last one
+// is put behind the frontier.  arcs_to[w] is lowered by atomicSub alone, so just one thread sees it
 // come to 0; the order in the queue depends on scheduling, the levels do not.
 #include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
@@ -13,7 +13,7 @@ constexpr int BLOCK = 256;  // threads
 // Words of `control`, all 0 before the first launch.
 constexpr int GATE = 0;   // two halves, of the barrier
 constexpr int TAIL = 1;   // end of the queue
-constexpr int HEAD = 2;   // start of the front
+constexpr int HEAD = 2;   // start of the frontier
 constexpr int DEPTH = 3;  // its level
 [[maybe_unused]] constexpr int CONTROL_WORDS = 4;
 

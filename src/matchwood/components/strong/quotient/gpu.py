@@ -24,10 +24,10 @@ def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:
             return level
         arcs_to = cupy.bincount(indices, minlength=n).astype(kind)
         control = cupy.zeros(CONTROL_WORDS, np.uint64)
-        front = cupy.flatnonzero(arcs_to == 0).astype(kind)
+        frontier = cupy.flatnonzero(arcs_to == 0).astype(kind)
         queue = cupy.empty(n, kind)
-        queue[: front.size] = front
-        control[TAIL] = front.size
+        queue[: frontier.size] = frontier
+        control[TAIL] = frontier.size
         peel = SOURCE.kernels(I=kind).peel_levels
         while True:
             arguments = (n, indptr, indices, LEVELS_PER_LAUNCH, arcs_to, queue, level, control)

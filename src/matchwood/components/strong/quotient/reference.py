@@ -16,16 +16,16 @@ def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:
         for w in row:
             arcs_to[w] += 1
     level = np.full(n, -1, indptr.dtype)
-    front = [v for v in range(n) if arcs_to[v] == 0]
+    frontier = [v for v in range(n) if arcs_to[v] == 0]
     turn = 0
-    while front:
+    while frontier:
         following = []
-        for v in front:
+        for v in frontier:
             level[v] = turn
             for w in rows[v]:
                 arcs_to[w] -= 1
                 if arcs_to[w] == 0:
                     following.append(w)
-        front = following
+        frontier = following
         turn += 1
     return level

@@ -48,7 +48,7 @@ struct MixedLevel {
         for (Wide at = (Wide)warp_ * WARP + lane(); at < (Wide)front.size(); at += (Wide)warps * WARP)
             arcs += places.degree(load_relaxed(&places.order[front.head + at]));
         arcs = warp_reduce(arcs, Plus());
-        if (lane() == 0 && arcs > 0) atomicAdd(roll.aside(), arcs);
+        if (lane() == 0 && arcs > 0) atomicAdd(roll.second_sum(), arcs);
         roll.meet(&all);
         return all;
     }
@@ -203,7 +203,7 @@ struct MixedLevel {
         unsigned int count = finds.count < finds.kept ? finds.count : finds.kept;
         if (threadIdx.x == 0 && finds.count > 0) {
             finds.place = roll.add(count);
-            raise_to(roll.aside(), finds.longest);
+            raise_to(roll.second_sum(), finds.longest);
         }
         __syncthreads();
         I* target = places.order + front.tail + finds.place;

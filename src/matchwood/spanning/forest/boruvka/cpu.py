@@ -57,11 +57,11 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-LIGHT_DEGREE = 8.0  # from which mean degree on light edges go first
-LIGHT_EDGES = 1.5  # of each vertex, on average.  0.7 to 3 measured, R-MAT 18 and mesh 64^3
-CHUNK = 4096  # vertices that a member takes at a time; to look an edge up takes longer or shorter
-ROW_WORK = 4  # what a row costs beside its edges, in edges
-BLOCKS = 1024  # of rows, as which the list is dealt to members
+LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
+LIGHT_EDGES = 1.5  # edges for each vertex that are light; 0.7 to 3 measured, R-MAT 18, mesh 64^3
+CHUNK = 4096  # vertices that a member takes at a time: their work differs
+ROW_WORK = 4  # edges; a row costs as much as so many, beside its own
+BLOCKS = 1024  # of rows; members share the list by whole blocks
 EVERYTHING = orders.EVERYTHING
 
 

@@ -5,7 +5,7 @@
 //   hook_vertices   vertices hooked along these edges, which are marked
 //   list_edges      the light edges between different trees, or all; each offered to both trees
 //
-// What differs from the CPU: trees are not numbered anew in each round but keep the vertex that is
+// What differs from the CPU: trees get no new numbers in a round but keep the vertex that is
 // their root, and the list is written by whichever warp comes first; its words carry the order.
 #include "matchwood/edges.cuh"
 #include "matchwood/frontier.cuh"

@@ -20,7 +20,9 @@ SOURCE = gpu.Source(
 
 TILE_ENTRIES = SOURCE.constant("TILE_ENTRIES")
 LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
-LIGHT_EDGES = 1.5  # of each vertex, on average.  Measured: bench/spanning/forest_gpu.py, H200
+LIGHT_EDGES = (
+    1.5  # edges for each vertex that are light.  Measured: bench/spanning/forest_gpu.py, H200
+)
 
 
 def mark_forest(

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.primitives.transpose.gpu import expand_rows, first_places
 
-KEY_BITS = 63
+KEY_BITS = 63  # of a sort key: row and column together
 
 
 def _shift(n: int) -> int:

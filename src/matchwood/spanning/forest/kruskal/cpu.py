@@ -32,7 +32,7 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-FIRST = 1.0  # edges sorted first, for each vertex.  Measured: bench/spanning/forest.py
+EDGES_PER_VERTEX = 1.0  # that are sorted first.  Measured: bench/spanning/forest.py
 NO_LIMIT = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
@@ -233,7 +233,7 @@ def filter_kruskal(costs: Any, order: orders.Order, threads: int | None) -> tupl
     Memory: 20 bytes an edge, and 20 for each that is sorted, which are few.
     """
     edges = _Edges(costs, order, threads)
-    target, rounds = FIRST * max(costs.n, 1), 0
+    target, rounds = EDGES_PER_VERTEX * max(costs.n, 1), 0
     while edges.count:
         limit = NO_LIMIT
         if edges.count > 2 * target:

@@ -91,7 +91,7 @@ def _stars(
     indptr, indices, bits = rows
     parent, above, star, at, chosen = stars
     n = parent.size
-    nobody = parent.dtype.type(n)
+    no_vertex = parent.dtype.type(n)
     lo, hi = share(team, n)
     r_lo, r_hi = share_rows(team, indptr)
     for v in range(lo, hi):
@@ -102,7 +102,7 @@ def _stars(
     count = 0
     while True:
         for v in range(lo, hi):
-            chosen[v] = nobody
+            chosen[v] = no_vertex
         if barrier(team):
             return
         for i in range(r_lo, r_hi):  # 1 and 2
@@ -122,7 +122,7 @@ def _stars(
                 continue
             at[u] = found
             seen = load_acquire(chosen, mine)  # with what it found
-            while seen == nobody or _edge_before(u, seen, at, indices, bits, order):
+            while seen == no_vertex or _edge_before(u, seen, at, indices, bits, order):
                 before = atomic_cas(chosen, mine, seen, u)
                 if before == seen:
                     break
@@ -133,7 +133,7 @@ def _stars(
         for i in range(lo, hi):  # 3
             r = parent.dtype.type(i)
             above[i] = parent[i]
-            if parent[i] == r and star[i] and chosen[i] != nobody:
+            if parent[i] == r and star[i] and chosen[i] != no_vertex:
                 above[i] = parent[indices[at[chosen[i]]]]
                 hooked += 1
         sums[team.rank] = hooked
@@ -144,7 +144,7 @@ def _stars(
             total += sums[member]
         for i in range(lo, hi):  # 4: `parent` still has the roots of before
             r = parent.dtype.type(i)
-            if parent[i] != r or star[i] == 0 or chosen[i] == nobody:
+            if parent[i] != r or star[i] == 0 or chosen[i] == no_vertex:
                 continue
             other = above[i]
             if above[other] == r and r < other:
