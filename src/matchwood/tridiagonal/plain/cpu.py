@@ -13,7 +13,8 @@ import numpy as np
 
 from matchwood.teams import crew, interrupted, kernel, share
 from matchwood.tridiagonal import trust
-from matchwood.tridiagonal.cpu_elements import LARGE, Elements, report
+from matchwood.tridiagonal.cpu_elements import LARGE, Elements, Rows, report
+from matchwood.tridiagonal.mending.cpu_local import Blocks, mend
 from matchwood.tridiagonal.plain.cpu_parts import (
     BAD,
     LANES,
@@ -22,7 +23,6 @@ from matchwood.tridiagonal.plain.cpu_parts import (
     SCRATCH,
     SUM,
     WORDS,
-    Rows,
     count_off,
     load_ends,
     load_tile,
@@ -72,11 +72,11 @@ def _substitute(
     parts: int,
     scratch: Array,
     x: Array,
-    small: float,
-    large: float,
+    limit: float,
+    marks: Array,
     off: Array,
 ) -> None:
-    """The solution inside of every part; with `large` above 0, how many rows it leaves off."""
+    """The solution inside of every part; with a limit, how many rows of each are off."""
     s = scratch[team.rank]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
@@ -86,8 +86,10 @@ def _substitute(
         load_ends(tile, s, ends, choices, parts)
         substitute_tile(s)
         store_solution(tile, s, rows.perm, x)
-        if large > 0:
-            off[team.rank] += count_off(tile, rows, x, ends, parts, small, large)
+        if limit > 0:
+            for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
+                marks[part] = count_off(part, rows, x, ends, limit)
+                off[team.rank] += marks[part]
 
 
 def solve(
@@ -113,14 +115,18 @@ def solve(
     scratch = np.empty((team.size, SCRATCH))  # double precision for either type: no slower
     room = Elements(parts, 1, ROWS, n, threads)
     choices = np.empty((parts, WORDS))
-    small, large = trust.limits(n, b.dtype) if perm is None else (0.0, 0.0)
+    limit = trust.limit(b.dtype) if perm is None else 0.0
+    marks = np.empty(parts, np.int32)
     sound = True
     for one, out in zip(b, x, strict=True):
         rows = Rows(dl, d, du, one, order)
         off = np.zeros(team.size, np.int64)
         team.run(_reduce, rows, room.elements, choices, parts, scratch, room.fault)
         room.solve()
-        found = (room.ends, choices, parts, scratch, out, small, large, off)
-        team.run(_substitute, rows, *found)
-        sound = sound and int(off.sum()) <= trust.by_chance(n)
+        team.run(_substitute, rows, room.ends, choices, parts, scratch, out, limit, marks, off)
+        count = int(off.sum())
+        if count > 0:
+            sound = sound and count <= trust.few(n) and room.finite
+            blocks = Blocks(*(a.reshape(n, 1, 1) for a in (dl, d, du)), one, out)
+            sound = sound and mend(team, blocks, marks, ROWS, limit)
     return x, room.row, sound and room.finite

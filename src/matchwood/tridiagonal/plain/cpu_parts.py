@@ -22,12 +22,12 @@ vector instructions; all that such a loop touches lies in one array, at distance
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood.teams import device
-from matchwood.tridiagonal.cpu_elements import LARGE, MANY, TINY, off_by
+from matchwood.tridiagonal.cpu_elements import LARGE, TINY, Rows, is_off
 
 Array = np.ndarray[Any, Any]
 
@@ -50,16 +50,6 @@ DIAGONAL = LOWER + TILE
 UPPER = DIAGONAL + TILE
 RIGHT = UPPER + TILE
 SCRATCH = RIGHT + TILE
-
-
-class Rows(NamedTuple):
-    """A system; with `perm` of length n the right-hand side of row i is b[perm[i]]."""
-
-    dl: Array
-    d: Array
-    du: Array
-    b: Array
-    perm: Array
 
 
 @device
@@ -341,20 +331,13 @@ def _inner_off(part: int, rows: int, system: Rows, x: Array, ends: Array, limit:
 
 
 @device
-def count_off(
-    tile: int, system: Rows, x: Array, ends: Array, parts: int, small: float, large: float
-) -> int:
-    """How many rows of a tile are off by more than `small`, relative to their terms."""
-    n, count = x.size, 0
-    for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
-        rows = min(ROWS, n - part * ROWS)
-        inner = _inner_off(part, rows, system, x, ends, small)
-        count += inner
-        if inner > 0 and _inner_off(part, rows, system, x, ends, large) > 0:
-            count += MANY
-        for j in range(0, rows, max(1, rows - 1)):  # the first and the last
-            residual, size = _terms(part, j, system, x, ends)
-            count += off_by(residual, size, small, large)
+def count_off(part: int, system: Rows, x: Array, ends: Array, limit: float) -> int:
+    """How many rows of a part are off by more than `limit`, relative to their terms."""
+    rows = min(ROWS, x.size - part * ROWS)
+    count = _inner_off(part, rows, system, x, ends, limit)
+    for j in range(0, rows, max(1, rows - 1)):  # the first and the last
+        residual, size = _terms(part, j, system, x, ends)
+        count += is_off(residual, size, limit)
     return count
 
 

@@ -1,0 +1,200 @@
+"""Rows that are off here and there, mended where they are.
+
+A row is off where its terms happen to be much smaller than those of its neighbours: then the
+rounding errors of the neighbours are large for it.  A small change of the unknowns around it
+repairs the row, and the neighbours hardly notice.  The change is found by least squares.  Its
+unknowns are those of a window around the row.  Its equations are the rows that contain one of
+them: their residuals shall vanish, each relative to the terms of its row.  These are two block
+rows more than unknowns, so what must be left is spread where it does the least harm.
+The change is kept only if all these rows are within the limit afterwards; else a wider window is
+tried.  So no row that was good becomes bad, and what is still marked at the end is really off.
+
+Zones of several parts are mended independently.  The first and the last unknown of a zone are left
+as they are: so no row depends on unknowns that two zones change, and the answer does not depend on
+the schedule.  What is off near the end of a zone is in the middle of one in the second round, whose
+zones begin half a zone earlier.
+
+The same for plain rows and blocks: all arrays are given as (n, P, P).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.teams import Crew, barrier, device, interrupted, kernel, share
+
+Array = np.ndarray[Any, Any]
+
+FIRST, WIDER, WIDEST = 1, 4, 64  # block rows of a window to each side of the row; factor; the last
+ZONE = 1024  # block rows
+HUGE = 2.0**800  # terms beyond this are not trusted
+TINY = 2.0**-1000
+
+
+class Blocks(NamedTuple):
+    """A system of P x P blocks; right-hand side and solution are flat."""
+
+    dl: Array
+    d: Array
+    du: Array
+    b: Array
+    x: Array
+
+
+@device
+def _residual(system: Blocks, row: int, e: int) -> tuple[float, float]:
+    """b - A x of equation e of a block row, and the sizes of its terms; in double precision."""
+    n, p = system.d.shape[0], system.d.shape[1]
+    value = float(system.b[row * p + e])
+    size = abs(value)
+    for k in range(p):
+        if row > 0:
+            term = float(system.dl[row, e, k]) * float(system.x[(row - 1) * p + k])
+            value, size = value - term, size + abs(term)
+        term = float(system.d[row, e, k]) * float(system.x[row * p + k])
+        value, size = value - term, size + abs(term)
+        if row < n - 1:
+            term = float(system.du[row, e, k]) * float(system.x[(row + 1) * p + k])
+            value, size = value - term, size + abs(term)
+    return value, size
+
+
+@device
+def _holds(system: Blocks, row: int, limit: float) -> bool:
+    """Whether all equations of a block row are within the limit."""
+    for e in range(system.d.shape[1]):
+        value, size = _residual(system, row, e)
+        if not (abs(value) <= limit * size and size <= HUGE):
+            return False
+    return True
+
+
+@device
+def _insert(r: Array, row: Array, first: int) -> bool:
+    """Rotate a row into the triangle r; its entry k is of column first + k, the last is b.
+
+    False when numbers are out of range: no more is done then.
+    """
+    width = row.size - 1
+    for k in range(width):
+        if row[k] == 0:
+            continue
+        at = r[first + k]
+        length = np.sqrt(at[0] * at[0] + row[k] * row[k])
+        if not 0 < length < np.inf:
+            return False
+        cosine, sine = at[0] / length, row[k] / length
+        for t in range(width - k):
+            a, c = at[t], row[k + t]
+            at[t], row[k + t] = cosine * a + sine * c, cosine * c - sine * a
+        a, c = at[width], row[width]
+        at[width], row[width] = cosine * a + sine * c, cosine * c - sine * a
+    return True
+
+
+@device
+def _change(system: Blocks, lo: int, hi: int, r: Array, row: Array) -> bool:
+    """The least squares: the change of X[lo] to X[hi-1] is left in the last column of r.
+
+    False when there is none.
+    """
+    n, p = system.d.shape[0], system.d.shape[1]
+    columns, width = (hi - lo) * p, 3 * p
+    for c in range(columns):
+        for k in range(width + 1):
+            r[c, k] = 0.0
+    for i in range(max(lo - 1, 0), min(hi + 1, n)):
+        for e in range(p):
+            value, size = _residual(system, i, e)
+            weight = 1 / (size + TINY)
+            for k in range(p):
+                row[k] = weight * system.dl[i, e, k] if lo < i else 0.0
+                row[p + k] = weight * system.d[i, e, k] if lo <= i < hi else 0.0
+                row[2 * p + k] = weight * system.du[i, e, k] if i + 1 < hi else 0.0
+            row[width] = weight * value
+            if not _insert(r, row, (i - 1 - lo) * p):
+                return False
+    for c in range(columns - 1, -1, -1):
+        value = r[c, width]
+        for k in range(1, min(width, columns - c)):
+            value -= r[c, k] * r[c + k, width]
+        r[c, width] = value / r[c, 0] if r[c, 0] != 0 else 0.0
+    return True
+
+
+@device
+def _exchange(system: Blocks, lo: int, hi: int, r: Array) -> None:
+    """Put the changed unknowns in place, and keep the former ones in the last column of r."""
+    p, last = system.d.shape[1], r.shape[1] - 1
+    for c in range((hi - lo) * p):
+        before = system.x[lo * p + c]
+        system.x[lo * p + c] = r[c, last]
+        r[c, last] = before
+
+
+@device
+def _mend_row(system: Blocks, at: int, first: int, end: int, limit: float, r: Array) -> bool:
+    """Mend one block row by changing unknowns from X[first] to X[end-1] only."""
+    n, p = system.d.shape[0], system.d.shape[1]
+    last, row = 3 * p, r[r.shape[0] - 1]
+    reach = FIRST
+    while reach <= WIDEST:
+        lo, hi = max(at - reach, first), min(at + reach + 1, end)
+        reach *= WIDER
+        if lo >= hi or not _change(system, lo, hi, r, row):
+            continue
+        for c in range((hi - lo) * p):
+            r[c, last] += system.x[lo * p + c]
+        _exchange(system, lo, hi, r)
+        good = True
+        for i in range(max(lo - 1, 0), min(hi + 1, n)):
+            good = good and _holds(system, i, limit)
+        if good:
+            return True
+        _exchange(system, lo, hi, r)
+    return False
+
+
+@kernel
+def _mend(
+    team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, off: Array
+) -> None:
+    """Two rounds over all zones; off[rank] becomes the number of block rows that are still off."""
+    n, parts = system.d.shape[0], marks.size
+    zone = ZONE // rows  # parts of a zone
+    r = room[team.rank]
+    for shift in range(0, zone, zone // 2):
+        left = 0
+        lo, hi = share(team, (parts + shift + zone - 1) // zone)
+        for z in range(lo, hi):
+            if interrupted(team, z << 6):
+                return
+            first, end = max(z * zone - shift, 0), min((z + 1) * zone - shift, parts)
+            free = 0 if first == 0 else first * rows + 1
+            fixed = n if end == parts else end * rows - 1
+            for part in range(first, end):
+                if marks[part] == 0:
+                    continue
+                marks[part] = 0
+                for i in range(part * rows, min((part + 1) * rows, n)):
+                    if _holds(system, i, limit) or _mend_row(system, i, free, fixed, limit, r):
+                        continue
+                    marks[part] += 1
+                left += marks[part]
+        off[team.rank] = left
+        if barrier(team):
+            return
+
+
+def mend(crew: Crew, system: Blocks, marks: Array, rows: int, limit: float) -> bool:
+    """Mend the rows of parts that are marked; whether all rows are within the limit then.
+
+    A part has `rows` block rows, marks[part] counts those that are off.
+    """
+    p = system.d.shape[1]
+    room = np.empty((crew.size, (2 * WIDEST + 1) * p + 1, 3 * p + 1))
+    off = np.zeros(crew.size, np.int64)
+    crew.run(_mend, system, marks, rows, limit, room, off)
+    return int(off.sum()) == 0
