@@ -3,7 +3,7 @@
 A row is judged by its residual relative to its terms, |b - A x| / (|A| |x| + |b|): the smallest
 relative change of its entries that makes the equation true (Oettli and Prager).  Every row must be
 within UNITS rounding units, whatever the size of the system.  The residual is itself rounded: this
-hides at most 2 units of a plain row and 3.5 of a block row.  So no plain row is off by more than 10.
+hides at most 2 units of a plain row, 3.5 of a block row.  So no plain row is off by more than 10.
 
 Elimination alone does not keep this limit, neither here nor in LAPACK.  Where the terms of a row
 happen to be much smaller than those of its neighbours, the rounding errors of the neighbours count

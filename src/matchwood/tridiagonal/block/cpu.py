@@ -23,7 +23,7 @@ from matchwood.tridiagonal.cpu_elements import (
     repeat,
     report,
 )
-from matchwood.tridiagonal.mending.cpu_local import Blocks, mend
+from matchwood.tridiagonal.mending.cpu_local import Blocks, clear_marks, mend, new_marks, set_mark
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +40,7 @@ class Room(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """How many equations of each part are off by more than `limit`, and of each member; 0: none."""
+    """Which block rows are off by more than `limit`, if it is not 0; how many each member saw."""
 
     limit: float
     marks: Array
@@ -185,8 +185,9 @@ def _substitute_part(
 
 
 @device
-def _count_off(part: int, system: Rows, ends: Array, found: Array, limit: float) -> int:
+def _mark_off(part: int, system: Rows, ends: Array, found: Array, limit: float, mark: Array) -> int:
     """How many equations of a part are off; X[j] is in found[j, :, 0], the rest in the ends."""
+    clear_marks(mark)
     dl, d, du, b, _ = system
     n, p, start = d.shape[0], d.shape[1], part * ROWS
     count = 0
@@ -204,14 +205,14 @@ def _count_off(part: int, system: Rows, ends: Array, found: Array, limit: float)
                 if row < n - 1:
                     term = du[row, i, k] * found[j + 1, k, 0]
                     value, size = value + term, size + abs(term)
-            count += is_off(abs(value), size, limit)
+            if is_off(abs(value), size, limit) > 0:
+                set_mark(mark, j)
+                count += 1
     return count
 
 
 @kernel
-def _reduce(
-    team: Any, system: Rows, elements: Array, parts: int, room: Room, fault: Array
-) -> None:
+def _reduce(team: Any, system: Rows, elements: Array, parts: int, room: Room, fault: Array) -> None:
     """The element of every part."""
     lo, hi = share(team, parts)
     for part in range(lo, hi):
@@ -234,9 +235,8 @@ def _substitute(
         w = room.work[team.rank]
         _substitute_part(part, system, ends, room.picks[part], x, w, mine)
         if judgement.limit > 0:
-            count = _count_off(part, system, ends, mine, judgement.limit)
-            judgement.marks[part] = count
-            judgement.off[team.rank] += count
+            mark = judgement.marks[part]
+            judgement.off[team.rank] += _mark_off(part, system, ends, mine, judgement.limit, mark)
 
 
 def solve(
@@ -266,7 +266,7 @@ def solve(
     room = Room(np.empty((parts, ROWS, p), np.int8), work, pivots)
     ends = Elements(parts, p, ROWS, n, threads)
     limit = trust.limit(kind) if perm is None else 0.0
-    marks = np.empty(parts, np.int32)
+    marks = new_marks(parts, ROWS)
     sound = True
     for one, out in zip(b, x, strict=True):
         system = Rows(dl, d, du, one, order)

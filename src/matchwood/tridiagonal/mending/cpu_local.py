@@ -43,6 +43,32 @@ class Blocks(NamedTuple):
     x: Array
 
 
+def new_marks(parts: int, rows: int) -> Array:
+    """Room for marks: a bit for each block row of each part."""
+    return np.empty((parts, -(-rows // 64)), np.int64)
+
+
+@device
+def clear_marks(mark: Array) -> None:
+    for word in range(mark.size):
+        mark[word] = 0
+
+
+@device
+def set_mark(mark: Array, row: int) -> None:
+    mark[row >> 6] |= np.int64(1) << np.int64(row & 63)
+
+
+@device
+def _clear_mark(mark: Array, row: int) -> None:
+    mark[row >> 6] &= ~(np.int64(1) << np.int64(row & 63))
+
+
+@device
+def _is_marked(mark: Array, row: int) -> bool:
+    return (mark[row >> 6] >> np.int64(row & 63)) & 1 != 0
+
+
 @device
 def _residual(system: Blocks, row: int, e: int) -> tuple[float, float]:
     """b - A x of equation e of a block row, and the sizes of its terms; in double precision."""
@@ -85,7 +111,8 @@ def _insert(r: Array, row: Array, first: int) -> bool:
         length = np.sqrt(at[0] * at[0] + row[k] * row[k])
         if not 0 < length < np.inf:
             return False
-        cosine, sine = at[0] / length, row[k] / length
+        inverse = 1 / length
+        cosine, sine = at[0] * inverse, row[k] * inverse
         for t in range(width - k):
             a, c = at[t], row[k + t]
             at[t], row[k + t] = cosine * a + sine * c, cosine * c - sine * a
@@ -135,13 +162,13 @@ def _exchange(system: Blocks, lo: int, hi: int, r: Array) -> None:
 
 
 @device
-def _mend_row(system: Blocks, at: int, first: int, end: int, limit: float, r: Array) -> bool:
-    """Mend one block row by changing unknowns from X[first] to X[end-1] only."""
+def _mend_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Array) -> bool:
+    """Mend one block row by changing unknowns from X[own[0]] to X[own[1]-1] only."""
     n, p = system.d.shape[0], system.d.shape[1]
     last, row = 3 * p, r[r.shape[0] - 1]
     reach = FIRST
     while reach <= WIDEST:
-        lo, hi = max(at - reach, first), min(at + reach + 1, end)
+        lo, hi = max(at - reach, own[0]), min(at + reach + 1, own[1])
         reach *= WIDER
         if lo >= hi or not _change(system, lo, hi, r, row):
             continue
@@ -157,12 +184,37 @@ def _mend_row(system: Blocks, at: int, first: int, end: int, limit: float, r: Ar
     return False
 
 
+@device
+def _mend_part(
+    system: Blocks,
+    mark: Array,
+    part: int,
+    rows: int,
+    own: tuple[int, int],
+    limit: float,
+    r: Array,
+) -> int:
+    """Mend the marked rows of a part; returns how many stay marked."""
+    left = 0
+    for word in range(mark.size):
+        if mark[word] == 0:
+            continue
+        for j in range(64 * word, min(64 * word + 64, rows)):
+            if _is_marked(mark, j):
+                row = part * rows + j
+                if _holds(system, row, limit) or _mend_row(system, row, own, limit, r):
+                    _clear_mark(mark, j)
+                else:
+                    left += 1
+    return left
+
+
 @kernel
 def _mend(
     team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, off: Array
 ) -> None:
     """Two rounds over all zones; off[rank] becomes the number of block rows that are still off."""
-    n, parts = system.d.shape[0], marks.size
+    n, parts = system.d.shape[0], marks.shape[0]
     zone = ZONE // rows  # parts of a zone
     r = room[team.rank]
     for shift in range(0, zone, zone // 2):
@@ -175,14 +227,7 @@ def _mend(
             free = 0 if first == 0 else first * rows + 1
             fixed = n if end == parts else end * rows - 1
             for part in range(first, end):
-                if marks[part] == 0:
-                    continue
-                marks[part] = 0
-                for i in range(part * rows, min((part + 1) * rows, n)):
-                    if _holds(system, i, limit) or _mend_row(system, i, free, fixed, limit, r):
-                        continue
-                    marks[part] += 1
-                left += marks[part]
+                left += _mend_part(system, marks[part], part, rows, (free, fixed), limit, r)
         off[team.rank] = left
         if barrier(team):
             return
@@ -191,7 +236,7 @@ def _mend(
 def mend(crew: Crew, system: Blocks, marks: Array, rows: int, limit: float) -> bool:
     """Mend the rows of parts that are marked; whether all rows are within the limit then.
 
-    A part has `rows` block rows, marks[part] counts those that are off.
+    A part has `rows` block rows.
     """
     p = system.d.shape[1]
     room = np.empty((crew.size, (2 * WIDEST + 1) * p + 1, 3 * p + 1))

@@ -14,7 +14,7 @@ import numpy as np
 from matchwood.teams import crew, interrupted, kernel, share
 from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.cpu_elements import LARGE, Elements, Rows, report
-from matchwood.tridiagonal.mending.cpu_local import Blocks, mend
+from matchwood.tridiagonal.mending.cpu_local import Blocks, mend, new_marks
 from matchwood.tridiagonal.plain.cpu_parts import (
     BAD,
     LANES,
@@ -23,9 +23,9 @@ from matchwood.tridiagonal.plain.cpu_parts import (
     SCRATCH,
     SUM,
     WORDS,
-    count_off,
     load_ends,
     load_tile,
+    mark_off,
     reduce_tile,
     store_elements,
     store_solution,
@@ -88,8 +88,7 @@ def _substitute(
         store_solution(tile, s, rows.perm, x)
         if limit > 0:
             for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
-                marks[part] = count_off(part, rows, x, ends, limit)
-                off[team.rank] += marks[part]
+                off[team.rank] += mark_off(part, rows, x, ends, limit, marks[part])
 
 
 def solve(
@@ -116,7 +115,7 @@ def solve(
     room = Elements(parts, 1, ROWS, n, threads)
     choices = np.empty((parts, WORDS))
     limit = trust.limit(b.dtype) if perm is None else 0.0
-    marks = np.empty(parts, np.int32)
+    marks = new_marks(parts, ROWS)
     sound = True
     for one, out in zip(b, x, strict=True):
         rows = Rows(dl, d, du, one, order)
