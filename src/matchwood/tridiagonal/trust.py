@@ -19,8 +19,16 @@ from typing import Any
 import numpy as np
 
 UNITS = 8.0  # rounding units that a row may be off
-FEW = 16  # rows that are mended where they are, in any system;
+FEW = 16  # rows that are mended where they are, in any system,
 RARE = 64  # or one in so many
+
+# Of a random system, so many rows are off before they are mended.
+SURE = 8192  # rows; of fewer none
+CHANCE = 256  # of more, one in so many; of block rows one in half as many
+WORST = 4  # by no more than n / 4 units
+
+# What an engine says of its answer: wrong; right, but the matrix is hard; right.
+WRONG, HARD, RIGHT = range(3)
 
 
 def limit(kind: Any) -> float:
@@ -31,6 +39,16 @@ def limit(kind: Any) -> float:
 def few(equations: int) -> int:
     """How many of so many equations are mended where they are; if more are off, all are."""
     return max(FEW, equations // RARE)
+
+
+def by_chance(n: int, p: int = 1) -> int:
+    """How many equations of n rows, or block rows of p, are off although the matrix is not hard."""
+    return 0 if n <= SURE else n * p // (CHANCE // p)
+
+
+def worst_by_chance(n: int) -> float:
+    """How many times the limit they are off."""
+    return max(1.0, n / WORST / UNITS)
 
 
 def product(dl: Any, d: Any, du: Any, x: Any) -> Any:

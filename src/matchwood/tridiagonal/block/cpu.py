@@ -23,7 +23,7 @@ from matchwood.tridiagonal.cpu_elements import (
     repeat,
     report,
 )
-from matchwood.tridiagonal.mending.cpu_local import Blocks, clear_marks, mend, new_marks, set_mark
+from matchwood.tridiagonal.mending.cpu_local import Blocks, clear_marks, mended, new_marks, set_mark
 
 Array = np.ndarray[Any, Any]
 
@@ -247,8 +247,8 @@ def solve(
     perm: Array | None = None,
     *,
     threads: int | None = None,
-) -> tuple[Array, int, bool]:
-    """Solution for every row of b; the block row without a pivot or -1; whether all are right.
+) -> tuple[Array, int, int]:
+    """Solution for every row of b; the block row without a pivot or -1; a verdict (trust.py).
 
     Calculated in double precision; a row of b has one equation of a block row after the other.
     """
@@ -257,7 +257,7 @@ def solve(
     n, p = d.shape[0], d.shape[1]
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
-        return x.astype(kind), -1, True
+        return x.astype(kind), -1, trust.RIGHT
     parts = -(-n // ROWS)
     team = crew(threads, work=WORK * n)
     order = np.empty((0, p), np.int64) if perm is None else perm.astype(np.int64, copy=False)
@@ -267,7 +267,7 @@ def solve(
     ends = Elements(parts, p, ROWS, n, threads)
     limit = trust.limit(kind) if perm is None else 0.0
     marks = new_marks(parts, ROWS)
-    sound = True
+    verdict = trust.RIGHT
     for one, out in zip(b, x, strict=True):
         system = Rows(dl, d, du, one, order)
         off = np.zeros(team.size, np.int64)
@@ -275,11 +275,10 @@ def solve(
         ends.solve()
         judgement = Judgement(limit, marks, off)
         team.run(_substitute, system, ends.ends, parts, room, out, judgement)
-        count = int(off.sum())
-        if count > 0:
-            sound = sound and count <= trust.few(n * p) and ends.finite
-            sound = sound and mend(team, Blocks(dl, d, du, one, out), marks, ROWS, limit)
-    return _rounded(x, kind), ends.row, sound and ends.finite
+        if off.any():
+            blocks = Blocks(dl, d, du, one, out)
+            verdict = min(verdict, mended(team, blocks, marks, ROWS, limit, int(off.sum())))
+    return _rounded(x, kind), ends.row, verdict if ends.finite else trust.WRONG
 
 
 def _rounded(x: Array, kind: Any) -> Array:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.teams import Crew, barrier, device, interrupted, kernel, share
+from matchwood.tridiagonal import trust
 
 Array = np.ndarray[Any, Any]
 
@@ -88,13 +89,16 @@ def _residual(system: Blocks, row: int, e: int) -> tuple[float, float]:
 
 
 @device
-def _holds(system: Blocks, row: int, limit: float) -> bool:
-    """Whether all equations of a block row are within the limit."""
+def _off_by(system: Blocks, row: int) -> float:
+    """The largest residual of a block row, relative to the terms of its equation."""
+    worst = 0.0
     for e in range(system.d.shape[1]):
         value, size = _residual(system, row, e)
-        if not (abs(value) <= limit * size and size <= HUGE):
-            return False
-    return True
+        if not size <= HUGE:
+            return np.inf
+        if value != 0:
+            worst = max(worst, abs(value) / size)
+    return worst
 
 
 @device
@@ -177,7 +181,7 @@ def _mend_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Ar
         _exchange(system, lo, hi, r)
         good = True
         for i in range(max(lo - 1, 0), min(hi + 1, n)):
-            good = good and _holds(system, i, limit)
+            good = good and _off_by(system, i) <= limit
         if good:
             return True
         _exchange(system, lo, hi, r)
@@ -186,34 +190,29 @@ def _mend_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Ar
 
 @device
 def _mend_part(
-    system: Blocks,
-    mark: Array,
-    part: int,
-    rows: int,
-    own: tuple[int, int],
-    limit: float,
-    r: Array,
-) -> int:
-    """Mend the marked rows of a part; returns how many stay marked."""
-    left = 0
+    system: Blocks, mark: Array, start: int, own: tuple[int, int], limit: float, r: Array
+) -> tuple[int, float]:
+    """Mend the marked rows of the part from `start` on: how many stay off; the worst before."""
+    left, worst = 0, 0.0
     for word in range(mark.size):
         if mark[word] == 0:
             continue
-        for j in range(64 * word, min(64 * word + 64, rows)):
+        for j in range(64 * word, 64 * word + 64):
             if _is_marked(mark, j):
-                row = part * rows + j
-                if _holds(system, row, limit) or _mend_row(system, row, own, limit, r):
+                off = _off_by(system, start + j)
+                worst = max(worst, off)
+                if off <= limit or _mend_row(system, start + j, own, limit, r):
                     _clear_mark(mark, j)
                 else:
                     left += 1
-    return left
+    return left, worst
 
 
 @kernel
 def _mend(
-    team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, off: Array
+    team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, found: Array
 ) -> None:
-    """Two rounds over all zones; off[rank] becomes the number of block rows that are still off."""
+    """Two rounds over all zones; for each member: rows that are still off, the worst before."""
     n, parts = system.d.shape[0], marks.shape[0]
     zone = ZONE // rows  # parts of a zone
     r = room[team.rank]
@@ -227,19 +226,28 @@ def _mend(
             free = 0 if first == 0 else first * rows + 1
             fixed = n if end == parts else end * rows - 1
             for part in range(first, end):
-                left += _mend_part(system, marks[part], part, rows, (free, fixed), limit, r)
-        off[team.rank] = left
+                own = (free, fixed)
+                more, worst = _mend_part(system, marks[part], part * rows, own, limit, r)
+                left += more
+                found[team.rank, 1] = max(found[team.rank, 1], worst)
+        found[team.rank, 0] = left
         if barrier(team):
             return
 
 
-def mend(crew: Crew, system: Blocks, marks: Array, rows: int, limit: float) -> bool:
-    """Mend the rows of parts that are marked; whether all rows are within the limit then.
+def mended(crew: Crew, system: Blocks, marks: Array, rows: int, limit: float, count: int) -> int:
+    """Mend the rows that are marked, `count` equations; a verdict as in trust.py.
 
     A part has `rows` block rows.
     """
-    p = system.d.shape[1]
+    n, p = system.d.shape[:2]
+    if count > trust.few(n * p):
+        return trust.WRONG
     room = np.empty((crew.size, (2 * WIDEST + 1) * p + 1, 3 * p + 1))
-    off = np.zeros(crew.size, np.int64)
-    crew.run(_mend, system, marks, rows, limit, room, off)
-    return int(off.sum()) == 0
+    found = np.zeros((crew.size, 2))
+    crew.run(_mend, system, marks, rows, limit, room, found)
+    if found[:, 0].any():
+        return trust.WRONG
+    worst = found[:, 1].max() / limit
+    usual = count <= trust.by_chance(n, p) and worst <= trust.worst_by_chance(n)
+    return trust.RIGHT if usual else trust.HARD

@@ -14,7 +14,7 @@ import numpy as np
 from matchwood.teams import crew, interrupted, kernel, share
 from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.cpu_elements import LARGE, Elements, Rows, report
-from matchwood.tridiagonal.mending.cpu_local import Blocks, mend, new_marks
+from matchwood.tridiagonal.mending.cpu_local import Blocks, mended, new_marks
 from matchwood.tridiagonal.plain.cpu_parts import (
     BAD,
     LANES,
@@ -99,15 +99,15 @@ def solve(
     perm: Array | None = None,
     *,
     threads: int | None = None,
-) -> tuple[Array, int, bool]:
-    """Solution for every row of b; the row without a pivot or -1; whether all are right.
+) -> tuple[Array, int, int]:
+    """Solution for every row of b; the row without a pivot or -1; a verdict (trust.py).
 
     With `perm` the solution is not looked at.
     """
     n = d.size
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
-        return x, -1, True
+        return x, -1, trust.RIGHT
     parts = -(-n // ROWS)
     team = crew(threads, work=WORK * n)
     order = np.empty(0, np.int32) if perm is None else perm
@@ -116,16 +116,14 @@ def solve(
     choices = np.empty((parts, WORDS))
     limit = trust.limit(b.dtype) if perm is None else 0.0
     marks = new_marks(parts, ROWS)
-    sound = True
+    verdict = trust.RIGHT
     for one, out in zip(b, x, strict=True):
         rows = Rows(dl, d, du, one, order)
         off = np.zeros(team.size, np.int64)
         team.run(_reduce, rows, room.elements, choices, parts, scratch, room.fault)
         room.solve()
         team.run(_substitute, rows, room.ends, choices, parts, scratch, out, limit, marks, off)
-        count = int(off.sum())
-        if count > 0:
-            sound = sound and count <= trust.few(n) and room.finite
+        if off.any():
             blocks = Blocks(*(a.reshape(n, 1, 1) for a in (dl, d, du)), one, out)
-            sound = sound and mend(team, blocks, marks, ROWS, limit)
-    return x, room.row, sound and room.finite
+            verdict = min(verdict, mended(team, blocks, marks, ROWS, limit, int(off.sum())))
+    return x, room.row, verdict if room.finite else trust.WRONG
