@@ -176,7 +176,7 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
         equations<4, 4>(w, size, tile, j, least);
         most = larger(most, larger(larger(size[4], size_of(w[4][10])), larger(size[5], size_of(w[5][10]))));
         unsigned made = 0;
-        if (eliminate<4, 2>(w, size, made) >= 0 && lacking < 0) lacking = j - 1;
+        if (eliminate<4, 2, 2, 2>(w, size, made) >= 0 && lacking < 0) lacking = j - 1;
         picks.put(j - 2, made >> (32 - EXCHANGES));
         move_up<4>(w, size);
     }
