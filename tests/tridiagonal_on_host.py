@@ -35,7 +35,7 @@ def _library(p: int, kind: str) -> Any:
     source.write_text(TEXTS[p])
     real = {"float32": "float", "float64": "double"}[kind]
     target = folder / "kernels.so"
-    names = [f'-DSOURCE="{source}"', f"-DREAL={real}", "-o", str(target)]
+    names = [f'-DSOURCE="{source}"', f"-DREAL={real}", f"-DBLOCK_SIZE={p}", "-o", str(target)]
     flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-w", "-ffp-contract=fast", "-march=native"]
     command = ["g++", *flags, *names, str(CODE)]
     subprocess.run(command, check=True)
@@ -47,7 +47,11 @@ def _library(p: int, kind: str) -> Any:
         "reduce_rows": [LONG, *[PLACE] * 7, LONG, LONG, PLACE],
         "substitute_and_judge": [
             *[LONG, *[PLACE] * 5, LONG, LONG, *[PLACE] * 3],
-            *[number, number, ctypes.c_int, PLACE],
+            *[number, ctypes.c_int, ctypes.c_int, PLACE, PLACE],
+        ],
+        "mend": [
+            *[LONG, *[PLACE] * 6, LONG, *[ctypes.c_int] * 4],
+            *[ctypes.c_double, ctypes.c_double, ctypes.c_int, PLACE],
         ],
         "join": [*level, LONG, WORD, LONG, LONG, PLACE],
         "top": [*level, PLACE, WORD, LONG, LONG, PLACE],
@@ -68,6 +72,9 @@ def _launch(function: Any, grid: int, threads: int, arguments: Any, shared: int)
 class _Status:
     def __init__(self) -> None:
         self.device_words = np.full(1, ~np.uint64(0), np.uint64)
+
+    def clear(self) -> None:
+        self.device_words[:] = ~np.uint64(0)
 
     def read(self) -> tuple[int, int]:
         word = int(self.device_words[0])
@@ -95,12 +102,10 @@ def _solver(n: int, p: int, kind: str) -> Any:
         return module.Solver(n, np.dtype(kind))
 
 
-def solve(dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None) -> tuple[Any, int, bool]:
+def solve(dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None) -> tuple[Any, int, int]:
     """As `gpu_elements.solve`."""
     p = 2 if d.ndim == 3 else 1
     solver = _solver(d.shape[0], p, str(d.dtype))
-    x, status = np.empty_like(b), _Status()
+    x = np.empty_like(b)
     with mock.patch.object(gpu_elements, "_address", _address):
-        for one, out in zip(b, x, strict=True):
-            solver.solve(dl, d, du, one, out, None, status)
-    return (x, *gpu_elements.verdict(solver.codes, *status.read()))
+        return (x, *gpu_elements.solve_all(solver, (dl, d, du), b, x, None, _Status()))

@@ -1,5 +1,6 @@
 // The kernels of gpu.cu and block/gpu.cu, compiled for the host: one thread after the other, from barrier
-// to barrier.  SOURCE is the file to include, REAL the type of its numbers.
+// to barrier.  SOURCE is the file to include, REAL the type of its numbers,
+// BLOCK_SIZE 1 for plain rows, 2 for blocks.
 #include <cmath>
 #include <cstring>
 #include <ucontext.h>
@@ -104,6 +105,13 @@ static unsigned atomicAdd(unsigned* at, unsigned value)
     *at += value;
     return before;
 }
+static unsigned atomicOr(unsigned* at, unsigned value)
+{
+    unsigned before = *at;
+    *at |= value;
+    return before;
+}
+static int __popc(unsigned x) { return __builtin_popcount(x); }
 static int __double2hiint(double x)
 {
     long long bits;
@@ -121,6 +129,7 @@ static double __hiloint2double(int high, int low)
 #include SOURCE
 
 Chunk tile[1 << 16];  // shared memory
+double triangles[1 << 16];
 
 using T = REAL;
 using Index = int;
@@ -130,25 +139,33 @@ extern "C" void reduce_rows_(int grid, int threads, long long n, T* dl, T* d, T*
     launch(grid, threads, [=] { reduce_rows<T, Index>(n, dl, d, du, b, perm, gathered, elements, total, parts, status); });
 }
 extern "C" void substitute_and_judge_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* elements,
-                                 long long total, long long parts, T* ends, Index* perm, T* x, T small, T large,
-                                 int rare, unsigned long long* status)
+                                 long long total, long long parts, T* ends, Index* perm, T* x, T limit, int few,
+                                 int usual, unsigned* marks, unsigned long long* status)
 {
     launch(grid, threads, [=] {
-        substitute_rows<T, Index, true>(n, dl, d, du, b, elements, total, parts, ends, perm, x, small, large, rare, status);
+        substitute_rows<T, Index, true>(n, dl, d, du, b, elements, total, parts, ends, perm, x, limit, few, usual, marks, status);
     });
 }
 extern "C" void join_(int grid, int threads, T* elements, long long total, long long start, long long size,
                       long long out, unsigned level, long long rows, long long n, unsigned long long* status)
 {
-    launch(grid, threads, [=] { join<T>(elements, total, start, size, out, level, rows, n, status); });
+    launch(grid, threads, [=] { join<BLOCK_SIZE, T>(elements, total, start, size, out, level, rows, n, status); });
 }
 extern "C" void top_(int grid, int threads, T* elements, long long total, long long start, long long size, T* ends,
                      unsigned level, long long rows, long long n, unsigned long long* status)
 {
-    launch(grid, threads, [=] { top<T>(elements, total, start, size, ends, level, rows, n, status); });
+    launch(grid, threads, [=] { top<BLOCK_SIZE, T>(elements, total, start, size, ends, level, rows, n, status); });
 }
 extern "C" void expand_(int grid, int threads, T* elements, long long total, long long start, long long size,
                         T* outer, T* ends)
 {
-    launch(grid, threads, [=] { expand<T>(elements, total, start, size, outer, ends); });
+    launch(grid, threads, [=] { expand<BLOCK_SIZE, T>(elements, total, start, size, outer, ends); });
+}
+extern "C" void mend_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* x, unsigned* marks, long long parts,
+                      int rows, int zone, int shift, int most, double limit, double far, int last,
+                      unsigned long long* status)
+{
+    launch(grid, threads, [=] {
+        mend<BLOCK_SIZE, T>(n, dl, d, du, b, x, marks, parts, rows, zone, shift, most, limit, far, last, status);
+    });
 }

@@ -17,7 +17,7 @@ The work matrix has 4 P rows and columns [left 2 P | shared 2 P | right 2 P | b 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,6 @@ Array = np.ndarray[Any, Any]
 GROUP = 16  # elements joined to one
 WORK = 100  # steps of the kind that `crew` counts, for each element
 
-MANY = 1 << 40  # more rows than there are
 # Sizes of rows are multiplied with each other, so they must lie between 1/LARGE and LARGE.
 LARGE = 2.0**400
 TINY = 2.0**-900  # added to sizes, so that a row of zeros is no pivot; spikes below it are zero
@@ -36,6 +35,16 @@ EPSILON = 2.0**-52
 NO_FAULT = np.iinfo(np.int64).max
 _LEVEL_BITS = 48  # a fault is level << 48 | row: those of lower levels count first
 _ROW_MASK = (1 << _LEVEL_BITS) - 1
+
+
+class Rows(NamedTuple):
+    """A system, plain or of blocks; with `perm` the right-hand side of row i is b[perm[i]]."""
+
+    dl: Array
+    d: Array
+    du: Array
+    b: Array
+    perm: Array
 
 
 def plan(parts: int) -> Array:
@@ -55,11 +64,9 @@ def report(fault: Array, level: int, row: int) -> None:
 
 
 @device
-def off_by(residual: Any, size: Any, small: Any, large: Any) -> int:
-    """0 where a row is solved well, 1 where it is off, MANY where by more than chance does."""
-    if residual <= small * size and size <= LARGE * LARGE:
-        return 0
-    return 1 if residual <= large * size and size <= LARGE * LARGE else MANY
+def is_off(residual: Any, size: Any, limit: Any) -> int:
+    """1 where a row is not solved within the limit, else 0."""
+    return 0 if residual <= limit * size and size <= LARGE * LARGE else 1
 
 
 @device

@@ -11,23 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.tridiagonal import trust
+
 Array = np.ndarray[Any, Any]
 
 
 def solve(
     dl: Array, d: Array, du: Array, b: Array, *, threads: int | None = None
-) -> tuple[Array, int, bool]:
-    """Solution for every row of b; the row without a pivot or -1; whether all was finite."""
+) -> tuple[Array, int, int]:
+    """Solution for every row of b; the row without a pivot or -1; a verdict (trust.py)."""
     if not all(np.isfinite(a).all() for a in (dl[1:], d, du[:-1], b)):
-        return b.copy(), -1, False
+        return b.copy(), -1, trust.WRONG
     if d.size == 0 or b.shape[0] == 0:
-        return b.copy(), -1, True
+        return b.copy(), -1, trust.RIGHT
     matrix = banded(*(array.astype(np.longdouble) for array in (dl, d, du)))
     right = b.T.astype(np.longdouble)
     equilibrate(matrix, right)
-    x, lacking, finite = eliminate(matrix, right, 1 if d.ndim == 1 else 3)
+    x, lacking = eliminate(matrix, right, 1 if d.ndim == 1 else 3)
     with np.errstate(over="ignore", under="ignore"):
-        return x.astype(b.dtype), lacking, finite
+        return x.astype(b.dtype), lacking, trust.RIGHT
 
 
 def equilibrate(rows: list[dict[int, Any]], right: Array) -> None:
@@ -56,7 +58,7 @@ def banded(dl: Array, d: Array, du: Array) -> list[dict[int, Any]]:
     return rows
 
 
-def eliminate(rows: list[dict[int, Any]], x: Array, reach: int) -> tuple[Array, int, bool]:
+def eliminate(rows: list[dict[int, Any]], x: Array, reach: int) -> tuple[Array, int]:
     """Forward with row pivoting among the next `reach` rows, then backward."""
     n = len(rows)
     p = 1 if reach == 1 else 2
@@ -81,4 +83,4 @@ def eliminate(rows: list[dict[int, Any]], x: Array, reach: int) -> tuple[Array, 
             if k > j:
                 x[j] -= value * x[k]
         x[j] /= rows[j][j]
-    return np.ascontiguousarray(x.T), lacking // p, True
+    return np.ascontiguousarray(x.T), lacking // p

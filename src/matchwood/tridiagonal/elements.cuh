@@ -16,10 +16,13 @@
 #include "matchwood/pivoting.cuh"
 #include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
+#include "matchwood/tile.cuh"
 
 constexpr unsigned NOT_FINITE = 1;
 constexpr unsigned SINGULAR = 2;  // and the level: a fault on a lower level counts first
-constexpr unsigned OFF = 100;     // rows that the solution does not satisfy
+constexpr unsigned OFF = 100;     // many rows that the solution does not satisfy, or one that cannot be mended
+constexpr unsigned SOME_OFF = 101;  // more than chance explains
+constexpr unsigned FEW_OFF = 102;   // to be mended where they are
 
 // Threads of a tree of elements, and how many each of them takes: for plain rows and for blocks.
 constexpr int PLAIN_THREADS = 256, PLAIN_EACH = 4;
@@ -355,4 +358,31 @@ __device__ __forceinline__ void solve_top(Elements<P, T> elements, long long sta
     if (threadIdx.x == 0) solve_last<P>(tree.room, before, before + tree.places * 2 * P, level + 1, n, status);
     __syncthreads();
     tree.down(ends);
+}
+
+// The kernels of plain and block systems alike.
+template <int P, typename T>
+__global__ void __launch_bounds__(Tree<P, T>::THREADS)
+    join(T* elements, long long total, long long start, long long size, long long out, unsigned level, long long rows,
+         long long n, unsigned long long* status)
+{
+    extern __shared__ Chunk tile[];
+    join_level(Elements<P, T>{elements, total}, start, size, out, tile, level, rows, n, status);
+}
+
+template <int P, typename T>
+__global__ void __launch_bounds__(Tree<P, T>::THREADS)
+    expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
+{
+    extern __shared__ Chunk tile[];
+    expand_level(Elements<P, T>{elements, total}, start, size, tile, outer, ends);
+}
+
+template <int P, typename T>
+__global__ void __launch_bounds__(Tree<P, T>::THREADS)
+    top(T* elements, long long total, long long start, long long size, T* ends, unsigned level, long long rows,
+        long long n, unsigned long long* status)
+{
+    extern __shared__ Chunk tile[];
+    solve_top(Elements<P, T>{elements, total}, start, size, tile, ends, level, rows, n, status);
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,15 @@ def return_status(status: Any) -> None:
         _spare[status.device_words.device.id].append(status)
 
 
+class Codes(NamedTuple):
+    """What kernels report; smaller ones count first, and those up to `off` are no answer."""
+
+    not_finite: int
+    off: int
+    some_off: int
+    few_off: int
+
+
 class Solver:
     """Solves systems of one size and type on the current stream, without waiting."""
 
@@ -69,7 +78,7 @@ class Solver:
     ) -> None:
         self.n, self.dtype = n, np.dtype(dtype)
         self.rows = rows
-        self.codes = source.constants("NOT_FINITE", "OFF")
+        self.codes = Codes(*source.constants("NOT_FINITE", "OFF", "SOME_OFF", "FEW_OFF"))
         kind_of_row = "PLAIN" if p == 1 else "BLOCK"
         self._threads, each = source.constants(f"{kind_of_row}_THREADS", f"{kind_of_row}_EACH")
         self._warp = source.constant("TILE_THREADS")
@@ -88,24 +97,26 @@ class Solver:
             # numbers, picks, and how many rows are off
             elements=((fields + 2 * p) * self._total + 1, self.dtype),
             gathered=(n * p if permuted else 0, self.dtype),
+            marks=(self._parts, np.uint32),
             **{
                 f"ends{k}": (2 * p * (count + 1), self.dtype)
                 for k, (_, count) in enumerate(self.levels)
             },
         )
-        kind = self.dtype.type
-        small, large = trust.limits(n, kind)
-        self._limits = (kind(small), kind(large), np.int32(trust.by_chance(n, p)))
+        limit = trust.limit(self.dtype)
+        few, usual = np.int32(trust.few(n * p)), np.int32(trust.by_chance(n, p))
+        self._limits = (self.dtype.type(limit), few, usual)
+        self._mends = _mend_rounds(source, p, limit, limit * trust.worst_by_chance(n))
         self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
 
     def solve(
         self, dl: Any, d: Any, du: Any, b: Any, x: Any, perm: Any = None, status: Any = None
-    ) -> None:
+    ) -> Any:
         """x for one right-hand side; with `perm`, row i belongs to b[perm[i]] and x[perm[i]].
 
         All are contiguous arrays of the solver's types: nothing is checked.  Faults are reported to
-        `status`, if there is one.
+        `status`, if there is one.  Returns the memory in which rows that are off are marked.
         """
         k, n, parts = self._kernels, np.int64(self.n), np.int64(self._parts)
         block = self._layout.take()  # its own: calls may overlap
@@ -120,9 +131,21 @@ class Solver:
         self._solve_ends(block, elements, total, n, word)
         right = right if perm is None else gathered
         ends = self._place(block, "ends0")
-        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits, word)
+        known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits)
         substitute = k.substitute_rows if status is None else k.substitute_and_judge
-        substitute.launch(self._blocks, self._warp, known, self._tile)
+        marks = self._place(block, "marks")
+        substitute.launch(self._blocks, self._warp, (*known, marks, word), self._tile)
+        return block
+
+    def mend(self, dl: Any, d: Any, du: Any, b: Any, x: Any, block: Any, status: Any) -> None:
+        """Mend the rows that `solve` has marked in `block`; what is still off goes to `status`."""
+        matrix = (_address(dl), _address(d), _address(du), _address(b), _address(x))
+        where = (np.int64(self.n), *matrix, self._place(block, "marks"), np.int64(self._parts))
+        for zone, shift, threads, rest, room in self._mends:
+            zones = -(-(self._parts + shift) // zone)
+            args = (*where, np.int32(self.rows), np.int32(zone), np.int32(shift), *rest)
+            word = _address(status.device_words)
+            self._kernels.mend.launch(-(-zones // threads), threads, (*args, word), room)
 
     def _place(self, block: Any, name: str) -> Any:
         return np.uint64(block.ptr + getattr(self._layout, name))
@@ -148,6 +171,21 @@ class Solver:
             k.expand.launch(self.levels[level + 1][1], self._threads, args, self._room)
 
 
+def _mend_rounds(source: Any, p: int, limit: float, far: float) -> list[Any]:
+    """(parts of a zone, shift, threads of a block, arguments, shared memory) of each round."""
+    names = "MEND_NARROW", "MEND_NARROW_PARTS", "MEND_WIDE", "MEND_WIDE_PARTS", "MEND_ROOM"
+    narrow, narrow_parts, wide, wide_parts, room = source.constants(*names)
+    rounds = []
+    for most, zone in ((narrow, narrow_parts), (wide, wide_parts)):
+        each = (2 * most + 1) * p * (3 * p + 1) * 8  # bytes: the triangle of a thread
+        threads = 1 << (room // each).bit_length() - 1
+        for shift in (0, zone // 2):
+            last = np.int32(most == wide and shift > 0)
+            rest = (np.int32(most), np.float64(limit), np.float64(far), last)
+            rounds.append((zone, shift, threads, rest, threads * each))
+    return rounds
+
+
 def _address(array: Any) -> Any:
     return np.uint64(array.data.ptr)
 
@@ -168,24 +206,36 @@ def solve(
     perm: Any = None,
     *,
     threads: int | None = None,
-) -> tuple[Any, int, bool]:
-    """Solution for every row of b; the row without a pivot or -1; whether all are right."""
+) -> tuple[Any, int, int]:
+    """Solution for every row of b; the row without a pivot or -1; a verdict (trust.py)."""
     x = gpu.empty(b.shape, b.dtype, "tridiagonal.solve")
     if d.shape[0] == 0 or b.shape[0] == 0:
-        return x, -1, True
+        return x, -1, trust.RIGHT
     index = np.dtype(np.int32) if perm is None else perm.dtype
     device = engines.cupy().cuda.runtime.getDevice()
     solver = _solver(make, d.shape[0], d.dtype, index, perm is not None, device)
     status = take_status()
-    for one, out in zip(b, x, strict=True) if b.shape[0] > 1 else ((b, x),):
-        solver.solve(dl, d, du, one, out, perm, status)
-    lacking, right = verdict(solver.codes, *status.read())
+    lacking, verdict = solve_all(solver, (dl, d, du), b, x, perm, status)
     return_status(status)
-    return x, lacking, right
+    return x, lacking, verdict
 
 
-def verdict(codes: tuple[int, ...], code: int, detail: int) -> tuple[int, bool]:
-    """From the status: the row without a pivot or -1; whether all are right."""
-    not_finite, off = codes  # those between are singular, on one level or another
-    lacking = detail if not_finite < code < off else -1
-    return lacking, code == 0 or lacking >= 0
+def solve_all(
+    solver: Solver, matrix: Any, b: Any, x: Any, perm: Any, status: Any
+) -> tuple[int, int]:
+    """Solve for every row of b.  The row without a pivot or -1; a verdict."""
+    codes = solver.codes
+    pairs = list(zip(b, x, strict=True)) if b.shape[0] > 1 else [(b, x)]
+    blocks = [solver.solve(*matrix, one, out, perm, status) for one, out in pairs]
+    code, detail = status.read()
+    if codes.not_finite < code < codes.off:  # singular, on one level or another
+        return detail, trust.RIGHT
+    if code not in (codes.some_off, codes.few_off) or perm is not None:
+        return -1, trust.RIGHT if code == 0 else trust.WRONG
+    status.clear()
+    for (one, out), block in zip(pairs, blocks, strict=True):
+        solver.mend(*matrix, one, out, block, status)
+    again, _ = status.read()
+    if again not in (0, codes.some_off):
+        return -1, trust.WRONG
+    return -1, trust.RIGHT if code == codes.few_off and again == 0 else trust.HARD

@@ -146,14 +146,15 @@ __device__ __forceinline__ bool eliminate_column(T (&w)[R][C], Size<T> (&size)[R
 // Eliminate columns FIRST..FIRST+COUNT-1 (one or two or four) of R equations by row pivoting; the pivot
 // rows, divided by their pivots, end on top.  The last column is the right-hand side.  Pivots are measured
 // against the largest coefficient of their row as it is now, or as it was: `size`, which is brought up to
-// date.  Returns the first column, from FIRST, that had no pivot, or -1.
-template <int FIRST, int COUNT, int R, int C, typename T>
+// date; that of the last NEW rows is so already, and the others have no coefficients in the last EMPTY columns.
+// Returns the first column, from FIRST, that had no pivot, or -1.
+template <int FIRST, int COUNT, int NEW = 0, int EMPTY = 0, int R, int C, typename T>
 __device__ __forceinline__ int eliminate(T (&w)[R][C], Size<T> (&size)[R], unsigned& picks)
 {
 #pragma unroll
-    for (int i = 0; i < R; ++i)
+    for (int i = 0; i < R - NEW; ++i)
 #pragma unroll
-        for (int k = 0; k < C - 1; ++k) size[i] = larger(size[i], size_of(w[i][k]));
+        for (int k = 0; k < C - 1 - EMPTY; ++k) size[i] = larger(size[i], size_of(w[i][k]));
     int lacking = -1;
     if (eliminate_column<false, FIRST, FIRST>(w, size, picks)) lacking = 0;
     if constexpr (COUNT > 1)

@@ -9,20 +9,19 @@
 #include "matchwood/elements.cuh"
 #include "matchwood/tile.cuh"
 
-// Rows of one thread, one after the other.  A row may be off by `small` of its terms, `rare` rows of the whole
-// system by `wide`.
+// Rows of one thread, one after the other.  A row may be off by `limit` of its terms.
 template <typename T>
 struct Judge {
     static constexpr bool FLUSHED = sizeof(T) == 4;  // subnormal numbers count as zeros
-    static constexpr int FAR = 1 << 20;              // more than the rows of a block
+    static constexpr int ALL = 1 << 20;              // more than the rows of a block
 
-    T small, wide;
+    T limit;
     T sum, least, reach;  // of the terms of all rows, of one row; the largest unknown
     unsigned right;       // all bits of right-hand sides
-    int off;
+    unsigned marks;       // a bit for each row that is off
+    int off;              // of the rows before
 
-    __device__ __forceinline__ Judge(T small, T wide)
-        : small(small), wide(wide), sum(0), least(1), reach(0), right(0), off(0) {}
+    __device__ __forceinline__ Judge(T limit) : limit(limit), sum(0), least(1), reach(0), right(0), marks(0), off(0) {}
 
     __device__ __forceinline__ void unknown(T x)
     {
@@ -30,7 +29,7 @@ struct Judge {
     }
 
     template <int K>
-    __device__ __forceinline__ void row(const T (&terms)[K], T b)
+    __device__ __forceinline__ void row(const T (&terms)[K], T b, unsigned mark)
     {
         T residual = -b, size = magnitude(b);
 #pragma unroll
@@ -38,7 +37,6 @@ struct Judge {
             residual += terms[k];
             size += magnitude(terms[k]);
         }
-        residual = magnitude(residual);
         sum += size;
         if (FLUSHED) {
             unsigned bits;
@@ -46,29 +44,39 @@ struct Judge {
             right |= bits;
             least = size < least ? size : least;
         }
-        // written so that what is not a number counts
-        if (!(residual <= small * size)) off += residual <= wide * size ? 1 : FAR;
+        if (!(magnitude(residual) <= limit * size)) marks |= mark;  // so that what is not a number counts
     }
 
-    // All threads of a warp call, with the first row of theirs; `count` is of the whole system.  True where
-    // subnormal numbers must be looked for.
-    __device__ __forceinline__ bool report(unsigned* count, int rare, long long row, unsigned long long* status)
+    // The marks are counted, and used again.
+    __device__ __forceinline__ void next()
     {
-        int doubt = 0;
+        off += __popc(marks);
+        marks = 0;
+    }
+
+    // All threads of a warp call, with the first row of theirs; `count` is of the whole system, of which `few` rows
+    // are mended where they are, and `usual` many are off by chance.  True where subnormal numbers must be looked for.
+    __device__ __forceinline__ bool report(unsigned* count, int few, int usual, long long row,
+                                           unsigned long long* status)
+    {
+        next();
+        bool wild = !(sum <= large<T>() * large<T>());
+        int doubt = wild ? 1 : 0;
         if (FLUSHED) {
             bool zero = reach == T(0) && right << 1 == 0;
-            doubt = zero || least * (small / 8) >= T(0x1p-124) * reach + T(0x1p-122) ? 0 : 1;
+            if (!zero && !(least * (limit / 8) >= T(0x1p-124) * reach + T(0x1p-122))) doubt = 1;
         }
-        if (!(sum <= large<T>() * large<T>())) off += FAR;
+        if (wild) off += ALL;
 #pragma unroll
-        for (int s = 16; s > 0; s /= 2) off += __shfl_xor_sync(0xffffffffu, off, s);
-        if (off > 0 && threadIdx.x == 0 && (off >= FAR || atomicAdd(count, (unsigned)off) + off > rare))
-            fail(status, OFF, row);
-        if (FLUSHED) {
-#pragma unroll
-            for (int s = 16; s > 0; s /= 2) doubt += __shfl_xor_sync(0xffffffffu, doubt, s);
+        for (int s = 16; s > 0; s /= 2) {
+            off += __shfl_xor_sync(0xffffffffu, off, s);
+            doubt += __shfl_xor_sync(0xffffffffu, doubt, s);
         }
-        return doubt > 0 || off >= FAR;
+        if (off > 0 && threadIdx.x == 0) {
+            int all = off < ALL ? (int)atomicAdd(count, (unsigned)off) + off : ALL;
+            fail(status, off >= ALL || all > few ? OFF : all > usual ? SOME_OFF : FEW_OFF, row);
+        }
+        return doubt > 0;
     }
 
 private:

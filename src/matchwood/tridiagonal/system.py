@@ -80,7 +80,7 @@ class System:
     def examined(
         self, b: Any, allow_singular: bool, engine: str | None, threads: int | None
     ) -> tuple[Any, bool]:
-        """x, and whether the engine's own answer had to be mended."""
+        """x, and whether the matrix is too hard for the engine alone."""
         b = self.right_hand_side(b)
         kind = np.result_type(self.d.dtype, b.dtype)
         chosen = engines.resolve(self.where, engine, threads=threads)
@@ -91,17 +91,19 @@ class System:
         length = self.n * (self.block or (1,))[0]
         rows = xp.ascontiguousarray(right.reshape(length, columns).T)
         run = functools.partial(engines.load(self.package, chosen).solve, threads=threads)
-        x, lacking, right = run(dl, d, du, rows)
-        if not right:
+        x, lacking, verdict = run(dl, d, du, rows)
+        if verdict == trust.WRONG:
             self.refuse_not_finite(b)
-        doubtful = not allow_singular if lacking >= 0 else not right
+        wrong = verdict == trust.WRONG
+        doubtful = not allow_singular if lacking >= 0 else wrong
         if doubtful:
             x, lacking = mended(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:
             raise self.singular(lacking)
-        if doubtful or not right:
+        if doubtful or wrong:
             self._refuse_overflow(x)
-        return engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where), doubtful
+        x = engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where)
+        return x, doubtful or verdict == trust.HARD
 
     def probe(self) -> Any:
         """A right-hand side whose terms are all of the size of their column's largest entry."""
@@ -219,7 +221,7 @@ class Factorization:
         self._hard = {False: self._is_hard(made, allow_singular)}
 
     def _is_hard(self, made: System, allow_singular: bool) -> bool:
-        """Whether a solution had to be mended.  Raises what `solve` does."""
+        """Whether a solution had many rows that are off.  Raises what `solve` does."""
         return made.examined(made.probe(), allow_singular, None, self._threads)[1]
 
     def __repr__(self) -> str:

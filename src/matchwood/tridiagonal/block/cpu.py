@@ -7,7 +7,7 @@ all 3 P.  The work matrix has columns [left 2 P | X[j] | X[j+1] | X[j+2] | b | s
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,16 +17,34 @@ from matchwood.tridiagonal.cpu_elements import (
     LARGE,
     TINY,
     Elements,
+    Rows,
     eliminate,
-    off_by,
+    is_off,
     repeat,
     report,
 )
+from matchwood.tridiagonal.mending.cpu_local import Blocks, clear_marks, mended, new_marks, set_mark
 
 Array = np.ndarray[Any, Any]
 
 ROWS = 16  # block rows of a part
 WORK = 40  # a block row is some forty steps of the kind that `crew` counts
+
+
+class Room(NamedTuple):
+    """What the passes leave for each other, and the workspace of each member of the team."""
+
+    picks: Array
+    work: Array
+    pivots: Array
+
+
+class Judgement(NamedTuple):
+    """Which block rows are off by more than `limit`, if it is not 0; how many each member saw."""
+
+    limit: float
+    marks: Array
+    off: Array
 
 
 @device
@@ -36,10 +54,9 @@ def _entry(blocks: Array, row: int, i: int, k: int, zero: Any) -> Any:
 
 
 @device
-def _equation(
-    w: Array, at: int, row: int, dl: Array, d: Array, du: Array, b: Array, perm: Array, column: int
-) -> None:
+def _equation(w: Array, at: int, row: int, system: Rows, column: int) -> None:
     """Block row `row` into rows at..at+p-1 of w: (dl, d, du) from `column` on, b and size."""
+    dl, d, du, b, perm = system
     n, p = d.shape[0], d.shape[1]
     zero, one = w.dtype.type(0), w.dtype.type(1)
     rhs = 5 * p
@@ -95,32 +112,23 @@ def _next(w: Array, p: int) -> None:
 
 
 @device
-def _start(w: Array, start: int, dl: Array, d: Array, du: Array, b: Array, perm: Array) -> None:
+def _start(w: Array, start: int, system: Rows) -> None:
     """The first two block rows: equations in (X[s-1], X[s] | X[s+1], X[s+2])."""
-    p = d.shape[1]
-    _equation(w, 0, start, dl, d, du, b, perm, 0)
-    _equation(w, p, start + 1, dl, d, du, b, perm, p)
+    p = system.d.shape[1]
+    _equation(w, 0, start, system, 0)
+    _equation(w, p, start + 1, system, p)
 
 
 @device
 def _reduce_part(
-    part: int,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array,
-    element: Array,
-    picks: Array,
-    w: Array,
-    fault: Array,
+    part: int, system: Rows, element: Array, picks: Array, w: Array, fault: Array
 ) -> None:
-    p, start = d.shape[1], part * ROWS
+    p, start = system.d.shape[1], part * ROWS
     lacking = -1
-    _start(w, start, dl, d, du, b, perm)
+    _start(w, start, system)
     bad = _out_of_range(w, 0, 2 * p, p)
     for j in range(2, ROWS):
-        _equation(w, 2 * p, start + j, dl, d, du, b, perm, 2 * p)
+        _equation(w, 2 * p, start + j, system, 2 * p)
         bad |= _out_of_range(w, 2 * p, 3 * p, p)
         if eliminate(w, 3 * p, 2 * p, 3 * p, 5 * p, picks[j]) >= 0 and lacking < 0:
             lacking = j - 1
@@ -138,26 +146,16 @@ def _reduce_part(
 
 @device
 def _substitute_part(
-    part: int,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array,
-    ends: Array,
-    picks: Array,
-    x: Array,
-    w: Array,
-    pivots: Array,
+    part: int, system: Rows, ends: Array, picks: Array, x: Array, w: Array, pivots: Array
 ) -> None:
-    n, p, start = d.shape[0], d.shape[1], part * ROWS
-    _start(w, start, dl, d, du, b, perm)
+    n, p, start, perm = system.d.shape[0], system.d.shape[1], part * ROWS, system.perm
+    _start(w, start, system)
     for i in range(2 * p):
         for k in range(2 * p):
             w[i, 5 * p] -= w[i, k] * ends[part, k]
             w[i, k] = 0
     for j in range(2, ROWS):
-        _equation(w, 2 * p, start + j, dl, d, du, b, perm, 2 * p)
+        _equation(w, 2 * p, start + j, system, 2 * p)
         repeat(w, 3 * p, 2 * p, 3 * p, 5 * p, picks[j])
         for i in range(p):
             for k in range(3 * p + 1):
@@ -187,18 +185,10 @@ def _substitute_part(
 
 
 @device
-def _count_off(
-    part: int,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    ends: Array,
-    found: Array,
-    small: float,
-    large: float,
-) -> int:
+def _mark_off(part: int, system: Rows, ends: Array, found: Array, limit: float, mark: Array) -> int:
     """How many equations of a part are off; X[j] is in found[j, :, 0], the rest in the ends."""
+    clear_marks(mark)
+    dl, d, du, b, _ = system
     n, p, start = d.shape[0], d.shape[1], part * ROWS
     count = 0
     for j in range(min(ROWS, n - start)):
@@ -215,61 +205,38 @@ def _count_off(
                 if row < n - 1:
                     term = du[row, i, k] * found[j + 1, k, 0]
                     value, size = value + term, size + abs(term)
-            count += off_by(abs(value), size, small, large)
+            if is_off(abs(value), size, limit) > 0:
+                set_mark(mark, j)
+                count += 1
     return count
 
 
 @kernel
-def _reduce(
-    team: Any,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array,
-    elements: Array,
-    picks: Array,
-    parts: int,
-    work: Array,
-    fault: Array,
-) -> None:
+def _reduce(team: Any, system: Rows, elements: Array, parts: int, room: Room, fault: Array) -> None:
     """The element of every part."""
     lo, hi = share(team, parts)
     for part in range(lo, hi):
         if interrupted(team, part << 6):
             return
-        w = work[team.rank]
-        _reduce_part(part, dl, d, du, b, perm, elements[part], picks[part], w, fault)
+        w = room.work[team.rank]
+        _reduce_part(part, system, elements[part], room.picks[part], w, fault)
 
 
 @kernel
 def _substitute(
-    team: Any,
-    dl: Array,
-    d: Array,
-    du: Array,
-    b: Array,
-    perm: Array,
-    ends: Array,
-    picks: Array,
-    parts: int,
-    work: Array,
-    pivots: Array,
-    x: Array,
-    small: float,
-    large: float,
-    off: Array,
+    team: Any, system: Rows, ends: Array, parts: int, room: Room, x: Array, judgement: Judgement
 ) -> None:
-    """The solution inside of every part; with `large` above 0, how many rows it leaves off."""
-    mine = pivots[team.rank]
+    """The solution inside of every part; with a limit, how many equations of each are off."""
+    mine = room.pivots[team.rank]
     lo, hi = share(team, parts)
     for part in range(lo, hi):
         if interrupted(team, part << 6):
             return
-        w = work[team.rank]
-        _substitute_part(part, dl, d, du, b, perm, ends, picks[part], x, w, mine)
-        if large > 0:
-            off[team.rank] += _count_off(part, dl, d, du, b, ends, mine, small, large)
+        w = room.work[team.rank]
+        _substitute_part(part, system, ends, room.picks[part], x, w, mine)
+        if judgement.limit > 0:
+            mark = judgement.marks[part]
+            judgement.off[team.rank] += _mark_off(part, system, ends, mine, judgement.limit, mark)
 
 
 def solve(
@@ -280,8 +247,8 @@ def solve(
     perm: Array | None = None,
     *,
     threads: int | None = None,
-) -> tuple[Array, int, bool]:
-    """Solution for every row of b; the block row without a pivot or -1; whether all are right.
+) -> tuple[Array, int, int]:
+    """Solution for every row of b; the block row without a pivot or -1; a verdict (trust.py).
 
     Calculated in double precision; a row of b has one equation of a block row after the other.
     """
@@ -290,25 +257,28 @@ def solve(
     n, p = d.shape[0], d.shape[1]
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
-        return x.astype(kind), -1, True
+        return x.astype(kind), -1, trust.RIGHT
     parts = -(-n // ROWS)
     team = crew(threads, work=WORK * n)
     order = np.empty((0, p), np.int64) if perm is None else perm.astype(np.int64, copy=False)
     work = np.empty((team.size, 3 * p, 5 * p + 2))
     pivots = np.empty((team.size, ROWS + 1, p, 3 * p + 1))
-    picks = np.empty((parts, ROWS, p), np.int8)
-    room = Elements(parts, p, ROWS, n, threads)
-    small, large = trust.limits(n, kind) if perm is None else (0.0, 0.0)
-    sound = True
+    room = Room(np.empty((parts, ROWS, p), np.int8), work, pivots)
+    ends = Elements(parts, p, ROWS, n, threads)
+    limit = trust.limit(kind) if perm is None else 0.0
+    marks = new_marks(parts, ROWS)
+    verdict = trust.RIGHT
     for one, out in zip(b, x, strict=True):
-        system = (dl, d, du, one, order)
+        system = Rows(dl, d, du, one, order)
         off = np.zeros(team.size, np.int64)
-        team.run(_reduce, *system, room.elements, picks, parts, work, room.fault)
-        room.solve()
-        found = (room.ends, picks, parts, work, pivots, out, small, large, off)
-        team.run(_substitute, *system, *found)
-        sound = sound and int(off.sum()) <= trust.by_chance(n, p)
-    return _rounded(x, kind), room.row, sound and room.finite
+        team.run(_reduce, system, ends.elements, parts, room, ends.fault)
+        ends.solve()
+        judgement = Judgement(limit, marks, off)
+        team.run(_substitute, system, ends.ends, parts, room, out, judgement)
+        if off.any():
+            blocks = Blocks(dl, d, du, one, out)
+            verdict = min(verdict, mended(team, blocks, marks, ROWS, limit, int(off.sum())))
+    return _rounded(x, kind), ends.row, verdict if ends.finite else trust.WRONG
 
 
 def _rounded(x: Array, kind: Any) -> Array:

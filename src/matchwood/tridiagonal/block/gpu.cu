@@ -8,6 +8,7 @@
 // where that is negative (a ghost, whose solution is not written).
 
 #include "matchwood/elements.cuh"
+#include "matchwood/mend.cuh"
 #include "matchwood/residual.cuh"
 #include "matchwood/tile.cuh"
 
@@ -175,7 +176,7 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
         equations<4, 4>(w, size, tile, j, least);
         most = larger(most, larger(larger(size[4], size_of(w[4][10])), larger(size[5], size_of(w[5][10]))));
         unsigned made = 0;
-        if (eliminate<4, 2>(w, size, made) >= 0 && lacking < 0) lacking = j - 1;
+        if (eliminate<4, 2, 2, 2>(w, size, made) >= 0 && lacking < 0) lacking = j - 1;
         picks.put(j - 2, made >> (32 - EXCHANGES));
         move_up<4>(w, size);
     }
@@ -226,7 +227,7 @@ __device__ __forceinline__ void read_block(const T* blocks, long long row, long 
 // have taken, are read once more, from the cache.  Each thread has a block row at a time.
 template <typename T>
 __device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const T* dl, const T* d, const T* du,
-                                             const T* b, long long parts, const T* ends, Judge<T>& judge)
+                                             const T* b, const T* ends, unsigned* marks, Judge<T>& judge)
 {
     constexpr int BLOCK = Rows<T>::BLOCK;
     long long first = (long long)blockIdx.x * BLOCK;
@@ -260,8 +261,10 @@ __device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const
                 terms[2 + k] = diagonal[2 * i + k] * here[k];
                 terms[4 + k] = row < n - 1 ? upper[2 * i + k] * right[k] : T(0);
             }
-            judge.row(terms, b[2 * row + i]);
+            judge.row(terms, b[2 * row + i], 1u << i);
         }
+        if (judge.marks != 0) atomicOr(&marks[row / Rows<T>::ROWS], 1u << row % Rows<T>::ROWS);
+        judge.next();
     }
     __syncwarp();
 }
@@ -271,8 +274,8 @@ template <typename T, typename I, bool LOOK>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
                                 const T* __restrict__ du, const T* __restrict__ b, T* elements,
                                 long long total, long long parts, const T* __restrict__ ends,
-                                const I* __restrict__ perm, T* __restrict__ x, T small, T large, int rare,
-                                unsigned long long* status)
+                                const I* __restrict__ perm, T* __restrict__ x, T limit, int few, int usual,
+                                unsigned* marks, unsigned long long* status)
 {
     constexpr int ROWS = Rows<T>::ROWS;
     extern __shared__ Chunk tile[];
@@ -342,36 +345,15 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         scatter_tile<RIGHT_CHUNKS>(solution, x, perm, first, 2 * n);
     }
     if (LOOK) {
-        Judge<T> judge(small, large);
-        look_at_rows(solution, n, dl, d, du, b, parts, ends, judge);
-        if (judge.report(Elements<2, T>{elements, total}.count(), rare, first / 2, status)) {
+        Judge<T> judge(limit);
+        if (part < parts) marks[part] = 0;
+        __syncwarp();
+        look_at_rows(solution, n, dl, d, du, b, ends, marks, judge);
+        if (judge.report(Elements<2, T>{elements, total}.count(), few, usual, first / 2, status)) {
             constexpr int count = Rows<T>::BLOCK;
             const T* arrays[3] = {dl, d, du};
             for (const T* array : arrays) look_for_subnormal(array, 2 * first, 4 * count, 4 * n, first / 2, status);
             look_for_subnormal(b, first, 2 * count, 2 * n, first / 2, status);
         }
     }
-}
-
-template <typename T>
-__global__ void __launch_bounds__(Tree<2, T>::THREADS) join(T* elements, long long total, long long start, long long size, long long out, unsigned level,
-                     long long rows, long long n, unsigned long long* status)
-{
-    extern __shared__ Chunk tile[];
-    join_level(Elements<2, T>{elements, total}, start, size, out, tile, level, rows, n, status);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(Tree<2, T>::THREADS) expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
-{
-    extern __shared__ Chunk tile[];
-    expand_level(Elements<2, T>{elements, total}, start, size, tile, outer, ends);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(Tree<2, T>::THREADS) top(T* elements, long long total, long long start, long long size, T* ends, unsigned level,
-                    long long rows, long long n, unsigned long long* status)
-{
-    extern __shared__ Chunk tile[];
-    solve_top(Elements<2, T>{elements, total}, start, size, tile, ends, level, rows, n, status);
 }

@@ -22,19 +22,15 @@ ROUNDS = 2  # refinements of either kind
 FAIR = 2.0**-10  # an answer with a relative residual below this is one
 
 
-def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, int, float]:
-    """The residual; how many rows it leaves off, and by how much the worst."""
-    small, large = trust.limits(matrix[1].shape[0], x.dtype)
+def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, float]:
+    """The residual, and by how much the worst row is off."""
     wide = [widened(a).astype(b.dtype, copy=False) for a in (*matrix, x)]
     with np.errstate(all="ignore"):
         residual = b - trust.product(*wide)
         size = trust.product(*(abs(a) for a in wide)) + abs(b)
         ratio = xp.where(size > 0, abs(residual) / size, abs(residual))
     worst = float(ratio.max())
-    if not (xp.isfinite(x).all() and np.isfinite(worst)):
-        return residual, len(b), np.inf
-    many = 0 if worst <= large else len(b)
-    return residual, max(many, int((ratio > small).sum())), worst
+    return residual, worst if xp.isfinite(x).all() and np.isfinite(worst) else np.inf
 
 
 class _Best:
@@ -45,20 +41,19 @@ class _Best:
         self._b = widened(b).astype(wide, copy=False)
         self.x: Any = None
         self.residual: Any = None
-        self.off, self.worst = 0, np.inf
+        self.worst = np.inf
 
     def offer(self, x: Any) -> bool:
         """Keep it if it is better; tells whether it was."""
-        residual, off, worst = _off(self._xp, self._matrix, self._b, x)
+        residual, worst = _off(self._xp, self._matrix, self._b, x)
         better = self.x is None or worst < self.worst
         if better:
-            self.x, self.residual, self.off, self.worst = x, residual, off, worst
+            self.x, self.residual, self.worst = x, residual, worst
         return better
 
     @property
     def right(self) -> bool:
-        n, *block = self._matrix[1].shape
-        return self.worst < np.inf and self.off <= trust.by_chance(n, *block[:1])
+        return self.worst <= trust.limit(self.x.dtype)
 
     def refine(self, solve: Any) -> None:
         """Solve for the residual until all is right or no better."""

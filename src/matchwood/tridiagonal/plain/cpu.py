@@ -13,7 +13,8 @@ import numpy as np
 
 from matchwood.teams import crew, interrupted, kernel, share
 from matchwood.tridiagonal import trust
-from matchwood.tridiagonal.cpu_elements import LARGE, Elements, report
+from matchwood.tridiagonal.cpu_elements import LARGE, Elements, Rows, report
+from matchwood.tridiagonal.mending.cpu_local import Blocks, mended, new_marks
 from matchwood.tridiagonal.plain.cpu_parts import (
     BAD,
     LANES,
@@ -22,10 +23,9 @@ from matchwood.tridiagonal.plain.cpu_parts import (
     SCRATCH,
     SUM,
     WORDS,
-    Rows,
-    count_off,
     load_ends,
     load_tile,
+    mark_off,
     reduce_tile,
     store_elements,
     store_solution,
@@ -72,11 +72,11 @@ def _substitute(
     parts: int,
     scratch: Array,
     x: Array,
-    small: float,
-    large: float,
+    limit: float,
+    marks: Array,
     off: Array,
 ) -> None:
-    """The solution inside of every part; with `large` above 0, how many rows it leaves off."""
+    """The solution inside of every part; with a limit, how many rows of each are off."""
     s = scratch[team.rank]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
@@ -86,8 +86,9 @@ def _substitute(
         load_ends(tile, s, ends, choices, parts)
         substitute_tile(s)
         store_solution(tile, s, rows.perm, x)
-        if large > 0:
-            off[team.rank] += count_off(tile, rows, x, ends, parts, small, large)
+        if limit > 0:
+            for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
+                off[team.rank] += mark_off(part, rows, x, ends, limit, marks[part])
 
 
 def solve(
@@ -98,29 +99,31 @@ def solve(
     perm: Array | None = None,
     *,
     threads: int | None = None,
-) -> tuple[Array, int, bool]:
-    """Solution for every row of b; the row without a pivot or -1; whether all are right.
+) -> tuple[Array, int, int]:
+    """Solution for every row of b; the row without a pivot or -1; a verdict (trust.py).
 
     With `perm` the solution is not looked at.
     """
     n = d.size
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
-        return x, -1, True
+        return x, -1, trust.RIGHT
     parts = -(-n // ROWS)
     team = crew(threads, work=WORK * n)
     order = np.empty(0, np.int32) if perm is None else perm
     scratch = np.empty((team.size, SCRATCH))  # double precision for either type: no slower
     room = Elements(parts, 1, ROWS, n, threads)
     choices = np.empty((parts, WORDS))
-    small, large = trust.limits(n, b.dtype) if perm is None else (0.0, 0.0)
-    sound = True
+    limit = trust.limit(b.dtype) if perm is None else 0.0
+    marks = new_marks(parts, ROWS)
+    verdict = trust.RIGHT
     for one, out in zip(b, x, strict=True):
         rows = Rows(dl, d, du, one, order)
         off = np.zeros(team.size, np.int64)
         team.run(_reduce, rows, room.elements, choices, parts, scratch, room.fault)
         room.solve()
-        found = (room.ends, choices, parts, scratch, out, small, large, off)
-        team.run(_substitute, rows, *found)
-        sound = sound and int(off.sum()) <= trust.by_chance(n)
-    return x, room.row, sound and room.finite
+        team.run(_substitute, rows, room.ends, choices, parts, scratch, out, limit, marks, off)
+        if off.any():
+            blocks = Blocks(*(a.reshape(n, 1, 1) for a in (dl, d, du)), one, out)
+            verdict = min(verdict, mended(team, blocks, marks, ROWS, limit, int(off.sum())))
+    return x, room.row, verdict if room.finite else trust.WRONG

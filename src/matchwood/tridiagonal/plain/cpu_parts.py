@@ -22,12 +22,13 @@ vector instructions; all that such a loop touches lies in one array, at distance
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood.teams import device
-from matchwood.tridiagonal.cpu_elements import LARGE, MANY, TINY, off_by
+from matchwood.tridiagonal.cpu_elements import LARGE, TINY, Rows, is_off
+from matchwood.tridiagonal.mending.cpu_local import clear_marks, set_mark
 
 Array = np.ndarray[Any, Any]
 
@@ -52,43 +53,51 @@ RIGHT = UPPER + TILE
 SCRATCH = RIGHT + TILE
 
 
-class Rows(NamedTuple):
-    """A system; with `perm` of length n the right-hand side of row i is b[perm[i]]."""
+@device
+def _load_array(values: Array, start: int, rows: int, filler: Any, s: Array, to: int) -> None:
+    """Part of an array beside the other lanes; `to` is its first place, the rest is filled up."""
+    part = values[start:]
+    for j in range(rows):
+        s[to + j * LANES] = part[j]
+    for j in range(rows, ROWS):
+        s[to + j * LANES] = filler
 
-    dl: Array
-    d: Array
-    du: Array
-    b: Array
-    perm: Array
+
+@device
+def _load_whole(values: Array, s: Array, to: int) -> None:
+    """The same for all lanes of a tile that has all rows: a row of lanes is one vector."""
+    for j in range(ROWS):
+        for lane in range(LANES):
+            s[to + j * LANES + lane] = values[lane * ROWS + j]
 
 
 @device
 def load_tile(tile: int, system: Rows, s: Array) -> None:
     """The rows of a tile, lane beside lane; rows past the end are x = 0."""
     dl, d, du, b, perm = system
-    n = d.size
-    gather = perm.size > 0
+    n, start = d.size, tile * TILE
+    whole, gather = start + TILE <= n, perm.size > 0
+    if whole:
+        _load_whole(dl[start:], s, LOWER)
+        _load_whole(d[start:], s, DIAGONAL)
+        _load_whole(du[start:], s, UPPER)
+    if whole and not gather:
+        _load_whole(b[start:], s, RIGHT)
     for lane in range(LANES):
         start = (tile * LANES + lane) * ROWS
         rows = max(0, min(ROWS, n - start))
-        part_l, part_d, part_u = dl[start:], d[start:], du[start:]
-        for j in range(rows):
-            s[LOWER + j * LANES + lane] = part_l[j]
-            s[DIAGONAL + j * LANES + lane] = part_d[j]
-            s[UPPER + j * LANES + lane] = part_u[j]
+        if not whole:
+            _load_array(dl, start, rows, 0, s, LOWER + lane)
+            _load_array(d, start, rows, 1, s, DIAGONAL + lane)
+            _load_array(du, start, rows, 0, s, UPPER + lane)
         if gather:
-            part_p = perm[start:]
+            part = perm[start:]
             for j in range(rows):
-                s[RIGHT + j * LANES + lane] = b[np.uint64(part_p[j])]
-        else:
-            part_b = b[start:]
-            for j in range(rows):
-                s[RIGHT + j * LANES + lane] = part_b[j]
-        for j in range(rows, ROWS):
-            s[LOWER + j * LANES + lane] = 0
-            s[DIAGONAL + j * LANES + lane] = 1
-            s[UPPER + j * LANES + lane] = 0
-            s[RIGHT + j * LANES + lane] = 0
+                s[RIGHT + j * LANES + lane] = b[np.uint64(part[j])]
+            for j in range(rows, ROWS):
+                s[RIGHT + j * LANES + lane] = 0
+        elif not whole:
+            _load_array(b, start, rows, 0, s, RIGHT + lane)
         if start == 0:
             s[LOWER + lane] = 0
         if start < n <= start + ROWS:
@@ -341,20 +350,19 @@ def _inner_off(part: int, rows: int, system: Rows, x: Array, ends: Array, limit:
 
 
 @device
-def count_off(
-    tile: int, system: Rows, x: Array, ends: Array, parts: int, small: float, large: float
-) -> int:
-    """How many rows of a tile are off by more than `small`, relative to their terms."""
-    n, count = x.size, 0
-    for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
-        rows = min(ROWS, n - part * ROWS)
-        inner = _inner_off(part, rows, system, x, ends, small)
-        count += inner
-        if inner > 0 and _inner_off(part, rows, system, x, ends, large) > 0:
-            count += MANY
-        for j in range(0, rows, max(1, rows - 1)):  # the first and the last
+def mark_off(part: int, system: Rows, x: Array, ends: Array, limit: float, mark: Array) -> int:
+    """How many rows of a part are off by more than `limit`, relative to their terms; which ones."""
+    rows = min(ROWS, x.size - part * ROWS)
+    clear_marks(mark)
+    count = _inner_off(part, rows, system, x, ends, limit)
+    for j in range(0, rows, max(1, rows - 1)):  # the first and the last
+        residual, size = _terms(part, j, system, x, ends)
+        count += is_off(residual, size, limit)
+    if count > 0:
+        for j in range(rows):
             residual, size = _terms(part, j, system, x, ends)
-            count += off_by(residual, size, small, large)
+            if is_off(residual, size, limit) > 0:
+                set_mark(mark, j)
     return count
 
 

@@ -9,6 +9,7 @@
 // and writes only its own part there, apart from loading and storing, which are fenced by barriers.
 
 #include "matchwood/elements.cuh"
+#include "matchwood/mend.cuh"
 #include "matchwood/residual.cuh"
 #include "matchwood/tile.cuh"
 
@@ -268,7 +269,7 @@ __device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsi
             }
             if (LOOK) {
                 T terms[3] = {rows.lower[v] * next, rows.diagonal[v] * near, rows.upper[v] * far};
-                judge.row(terms, rows.right[v]);
+                judge.row(terms, rows.right[v], 1u << j);
                 judge.unknown(near);
             }
             solution[v] = near;
@@ -282,8 +283,8 @@ template <typename T, typename I, bool LOOK>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
                                 const T* __restrict__ du, const T* __restrict__ b, T* elements,
                                 long long total, long long parts, const T* __restrict__ ends,
-                                const I* __restrict__ perm, T* __restrict__ x, T small, T large, int rare,
-                                unsigned long long* status)
+                                const I* __restrict__ perm, T* __restrict__ x, T limit, int few, int usual,
+                                unsigned* marks, unsigned long long* status)
 {
     constexpr int CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
     extern __shared__ Chunk tile[];
@@ -292,7 +293,7 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     unsigned long long picks = 0;
     if (part < parts) picks = get_picks<10>(elements, total, part, 2 * (Rows<T>::ROWS - 2));
     rows_loaded<T>(tile, n);
-    Judge<T> judge(small, large);
+    Judge<T> judge(limit);
     if (part < parts) substitute_part<LOOK>(tile, ends + 2 * part, picks, judge);
     __syncwarp();
     long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
@@ -301,31 +302,9 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     } else {
         scatter_tile<CHUNKS>(tile + array, x, perm, first, n);
     }
-    if (LOOK && judge.report(Elements<1, T>{elements, total}.count(), rare, first, status)) {
+    if (LOOK && part < parts) marks[part] = judge.marks;
+    if (LOOK && judge.report(Elements<1, T>{elements, total}.count(), few, usual, first, status)) {
         const T* arrays[4] = {dl, d, du, b};
         for (const T* array : arrays) look_for_subnormal(array, first, Rows<T>::BLOCK, n, first, status);
     }
-}
-
-template <typename T>
-__global__ void __launch_bounds__(Tree<1, T>::THREADS) join(T* elements, long long total, long long start, long long size, long long out, unsigned level,
-                     long long rows, long long n, unsigned long long* status)
-{
-    extern __shared__ Chunk tile[];
-    join_level(Elements<1, T>{elements, total}, start, size, out, tile, level, rows, n, status);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(Tree<1, T>::THREADS) expand(T* elements, long long total, long long start, long long size, const T* outer, T* ends)
-{
-    extern __shared__ Chunk tile[];
-    expand_level(Elements<1, T>{elements, total}, start, size, tile, outer, ends);
-}
-
-template <typename T>
-__global__ void __launch_bounds__(Tree<1, T>::THREADS) top(T* elements, long long total, long long start, long long size, T* ends, unsigned level,
-                    long long rows, long long n, unsigned long long* status)
-{
-    extern __shared__ Chunk tile[];
-    solve_top(Elements<1, T>{elements, total}, start, size, tile, ends, level, rows, n, status);
 }

@@ -1,0 +1,253 @@
+"""Rows that are off here and there, mended where they are.
+
+A row is off where its terms happen to be much smaller than those of its neighbours: then the
+rounding errors of the neighbours are large for it.  A small change of the unknowns around it
+repairs the row, and the neighbours hardly notice.  The change is found by least squares.  Its
+unknowns are those of a window around the row.  Its equations are the rows that contain one of
+them: their residuals shall vanish, each relative to the terms of its row.  These are two block
+rows more than unknowns, so what must be left is spread where it does the least harm.
+The change is kept only if all these rows are within the limit afterwards; else a wider window is
+tried.  So no row that was good becomes bad, and what is still marked at the end is really off.
+
+Zones of several parts are mended independently.  The first and the last unknown of a zone are left
+as they are: so no row depends on unknowns that two zones change, and the answer does not depend on
+the schedule.  What is off near the end of a zone is in the middle of one in the second round, whose
+zones begin half a zone earlier.
+
+The same for plain rows and blocks: all arrays are given as (n, P, P).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.teams import Crew, barrier, device, interrupted, kernel, share
+from matchwood.tridiagonal import trust
+
+Array = np.ndarray[Any, Any]
+
+FIRST, WIDER, WIDEST = 1, 4, 64  # block rows of a window to each side of the row; factor; the last
+ZONE = 1024  # block rows
+HUGE = 2.0**800  # terms beyond this are not trusted
+TINY = 2.0**-1000
+
+
+class Blocks(NamedTuple):
+    """A system of P x P blocks; right-hand side and solution are flat."""
+
+    dl: Array
+    d: Array
+    du: Array
+    b: Array
+    x: Array
+
+
+def new_marks(parts: int, rows: int) -> Array:
+    """Room for marks: a bit for each block row of each part."""
+    return np.empty((parts, -(-rows // 64)), np.int64)
+
+
+@device
+def clear_marks(mark: Array) -> None:
+    for word in range(mark.size):
+        mark[word] = 0
+
+
+@device
+def set_mark(mark: Array, row: int) -> None:
+    mark[row >> 6] |= np.int64(1) << np.int64(row & 63)
+
+
+@device
+def _clear_mark(mark: Array, row: int) -> None:
+    mark[row >> 6] &= ~(np.int64(1) << np.int64(row & 63))
+
+
+@device
+def _is_marked(mark: Array, row: int) -> bool:
+    return (mark[row >> 6] >> np.int64(row & 63)) & 1 != 0
+
+
+@device
+def _residual(system: Blocks, row: int, e: int) -> tuple[float, float]:
+    """b - A x of equation e of a block row, and the sizes of its terms; in double precision."""
+    n, p = system.d.shape[0], system.d.shape[1]
+    value = float(system.b[row * p + e])
+    size = abs(value)
+    for k in range(p):
+        if row > 0:
+            term = float(system.dl[row, e, k]) * float(system.x[(row - 1) * p + k])
+            value, size = value - term, size + abs(term)
+        term = float(system.d[row, e, k]) * float(system.x[row * p + k])
+        value, size = value - term, size + abs(term)
+        if row < n - 1:
+            term = float(system.du[row, e, k]) * float(system.x[(row + 1) * p + k])
+            value, size = value - term, size + abs(term)
+    return value, size
+
+
+@device
+def _off_by(system: Blocks, row: int) -> float:
+    """The largest residual of a block row, relative to the terms of its equation."""
+    worst = 0.0
+    for e in range(system.d.shape[1]):
+        value, size = _residual(system, row, e)
+        if not size <= HUGE:
+            return np.inf
+        if value != 0:
+            worst = max(worst, abs(value) / size)
+    return worst
+
+
+@device
+def _insert(r: Array, row: Array, first: int) -> bool:
+    """Rotate a row into the triangle r; its entry k is of column first + k, the last is b.
+
+    False when numbers are out of range: no more is done then.
+    """
+    width = row.size - 1
+    for k in range(width):
+        if row[k] == 0:
+            continue
+        at = r[first + k]
+        length = np.sqrt(at[0] * at[0] + row[k] * row[k])
+        if not 0 < length < np.inf:
+            return False
+        inverse = 1 / length
+        cosine, sine = at[0] * inverse, row[k] * inverse
+        for t in range(width - k):
+            a, c = at[t], row[k + t]
+            at[t], row[k + t] = cosine * a + sine * c, cosine * c - sine * a
+        a, c = at[width], row[width]
+        at[width], row[width] = cosine * a + sine * c, cosine * c - sine * a
+    return True
+
+
+@device
+def _change(system: Blocks, lo: int, hi: int, r: Array, row: Array) -> bool:
+    """The least squares: the change of X[lo] to X[hi-1] is left in the last column of r.
+
+    False when there is none.
+    """
+    n, p = system.d.shape[0], system.d.shape[1]
+    columns, width = (hi - lo) * p, 3 * p
+    for c in range(columns):
+        for k in range(width + 1):
+            r[c, k] = 0.0
+    for i in range(max(lo - 1, 0), min(hi + 1, n)):
+        for e in range(p):
+            value, size = _residual(system, i, e)
+            weight = 1 / (size + TINY)
+            for k in range(p):
+                row[k] = weight * system.dl[i, e, k] if lo < i else 0.0
+                row[p + k] = weight * system.d[i, e, k] if lo <= i < hi else 0.0
+                row[2 * p + k] = weight * system.du[i, e, k] if i + 1 < hi else 0.0
+            row[width] = weight * value
+            if not _insert(r, row, (i - 1 - lo) * p):
+                return False
+    for c in range(columns - 1, -1, -1):
+        value = r[c, width]
+        for k in range(1, min(width, columns - c)):
+            value -= r[c, k] * r[c + k, width]
+        r[c, width] = value / r[c, 0] if r[c, 0] != 0 else 0.0
+    return True
+
+
+@device
+def _exchange(system: Blocks, lo: int, hi: int, r: Array) -> None:
+    """Put the changed unknowns in place, and keep the former ones in the last column of r."""
+    p, last = system.d.shape[1], r.shape[1] - 1
+    for c in range((hi - lo) * p):
+        before = system.x[lo * p + c]
+        system.x[lo * p + c] = r[c, last]
+        r[c, last] = before
+
+
+@device
+def _mend_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Array) -> bool:
+    """Mend one block row by changing unknowns from X[own[0]] to X[own[1]-1] only."""
+    n, p = system.d.shape[0], system.d.shape[1]
+    last, row = 3 * p, r[r.shape[0] - 1]
+    reach = FIRST
+    while reach <= WIDEST:
+        lo, hi = max(at - reach, own[0]), min(at + reach + 1, own[1])
+        reach *= WIDER
+        if lo >= hi or not _change(system, lo, hi, r, row):
+            continue
+        for c in range((hi - lo) * p):
+            r[c, last] += system.x[lo * p + c]
+        _exchange(system, lo, hi, r)
+        good = True
+        for i in range(max(lo - 1, 0), min(hi + 1, n)):
+            good = good and _off_by(system, i) <= limit
+        if good:
+            return True
+        _exchange(system, lo, hi, r)
+    return False
+
+
+@device
+def _mend_part(
+    system: Blocks, mark: Array, start: int, own: tuple[int, int], limit: float, r: Array
+) -> tuple[int, float]:
+    """Mend the marked rows of the part from `start` on: how many stay off; the worst before."""
+    left, worst = 0, 0.0
+    for word in range(mark.size):
+        if mark[word] == 0:
+            continue
+        for j in range(64 * word, 64 * word + 64):
+            if _is_marked(mark, j):
+                off = _off_by(system, start + j)
+                worst = max(worst, off)
+                if off <= limit or _mend_row(system, start + j, own, limit, r):
+                    _clear_mark(mark, j)
+                else:
+                    left += 1
+    return left, worst
+
+
+@kernel
+def _mend(
+    team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, found: Array
+) -> None:
+    """Two rounds over all zones; for each member: rows that are still off, the worst before."""
+    n, parts = system.d.shape[0], marks.shape[0]
+    zone = ZONE // rows  # parts of a zone
+    r = room[team.rank]
+    for shift in range(0, zone, zone // 2):
+        left = 0
+        lo, hi = share(team, (parts + shift + zone - 1) // zone)
+        for z in range(lo, hi):
+            if interrupted(team, z << 6):
+                return
+            first, end = max(z * zone - shift, 0), min((z + 1) * zone - shift, parts)
+            free = 0 if first == 0 else first * rows + 1
+            fixed = n if end == parts else end * rows - 1
+            for part in range(first, end):
+                own = (free, fixed)
+                more, worst = _mend_part(system, marks[part], part * rows, own, limit, r)
+                left += more
+                found[team.rank, 1] = max(found[team.rank, 1], worst)
+        found[team.rank, 0] = left
+        if barrier(team):
+            return
+
+
+def mended(crew: Crew, system: Blocks, marks: Array, rows: int, limit: float, count: int) -> int:
+    """Mend the rows that are marked, `count` equations; a verdict as in trust.py.
+
+    A part has `rows` block rows.
+    """
+    n, p = system.d.shape[:2]
+    if count > trust.few(n * p):
+        return trust.WRONG
+    room = np.empty((crew.size, (2 * WIDEST + 1) * p + 1, 3 * p + 1))
+    found = np.zeros((crew.size, 2))
+    crew.run(_mend, system, marks, rows, limit, room, found)
+    if found[:, 0].any():
+        return trust.WRONG
+    worst = found[:, 1].max() / limit
+    usual = count <= trust.by_chance(n, p) and worst <= trust.worst_by_chance(n)
+    return trust.RIGHT if usual else trust.HARD
