@@ -118,7 +118,17 @@ def holds_kernels(path: Path) -> bool:
     return path.name.startswith("cpu") or path.parent == PACKAGE / "teams"
 
 
-DECORATORS = {"kernel", "device", "inlined", "njit", "jit", "vectorize", "guvectorize", "intrinsic"}
+DECORATORS = {
+    "kernel",
+    "device",
+    "expanded",
+    "inlined",
+    "njit",
+    "jit",
+    "vectorize",
+    "guvectorize",
+    "intrinsic",
+}
 
 
 def decorated(tree: ast.Module) -> Iterator[ast.FunctionDef]:

@@ -112,7 +112,9 @@ def test_only_files_that_the_kernel_imports_count(package):
     assert result(package) == (1000, 1)
 
 
-@pytest.mark.parametrize("decorator", [compiled.kernel, compiled.device, compiled.inlined])
+@pytest.mark.parametrize(
+    "decorator", [compiled.kernel, compiled.device, compiled.expanded, compiled.inlined]
+)
 def test_a_kernel_in_a_file_that_is_not_hashed_is_refused(decorator):
     namespace = {}
     path = str(compiled.PACKAGE / "traversal" / "quick.py")

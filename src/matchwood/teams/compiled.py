@@ -35,7 +35,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 # drops the division-by-zero branch, which no kernel relies on.  Kernels allocate nothing, so arrays
 # need no reference counts: with them every call of a device function inside a loop counts
 # atomically, which made a matching four times slower.  A kernel that allocates does not compile.
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": False}
 
 
 def _holds_kernels(path: Path) -> bool:
@@ -173,6 +173,15 @@ def inlined(function: Callable[..., Any]) -> Any:
     """A `device` function that takes other functions as arguments; expanded where it is called."""
     _require_hashed(function)
     return numba.njit(inline="always", **_OPTIONS)(function)
+
+
+def expanded(function: Callable[..., Any]) -> Any:
+    """A `device` function that is expanded where it is called, after compiling.
+
+    For the stages of a long kernel: records with many arrays cost nothing as arguments then.
+    """
+    _require_hashed(function)
+    return numba.njit(**{**_OPTIONS, "forceinline": True})(function)
 
 
 def kernel(function: Callable[..., Any]) -> Any:

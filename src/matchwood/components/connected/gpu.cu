@@ -154,13 +154,10 @@ __global__ void hook_rest(
     for_tiles<TILE>(n, nnz, indptr, [&](I v, I begin, I end) {
         if (load_relaxed(&parent[v]) == skip) end = begin;
         if (!__any_sync(ALL, begin < end)) return;
-        WarpRows<I> rows(begin, end);
-        for (I first = 0; first < rows.total; first += WARP) {
-            I t = first + lane();
-            int owner = rows.owner(t);
-            I entry = rows.entry(t, owner), u = __shfl_sync(ALL, v, owner);
-            if (t < rows.total) join_ends(parent, u, indices[entry]);
-        }
+        WarpRows<I>(begin, end).for_entries([&](int owner, I entry, bool is_entry) {
+            I u = __shfl_sync(ALL, v, owner);
+            if (is_entry) join_ends(parent, u, indices[entry]);
+        });
         __syncwarp();
     });
 }
@@ -192,15 +189,11 @@ __global__ void sv_hook(I n, I nnz, const I* indptr, const I* indices, bool symm
 {
     if (*changed == 0) return;  // the round before was the last
     for_tiles<TILE>(n, nnz, indptr, [&](I v, I begin, I end) {
-        WarpRows<I> rows(begin, end);
         I up = parent[v], above = grand[v];
-        for (I first = 0; first < rows.total; first += WARP) {
-            I t = first + lane();
-            int owner = rows.owner(t);
-            I entry = rows.entry(t, owner);
+        WarpRows<I>(begin, end).for_entries([&](int owner, I entry, bool is_entry) {
             I u = __shfl_sync(ALL, v, owner), over = __shfl_sync(ALL, up, owner);
             I high = __shfl_sync(ALL, above, owner), least = n;
-            if (t < rows.total) {
+            if (is_entry) {
                 I w = indices[entry];
                 least = grand[w];
                 if (!symmetric && high < least) {
@@ -219,7 +212,7 @@ __global__ void sv_hook(I n, I nnz, const I* indptr, const I* indices, bool symm
                 offer(next, u, least);
                 offer(next, over, least);
             }
-        }
+        });
     });
 }
 

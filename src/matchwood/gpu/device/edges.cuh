@@ -3,23 +3,58 @@
 #pragma once
 #include "matchwood/threads.cuh"
 
-// 32 rows of a warp, one for each lane, as one list of entries.
-template <typename I>
+// 32 rows of a warp, one for each lane, as one list of entries.  They are counted as Count: int where
+// the rows are known to be short, which saves shuffles of 64 bits.  All lanes of the warp call
+// everything here, and all are called back.
+template <typename I, typename Count = I>
 struct WarpRows {
-    I before;  // entries of the rows of lower lanes
-    I shift;   // where this lane's row starts, less `before`
-    I total;   // entries of all 32
+    Count before;  // entries of the rows of lower lanes
+    Count total;   // entries of all 32
+    I shift;       // where this lane's row starts, less `before`
 
-    // All lanes of the warp call; empty rows have begin == end.
+    // Empty rows have begin == end.
     __device__ __forceinline__ WarpRows(I begin, I end)
     {
-        before = warp_exclusive_sum(I(end - begin));
+        Count length = (Count)(end - begin);
+        before = warp_exclusive_sum(length);
         shift = begin - before;
-        total = __shfl_sync(ALL, I(before + (end - begin)), WARP - 1);
+        total = __shfl_sync(ALL, Count(before + length), WARP - 1);
     }
 
-    // The lane whose row holds the t-th entry of the list.  All lanes of the warp call.
-    __device__ __forceinline__ int owner(I t) const
+    // each(owner, entry, is_entry) for all entries, 32 at a time: the lane whose row it is in, and its
+    // place.  Lanes too many are called with is_entry false.
+    template <typename Each>
+    __device__ __forceinline__ void for_entries(Each each) const
+    {
+        for (Count first = 0; first < total; first += WARP) {
+            Count t = first + lane();
+            int of = owner(t);
+            each(of, entry(t, of), t < total);
+        }
+    }
+
+    // each(owners, entries) for all entries, BATCH * 32 at a time, so that a lane has several loads
+    // under way: two arrays of BATCH, with -1 for an entry where there is none.
+    template <int BATCH, typename Each>
+    __device__ __forceinline__ void for_batches(Each each) const
+    {
+        for (Count first = 0; first < total; first += BATCH * WARP) {
+            int owners[BATCH];
+            I entries[BATCH];
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                Count t = first + k * WARP + lane();
+                owners[k] = owner(t);
+                I at = entry(t, owners[k]);
+                entries[k] = t < total ? at : I(-1);
+            }
+            each(owners, entries);
+        }
+    }
+
+private:
+    // The lane whose row holds the t-th entry of the list.
+    __device__ __forceinline__ int owner(Count t) const
     {
         int found = 0;
 #pragma unroll
@@ -28,19 +63,7 @@ struct WarpRows {
         return found;
     }
 
-    __device__ __forceinline__ I entry(I t, int owner) const { return __shfl_sync(ALL, shift, owner) + t; }
-
-    // each(owner, entry, is_entry) for all entries, 32 at a time: the lane whose row it is in, and its
-    // place.  All lanes of the warp call, and all are called; those too many with is_entry false.
-    template <typename Each>
-    __device__ __forceinline__ void for_entries(Each each) const
-    {
-        for (I first = 0; first < total; first += WARP) {
-            I t = first + lane();
-            int of = owner(t);
-            each(of, entry(t, of), t < total);
-        }
-    }
+    __device__ __forceinline__ I entry(Count t, int owner) const { return __shfl_sync(ALL, shift, owner) + t; }
 };
 
 // The first entry u of the lane's row [begin, end) with test(u, key), else -1.  A lane tries ALONE

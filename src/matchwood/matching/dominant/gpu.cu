@@ -125,7 +125,8 @@ struct Matcher {
 
     // Neighbours of the matched x join the queue if they point at it.  entry[a]: -1 for none.  All
     // lanes of the warp call.
-    __device__ __forceinline__ void call(const long long (&entry)[AHEAD], const I (&x)[AHEAD]) const
+    template <typename Entry>
+    __device__ __forceinline__ void call(const Entry (&entry)[AHEAD], const I (&x)[AHEAD]) const
     {
         I y[AHEAD];
         bool called[AHEAD];
@@ -147,20 +148,12 @@ struct Matcher {
             bool giant = end - begin > GIANT;
             append(giants, &control[TO_WAKE], v, giant);
             if (giant) end = begin;
-            WarpRows<I> list(begin, end);
-            for (I first = 0; first < list.total; first += AHEAD * WARP) {
-                long long entry[AHEAD];
+            WarpRows<I>(begin, end).template for_batches<AHEAD>([&](const auto& owner, const auto& entry) {
                 I x[AHEAD];
 #pragma unroll
-                for (int a = 0; a < AHEAD; ++a) {
-                    I t = first + a * WARP + lane();
-                    int owner = list.owner(t);
-                    I at = list.entry(t, owner);
-                    entry[a] = t < list.total ? (long long)at : -1;
-                    x[a] = __shfl_sync(ALL, v, owner);
-                }
+                for (int a = 0; a < AHEAD; ++a) x[a] = __shfl_sync(ALL, v, owner[a]);
                 call(entry, x);
-            }
+            });
         }
     }
 

@@ -24,15 +24,12 @@ template <typename I>
 __global__ void lower_rows(I n, I nnz, const I* indptr, const I* indices, const I* place, I* first)
 {
     for_tiles<TILE>(n, nnz, indptr, [&](I u, I begin, I end) {
-        WarpRows<I> rows(begin, end);
-        for (I start = 0; start < rows.total; start += WARP) {
-            I t = start + lane();
-            int owner = rows.owner(t);
-            I entry = rows.entry(t, owner), row = __shfl_sync(ALL, u, owner);
-            if (t >= rows.total) continue;
+        WarpRows<I>(begin, end).for_entries([&](int owner, I entry, bool is_entry) {
+            I row = __shfl_sync(ALL, u, owner);
+            if (!is_entry) return;
             I column = at(place, indices[entry]);
             if (load_relaxed(&first[row]) > column) lower_to(&first[row], column);
-        }
+        });
     });
 }
 

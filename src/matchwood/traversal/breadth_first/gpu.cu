@@ -106,7 +106,6 @@ __device__ __forceinline__ void offer_frontier(
     const Graph<I>& graph, Wide size, Fetch fetch, int warp_, int warps, I next)
 {
     for_pieces<1>(size, fetch, warp_, warps, [&](Piece<I> piece) {
-        PieceRows<I> rows(piece);
         I low = 0, high = graph.n;  // indptr[low] <= begin < indptr[high]
         while (piece.begin < piece.end && high - low > 1) {
             I middle = low + (high - low) / 2;
@@ -115,14 +114,13 @@ __device__ __forceinline__ void offer_frontier(
             else
                 high = middle;
         }
-        for (int first = 0; first < rows.total; first += WARP) {
-            int t = first + lane(), owner = rows.owner(t);
-            I at = rows.place(t, owner), u = __shfl_sync(ALL, low, owner);
-            if (at < 0) continue;
+        entries_of(piece).for_entries([&](int owner, I at, bool is_entry) {
+            I u = __shfl_sync(ALL, low, owner);
+            if (!is_entry) return;
             I w = graph.indices[at];
             if (load_relaxed(&graph.level[w]) == next && load_relaxed(&graph.parent[w]) > u)
                 lower_to(&graph.parent[w], u);
-        }
+        });
     });
 }
 

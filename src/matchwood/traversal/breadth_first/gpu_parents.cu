@@ -65,16 +65,12 @@ __global__ void choose_rest(I n, I nnz, const I* in_indptr, const I* in_indices,
     for_tiles<TILE>(n, nnz, in_indptr, [&](I v, I begin, I end) {
         if ((bits[v >> 5] >> (v & 31) & 1) == 0) end = begin;
         I before = level[v] - 1;
-        WarpRows<I> rows(begin, end);
-        for (I first = 0; first < rows.total; first += WARP) {
-            I t = first + lane();
-            int owner = rows.owner(t);
-            I entry = rows.entry(t, owner);
+        WarpRows<I>(begin, end).for_entries([&](int owner, I entry, bool is_entry) {
             I w = __shfl_sync(ALL, v, owner), wanted = __shfl_sync(ALL, before, owner);
-            if (t >= rows.total) continue;
+            if (!is_entry) return;
             I u = in_indices[entry];
             if (level[u] == wanted && load_relaxed(&parent[w]) > u) lower_to(&parent[w], u);
-        }
+        });
     });
 }
 
@@ -98,15 +94,11 @@ __global__ void offer_parents(I n, I nnz, const I* indptr, const I* indices, con
     for_tiles<TILE>(n, nnz, indptr, [&](I v, I begin, I end) {
         I mine = level[v];
         if (mine == UNSEEN) end = begin;
-        WarpRows<I> rows(begin, end);
-        for (I first = 0; first < rows.total; first += WARP) {
-            I t = first + lane();
-            int owner = rows.owner(t);
-            I entry = rows.entry(t, owner);
+        WarpRows<I>(begin, end).for_entries([&](int owner, I entry, bool is_entry) {
             I u = __shfl_sync(ALL, v, owner), next = __shfl_sync(ALL, I(mine + 1), owner);
-            if (t >= rows.total) continue;
+            if (!is_entry) return;
             I w = indices[entry];
             if (level[w] == next && load_relaxed(&parent[w]) > u) lower_to(&parent[w], u);
-        }
+        });
     });
 }

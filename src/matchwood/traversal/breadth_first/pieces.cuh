@@ -105,19 +105,9 @@ __device__ __forceinline__ void for_pieces(unsigned long long size, Fetch fetch,
     }
 }
 
-// The entries of a warp's pieces, one for each lane, as one list.
+// The entries of a warp's pieces, one for each lane, as one list.  Pieces are short.
 template <typename I>
-struct PieceRows : WarpRows<int> {
-    I begin;
-
-    __device__ __forceinline__ explicit PieceRows(Piece<I> piece)
-        : WarpRows<int>(0, (int)(piece.end - piece.begin)), begin(piece.begin) {}
-
-    // Where the t-th is, or -1 when there are fewer.  All lanes of the warp call.
-    __device__ __forceinline__ I place(int t, int owner) const
-    {
-        I start = __shfl_sync(ALL, begin, owner);
-        int place = entry(t, owner);
-        return t < total ? start + place : I(-1);
-    }
-};
+__device__ __forceinline__ WarpRows<I, int> entries_of(Piece<I> piece)
+{
+    return WarpRows<I, int>(piece.begin, piece.end);
+}

@@ -232,22 +232,19 @@ struct Spread {
             if (!__any_sync(ALL, whole || begin < end)) continue;
             anys[lane()] = 0;
             __syncwarp();
-            WarpRows<int> list(0, (int)(end - begin));
-            for (int first = 0; first < list.total; first += WARP) {
-                int t = first + lane(), owner = list.owner(t);
-                I place = __shfl_sync(ALL, begin, owner) + list.entry(t, owner);
+            WarpRows<I, int>(begin, end).for_entries([&](int owner, I place, bool is_entry) {
                 I giver = __shfl_sync(ALL, v, owner);
                 unsigned int wanted = __shfl_sync(ALL, its, owner);
                 Value value = __shfl_sync(ALL, mine, owner);
-                if (t >= list.total) continue;
+                if (!is_entry) return;
                 I w = side.indices[place];
-                if (w == giver || load_relaxed(&kind[w]) != wanted) continue;
+                if (w == giver || load_relaxed(&kind[w]) != wanted) return;
                 anys[owner] = 1;  // whoever writes, it is a 1
                 if (load_relaxed(&side.value[w]) < value && raise_to(&side.value[w], value) < value) {
                     store_relaxed(&side.stamp[w], now + 1);
                     changed = true;
                 }
-            }
+            });
             __syncwarp();
             if (whole && !anys[lane()]) {
                 component[v] = v;

@@ -82,6 +82,7 @@ from matchwood.teams import (
     atomic_add,
     barrier,
     device,
+    expanded,
     kernel,
     load_acquire,
     stopping,
@@ -121,7 +122,7 @@ class Worker(NamedTuple):
     watch: Watch
 
 
-@device
+@expanded
 def _first_to_look(slots: Array) -> Any:
     """Of the batches that could go on to look at neighbours the first; the others wait for it."""
     first = EVERYTHING
@@ -133,7 +134,7 @@ def _first_to_look(slots: Array) -> Any:
     return first
 
 
-@device
+@expanded
 def _look(w: Worker, slot: Array, turn: bool, found: Array, ends: Array) -> None:
     """BEGUN: look at a piece of the neighbours; after the last piece sort them.
 
@@ -171,7 +172,7 @@ def _look(w: Worker, slot: Array, turn: bool, found: Array, ends: Array) -> None
     slot[SLOT.stage] = stage
 
 
-@device
+@expanded
 def _drop(w: Worker, slot: Array, found: Array, ends: Array, parents: Any) -> None:
     """Drop the children that batches before have claimed."""
     count = rediscover(w.claim, slot[SLOT.b], found, ends, parents)
@@ -180,7 +181,7 @@ def _drop(w: Worker, slot: Array, found: Array, ends: Array, parents: Any) -> No
     slot[SLOT.count] = count
 
 
-@device
+@expanded
 def _be_certain(w: Worker, slot: Array, found: Array, ends: Array, parents: Any) -> None:
     """GUESSED, and the turn has come: drop what belongs to others, tell the number; KNOWN."""
     lap(w.watch, COUNT.in_stall)
@@ -194,7 +195,7 @@ def _be_certain(w: Worker, slot: Array, found: Array, ends: Array, parents: Any)
     slot[SLOT.stage] = KNOWN
 
 
-@device
+@expanded
 def _write(w: Worker, slot: Array, found: Array) -> None:
     """KNOWN, and the fate is decided: write the children to their places; WRITTEN."""
     lap(w.watch, COUNT.in_stall)
@@ -209,7 +210,7 @@ def _write(w: Worker, slot: Array, found: Array) -> None:
     slot[SLOT.stage] = WRITTEN
 
 
-@device
+@expanded
 def _hand_on(w: Worker, slot: Array, fate: Any) -> None:
     """WRITTEN, and the overhang is too: do with the children what their fate says; IDLE."""
     words, rank, size = w.board.words, w.team.rank, w.team.size
@@ -281,7 +282,7 @@ def _alone(w: Worker, b: Any, i: Any, tail: Any) -> tuple[Any, Any, Any]:
     return i, tail, arcs
 
 
-@device
+@expanded
 def _take(w: Worker, slot: Array, b: Any, room: Any) -> None:
     """Put batch b into an idle slot; lists have `room` for so many children."""
     mine = line(b)
@@ -295,7 +296,7 @@ def _take(w: Worker, slot: Array, b: Any, room: Any) -> None:
     w.watch.counts[COUNT.executed if end > begin else COUNT.empty] += ONE
 
 
-@device
+@expanded
 def _go_on(w: Worker, slot: Array, found: Array, ends: Array, turn: bool) -> bool:
     """Take a batch through all stages that it can pass now; True if it has moved."""
     words = w.board.words

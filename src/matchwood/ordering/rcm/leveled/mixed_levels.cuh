@@ -134,16 +134,12 @@ struct MixedLevel {
     // The neighbours of rows, one row for each lane.
     __device__ __forceinline__ void reach(I begin, I end)
     {
-        WarpRows<I> rows(begin, end);
-        for (I start = 0; start < rows.total; start += WARP * LEVEL_BATCH) {
+        WarpRows<I>(begin, end).template for_batches<LEVEL_BATCH>([&](const auto&, const auto& entry) {
             I w[LEVEL_BATCH];
 #pragma unroll
-            for (int k = 0; k < LEVEL_BATCH; ++k) {
-                I t = start + k * WARP + lane(), entry = rows.entry(t, rows.owner(t));
-                w[k] = t < rows.total ? places.indices[entry] : I(-1);
-            }
+            for (int k = 0; k < LEVEL_BATCH; ++k) w[k] = entry[k] >= 0 ? places.indices[entry[k]] : I(-1);
             visit(w);
-        }
+        });
     }
 
     // `row(i, begin, end)` gives the i-th of so many rows.

@@ -103,19 +103,15 @@ struct Level {
                 end = places.indptr[v + 1];
                 if (end - begin > LONG) end = begin;
             }
-            WarpRows<I> rows(begin, end);
-            for (I start = 0; start < rows.total; start += WARP * LEVEL_BATCH) {
+            WarpRows<I>(begin, end).template for_batches<LEVEL_BATCH>([&](const auto& row, const auto& entry) {
                 I w[LEVEL_BATCH], p[LEVEL_BATCH];
 #pragma unroll
                 for (int k = 0; k < LEVEL_BATCH; ++k) {
-                    I t = start + k * WARP + lane();
-                    int row = rows.owner(t);
-                    I entry = rows.entry(t, row);
-                    w[k] = t < rows.total ? places.indices[entry] : I(-1);
-                    p[k] = first + row;
+                    w[k] = entry[k] >= 0 ? places.indices[entry[k]] : I(-1);
+                    p[k] = first + row[k];
                 }
                 offer(w, p, longest);
-            }
+            });
         }
     }
 

@@ -120,9 +120,8 @@ list_edges(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indic
     Order order(order_words);
     Appender<I> list{ends, words, size, room, a, b, w, 0};
     for_tiles<TILE_ENTRIES>(n, nnz, indptr, [&](I u, I begin, I end) {
-        WarpRows<I> rows(begin, end);
         I root = up[u];
-        rows.for_entries([&](int owner, I k, bool is_entry) {
+        WarpRows<I>(begin, end).for_entries([&](int owner, I k, bool is_entry) {
             I row = __shfl_sync(ALL, u, owner), mine = __shfl_sync(ALL, root, owner), other = mine;
             bool wanted = false;
             Code word = 0;
