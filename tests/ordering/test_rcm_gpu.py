@@ -278,7 +278,7 @@ def test_batches_can_be_interrupted(monkeypatch):
 
 def test_places_may_still_be_called():
     cupy = pytest.importorskip("cupy")
-    G, view = prepared(grid(6, 7))
+    G, _ = prepared(grid(6, 7))
     place = matchwood.rcm_ordering(G).place
     with pytest.warns(DeprecationWarning, match=r"Ordering.place is an array now"):
         called = place()
