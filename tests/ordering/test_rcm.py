@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import pickle
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,17 +56,16 @@ def rule(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(reference, "SMALL", -1)
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("no_small_components", "rule")
-def test_equals_the_reference(method: str) -> None:
+def test_equals_the_reference() -> None:
     for name in ZOO:
-        A = ZOO[name]()
-        expected = reverse_cuthill_mckee(A, engine="reference")
-        for threads in (1, 2, 3, 5):
-            found = reverse_cuthill_mckee(A, method=method, threads=threads)
-            assert np.array_equal(found, expected), (name, threads)
+        G = matchwood.graph(ZOO[name]())
+        expected = reverse_cuthill_mckee(G, engine="reference")
+        check_rcm_order(G, expected)
+        for method, threads in itertools.product(METHODS, (1, 2, 3, 5)):
+            found = reverse_cuthill_mckee(G, method=method, threads=threads)
+            assert np.array_equal(found, expected), (name, method, threads)
             assert found.dtype == expected.dtype
-        check_rcm_order(A, found)
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -94,9 +95,8 @@ def test_random_graphs(A: sp.csr_array) -> None:
     assert np.array_equal(reverse_cuthill_mckee(A), expected)
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("rule")
-def test_given_starts(method: str) -> None:
+def test_given_starts() -> None:
     parts = [grid(6, 7), path(1), star(9), path(5), complete(6), path(1)]
     A = shuffled(disjoint(parts), isolated=3)
     _, labels = matchwood.connected_components(A)
@@ -106,13 +106,13 @@ def test_given_starts(method: str) -> None:
         start = np.array([rng.choice(np.flatnonzero(labels == part)) for part in some])
         start = start if trial else int(start[0])
         expected = reverse_cuthill_mckee(A, start=start, engine="reference")
-        for small in (0, 1 << 16):
+        check_rcm_order(A, expected, start=start)
+        check_rcm_order(A, expected[::-1], start=start, reverse=False)
+        for small, method in itertools.product((0, 1 << 16), METHODS):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(cpu, "SMALL_ARCS", small)
                 found = reverse_cuthill_mckee(A, start=start, method=method, threads=2)
-            assert np.array_equal(found, expected)
-        check_rcm_order(A, found, start=start)
-        check_rcm_order(A, found[::-1], start=start, reverse=False)
+            assert np.array_equal(found, expected), (small, method)
 
 
 LARGER = [
@@ -315,19 +315,21 @@ def test_calls_from_several_threads() -> None:
     assert all(np.array_equal(answer, expected) for answer in answers)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.usefixtures("rule")
-def test_stats(method: str) -> None:
+@pytest.mark.usefixtures("no_small_components", "rule")
+def test_stats() -> None:
     A = shuffled(disjoint([grid(30, 31), rmat(9, 5)]), isolated=5)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu, "SMALL_ARCS", 0)
+    perm, expected = by_definition(matchwood.graph(A), NONE, "serial", True, stats=True)
+    for method in METHODS:
         found = rcm_ordering(A, method=method, threads=2)
-    assert np.array_equal(found.perm, reverse_cuthill_mckee(A))
-    assert found.before == matchwood.ordering.order_measures(A)
-    assert found.after == matchwood.ordering.order_measures(A, found.perm)
-    assert np.array_equal(found.place[found.perm], np.arange(A.shape[0]))
+        assert np.array_equal(found.perm, perm), method
+        assert found.before == matchwood.ordering.order_measures(A)
+        assert found.after == matchwood.ordering.order_measures(A, found.perm)
+        assert np.array_equal(found.place[found.perm], np.arange(A.shape[0]))
+        counters_are_right(method, found, expected)
+
+
+def counters_are_right(method: str, found: Any, expected: dict[str, Any]) -> None:
     counters = found.counters
-    _, expected = by_definition(matchwood.graph(A), NONE, "serial", True, stats=True)
     for name in ("components", "levels", "front"):
         assert counters[name] == expected[name], name
     assert counters["searches"] >= 2
@@ -387,6 +389,15 @@ def test_old_forms_still_work_with_a_warning() -> None:
         reverse_cuthill_mckee(A, stats=1)
     with pytest.raises(TypeError, match="rcm_ordering: reverse must be True or False"):
         rcm_ordering(A, reverse="no")
+    place = new.place
+    with pytest.warns(DeprecationWarning, match="Ordering.place is an array now") as seen:
+        called = place()
+    assert seen[0].filename == __file__
+    assert type(called) is np.ndarray
+    assert np.array_equal(called, place)
+    assert np.array_equal(np.argsort(new.perm), place)
+    again = pickle.loads(pickle.dumps(new))
+    assert np.array_equal(again.place, place)
     for place in (matchwood, matchwood.ordering):
         for old, new in (("measures", "order_measures"), ("profile", "matrix_profile")):
             with pytest.warns(DeprecationWarning, match=f"{old} is now .*{new}"):

@@ -5,6 +5,7 @@ Batches are made as small as can be, so that small graphs have many of them in w
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
@@ -41,16 +42,17 @@ GRAPHS = {
 }
 
 
-def many(name: str, method: str, seeds: range) -> None:
+def many(name: str, seeds: range) -> None:
+    """All methods against one reference, each with all delays; seeds choose threads and sizes."""
     G = matchwood.graph(GRAPHS[name]())
     expected, _ = by_definition(G, NONE, "serial", False)
-    for seed in seeds:
+    for method, seed in itertools.product(PARALLEL, seeds):
         threads = 1 + seed % 5
         found, _ = cpu.order(
             G, NONE, method, False, threads=threads,
             seed=seed, tuning=TUNINGS[seed % len(TUNINGS)],
         )  # fmt: skip
-        assert np.array_equal(found, expected), f"seed {seed}, {threads} threads"
+        assert np.array_equal(found, expected), f"{method}, seed {seed}, {threads} threads"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -68,17 +70,15 @@ def _all_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu.leveled, "WIDE_ARCS", 50)
 
 
-@pytest.mark.parametrize("method", PARALLEL)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_delays(name: str, method: str) -> None:
-    many(name, method, range(20))
+def test_delays(name: str) -> None:
+    many(name, range(20))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", PARALLEL)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_hundreds_of_delays(name: str, method: str) -> None:
-    many(name, method, range(100, 500))
+def test_hundreds_of_delays(name: str) -> None:
+    many(name, range(100, 500))
 
 
 @pytest.mark.parametrize("method", ["serial", *PARALLEL])
@@ -131,14 +131,14 @@ def test_equal_batches() -> None:
     assert 0.8 * whole < counters["generated"] < 1.1 * whole
 
 
-@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("name", GRAPHS)
-def test_reversed(name: str, threads: int) -> None:
+def test_reversed(name: str) -> None:
     """Batches reverse the order in passing, when they fill the last place."""
     G = matchwood.graph(GRAPHS[name]())
-    forth, _ = cpu.order(G, NONE, "batch", False, threads=threads)
-    back, _ = cpu.order(G, NONE, "batch", True, threads=threads)
-    assert np.array_equal(back[::-1], forth)
+    for threads in (1, 3):
+        forth, _ = cpu.order(G, NONE, "batch", False, threads=threads)
+        back, _ = cpu.order(G, NONE, "batch", True, threads=threads)
+        assert np.array_equal(back[::-1], forth), threads
 
 
 def test_early_termination() -> None:

@@ -18,5 +18,5 @@ radix_sort``); nothing is re-exported here, since some folders bear the name of 
 
 Kernels of other folders call the device functions in ``frontier/cpu.py``, ``union_find/cpu.py``,
 ``hashing/cpu.py`` and ``row_reduce/cpu.py``; on the GPU, those in the ``.cuh`` of the same name.
-``cpu_hints.py`` has what makes such kernels fast; ``arguments.py`` what all folders ask of arrays.
+``cpu_hints.py`` has what makes such kernels fast; ``matchwood.arguments`` checks arrays.
 """

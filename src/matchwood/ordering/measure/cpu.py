@@ -5,6 +5,9 @@ up to i, less the i rows that ended before: one count and one scan.
 
 Squares are added up exactly, the low 32 bits and the rest apart, so that the root is the same
 number at any number of threads.
+
+Vertices and places are unsigned in the kernels: Numba looks at every signed index for a sign.
+Races: members count in `begun` by atomic additions alone; all else that they write is their own.
 """
 
 from __future__ import annotations

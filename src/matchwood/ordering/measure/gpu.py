@@ -22,7 +22,7 @@ SOURCE = gpu.Source(
 )
 
 TILE = SOURCE.constant("TILE")
-THREADS = 1 << 18  # of a pass over the vertices that adds up
+THREADS = 1 << 18  # at most, of a pass over the vertices that adds up
 
 
 def measure(
@@ -37,8 +37,8 @@ def measure(
         words = cupy.zeros(5, np.uint64)
         most, total, fronts, low, high = (words[i : i + 1] for i in range(5))
         k.start_rows(n, (n, place, first))
-        tiles = -(-(n + nnz) // TILE) * 32
-        k.lower_rows(tiles, (n, nnz, view.indptr, view.indices, place, first))
+        threads_of_tiles = -(-(n + nnz) // TILE) * 32  # a warp for each
+        k.lower_rows(threads_of_tiles, (n, nnz, view.indptr, view.indices, place, first))
         k.add_distances(min(n, THREADS), (n, place, first, most, total))
         if any(name.endswith("wavefront") for name in which):
             count = cupy.zeros(n, kind)

@@ -25,7 +25,7 @@ ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
 PLACES_AHEAD = np.uint64(4)  # rows that far ahead in the queue are fetched. bench/ordering/rcm.py
-LINE = np.uint64(16)  # entries of 32 bits in a cache line
+LINE_ENTRIES = np.uint64(16)  # entries of 32 bits in a cache line
 
 
 @inlined
@@ -40,8 +40,8 @@ def fetch_rows(indptr: Array, indices: Array, queue: Array, i: Any, end: Any) ->
     if ahead < end:
         row = np.uint64(indptr[queue[ahead]])
         prefetch(indices, row)
-        prefetch(indices, row + LINE)
-        prefetch(indices, row + LINE + LINE)
+        prefetch(indices, row + LINE_ENTRIES)
+        prefetch(indices, row + LINE_ENTRIES + LINE_ENTRIES)
         prefetch(indptr, queue[min(ahead + PLACES_AHEAD, end - ONE)])
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.ordering.measure import Measures
@@ -54,4 +57,27 @@ class Ordering:
         """
         perm = arguments.integers("Ordering.place", "perm", self.perm)
         where = engines.location(perm)
-        return inverse(as_permutation(perm, perm.size, "Ordering.place", where)).astype(perm.dtype)
+        place = inverse(as_permutation(perm, perm.size, "Ordering.place", where))
+        place = place.astype(perm.dtype)
+        return place.view(type=Places if where == "cpu" else _gpu_places())
+
+
+def _called(array: Any) -> Any:
+    warnings.warn(
+        "Ordering.place is an array now, and calling it will go with the next release",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return array.view(type=np.ndarray if isinstance(array, np.ndarray) else engines.cupy().ndarray)
+
+
+class Places(np.ndarray[Any, Any]):
+    """An array that may still be called, as `Ordering.place` was in version 0.1."""
+
+    __call__ = _called
+
+
+@functools.cache
+def _gpu_places() -> Any:
+    """The same for a GPU; CuPy is imported only where it is needed."""
+    return type("Places", (engines.cupy().ndarray,), {"__call__": _called})

@@ -6,25 +6,25 @@
 using Wide = unsigned long long;
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
-constexpr int BATCH_BLOCK = 512;     // threads; two blocks on each multiprocessor
-constexpr int PARENTS = 512;   // of a batch, at most; not more than threads
-constexpr int SHARED = 92160;  // bytes for Shared
-constexpr int EACH_INT = 7;    // entries of a thread; odd, so that shared memory has no conflicts
-constexpr int EACH_WIDE = 3;   // the same for 8-byte indices
-constexpr int BATCH_RANKED = 64;     // children of a parent that are ranked by counting
-constexpr int EAGER = 8;       // entries of the longest row for which degrees are read with owners
+constexpr int BATCH_BLOCK = 512;           // threads; two blocks on each multiprocessor
+constexpr int MOST_PARENTS = 512;          // of a batch, at most; not more than threads
+constexpr int SHARED_BYTES = 92160;        // bytes for Shared
+constexpr int ENTRIES_PER_THREAD = 7;      // entries of a thread; odd, so that shared memory has no conflicts
+constexpr int ENTRIES_PER_THREAD_64 = 3;   // the same for 8-byte indices
+constexpr int BATCH_RANKED_CHILDREN = 64;  // children of a parent that are ranked by counting
+constexpr int EAGER_ROW = 8;               // entries of the longest row for which degrees are read with owners
 
 // What the threads of a block share.
 template <typename I>
 struct Shared {
-    static constexpr int EACH = sizeof(I) == 4 ? EACH_INT : EACH_WIDE;
+    static constexpr int EACH = sizeof(I) == 4 ? ENTRIES_PER_THREAD : ENTRIES_PER_THREAD_64;
     static constexpr int SLOTS = EACH * BATCH_BLOCK;  // entries of a batch's rows, at most
     static constexpr int HALF = SLOTS / 2;
 
     I vertex[2][SLOTS], degree[2][SLOTS];
     unsigned short parent[2][SLOTS];
-    I row[PARENTS];                              // where the parents' rows begin
-    int offset[PARENTS + 1], start[PARENTS + 1]; // their entries, and their children, before them
+    I row[MOST_PARENTS];                              // where the parents' rows begin
+    int offset[MOST_PARENTS + 1], start[MOST_PARENTS + 1]; // their entries, and their children, before them
     SortSpace<BATCH_BLOCK> space;
 
     unsigned int batch, next;     // this one, and the one that is signalled
@@ -121,7 +121,7 @@ struct Children {
     {
         I w[Mine::EACH], owner[Mine::EACH], degree[Mine::EACH];
         int p[Mine::EACH], count = 0, all;
-        bool eager = fresh && s.longest <= EAGER;
+        bool eager = fresh && s.longest <= EAGER_ROW;
         Wide small = 0;
         unsigned int large = 0, most = 0;
 #pragma unroll
@@ -209,7 +209,7 @@ struct Children {
         unsigned int largest = __reduce_max_sync(ALL, (unsigned int)family);
         if (lane() == 0) atomicMax(&s.longest, (int)largest);
         __syncthreads();
-        if (s.longest <= BATCH_RANKED) {
+        if (s.longest <= BATCH_RANKED_CHILDREN) {
             for (int i = threadIdx.x; i < size; i += BATCH_BLOCK) {
                 int p = s.parent[1][i], from = s.start[p], to = s.start[p + 1], rank = 0;
                 I degree = s.degree[1][i];

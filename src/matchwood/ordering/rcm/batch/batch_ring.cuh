@@ -4,8 +4,8 @@
 #include "matchwood/batch_children.cuh"
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
-constexpr int SLEEP = 20;      // nanoseconds at first between two looks at a signal,
-constexpr int SLEEP_MOST = 160;  // and at most
+constexpr int SLEEP_NANOSECONDS = 20;        // nanoseconds at first between two looks at a signal,
+constexpr int MOST_SLEEP_NANOSECONDS = 160;  // and at most
 
 // Two bits below number + 1, in `discovered`.
 constexpr unsigned int OFFERED = 1, VOID = 2, FULL = 3;
@@ -53,7 +53,7 @@ struct Ring {
     // warp call.
     __device__ bool look_back(unsigned int b, bool wait, const Wide* over) const
     {
-        unsigned int from = b, ns = SLEEP;  // from there to b all have
+        unsigned int from = b, ns = SLEEP_NANOSECONDS;  // from there to b all have
         while (true) {
             unsigned int q = from - 1 - lane(), word = 0;
             bool none = from <= (unsigned int)lane();
@@ -76,7 +76,7 @@ struct Ring {
             if (gap == WARP) continue;
             if (!wait || __any_sync(ALL, load_relaxed(over) != 0)) return false;
             __nanosleep(ns);
-            if (ns < SLEEP_MOST) ns *= 2;
+            if (ns < MOST_SLEEP_NANOSECONDS) ns *= 2;
         }
     }
 };

@@ -1,4 +1,4 @@
-"""Batches of the queue with early signals: algorithm 5.
+"""Batches of the queue with early signals.
 
 The board, its signals and the work on one batch are those of batch_basic, in its cpu_board.py and
 cpu_work.py.

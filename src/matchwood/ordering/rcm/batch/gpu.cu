@@ -68,11 +68,11 @@ struct Worker : Children<I> {
     // Thread 0: wait for a word of this batch.  False: all is over.
     __device__ bool await(const unsigned int* word)
     {
-        unsigned int ns = SLEEP;
+        unsigned int ns = SLEEP_NANOSECONDS;
         while (load_acquire(word) != s.batch + 1) {
             if (is_over()) return false;
             __nanosleep(ns);
-            if (ns < SLEEP_MOST) ns *= 2;
+            if (ns < MOST_SLEEP_NANOSECONDS) ns *= 2;
         }
         return true;
     }
@@ -80,7 +80,7 @@ struct Worker : Children<I> {
     // Thread 0: take the next number and wait until there is such a batch.
     __device__ void take_batch()
     {
-        unsigned int ns = SLEEP;
+        unsigned int ns = SLEEP_NANOSECONDS;
         s.over = is_over();
         if (s.over) return;
         s.batch = (unsigned int)atomicAdd(&control[TICKET], 1ull);
@@ -91,7 +91,7 @@ struct Worker : Children<I> {
                 return;
             }
             __nanosleep(ns);
-            if (ns < SLEEP_MOST) ns *= 2;
+            if (ns < MOST_SLEEP_NANOSECONDS) ns *= 2;
         }
         s.over = false;
         s.begin = load_relaxed(&ring.begin[here]);
@@ -107,7 +107,7 @@ struct Worker : Children<I> {
     // Thread 0: is it known where the children go?  If so, read it.
     __device__ bool read_counted(bool wait)
     {
-        unsigned int here = at(s.batch), ns = SLEEP;
+        unsigned int here = at(s.batch), ns = SLEEP_NANOSECONDS;
         Wide tag = ring.tag(s.batch), number, carried, out;
         while (true) {
             number = load_relaxed(&ring.number[here]);
@@ -116,7 +116,7 @@ struct Worker : Children<I> {
             if ((number & ~CONTENT) == tag && (carried & ~CONTENT) == tag && (out & ~CONTENT) == tag) break;
             if (!wait || is_over()) return false;
             __nanosleep(ns);
-            if (ns < SLEEP_MOST) ns *= 2;
+            if (ns < MOST_SLEEP_NANOSECONDS) ns *= 2;
         }
         s.number = (unsigned int)number;
         s.out = (I)(out & CONTENT);
@@ -143,16 +143,16 @@ struct Worker : Children<I> {
             atomicExch(&control[OVER], 1ull);
             return;
         }
-        bool few = 2 * nodes <= PARENTS && 2 * value <= Mine::SLOTS;
+        bool few = 2 * nodes <= MOST_PARENTS && 2 * value <= Mine::SLOTS;
         unsigned int there = at(s.next), number = s.number;
         if (few && followed) {
             s.action = FORWARD;
         } else {
             s.action = MAKE;
             // equal numbers of parents if even the longest rows fit so; else cut by entries
-            I each = Mine::SLOTS / most < PARENTS ? I(Mine::SLOTS / most) : I(PARENTS);
+            I each = Mine::SLOTS / most < MOST_PARENTS ? I(Mine::SLOTS / most) : I(MOST_PARENTS);
             I even = (nodes + each - 1) / each;
-            I cut = 1 + 2 * (I)s.large + (I)((s.small + s.carried) / Mine::HALF) + (nodes - 1) / PARENTS;
+            I cut = 1 + 2 * (I)s.large + (I)((s.small + s.carried) / Mine::HALF) + (nodes - 1) / MOST_PARENTS;
             if (even <= cut) {
                 s.each = (nodes + even - 1) / even;
                 s.made = (unsigned int)((nodes + s.each - 1) / s.each);
@@ -196,7 +196,7 @@ struct Worker : Children<I> {
             }
         } else {
             // A batch ends before and behind a row longer than HALF, where the entries of the short
-            // ones before reach a multiple of HALF, and after PARENTS vertices.  So its rows have
+            // ones before reach a multiple of HALF, and after MOST_PARENTS vertices.  So its rows have
             // at most HALF + HALF entries, or it is one vertex.
             I carried = s.out - s.first;
             Wide before = s.carried;
@@ -210,7 +210,7 @@ struct Worker : Children<I> {
                 Wide sum = before + block_exclusive_sum(entries, &all_entries);
                 if (is_child && carried + i > 0) {
                     Wide window = i == 0 ? 0 : (sum - (last > Mine::HALF ? 0 : (Wide)last)) / Mine::HALF;
-                    cut = large || last > Mine::HALF || sum / Mine::HALF != window || (carried + i) % PARENTS == 0;
+                    cut = large || last > Mine::HALF || sum / Mine::HALF != window || (carried + i) % MOST_PARENTS == 0;
                 }
                 unsigned int all_cuts;
                 unsigned int j = cuts + block_exclusive_sum((unsigned int)cut, &all_cuts) + 1;
@@ -376,7 +376,7 @@ __global__ void __launch_bounds__(BATCH_BLOCK, 2) place_batches(
     unsigned long long* control)
 {
     extern __shared__ __align__(16) unsigned char memory[];
-    static_assert(sizeof(Shared<I>) <= SHARED, "gpu.py asks for SHARED bytes");
+    static_assert(sizeof(Shared<I>) <= SHARED_BYTES, "gpu.py asks for SHARED_BYTES bytes");
     Shared<I>& s = *reinterpret_cast<Shared<I>*>(memory);
     Wide* counters = stats ? control + COUNTERS : nullptr;
     Worker<I> worker{{{n, indptr, indices, order, owner}, s}, Ring<I>(ring_size, words, wide, places), control, spare,

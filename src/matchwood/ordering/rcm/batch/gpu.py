@@ -15,10 +15,10 @@ SOURCE = gpu.Source(
 )
 
 BLOCK = SOURCE.constant("BATCH_BLOCK")
-PARENTS = SOURCE.constant("PARENTS")
-SHARED = SOURCE.constant("SHARED")
+MOST_PARENTS = SOURCE.constant("MOST_PARENTS")
+SHARED_BYTES = SOURCE.constant("SHARED_BYTES")
 EACH = dict(
-    zip((4, 8), SOURCE.constants("EACH_INT", "EACH_WIDE"), strict=True)
+    zip((4, 8), SOURCE.constants("ENTRIES_PER_THREAD", "ENTRIES_PER_THREAD_64"), strict=True)
 )  # by bytes of an index
 OVER, MADE, COUNTERS, STAGES, ALL_STAGES = SOURCE.constants(
     "OVER", "MADE", "COUNTERS", "STAGES", "ALL_STAGES"
@@ -49,7 +49,7 @@ def place_batches(
     found = gpu.empty(n, kind, caller)
     slots = EACH[kind.itemsize] * BLOCK
     longest = int((view.indptr[starts + 1] - view.indptr[starts]).max())
-    each = max(1, min(PARENTS, slots // longest))
+    each = max(1, min(MOST_PARENTS, slots // longest))
     first = -(-starts.size // each)
     ring = ring_size(n, view.nnz, slots, first)
     space = gpu.workspace(
@@ -71,14 +71,14 @@ def place_batches(
          space.words, space.wide, space.places),
     )  # fmt: skip
     k.own_starts(starts.size, (starts, starts.size, space.owner))
-    most = k.place_batches.resident(BLOCK, SHARED) if blocks is None else blocks
+    most = k.place_batches.resident(BLOCK, SHARED_BYTES) if blocks is None else blocks
     k.place_batches(
         None,
         (n, view.indptr, view.indices, total, found, space.owner, space.spare, ring,
          space.words, space.wide, space.places, delay, stats, control),
         block=BLOCK,
         grid=most,
-        shared_mem=SHARED,
+        shared_mem=SHARED_BYTES,
     )  # fmt: skip
     _wait(control)
     if total and int(found[total - 1]) < 0:  # not all were reached
@@ -105,14 +105,14 @@ def ring_size(n: int, nnz: int, slots: int, first: int) -> int:
     """Entries of the ring, a power of two: more than batches that can be looked at at once.
 
     Of `nodes` vertices whose rows have `value` entries (each counted as `slots` at most), at most
-    ``1 + 2 long + short / (slots / 2) + nodes / PARENTS`` batches are made, where `long` rows
-    are longer than half of `slots`: that is at most ``1 + 4 value / slots + nodes / PARENTS``.
-    Unless no other batch is left, ``1 <= 2 value / slots + 2 nodes / PARENTS``, for fewer are
+    ``1 + 2 long + short / (slots / 2) + nodes / MOST_PARENTS`` batches are made, where `long` rows
+    are longer than half of `slots`: that is at most ``1 + 4 value / slots + nodes / MOST_PARENTS``.
+    Unless no other batch is left, ``1 <= 2 value / slots + 2 nodes / MOST_PARENTS``, for fewer are
     passed on.  Vertices of unfinished batches are distinct; empty batches count with those made
     together with them.  Blocks may hold batches that finish out of order; they are far fewer.
     Who looks back from an unfinished batch passes at most as many empty ones: twice that.
     """
-    unfinished = 6 * (nnz // slots + 1) + 3 * (n // PARENTS + 1) + first
+    unfinished = 6 * (nnz // slots + 1) + 3 * (n // MOST_PARENTS + 1) + first
     return 1 << (2 * unfinished + 4096).bit_length()
 
 

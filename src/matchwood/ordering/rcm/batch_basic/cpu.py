@@ -1,4 +1,4 @@
-"""Batches of the queue, discovered ahead of their turn: algorithm 4.  The board: cpu_board.py.
+"""Batches of the queue, discovered ahead of their turn.  The board: cpu_board.py.
 
 A worker takes batches one after the other and waits where it must: for its turn, which comes when
 all batches before have discovered and dropped what is not theirs, then for the place of its

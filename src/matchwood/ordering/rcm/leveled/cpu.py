@@ -1,4 +1,4 @@
-"""Cuthill-McKee by levels on a team: algorithm 2, with the children of each parent kept together.
+"""Cuthill-McKee by levels on a team, with the children of each parent kept together.
 
 The frontier, places begin to end of the queue, is cut into segments.  A segment's parents are read
 in order by one member, which claims free neighbours for the segment and lists them, so the list

@@ -3,9 +3,9 @@
 // does not depend on scheduling: places.cuh; races: narrow_levels.cuh, wide_levels.cuh, mixed_levels.cuh.
 //
 // One launch does all levels, so that a level costs a few barriers and not launches.  All
-// components are ordered at once: their starts are the first level.  The front is a window of
+// components are ordered at once: their starts are the first level.  The frontier is a window of
 // `order`; its vertices offer their places to their neighbours, which keep the least; then every
-// vertex of the front places those that kept its own, by (degree, vertex).  A small front of short
+// vertex of the frontier places those that kept its own, by (degree, vertex).  A small frontier of short
 // rows is left to one block or one cluster, others are for all blocks.
 //
 // Levels alone: narrow levels come in order all the same, as that costs little.  The vertices of a
@@ -15,20 +15,20 @@
 #include "matchwood/wide_levels.cuh"
 
 // Words of `control`; those of the roll call are 0 at every launch, all are at the first.
-constexpr int REPORT = ROLL_WORDS;       // three in turn, of 5: what a narrow part has come to
-constexpr int LONGEST = REPORT + 15;     // two in turn: longest row of the next front
-constexpr int BIGS = LONGEST + 2;        // two in turn: owners of many, listed
-constexpr int TAKEN = BIGS + 2;          // two in turn: and taken
-constexpr int STAGE = TAKEN + 2;         // STARTING, RUNNING, DONE
-constexpr int HEAD = STAGE + 1;          // and the rest of Front
+constexpr int REPORT = ROLL_WORDS;    // three in turn, of 5: what a narrow part has come to
+constexpr int LONGEST = REPORT + 15;  // two in turn: longest row of the next frontier
+constexpr int BIGS = LONGEST + 2;     // two in turn: owners of many, listed
+constexpr int TAKEN = BIGS + 2;       // two in turn: and taken
+constexpr int STAGE = TAKEN + 2;      // STARTING, RUNNING, DONE
+constexpr int HEAD = STAGE + 1;       // and the rest of Front
 constexpr int TAIL = STAGE + 2;
 constexpr int DEPTH = STAGE + 3;
 constexpr int LENGTH = STAGE + 4;
 constexpr int WIDTH = STAGE + 5;
 constexpr int FLIP = STAGE + 6;
-constexpr int FIRST = STAGE + 7;         // of all vertices that of least (degree, vertex),
-constexpr int FAR = STAGE + 8;           // and of the last level; see `note_least`
-constexpr int MIXED = STAGE + 9;         // some level is not in order
+constexpr int FIRST = STAGE + 7;      // of all vertices that of least (degree, vertex),
+constexpr int FAR = STAGE + 8;        // and of the last level; see `note_least`
+constexpr int MIXED = STAGE + 9;      // some level is not in order
 [[maybe_unused]] constexpr int CONTROL_WORDS = STAGE + 10;
 constexpr int STARTING = 0, RUNNING = 1, DONE = 2;
 
@@ -111,7 +111,7 @@ struct Search {
     {
         Level<I> level{places, scratch, roll, control, front, warp_, warps};
         int flip = front.flip;
-        Wide pieces = front.longest > LONG ? level.list_pieces() : 0;
+        Wide pieces = front.longest > LONG_ROW ? level.list_pieces() : 0;
         I longest = 0;
         level.offer_short(longest);
         level.offer_pieces(pieces, longest);
@@ -142,7 +142,7 @@ struct Search {
     __device__ void wide_mixed()
     {
         MixedLevel<I> level{places, roll, front, *finds, warp_, warps};
-        bool skewed = front.longest > LONG;
+        bool skewed = front.longest > LONG_ROW;
         float arcs = skewed ? (float)level.front_arcs() : 0.0f, open = (float)(total - front.tail);
         // backwards, a free vertex looks at some nnz / arcs neighbours
         if (arcs * arcs > open * (float)places.indptr[places.n]) {
@@ -160,11 +160,11 @@ struct Search {
 
     __device__ void step(I stop)
     {
-        bool near_by = front.longest <= SHORT && front.size() <= NARROW;
-        I lanes = near_by ? front.size() << lanes_log(front.longest) : I(NARROW) + 1;
-        if (lanes <= SOLO && front.size() <= Near<I>::ROOM)
+        bool near_by = front.longest <= NARROW_ROW && front.size() <= NARROW_LANES;
+        I lanes = near_by ? front.size() << lanes_log(front.longest) : I(NARROW_LANES) + 1;
+        if (lanes <= SOLO_LANES && front.size() <= Near<I>::ROOM)
             narrow<false>(stop);
-        else if (lanes <= NARROW && front.size() <= CLUSTER * Near<I>::ROOM)
+        else if (lanes <= NARROW_LANES && front.size() <= CLUSTER * Near<I>::ROOM)
             narrow<true>(stop);
         else if constexpr (ORDERED)
             wide();

@@ -17,7 +17,7 @@ ROLL_WORDS, STAGE, DONE = SOURCE.constants("ROLL_WORDS", "STAGE", "DONE")
 TAIL, DEPTH, WIDTH, FIRST, FAR, MIXED, CONTROL_WORDS = SOURCE.constants(
     "TAIL", "DEPTH", "WIDTH", "FIRST", "FAR", "MIXED", "CONTROL_WORDS"
 )
-RANKED, LONG = SOURCE.constants("RANKED", "LONG")
+RANKED_CHILDREN, LONG_ROW = SOURCE.constants("RANKED_CHILDREN", "LONG_ROW")
 
 ENTRIES_PER_BLOCK = 1024  # rows and entries of a small graph for each block that takes part
 LEVELS_PER_LAUNCH = 8192  # at most some 80 ms; Ctrl-C is heard between launches
@@ -49,8 +49,8 @@ def place_levels(
         caller,
         owner=(n, kind),
         lists=((5, n), kind),
-        big=(n // RANKED + 1, kind),
-        piece=(4 * (nnz // LONG) + 2, kind),
+        big=(n // RANKED_CHILDREN + 1, kind),
+        piece=(4 * (nnz // LONG_ROW) + 2, kind),
         sums=(_blocks(view), kind),
         control=(CONTROL_WORDS, np.uint64),
     )
@@ -80,7 +80,7 @@ def find_levels(
     space = gpu.workspace(
         caller,
         owner=(n, kind),
-        piece=(4 * (nnz // LONG) + 2, kind),
+        piece=(4 * (nnz // LONG_ROW) + 2, kind),
         control=(CONTROL_WORDS, np.uint64),
     )
     arguments = (

@@ -1,13 +1,13 @@
-// What narrow_levels.cuh and wide_levels.cuh share: the front of an order that goes level by level.
+// What narrow_levels.cuh and wide_levels.cuh share: the frontier of an order that goes level by level.
 #pragma once
 #include "matchwood/places.cuh"
 #include "matchwood/roll_call.cuh"
 
 using Wide = unsigned long long;
 
-constexpr int LEVEL_BLOCK = 1024;       // threads; one block on each multiprocessor
+constexpr int LEVEL_BLOCK = 1024;  // threads; one block on each multiprocessor
 
-// The front as every member knows it.
+// The frontier as every member knows it.
 template <typename I>
 struct Front {
     I head, tail;  // its window of `order`

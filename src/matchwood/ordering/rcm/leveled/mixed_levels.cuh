@@ -1,15 +1,15 @@
 // Wide levels, as in wide_levels.cuh, whose vertices stay as they are found: one meeting, and not six.
 //
-// Races: owner[v] goes from none to the head of the front once, forwards by compare-and-swap, whose
+// Races: owner[v] goes from none to the head of the frontier once, forwards by compare-and-swap, whose
 // winner lists v, backwards by the one lane that has v.  Which vertices a level has does not depend
 // on scheduling; their order within it does.
 #pragma once
 #include "matchwood/narrow_levels.cuh"
 #include "matchwood/wide_levels.cuh"
 
-constexpr int FINDS_BYTES = 16384;  // shared memory for what a block finds in a level
-constexpr int SERIAL = 16;          // entries that a free vertex tries alone before its warp helps,
-constexpr int HELP = 1 << 30;       // and that the warp tries: all; as for breadth-first search
+constexpr int FINDS_BYTES = 16384;       // shared memory for what a block finds in a level
+constexpr int ENTRIES_ALONE = 16;        // entries that a free vertex tries alone before its warp helps,
+constexpr int ENTRIES_HELPED = 1 << 30;  // and that the warp tries: all; as for breadth-first search
 
 // What a block has found in a level.  It asks for places once, and not each warp for its own: all
 // that ask wait for one another at the same word.
@@ -41,7 +41,7 @@ struct MixedLevel {
     int warp_, warps;
     I longest = 0;
 
-    // Entries of the rows of the front.  Meets.
+    // Entries of the rows of the frontier.  Meets.
     __device__ Wide front_arcs()
     {
         Wide arcs = 0, all;
@@ -83,7 +83,7 @@ struct MixedLevel {
         }
     }
 
-    // Neighbours w (or -1) of the front.  All lanes of the warp call.
+    // Neighbours w (or -1) of the frontier.  All lanes of the warp call.
     __device__ __forceinline__ void visit(const I (&w)[LEVEL_BATCH])
     {
         I seen[LEVEL_BATCH], length[LEVEL_BATCH];
@@ -103,7 +103,7 @@ struct MixedLevel {
         list(w, length, fresh);
     }
 
-    // All rows of the front are short: some lanes to a row, a few rows at once.
+    // All rows of the frontier are short: some lanes to a row, a few rows at once.
     __device__ __forceinline__ void go_evenly()
     {
         int log = lanes_log(front.longest), rows = WARP >> log;
@@ -155,24 +155,24 @@ struct MixedLevel {
         }
     }
 
-    // From the front; `piece` lists parts of its long rows.
+    // From the frontier; `piece` lists parts of its long rows.
     __device__ void go_forwards(const I* piece, Wide pieces)
     {
         reach_all(front.size(), [&](Wide i, I& begin, I& end) {
             I v = load_relaxed(&places.order[front.head + i]);
             begin = places.indptr[v];
             end = places.indptr[v + 1];
-            if (end - begin > LONG) end = begin;
+            if (end - begin > LONG_ROW) end = begin;
         });
         reach_all(pieces, [&](Wide i, I& begin, I& end) {
             I v = load_relaxed(&places.order[piece[2 * i]]);
-            begin = places.indptr[v] + piece[2 * i + 1] * LONG;
-            end = places.indptr[v + 1] - begin > LONG ? begin + LONG : places.indptr[v + 1];
+            begin = places.indptr[v] + piece[2 * i + 1] * LONG_ROW;
+            end = places.indptr[v + 1] - begin > LONG_ROW ? begin + LONG_ROW : places.indptr[v + 1];
         });
     }
 
-    // Free vertices look for a neighbour in the front, and stop at the first.  The owners of those
-    // in the front, and before it, stand before the front.
+    // Free vertices look for a neighbour in the frontier, and stop at the first.  The owners of those
+    // in the frontier, and before it, stand before the frontier.
     __device__ void go_backwards()
     {
         for (Wide at = (Wide)warp_ * WARP; at < (Wide)places.n; at += (Wide)warps * WARP) {
@@ -181,7 +181,7 @@ struct MixedLevel {
                 begin = places.indptr[v];
                 end = places.indptr[v + 1];
             }
-            I up = first_in_row<SERIAL, HELP>(places.indices, begin, end, v, [&](I u, I) {
+            I up = first_in_row<ENTRIES_ALONE, ENTRIES_HELPED>(places.indices, begin, end, v, [&](I u, I) {
                 return load_relaxed(&places.owner[u]) < front.head;
             });
             if (up >= 0) store_relaxed(&places.owner[v], front.head);

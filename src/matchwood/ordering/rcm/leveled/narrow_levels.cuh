@@ -1,5 +1,5 @@
 // Levels of an order of Cuthill and McKee with few vertices and short rows: one block, or one cluster,
-// goes on by itself, the front in shared memory, some lanes to a row.  A level takes two barriers:
+// goes on by itself, the frontier in shared memory, some lanes to a row.  A level takes two barriers:
 //   offer | count and rank children, tell the others how many | write them
 //
 // Owners are read after the barrier behind all offers of the level; the next offers come after the
@@ -8,13 +8,13 @@
 #include "matchwood/levels.cuh"
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
-constexpr int ROOM_BYTES = 4096;  // shared memory of one of the six lists of a block
-constexpr int SOLO = 1024;        // lanes for which one block goes on alone
-constexpr int NARROW = 16384;     // lanes for which a cluster does
-constexpr int SHORT = 128;        // entries of the longest row of a narrow level
-constexpr int MANY = 4;           // entries of a lane where rows are longer than a warp
-constexpr bool AHEAD = true;      // fetch what the next step reads
-constexpr int UNEVEN = 64;        // rows that a block may have beyond twice its share
+constexpr int ROOM_BYTES = 4096;     // shared memory of one of the six lists of a block
+constexpr int SOLO_LANES = 1024;     // lanes for which one block goes on alone
+constexpr int NARROW_LANES = 16384;  // lanes for which a cluster does
+constexpr int NARROW_ROW = 128;       // entries of the longest row of a narrow level
+constexpr int ENTRIES_PER_LANE = 4;  // entries of a lane where rows are longer than a warp
+constexpr bool FETCH_AHEAD = true;   // fetch what the next step reads
+constexpr int SPARE_ROWS = 64;       // rows that a block may have beyond twice its share
 
 // log2 of the lanes that a row gets in a narrow level: all its entries, or a warp.
 template <typename I>
@@ -25,7 +25,7 @@ __device__ __forceinline__ int lanes_log(I longest)
     return log;
 }
 
-// Rows of a block's part of the front, and of what it finds.
+// Rows of a block's part of the frontier, and of what it finds.
 template <typename I>
 struct Near {
     static constexpr int ROOM = ROOM_BYTES / sizeof(I);
@@ -49,7 +49,7 @@ __device__ __forceinline__ void offer_rows(
         for (I e = threadIdx.x & ((1 << log) - 1); e < length; e += 1 << log) {
             I w = places.indices[begin + e];
             atomicMin(&places.owner[w], I(place + j));
-            if (AHEAD) fetch_ahead(&places.indptr[w]);
+            if (FETCH_AHEAD) fetch_ahead(&places.indptr[w]);
         }
     }
 }
@@ -113,7 +113,7 @@ __device__ __forceinline__ int place_rows(
         for (int k = 0; k < COUNT; ++k) {
             if (!mine[k]) continue;
             int at = start + rank[k];
-            if (AHEAD) fetch_ahead(&places.indices[begin[k]]);
+            if (FETCH_AHEAD) fetch_ahead(&places.indices[begin[k]]);
             if (target != nullptr) {
                 target[at] = w[k];
             } else if (at < Near<I>::ROOM) {
@@ -130,7 +130,7 @@ __device__ __forceinline__ int place_rows(
     return total;
 }
 
-// Narrow levels by one cluster (TOGETHER) or one block, until the front grows wide or ends, all
+// Narrow levels by one cluster (TOGETHER) or one block, until the frontier grows wide or ends, all
 // `total` vertices are placed, two levels have `limit` vertices, or `stop` comes.  A block goes on with
 // the children that it found, unless some found far more than others.
 template <bool TOGETHER, typename I>
@@ -138,7 +138,7 @@ __device__ __forceinline__ void go_narrow(
     const Places<I>& places, Near<I>& near, Front<I>& front, I total, I limit, I stop)
 {
     constexpr int BLOCKS = TOGETHER ? CLUSTER : 1;
-    constexpr I LIMIT = TOGETHER ? NARROW : SOLO;
+    constexpr I LIMIT = TOGETHER ? NARROW_LANES : SOLO_LANES;
     auto barrier = [] {
         if (TOGETHER)
             cluster_barrier();
@@ -168,7 +168,7 @@ __device__ __forceinline__ void go_narrow(
         offer_rows(places, near, side, rows, place, log);
         barrier();
         int count = lone ? place_rows<1>(places, near, side, rows, place, log, (I*)nullptr)
-                         : place_rows<MANY>(places, near, side, rows, place, log, (I*)nullptr);
+                         : place_rows<ENTRIES_PER_LANE>(places, near, side, rows, place, log, (I*)nullptr);
         if (TOGETHER) {
             if (threadIdx.x < CLUSTER) {
                 store_at(&near.counts[turn][me], threadIdx.x, (unsigned int)count);
@@ -196,15 +196,15 @@ __device__ __forceinline__ void go_narrow(
         } else if (lone) {
             place_rows<1>(places, near, side, rows, place, log, target);
         } else {
-            place_rows<MANY>(places, near, side, rows, place, log, target);
+            place_rows<ENTRIES_PER_LANE>(places, near, side, rows, place, log, target);
         }
         front.advance(sum, longest);
-        if (sum == 0 || front.tail >= total || front.width >= limit || front.depth >= stop || longest > SHORT ||
+        if (sum == 0 || front.tail >= total || front.width >= limit || front.depth >= stop || longest > NARROW_ROW ||
             sum > BLOCKS * Near<I>::ROOM)
             return;
         I lanes = sum << lanes_log(longest);
-        if (lanes > 2 * LIMIT || (TOGETHER && lanes < SOLO / 4)) return;
-        known = most <= Near<I>::ROOM && most <= 2 * sum / BLOCKS + UNEVEN;
+        if (lanes > 2 * LIMIT || (TOGETHER && lanes < SOLO_LANES / 4)) return;
+        known = most <= Near<I>::ROOM && most <= 2 * sum / BLOCKS + SPARE_ROWS;
         if (known) {
             place = front.head + before;
             rows = count;

@@ -11,9 +11,9 @@
 #include "matchwood/levels.cuh"
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
-constexpr int LONG = 1024;        // entries; longer rows are cut into pieces so long
-constexpr int LEVEL_BATCH = 4;          // entries that a lane has under way at once
-constexpr int RANKED = 64;        // children of an owner that are ranked by counting
+constexpr int LONG_ROW = 1024;       // entries; longer rows are cut into pieces so long
+constexpr int LEVEL_BATCH = 4;       // entries that a lane has under way at once
+constexpr int RANKED_CHILDREN = 64;  // children of an owner that are ranked by counting
 
 // Scratch of wide levels, n elements each unless said.
 template <typename I>
@@ -21,8 +21,8 @@ struct Scratch {
     I *found, *slot;    // children as they were found; their number among those of their owner
     I *count, *first;   // by place of the owner: how many, and where they start
     I *child;           // children with their owners
-    I *big;             // owners of more than RANKED children; n / RANKED
-    I *piece;           // place and part of long rows; 4 nnz / LONG + 2
+    I *big;             // owners of more than RANKED_CHILDREN children; n / RANKED_CHILDREN
+    I *piece;           // place and part of long rows; 4 nnz / LONG_ROW + 2
     I *sums;            // children of each block's share of owners
 };
 
@@ -36,14 +36,14 @@ struct Level {
     const Front<I>& front;
     int warp_, warps;
 
-    // Vertices of the front with long rows list pieces of them.  Returns the number of all.
+    // Vertices of the frontier with long rows list pieces of them.  Returns the number of all.
     __device__ Wide list_pieces()
     {
         for (Wide at = (Wide)warp_ * WARP; at < (Wide)front.size(); at += (Wide)warps * WARP) {
             I place = front.head + (I)(at + lane()), parts = 0;
             if (at + lane() < (Wide)front.size()) {
                 I length = places.degree(load_relaxed(&places.order[place]));
-                if (length > LONG) parts = (length + LONG - 1) / LONG;
+                if (length > LONG_ROW) parts = (length + LONG_ROW - 1) / LONG_ROW;
             }
             I before = warp_exclusive_sum(parts);
             I all = __shfl_sync(ALL, before + parts, WARP - 1);
@@ -101,7 +101,7 @@ struct Level {
                 I v = load_relaxed(&places.order[first + lane()]);
                 begin = places.indptr[v];
                 end = places.indptr[v + 1];
-                if (end - begin > LONG) end = begin;
+                if (end - begin > LONG_ROW) end = begin;
             }
             WarpRows<I>(begin, end).template for_batches<LEVEL_BATCH>([&](const auto& row, const auto& entry) {
                 I w[LEVEL_BATCH], p[LEVEL_BATCH];
@@ -119,8 +119,8 @@ struct Level {
     {
         for (Wide at = warp_; at < pieces; at += warps) {
             I place = scratch.piece[2 * at], v = load_relaxed(&places.order[place]);
-            I begin = places.indptr[v] + scratch.piece[2 * at + 1] * LONG, end = places.indptr[v + 1];
-            I length = end - begin < LONG ? end - begin : I(LONG);
+            I begin = places.indptr[v] + scratch.piece[2 * at + 1] * LONG_ROW, end = places.indptr[v + 1];
+            I length = end - begin < LONG_ROW ? end - begin : I(LONG_ROW);
             for (I start = 0; start < length; start += WARP * LEVEL_BATCH) {
                 I w[LEVEL_BATCH], p[LEVEL_BATCH];
 #pragma unroll
@@ -171,7 +171,7 @@ struct Level {
             I before = block_exclusive_sum(mine, &all);
             if (j < rows) {
                 scratch.first[front.head + from + j] = start + before;
-                if (mine > RANKED) scratch.big[atomicAdd(bigs, 1ull)] = front.head + from + j;
+                if (mine > RANKED_CHILDREN) scratch.big[atomicAdd(bigs, 1ull)] = front.head + from + j;
             }
             start += all;
         }
@@ -191,7 +191,7 @@ struct Level {
     {
         for (Wide c = thread; c < children; c += threads) {
             I w = scratch.child[c], owner = places.owner[w], size = scratch.count[owner];
-            if (size > RANKED) continue;
+            if (size > RANKED_CHILDREN) continue;
             I first = scratch.first[owner], rank = 0;
             if (size > 1) {
                 I degree = places.degree(w);

@@ -1,4 +1,4 @@
-"""Cuthill-McKee by one thread: algorithm 1.
+"""Cuthill-McKee by one thread.
 
 The queue is the order itself.  `mark[v]` is FREE until v is placed.  A component is one call of
 `follow`, which also finds the levels, their width and the bandwidth for the search of a start.
@@ -30,7 +30,7 @@ from matchwood.teams import advance, device, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 
-EVERY = np.uint64(4095)  # places between two looks for Ctrl-C, less one
+LOOK_MASK = np.uint64(4095)  # Ctrl-C is looked for at every 4096th place: where these bits are 0
 
 
 @device
@@ -77,7 +77,7 @@ def follow(
             begin, end = end, tail
             if (end - begin) * row >= wide and arcs_of(indptr, queue, begin, end) >= wide:
                 return begin, end, levels, width, tail, band, WIDE
-        if i & EVERY == ZERO and stopping(team):
+        if i & LOOK_MASK == ZERO and stopping(team):
             return begin, end, levels, width, tail, band, CUT
         u = queue[i]
         i += ONE

@@ -1,4 +1,4 @@
-"""Cuthill-McKee with a thread for each level: algorithm 3.
+"""Cuthill-McKee with a thread for each level.
 
 A breadth-first search finds the levels, and so where each begins in the order.  Then member k takes
 levels k, k + size, k + 2 size, ...: it reads the vertices of its level as soon as they are placed
