@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from matchwood.generators import aniso, grid, mesh, stencil
 from matchwood.generators.stencils import plans
 from matchwood.primitives.assemble.check import check_canonical
-from support import same
+from support import THREADS, same
 
 BOTH = (np.float32, np.float64)
 
@@ -97,8 +97,10 @@ def test_stencil_types(given_dtype, dtype, stored):
 
 @pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 5), (1, 1), (0, 3), (1, 6, 1)])
 @pytest.mark.parametrize("dtype", BOTH)
-def test_grid(shape, dtype, threads):
-    A = grid(shape, dtype=dtype, threads=threads)
+def test_grid(shape, dtype):
+    A = grid(shape, dtype=dtype, threads=1)
+    for threads in THREADS:
+        assert same(parts(grid(shape, dtype=dtype, threads=threads)), parts(A))
     check_sorted(A)
     assert A.dtype == dtype
     if A.shape[0]:
@@ -110,8 +112,10 @@ def test_grid(shape, dtype, threads):
 
 
 @pytest.mark.parametrize("shape", [(7,), (4, 5), (3, 4, 5), (1, 1), (2, 0, 3)])
-def test_mesh(shape, threads):
-    A = mesh(shape, threads=threads)
+def test_mesh(shape):
+    A = mesh(shape, threads=1)
+    for threads in THREADS:
+        assert same(parts(mesh(shape, threads=threads)), parts(A))
     check_sorted(A)
     points = np.array(list(itertools.product(*map(range, shape)))).reshape(-1, len(shape))
     apart = abs(points[:, None] - points[None, :]).max(axis=2, initial=0)
@@ -128,12 +132,13 @@ def test_mesh_has_27_points():
 
 @pytest.mark.parametrize("shape", [(9, 9), (4, 11), (11, 4), (1, 5), (5, 1), (1, 1), (0, 2)])
 @pytest.mark.parametrize("kind", [1, 2, 3])
-def test_aniso_equals_reference(kind, shape, threads):
-    A = aniso(kind, shape, threads=threads)
+def test_aniso_equals_reference(kind, shape):
+    A = aniso(kind, shape, engine="reference")
     check_sorted(A)
     assert A.dtype == np.float64
     assert same(parts(A), parts(A.T.tocsr()))
-    assert same(parts(A), parts(aniso(kind, shape, engine="reference")))
+    for threads in THREADS:
+        assert same(parts(aniso(kind, shape, threads=threads)), parts(A))
     assert (A.diagonal() == 3).all()
 
 
@@ -203,7 +208,7 @@ def test_plan_knows_its_entries():
         (lambda: stencil([1, 2], (3,)), ValueError, "stencil: weights must have odd lengths, got"),
         (lambda: stencil(5, ()), ValueError, "stencil: weights must have 1 to 3 dimensions, got 0"),
         (lambda: stencil(np.ones((1,) * 4), (1,) * 4), ValueError, "stencil: weights must have 1"),
-        (lambda: stencil([[1], [2, 3]], (3,)), ValueError, "stencil: weights must be an array"),
+        (lambda: stencil([[1], [2, 3]], (3,)), TypeError, "stencil: weights must be an array"),
         (lambda: stencil(["a"], (3,)), TypeError, "stencil: weights must be real numbers"),
         (lambda: stencil([1j], (3,)), TypeError, "stencil: weights must be real numbers"),
         (lambda: stencil([np.nan], (3,)), ValueError, "stencil: weights must be finite"),

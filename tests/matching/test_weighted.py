@@ -128,14 +128,17 @@ def path_of_ones(n: int) -> sp.csr_array:
     return from_edges(n, np.arange(n - 1), np.arange(1, n))
 
 
-def test_weights_that_differ_in_the_last_bit(threads: int) -> None:
+def test_weights_that_differ_in_the_last_bit() -> None:
     rng = np.random.default_rng(4)
     u, v = rng.integers(0, 200, (2, 2000))
     keep = u != v
     w = 1.0 + np.finfo(float).eps * rng.integers(0, 5000, keep.sum())
     A = from_edges(200, u[keep], v[keep], w)
-    for method in GREEDY:
-        check_locally_dominant(A, weighted_matching(A, method=method, threads=threads))
+    expected = weighted_matching(A, method="greedy", threads=1)
+    check_locally_dominant(A, expected)
+    for method, threads in itertools.product(GREEDY, THREADS):
+        found = weighted_matching(A, method=method, threads=threads)
+        assert np.array_equal(found.mate, expected.mate)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -172,16 +175,18 @@ def test_half_of_the_best() -> None:
                 assert nx.is_maximal_matching(G, edges)
 
 
-def test_random_weighted(threads: int) -> None:
+def test_random_weighted() -> None:
     for name in ("random", "rmat", "few weights", "equal weights", "mixed signs"):
         A = ZOO[name]()
         for seed in (0, 7):
             for ties in TIES:
-                found = weighted_matching(
-                    A, method="random_weighted", rng=seed, ties=ties, threads=threads
-                )
+                options = {"method": "random_weighted", "rng": seed, "ties": ties}
+                found = weighted_matching(A, threads=1, **options)
                 check_random_weighted(A, found, seed=seed, ties=ties)
                 assert is_maximal_matching(A, found)
+                for threads in THREADS:
+                    other = weighted_matching(A, threads=threads, **options)
+                    assert np.array_equal(other.mate, found.mate)
             other = maximal_matching(A, method="serial", weighted=True, rng=seed)
             same = weighted_matching(A, method="random_weighted", rng=seed)
             assert np.array_equal(other.mate, same.mate)

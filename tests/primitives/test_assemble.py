@@ -21,6 +21,7 @@ from matchwood.primitives.symmetrize import reference as symmetrize_reference
 from matchwood.primitives.transpose import check as transpose_check
 from matchwood.primitives.transpose import reference as transpose_reference
 from strategies import graphs
+from support import THREADS
 
 TEAMS = (1, 2, 3, 7)
 
@@ -92,8 +93,9 @@ def assert_facts(A: sp.csr_array, threads: int) -> None:
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_facts_of_the_zoo(name: str, threads: int) -> None:
-    assert_facts(ZOO[name](), threads)
+def test_facts_of_the_zoo(name: str) -> None:
+    for threads in THREADS:
+        assert_facts(ZOO[name](), threads)
 
 
 @given(graphs())
@@ -102,11 +104,12 @@ def test_facts_of_random_graphs(A: sp.csr_array) -> None:
         assert_facts(A, threads)
 
 
-def test_symmetry_is_not_fooled_by_one_entry(threads: int) -> None:
+def test_symmetry_is_not_fooled_by_one_entry() -> None:
     """Move one entry of a symmetric pattern, or change one value: it must be noticed."""
     A = rmat(8, 6)
     rng = np.random.default_rng(3)
-    assert inspect.symmetry(A.indptr, A.indices, threads=threads).symmetric
+    for threads in THREADS:
+        assert inspect.symmetry(A.indptr, A.indices, threads=threads).symmetric
     for _ in range(50):
         B = A.tolil()
         i = int(rng.integers(256))
@@ -116,11 +119,13 @@ def test_symmetry_is_not_fooled_by_one_entry(threads: int) -> None:
         B[i, j] = 0 if B[i, j] else 1.0
         B = sp.csr_array(B.tocsr())
         B.eliminate_zeros()
-        assert not inspect.symmetry(B.indptr, B.indices, threads=threads).symmetric
+        for threads in THREADS:
+            assert not inspect.symmetry(B.indptr, B.indices, threads=threads).symmetric
     data = A.data.copy()
     data[17] = np.nextafter(data[17], np.inf)
-    assert inspect.values(A.indptr, A.indices, A.data, threads=threads).symmetric
-    assert not inspect.values(A.indptr, A.indices, data, threads=threads).symmetric
+    for threads in THREADS:
+        assert inspect.values(A.indptr, A.indices, A.data, threads=threads).symmetric
+        assert not inspect.values(A.indptr, A.indices, data, threads=threads).symmetric
 
 
 @given(st.data())
@@ -145,13 +150,14 @@ def test_faults_are_found_where_they_are(data: st.DataObject) -> None:
                 assert found.at == expected.at
 
 
-def test_values_that_are_not_finite_are_found(threads: int) -> None:
+def test_values_that_are_not_finite_are_found() -> None:
     A = grid(6, 6, 1.0)
     for bad in (np.nan, np.inf, -np.inf):
         data = A.data.copy()
         data[[40, 90]] = bad
-        found = inspect.values(A.indptr, A.indices, data, threads=threads)
-        assert (found.finite, found.at) == (False, 40)
+        for threads in THREADS:
+            found = inspect.values(A.indptr, A.indices, data, threads=threads)
+            assert (found.finite, found.at) == (False, 40)
 
 
 def test_checks_find_faults() -> None:
