@@ -94,8 +94,8 @@ def test_larger(name, method, index_dtype):
 @pytest.mark.parametrize("method", METHODS)
 def test_several_launches(method, monkeypatch):
     """Stopped after a moment, and after every round, it goes on where it was."""
-    monkeypatch.setattr(engine, "CYCLES", 2000)
-    monkeypatch.setattr(engine, "ROUNDS", 1)
+    monkeypatch.setattr(engine, "CYCLES_PER_LAUNCH", 2000)
+    monkeypatch.setattr(engine, "ROUNDS_PER_LAUNCH", 1)
     for make in (lambda: path(500), lambda: rmat(10, 4), lambda: spider(20_000)):
         G = prepared(make())
         members, rounds = expected(G, method)
