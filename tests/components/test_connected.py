@@ -59,11 +59,11 @@ def test_larger_graphs_agree_with_scipy(index_dtype: type) -> None:
             assert np.array_equal(found.labels, number[labels]), (method, threads)
 
 
-def test_many_schedules(threads: int) -> None:
+def test_many_schedules() -> None:
     G = matchwood.graph(shuffled(disjoint([rmat(8, 2), path(500), star(300)]), isolated=50))
     first = matchwood.connected_components(G, threads=1).labels
     for method in METHODS:
-        for _ in range(40):
+        for threads in THREADS * 40:
             found = matchwood.connected_components(G, method=method, threads=threads)
             assert np.array_equal(found.labels, first)
 

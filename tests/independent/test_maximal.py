@@ -83,11 +83,11 @@ def test_larger_graphs(name: str, method: str, index_dtype: type) -> None:
         assert np.array_equal(found, expected)
 
 
-def test_many_schedules(threads: int) -> None:
+def test_many_schedules() -> None:
     G = matchwood.graph(shuffled(disjoint([rmat(9, 6), path(3000), star(300)]), isolated=50))
     for method in METHODS:
         first = matchwood.maximal_independent_set(G, method=method, threads=1)
-        for _ in range(30):
+        for threads in THREADS * 30:
             found = matchwood.maximal_independent_set(G, method=method, threads=threads)
             assert np.array_equal(found, first)
 
@@ -131,10 +131,10 @@ def test_seeds() -> None:
         assert np.array_equal(found_first, np.indices((30, 30)).sum(axis=0).ravel() % 2 == 0)
 
 
-def test_chains_deeper_than_the_stack(threads: int) -> None:
+def test_chains_deeper_than_the_stack() -> None:
     """Paths that are seen from their late end first, by threads that begin in the middle."""
     room = cpu.STACK_VERTICES
-    for n in (room - 1, room, room + 1, 5 * room):
+    for n, threads in itertools.product((room - 1, room, room + 1, 5 * room), THREADS):
         found = matchwood.maximal_independent_set(path(n), method="lexicographic", threads=threads)
         assert np.array_equal(found, np.arange(n) % 2 == 0)
 
@@ -145,11 +145,12 @@ def chain(n: int, rng: int = 0) -> sp.csr_array:
     return from_edges(n, along[:-1], along[1:])
 
 
-def test_the_worst_order_for_a_path(threads: int) -> None:
+def test_the_worst_order_for_a_path() -> None:
     """Longer chains than the stack holds: their beginning is forgotten and asked for again."""
     A = chain(4 * cpu.STACK_VERTICES)
-    found = matchwood.maximal_independent_set(A, threads=threads)
-    check_maximal_independent_set(A, found, method="luby")
+    for threads in THREADS:
+        found = matchwood.maximal_independent_set(A, threads=threads)
+        check_maximal_independent_set(A, found, method="luby")
 
 
 def test_rounds_of_sampling_are_few() -> None:

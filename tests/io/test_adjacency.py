@@ -12,6 +12,7 @@ import matchwood
 from matchwood.errors import FileFormatError
 from matchwood.io.formats import graph_txt, hmetis, metis
 from matchwood.io.text import Text
+from support import THREADS
 
 
 def parse_metis(content: str, strict: bool = True, threads: int | None = None) -> metis.MetisFile:
@@ -108,9 +109,10 @@ def test_metis_comments_and_isolated_vertices(threads: int) -> None:
         ("2 1\n2\n1", "line 3: the file ends without a newline"),
     ],
 )
-def test_metis_malformed(content: str, message: str, threads: int) -> None:
-    with pytest.raises(FileFormatError, match=message):
-        parse_metis(content, threads=threads)
+def test_metis_malformed(content: str, message: str) -> None:
+    for threads in THREADS:
+        with pytest.raises(FileFormatError, match=message):
+            parse_metis(content, threads=threads)
 
 
 def test_metis_not_strict() -> None:
@@ -149,9 +151,10 @@ def test_hmetis(threads: int) -> None:
         ("1 2\n1 2", "line 2: the file ends without a newline"),
     ],
 )
-def test_hmetis_malformed(content: str, message: str, threads: int) -> None:
-    with pytest.raises(FileFormatError, match=message):
-        parse_hmetis(content, threads=threads)
+def test_hmetis_malformed(content: str, message: str) -> None:
+    for threads in THREADS:
+        with pytest.raises(FileFormatError, match=message):
+            parse_hmetis(content, threads=threads)
 
 
 def test_graph_txt(threads: int) -> None:
@@ -173,12 +176,13 @@ def test_graph_txt(threads: int) -> None:
         ("2\n1\n0", "line 3: the file ends without a newline"),
     ],
 )
-def test_graph_txt_malformed(content: str, message: str, threads: int) -> None:
-    with pytest.raises(FileFormatError, match=message):
-        parse_txt(content, threads=threads)
+def test_graph_txt_malformed(content: str, message: str) -> None:
+    for threads in THREADS:
+        with pytest.raises(FileFormatError, match=message):
+            parse_txt(content, threads=threads)
 
 
-def test_large_rows_at_any_number_of_threads(threads: int) -> None:
+def test_large_rows_at_any_number_of_threads() -> None:
     """Rows much longer than a member's share, and many empty ones."""
     rng = np.random.default_rng(3)
     A = sp.random_array((300, 300), density=0.05, rng=rng, format="csr")
@@ -191,7 +195,8 @@ def test_large_rows_at_any_number_of_threads(threads: int) -> None:
     rows = np.split(A.indices + 1, A.indptr[1:-1])
     lines = [" ".join(map(str, row.tolist())) for row in rows]
     content = f"300 {A.nnz // 2}\n" + "\n".join(lines) + "\n"
-    assert (parse_metis(content, threads=threads).matrix != A).nnz == 0
+    for threads in THREADS:
+        assert (parse_metis(content, threads=threads).matrix != A).nnz == 0
 
 
 def test_public_readers(tmp_path: Path) -> None:

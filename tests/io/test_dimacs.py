@@ -10,6 +10,7 @@ import matchwood
 from matchwood.errors import FileFormatError
 from matchwood.io.formats import dimacs
 from matchwood.io.text import Text
+from support import THREADS
 
 
 def parse(
@@ -94,9 +95,10 @@ def test_by_name_and_duplicates(tmp_path: Path) -> None:
         ("col", "p edge 2 1\ne 1 2\n nothing\n", "line 3: expected a line that starts with 'n'"),
     ],
 )
-def test_malformed(kind: str, content: str, message: str, threads: int) -> None:
-    with pytest.raises(FileFormatError, match=message):
-        parse(content, kind, threads=threads)
+def test_malformed(kind: str, content: str, message: str) -> None:
+    for threads in THREADS:
+        with pytest.raises(FileFormatError, match=message):
+            parse(content, kind, threads=threads)
 
 
 def test_not_strict() -> None:

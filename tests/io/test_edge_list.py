@@ -17,6 +17,7 @@ from matchwood.errors import FileFormatError
 from matchwood.io.formats import edge_list, named
 from matchwood.io.options import Options
 from matchwood.io.text import Text
+from support import THREADS
 
 
 def parse(content: str | bytes, **options: Any) -> Any:
@@ -49,12 +50,13 @@ def dense(content: str, **options: Any) -> list[list[float]]:
         "00 01\n1 002\n",
     ],
 )
-def test_the_same_graph_in_many_spellings(content: str, threads: int) -> None:
-    A = parse(content, threads=threads)
-    assert A.toarray().tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
-    assert isinstance(A, sp.csr_array)
-    assert A.indices.dtype == A.indptr.dtype == np.int32
-    assert A.has_canonical_format
+def test_the_same_graph_in_many_spellings(content: str) -> None:
+    for threads in THREADS:
+        A = parse(content, threads=threads)
+        assert A.toarray().tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+        assert isinstance(A, sp.csr_array)
+        assert A.indices.dtype == A.indptr.dtype == np.int32
+        assert A.has_canonical_format
 
 
 def test_weights() -> None:
@@ -194,9 +196,10 @@ def test_names_malformed(content: bytes, message: str) -> None:
         ("3\n1\n0 1\n1 2\n", "line 4: there are more than that: 1 edges declared, 2 found"),
     ],
 )
-def test_malformed(content: str, message: str, threads: int) -> None:
-    with pytest.raises(FileFormatError, match=message):
-        parse(content, threads=threads)
+def test_malformed(content: str, message: str) -> None:
+    for threads in THREADS:
+        with pytest.raises(FileFormatError, match=message):
+            parse(content, threads=threads)
 
 
 def test_not_strict() -> None:
@@ -258,25 +261,27 @@ def test_dtype(tmp_path: Path) -> None:
     assert matchwood.io.read(path, dtype=np.int64).dtype == np.int64
 
 
-def test_many_lines_at_any_number_of_threads(threads: int) -> None:
+def test_many_lines_at_any_number_of_threads() -> None:
     rng = np.random.default_rng(5)
     u, v, w = rng.integers(0, 10**6, 3000), rng.integers(0, 50, 3000), rng.random(3000)
     lines = [f"{a}\t{b}\t{c!r}" for a, b, c in zip(u.tolist(), v.tolist(), w.tolist(), strict=True)]
     lines[::97] = [f"# comment {line}" for line in lines[::97]]  # gaps between the members' parts
     keep = np.arange(3000) % 97 != 0
-    A = parse("\n".join(lines) + "\n", threads=threads)
     n = 1 + max(u[keep].max(), v[keep].max())
     expected = sp.csr_array((w[keep], (u[keep], v[keep])), shape=(n, n))
-    assert abs(A - expected).max() == 0
-    assert A.nnz == expected.nnz
+    for threads in THREADS:
+        A = parse("\n".join(lines) + "\n", threads=threads)
+        assert abs(A - expected).max() == 0
+        assert A.nnz == expected.nnz
 
 
-def test_the_first_malformed_line_is_named_at_any_number_of_threads(threads: int) -> None:
+def test_the_first_malformed_line_is_named_at_any_number_of_threads() -> None:
     lines = [f"{i} {i + 1}" for i in range(2000)]
     for bad in (1990, 1234, 1233):
         lines[bad] = "oops"
-        with pytest.raises(FileFormatError, match=f"line {bad + 1}: .*'oops'"):
-            parse("\n".join(lines) + "\n", threads=threads)
+        for threads in THREADS:
+            with pytest.raises(FileFormatError, match=f"line {bad + 1}: .*'oops'"):
+                parse("\n".join(lines) + "\n", threads=threads)
 
 
 def plain(content: str) -> tuple[dict[tuple[int, int], float], int] | None:

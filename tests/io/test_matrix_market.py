@@ -15,6 +15,7 @@ import matchwood
 from matchwood.errors import FileFormatError
 from matchwood.io.formats import matrix_market
 from matchwood.io.text import Text
+from support import THREADS
 
 REAL = "%%MatrixMarket matrix coordinate real general\n"
 
@@ -95,9 +96,10 @@ def test_kinds(threads: int) -> None:
         ("%%MatrixMarket matrix array real general\n2 2\n1 2\n3 4\n", "line 3: expected 1 fields"),
     ],
 )
-def test_malformed(content: str, message: str, threads: int) -> None:
-    with pytest.raises(FileFormatError, match=message):
-        parse(content, threads=threads)
+def test_malformed(content: str, message: str) -> None:
+    for threads in THREADS:
+        with pytest.raises(FileFormatError, match=message):
+            parse(content, threads=threads)
 
 
 def test_complex_to_real(tmp_path: Path) -> None:

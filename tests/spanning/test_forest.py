@@ -93,7 +93,7 @@ def test_all_kinds_of_weights(kind: str) -> None:
 def test_what_goes_first_changes_nothing(monkeypatch, degree: float, light: float) -> None:
     monkeypatch.setattr(cpu_boruvka, "LIGHT_DEGREE", degree)
     monkeypatch.setattr(cpu_boruvka, "LIGHT_EDGES", light)
-    monkeypatch.setattr(cpu_kruskal, "FIRST", light / 10)
+    monkeypatch.setattr(cpu_kruskal, "EDGES_PER_VERTEX", light / 10)
     for kind in ("few", "float32", "close"):
         A = weighted(shuffled(disjoint([rmat(8, 12), grid(9, 9)]), isolated=9), kind)
         right = msf(A, engine="reference")

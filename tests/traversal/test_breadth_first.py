@@ -71,21 +71,21 @@ def test_all_ways_to_expand_a_level(
         assert np.array_equal(found.level >= 0, (before != -9999) | (np.arange(G.n) == source))
 
 
-def test_fronts_that_grow_and_shrink_many_times(threads: int) -> None:
+def test_frontiers_that_grow_and_shrink_many_times() -> None:
     """A geometric graph changes between the ways to expand a level dozens of times."""
     A = matchwood.generators.random_geometric(60_000, degree=6, rng=1)
     G = matchwood.graph(A)
     alone = matchwood.bfs(G, 0, threads=1)
     check_bfs(G, 0, alone)
-    for _ in range(3):
+    for threads in THREADS * 3:
         assert_same(matchwood.bfs(G, 0, threads=threads), alone)
 
 
-def test_many_schedules(threads: int) -> None:
+def test_many_schedules() -> None:
     """Many runs of a graph with contention: the same bits each time."""
     G = matchwood.graph(rmat(10, 16))
     first = matchwood.bfs(G, 1, threads=1)
-    for _ in range(60):
+    for threads in THREADS * 60:
         assert_same(matchwood.bfs(G, 1, threads=threads), first)
 
 
@@ -107,9 +107,10 @@ def test_result_unpacks_and_finds_paths() -> None:
     assert matchwood.bfs(path(3), 0, depth_limit=1).path(2) == []
 
 
-def test_a_star_with_a_hub_of_many(threads: int) -> None:
+def test_a_star_with_a_hub_of_many() -> None:
     A = star(20_000)
-    check_bfs(A, 5, matchwood.bfs(A, 5, threads=threads))
+    for threads in THREADS:
+        check_bfs(A, 5, matchwood.bfs(A, 5, threads=threads))
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,8 @@ def test_goes_on_after_a_pause(monkeypatch):
     for name in ("long path", "grid", "rmat", "star"):
         G, view = prepared(ZOO[name]())
         expected = reference.search(view, None, np.array([0]), G.n)
-        for patience in (1, 3):
-            monkeypatch.setattr(engine, "ROUNDS_PER_LAUNCH", patience)
+        for most_rounds in (1, 3):
+            monkeypatch.setattr(engine, "ROUNDS_PER_LAUNCH", most_rounds)
             assert_same(matchwood.bfs(G, 0), expected)
 
 

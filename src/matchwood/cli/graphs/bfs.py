@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,7 +36,7 @@ def command(
 
     A = loaded.matrix
     sources = [loaded.vertex(text) for text in source] if source else [0]
-    options = {"depth_limit": depth_limit, "directed": not undirected}
+    options: dict[str, Any] = {"depth_limit": depth_limit, "directed": not undirected}
     with timed("searching") as taken:
         found = matchwood.bfs(A, sources, **options, **shared.where)
     shared.verify(matchwood.check.check_bfs, A, sources, found, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +24,7 @@ def command(
     loaded = shared.load(graph)
     import matchwood
 
-    options = {"method": method, "rng": rng}
+    options: dict[str, Any] = {"method": method, "rng": rng}
     with timed("choosing vertices") as taken:
         members = matchwood.maximal_independent_set(loaded.matrix, **options, **shared.where)
     check = matchwood.check.check_maximal_independent_set

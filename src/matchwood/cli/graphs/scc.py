@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,11 +31,10 @@ def command(
     loaded = shared.load(graph)
     import matchwood
 
+    find: Any = matchwood.strongly_connected_components
+    check = matchwood.check.check_strongly_connected_components
     if ordered:
         find, check = matchwood.condensation, matchwood.check.check_condensation
-    else:
-        find = matchwood.strongly_connected_components
-        check = matchwood.check.check_strongly_connected_components
     with timed("finding strong components") as taken:
         found = find(loaded.matrix, method=method, **shared.where)
     shared.verify(check, loaded.matrix, found)
