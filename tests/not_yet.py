@@ -32,7 +32,6 @@ FUNCTIONS = {
     "ordering/rcm/cpu_serial.py: order_serial",
     "ordering/rcm/cpu_serial.py: walk",
     "ordering/rcm/cpu_unordered.py: order_unordered",
-    "tridiagonal/block/cpu.py: _substitute",
 }
 
 # private names of other modules in use
