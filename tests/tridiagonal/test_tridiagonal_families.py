@@ -75,7 +75,7 @@ LARGE = {
 
 
 def tiny_lower(n: int, dtype: type) -> list[np.ndarray]:
-    """Almost triangular: LAPACK leaves every row within a unit, elimination by parts does not."""
+    """Almost triangular: LAPACK leaves every row within a unit, but parts do not."""
     rng = np.random.default_rng(n)
     a, b, c, right = rng.uniform(-1, 1, (4, n))
     return [array.astype(dtype) for array in (1e-30 * a, 3 * b, c, right)]
@@ -278,7 +278,7 @@ def test_the_check_rejects_what_is_spoiled() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_few_rows_are_mended_where_they_are(engine: str, dtype: type) -> None:
-    """One row in a thousand of a random system is off by chance: it is not solved again for that."""
+    """A row in a thousand of a random system is off by chance: it is not solved again for that."""
     for block in (False, True):
         n = 20_000
         rng = np.random.default_rng(1)

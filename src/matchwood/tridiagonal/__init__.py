@@ -71,9 +71,9 @@ def solve(
     Unlike in [1]_, both equations of a part are carried together and exchange rows: all rows that
     contain an unknown compete for its pivot, so none lacks one unless the matrix is singular.
 
-    Every row of the answer is looked at, and must be within 8 rounding units of its terms.  Of random
-    systems one row in a thousand is not; such rows are mended where they are.  Where many rows are
-    off, as with columns on very different scales, the whole answer is refined; where that does not
+    Every row of the answer is looked at, and must be within 8 rounding units of its terms.  Of a
+    random system one row in a thousand is not; such rows are mended where they are.  Where many are
+    off, as with columns on very different scales, the whole answer is refined.  Where that does not
     do, the system is solved row after row on one CPU thread, also from the GPU.  Both take longer.
     So no row is off by more than 10 units (the look itself is rounded) unless LAPACK's answer is no
     better.
@@ -81,8 +81,8 @@ def solve(
     Deterministic: the parts do not depend on the number of threads.  CPU and GPU have parts of
     different lengths, so their answers agree up to rounding only.
 
-    Work O(n); the arrays are read twice.  Memory besides the result: 0.11 n numbers on the CPU,
-    0.45 n on the GPU.
+    Work O(n); the arrays are read twice.  Memory besides the result: 0.2 n numbers on the CPU,
+    0.5 n on the GPU.
 
     References
     ----------

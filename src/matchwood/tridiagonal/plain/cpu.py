@@ -130,6 +130,7 @@ def solve(
         judgement.off[:] = 0
         team.run(_solve, Rows(dl, d, du, one, order), ends, room, out, judgement)
         if judgement.off.any():
-            blocks = Blocks(*(a.reshape(n, 1, 1) for a in (dl, d, du)), one, out)
+            lower, diagonal, upper = (a.reshape(n, 1, 1) for a in (dl, d, du))
+            blocks = Blocks(lower, diagonal, upper, one, out)
             verdict = min(verdict, mended(team, blocks, ROWS, judgement))
     return x, row_without_pivot(ends), trust.WRONG if ends.fault[1] else verdict
