@@ -86,11 +86,9 @@ def lapack(dl: Array, d: Array, du: Array, b: Array) -> tuple[Array, bool]:
             n = d.shape[0]
             bands = np.zeros((10, 2 * n), d.dtype)
             for blocks, side in ((dl, -1), (d, 0), (du, 1)):
-                for row in range(max(0, -side), n - max(0, side)):
-                    for i in range(2):
-                        for k in range(2):
-                            column = 2 * (row + side) + k
-                            bands[6 + 2 * row + i - column, column] = blocks[row, i, k]
+                row = np.arange(max(0, -side), n - max(0, side))
+                for i, k in np.ndindex(2, 2):
+                    bands[6 + i - k - 2 * side, 2 * (row + side) + k] = blocks[row, i, k]
             found = getattr(routines, letter + "gbsv")(3, 3, bands, b.reshape(-1))
             x, info = found[2].reshape(b.shape), found[3]
         elif d.size == 1:
@@ -101,14 +99,24 @@ def lapack(dl: Array, d: Array, du: Array, b: Array) -> tuple[Array, bool]:
     return np.asarray(x), info == 0 and bool(np.isfinite(x).all())
 
 
-def times_lapack(run: Callable[..., Array], system: list[Array]) -> float:
-    """Our backward error over LAPACK's or one rounding unit; 0 where LAPACK has no answer."""
+def lapack_error(system: list[Array]) -> float:
+    """The backward error of LAPACK's answer, infinite where there is none."""
     peer, solved = lapack(*system)
     theirs = backward_error(*system, peer) if solved else np.inf
-    if theirs > NO_ANSWER:
+    return theirs if theirs <= NO_ANSWER else np.inf
+
+
+def times(run: Callable[..., Array], system: list[Array], theirs: float) -> float:
+    """Our backward error over LAPACK's or one rounding unit; 0 where LAPACK has no answer."""
+    if theirs == np.inf:
         return 0.0
-    unit = float(np.finfo(peer.dtype).eps)
+    unit = float(np.finfo(system[1].dtype).eps)
     return backward_error(*system, run(*system)) / max(theirs, unit)
+
+
+def times_lapack(run: Callable[..., Array], system: list[Array]) -> float:
+    """The same, for a system that is tried once."""
+    return times(run, system, lapack_error(system))
 
 
 def _scaled(rng: np.random.Generator, made: Array, rows: int, columns: int) -> Array:
@@ -159,3 +167,10 @@ def block_family(n: int, dtype: Any, seed: int = 0) -> Iterator[System]:
     for at, name in enumerate(names):
         made = np.stack([entry[at] for entry in four], axis=-1).reshape(3, n, 2, 2)
         yield name, [a.astype(dtype) for a in (*made, rng.standard_normal((n, 2)))]
+
+
+@functools.cache
+def known(n: int, dtype: Any, block: bool) -> list[tuple[str, list[Array], float]]:
+    """The family with LAPACK's errors, found once for all engines."""
+    drawn = (block_family if block else family)(n, dtype)
+    return [(name, system, lapack_error(system)) for name, system in drawn]

@@ -30,12 +30,17 @@ Array = np.ndarray[Any, Any]
 def test_drawn_systems(engine: str, block: bool) -> None:
     run = solver(engine, block=block)
     rng = np.random.default_rng()
-    for _ in attempts(1):
-        seed, dtype = int(rng.integers(1 << 40)), rng.choice([np.float32, np.float64])
-        n = int(rng.choice([rng.integers(1, 40), rng.integers(40, 400)]))
-        for name, system in (block_family if block else family)(n, dtype, seed):
-            times = times_lapack(run, system)
-            assert times <= TIMES, (seed, dtype, name, n, times)
+    drawn: Any = iter(())
+    for _ in attempts(0.4):
+        following = next(drawn, None)
+        if following is None:
+            seed, dtype = int(rng.integers(1 << 40)), rng.choice([np.float32, np.float64])
+            n = int(rng.choice([rng.integers(1, 40), rng.integers(40, 400)]))
+            drawn = (block_family if block else family)(n, dtype, seed)
+            following = next(drawn)
+        name, system = following
+        times = times_lapack(run, system)
+        assert times <= TIMES, (seed, dtype, name, n, times)
 
 
 def _start(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -70,7 +75,7 @@ def test_climbed_systems(engine: str, block: bool) -> None:
     seed = int(rng.integers(1 << 40))
     rng = np.random.default_rng(seed)
     best, times, stuck = np.zeros(0), 0.0, 99
-    for _ in attempts(1.5):
+    for _ in attempts(0.7):
         if stuck > 40:
             n, period = int(rng.integers(2, 300)), int(rng.integers(1, 5))
             best = _start(rng, (period, 14 if block else 4))
@@ -93,7 +98,7 @@ def test_spoiled_answers_are_rejected() -> None:
     """Any one number of an answer, changed so that a row of its own no longer holds."""
     rng = np.random.default_rng()
     run = solver("cpu")
-    for _ in attempts(1):
+    for _ in attempts(0.3):
         seed, n = int(rng.integers(1 << 40)), int(rng.integers(1, 60))
         for _, system in family(n, np.float64, seed):
             dl, d, du, b = system

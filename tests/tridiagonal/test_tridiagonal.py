@@ -13,6 +13,7 @@ from bench.tridiagonal import accuracy
 from bench.tridiagonal.kinds import KINDS
 from matchwood.check import check_tridiagonal_solution
 from matchwood.tridiagonal import block_tridiagonal, factorize, solve
+from support import THREADS
 
 SIZES = [0, 1, 2, 3, 7, 64, 126, 127, 128, 129, 130, 256, 1023, 1024, 1025, 2049, 16_385, 40_011]
 
@@ -39,24 +40,25 @@ def dense(dl: np.ndarray, d: np.ndarray, du: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", SIZES)
-def test_solves(n: int, dtype: type, threads: int) -> None:
+def test_solves(n: int, dtype: type) -> None:
     given = system(n, dtype)
     before = [array.copy() for array in given]
-    x = solve(*given, threads=threads)
+    x = solve(*given, threads=1)
     assert x.dtype == dtype
     check_tridiagonal_solution(*given, x)
+    assert all(np.array_equal(x, solve(*given, threads=threads)) for threads in THREADS)
     assert all(np.array_equal(a, b) for a, b in zip(given, before, strict=True))
-    assert np.array_equal(x, solve(*given, threads=1))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 14, 15, 16, 17, 31, 33, 255, 257, 4099])
-def test_solves_blocks(n: int, threads: int) -> None:
+def test_solves_blocks(n: int) -> None:
     for dtype in (np.float32, np.float64):
         given = blocks(n, dtype)
-        x = block_tridiagonal.solve(*given, threads=threads)
+        x = block_tridiagonal.solve(*given, threads=1)
         assert x.dtype == dtype
         check_tridiagonal_solution(*given, x)
-        assert np.array_equal(x, block_tridiagonal.solve(*given, threads=1))
+        for threads in THREADS:
+            assert np.array_equal(x, block_tridiagonal.solve(*given, threads=threads))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 64, 65, 130])
@@ -132,19 +134,21 @@ def test_solve_ordered() -> None:
 
 
 @pytest.mark.parametrize("row", [0, 1, 126, 127, 128, 700, 2999])
-def test_singular_row_is_named(row: int, threads: int) -> None:
+def test_singular_row_is_named(row: int) -> None:
     n = 3000
     d, zero = np.ones(n), np.zeros(n)
     d[row] = 0
-    with pytest.raises(np.linalg.LinAlgError, match=f"unknown of row {row} has no pivot"):
-        solve(zero, d, zero, d, threads=threads)
+    for threads in THREADS:
+        with pytest.raises(np.linalg.LinAlgError, match=f"unknown of row {row} has no pivot"):
+            solve(zero, d, zero, d, threads=threads)
     assert np.isfinite(solve(zero, d, zero, d, allow_singular=True)).all()
     with pytest.raises(np.linalg.LinAlgError, match=f"row {row} has"):
         factorize(zero, d, zero)
     eye = np.tile(np.eye(2), (n, 1, 1))
     eye[row, 1, 1] = 0
-    with pytest.raises(np.linalg.LinAlgError, match=f"unknown of block row {row} has no pivot"):
-        block_tridiagonal.solve(0 * eye, eye, 0 * eye, np.ones((n, 2)), threads=threads)
+    for threads in THREADS:
+        with pytest.raises(np.linalg.LinAlgError, match=f"unknown of block row {row} has no pivot"):
+            block_tridiagonal.solve(0 * eye, eye, 0 * eye, np.ones((n, 2)), threads=threads)
 
 
 def test_singular_by_its_values() -> None:

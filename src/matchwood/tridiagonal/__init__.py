@@ -5,8 +5,8 @@
     block_tridiagonal   the same for 2x2 blocks
 
 Read on in system.py and check.py; plain/ and block/ hold the engines, which share cpu_elements.py,
-gpu_elements.py and elements.cuh; trust.py and mending/ say which answers are
-not given back as the engine found them, and solve what no parts can.
+gpu_elements.py and elements.cuh.  trust.py says which answers are right, mending/ repairs the
+others, and solves what no parts can.
 """
 
 from __future__ import annotations
@@ -71,16 +71,18 @@ def solve(
     Unlike in [1]_, both equations of a part are carried together and exchange rows: all rows that
     contain an unknown compete for its pivot, so none lacks one unless the matrix is singular.
 
-    Every row of the answer is looked at.  Where residuals are larger than rounding explains, as
-    with columns on very different scales, the answer is refined; where that does not do, the system
-    is solved row after row on one CPU thread, also from the GPU.  Both take longer.  Up to 8192
-    rows none is off by more than 8 rounding units of its terms unless LAPACK's answer is no better.
+    Every row of the answer is looked at, and must be within 8 rounding units of its terms.  Of a
+    random system one row in a thousand is not; such rows are mended where they are.  Where many are
+    off, as with columns on very different scales, the whole answer is refined.  Where that does not
+    do, the system is solved row after row on one CPU thread, also from the GPU.  Both take longer.
+    So no row is off by more than 10 units (the look itself is rounded) unless LAPACK's answer is no
+    better.
 
     Deterministic: the parts do not depend on the number of threads.  CPU and GPU have parts of
     different lengths, so their answers agree up to rounding only.
 
-    Work O(n); the arrays are read twice.  Memory besides the result: 0.11 n numbers on the CPU,
-    0.45 n on the GPU.
+    Work O(n); the arrays are read twice.  Memory besides the result: 0.2 n numbers on the CPU,
+    0.5 n on the GPU.
 
     References
     ----------

@@ -21,12 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import atomic_min, barrier, crew, device, kernel, share
+from matchwood.teams import atomic_min, barrier, device, share
 
 Array = np.ndarray[Any, Any]
 
 GROUP = 16  # elements joined to one
-WORK = 100  # steps of the kind that `crew` counts, for each element
 
 # Sizes of rows are multiplied with each other, so they must lie between 1/LARGE and LARGE.
 LARGE = 2.0**400
@@ -45,6 +44,22 @@ class Rows(NamedTuple):
     du: Array
     b: Array
     perm: Array
+
+
+class Ends(NamedTuple):
+    """The elements of all levels, and the ends of the parts.
+
+    A part has `rows` block rows, the system `n`.  `report` writes to the first word of `fault`; the
+    second is set where something was not finite.  Each member of a team has a work matrix.
+    """
+
+    elements: Array
+    starts: Array
+    ends: Array
+    work: Array
+    fault: Array
+    rows: int
+    n: int
 
 
 def plan(parts: int) -> Array:
@@ -247,92 +262,56 @@ def _solve_last(element: Array, ends: Array, w: Array, p: int) -> int:
     return lacking
 
 
-@kernel
-def _solve_ends(
-    team: Any,
-    elements: Array,
-    starts: Array,
-    ends: Array,
-    work: Array,
-    p: int,
-    rows: int,
-    n: int,
-    fault: Array,
-) -> None:
-    """The whole way up and down."""
-    w = work[team.rank]
-    levels = starts.size - 1
+@device
+def solve_ends(team: Any, e: Ends) -> bool:
+    """The whole way up and down: from the elements of level 0 to their ends.
+
+    All members call, after a barrier; true when they shall stop.  Ends with a barrier.
+    """
+    w, p = e.work[team.rank], e.ends.shape[1] // 2
+    levels = e.starts.size - 1
     for level in range(1, levels):
-        below, size = starts[level - 1], starts[level] - starts[level - 1]
-        lo, hi = share(team, starts[level + 1] - starts[level])
+        below, size = e.starts[level - 1], e.starts[level] - e.starts[level - 1]
+        lo, hi = share(team, e.starts[level + 1] - e.starts[level])
         for g in range(lo, hi):
             count = min(GROUP, size - g * GROUP)
             lacking = _join_group(
-                elements, below + g * GROUP, count, elements[starts[level] + g], w, p
+                e.elements, below + g * GROUP, count, e.elements[e.starts[level] + g], w, p
             )
             if lacking >= 0:
                 before = g * GROUP + lacking // (2 * p) + 1
-                row = before * rows * GROUP ** (level - 1) - 1 + lacking % (2 * p) // p
-                report(fault, level, min(row, n - 1))
+                row = before * e.rows * GROUP ** (level - 1) - 1 + lacking % (2 * p) // p
+                report(e.fault, level, min(row, e.n - 1))
         if barrier(team):
-            return
+            return True
     if team.rank == 0:
-        lacking = _solve_last(elements[starts[levels - 1]], ends, w, p)
+        lacking = _solve_last(e.elements[e.starts[levels - 1]], e.ends, w, p)
         if lacking >= 0:
-            report(fault, levels, 0 if lacking < p else n - 1)
+            report(e.fault, levels, 0 if lacking < p else e.n - 1)
     if barrier(team):
-        return
+        return True
     for level in range(levels - 1, 0, -1):
-        below, size = starts[level - 1], starts[level] - starts[level - 1]
+        below, size = e.starts[level - 1], e.starts[level] - e.starts[level - 1]
         step = GROUP ** (level - 1)
-        lo, hi = share(team, starts[level + 1] - starts[level])
+        lo, hi = share(team, e.starts[level + 1] - e.starts[level])
         for g in range(lo, hi):
             count = min(GROUP, size - g * GROUP)
             begin = below + g * GROUP
-            _expand_group(elements, begin, count, ends, g * GROUP * step, step, w, p)
+            _expand_group(e.elements, begin, count, e.ends, g * GROUP * step, step, w, p)
         if barrier(team):
-            return
+            return True
+    return False
 
 
-class Elements:
-    """Room for the elements of `parts` parts and their ends.
+def new_ends(parts: int, p: int, rows: int, n: int, threads: int) -> Ends:
+    """Room for the elements of so many parts and their ends, for a team of that size."""
+    starts = plan(parts)
+    elements = np.empty((int(starts[-1]), 2 * p, 4 * p + 3))
+    work = np.empty((threads, 4 * p, 6 * p + 2))
+    fault = np.array([NO_FAULT, 0], np.int64)
+    return Ends(elements, starts, np.empty((parts + 1, 2 * p)), work, fault, rows, n)
 
-    `rows` is the number of block rows of a part, `n` that of the system.
-    """
 
-    def __init__(self, parts: int, p: int, rows: int, n: int, threads: int | None) -> None:
-        self._p, self._rows, self._n = p, rows, n
-        self._starts = plan(parts)
-        self._crew = crew(threads, work=WORK * parts * p**3)
-        self._work = np.empty((self._crew.size, 4 * p, 6 * p + 2))
-        self.elements = np.empty((int(self._starts[-1]), 2 * p, 4 * p + 3))
-        self.ends = np.empty((parts + 1, 2 * p))
-        self._fault = np.array([NO_FAULT, 0], np.int64)
-
-    def solve(self) -> None:
-        """Get the ends from the elements of level 0, which are overwritten."""
-        self._crew.run(
-            _solve_ends,
-            self.elements,
-            self._starts,
-            self.ends,
-            self._work,
-            self._p,
-            self._rows,
-            self._n,
-            self._fault,
-        )
-
-    @property
-    def fault(self) -> Array:
-        """Where `report` writes; the second word is set where something was not finite."""
-        return self._fault
-
-    @property
-    def row(self) -> int:
-        """The first row without a pivot, -1 when there is none."""
-        return -1 if self._fault[0] == NO_FAULT else int(self._fault[0]) & _ROW_MASK
-
-    @property
-    def finite(self) -> bool:
-        return self._fault[1] == 0
+def row_without_pivot(ends: Ends) -> int:
+    """The first one, -1 when there is none."""
+    return -1 if ends.fault[0] == NO_FAULT else int(ends.fault[0]) & _ROW_MASK

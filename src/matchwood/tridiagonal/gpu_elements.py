@@ -224,9 +224,9 @@ def solve_all(
     solver: Solver, matrix: Any, b: Any, x: Any, perm: Any, status: Any
 ) -> tuple[int, int]:
     """Solve for every row of b.  The row without a pivot or -1; a verdict."""
-    codes = solver.codes
+    codes, (dl, d, du) = solver.codes, matrix
     pairs = list(zip(b, x, strict=True)) if b.shape[0] > 1 else [(b, x)]
-    blocks = [solver.solve(*matrix, one, out, perm, status) for one, out in pairs]
+    blocks = [solver.solve(dl, d, du, one, out, perm, status) for one, out in pairs]
     code, detail = status.read()
     if codes.not_finite < code < codes.off:  # singular, on one level or another
         return detail, trust.RIGHT
@@ -234,7 +234,7 @@ def solve_all(
         return -1, trust.RIGHT if code == 0 else trust.WRONG
     status.clear()
     for (one, out), block in zip(pairs, blocks, strict=True):
-        solver.mend(*matrix, one, out, block, status)
+        solver.mend(dl, d, du, one, out, block, status)
     again, _ = status.read()
     if again not in (0, codes.some_off):
         return -1, trust.WRONG

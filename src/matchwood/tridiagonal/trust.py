@@ -8,7 +8,7 @@ hides at most 2 units of a plain row, 3.5 of a block row.  So no plain row is of
 Elimination alone does not keep this limit, neither here nor in LAPACK.  Where the terms of a row
 happen to be much smaller than those of its neighbours, the rounding errors of the neighbours count
 more.  On random matrices this is one row in a thousand.  If few rows are off, they are mended where
-they are (mending/cpu_local.py, mending/local.cuh).  If many are, or if that does not do, the whole
+they are (mending/cpu_local.py, mend.cuh).  If many are, or if that does not do, the whole
 system is solved again (mending/).
 """
 

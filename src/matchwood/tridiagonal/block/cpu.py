@@ -11,19 +11,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import crew, device, interrupted, kernel, share
+from matchwood.teams import barrier, crew, device, interrupted, kernel, share
 from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.cpu_elements import (
     LARGE,
     TINY,
-    Elements,
+    Ends,
     Rows,
     eliminate,
     is_off,
+    new_ends,
     repeat,
     report,
+    row_without_pivot,
+    solve_ends,
 )
-from matchwood.tridiagonal.mending.cpu_local import Blocks, clear_marks, mended, new_marks, set_mark
+from matchwood.tridiagonal.mending.cpu_local import (
+    Blocks,
+    Judgement,
+    clear_marks,
+    mended,
+    new_marks,
+    set_mark,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -37,14 +47,6 @@ class Room(NamedTuple):
     picks: Array
     work: Array
     pivots: Array
-
-
-class Judgement(NamedTuple):
-    """Which block rows are off by more than `limit`, if it is not 0; how many each member saw."""
-
-    limit: float
-    marks: Array
-    off: Array
 
 
 @device
@@ -211,32 +213,40 @@ def _mark_off(part: int, system: Rows, ends: Array, found: Array, limit: float, 
     return count
 
 
-@kernel
-def _reduce(team: Any, system: Rows, elements: Array, parts: int, room: Room, fault: Array) -> None:
+@device
+def _reduce(team: Any, system: Rows, ends: Ends, room: Room) -> None:
     """The element of every part."""
-    lo, hi = share(team, parts)
+    w = room.work[team.rank]
+    lo, hi = share(team, room.picks.shape[0])
     for part in range(lo, hi):
         if interrupted(team, part << 6):
             return
-        w = room.work[team.rank]
-        _reduce_part(part, system, elements[part], room.picks[part], w, fault)
+        _reduce_part(part, system, ends.elements[part], room.picks[part], w, ends.fault)
 
 
-@kernel
+@device
 def _substitute(
-    team: Any, system: Rows, ends: Array, parts: int, room: Room, x: Array, judgement: Judgement
+    team: Any, system: Rows, ends: Array, room: Room, x: Array, judgement: Judgement
 ) -> None:
-    """The solution inside of every part; with a limit, how many equations of each are off."""
-    mine = room.pivots[team.rank]
-    lo, hi = share(team, parts)
+    """The solution inside of every part; with a limit, which block rows are off."""
+    w, mine = room.work[team.rank], room.pivots[team.rank]
+    lo, hi = share(team, room.picks.shape[0])
     for part in range(lo, hi):
         if interrupted(team, part << 6):
             return
-        w = room.work[team.rank]
         _substitute_part(part, system, ends, room.picks[part], x, w, mine)
         if judgement.limit > 0:
             mark = judgement.marks[part]
             judgement.off[team.rank] += _mark_off(part, system, ends, mine, judgement.limit, mark)
+
+
+@kernel
+def _solve(team: Any, system: Rows, ends: Ends, room: Room, x: Array, judgement: Judgement) -> None:
+    """One right-hand side."""
+    _reduce(team, system, ends, room)
+    if barrier(team) or solve_ends(team, ends):
+        return
+    _substitute(team, system, ends.ends, room, x, judgement)
 
 
 def solve(
@@ -264,21 +274,16 @@ def solve(
     work = np.empty((team.size, 3 * p, 5 * p + 2))
     pivots = np.empty((team.size, ROWS + 1, p, 3 * p + 1))
     room = Room(np.empty((parts, ROWS, p), np.int8), work, pivots)
-    ends = Elements(parts, p, ROWS, n, threads)
+    ends = new_ends(parts, p, ROWS, n, team.size)
     limit = trust.limit(kind) if perm is None else 0.0
-    marks = new_marks(parts, ROWS)
+    judgement = Judgement(limit, new_marks(parts, ROWS), np.zeros(team.size, np.int64))
     verdict = trust.RIGHT
     for one, out in zip(b, x, strict=True):
-        system = Rows(dl, d, du, one, order)
-        off = np.zeros(team.size, np.int64)
-        team.run(_reduce, system, ends.elements, parts, room, ends.fault)
-        ends.solve()
-        judgement = Judgement(limit, marks, off)
-        team.run(_substitute, system, ends.ends, parts, room, out, judgement)
-        if off.any():
-            blocks = Blocks(dl, d, du, one, out)
-            verdict = min(verdict, mended(team, blocks, marks, ROWS, limit, int(off.sum())))
-    return _rounded(x, kind), ends.row, verdict if ends.finite else trust.WRONG
+        judgement.off[:] = 0
+        team.run(_solve, Rows(dl, d, du, one, order), ends, room, out, judgement)
+        if judgement.off.any():
+            verdict = min(verdict, mended(team, Blocks(dl, d, du, one, out), ROWS, judgement))
+    return _rounded(x, kind), row_without_pivot(ends), trust.WRONG if ends.fault[1] else verdict
 
 
 def _rounded(x: Array, kind: Any) -> Array:

@@ -1,16 +1,13 @@
 // The 2x2 block tridiagonal solver on the GPU: as ../plain/gpu.cu, with blocks for numbers.  Host: gpu.py.
 //
-//   reduce_rows         a thread reduces a part of ROWS block rows to its element
-//   join, top, expand   from the elements to their ends
-//   substitute_rows     a thread finds the unknowns between two ends
+//   reduce_rows, substitute_rows   the two passes over the rows: ../passes.cuh
+//   join, top, expand              from the elements to their ends: ../elements.cuh
+//   mend                           rows that are off: ../mend.cuh
 //
-// Equation i of block row r has its right-hand side at b[perm[2 r + i]] where there is a perm, and 1
-// where that is negative (a ghost, whose solution is not written).
+// Here is what a thread does with its part of ROWS block rows.  Equation i of block row r has its right-hand side
+// at b[perm[2 r + i]] where there is a perm, and 1 where that is negative (a ghost, whose solution is not written).
 
-#include "matchwood/elements.cuh"
-#include "matchwood/mend.cuh"
-#include "matchwood/residual.cuh"
-#include "matchwood/tile.cuh"
+#include "matchwood/passes.cuh"
 
 constexpr int CHUNKS = 16;       // of each of dl, d, du, for a thread
 constexpr int RIGHT_CHUNKS = 8;  // of the right-hand side
@@ -19,8 +16,11 @@ constexpr int ARRAY = CHUNKS * TILE_THREADS;
 
 template <typename T>
 struct Rows {
-    static constexpr int ROWS = CHUNKS * 16 / (4 * sizeof(T));  // 16 or 8: at most 2 WORD + 2
+    static constexpr int P = 2;
+    static constexpr int ROWS = ::CHUNKS * 16 / (4 * sizeof(T));  // 16 or 8: at most 2 WORD + 2
+    static constexpr int CHUNKS = ::CHUNKS, RIGHT_CHUNKS = ::RIGHT_CHUNKS, ARRAY = ::ARRAY;
     static constexpr int BLOCK = ROWS * TILE_THREADS;  // block rows of a block of threads
+    static constexpr int SOLUTION = 3 * ::ARRAY;       // in the place of the right-hand side
 };
 
 // The exchanges of rows in a part: of each block row nine, a bit each, up to seven block rows a word.
@@ -76,35 +76,6 @@ __device__ __forceinline__ T* right_of(Chunk* tile, int row)
     return &tile_item<RIGHT_CHUNKS, T>(tile, (threadIdx.x * Rows<T>::ROWS + row) * 2);
 }
 
-template <typename T, typename I>
-__device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl, const T* d, const T* du,
-                                          const T* b, const I* perm, T* gathered)
-{
-    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
-    Chunk* right = tile + 3 * ARRAY;
-    auto zero = [](int) { return T(0); };
-    load_tile<CHUNKS>(tile, dl, 4 * first, 4 * n, zero);
-    load_tile<CHUNKS>(tile + ARRAY, d, 4 * first, 4 * n, [](int i) { return i % 4 % 3 ? T(0) : T(1); });
-    load_tile<CHUNKS>(tile + 2 * ARRAY, du, 4 * first, 4 * n, zero);
-    if (perm == nullptr) {
-        load_tile<RIGHT_CHUNKS>(right, b, 2 * first, 2 * n, zero);
-    } else {
-        gather_tile<RIGHT_CHUNKS>(right, b, perm, 2 * first, 2 * n, gathered);
-    }
-}
-
-// Wait for them, and clear what is not part of the matrix.
-template <typename T>
-__device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
-{
-    tile_loaded();
-    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
-    long long start = first + (long long)threadIdx.x * Rows<T>::ROWS;
-    T none[4] = {};
-    if (start == 0) put_block(tile, 0, none);
-    if (start < n && n <= start + Rows<T>::ROWS) put_block(tile + 2 * ARRAY, (int)(n - 1 - start), none);
-}
-
 // Block row `row` of this thread into equations AT, AT+1 of w, its blocks from column FROM on.
 template <int AT, int FROM, int R, int C, typename T>
 __device__ __forceinline__ void equations(T (&w)[R][C], Size<T> (&size)[R], Chunk* tile, int row, unsigned& least)
@@ -149,19 +120,10 @@ __device__ __forceinline__ void move_up(T (&w)[6][C], Size<T> (&size)[6])
     }
 }
 
-template <typename T, typename I>
-__global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                            const T* __restrict__ du, const T* __restrict__ b, const I* __restrict__ perm,
-                            T* __restrict__ gathered, T* __restrict__ elements, long long total, long long parts,
-                            unsigned long long* status)
+// This thread's part to its element, four equations in (X[s-1], X[s] | X[e], X[e+1]).
+template <typename T>
+__device__ __forceinline__ void reduce_part(Chunk* tile, Elements<2, T> out, long long part, unsigned long long* status)
 {
-    extern __shared__ Chunk tile[];
-    load_rows(tile, n, dl, d, du, b, perm, gathered);
-    rows_loaded<T>(tile, n);
-    long long part = global_thread();
-    if (part >= parts) return;
-    Elements<2, T> out = {elements, total};
-    if (part == 0) *out.count() = 0;
     T w[6][11];  // left 4 | X[j] | X[j+1] | X[j+2] | right-hand side
     Size<T> size[6], most = least_size<T>();
     unsigned least = ~0u;
@@ -192,8 +154,15 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
         for (int k = 0; k < 8; ++k) out.at(part, i, k) = w[i][k];
         out.at(part, i, 8) = w[i][10];
     }
-    put_picks<Elements<2, T>::FIELDS>(elements, total, part, picks.first);
-    put_picks<Elements<2, T>::FIELDS + 2>(elements, total, part, picks.second);
+    put_picks<Elements<2, T>::FIELDS>(out.data, out.total, part, picks.first);
+    put_picks<Elements<2, T>::FIELDS + 2>(out.data, out.total, part, picks.second);
+}
+
+template <typename T>
+__device__ __forceinline__ Picks picks_of(Elements<2, T> known, long long part)
+{
+    return {get_picks<Elements<2, T>::FIELDS>(known.data, known.total, part, 64),
+            get_picks<Elements<2, T>::FIELDS + 2>(known.data, known.total, part, 64)};
 }
 
 // Items at.. of an array into registers, zeros past its end.
@@ -226,10 +195,12 @@ __device__ __forceinline__ void read_block(const T* blocks, long long row, long 
 // Do the rows of this block hold?  The solution is in shared memory; the rows, whose place there the pivot rows
 // have taken, are read once more, from the cache.  Each thread has a block row at a time.
 template <typename T>
-__device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const T* dl, const T* d, const T* du,
-                                             const T* b, const T* ends, unsigned* marks, Judge<T>& judge)
+__device__ __forceinline__ void mark_rows(Chunk* solution, long long n, const T* dl, const T* d, const T* du,
+                                          const T* b, const T* ends, unsigned* mine, unsigned* marks, Judge<T>& judge)
 {
     constexpr int BLOCK = Rows<T>::BLOCK;
+    if (mine != nullptr) *mine = 0;
+    __syncwarp();
     long long first = (long long)blockIdx.x * BLOCK;
     long long beyond = (long long)(blockIdx.x + 1) * TILE_THREADS;  // the part after the block's last
     const T* outer = ends + 4 * (beyond - TILE_THREADS);
@@ -269,91 +240,59 @@ __device__ __forceinline__ void look_at_rows(Chunk* solution, long long n, const
     __syncwarp();
 }
 
-// The two pivot rows of X[j-1] take the place of block row j; the solution that of the right-hand side.
-template <typename T, typename I, bool LOOK>
-__global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, T* elements,
-                                long long total, long long parts, const T* __restrict__ ends,
-                                const I* __restrict__ perm, T* __restrict__ x, T limit, int few, int usual,
-                                unsigned* marks, unsigned long long* status)
+// The two pivot rows of X[j-1] take the place of block row j; the solution that of the right-hand side.  Four
+// numbers of `mine` are before each part.
+template <bool LOOK, typename T>
+__device__ __forceinline__ void substitute_part(Chunk* tile, const T* mine, Picks picks, Judge<T>&, Looking<LOOK>)
 {
     constexpr int ROWS = Rows<T>::ROWS;
-    extern __shared__ Chunk tile[];
-    load_rows<T, I>(tile, n, dl, d, du, b, nullptr, nullptr);
-    long long part = global_thread();
-    rows_loaded<T>(tile, n);
-    if (part < parts) {
-        const T* mine = ends + 4 * part;
-        Picks picks = {get_picks<Elements<2, T>::FIELDS>(elements, total, part, 64),
-                       get_picks<Elements<2, T>::FIELDS + 2>(elements, total, part, 64)};
-        Size<T> unused[6];
-        unsigned least;
-        T w[6][7];  // X[j] | X[j+1] | X[j+2] | right-hand side
-        T before[4], lower[4], diagonal[4];
+    Size<T> unused[6];
+    unsigned least;
+    T w[6][7];  // X[j] | X[j+1] | X[j+2] | right-hand side
+    T before[4], lower[4], diagonal[4];
 #pragma unroll
-        for (int k = 0; k < 4; ++k) before[k] = mine[k];
-        equations<0, -4>(w, unused, tile, 0, least);
-        equations<2, -2>(w, unused, tile, 1, least);
-        get_block(tile, 0, lower);
-        get_block(tile + ARRAY, 0, diagonal);
+    for (int k = 0; k < 4; ++k) before[k] = mine[k];
+    equations<0, -4>(w, unused, tile, 0, least);
+    equations<2, -2>(w, unused, tile, 1, least);
+    get_block(tile, 0, lower);
+    get_block(tile + ARRAY, 0, diagonal);
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            w[i][6] -= lower[2 * i] * before[0] + lower[2 * i + 1] * before[1];
-            w[i][6] -= diagonal[2 * i] * before[2] + diagonal[2 * i + 1] * before[3];
-        }
-        get_block(tile, 1, lower);
+    for (int i = 0; i < 2; ++i) {
+        w[i][6] -= lower[2 * i] * before[0] + lower[2 * i + 1] * before[1];
+        w[i][6] -= diagonal[2 * i] * before[2] + diagonal[2 * i + 1] * before[3];
+    }
+    get_block(tile, 1, lower);
 #pragma unroll
-        for (int i = 0; i < 2; ++i) w[2 + i][6] -= lower[2 * i] * before[2] + lower[2 * i + 1] * before[3];
+    for (int i = 0; i < 2; ++i) w[2 + i][6] -= lower[2 * i] * before[2] + lower[2 * i + 1] * before[3];
 #pragma unroll 1
-        for (int j = 2; j < ROWS; ++j) {
-            equations<4, 0>(w, unused, tile, j, least);
-            unsigned made = picks.get(j - 2);
-            eliminate_column<true, 0, 0>(w, unused, made);
-            eliminate_column<true, 0, 1>(w, unused, made);
-            T one[4] = {w[0][1], w[0][2], w[0][3], w[0][4]};
-            T two[4] = {w[0][5], w[0][6], w[1][2], w[1][3]};
-            T three[4] = {w[1][4], w[1][5], w[1][6], T(0)};
-            put_block(tile, j, one);
-            put_block(tile + ARRAY, j, two);
-            put_block(tile + 2 * ARRAY, j, three);
-            move_up<0>(w, unused);
-        }
-        T near[2] = {mine[4], mine[5]}, far[2] = {mine[6], mine[7]};
+    for (int j = 2; j < ROWS; ++j) {
+        equations<4, 0>(w, unused, tile, j, least);
+        unsigned made = picks.get(j - 2);
+        eliminate_column<true, 0, 0>(w, unused, made);
+        eliminate_column<true, 0, 1>(w, unused, made);
+        T one[4] = {w[0][1], w[0][2], w[0][3], w[0][4]};
+        T two[4] = {w[0][5], w[0][6], w[1][2], w[1][3]};
+        T three[4] = {w[1][4], w[1][5], w[1][6], T(0)};
+        put_block(tile, j, one);
+        put_block(tile + ARRAY, j, two);
+        put_block(tile + 2 * ARRAY, j, three);
+        move_up<0>(w, unused);
+    }
+    T near[2] = {mine[4], mine[5]}, far[2] = {mine[6], mine[7]};
 #pragma unroll 1
-        for (int j = ROWS - 1; j >= 1; --j) {  // X[j] is `near`
-            T* place = right_of<T>(tile + 3 * ARRAY, j);
-            place[0] = near[0], place[1] = near[1];
-            T one[4], two[4], three[4];
-            get_block(tile, j, one);
-            get_block(tile + ARRAY, j, two);
-            get_block(tile + 2 * ARRAY, j, three);
-            T second = three[2] - two[2] * near[0] - two[3] * near[1] - three[0] * far[0] - three[1] * far[1];
-            T first = two[1] - one[0] * second - one[1] * near[0] - one[2] * near[1] - one[3] * far[0] -
-                      two[0] * far[1];
-            far[0] = near[0], far[1] = near[1];
-            near[0] = first, near[1] = second;
-        }
-        T* place = right_of<T>(tile + 3 * ARRAY, 0);
-        place[0] = before[2], place[1] = before[3];
+    for (int j = ROWS - 1; j >= 1; --j) {  // X[j] is `near`
+        T* place = right_of<T>(tile + 3 * ARRAY, j);
+        place[0] = near[0], place[1] = near[1];
+        T one[4], two[4], three[4];
+        get_block(tile, j, one);
+        get_block(tile + ARRAY, j, two);
+        get_block(tile + 2 * ARRAY, j, three);
+        T second = three[2] - two[2] * near[0] - two[3] * near[1] - three[0] * far[0] - three[1] * far[1];
+        T first = two[1] - one[0] * second - one[1] * near[0] - one[2] * near[1] - one[3] * far[0] -
+                  two[0] * far[1];
+        far[0] = near[0], far[1] = near[1];
+        near[0] = first, near[1] = second;
     }
-    __syncwarp();
-    long long first = 2 * (long long)blockIdx.x * Rows<T>::BLOCK;
-    Chunk* solution = tile + 3 * ARRAY;
-    if (perm == nullptr) {
-        store_tile<RIGHT_CHUNKS>(solution, x, first, 2 * n);
-    } else {
-        scatter_tile<RIGHT_CHUNKS>(solution, x, perm, first, 2 * n);
-    }
-    if (LOOK) {
-        Judge<T> judge(limit);
-        if (part < parts) marks[part] = 0;
-        __syncwarp();
-        look_at_rows(solution, n, dl, d, du, b, ends, marks, judge);
-        if (judge.report(Elements<2, T>{elements, total}.count(), few, usual, first / 2, status)) {
-            constexpr int count = Rows<T>::BLOCK;
-            const T* arrays[3] = {dl, d, du};
-            for (const T* array : arrays) look_for_subnormal(array, 2 * first, 4 * count, 4 * n, first / 2, status);
-            look_for_subnormal(b, first, 2 * count, 2 * n, first / 2, status);
-        }
-    }
+    T* place = right_of<T>(tile + 3 * ARRAY, 0);
+    place[0] = before[2], place[1] = before[3];
 }

@@ -1,9 +1,10 @@
-"""Answers that the limits of trust.py do not let pass: refined, or found row after row instead.
+"""Answers that the limit of trust.py does not let pass: refined, or found row after row instead.
 
+Engines mend few rows that are off themselves (cpu_local.py and ../mend.cuh).  The rest comes here.
 First the residual is solved for once or twice by the same engine, in double precision: this makes
 every row good unless the pivots were hopeless.  What is still off is solved on one CPU thread with
-LAPACK's pivots (cpu_rows.py), and refined with residuals of more digits; of all answers the best is
-taken.  So none is worse than LAPACK's.
+LAPACK's pivots (cpu_rows.py), and refined with residuals of more digits.  Of all answers the best
+is taken, so none is worse than LAPACK's.
 """
 
 from __future__ import annotations

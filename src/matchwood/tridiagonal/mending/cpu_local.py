@@ -44,6 +44,14 @@ class Blocks(NamedTuple):
     x: Array
 
 
+class Judgement(NamedTuple):
+    """Which block rows are off by more than `limit`, if it is not 0; equations that members saw."""
+
+    limit: float
+    marks: Array
+    off: Array
+
+
 def new_marks(parts: int, rows: int) -> Array:
     """Room for marks: a bit for each block row of each part."""
     return np.empty((parts, -(-rows // 64)), np.int64)
@@ -235,17 +243,15 @@ def _mend(
             return
 
 
-def mended(crew: Crew, system: Blocks, marks: Array, rows: int, limit: float, count: int) -> int:
-    """Mend the rows that are marked, `count` equations; a verdict as in trust.py.
-
-    A part has `rows` block rows.
-    """
+def mended(crew: Crew, system: Blocks, rows: int, judgement: Judgement) -> int:
+    """Mend the rows that are marked; a verdict as in trust.py.  A part has `rows` block rows."""
     n, p = system.d.shape[:2]
+    limit, count = judgement.limit, int(judgement.off.sum())
     if count > trust.few(n * p):
         return trust.WRONG
     room = np.empty((crew.size, (2 * WIDEST + 1) * p + 1, 3 * p + 1))
     found = np.zeros((crew.size, 2))
-    crew.run(_mend, system, marks, rows, limit, room, found)
+    crew.run(_mend, system, judgement.marks, rows, limit, room, found)
     if found[:, 0].any():
         return trust.WRONG
     worst = found[:, 1].max() / limit

@@ -7,14 +7,22 @@ so neither does any bit of the solution.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import crew, interrupted, kernel, share
+from matchwood.teams import barrier, crew, device, interrupted, kernel, share
 from matchwood.tridiagonal import trust
-from matchwood.tridiagonal.cpu_elements import LARGE, Elements, Rows, report
-from matchwood.tridiagonal.mending.cpu_local import Blocks, mended, new_marks
+from matchwood.tridiagonal.cpu_elements import (
+    LARGE,
+    Ends,
+    Rows,
+    new_ends,
+    report,
+    row_without_pivot,
+    solve_ends,
+)
+from matchwood.tridiagonal.mending.cpu_local import Blocks, Judgement, mended, new_marks
 from matchwood.tridiagonal.plain.cpu_parts import (
     BAD,
     LANES,
@@ -37,58 +45,59 @@ Array = np.ndarray[Any, Any]
 WORK = 4  # a row is some four steps of the kind that `crew` counts
 
 
-@kernel
-def _reduce(
-    team: Any,
-    rows: Rows,
-    elements: Array,
-    choices: Array,
-    parts: int,
-    scratch: Array,
-    fault: Array,
-) -> None:
+class Room(NamedTuple):
+    """What the first pass leaves for the second, and the scratch buffer of each member."""
+
+    choices: Array
+    scratch: Array
+
+
+@device
+def _reduce(team: Any, rows: Rows, ends: Ends, room: Room) -> None:
     """The element of every part."""
-    s = scratch[team.rank]
+    s, parts = room.scratch[team.rank], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
             return
         load_tile(tile, rows, s)
         reduce_tile(s)
-        store_elements(tile, s, elements, choices, parts)
+        store_elements(tile, s, ends.elements, room.choices, parts)
         for lane in range(LANES):
             if s[BAD + lane] > 0:
-                report(fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
+                report(ends.fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
             if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
-                fault[1] = 1
+                ends.fault[1] = 1
 
 
-@kernel
+@device
 def _substitute(
-    team: Any,
-    rows: Rows,
-    ends: Array,
-    choices: Array,
-    parts: int,
-    scratch: Array,
-    x: Array,
-    limit: float,
-    marks: Array,
-    off: Array,
+    team: Any, rows: Rows, ends: Array, room: Room, x: Array, judgement: Judgement
 ) -> None:
-    """The solution inside of every part; with a limit, how many rows of each are off."""
-    s = scratch[team.rank]
+    """The solution inside of every part; with a limit, which rows are off."""
+    s, parts = room.scratch[team.rank], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
         if interrupted(team, tile << 6):
             return
         load_tile(tile, rows, s)
-        load_ends(tile, s, ends, choices, parts)
+        load_ends(tile, s, ends, room.choices, parts)
         substitute_tile(s)
         store_solution(tile, s, rows.perm, x)
-        if limit > 0:
+        if judgement.limit > 0:
             for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
-                off[team.rank] += mark_off(part, rows, x, ends, limit, marks[part])
+                mark = judgement.marks[part]
+                off = mark_off(part, rows, x, ends, judgement.limit, mark)
+                judgement.off[team.rank] += off
+
+
+@kernel
+def _solve(team: Any, rows: Rows, ends: Ends, room: Room, x: Array, judgement: Judgement) -> None:
+    """One right-hand side."""
+    _reduce(team, rows, ends, room)
+    if barrier(team) or solve_ends(team, ends):
+        return
+    _substitute(team, rows, ends.ends, room, x, judgement)
 
 
 def solve(
@@ -111,19 +120,17 @@ def solve(
     parts = -(-n // ROWS)
     team = crew(threads, work=WORK * n)
     order = np.empty(0, np.int32) if perm is None else perm
-    scratch = np.empty((team.size, SCRATCH))  # double precision for either type: no slower
-    room = Elements(parts, 1, ROWS, n, threads)
-    choices = np.empty((parts, WORDS))
+    # double precision for either type: no slower
+    room = Room(np.empty((parts, WORDS)), np.empty((team.size, SCRATCH)))
+    ends = new_ends(parts, 1, ROWS, n, team.size)
     limit = trust.limit(b.dtype) if perm is None else 0.0
-    marks = new_marks(parts, ROWS)
+    judgement = Judgement(limit, new_marks(parts, ROWS), np.zeros(team.size, np.int64))
     verdict = trust.RIGHT
     for one, out in zip(b, x, strict=True):
-        rows = Rows(dl, d, du, one, order)
-        off = np.zeros(team.size, np.int64)
-        team.run(_reduce, rows, room.elements, choices, parts, scratch, room.fault)
-        room.solve()
-        team.run(_substitute, rows, room.ends, choices, parts, scratch, out, limit, marks, off)
-        if off.any():
-            blocks = Blocks(*(a.reshape(n, 1, 1) for a in (dl, d, du)), one, out)
-            verdict = min(verdict, mended(team, blocks, marks, ROWS, limit, int(off.sum())))
-    return x, room.row, verdict if room.finite else trust.WRONG
+        judgement.off[:] = 0
+        team.run(_solve, Rows(dl, d, du, one, order), ends, room, out, judgement)
+        if judgement.off.any():
+            lower, diagonal, upper = (a.reshape(n, 1, 1) for a in (dl, d, du))
+            blocks = Blocks(lower, diagonal, upper, one, out)
+            verdict = min(verdict, mended(team, blocks, ROWS, judgement))
+    return x, row_without_pivot(ends), trust.WRONG if ends.fault[1] else verdict

@@ -14,7 +14,8 @@ without being noticed.  With the present one alone, rows that have shrunk would 
 Growth: let s be the size of a row, p of the pivot row with pivot k, q another with entry c.  The
 rule is |c| / s(q) <= |k| / s(p), so what is subtracted from q is at most |c / k| s(p) <= s(q): one
 step at most doubles a row, relative to its own size, and a row that has grown is not a pivot for
-small ones.  Which row was taken is kept, so that `substitute_tile` takes the same ones.
+small ones.  For all levels see docs/problems/tridiagonal.rst.  Which row was taken is kept, so that
+`substitute_tile` takes the same ones.
 
 LANES parts are treated at the same time, lane by lane, in loops that the compiler turns into
 vector instructions; all that such a loop touches lies in one array, at distances it can see.

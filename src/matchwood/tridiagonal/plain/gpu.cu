@@ -1,27 +1,24 @@
-// The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu_parts.py;
-// elements: ../elements.cuh.
+// The tridiagonal solver on the GPU.  Host side: gpu.py.  The method: cpu_parts.py.
 //
-//   reduce_rows         a thread reduces a part of ROWS rows to its element
-//   join, top, expand   from the elements to their ends
-//   substitute_rows     a thread finds the unknowns between two ends
+//   reduce_rows, substitute_rows   the two passes over the rows: ../passes.cuh
+//   join, top, expand              from the elements to their ends: ../elements.cuh
+//   mend                           rows that are off: ../mend.cuh
 //
-// The rows of a block's parts lie in shared memory (tile.cuh), loaded in whole lines.  A thread reads
-// and writes only its own part there, apart from loading and storing, which are fenced by barriers.
+// Here is what a thread does with its part of ROWS rows.
 
-#include "matchwood/elements.cuh"
-#include "matchwood/mend.cuh"
-#include "matchwood/residual.cuh"
-#include "matchwood/tile.cuh"
+#include "matchwood/passes.cuh"
 
 constexpr int PART_ROWS = 32;  // of a part
 
 template <typename T>
 struct Rows {
+    static constexpr int P = 1;
     static constexpr int ROWS = PART_ROWS;
     static constexpr int EACH = 16 / sizeof(T);
-    static constexpr int CHUNKS = ROWS / EACH;
+    static constexpr int CHUNKS = ROWS / EACH, RIGHT_CHUNKS = CHUNKS;
     static constexpr int ARRAY = CHUNKS * TILE_THREADS;  // chunks of an array in the tile
     static constexpr int BLOCK = ROWS * TILE_THREADS;    // rows of a block
+    static constexpr int SOLUTION = ARRAY;               // in the place of d
 };
 
 // An equation in (x[s-1], x[s] | x[j], x[j+1]), and the largest size that it had so far.
@@ -136,39 +133,6 @@ __device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2,
     return none;
 }
 
-// Four arrays of the block's tile; rows past the end are x = 0.  With `perm` the right-hand side of
-// row i is b[perm[i]], which is also written to gathered[i].
-template <typename T, typename I>
-__device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl, const T* d, const T* du,
-                                          const T* b, const I* perm, T* gathered)
-{
-    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
-    constexpr int array = Rows<T>::ARRAY;
-    auto zero = [](int) { return T(0); };
-    load_tile<Rows<T>::CHUNKS>(tile, dl, first, n, zero);
-    load_tile<Rows<T>::CHUNKS>(tile + array, d, first, n, [](int) { return T(1); });
-    load_tile<Rows<T>::CHUNKS>(tile + 2 * array, du, first, n, zero);
-    if (perm == nullptr) {
-        load_tile<Rows<T>::CHUNKS>(tile + 3 * array, b, first, n, zero);
-    } else {
-        gather_tile<Rows<T>::CHUNKS>(tile + 3 * array, b, perm, first, n, gathered);
-    }
-}
-
-// Wait for them, and clear what is not part of the matrix.
-template <typename T>
-__device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
-{
-    tile_loaded();
-    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
-    constexpr int array = Rows<T>::ARRAY;
-    long long start = first + (long long)threadIdx.x * Rows<T>::ROWS;
-    int item = threadIdx.x * Rows<T>::ROWS;
-    if (start == 0) tile_item<Rows<T>::CHUNKS, T>(tile, item) = T(0);
-    if (start < n && n <= start + Rows<T>::ROWS)
-        tile_item<Rows<T>::CHUNKS, T>(tile + 2 * array, item + (int)(n - 1 - start)) = T(0);
-}
-
 // Rows of chunk c from FROM on are eliminated.
 template <int FROM, typename T>
 __device__ __forceinline__ void reduce_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, Notes<T>& notes)
@@ -195,18 +159,10 @@ __device__ __forceinline__ Equation<T> first_row(Chunk* tile, int row, unsigned&
     return {lower, diagonal, upper, T(0), right, row_size(lower, diagonal, upper, least)};
 }
 
-template <typename T, typename I>
-__global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                            const T* __restrict__ du, const T* __restrict__ b, const I* __restrict__ perm,
-                            T* __restrict__ gathered, T* __restrict__ elements, long long total, long long parts,
-                            unsigned long long* status)
+// This thread's part to its element, two equations in (x[s-1], x[s] | x[e], x[e+1]).
+template <typename T>
+__device__ __forceinline__ void reduce_part(Chunk* tile, Elements<1, T> out, long long part, unsigned long long* status)
 {
-    extern __shared__ Chunk tile[];
-    load_rows(tile, n, dl, d, du, b, perm, gathered);
-    rows_loaded<T>(tile, n);
-    long long part = global_thread();
-    if (part >= parts) return;
-    if (part == 0) *Elements<1, T>{elements, total}.count() = 0;
     Notes<T> notes;
     notes.picks = 0, notes.lacking = -1, notes.least = ~0u;
     Equation<T> A = first_row<T>(tile, 0, notes.least), B = first_row<T>(tile, 1, notes.least);
@@ -223,15 +179,22 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     if (!(finite == T(0) && fits)) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
     T fields[10] = {A.l1, A.l2, A.r1, A.r2, A.f, B.l1, B.l2, B.r1, B.r2, B.f};
 #pragma unroll
-    for (int f = 0; f < 10; ++f) elements[f * total + part] = fields[f];
-    put_picks<10>(elements, total, part, notes.picks);
+    for (int f = 0; f < 10; ++f) out.data[f * out.total + part] = fields[f];
+    put_picks<10>(out.data, out.total, part, notes.picks);
+}
+
+template <typename T>
+__device__ __forceinline__ unsigned long long picks_of(Elements<1, T> known, long long part)
+{
+    return get_picks<10>(known.data, known.total, part, 2 * (Rows<T>::ROWS - 2));
 }
 
 // Two numbers of `ends` are before each part.  The rows stay in shared memory and the pivot rows in registers,
 // so loops over rows are unrolled.  With LOOK each row is judged as soon as its unknowns are known.  Where a row
 // has been used for the last time, the solution takes the place of d.
 template <bool LOOK, typename T>
-__device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsigned long long picks, Judge<T>& judge)
+__device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsigned long long picks, Judge<T>& judge,
+                                                Looking<LOOK>)
 {
     constexpr int ROWS = Rows<T>::ROWS, EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
     T before = ends[0], begin = ends[1], near = ends[2], far = ends[3];
@@ -279,32 +242,10 @@ __device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsi
     }
 }
 
-template <typename T, typename I, bool LOOK>
-__global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
-                                const T* __restrict__ du, const T* __restrict__ b, T* elements,
-                                long long total, long long parts, const T* __restrict__ ends,
-                                const I* __restrict__ perm, T* __restrict__ x, T limit, int few, int usual,
-                                unsigned* marks, unsigned long long* status)
+// The rows were judged on the way.
+template <typename T>
+__device__ __forceinline__ void mark_rows(Chunk*, long long, const T*, const T*, const T*, const T*, const T*,
+                                          unsigned* mine, unsigned*, Judge<T>& judge)
 {
-    constexpr int CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
-    extern __shared__ Chunk tile[];
-    load_rows<T, I>(tile, n, dl, d, du, b, nullptr, nullptr);
-    long long part = global_thread();
-    unsigned long long picks = 0;
-    if (part < parts) picks = get_picks<10>(elements, total, part, 2 * (Rows<T>::ROWS - 2));
-    rows_loaded<T>(tile, n);
-    Judge<T> judge(limit);
-    if (part < parts) substitute_part<LOOK>(tile, ends + 2 * part, picks, judge);
-    __syncwarp();
-    long long first = (long long)blockIdx.x * Rows<T>::BLOCK;
-    if (perm == nullptr) {
-        store_tile<CHUNKS>(tile + array, x, first, n);
-    } else {
-        scatter_tile<CHUNKS>(tile + array, x, perm, first, n);
-    }
-    if (LOOK && part < parts) marks[part] = judge.marks;
-    if (LOOK && judge.report(Elements<1, T>{elements, total}.count(), few, usual, first, status)) {
-        const T* arrays[4] = {dl, d, du, b};
-        for (const T* array : arrays) look_for_subnormal(array, first, Rows<T>::BLOCK, n, first, status);
-    }
+    if (mine != nullptr) *mine = judge.marks;
 }
