@@ -125,3 +125,52 @@ def test_the_check_is_strict() -> None:
     poor = Matching(np.array([1, 0, -1, -1]), 4.0, method="exact")
     with pytest.raises(matchwood.CheckFailed, match=r"but there is one of 8.0"):
         check_exact(A, poor)
+
+
+def swapped(view, mate: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The edges of some matched vertices given up, and others taken in a random order."""
+    rows = np.repeat(np.arange(view.n), np.diff(view.indptr))
+    worse = mate.copy()
+    for v in rng.choice(view.n, max(1, view.n // 6), replace=False):
+        if worse[v] >= 0:
+            worse[worse[v]], worse[v] = -1, -1
+    for k in rng.permutation(view.nnz):
+        u, v = rows[k], view.indices[k]
+        if worse[u] < 0 and worse[v] < 0:
+            worse[u], worse[v] = v, u
+    return worse
+
+
+@pytest.mark.parametrize("sides", [True, False], ids=["bipartite", "general"])
+def test_the_heaviest_is_proved_and_no_other_passes(sides: bool) -> None:
+    """Graphs too large to try all matchings; weights that are often equal, or far apart."""
+    pytest.importorskip("rustworkx")
+    rng = np.random.default_rng(3)
+    seen = set()
+    for k in range(25):
+        n = int(rng.integers(16, 60))
+        ends = rng.integers(0, n, (3 * n, 2))
+        if sides:
+            ends = 2 * (ends // 2) + [0, 1]
+        ends = ends[(ends[:, 0] != ends[:, 1]) & (ends < n).all(axis=1)]
+        if k % 2:
+            weights = rng.choice([1.0, 2.0, 3.0], len(ends))
+        else:
+            weights = rng.random(len(ends)) * 10.0 ** rng.uniform(-6, 6)
+        G = matchwood.graph((n, ends, weights))
+        best = weighted_matching(G, method="exact")
+        check_exact(G, best)
+        view = G.undirected_weights()
+        mate = swapped(view, best.mate, rng)
+        weight = sum(view.data[view.indptr[v] : view.indptr[v + 1]][
+            view.indices[view.indptr[v] : view.indptr[v + 1]] == mate[v]].item()
+            for v in range(n) if mate[v] > v)  # fmt: skip
+        other = Matching(mate, weight, method="exact")
+        wrong = weight < best.weight * (1 - 1e-9)
+        seen.add(wrong)
+        if wrong:
+            with pytest.raises(matchwood.CheckFailed):
+                check_exact(G, other)
+        else:
+            check_exact(G, other)
+    assert True in seen

@@ -167,7 +167,11 @@ def _class(engine: str) -> Any:
 
         @functools.cached_property
         def definite(self) -> bool | None:
-            """Is it symmetric and positive definite?  None where the matrix is not symmetric."""
+            """Is it symmetric and positive definite?  None where the matrix is not symmetric.
+
+            Found out when first asked for.  On the GPU its coefficients are copied to the host for
+            that, where the pivots are walked along the paths.
+            """
             return self._core.definite()
 
         def __reduce__(self) -> Any:

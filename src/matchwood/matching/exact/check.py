@@ -1,9 +1,12 @@
-"""Can this matching be the heaviest?  On a small graph decided, on others looked at closely.
+"""Is this matching the heaviest?  On a small graph by trying all, on others by a proof.
 
-Up to MOST_DECIDED vertices all matchings are tried.  For others an optimum could be confirmed by
-duals of all odd sets of vertices, which SciPy and rustworkx do not hand out; so there this check
-only finds answers that are wrong for sure: lighter than the greedy matching, heavier than a bound,
-or such that one edge instead of those at its ends makes them heavier.
+Up to MOST_DECIDED vertices all matchings are tried.  For others certificate.py looks for prices of
+the vertices that prove it.  Before that, what is wrong for sure is told with its reason: lighter
+than the greedy matching, heavier than a bound, or such that one edge instead of those at its ends
+makes it heavier.
+
+Components that are not bipartite may need prices of odd sets as well.  Those are solved anew by
+rustworkx, with a proof; without it such components are only looked at as above.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from matchwood.errors import CheckFailed
 from matchwood.matching.bound import matching_bound
 from matchwood.matching.check import ROUNDING, check_matching
 from matchwood.matching.exact import reference
+from matchwood.matching.exact.certificate import prove_heaviest
 from matchwood.matching.mates import checked_mates, settled_weight
 from matchwood.matching.methods import heavy_matching
 
@@ -24,7 +28,7 @@ MOST_DECIDED = 14  # vertices: 2^14 sets
 
 
 def check_exact(A: Any, answer: Any) -> None:
-    """Raise `CheckFailed` where `answer` is no matching, or certainly not the heaviest."""
+    """Raise `CheckFailed` unless `answer` is a matching of `A`, and the heaviest."""
     check_matching(A, answer, weighted=True)
     G = csr.as_graph(A, "check_exact").on("cpu")
     view = G.undirected_weights("check_exact")
@@ -39,6 +43,9 @@ def check_exact(A: Any, answer: Any) -> None:
     bound = matching_bound(G, answer).value
     if answer.weight > bound * (1 + ROUNDING):
         raise CheckFailed(f"matching: the weight is {answer.weight}, more than the bound {bound}")
+    if view.n > MOST_DECIDED:
+        mate, *_ = checked_mates(view, answer, "check_exact", "matching")
+        prove_heaviest(view, mate)
 
 
 def _check_single_edges(view: csr.View, answer: Any) -> None:

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows
+from matchwood.teams import barrier, crew, device, kernel, share, share_rows, stopping
 
 Array = np.ndarray[Any, Any]
 
 SHORT = 32  # entries sorted by insertion
 ONE = np.uint64(1)
+LOOK_ENTRIES = 1 << 16  # entries, or words of a sort, between two looks for Ctrl-C: a few ms
+LAST = LOOK_ENTRIES - 1
 
 
 @kernel
@@ -41,9 +43,11 @@ def _lengths(team: Any, indptr: Array, perm: Array, out: Array, sums: Array) -> 
 
 
 @device
-def _sort(words: Array, other: Array, count: int) -> bool:
-    """Sort words[:count]; True when the result is in `other`."""
+def _sort(team: Any, words: Array, other: Array, count: int) -> bool:
+    """Sort words[:count], unless the team stops; True when the result is in `other`."""
     for first in range(0, count, SHORT):
+        if first & LAST == 0 and stopping(team):
+            return False
         for x in range(first + 1, min(first + SHORT, count)):
             word = words[x]
             j = x
@@ -53,7 +57,7 @@ def _sort(words: Array, other: Array, count: int) -> bool:
             words[j] = word
     run = SHORT
     there = False
-    while run < count:
+    while run < count and not stopping(team):  # a pass over ten million words takes some 40 ms
         if there:
             _merge(other, words, count, run)
         else:
@@ -94,17 +98,25 @@ def _rows(
     words, other = buffers[team.rank, 0], buffers[team.rank, 1]
     mask = (ONE << shift) - ONE
     lo, hi = share_rows(team, out_indptr)
+    since = np.int64(0)  # entries since the last look
     for i in range(lo, hi):
-        if interrupted(team, i):
-            return
         first = np.int64(indptr[perm[i]])
         count = np.int64(indptr[perm[i] + 1]) - first
+        since += count + 1
+        if since > LOOK_ENTRIES:
+            since = np.int64(0)
+            if stopping(team):
+                return
         for k in range(count):
+            if k & LAST == LAST and stopping(team):
+                return
             column = np.uint64(place[indices[first + k]])
             words[k] = (column << shift) | np.uint64(k)
-        found = other if _sort(words, other, count) else words
+        found = other if _sort(team, words, other, count) else words
         at = np.int64(out_indptr[i])
         for k in range(count):
+            if k & LAST == LAST and stopping(team):
+                return
             out_indices[at + k] = found[k] >> shift
             if data.size > 0:
                 out_data[at + k] = data[first + np.int64(found[k] & mask)]
