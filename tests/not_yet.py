@@ -12,7 +12,6 @@ FOLDERS: set[str] = set()
 
 # functions with too many arguments
 FUNCTIONS = {
-    "tridiagonal/block/cpu.py: _substitute",
 }
 
 # private names of other modules in use
