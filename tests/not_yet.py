@@ -11,8 +11,7 @@ IMPORTS: set[str] = set()
 FOLDERS: set[str] = set()
 
 # functions with too many arguments
-FUNCTIONS = {
-}
+FUNCTIONS: set[str] = set()
 
 # private names of other modules in use
 PRIVATE: set[str] = set()
