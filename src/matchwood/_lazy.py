@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import queue
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,7 +37,7 @@ def attach(
         if homes[name] not in sys.modules and homes[name] not in LIGHT:
             for package in FRAGILE:
                 import_whole(package)
-        home = importlib.import_module(homes[name])
+        home = import_whole(homes[name])
         value = home if homes[name].rpartition(".")[2] == name else getattr(home, name)
         setattr(sys.modules[module], name, value)  # found without us from now on
         return value
@@ -65,28 +67,40 @@ def _with_warning(module: str, old: str, new: str) -> Any:
     return getattr(sys.modules[module], new)
 
 
-def import_whole(package: str) -> None:
-    """Import a package that cannot be imported a second time once Ctrl-C has cut the first short.
+def import_whole(package: str) -> Any:
+    """Import a module so that Ctrl-C cannot cut it short; returns it.
 
-    NumPy and Numba are such: they leave modules behind that a second try stumbles over.  Ctrl-C
-    reaches the main thread only, so another one imports them, to the end, while the main thread
-    waits.  It is free at once, and whoever needs the package next waits for what is left.
+    NumPy and Numba leave modules behind that a second try stumbles over.  And Python itself may
+    leave the lock of any module with the thread that was interrupted: another thread that imports
+    the module later, as the one that compiles kernels does, then waits for ever.  Ctrl-C reaches
+    the main thread only, so another one imports, to the end, while the main thread waits.  It is
+    free at once, and whoever needs the module next waits for what is left.
     """
-    if package in _whole:
-        return
-    _import_whole(package)
-    _whole.add(package)
+    if package not in _whole:
+        _import_whole(package)
+        _whole.add(package)
+    return sys.modules[package]
 
 
 _whole: set[str] = set()
 
 
-def _import_whole(package: str) -> None:
-    import queue
-    import threading
+def _importing() -> bool:
+    """An import is under way in this thread; another thread that needs it would wait for it."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return False
 
+
+def _import_whole(package: str) -> None:
     # One that is there may be half imported by this very thread: then nobody else can import it.
-    if package in sys.modules or threading.current_thread() is not threading.main_thread():
+    apart = package not in sys.modules and not (_importing() and package.startswith("matchwood"))
+    if not apart or threading.current_thread() is not threading.main_thread():
         importlib.import_module(package)
         return
     outcome: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()

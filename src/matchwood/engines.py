@@ -124,7 +124,7 @@ def load(package: str, engine: str) -> Any:
     if engine.startswith("cpu"):
         import_whole("numba")
     try:
-        return Engine(importlib.import_module(f"{package}.{engine}"))
+        return Engine(import_whole(f"{package}.{engine}"))
     except ModuleNotFoundError as error:
         if error.name != f"{package}.{engine}":
             raise

@@ -255,6 +255,24 @@ def test_dok_and_masked_and_subclassed_arrays() -> None:
     assert matchwood.graph(np.matrix([[0, 1], [1, 0]])).undirected_weights().nnz == 2
 
 
+def test_what_a_mask_hides_counts_nowhere() -> None:
+    """Hidden numbers were taken as if there were no mask: an edge came back, with its weight."""
+    hidden = np.ma.masked_array([1.0, 9.0], [False, True])
+    ends = np.ma.masked_array([0, 2], [False, True])
+    A = grid(2, 2)
+    calls = {
+        "graph": lambda: matchwood.graph((3, [[0, 1], [1, 2]], hidden)).undirected_weights(),
+        "bfs": lambda: matchwood.bfs(A, ends),
+        "upper_bound": lambda: matchwood.upper_bound(A, np.ma.masked_array([1, 0, 3, 2], [1] * 4)),
+        "permute": lambda: matchwood.permute(A, np.ma.masked_array([1, 0, 3, 2], [1] * 4)),
+        "streaming_matching": lambda: matchwood.streaming_matching([(ends, ends + 1, hidden)], n=4),
+        "tridiagonal.solve": lambda: matchwood.tridiagonal.solve(hidden, hidden, hidden, hidden),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=rf"^{name}: .* without a mask"):
+            call()
+
+
 def test_public_primitives_refuse_bad_arrays() -> None:
     rng = np.random.default_rng(1)
     good = (np.array([0, 1, 2]), np.array([1, 0]), np.array([1.0, 1.0]))

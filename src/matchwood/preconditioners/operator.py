@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import calls, engines
+from matchwood._lazy import import_whole
 from matchwood.csr import Graph
 from matchwood.errors import EngineUnavailable
 
@@ -147,7 +148,7 @@ def _class(engine: str) -> Any:
         engines.cupy()
         from cupyx.scipy.sparse.linalg import LinearOperator
     else:
-        from scipy.sparse.linalg import LinearOperator
+        LinearOperator = import_whole("scipy.sparse.linalg").LinearOperator
 
     class Preconditioner(LinearOperator):  # type: ignore[misc]
         """A preconditioner, with `name`, `coverage`, `definite` and `seconds`."""
