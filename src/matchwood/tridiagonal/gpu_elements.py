@@ -14,6 +14,10 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.tridiagonal import trust
 
+LISTING = 128  # threads of a block that lists zones
+MENDING_THREADS = 64  # of a block that mends, at most
+MENDING_BLOCKS = 4096  # at most: a thread takes one zone after the other
+
 
 def levels(parts: int, threads: int, each: int) -> list[tuple[int, int]]:
     """(start, size) of each level of elements: of parts, of trees of parts, ... , of the last.
@@ -97,7 +101,7 @@ class Solver:
             # numbers, picks, and how many rows are off
             elements=((fields + 2 * p) * self._total + 1, self.dtype),
             gathered=(n * p if permuted else 0, self.dtype),
-            marks=(self._parts, np.uint32),
+            marks=(self._parts + _list_words(source, self._parts), np.uint32),
             **{
                 f"ends{k}": (2 * p * (count + 1), self.dtype)
                 for k, (_, count) in enumerate(self.levels)
@@ -141,11 +145,16 @@ class Solver:
         """Mend the rows that `solve` has marked in `block`; what is still off goes to `status`."""
         matrix = (_address(dl), _address(d), _address(du), _address(b), _address(x))
         where = (np.int64(self.n), *matrix, self._place(block, "marks"), np.int64(self._parts))
-        for zone, shift, threads, rest, room in self._mends:
+        marks, parts = where[-2:]
+        word = _address(status.device_words)
+        for step, (zone, shift, threads, rest, room) in enumerate(self._mends):
             zones = -(-(self._parts + shift) // zone)
-            args = (*where, np.int32(self.rows), np.int32(zone), np.int32(shift), *rest)
-            word = _address(status.device_words)
-            self._kernels.mend.launch(-(-zones // threads), threads, (*args, word), room)
+            sizes = (np.int32(zone), np.int32(shift))
+            listed = (marks, parts, np.int32(step), *sizes, np.int64(zones))
+            self._kernels.list_zones.launch(-(-zones // LISTING), LISTING, listed, 0)
+            args = (*where, np.int32(step), np.int32(self.rows), *sizes, *rest, word)
+            blocks = min(-(-zones // threads), MENDING_BLOCKS)
+            self._kernels.mend.launch(blocks, threads, args, room)
 
     def _place(self, block: Any, name: str) -> Any:
         return np.uint64(block.ptr + getattr(self._layout, name))
@@ -171,18 +180,31 @@ class Solver:
             k.expand.launch(self.levels[level + 1][1], self._threads, args, self._room)
 
 
+def _list_words(source: Any, parts: int) -> int:
+    """Words of the list of zones, and of the counts before it."""
+    least = source.constant("MEND_NARROW_PARTS")
+    words: int = source.constant("MEND_ROUNDS") + -(-parts // least) + 1
+    return words
+
+
 def _mend_rounds(source: Any, p: int, limit: float, far: float) -> list[Any]:
     """(parts of a zone, shift, threads of a block, arguments, shared memory) of each round."""
-    names = "MEND_NARROW", "MEND_NARROW_PARTS", "MEND_WIDE", "MEND_WIDE_PARTS", "MEND_ROOM"
-    narrow, narrow_parts, wide, wide_parts, room = source.constants(*names)
+    names = "MEND_FIRST", "MEND_NARROW", "MEND_NARROW_PARTS", "MEND_WIDE", "MEND_WIDE_PARTS"
+    first, narrow, narrow_parts, wide, wide_parts = source.constants(*names)
     rounds = []
-    for most, zone in ((narrow, narrow_parts), (wide, wide_parts)):
+    for most, zone, shift in (
+        (first, narrow_parts, 0),
+        (narrow, narrow_parts, 0),
+        (narrow, narrow_parts, narrow_parts // 2),
+        (wide, wide_parts, 0),
+        (wide, wide_parts, wide_parts // 2),
+    ):
         each = (2 * most + 1) * p * (3 * p + 1) * 8  # bytes: the triangle of a thread
-        threads = 1 << (room // each).bit_length() - 1
-        for shift in (0, zone // 2):
-            last = np.int32(most == wide and shift > 0)
-            rest = (np.int32(most), np.float64(limit), np.float64(far), last)
-            rounds.append((zone, shift, threads, rest, threads * each))
+        fitting = 1 << (source.constant("MEND_ROOM") // each).bit_length() - 1
+        threads = min(fitting, MENDING_THREADS)
+        rest = (np.int32(most), np.float64(limit), np.float64(far))
+        rounds.append((zone, shift, threads, rest, threads * each))
+    assert len(rounds) == source.constant("MEND_ROUNDS")
     return rounds
 
 

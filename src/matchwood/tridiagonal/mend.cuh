@@ -2,15 +2,22 @@
 //
 // A thread has a zone of parts, and changes only unknowns inside of it: not the first and not the last, on which
 // rows of its neighbours depend.  So no two threads touch the same unknown, and no row is looked at while another
-// thread changes it.  In the next round zones begin half a zone earlier.  The triangle of the least squares lies in
-// shared memory; items of one thread are blockDim.x apart.  In double precision for either type.
+// thread changes it.  The first round tries small windows only, which suffice for most rows and need little memory;
+// of the others, every second one has zones that begin half a zone earlier.  Most zones have nothing to mend: those
+// that have are listed first, so that all threads of a warp are busy at the same time.
+// The triangle of the least squares lies in shared memory; items of one thread are blockDim.x apart.  In double
+// precision for either type.
+//
+// Memory behind the marks of the parts: a count of listed zones for each round, then the list.  Its order is that
+// of arrival, and changes nothing: zones do not depend on each other.
 #pragma once
 
 #include "matchwood/elements.cuh"
 
 constexpr int MEND_FIRST = 1, MEND_WIDER = 4;  // block rows of a window to each side: the least, and the factor
 [[maybe_unused]] constexpr int MEND_NARROW = 16, MEND_WIDE = 64;           // the most, in two rounds and in two more
-[[maybe_unused]] constexpr int MEND_NARROW_PARTS = 16, MEND_WIDE_PARTS = 64;  // of a zone
+[[maybe_unused]] constexpr int MEND_NARROW_PARTS = 16, MEND_WIDE_PARTS = 64;  // of a zone; the first round has narrow ones
+constexpr int MEND_ROUNDS = 5;
 [[maybe_unused]] constexpr int MEND_ROOM = 40960;  // bytes of shared memory of a block
 
 template <int P, typename T>
@@ -136,30 +143,68 @@ struct Mender {
     }
 };
 
-// One round: the marked rows of each zone.  Those that are mended lose their mark; what is marked after the last
-// round is reported, and rows that were off by more than `far`.
+// The parts of a zone.
+struct Zone {
+    long long begin, end;
+
+    __device__ __forceinline__ Zone(long long k, int size, int shift, long long parts)
+        : begin(k * size - shift), end(begin + size)
+    {
+        if (begin < 0) begin = 0;
+        if (end > parts) end = parts;
+    }
+};
+
+// Go on to the next row of the zone that is marked: its part, and its bit as the lowest of `bits`.
+__device__ __forceinline__ bool next_marked(const unsigned* marks, long long& part, long long end, unsigned& bits)
+{
+    while (bits == 0) {
+        if (++part >= end) return false;
+        bits = marks[part];
+    }
+    return true;
+}
+
+// The zones with marked rows.
+__global__ void list_zones(unsigned* marks, long long parts, int round, int size, int shift, long long zones)
+{
+    long long k = global_thread();
+    if (k >= zones) return;
+    Zone zone(k, size, shift, parts);
+    long long part = zone.begin - 1;
+    unsigned bits = 0;
+    if (!next_marked(marks, part, zone.end, bits)) return;
+    unsigned place = atomicAdd(&marks[parts + round], 1u);
+    marks[parts + MEND_ROUNDS + place] = (unsigned)k;
+}
+
+// One round: the marked rows of the listed zones.  Those that are mended lose their mark; what is marked after the
+// last round is reported, and rows that were off by more than `far`.
 template <int P, typename T>
-__global__ void mend(long long n, const T* dl, const T* d, const T* du, const T* b, T* x, unsigned* marks, long long parts,
-                     int rows, int zone, int shift, int most, double limit, double far, int last,
+__global__ void mend(long long n, const T* dl, const T* d, const T* du, const T* b, T* x, unsigned* marks,
+                     long long parts, int round, int rows, int size, int shift, int most, double limit, double far,
                      unsigned long long* status)
 {
     extern __shared__ double triangles[];
-    long long begin = global_thread() * zone - shift, end = begin + zone;
-    if (begin < 0) begin = 0;
-    if (end > parts) end = parts;
-    if (begin >= end) return;
     Mender<P, T> mender = {n, dl, d, du, b, x, triangles + threadIdx.x, limit};
-    long long first = begin == 0 ? 0 : begin * rows + 1, beyond = end == parts ? n : end * rows - 1;
-    for (long long part = begin; part < end; ++part) {
-        unsigned marked = marks[part], left = marked;
-        if (marked == 0) continue;
-        for (int j = 0; j < rows; ++j) {
-            if (!(marked >> j & 1)) continue;
-            double off = mender.off_by(part * rows + j);
-            if (off > far) fail(status, SOME_OFF, part * rows + j);
-            if (off <= limit || mender.mend(part * rows + j, first, beyond, most)) left &= ~(1u << j);
+    unsigned listed = marks[parts + round];
+    for (unsigned k = blockIdx.x * blockDim.x + threadIdx.x; k < listed; k += gridDim.x * blockDim.x) {
+        Zone zone(marks[parts + MEND_ROUNDS + k], size, shift, parts);
+        long long first = zone.begin == 0 ? 0 : zone.begin * rows + 1;
+        long long beyond = zone.end == parts ? n : zone.end * rows - 1;
+        long long part = zone.begin - 1;
+        unsigned bits = 0;
+        while (next_marked(marks, part, zone.end, bits)) {
+            unsigned mark = bits & (0u - bits);
+            bits ^= mark;
+            long long row = part * rows + __popc(mark - 1);
+            double off = mender.off_by(row);
+            if (off > far) fail(status, SOME_OFF, row);
+            if (off <= limit || mender.mend(row, first, beyond, most)) {
+                marks[part] ^= mark;
+            } else if (round == MEND_ROUNDS - 1) {
+                fail(status, OFF, row);
+            }
         }
-        marks[part] = left;
-        if (last && left != 0) fail(status, OFF, part * rows);
     }
 }
