@@ -33,6 +33,7 @@ __device__ __forceinline__ float exact_sum(float a, float b)
     asm("add.rn.f32 %0, %1, %2;" : "=f"(sum) : "f"(a), "f"(b));
     return sum;
 }
+__device__ __forceinline__ long long exact_sum(long long a, long long b) { return a + b; }  // must not overflow
 
 __device__ __forceinline__ double widened(double a) { return a; }
 __device__ __forceinline__ double widened(float a)
@@ -51,3 +52,4 @@ __device__ __forceinline__ bool is_finite(double a) { return (__double2hiint(a) 
 __device__ __forceinline__ bool is_finite(float a) { return (__float_as_uint(a) & 0x7f800000u) != 0x7f800000u; }
 __device__ __forceinline__ double magnitude(double a) { return __longlong_as_double(__double_as_longlong(a) & 0x7fffffffffffffffll); }
 __device__ __forceinline__ float magnitude(float a) { return __uint_as_float(__float_as_uint(a) & 0x7fffffffu); }
+__device__ __forceinline__ long long magnitude(long long a) { return a < 0 ? -a : a; }

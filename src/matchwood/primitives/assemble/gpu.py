@@ -15,7 +15,7 @@ SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     ("pack<I>", "mark_first", "columns<I>", "join_values<W,H>"),
-    types={"H": (np.int32, np.int64)},
+    types={"H": (np.int32, np.int64), "W": (np.float32, np.float64, np.int64)},
 )
 
 WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # as gpu.cu has them
