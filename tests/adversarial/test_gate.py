@@ -263,7 +263,9 @@ def test_what_a_mask_hides_counts_nowhere() -> None:
     calls = {
         "graph": lambda: matchwood.graph((3, [[0, 1], [1, 2]], hidden)).undirected_weights(),
         "bfs": lambda: matchwood.bfs(A, ends),
-        "upper_bound": lambda: matchwood.upper_bound(A, np.ma.masked_array([1, 0, 3, 2], [1] * 4)),
+        "matching_bound": lambda: matchwood.matching_bound(
+            A, np.ma.masked_array([1, 0, 3, 2], [1] * 4)
+        ),
         "permute": lambda: matchwood.permute(A, np.ma.masked_array([1, 0, 3, 2], [1] * 4)),
         "streaming_matching": lambda: matchwood.streaming_matching([(ends, ends + 1, hidden)], n=4),
         "tridiagonal.solve": lambda: matchwood.tridiagonal.solve(hidden, hidden, hidden, hidden),

@@ -34,12 +34,13 @@ class Entries(Keeper):
         self.shape = rows, columns = raw.shape
         self.engine = engines.location(indices)
         self._source = raw.data
+        refusals.refuse_length(indptr, rows, caller)
         self._structure = structure(indptr, indices, columns)
         if raw.spare and self._structure.fault == "indptr_end" and 0 <= int(indptr[-1]):
             end = int(indptr[-1])
             indices, self._source = indices[:end], raw.data[:end]
             self._structure = structure(indptr, indices, columns)
-        refusals.refuse_fault(self._structure, indptr, indices, raw.shape, caller)
+        refusals.refuse_fault(self._structure, indptr, indices, columns, caller)
         self.nnz = int(indices.shape[0])
         kind = refusals.index_kind(max(rows, columns), self.nnz, index_dtype, caller)
         self._indptr = indptr.astype(kind, copy=False)

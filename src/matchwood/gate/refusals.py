@@ -28,15 +28,17 @@ def index_kind(n: int, nnz: int, asked: Any, caller: str) -> Any:
     return kind
 
 
-def refuse_fault(
-    facts: Structure, indptr: Any, indices: Any, shape: tuple[int, int], caller: str
-) -> None:
-    """Raise where `structure` found a fault, or the number of rows is another."""
-    at, (n, columns) = facts.at, shape
-    if indptr.shape[0] != n + 1:
+def refuse_length(indptr: Any, rows: int, caller: str) -> None:
+    """Raise where the number of rows is another: before a kernel reads the last of them."""
+    if indptr.shape[0] != rows + 1:
         raise ValueError(
-            f"{caller}: indptr must have {n + 1} elements for {n} rows, got {indptr.shape[0]}"
+            f"{caller}: indptr must have {rows + 1} elements for {rows} rows, got {indptr.shape[0]}"
         )
+
+
+def refuse_fault(facts: Structure, indptr: Any, indices: Any, columns: int, caller: str) -> None:
+    """Raise where `structure` found a fault."""
+    at = facts.at
     if facts.fault == "indptr_start":
         raise ValueError(f"{caller}: indptr must start at 0, got {int(indptr[0])}")
     if facts.fault == "indptr_order":
