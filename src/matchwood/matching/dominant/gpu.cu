@@ -148,7 +148,8 @@ struct Matcher {
             bool giant = end - begin > GIANT;
             append(giants, &control[TO_WAKE], v, giant);
             if (giant) end = begin;
-            WarpRows<I>(begin, end).template for_batches<AHEAD>([&](const auto& owner, const auto& entry) {
+            auto here = [](I at) { return at; };
+            WarpRows<I>(begin, end).template for_batches<AHEAD>(here, [&](const auto& owner, const auto& entry) {
                 I x[AHEAD];
 #pragma unroll
                 for (int a = 0; a < AHEAD; ++a) x[a] = __shfl_sync(ALL, v, owner[a]);

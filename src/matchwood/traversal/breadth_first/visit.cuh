@@ -83,12 +83,9 @@ __device__ __forceinline__ void expand(
     const Graph<I>& graph, Wide size, Fetch fetch, int warp_, int warps, I next, bool look, Queue& queue)
 {
     auto all_entries = [&](Piece<I> piece) {
-        entries_of(piece).template for_batches<VISIT_BATCH>([&](const auto&, const auto& at) {
-            I w[VISIT_BATCH];
-#pragma unroll
-            for (int k = 0; k < VISIT_BATCH; ++k) w[k] = at[k] >= 0 ? graph.indices[at[k]] : I(-1);
-            visit(graph, w, next, look, graph.leaf, queue);
-        });
+        entries_of(piece).template for_batches<VISIT_BATCH>(
+            [&](I at) { return graph.indices[at]; },
+            [&](const auto&, const auto& w) { visit(graph, w, next, look, graph.leaf, queue); });
     };
     if (size > (Wide)warps * (WARP / THIN)) {
         for_pieces<1>(size, fetch, warp_, warps, all_entries);

@@ -134,12 +134,8 @@ struct MixedLevel {
     // The neighbours of rows, one row for each lane.
     __device__ __forceinline__ void reach(I begin, I end)
     {
-        WarpRows<I>(begin, end).template for_batches<LEVEL_BATCH>([&](const auto&, const auto& entry) {
-            I w[LEVEL_BATCH];
-#pragma unroll
-            for (int k = 0; k < LEVEL_BATCH; ++k) w[k] = entry[k] >= 0 ? places.indices[entry[k]] : I(-1);
-            visit(w);
-        });
+        WarpRows<I>(begin, end).template for_batches<LEVEL_BATCH>(
+            [&](I at) { return places.indices[at]; }, [&](const auto&, const auto& w) { visit(w); });
     }
 
     // `row(i, begin, end)` gives the i-th of so many rows.

@@ -103,13 +103,11 @@ struct Level {
                 end = places.indptr[v + 1];
                 if (end - begin > LONG_ROW) end = begin;
             }
-            WarpRows<I>(begin, end).template for_batches<LEVEL_BATCH>([&](const auto& row, const auto& entry) {
-                I w[LEVEL_BATCH], p[LEVEL_BATCH];
+            auto read = [&](I at) { return places.indices[at]; };
+            WarpRows<I>(begin, end).template for_batches<LEVEL_BATCH>(read, [&](const auto& row, const auto& w) {
+                I p[LEVEL_BATCH];
 #pragma unroll
-                for (int k = 0; k < LEVEL_BATCH; ++k) {
-                    w[k] = entry[k] >= 0 ? places.indices[entry[k]] : I(-1);
-                    p[k] = first + row[k];
-                }
+                for (int k = 0; k < LEVEL_BATCH; ++k) p[k] = first + row[k];
                 offer(w, p, longest);
             });
         }
