@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import arguments
+from matchwood import arguments, engines
 from matchwood.gate import inputs, refusals
 from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.rectangles import Rectangle, as_rectangle
@@ -203,6 +203,21 @@ class Graph(Entries):
             return View(*trusted_transpose(view.indptr, view.indices, None, self.n))
 
         return self.keep("transposed", make)
+
+    def diagonal(self, caller: str = "graph") -> Any:
+        """a_vv of every vertex, 0 where none is stored; None where no loop is."""
+        if not self.loops:
+            return None
+        view = self.heaviest_weights(caller)
+        xp = engines.xp(view.indices)
+        if xp is np:
+            rows = np.repeat(np.arange(self.n), np.diff(view.indptr))
+        else:
+            rows = xp.searchsorted(view.indptr[1:], xp.arange(view.nnz), side="right")
+        at = view.indices == rows
+        found = xp.zeros(self.n, view.data.dtype)
+        found[rows[at]] = view.data[at]
+        return found
 
     def remade(self, raw: inputs.Raw, index_dtype: Any) -> Graph:
         """A Graph of these arrays, duplicates as here."""

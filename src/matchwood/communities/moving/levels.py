@@ -1,0 +1,135 @@
+"""From level to level: move, contract, and so on; then back.  The same for every engine.
+
+An engine (reference.py, cpu.py, gpu.py) has five steps for one level:
+
+    move(level, labels, plan, rounds)    vertices change communities, in place
+    refine(level, labels, plan)          parts of communities that are well connected
+    number(labels)                       labels in use become 0, 1, ... by their smallest vertices
+    split(level, labels)                 connected parts of communities, numbered
+    contract(level, labels, count)       a vertex for each label: below
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from matchwood import engines
+from matchwood.communities.moving.plan import MOST_ROUNDS, ROUNDS_BACK, Plan
+from matchwood.communities.weights import Level, finished
+from matchwood.primitives.quotient import trusted_quotient
+from matchwood.stopwatch import Stopwatch
+
+
+class Found(NamedTuple):
+    """Labels that are numbered and connected, and how they were found."""
+
+    count: int
+    labels: Any
+    levels: int
+    rounds: int
+    seconds: dict[str, float]
+
+
+class Steps(NamedTuple):
+    """An engine and what its steps need besides a level."""
+
+    module: Any
+    name: str
+    plan: Plan
+    threads: int | None
+
+    def move(self, level: Level, labels: Any, rounds: int) -> int:
+        done: int = self.module.move(level, labels, self.plan, rounds, self.threads)
+        return done
+
+    def refine(self, level: Level, labels: Any) -> Any:
+        return self.module.refine(level, labels, self.plan, self.threads)
+
+    def number(self, labels: Any) -> tuple[int, Any]:
+        found: tuple[int, Any] = self.module.number(labels, self.threads)
+        return found
+
+    def split(self, level: Level, labels: Any) -> tuple[int, Any]:
+        found: tuple[int, Any] = self.module.split(level, labels, self.threads)
+        return found
+
+    def contract(self, level: Level, labels: Any, count: int) -> Level:
+        """The graph of the labels; what lies inside one is its diagonal."""
+        arrays = trusted_quotient(
+            level.indptr, level.indices, level.data, level.inner, labels, count,
+            symmetric=True, engine=self.name, threads=self.threads,
+        )  # fmt: skip
+        return finished(*arrays)
+
+
+def louvain(steps: Steps, base: Level, max_levels: int | None, max_rounds: int | None) -> Found:
+    """Move and contract until nothing moves; then back, with a few rounds on each level."""
+    watch = Stopwatch()
+    rounds, limit = 0, MOST_ROUNDS if max_rounds is None else max_rounds
+    level, levels, maps = base, [base], []
+    while True:
+        labels = identity(level)
+        rounds += steps.move(level, labels, limit)
+        count, labels = steps.number(labels)
+        if count == level.n:
+            break
+        maps.append(labels)
+        if len(maps) == max_levels:
+            break
+        level = steps.contract(level, labels, count)
+        levels.append(level)
+    watch.lap("levels")
+    labels = maps.pop() if maps else identity(base)
+    for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
+        labels = labels[map]
+        rounds += steps.move(level, labels, min(ROUNDS_BACK, limit))
+    watch.lap("back")
+    count, labels = steps.split(base, labels)
+    watch.lap("split")
+    return Found(count, labels, len(levels), rounds, watch.seconds)
+
+
+def leiden(steps: Steps, base: Level, iterations: int) -> Found:
+    """Move, refine, contract the refined parts; each iteration starts from the one before it."""
+    watch = Stopwatch()
+    rounds = most = 0
+    labels = identity(base)
+    for iteration in range(iterations):
+        turn = steps._replace(plan=steps.plan._replace(seed=(steps.plan.seed + iteration) % 2**64))
+        found, done, levels = _descend(turn, base, labels)
+        rounds, most = rounds + done, max(most, levels)
+        same = bool((found == labels).all())
+        labels = found
+        if same:
+            break
+    watch.lap("levels")
+    count, labels = steps.split(base, labels)
+    watch.lap("split")
+    return Found(count, labels, most, rounds, watch.seconds)
+
+
+def _descend(steps: Steps, base: Level, start: Any) -> tuple[Any, int, int]:
+    """One iteration: communities of `base`, rounds, levels."""
+    level, map, rounds, levels = base, None, 0, 1
+    labels = start.copy()
+    while True:
+        rounds += steps.move(level, labels, MOST_ROUNDS)
+        count, labels = steps.number(labels)
+        if count == level.n:
+            break
+        parts_count, parts = steps.number(steps.refine(level, labels))
+        if parts_count == level.n:
+            break
+        above = engines.xp(parts).empty(parts_count, labels.dtype)
+        above[parts] = labels  # all members of a part have one community: any may be the last
+        map = parts if map is None else parts[map]
+        level = steps.contract(level, parts, parts_count)
+        labels = above
+        levels += 1
+    found = labels if map is None else labels[map]
+    return steps.number(found)[1], rounds, levels
+
+
+def identity(level: Level) -> Any:
+    """Every vertex in a community of its own."""
+    return engines.xp(level.indices).arange(level.n, dtype=level.indices.dtype)
