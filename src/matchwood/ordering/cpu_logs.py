@@ -6,26 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.primitives.cpu_hints import leading_zeros
 from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
 
+TOP = np.uint64(48)  # leading zeros of a word of 16 bits
+NO_SHIFT, TWENTY = np.uint64(0), np.uint64(20)
 SHORT = 24  # places that are sorted by insertion
 
 
 @device
 def log_of(d: Any, table: Array) -> Any:
     """L(d) of gaps/logarithms.py; d is a positive int64."""
-    if d < 65536:
-        return np.int64(table[np.uint64(d)])
-    rest = np.uint64(d) >> np.uint64(16)
-    shift = np.uint64(0)
-    for step in (32, 16, 8, 4, 2, 1):
-        if rest >> np.uint64(step):
-            rest >>= np.uint64(step)
-            shift += np.uint64(step)
-    shift += np.uint64(1)
-    return np.int64(table[np.uint64(d) >> shift]) + np.int64(shift << np.uint64(20))
+    word = np.uint64(d)
+    zeros = leading_zeros(word)
+    shift = TOP - zeros if zeros < TOP else NO_SHIFT
+    return np.int64(table[word >> shift]) + np.int64(shift << TWENTY)
 
 
 @device
