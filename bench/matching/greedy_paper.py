@@ -28,7 +28,8 @@ import scipy.sparse as sp
 import matchwood
 from bench import harness
 from matchwood import generators
-from matchwood.matching.proposal import BEST_P, maximal_matching
+from matchwood.matching import maximal_matching
+from matchwood.matching.maximal import BEST_P
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.primitives.edge_order import order_edges
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import matchwood
 from bench import harness
-from matchwood.matching.proposal import maximal_matching
+from matchwood.matching import maximal_matching
 from matchwood.matching.proposal.check import check_maximal_matching
 
 

@@ -14,8 +14,8 @@ import matchwood
 from bench import harness
 from bench.traversal.breadth_first_gpu import graphs, milliseconds, row_of_entries
 from matchwood import engines
+from matchwood.matching import maximal_matching
 from matchwood.matching.proposal import gpu as engine
-from matchwood.matching.proposal import maximal_matching
 from matchwood.primitives.hashing import bit_barrier
 
 BAR_MS = 5.0  # one H200, method "proposal", random choices

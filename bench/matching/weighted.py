@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 import matchwood
 from bench import harness
-from matchwood.matching import upper_bound, weighted_matching
+from matchwood.matching import matching_bound, weighted_matching
 from matchwood.matching.check import check_locally_dominant
 from matchwood.teams import available_cpus
 
@@ -150,7 +150,7 @@ def bound_time(name: str, A: sp.csr_array) -> harness.Result:
     found = weighted_matching(G)
     functions = {
         "suitor": lambda: weighted_matching(G, method="suitor"),
-        "upper_bound": lambda: upper_bound(G, found),
+        "matching_bound": lambda: matching_bound(G, found),
     }
     return harness.compare(f"upper bound, {name}", functions, baseline="suitor")
 

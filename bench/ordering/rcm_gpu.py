@@ -16,7 +16,7 @@ from bench.traversal.breadth_first_gpu import graphs, milliseconds
 from matchwood import engines
 from matchwood.ordering.measure import gpu as measures
 from matchwood.ordering.rcm import gpu as engine
-from matchwood.ordering.rcm import gpu_start
+from matchwood.ordering.rcm.start import gpu as gpu_start
 
 ROUNDS = 9
 BARS = {"grid 2048^2": 53.0, "mesh 128^3": 43.0, "R-MAT 22": 40.0}  # milliseconds, on an H200
@@ -76,8 +76,8 @@ def run() -> list[harness.Result]:
         A = make()
         G = matchwood.graph((A.indptr, A.indices))
         view = G.undirected_pattern()
-        parts = gpu_start.components(view)
-        gpu_start.search(view, parts, gpu_start.given(parts, engine.NO_STARTS))
+        parts = gpu_start.components(G)
+        gpu_start.search(G, parts, engine.NO_STARTS)
         starts = parts.start[view.indptr[parts.start + 1] > view.indptr[parts.start]].get()
         rows: dict[str, Any] = {}
         for method in engine.METHODS:
@@ -105,7 +105,7 @@ def run() -> list[harness.Result]:
         )
         order = matchwood.reverse_cuthill_mckee(G)
         for what, call in {
-            "measures": lambda G=G, p=order: matchwood.measures(G, p),
+            "measures": lambda G=G, p=order: matchwood.order_measures(G, p),
             "permute": lambda G=G, p=order: matchwood.permute(G, p),
         }.items():
             times = milliseconds(call, ROUNDS)

@@ -23,7 +23,7 @@ from scipy.sparse import csgraph
 
 import matchwood
 from bench import harness
-from matchwood.ordering import bandwidth, check_rcm_order, reverse_cuthill_mckee
+from matchwood.ordering import bandwidth, check_rcm_order, rcm_ordering, reverse_cuthill_mckee
 
 METHODS = ("serial", "leveled", "unordered", "batch_basic", "batch", "auto")
 DATA = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data"))
@@ -73,7 +73,7 @@ def row(name: str, A: Any) -> dict[str, Any]:
     pattern = sp.csr_array(
         (np.ones(view.nnz, np.float32), view.indices, view.indptr), shape=A.shape
     )
-    found = reverse_cuthill_mckee(G, stats=True)
+    found = rcm_ordering(G)
     check_rcm_order(G, found)
     start = int(found.perm[-1]) if found.counters["components"] == 1 else None
     theirs = csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True)

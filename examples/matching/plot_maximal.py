@@ -11,7 +11,8 @@ import numpy as np
 from matplotlib.collections import LineCollection
 
 import matchwood
-from matchwood.matching.proposal import BEST_P, maximal_matching
+from matchwood.matching import maximal_matching
+from matchwood.matching.maximal import BEST_P
 from matchwood.matching.proposal.check import check_maximal_matching
 
 # %%

@@ -31,7 +31,7 @@ print(f"weight {found.weight:.0f}, proved to be at least {found.quality:.1%} of 
 
 fig, axes = plt.subplots(1, 4, figsize=(13, 3.4))
 matrix, place, size = A, points, np.ones(n)
-levels = iter(matchwood.multilevel(A, until=20))
+levels = iter(matchwood.coarsening_hierarchy(A, until=20))
 for ax in axes:
     u, v = matrix.nonzero()
     width = 0.3 + 2.5 * matrix.data / matrix.data.max()

@@ -18,7 +18,7 @@ import matchwood
 
 n = 3000
 A = matchwood.generators.delaunay(n, rng=5)
-found = matchwood.reverse_cuthill_mckee(A, stats=True)
+found = matchwood.rcm_ordering(A)
 B = matchwood.permute(A, found.perm)
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.6))
@@ -33,7 +33,7 @@ fig.tight_layout()
 
 points = matchwood.generators.random_points(n, rng=5)
 fig, ax = plt.subplots(figsize=(5.4, 4.6))
-dots = ax.scatter(*points.T, c=found.place(), s=7)
+dots = ax.scatter(*points.T, c=found.place, s=7)
 fig.colorbar(dots, label="place in the order")
 ax.set(aspect="equal", xticks=[], yticks=[])
 fig.tight_layout()

@@ -35,12 +35,12 @@ _HOMES = {
     "maximal_matching": "matchwood.matching",  # one to which no edge can be added
     "streaming_matching": "matchwood.matching",  # one from a stream of edges
     "Matching": "matchwood.matching",  # what all three return
-    "upper_bound": "matchwood.matching",  # how heavy any matching can be at most
-    "Bound": "matchwood.matching",  # what `upper_bound` returns
+    "matching_bound": "matchwood.matching",  # how heavy any matching can be at most
+    "Bound": "matchwood.matching",  # what `matching_bound` returns
     "coarsen": "matchwood.matching",  # the graph in which matched vertices are one
     "Coarsening": "matchwood.matching",  # what `coarsen` returns
-    "multilevel": "matchwood.matching",  # ever coarser graphs
-    "Hierarchy": "matchwood.matching",  # what `multilevel` returns
+    "coarsening_hierarchy": "matchwood.matching",  # ever coarser graphs
+    "Hierarchy": "matchwood.matching",  # what `coarsening_hierarchy` returns
     # factors
     "degree_factor": "matchwood.factors",  # up to n strong edges at each vertex
     "factor": "matchwood.factors",  # its old name
@@ -60,12 +60,13 @@ _HOMES = {
     "reverse_cuthill_mckee": "matchwood.ordering",  # an order with entries near the diagonal
     "cuthill_mckee": "matchwood.ordering",  # the same, not reversed
     "pseudo_peripheral_vertex": "matchwood.ordering",  # a vertex at the rim, to start from
-    "Ordering": "matchwood.ordering",  # what `reverse_cuthill_mckee` returns with statistics
+    "rcm_ordering": "matchwood.ordering",  # both, with measures, counters and times
+    "Ordering": "matchwood.ordering",  # what `rcm_ordering` returns
     "permute": "matchwood.ordering",  # a matrix in another order
-    "measures": "matchwood.ordering",  # bandwidth, profile and wavefronts at once
-    "Measures": "matchwood.ordering",  # what `measures` returns
+    "order_measures": "matchwood.ordering",  # bandwidth, profile and wavefronts at once
+    "Measures": "matchwood.ordering",  # what `order_measures` returns
     "bandwidth": "matchwood.ordering",  # largest distance of an entry from the diagonal
-    "profile": "matchwood.ordering",  # sum of the distances of the first entries
+    "matrix_profile": "matchwood.ordering",  # sum of the distances of the first entries
     "max_wavefront": "matchwood.ordering",  # most rows active at once
     "rms_wavefront": "matchwood.ordering",  # root mean square of the active rows
     "is_rcm_order": "matchwood.ordering",  # is this the order of Cuthill and McKee?
@@ -93,6 +94,13 @@ _HOMES = {
     "ordering": "matchwood.ordering",
     "spanning": "matchwood.spanning",
     "traversal": "matchwood.traversal",
+}
+
+_OLD = {  # names of the last release: they still work, with a DeprecationWarning
+    "measures": "order_measures",
+    "profile": "matrix_profile",
+    "multilevel": "coarsening_hierarchy",
+    "upper_bound": "matching_bound",
 }
 
 __all__ = ["__version__", *_HOMES]
@@ -142,21 +150,22 @@ if TYPE_CHECKING:
     from matchwood.matching import Hierarchy as Hierarchy
     from matchwood.matching import Matching as Matching
     from matchwood.matching import coarsen as coarsen
+    from matchwood.matching import coarsening_hierarchy as coarsening_hierarchy
+    from matchwood.matching import matching_bound as matching_bound
     from matchwood.matching import maximal_matching as maximal_matching
-    from matchwood.matching import multilevel as multilevel
     from matchwood.matching import streaming_matching as streaming_matching
-    from matchwood.matching import upper_bound as upper_bound
     from matchwood.matching import weighted_matching as weighted_matching
     from matchwood.ordering import Measures as Measures
     from matchwood.ordering import Ordering as Ordering
     from matchwood.ordering import bandwidth as bandwidth
     from matchwood.ordering import cuthill_mckee as cuthill_mckee
     from matchwood.ordering import is_rcm_order as is_rcm_order
+    from matchwood.ordering import matrix_profile as matrix_profile
     from matchwood.ordering import max_wavefront as max_wavefront
-    from matchwood.ordering import measures as measures
+    from matchwood.ordering import order_measures as order_measures
     from matchwood.ordering import permute as permute
-    from matchwood.ordering import profile as profile
     from matchwood.ordering import pseudo_peripheral_vertex as pseudo_peripheral_vertex
+    from matchwood.ordering import rcm_ordering as rcm_ordering
     from matchwood.ordering import reverse_cuthill_mckee as reverse_cuthill_mckee
     from matchwood.ordering import rms_wavefront as rms_wavefront
     from matchwood.spanning import Forest as Forest
@@ -166,4 +175,4 @@ if TYPE_CHECKING:
     from matchwood.traversal import bfs as bfs
     from matchwood.tridiagonal import block_tridiagonal as block_tridiagonal
 else:  # hidden from type checkers, for which it would make every name exist
-    __getattr__, __dir__ = _attach(__name__, _HOMES)
+    __getattr__, __dir__ = _attach(__name__, _HOMES, _OLD)

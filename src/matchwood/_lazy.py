@@ -18,15 +18,18 @@ LOOKS = 0.05  # seconds between looks at an import that is under way, for system
 
 
 def attach(
-    module: str, homes: Mapping[str, str]
+    module: str, homes: Mapping[str, str], old: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a module (PEP 562) that only points at other modules.
 
     `homes` maps a name to the module that defines it; a name that maps to a module of the same
-    name is that module itself.
+    name is that module itself.  `old` maps names of the last release to those of this one.
     """
+    renamed = old or {}
 
     def getattribute(name: str) -> Any:
+        if name in renamed:
+            return _with_warning(module, name, renamed[name])
         if name not in homes:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if homes[name] not in sys.modules and homes[name] not in LIGHT:
@@ -41,6 +44,25 @@ def attach(
         return sorted({*vars(sys.modules[module]), *homes})
 
     return getattribute, listing
+
+
+def old_names(module: str, old: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names changed: the old ones work, with a warning."""
+
+    def getattribute(name: str) -> Any:
+        if name not in old:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return _with_warning(module, name, old[name])
+
+    return getattribute
+
+
+def _with_warning(module: str, old: str, new: str) -> Any:
+    import warnings
+
+    text = f"{module}.{old} is now {module}.{new}; the old name goes with the next release"
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+    return getattr(sys.modules[module], new)
 
 
 def import_whole(package: str) -> None:

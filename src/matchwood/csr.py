@@ -23,7 +23,7 @@ from matchwood import arguments, engines
 from matchwood.gate import inputs, refusals
 from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.rectangles import Rectangle, as_rectangle
-from matchwood.gate.views import View, ones
+from matchwood.gate.views import View, ones, sparse_matrix
 from matchwood.primitives.inspect import Symmetry, Values, trusted_symmetry, trusted_values
 from matchwood.primitives.symmetrize import trusted_magnitudes, trusted_union
 from matchwood.primitives.transpose import trusted_transpose
@@ -86,6 +86,14 @@ class Graph(Entries):
         return (float(weights.min()), float(weights.max())) if weights.size else (0.0, 0.0)
 
     @property
+    def largest_magnitude(self) -> float:
+        """The largest |a_ij|, duplicates added up; 1.0 where no values came in."""
+        if not self.weighted:
+            return 1.0
+        facts = self.value_facts()
+        return max(facts.maximum, -facts.minimum)
+
+    @property
     def degrees(self) -> Any:
         """Number of neighbours of each vertex, loops not counted."""
         return self.keep("degrees", lambda: np.diff(self.undirected_pattern().indptr))
@@ -118,6 +126,10 @@ class Graph(Entries):
     def data(self) -> Any:
         """Values, row by row, or None."""
         return self.directed_weights().data if self.weighted else None
+
+    def sparse_weights(self, caller: str = "graph") -> Any:
+        """`directed_weights` as a SciPy or CuPy CSR matrix, over the same memory."""
+        return sparse_matrix(*self.directed_weights(caller), self.shape)
 
     def heaviest_weights(self, caller: str = "graph") -> View:
         """`directed_weights`, but of parallel edges the one of largest magnitude counts."""

@@ -22,7 +22,7 @@ from adversarial.clock import attempts
 from adversarial.guard_pages import everywhere, guarded
 from matchwood.csr import Graph
 from matchwood.ordering.rcm import cpu, reference
-from matchwood.ordering.rcm.cpu_batch_work import Tuning
+from matchwood.ordering.rcm.batch_basic.cpu_work import Tuning
 
 
 def lie() -> None:
@@ -96,17 +96,19 @@ def functions() -> dict[str, Callable[..., Any]]:
         "bfs": lambda G, threads: mw.bfs(G, [0], threads=threads),
         "bfs both ways": lambda G, threads: mw.bfs(G, [0], directed=False, threads=threads),
         "condensation": lambda G, threads: mw.condensation(G, threads=threads),
-        "upper_bound": lambda G, threads: mw.upper_bound(G, threads=threads),
-        "multilevel": lambda G, threads: mw.multilevel(G, until=2, threads=threads),
+        "matching_bound": lambda G, threads: mw.matching_bound(G, threads=threads),
+        "coarsening_hierarchy": lambda G, threads: mw.coarsening_hierarchy(
+            G, until=2, threads=threads
+        ),
         "tridiagonal_of": lambda G, threads: mw.tridiagonal_of(G, mw.linear_forest(G)),
         "coverage_of_order": lambda G, threads: mw.coverage_of_order(G),
-        "measures": lambda G, threads: mw.measures(G, threads=threads),
+        "order_measures": lambda G, threads: mw.order_measures(G, threads=threads),
         "permute": lambda G, threads: mw.permute(G, np.arange(G.n)[::-1], threads=threads),
         "pseudo_peripheral_vertex": lambda G, threads: mw.pseudo_peripheral_vertex(
             G, threads=threads
         ),
-        "reverse_cuthill_mckee, started": lambda G, threads: mw.reverse_cuthill_mckee(
-            G, start=[G.n - 1], stats=True, threads=threads
+        "rcm_ordering, started": lambda G, threads: mw.rcm_ordering(
+            G, start=[G.n - 1], threads=threads
         ),
         "block preconditioner": lambda G, threads: mw.preconditioners.algebraic_block_tridiagonal(
             G, allow_singular=True, threads=threads

@@ -215,7 +215,7 @@ def some_order(n: int) -> Any:
 def measure_cases(engine: str | None = None) -> Iterator[Case]:
     for _, G in graphs():
         perm = some_order(G.n)
-        found = matchwood.measures(G, perm, engine=engine)
+        found = matchwood.order_measures(G, perm, engine=engine)
         names = ("bandwidth", "profile", "max_wavefront", "rms_wavefront")
         yield Case(
             G.n, G, of(found, *names), replaced(found),
@@ -296,7 +296,7 @@ def maximal_matching_cases(engine: str | None = None) -> Iterator[Case]:
 
 def bound_cases(engine: str | None = None) -> Iterator[Case]:
     for _, G in weighted_graphs():
-        found = matchwood.upper_bound(G)
+        found = matchwood.matching_bound(G)
         weights = dense_weights(G)
 
         def right(fields: Fields, W: Any = weights) -> bool:

@@ -22,6 +22,7 @@ from matchwood import block_tridiagonal, check, preconditioners, tridiagonal
 from matchwood.primitives import (
     assemble,
     compact,
+    contract,
     edge_order,
     frontier,
     hashing,
@@ -111,7 +112,7 @@ def forest() -> Any:
 
 @functools.cache
 def hierarchy() -> Any:
-    return mw.multilevel(matrix(), until=3)
+    return mw.coarsening_hierarchy(matrix(), until=3)
 
 
 def perm() -> Any:
@@ -233,21 +234,19 @@ def _ordering_calls() -> dict[str, Callable[[], list[Call]]]:
     made: dict[str, Callable[[], list[Call]]] = {
         "matchwood.reverse_cuthill_mckee": lambda: [
             *on_three(lambda A, start: mw.reverse_cuthill_mckee(A, start=start), np.array([0, 9])),
-            *on_one(mw.reverse_cuthill_mckee, stats=True),
         ],
+        "matchwood.rcm_ordering": lambda: on_one(mw.rcm_ordering),
         "matchwood.cuthill_mckee": lambda: on_one(
             lambda A, start: mw.cuthill_mckee(A, start=start), np.array([0, 9])
         ),
         "matchwood.pseudo_peripheral_vertex": lambda: on_one(mw.pseudo_peripheral_vertex),
-        "matchwood.Ordering": lambda: [
-            Call(touch, (mw.reverse_cuthill_mckee(matrix(), stats=True),))
-        ],
+        "matchwood.Ordering": lambda: [Call(touch, (mw.rcm_ordering(matrix()),))],
         "matchwood.permute": lambda: on_one(mw.permute, perm()),
         "matchwood.is_rcm_order": lambda: on_one(
             lambda A, perm, start: mw.is_rcm_order(A, perm, start=start), perm(), np.array([0, 9])
         ),
     }
-    for name in ("measures", "bandwidth", "profile", "max_wavefront", "rms_wavefront"):
+    for name in ("order_measures", "bandwidth", "matrix_profile", "max_wavefront", "rms_wavefront"):
         made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name), perm())
     return made
 
@@ -266,11 +265,13 @@ def _matching_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(touch, (matching(),)),
             Call(lambda found, A: found.check(A), (matching(), matrix())),
         ],
-        "matchwood.upper_bound": lambda: [
-            *on_one(mw.upper_bound, matching().mate),
-            *on_one(mw.upper_bound, matching()),
+        "matchwood.matching_bound": lambda: [
+            *on_one(mw.matching_bound, matching().mate),
+            *on_one(mw.matching_bound, matching()),
         ],
-        "matchwood.Bound": lambda: [Call(check.check_bound, (matrix(), mw.upper_bound(matrix())))],
+        "matchwood.Bound": lambda: [
+            Call(check.check_bound, (matrix(), mw.matching_bound(matrix())))
+        ],
         "matchwood.coarsen": lambda: [
             Call(
                 lambda A, m, w: mw.coarsen(A, m, vertex_weights=w),
@@ -281,9 +282,9 @@ def _matching_calls() -> dict[str, Callable[[], list[Call]]]:
         "matchwood.Coarsening": lambda: [
             Call(check.check_coarsening, (matrix(), matching(), mw.coarsen(matrix(), matching())))
         ],
-        "matchwood.multilevel": lambda: [
+        "matchwood.coarsening_hierarchy": lambda: [
             Call(
-                lambda A, w: mw.multilevel(A, until=3, vertex_weights=w),
+                lambda A, w: mw.coarsening_hierarchy(A, until=3, vertex_weights=w),
                 (matrix(), np.arange(1, 13)),
             )
         ],
@@ -371,7 +372,7 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         "check_condensation": lambda: (mw.condensation(matrix()),),
         "check_maximal_independent_set": lambda: (mw.maximal_independent_set(matrix()),),
         "check_spanning_forest": lambda: (mw.minimum_spanning_forest(matrix()),),
-        "check_bound": lambda: (mw.upper_bound(matrix()),),
+        "check_bound": lambda: (mw.matching_bound(matrix()),),
         "check_coarsening": lambda: (matching().mate, mw.coarsen(matrix(), matching())),
         "check_linear_forest": lambda: (forest(),),
         "check_rcm_order": lambda: (perm(),),
@@ -395,7 +396,7 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         for name, parts in found.items()
     }
     made["matchwood.check.check_measures"] = lambda: on_one(
-        lambda A, perm: check.check_measures(A, mw.measures(matrix(), perm), perm), perm()
+        lambda A, perm: check.check_measures(A, mw.order_measures(matrix(), perm), perm), perm()
     )
     made["matchwood.check.check_tridiagonal_solution"] = lambda: [
         Call(
@@ -417,6 +418,9 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
         ],
         home + "assemble.canonical": lambda: [
             Call(lambda *parts: assemble.canonical(*parts, 12), csr())
+        ],
+        home + "contract.contract": lambda: [
+            Call(lambda *parts: contract.contract(*parts, 3), (*csr(), np.arange(12) % 3))
         ],
         home + "compact.compact": lambda: [Call(compact.compact, (counts > 2, counts))],
         home + "edge_order.order_edges": lambda: [Call(edge_order.order_edges, (*pair, vector(4)))],

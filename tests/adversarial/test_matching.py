@@ -16,13 +16,13 @@ from adversarial.clock import attempts
 from matchwood.check import check_bound, check_coarsening, check_maximal_matching
 from matchwood.matching import (
     coarsen,
+    coarsening_hierarchy,
     is_locally_dominant,
     is_matching,
     is_maximal_matching,
+    matching_bound,
     maximal_matching,
-    multilevel,
     streaming_matching,
-    upper_bound,
     weighted_matching,
 )
 from matchwood.matching.exact.check import check_exact
@@ -125,18 +125,18 @@ def test_what_is_no_integer_is_no_mate() -> None:
         for function in (is_matching, is_maximal_matching, is_locally_dominant):
             with pytest.raises(TypeError, match="mate must hold integers"):
                 function(A, mate)
-        for function in (upper_bound, coarsen):
+        for function in (matching_bound, coarsen):
             with pytest.raises(TypeError, match="mate must hold integers"):
                 function(A, mate)
     wraps = np.array([1, 0, 2**64 - 1, 2**64 - 1], np.uint64)
     assert not is_matching(A, wraps)
-    for function in (upper_bound, coarsen):
+    for function in (matching_bound, coarsen):
         with pytest.raises(ValueError, match=r"no vertex of 0\.\.3"):
             function(A, wraps)
 
 
 def test_wrong_mates_reach_no_kernel() -> None:
-    """`upper_bound` and `coarsen` refuse what is not mutual; what they accept is right."""
+    """`matching_bound` and `coarsen` refuse what is not mutual; what they accept is right."""
     rng = np.random.default_rng(2)
     for _ in attempts(0.4):
         G, _edges = random_case(rng)
@@ -146,14 +146,14 @@ def test_wrong_mates_reach_no_kernel() -> None:
         mutual = all(
             u == -1 or (0 <= u < G.n and u != v and mate[u] == v) for v, u in enumerate(mate)
         )
-        for function in (upper_bound, coarsen):
+        for function in (matching_bound, coarsen):
             if mutual:
                 function(G, mate)
             else:
                 with pytest.raises(ValueError, match=f"{function.__name__}: mate"):
                     function(G, mate)
         if mutual:
-            value, dual = upper_bound(G, mate)
+            value, dual = matching_bound(G, mate)
             check_bound(G, (value, dual))
             check_coarsening(G, mate, coarsen(G, mate))
 
@@ -192,10 +192,12 @@ def test_checks_refuse_spoiled_numbers() -> None:
             dataclasses.replace(found, weight=spoiled_number(rng, found.weight)).check, G
         )
         for bound in (np.nan, found.weight * 0.99, max(edges.values()) * 0.99, "1"):
-            assert refused(dataclasses.replace(found, known_bound=bound).check, G)
+            assert refused(
+                dataclasses.replace(found, origin=found.origin._replace(bound=bound)).check, G
+            )
         empty = dataclasses.replace(found, mate=np.full(G.n, -1, np.int32), weight=0.0)
         assert refused(empty.check, G), found.method
-        value, dual = upper_bound(G, found)
+        value, dual = matching_bound(G, found)
         check_bound(G, (value, dual))
         assert refused(check_bound, G, (spoiled_number(rng, value), dual))
         u, v = list(edges)[rng.integers(len(edges))]
@@ -226,7 +228,9 @@ def test_each_method_is_held_to_its_promise() -> None:
             if not oracle(mate.tolist(), G.n, edges)[0]:
                 continue
             weight = sum(edges[v, u] for v, u in enumerate(mate.tolist()) if u > v)
-            other = dataclasses.replace(best, mate=mate, weight=weight, known_bound=None)
+            other = dataclasses.replace(
+                best, mate=mate, weight=weight, origin=best.origin._replace(bound=None)
+            )
             assert refused(check_exact, G, other) == (weight < best.weight)
             mate = np.array(spoiled_mates(rng, some.mate.tolist()))
             right = oracle(mate.tolist(), G.n, edges)[1]
@@ -287,7 +291,7 @@ def test_weights_at_the_ends_of_double_precision() -> None:
             mate = weighted_mates(G)
             check_coarsening(G, mate, coarsen(G, mate, threads=1))
         with named_error("(coarsen|weighted_matching)"):
-            multilevel(G, until=1, threads=1)
+            coarsening_hierarchy(G, until=1, threads=1)
 
 
 def weighted_mates(G: Any) -> Any:
@@ -307,10 +311,10 @@ def named_error(function: str) -> Any:
 
 
 def _attack_extreme(G: Any, method: str) -> None:
-    with named_error("(weighted_matching|upper_bound)"):
+    with named_error("(weighted_matching|matching_bound)"):
         found = weighted_matching(G, method=method, threads=1)
         found.check(G)
-        check_bound(G, upper_bound(G, found, threads=1))
+        check_bound(G, matching_bound(G, found, threads=1))
         assert found.weight <= found.bound * (1 + 1e-9)
         assert 0.0 <= found.quality <= 1 + 1e-9
         found.check(G)
@@ -351,5 +355,5 @@ def test_proposals_and_levels_at_odd_numbers_of_threads() -> None:
             level = coarsen(G, found, threads=threads)
             assert level.map.tolist() == coarse.map.tolist()
             assert (level.matrix != coarse.matrix).nnz == 0
-            bound = upper_bound(G, found, threads=threads)
-            assert np.array_equal(bound.dual, upper_bound(G, found, threads=1).dual)
+            bound = matching_bound(G, found, threads=threads)
+            assert np.array_equal(bound.dual, matching_bound(G, found, threads=1).dual)

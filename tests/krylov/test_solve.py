@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ import scipy.sparse as sp
 import matchwood
 from bench.preconditioners.problems import right_hand_side
 from matchwood import preconditioners
+from matchwood.krylov.check import check_solution
 
 NAMES = ["auto", "none", "jacobi", "tridiagonal", "algebraic_tridiagonal"]
 
@@ -100,3 +103,34 @@ def test_bad_input(problem: tuple) -> None:
         matchwood.solve(A, b[:7])
     with pytest.raises(ValueError, match="must be square"):
         matchwood.solve(sp.csr_array((2, 3)), b)
+
+
+def test_engine_and_threads_are_those_of_all_others() -> None:
+    A = matchwood.generators.aniso(2, (20, 20))
+    b = A @ np.ones(400)
+    expected = matchwood.solve(A, b)
+    for threads in (1, 2, 3):
+        found = matchwood.solve(A, b, engine="cpu", threads=threads)
+        assert np.array_equal(found.x, expected.x)
+    with pytest.raises(matchwood.EngineUnavailable, match="solve has no 'reference' engine"):
+        matchwood.solve(A, b, engine="reference")
+    with pytest.raises(ValueError, match="solve: engine must be None or one of"):
+        matchwood.solve(A, b, engine="fpga")
+
+
+def test_solutions_are_checked() -> None:
+    A = matchwood.generators.aniso(2, (20, 20))
+    b = A @ np.ones(400)
+    found = matchwood.solve(A, b)
+    found.check(A, b)
+    check_solution(A, b, np.ones(400))
+    with pytest.raises(matchwood.CheckFailed, match="the residual is"):
+        check_solution(A, b, 2 * found.x)
+    with pytest.raises(matchwood.CheckFailed, match="x must have 400 elements"):
+        check_solution(A, b, found.x[:-1])
+    with pytest.raises(matchwood.CheckFailed, match=r"x\[3\] is not finite"):
+        check_solution(A, b, np.where(np.arange(400) == 3, np.nan, found.x))
+    with pytest.raises(matchwood.CheckFailed, match="its history ends at"):
+        dataclasses.replace(found, residuals=found.residuals * 10).check(A, b)
+    with pytest.raises(ValueError, match="check_solution: b must have shape"):
+        check_solution(A, b[:-1], found.x)

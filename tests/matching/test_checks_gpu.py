@@ -62,7 +62,7 @@ def test_mates_do_not_wrap(kind: type) -> None:
     G = matchwood.graph(path(3)).on("gpu")
     mate = cupy.asarray(np.array([1, 0, np.iinfo(kind).max], kind))
     assert not is_matching(G, mate)
-    for function in (matchwood.coarsen, matchwood.upper_bound):
+    for function in (matchwood.coarsen, matchwood.matching_bound):
         with pytest.raises(ValueError, match="no vertex of"):
             function(G, mate)
     with pytest.raises(TypeError, match="mate must hold integers"):

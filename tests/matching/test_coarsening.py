@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
-from matchwood import CheckFailed, coarsen, multilevel, weighted_matching
+from matchwood import CheckFailed, coarsen, coarsening_hierarchy, weighted_matching
 from matchwood.check import check_coarsening
 from matchwood.matching.coarsening.two_hop import pair_free
 from strategies import graphs
@@ -62,7 +62,7 @@ def test_random_graphs(A: sp.csr_array, rng: int, kind: type) -> None:
 def test_the_coarse_matrix_is_exactly_symmetric(kind: type) -> None:
     """Sums of the same weights in another order would differ in their last bits."""
     A = matchwood.generators.random_weights(rmat(9, 8), dtype=kind)
-    for level in multilevel(A, until=5):
+    for level in coarsening_hierarchy(A, until=5):
         matrix = level.matrix
         assert matrix.dtype == kind
         assert (matrix != matrix.T).nnz == 0
@@ -85,7 +85,7 @@ def test_a_small_case_by_hand() -> None:
 @pytest.mark.parametrize("method", ["auto", "proposal"])
 def test_hierarchies(name: str, method: str) -> None:
     A = ZOO[name]()
-    found = multilevel(A, until=3, method=method)
+    found = coarsening_hierarchy(A, until=3, method=method)
     sizes = found.sizes
     assert sizes[-1] <= 3
     for fine, coarse in itertools.pairwise(sizes):
@@ -95,7 +95,7 @@ def test_hierarchies(name: str, method: str) -> None:
         assert np.array_equal(
             np.bincount(found.map, minlength=sizes[-1]), found.levels[-1].vertex_weights
         )
-    other = multilevel(A, until=3, method=method, threads=3)
+    other = coarsening_hierarchy(A, until=3, method=method, threads=3)
     for one, two in zip(found, other, strict=True):
         assert_same(one, two)
 
@@ -112,23 +112,23 @@ def test_hierarchies(name: str, method: str) -> None:
     ids=["star", "no edges", "stars", "isolated", "complete"],
 )
 def test_nothing_stalls(A: sp.csr_array) -> None:
-    assert len(multilevel(A, until=1)) <= 2.5 * np.log2(A.shape[0]) + 2
+    assert len(coarsening_hierarchy(A, until=1)) <= 2.5 * np.log2(A.shape[0]) + 2
 
 
 def test_without_two_hops_a_star_stalls_and_that_ends_it() -> None:
-    assert len(multilevel(star(500), until=10, two_hop=False)) == 0
-    assert multilevel(grid(20, 20), until=10, two_hop=False).sizes[-1] <= 10
+    assert len(coarsening_hierarchy(star(500), until=10, two_hop=False)) == 0
+    assert coarsening_hierarchy(grid(20, 20), until=10, two_hop=False).sizes[-1] <= 10
 
 
 def test_values_are_handed_down() -> None:
     A = grid(12, 12)
-    H = multilevel(A, until=4)
+    H = coarsening_hierarchy(A, until=4)
     part = H.project(np.arange(H.sizes[-1]))
     assert np.array_equal(part, H.map)
     assert repr(H).startswith("<Hierarchy: 144 > ")
     with pytest.raises(ValueError, match="one row for each of"):
         H.project([1, 2, 3, 4, 5, 6, 7])
-    small = multilevel(A, until=1000)
+    small = coarsening_hierarchy(A, until=1000)
     assert np.array_equal(small.project(np.arange(144)), np.arange(144))
 
 
@@ -153,9 +153,9 @@ def test_bad_arguments() -> None:
     with pytest.raises(TypeError, match="vertex_weights must hold real numbers"):
         coarsen(path(4), [-1] * 4, vertex_weights=[1j] * 4)
     with pytest.raises(ValueError, match="until must be at least 1"):
-        multilevel(path(4), until=0)
+        coarsening_hierarchy(path(4), until=0)
     with pytest.raises(ValueError, match="method must be"):
-        multilevel(path(4), method="best")
+        coarsening_hierarchy(path(4), method="best")
 
 
 def spoiled(name: str):

@@ -79,9 +79,9 @@ def test_bad_mates(mate: list[int], text: str, kind: type) -> None:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_hierarchies_equal_the_cpus(kind: type) -> None:
     for A in (matchwood.generators.random_weights(rmat(10, 8), dtype=kind), star(3000)):
-        expected = matchwood.multilevel(A, until=5)
-        found = matchwood.multilevel(matchwood.graph(A).on("gpu"), until=5)
-        moved = matchwood.multilevel(A, until=5, engine="gpu")
+        expected = matchwood.coarsening_hierarchy(A, until=5)
+        found = matchwood.coarsening_hierarchy(matchwood.graph(A).on("gpu"), until=5)
+        moved = matchwood.coarsening_hierarchy(A, until=5, engine="gpu")
         assert found.sizes == expected.sizes == moved.sizes
         assert np.array_equal(found.map.get(), expected.map)
         assert np.array_equal(moved.map, expected.map)

@@ -13,8 +13,8 @@ import pytest
 import matchwood
 from graphs import complete, cycle, disjoint, grid, path, rmat, shuffled, star
 from matchwood.errors import EngineUnavailable
+from matchwood.matching import maximal_matching
 from matchwood.matching.proposal import gpu as engine
-from matchwood.matching.proposal import maximal_matching
 from matchwood.primitives.hashing import bit_barrier
 
 pytestmark = pytest.mark.gpu
@@ -81,7 +81,7 @@ def test_more_rounds_than_a_launch(monkeypatch):
     expected = expected_of(A, p=1e-300)
     assert expected.rounds > 4
     for rounds in (1, 2, 3):
-        monkeypatch.setattr(engine, "ROUNDS", rounds)
+        monkeypatch.setattr(engine, "ROUNDS_PER_LAUNCH", rounds)
         assert_same(maximal_matching(resident(A), p=1e-300), expected)
 
 

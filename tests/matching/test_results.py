@@ -17,7 +17,13 @@ from graphs import cycle, grid, random_graph
 from matchwood.factors import Factor, degree_factor
 from matchwood.factors.result import origin_of
 from matchwood.forests import linear_forest, tridiagonal_of
-from matchwood.matching import Matching, coarsen, maximal_matching, multilevel, weighted_matching
+from matchwood.matching import (
+    Matching,
+    coarsen,
+    coarsening_hierarchy,
+    maximal_matching,
+    weighted_matching,
+)
 
 
 def sent(value: Any) -> Any:
@@ -40,8 +46,8 @@ def test_a_matching_travels(send: Any) -> None:
         other.check(A)
         assert other.bound == found.bound  # from its graph, or known
         again = send(found)  # now the bound is known, and the graph stays behind
-        assert "bound" in vars(again) or again.known_bound is not None
-        assert again.graph is None
+        assert "bound" in vars(again) or again.origin.bound is not None
+        assert again.origin.graph is None
         assert again.quality == found.quality
 
 
@@ -69,10 +75,10 @@ def test_factors_and_forests_travel(send: Any) -> None:
 def test_coarsenings_travel() -> None:
     A = grid(4, 4)
     found = weighted_matching(A)
-    level, levels = sent(coarsen(A, found)), sent(multilevel(A, until=2))
+    level, levels = sent(coarsen(A, found)), sent(coarsening_hierarchy(A, until=2))
     matchwood.check.check_coarsening(A, found, level)
-    assert levels.sizes == multilevel(A, until=2).sizes
-    assert sent(matchwood.upper_bound(A)).value == matchwood.upper_bound(A).value
+    assert levels.sizes == coarsening_hierarchy(A, until=2).sizes
+    assert sent(matchwood.matching_bound(A)).value == matchwood.matching_bound(A).value
 
 
 def _match(seed: int) -> Matching:
@@ -101,7 +107,9 @@ def test_an_empty_matching_is_refused_by_every_method() -> None:
     for weighted in (False, True):
         found = maximal_matching(A, weighted=weighted)
         found.check(A)
-        empty = dataclasses.replace(found, mate=np.full(20, -1), weight=0.0, known_bound=None)
+        empty = dataclasses.replace(
+            found, mate=np.full(20, -1), weight=0.0, origin=found.origin._replace(bound=None)
+        )
         with pytest.raises(matchwood.CheckFailed, match="can be added"):
             empty.check(A)
 

@@ -141,8 +141,8 @@ def test_no_edges(method):
 
 def test_many_launches(monkeypatch):
     """More rounds than one launch is given."""
-    monkeypatch.setattr(engine("dominant"), "PATIENCE", 7)
-    monkeypatch.setattr(engine("greedy"), "PATIENCE", 7)
+    monkeypatch.setattr(engine("dominant"), "ROUNDS_PER_LAUNCH", 7)
+    monkeypatch.setattr(engine("greedy"), "ROUNDS_PER_LAUNCH", 7)
     view = view_of(LARGER["ascending path"](np.float64), np.int32)
     expected = reference.match(view, SEED, True)
     for method in ("dominant", "greedy"):

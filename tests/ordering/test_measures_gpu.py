@@ -76,7 +76,7 @@ def test_public_functions():
     place = np.argsort(perm.get())
     answer = reference.measure(host, place, NAMES)
     assert matchwood.bandwidth(G, perm) == answer["bandwidth"]
-    assert matchwood.profile(G, perm) == answer["profile"]
+    assert matchwood.matrix_profile(G, perm) == answer["profile"]
     assert matchwood.max_wavefront(G, perm) == answer["max_wavefront"]
     assert matchwood.rms_wavefront(G, perm) == answer["rms_wavefront"]
 

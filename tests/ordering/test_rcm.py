@@ -21,10 +21,12 @@ from matchwood.ordering import (
     cuthill_mckee,
     is_rcm_order,
     pseudo_peripheral_vertex,
+    rcm_ordering,
     reverse_cuthill_mckee,
 )
 from matchwood.ordering.rcm import cpu, reference
 from matchwood.ordering.rcm.reference import order as by_definition
+from matchwood.ordering.rcm.start import cpu as start_cpu
 from strategies import graphs
 
 METHODS = ["auto", "serial", "leveled", "unordered", "batch_basic", "batch"]
@@ -80,12 +82,12 @@ def test_small_components_in_one_walk(name: str) -> None:
 def test_random_graphs(A: sp.csr_array) -> None:
     expected = reverse_cuthill_mckee(A, engine="reference")
     check_rcm_order(A, expected)
-    view = matchwood.graph(A).undirected_pattern()
+    G = matchwood.graph(A)
     small, cpu.SMALL_ARCS = cpu.SMALL_ARCS, 0
     try:
         for method in METHODS:
             for threads in (1, 2, 3, 5):
-                found, _ = cpu.order(view, NONE, method, True, threads=threads)
+                found, _ = cpu.order(G, NONE, method, True, threads=threads)
                 assert np.array_equal(found, expected), (method, threads)
     finally:
         cpu.SMALL_ARCS = small
@@ -145,7 +147,7 @@ def test_many_small_components() -> None:
     A = disjoint([path(3), star(5), path(2)] * 2000)
     perm = reverse_cuthill_mckee(A)
     check_rcm_order(A, perm)
-    found = reverse_cuthill_mckee(A, stats=True)
+    found = rcm_ordering(A)
     assert found.counters["components"] == 6000
 
 
@@ -269,7 +271,7 @@ def test_search_guesses_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu, "SMALL_ARCS", 1000)
         for guesses in (0, 3, 100):
-            patch.setattr(cpu, "GUESSES", guesses)
+            patch.setattr(start_cpu, "GUESSES", guesses)
             for method in METHODS:
                 check_rcm_order(A, reverse_cuthill_mckee(A, method=method, threads=2))
 
@@ -278,7 +280,7 @@ def test_search_where_degrees_are_skewed(monkeypatch: pytest.MonkeyPatch) -> Non
     """Levels from the children's side, forced on graphs that are not skewed, too."""
     monkeypatch.setattr(reference, "SMALL", -1)
     monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
-    monkeypatch.setattr(cpu.cpu_search, "SKEW", 0)
+    monkeypatch.setattr(start_cpu.cpu_levels, "SKEW", 0)
     more = {"rmat 11": rmat(11, 8), "hubs": disjoint([star(300), rmat(8, 20), path(50)])}
     for name, A in {**{name: make() for name, make in ZOO.items()}, **more}.items():
         expected = reverse_cuthill_mckee(A, engine="reference")
@@ -319,15 +321,13 @@ def test_stats(method: str) -> None:
     A = shuffled(disjoint([grid(30, 31), rmat(9, 5)]), isolated=5)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu, "SMALL_ARCS", 0)
-        found = reverse_cuthill_mckee(A, method=method, stats=True, threads=2)
+        found = rcm_ordering(A, method=method, threads=2)
     assert np.array_equal(found.perm, reverse_cuthill_mckee(A))
-    assert found.before == matchwood.ordering.measures(A)
-    assert found.after == matchwood.ordering.measures(A, found.perm)
-    assert np.array_equal(found.place()[found.perm], np.arange(A.shape[0]))
+    assert found.before == matchwood.ordering.order_measures(A)
+    assert found.after == matchwood.ordering.order_measures(A, found.perm)
+    assert np.array_equal(found.place[found.perm], np.arange(A.shape[0]))
     counters = found.counters
-    _, expected = by_definition(
-        matchwood.graph(A).undirected_pattern(), NONE, "serial", True, stats=True
-    )
+    _, expected = by_definition(matchwood.graph(A), NONE, "serial", True, stats=True)
     for name in ("components", "levels", "front"):
         assert counters[name] == expected[name], name
     assert counters["searches"] >= 2
@@ -340,7 +340,7 @@ def test_stats(method: str) -> None:
 
 
 def cpu_stages() -> tuple[str, ...]:
-    from matchwood.ordering.rcm.cpu_board import STAGES
+    from matchwood.ordering.rcm.batch_basic.cpu_board import STAGES
 
     return STAGES
 
@@ -350,19 +350,20 @@ def test_bad_arguments() -> None:
     for start, error, message in [
         (5, ValueError, "start must be vertices 0..4, got 5"),
         ([0, -1], ValueError, "start must be vertices 0..4, got -1"),
-        ([3, 3], ValueError, "start has vertex 3 twice"),
+        ([3, 3], ValueError, "start must have every vertex once, got 3 twice"),
         ([0, 2], ValueError, "vertices 0 and 2 are in one component"),
         (0.5, TypeError, "start must be an integer"),
         ("x", TypeError, "start must be an integer"),
         ([[0]], TypeError, "start must be an integer"),
     ]:
-        with pytest.raises(error, match=message):
-            reverse_cuthill_mckee(A, start=start)
-    with pytest.raises(ValueError, match="are in one component"):
-        reverse_cuthill_mckee(A, start=[0, 2], engine="reference")
+        for function in (reverse_cuthill_mckee, cuthill_mckee, rcm_ordering):
+            with pytest.raises(error, match=f"^{function.__name__}: .*{message}"):
+                function(A, start=start)
+            with pytest.raises(error, match=f"^{function.__name__}: .*{message}"):
+                function(A, start=start, engine="reference")
     with pytest.raises(ValueError, match="cuthill_mckee: method must be one of 'auto', 'serial'"):
         cuthill_mckee(A, method="best")
-    with pytest.raises(ValueError, match="the reference engine has methods"):
+    with pytest.raises(ValueError, match="'auto', 'serial' on the reference engine, got 'batch'"):
         cuthill_mckee(A, method="batch", engine="reference")
     with pytest.raises(ValueError, match="A must be square"):
         reverse_cuthill_mckee(sp.csr_array((2, 3)))
@@ -370,6 +371,26 @@ def test_bad_arguments() -> None:
         pseudo_peripheral_vertex(A, 5)
     with pytest.raises(ValueError, match="vertex must be within"):
         pseudo_peripheral_vertex(sp.csr_array((0, 0)))
+
+
+def test_old_forms_still_work_with_a_warning() -> None:
+    A = shuffled(grid(6, 7))
+    for function, reverse in ((reverse_cuthill_mckee, True), (cuthill_mckee, False)):
+        new = rcm_ordering(A, reverse=reverse)
+        with pytest.warns(DeprecationWarning, match="rcm_ordering") as seen:
+            old = function(A, stats=True)
+        assert seen[0].filename == __file__
+        assert np.array_equal(old.perm, new.perm)
+        assert (old.before, old.after) == (new.before, new.after)
+        assert np.array_equal(function(A), new.perm)
+    with pytest.raises(TypeError, match="reverse_cuthill_mckee: stats must be True or False"):
+        reverse_cuthill_mckee(A, stats=1)
+    with pytest.raises(TypeError, match="rcm_ordering: reverse must be True or False"):
+        rcm_ordering(A, reverse="no")
+    for place in (matchwood, matchwood.ordering):
+        for old, new in (("measures", "order_measures"), ("profile", "matrix_profile")):
+            with pytest.warns(DeprecationWarning, match=f"{old} is now .*{new}"):
+                assert getattr(place, old) is getattr(place, new)
 
 
 def test_the_check_finds_every_fault() -> None:
@@ -408,10 +429,10 @@ def test_auto_takes_batches_for_even_rows() -> None:
     G = matchwood.graph(matchwood.generators.mesh((48, 48, 48)))
     expected = reverse_cuthill_mckee(G, start=0, method="serial")
     for threads, method in ((2, "leveled"), (4, "batch")):
-        found = reverse_cuthill_mckee(G, start=0, threads=threads, stats=True)
+        found = rcm_ordering(G, start=0, threads=threads)
         assert found.counters["method"] == method
         assert np.array_equal(found.perm, expected)
-    searched = reverse_cuthill_mckee(G, threads=4, stats=True)
+    searched = rcm_ordering(G, threads=4)
     assert searched.counters["method"] == "leveled"
 
 
@@ -420,7 +441,7 @@ def test_auto_stays_with_one_thread_for_small_graphs(monkeypatch: pytest.MonkeyP
     for limit, method in ((G.nnz, "leveled"), (G.nnz + 1, "serial")):
         monkeypatch.setattr(cpu, "TEAM_ARCS", limit)
         for start in (None, 0):
-            found = reverse_cuthill_mckee(G, start=start, threads=3, stats=True)
+            found = rcm_ordering(G, start=start, threads=3)
             assert found.counters["method"] == method
             expected = reverse_cuthill_mckee(G, start=start, method="serial")
             assert np.array_equal(found.perm, expected)

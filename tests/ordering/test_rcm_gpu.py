@@ -14,7 +14,9 @@ import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
 from matchwood import csr
 from matchwood.ordering.rcm import gpu as engine
-from matchwood.ordering.rcm import gpu_batch, reference
+from matchwood.ordering.rcm import reference
+from matchwood.ordering.rcm.batch import gpu as gpu_batch
+from matchwood.ordering.rcm.leveled import gpu as leveled
 
 pytestmark = pytest.mark.gpu
 
@@ -71,7 +73,12 @@ def prepared(A, index_dtype=np.int32):
 
 
 def expected(view, starts=NONE, reverse=False):
-    return reference.order(view, starts, "serial", reverse)[0]
+    return by_definition(view, starts, reverse)[0]
+
+
+def by_definition(view, starts=NONE, reverse=False):
+    G = matchwood.graph((view.indptr, view.indices), index_dtype=view.indptr.dtype)
+    return reference.order(G, starts, "serial", reverse)
 
 
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
@@ -186,7 +193,7 @@ def check_levels(A, index_dtype):
     degree = np.diff(view.indptr)
     mixed = False
     for start in (-1, view.n // 2, int(degree.argmax())):
-        found = engine.find_levels(pattern, start)
+        found = leveled.find_levels(pattern, start)
         begin = found.start
         assert begin == (start if start >= 0 else np.lexsort((np.arange(view.n), degree))[0])
         levels = reference._levels(neighbours, begin)
@@ -200,30 +207,30 @@ def check_levels(A, index_dtype):
         if found.in_order:
             assert queue == order
         mixed |= not found.in_order
-        placed = engine.place_levels(pattern, start, found.size)
+        placed = leveled.place_levels(pattern, start, found.size)
         assert placed.order[: placed.size].get().tolist() == order
         assert placed[1:] == (True, *found[2:])
         for limit in (width // 2, width, width + 1):
-            given_up = engine.find_levels(pattern, begin, limit=limit)
+            given_up = leveled.find_levels(pattern, begin, limit=limit)
             assert (given_up.width >= limit) == (width >= limit)
             if width < limit:
                 assert given_up[2:] == found[2:]
     return mixed
 
 
-@pytest.mark.parametrize("patience", [engine.PATIENCE, 2])
+@pytest.mark.parametrize("most", [leveled.LEVELS_PER_LAUNCH, 2])
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("name", WIDE)
-def test_levels_alone(monkeypatch, name, index_dtype, patience):
+def test_levels_alone(monkeypatch, name, index_dtype, most):
     """In narrow and wide levels, in one launch and in many."""
-    monkeypatch.setattr(engine, "PATIENCE", patience)
+    monkeypatch.setattr(leveled, "LEVELS_PER_LAUNCH", most)
     mixed = check_levels(WIDE[name](), index_dtype)
     assert mixed or name not in ("lattice", "hubs", "hub and tree", "large tree", "rmat 13")
 
 
 @pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
 def test_levels_of_more_than_blocks_have_room_for(monkeypatch, index_dtype):
-    monkeypatch.setattr(engine, "_needed", lambda work: engine.CLUSTER)
+    monkeypatch.setattr(leveled, "_needed", lambda work: leveled.CLUSTER)
     assert check_levels(star(60_000, centre=59_999), index_dtype)
     assert check_levels(rmat(16, 4), index_dtype)
 
@@ -234,8 +241,8 @@ def test_goes_on_after_a_pause(monkeypatch, method):
     """A launch ends after so many levels, the next one takes up where it ended."""
     for name in ("long path", "grid", "rmat", "star"):
         G, view = prepared(ZOO[name]())
-        for patience in (1, 3):
-            monkeypatch.setattr(engine, "PATIENCE", patience)
+        for most in (1, 3):
+            monkeypatch.setattr(leveled, "LEVELS_PER_LAUNCH", most)
             found = matchwood.cuthill_mckee(G, method=method)
             assert np.array_equal(found.get(), expected(view))
 
@@ -268,8 +275,8 @@ def test_two_starts_in_one_component():
 @pytest.mark.usefixtures("rule")
 def test_stats(method):
     G, view = prepared(LARGER["rmat 13"]())
-    found = matchwood.reverse_cuthill_mckee(G, method=method, stats=True)
-    _, counters = reference.order(view, NONE, "serial", True)
+    found = matchwood.rcm_ordering(G, method=method)
+    _, counters = by_definition(view, NONE, True)
     for key in ("components", "levels", "front", "searches"):
         assert found.counters[key] == counters[key], key
     assert found.counters["method"] == method
@@ -324,8 +331,8 @@ def test_several_components_and_none_alone(parts):
     G, view = prepared(disjoint(parts))
     for given in ([], [0], [view.n - 1], [0, view.n - 1]):
         start = np.array(given, np.int64)
-        found = matchwood.cuthill_mckee(G, start=start, stats=True)
-        answer, counters = reference.order(view, start, "serial", False)
+        found = matchwood.rcm_ordering(G, start=start, reverse=False)
+        answer, counters = by_definition(view, start)
         assert np.array_equal(found.perm.get(), answer)
         assert np.array_equal(matchwood.cuthill_mckee(G, start=start).get(), answer)
         for key in ("components", "levels", "searches"):

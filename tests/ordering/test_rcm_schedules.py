@@ -17,7 +17,7 @@ import pytest
 import matchwood
 from graphs import complete, disjoint, grid, path, rmat, star
 from matchwood.ordering.rcm import cpu, reference
-from matchwood.ordering.rcm.cpu_batch_work import Tuning
+from matchwood.ordering.rcm.batch_basic.cpu_work import Tuning
 from matchwood.ordering.rcm.reference import order as by_definition
 
 NONE = np.empty(0, np.int64)
@@ -42,12 +42,12 @@ GRAPHS = {
 
 
 def many(name: str, method: str, seeds: range) -> None:
-    view = matchwood.graph(GRAPHS[name]()).undirected_pattern()
-    expected, _ = by_definition(view, NONE, "serial", False)
+    G = matchwood.graph(GRAPHS[name]())
+    expected, _ = by_definition(G, NONE, "serial", False)
     for seed in seeds:
         threads = 1 + seed % 5
         found, _ = cpu.order(
-            view, NONE, method, False, threads=threads,
+            G, NONE, method, False, threads=threads,
             seed=seed, tuning=TUNINGS[seed % len(TUNINGS)],
         )  # fmt: skip
         assert np.array_equal(found, expected), f"seed {seed}, {threads} threads"
@@ -65,7 +65,7 @@ def teams_for_small_graphs() -> Iterator[None]:
 def _all_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference, "SMALL", -1)
     monkeypatch.setattr(cpu, "SMALL_ARCS", 0)
-    monkeypatch.setattr(cpu.cpu_leveled, "WIDE_ARCS", 50)
+    monkeypatch.setattr(cpu.leveled, "WIDE_ARCS", 50)
 
 
 @pytest.mark.parametrize("method", PARALLEL)
@@ -109,11 +109,11 @@ def test_ctrl_c(method: str) -> None:
 
 
 def test_counters_add_up() -> None:
-    view = matchwood.graph(GRAPHS["mesh"]()).undirected_pattern()
+    G = matchwood.graph(GRAPHS["mesh"]())
     for tuning in TUNINGS:
         for threads in (1, 4):
             _, counters = cpu.order(
-                view, NONE, "batch", False, threads=threads, stats=True, tuning=tuning
+                G, NONE, "batch", False, threads=threads, stats=True, tuning=tuning
             )
             assert counters["executed"] + counters["empty"] == counters["dequeued"]
             assert counters["dequeued"] <= counters["generated"]
@@ -122,11 +122,10 @@ def test_counters_add_up() -> None:
 
 def test_equal_batches() -> None:
     """On a mesh, what does not fill a batch is left to the next: there are few small ones."""
-    view = matchwood.graph(matchwood.generators.mesh((16, 16, 16))).undirected_pattern()
+    G = matchwood.graph(matchwood.generators.mesh((16, 16, 16)))
+    view = G.undirected_pattern()
     tuning = Tuning(least=1000, largest=1000, enough=1000)
-    _, counters = cpu.order(
-        view, np.array([0]), "batch", False, threads=4, stats=True, tuning=tuning
-    )
+    _, counters = cpu.order(G, np.array([0]), "batch", False, threads=4, stats=True, tuning=tuning)
     row = view.nnz // view.n + 1
     whole = view.n * (64 + row) // 1000
     assert 0.8 * whole < counters["generated"] < 1.1 * whole
@@ -136,17 +135,17 @@ def test_equal_batches() -> None:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_reversed(name: str, threads: int) -> None:
     """Batches reverse the order in passing, when they fill the last place."""
-    view = matchwood.graph(GRAPHS[name]()).undirected_pattern()
-    forth, _ = cpu.order(view, NONE, "batch", False, threads=threads)
-    back, _ = cpu.order(view, NONE, "batch", True, threads=threads)
+    G = matchwood.graph(GRAPHS[name]())
+    forth, _ = cpu.order(G, NONE, "batch", False, threads=threads)
+    back, _ = cpu.order(G, NONE, "batch", True, threads=threads)
     assert np.array_equal(back[::-1], forth)
 
 
 def test_early_termination() -> None:
     """In a complete graph all are placed after one batch; the others are left in the queue."""
-    view = matchwood.graph(complete(300)).undirected_pattern()
+    G = matchwood.graph(complete(300))
     _, counters = cpu.order(
-        view, np.array([5]), "batch", False, threads=1, stats=True,
+        G, np.array([5]), "batch", False, threads=1, stats=True,
         tuning=Tuning(least=512, largest=512, enough=1),
     )  # fmt: skip
     assert counters["dequeued"] < 5

@@ -21,8 +21,16 @@ from matchwood.preconditioners import (
     jacobi,
     tridiagonal,
 )
-from matchwood.preconditioners.pairs import side_by_side
+from matchwood.preconditioners.blocks import cpu as blocks_cpu
+from matchwood.preconditioners.blocks import reference as blocks_reference
+from matchwood.preconditioners.blocks.pairs import side_by_side
+from matchwood.preconditioners.check import check_preconditioner
+from matchwood.preconditioners.definite import cpu as definite_cpu
+from matchwood.preconditioners.definite import reference as definite_reference
 from strategies import graphs
+from support import cores
+
+THREADS = sorted({1, 2, 3, 2 * cores() + 1})
 
 MAKERS = {
     "jacobi": jacobi,
@@ -106,16 +114,19 @@ def test_blocks_invert_what_they_contain(pattern: sp.csr_array) -> None:
         assert there.sum(axis=1).max() <= 6  # two of its own pair, two of each neighbour
 
 
-def test_types_and_columns(threads: int) -> None:
+def test_types_and_columns() -> None:
     A = dominant(matchwood.generators.grid((30, 31)), np.float32)
     X = np.random.default_rng(1).standard_normal((930, 3)).astype(np.float32)
     for make in MAKERS.values():
-        M = make(A) if make is jacobi else make(A, threads=threads)
+        M = make(A)
         Y = M @ X
+        for threads in THREADS:
+            assert np.array_equal(make(A, engine="cpu", threads=threads) @ X, Y)
+        with pytest.raises(matchwood.EngineUnavailable, match="has no 'reference' engine"):
+            make(A, engine="reference")
         assert Y.dtype == M.dtype == np.float32
         assert np.allclose(Y, np.stack([M @ x for x in X.T], axis=1), rtol=1e-5, atol=1e-6)
         assert (M @ X.astype(np.float64)).dtype == np.float64
-        assert np.array_equal(Y, make(A) @ X)  # at any number of threads
         assert M.seconds["coefficients"] > 0
         assert M.name in repr(M)
     phases = {"factor", "cycles", "paths", "permutation", "coefficients"}
@@ -155,7 +166,7 @@ def test_bad_input() -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("shift", [0, 3])
-def test_paths_side_by_side(shift: int, turned: bool, threads: int) -> None:
+def test_paths_side_by_side(shift: int, turned: bool) -> None:
     """Two strong paths, 0 .. 19 and 20 .. 39, the second shifted or turned; weak rungs, and weaker
     diagonals on both sides of each."""
     n = 20
@@ -171,14 +182,15 @@ def test_paths_side_by_side(shift: int, turned: bool, threads: int) -> None:
         for weight, u, v in edges
     )
     A = sp.csr_array(4 * sp.eye_array(2 * n) - upper - upper.T)
-    mate = side_by_side(matchwood.graph(A), rng=0, ties="index", threads=threads)
-    assert (mate[: across.size] == across).all()
-    assert (mate[across] == np.arange(across.size)).all()
-    assert (mate >= 0).sum() == 2 * across.size
-    M = algebraic_block_tridiagonal(A, threads=threads)
-    assert (M.pairs, M.coverage) == ("side_by_side", pytest.approx(1))
     x = np.random.default_rng(0).standard_normal(2 * n)
-    assert np.allclose(M @ (A @ x), x)
+    for threads in THREADS:
+        mate = side_by_side(matchwood.graph(A), rng=0, ties="index", threads=threads)
+        assert (mate[: across.size] == across).all()
+        assert (mate[across] == np.arange(across.size)).all()
+        assert (mate >= 0).sum() == 2 * across.size
+        M = algebraic_block_tridiagonal(A, threads=threads)
+        assert (M.pairs, M.coverage) == ("side_by_side", pytest.approx(1))
+        assert np.allclose(M @ (A @ x), x)
 
 
 def test_a_path_alone_is_folded() -> None:
@@ -315,3 +327,61 @@ def test_positive_definite_matrices_whose_forests_are_not(name: str) -> None:
         M = algebraic_tridiagonal(A, definite=True, threads=1)
         cg(A, b, M=M, rtol=1e-8, maxiter=900, callback=lambda x: steps.append(1))
         assert len(steps) < 400
+
+
+def test_blocks_equal_the_reference() -> None:
+    for name in ("random", "grid", "path"):
+        A = dominant(ZOO[name]())
+        n = A.shape[0]
+        order = np.random.default_rng(2).permutation(n + n % 2)
+        members = np.where(order < n, order, -1).reshape(-1, 2)
+        members = np.where(members[:, :1] < 0, members[:, ::-1], members)  # ghosts come second
+        place = np.empty(n, np.int64)
+        for k, pair in enumerate(members.tolist()):
+            place[[v for v in pair if v >= 0]] = k
+        position = 1 + np.arange(members.shape[0]) % 5  # paths of five pairs
+        view = matchwood.graph(A, index_dtype=np.int64).directed_weights()
+        expected = blocks_reference.blocks(view, place, position, members)
+        for threads in THREADS:
+            found = blocks_cpu.blocks(view, place, position, members, threads=threads)
+            for ours, theirs in zip(found, expected, strict=True):
+                assert np.array_equal(ours, theirs)
+
+
+def test_definite_paths_equal_the_reference() -> None:
+    """Symmetric paths of five rows, or of five blocks; some are definite, some are not."""
+    rng = np.random.default_rng(3)
+    for shape in ((60,), (60, 2, 2)):
+        d = np.full(shape, 0.3) if len(shape) == 3 else np.full(shape, 1.0)
+        if len(shape) == 3:
+            d[:, (0, 1), (0, 1)] = 1.0
+        dl = rng.uniform(-1.2, 1.2, shape) * (1 if len(shape) == 1 else 0.5)
+        dl[::5] = 0
+        du = np.zeros(shape)
+        du[:-1] = dl[1:] if len(shape) == 1 else dl[1:].transpose(0, 2, 1)
+        d[7] = -d[7]  # one that nothing makes definite
+        expected = [dl.copy(), du.copy()]
+        counts = definite_reference.judge(expected[0], d, expected[1], change=True)
+        assert 0 < counts[1] < counts[0] < 12
+        for threads in THREADS:
+            found = [dl.copy(), du.copy()]
+            assert definite_cpu.judge(found[0], d, found[1], change=True, threads=threads) == counts
+            for ours, theirs in zip(found, expected, strict=True):
+                assert np.array_equal(ours, theirs)
+
+
+def test_the_check_of_preconditioners() -> None:
+    A = matchwood.generators.aniso(2, (12, 12))
+    for make in MAKERS.values():
+        check_preconditioner(A, make(A))
+    M = algebraic_tridiagonal(A)
+    with pytest.raises(matchwood.CheckFailed, match="the shape must be"):
+        check_preconditioner(matchwood.generators.path(5), M)
+    wrong = jacobi(A)
+    wrong.coverage = 2.0
+    with pytest.raises(matchwood.CheckFailed, match="the coverage is"):
+        check_preconditioner(A, wrong)
+    negative = jacobi(sp.csr_array(-A))
+    negative.definite = True
+    with pytest.raises(matchwood.CheckFailed, match="it is called definite"):
+        check_preconditioner(A, negative)

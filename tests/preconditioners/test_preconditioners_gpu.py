@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import matchwood
 from graphs import shuffled, star
 from matchwood import preconditioners
-from matchwood.preconditioners import pairs
+from matchwood.preconditioners.blocks import pairs
 
 pytestmark = pytest.mark.gpu
 

@@ -1,6 +1,7 @@
 """Iterative solution of linear systems: SciPy's and CuPy's Krylov solvers, with a history.
 
-Read on in problem.py, choosing.py and history.py.
+Read on in problem.py, choosing.py, history.py and check.py.  The engines are the solvers of SciPy
+and CuPy; there is no reference of our own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ METHODS = ("bicgstab", "cg", "gmres")
 
 # What can be reached: a few hundred times the rounding error of the type.
 RTOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
-AGAIN = 10  # times that a method is started anew where its own residual was too hopeful
+MOST_STARTS = 10  # times that a method is started; again where its own residual was too small
 
 
 def solve(
@@ -40,11 +41,12 @@ def solve(
     x0: Any = None,
     true_solution: Any = None,
     history: bool = True,
+    engine: str | None = None,
+    threads: int | None = None,
 ) -> Solution:
     """Solve a sparse linear system with a preconditioned Krylov method.
 
-    The methods are those of `scipy.sparse.linalg`, or of `cupyx.scipy.sparse.linalg` where `A` lies
-    on a GPU.
+    The methods are those of `scipy.sparse.linalg`, or of `cupyx.scipy.sparse.linalg` on a GPU.
 
     Parameters
     ----------
@@ -72,6 +74,11 @@ def solve(
         When given, the history also has the forward relative error.
     history : bool
         Record the residual after every iteration, at the price of one more product with `A`.
+    engine : {None, "cpu", "gpu"}
+        None takes the engine where `A` lives.  With another, matrix and vectors are moved there for
+        the call, and `x` comes back; `Solution.preconditioner` stays there.
+    threads : int or None
+        CPU threads of the preconditioner; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
 
     Returns
     -------
@@ -86,6 +93,8 @@ def solve(
         unknown.
     numpy.linalg.LinAlgError, ValueError
         If the preconditioner that was named cannot be made.
+    EngineUnavailable
+        If `engine` is "gpu" and there is none, or "reference".
     OverflowError
         If the solution is beyond the range of its type, or so small that it would be zero.
 
@@ -120,13 +129,13 @@ def solve(
     atol = arguments.real(caller, "atol", atol, 0.0)
     maxiter = arguments.count(caller, "maxiter", maxiter)
     history = arguments.flag(caller, "history", history)
-    asked = problem(A, b, x0, true_solution, caller)
+    asked = problem(A, b, x0, true_solution, caller, engine, threads)
     rtol = RTOL[asked.matrix.dtype] if rtol is None else arguments.real(caller, "rtol", rtol, 0.0)
     run = _Run(asked, method, rtol, float(np.ldexp(atol, -asked.right_shift)), maxiter, history)
     tried: list[tuple[str, str]] = []
     best: Solution | None = None
     automatic = isinstance(preconditioner, str) and preconditioner == "auto"
-    for name, make in candidates(asked.G, preconditioner, method):
+    for name, make in candidates(asked.G, preconditioner, method, threads):
         begin = time.perf_counter()
         try:
             operator = make()
@@ -181,7 +190,7 @@ class _Run:
         begin = time.perf_counter()
         x, info = (0 * asked.right if asked.start is None else asked.start), 0
         before = np.inf
-        for _ in range(AGAIN if asked.G.n else 0):
+        for _ in range(MOST_STARTS if asked.G.n else 0):
             left = self._maxiter - recorder.rounds
             if left <= 0:  # methods of SciPy fail, or say that they converged
                 break

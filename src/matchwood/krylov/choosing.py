@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import preconditioners as ready
+from matchwood.arguments import one_of
 from matchwood.factors import coverage_of_order
 
 PRECONDITIONERS = {
@@ -24,7 +25,9 @@ PRECONDITIONERS = {
 Make = Callable[[], Any]
 
 
-def candidates(G: Any, given: Any, method: str) -> Iterator[tuple[str, Make]]:
+def candidates(
+    G: Any, given: Any, method: str, threads: int | None = None
+) -> Iterator[tuple[str, Make]]:
     """Names and how to make them, in the order in which they are to be tried."""
     if given is None or (isinstance(given, str) and given == "none"):
         yield "none", lambda: None
@@ -32,12 +35,11 @@ def candidates(G: Any, given: Any, method: str) -> Iterator[tuple[str, Make]]:
         made = _own(G, given, method)
         yield getattr(given, "name", type(given).__name__), lambda: made
     elif given == "auto":
-        yield from _in_turn(G, method)
+        yield from _in_turn(G, method, threads)
     elif given in PRECONDITIONERS:
-        yield given, lambda: _made(G, given, method)
+        yield given, lambda: _made(G, given, method, threads)
     else:
-        expected = ", ".join(repr(name) for name in ("auto", "none", *PRECONDITIONERS))
-        raise ValueError(f"solve: preconditioner must be one of {expected}, got {given!r}")
+        one_of("solve", "preconditioner", given, ("auto", "none", *PRECONDITIONERS))
 
 
 def _own(G: Any, given: Any, method: str) -> Any:
@@ -53,35 +55,36 @@ def _own(G: Any, given: Any, method: str) -> Any:
     return given
 
 
-def _in_turn(G: Any, method: str) -> Iterator[tuple[str, Make]]:
+def _in_turn(G: Any, method: str, threads: int | None) -> Iterator[tuple[str, Make]]:
     forest, singular = "algebraic_tridiagonal", False
 
     def first() -> Any:
         nonlocal singular
         try:
-            made = _made(G, forest, method)
+            made = _made(G, forest, method, threads)
         except np.linalg.LinAlgError:
             singular = True
             raise
         if coverage_of_order(G) > made.coverage:
-            return _made(G, "tridiagonal", method)
+            return _made(G, "tridiagonal", method, threads)
         return made
 
     yield forest, first
-    yield "jacobi", lambda: ready.jacobi(G)
+    yield "jacobi", lambda: ready.jacobi(G, threads=threads)
     if singular:
-        yield f"{forest}, singular", lambda: ready.algebraic_tridiagonal(G, allow_singular=True)
+        options: dict[str, Any] = {"allow_singular": True, "threads": threads}
+        yield f"{forest}, singular", lambda: ready.algebraic_tridiagonal(G, **options)
     yield "none", lambda: None
 
 
-def _made(G: Any, name: str, method: str) -> Any:
+def _made(G: Any, name: str, method: str, threads: int | None) -> Any:
     """CG gets one that is positive definite, where the matrix may be."""
     make: Callable[..., Any] = PRECONDITIONERS[name]
     if method == "cg" and name != "jacobi" and G.has_symmetric_values:
         try:
-            return make(G, definite=True)
+            return make(G, definite=True, threads=threads)
         except np.linalg.LinAlgError:
             raise
         except ValueError:  # the matrix is not positive definite itself
-            return make(G)
-    return make(G)
+            return make(G, threads=threads)
+    return make(G, threads=threads)

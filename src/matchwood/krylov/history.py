@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.krylov.check import check_solution
+
 SAFE = 1e-280  # sums of squares between this and its inverse have lost nothing
 
 
@@ -49,6 +51,10 @@ class Solution:
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.x, self.info))
+
+    def check(self, A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0) -> None:
+        """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, calculated anew."""
+        check_solution(A, b, self, rtol=rtol, atol=atol)
 
 
 class Recorder:

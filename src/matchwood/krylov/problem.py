@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
-from matchwood import preconditioners as ready
+from matchwood import calls, csr, engines
+from matchwood.errors import EngineUnavailable
 
 # Exponents of two between which squares and products of a few numbers stay within the type.
 MODEST = {np.dtype(np.float32): 30, np.dtype(np.float64): 250}
@@ -28,34 +28,48 @@ class Problem:
     true: Any
     shift: int
     right_shift: int
+    place: str  # where the answer goes: where the matrix was given
 
     def unscaled(self, x: Any) -> Any:
-        """The solution of the system that was given."""
+        """The solution of the system that was given, where it was given."""
         if self.shift == 0:
-            return x
-        xp = engines.cupy() if self.G.engine == "gpu" else np
+            return engines.moved(x, self.place)
+        xp = engines.xp(x)
         with np.errstate(over="ignore", under="ignore"):
             answer = xp.ldexp(x, self.shift)
         largest = float(abs(x).max())
         there = float(abs(answer).max())
         if np.isfinite(largest) and largest and not np.finfo(x.dtype).tiny <= there < np.inf:
             raise OverflowError(f"solve: the solution is beyond the range of {x.dtype}")
-        return answer
+        return engines.moved(answer, self.place)
 
 
-def problem(A: Any, b: Any, x0: Any, true_solution: Any, caller: str) -> Problem:
+def problem(
+    A: Any,
+    b: Any,
+    x0: Any,
+    true_solution: Any,
+    caller: str,
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Problem:
     """The gate of `solve`.  The type is the wider one of `A` and `b`."""
-    G = csr.as_graph(A, caller)
+    call = calls.enter(A, caller, engine, threads)
+    if call.engine == "reference":
+        raise EngineUnavailable(f"{caller} has no 'reference' engine")
+    G, place = call.graph, call.given.engine
     view = G.directed_weights(caller)
     data = view.data
-    xp = engines.cupy() if G.engine == "gpu" else np
+    xp = engines.xp(data)
     if not bool(xp.isfinite(data).all()):
         G.undirected_weights(caller)  # names the entry
-    right = _vector(b, "b", G.n, G.engine)
+    right = call.here(_vector(b, "b", G.n, place))
     kind = np.result_type(data.dtype, right.dtype)
     kind = np.dtype(np.float32) if kind == np.float32 else np.dtype(np.float64)
     start, true = (
-        None if array is None else _vector(array, name, G.n, G.engine).astype(kind, copy=False)
+        None
+        if array is None
+        else call.here(_vector(array, name, G.n, place)).astype(kind, copy=False)
         for array, name in ((x0, "x0"), (true_solution, "true_solution"))
     )
     right = right.astype(kind, copy=False)
@@ -68,7 +82,7 @@ def problem(A: Any, b: Any, x0: Any, true_solution: Any, caller: str) -> Problem
         None if array is None else _by(xp, array, -shift) for array in (start, true)
     )  # fmt: skip
     right = _by(xp, right, -right_down)
-    return Problem(G, ready._sparse(G), right, start, true, shift, right_down)
+    return Problem(G, G.sparse_weights(), right, start, true, shift, right_down, place)
 
 
 def _by(xp: Any, array: Any, power: int) -> Any:
@@ -93,9 +107,8 @@ def _vector(array: Any, name: str, n: int, where: str) -> Any:
         raise ValueError(f"solve: {name} must have shape ({n},), got {array.shape}")
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         raise TypeError(f"solve: {name} must be real, float64 at most, got {array.dtype}")
-    xp = engines.cupy() if where == "gpu" else np
     if array.dtype.kind == "f":
-        good = xp.isfinite(array)
+        good = engines.xp(array).isfinite(array)
         if not bool(good.all()):
             at = int(good.argmin())
             raise ValueError(f"solve: {name} must be finite, got {float(array[at])} at {at}")

@@ -85,7 +85,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
     from matchwood.factors import degree_factor
     from matchwood.forests import linear_forest, tridiagonal_of
     from matchwood.independent import maximal_independent_set
-    from matchwood.matching import maximal_matching, multilevel, weighted_matching
+    from matchwood.matching import coarsening_hierarchy, maximal_matching, weighted_matching
     from matchwood.primitives import row_reduce
     from matchwood.spanning import minimum_spanning_forest
     from matchwood.traversal import bfs
@@ -125,7 +125,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "matching, bound": lambda G: weighted_matching(G).bound,
         "matching, maximal": lambda G: maximal_matching(G),
         "matching, serial": lambda G: maximal_matching(G, method="serial"),
-        "multilevel": lambda G: multilevel(G, until=5),
+        "coarsening_hierarchy": lambda G: coarsening_hierarchy(G, until=5),
         "matching, maximal, weighted": lambda G: maximal_matching(G, weighted=True),
         "factor": lambda G: degree_factor(G, 2),
         "preconditioners": _preconditioners,
@@ -143,11 +143,16 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
 def _order(G: Graph) -> None:
     from matchwood.csr import graph
     from matchwood.generators import star
-    from matchwood.ordering import permute, pseudo_peripheral_vertex, reverse_cuthill_mckee
+    from matchwood.ordering import (
+        permute,
+        pseudo_peripheral_vertex,
+        rcm_ordering,
+        reverse_cuthill_mckee,
+    )
 
     perm = reverse_cuthill_mckee(G)
     for method in ("serial", "leveled", "unordered", "batch_basic", "batch"):
-        reverse_cuthill_mckee(G, start=0, method=method, stats=True)
+        rcm_ordering(G, start=0, method=method)
     pseudo_peripheral_vertex(G, threads=2)
     large = graph(star(MANY), index_dtype=G.indptr.dtype)
     pseudo_peripheral_vertex(large, threads=2)

@@ -3,9 +3,9 @@
     weighted_matching     a heavy one: greedy, locally dominant, suitor, streaming, random, exact
     maximal_matching      one to which no edge can be added: random proposals, random order
     streaming_matching    a heavy one from a stream of edges that need not fit in memory
-    upper_bound           how heavy any matching can be at most, proved by a dual solution
+    matching_bound        how heavy any matching can be at most, proved by a dual solution
     coarsen               the graph in which matched vertices are one
-    multilevel            the same again and again: a hierarchy of ever coarser graphs
+    coarsening_hierarchy  the same again and again: a hierarchy of ever coarser graphs
 
     is_matching           do these mates belong together?
     is_maximal_matching   ... and no edge could be added?
@@ -16,13 +16,14 @@
 cent of the best; "exact" shows how many on small graphs, `Matching.quality` a bound on all.
 """
 
-from matchwood.matching.bound import Bound, upper_bound
+from matchwood._lazy import old_names
+from matchwood.matching.bound import Bound, matching_bound
 from matchwood.matching.check import is_locally_dominant, is_matching, is_maximal_matching
 from matchwood.matching.coarsening import Coarsening, coarsen
-from matchwood.matching.coarsening.multilevel import Hierarchy, multilevel
-from matchwood.matching.proposal import maximal_matching
+from matchwood.matching.coarsening.hierarchy import Hierarchy, coarsening_hierarchy
+from matchwood.matching.maximal import maximal_matching
 from matchwood.matching.result import Matching
-from matchwood.matching.streaming import streaming_matching
+from matchwood.matching.streamed import streaming_matching
 from matchwood.matching.weighted import weighted_matching
 
 __all__ = [
@@ -31,12 +32,16 @@ __all__ = [
     "Hierarchy",
     "Matching",
     "coarsen",
+    "coarsening_hierarchy",
     "is_locally_dominant",
     "is_matching",
     "is_maximal_matching",
+    "matching_bound",
     "maximal_matching",
-    "multilevel",
     "streaming_matching",
-    "upper_bound",
     "weighted_matching",
 ]
+
+__getattr__ = old_names(
+    __name__, {"multilevel": "coarsening_hierarchy", "upper_bound": "matching_bound"}
+)

@@ -16,9 +16,9 @@ import numpy as np
 from matchwood import csr, engines
 from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
-from matchwood.matching.mates import array_module, checked_mates, rows_of
+from matchwood.matching.mates import checked_mates, rows_of
+from matchwood.matching.methods import METHODS
 from matchwood.matching.proposal.check import check_maximal_matching
-from matchwood.matching.weighted import METHODS
 from matchwood.primitives.hashing import hash2
 from matchwood.primitives.wide_sums import half_of
 
@@ -56,7 +56,7 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
         weight = half_of(own)
         if not math.isclose(_number(answer.weight, "weight"), weight, rel_tol=ROUNDING):
             raise CheckFailed(f"matching: the edges weigh {weight}, not {answer.weight}")
-        bound = vars(answer).get("bound", answer.known_bound)
+        bound = vars(answer).get("bound", answer.origin.bound)
         if bound is not None:
             _check_bound_holds(view, weight, _number(bound, "bound"))
 
@@ -103,7 +103,7 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     number = seed(caller, rng)
     view = _view(A, True, caller)
     mate, own = _mates(view, answer, caller)
-    xp = array_module(view.indices)
+    xp = engines.xp(view.indices)
     u, v = rows_of(view), view.indices.astype(np.int64)
     w = view.data.astype(np.float64)
     # once each, and only those that no heavier edge blocks
@@ -177,7 +177,7 @@ def _holds(check: Callable[..., None], A: Any, answer: Any, **options: Any) -> b
 
 
 def _is_weighted(answer: Any) -> bool:
-    known = getattr(answer, "weighted", None)
+    known = answer.origin.weighted if hasattr(answer, "origin") else None
     return getattr(answer, "method", "") in METHODS if known is None else bool(known)
 
 
@@ -187,20 +187,20 @@ def _view(A: Any, weighted: bool, caller: str) -> csr.View:
     if weighted:
         return G.undirected_weights(caller)
     view = G.undirected_pattern()
-    return view._replace(data=array_module(view.indices).ones(view.nnz))
+    return view._replace(data=engines.xp(view.indices).ones(view.nnz))
 
 
 def _mates(view: csr.View, answer: Any, caller: str) -> tuple[Array, Array]:
     """The mates, checked, and the weight of each vertex's own edge (0 without)."""
     mate, tails, used = checked_mates(view, answer, caller, "matching")
-    own = array_module(mate).zeros(view.n)
+    own = engines.xp(mate).zeros(view.n)
     own[tails[used]] = view.data[used]
     return mate, own
 
 
 def comes_before(u1: Array, v1: Array, u2: Array, v2: Array, number: int, by_hash: bool) -> Array:
     """For edges of equal weight: {u1, v1} comes before {u2, v2}."""
-    xp = array_module(u1)
+    xp = engines.xp(u1)
     low1, high1 = xp.minimum(u1, v1), xp.maximum(u1, v1)
     low2, high2 = xp.minimum(u2, v2), xp.maximum(u2, v2)
     by_ends: Array = (low1 < low2) | ((low1 == low2) & (high1 < high2))

@@ -1,4 +1,4 @@
-"""Fetching rows of a matrix before they are needed, when the order of rows is not ascending.
+"""The rows of a graph as kernels take them, and how to fetch rows before they are needed.
 
 A processor follows a few ascending streams by itself.  A queue of vertices jumps, and each jump
 waits for memory: scanning the rows of a queue took half the time when rows were fetched AHEAD
@@ -7,7 +7,7 @@ places earlier (bench/matching/weighted.py, mesh 64^3 and R-MAT 18).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,23 @@ from matchwood.primitives.cpu_hints import prefetch
 from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
+
+
+class Rows(NamedTuple):
+    """The edges of a graph, for a kernel; vertices are unsigned there."""
+
+    indptr: Array
+    indices: Array
+    weights: Array
+
+
+class Ties(NamedTuple):
+    """What decides between equal weights; see primitives/edge_order."""
+
+    seed: Any  # np.uint64
+    by_hash: bool
+
+
 AHEAD = 8  # places in the queue; 4 and 16 measured the same
 FETCHED = 64  # entries of a row; behind them the processor has noticed the stream
 

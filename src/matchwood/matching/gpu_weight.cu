@@ -8,7 +8,7 @@
 // The weight of an edge is looked up in the row of its end with fewer neighbours.
 // sums[block] = the edges of its vertices; always the same blocks, so always the same bits.
 template <typename I, typename W>
-__global__ void close_books(I n, const I* indptr, const I* indices, const W* data, I* mate, double* sums)
+__global__ void finish_matching(I n, const I* indptr, const I* indices, const W* data, I* mate, double* sums)
 {
     double sum = 0;
     for (long long u = global_thread(); u < n; u += all_threads()) {

@@ -9,13 +9,13 @@ import numpy as np
 from matchwood import gpu
 from matchwood.primitives.wide_sums import total
 
-SOURCE = gpu.Source(__package__, "gpu_weight.cu", ("close_books<I,W>",))
+SOURCE = gpu.Source(__package__, "gpu_weight.cu", ("finish_matching<I,W>",))
 SUMS = 512  # blocks that add up the weight
 
 
-def close_books(view: Any, mate: Any) -> float:
+def finish_matching(view: Any, mate: Any) -> float:
     """The weight of a matching; words of `mate` that are negative become -1."""
     k = SOURCE.kernels(I=view.indices.dtype, W=view.data.dtype)
     sums = gpu.empty(SUMS, np.float64, "weighted_matching")
-    k.close_books(None, (view.n, view.indptr, view.indices, view.data, mate, sums), grid=SUMS)
+    k.finish_matching(None, (view.n, view.indptr, view.indices, view.data, mate, sums), grid=SUMS)
     return total(sums.get())

@@ -9,17 +9,23 @@ from typing import Any, NamedTuple
 
 from matchwood import engines
 from matchwood.arguments import integers
-from matchwood.csr import Graph
-from matchwood.gate.inputs import Raw
+from matchwood.matching.bound import matching_bound
+from matchwood.matching.check import check_locally_dominant, check_matching
+from matchwood.matching.exact.check import check_exact
+from matchwood.matching.methods import GREEDY
+from matchwood.matching.proposal.check import check_maximal_matching
+from matchwood.matching.random_weighted.check import check_random_weighted
+from matchwood.matching.streaming.check import check_streaming
 
 
-class Found(NamedTuple):
-    """What an engine's ``match(view, seed, by_hash, threads)`` returns; a plain tuple will do."""
+class Origin(NamedTuple):
+    """How a matching was found, as far as is known: what `Matching.bound` and `check` ask for."""
 
-    mate: Any  # (n,) of the view's index type, where the view lives; -1 for free vertices
-    weight: float
-    rounds: int = 0
-    bound: float | None = None  # proved upper bound on any matching, if the method has one
+    graph: Any = None  # a Graph; None where the bound is known
+    bound: float | None = None  # proved by the method itself
+    weighted: bool | None = None  # is the weight that of the edges, or their number?
+    seed: int | None = None  # what decided between equal weights; None: not to be checked
+    ties: str = "hash"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +46,8 @@ class Matching:
         Seconds by phase.
     matched_by_round : list of int, or None
         Vertices matched after each round, from methods that count them.
-    weighted : bool or None
-        Whether `weight` is the sum of the weights or the number of the edges; None: as the method
-        has it.
-    seed, ties
-        What decided between equal weights, where the method is known; `check` asks for them.
+    origin : Origin
+        The graph, the seed and the like, for `bound` and `check`; empty for one made by hand.
 
     Notes
     -----
@@ -58,11 +61,7 @@ class Matching:
     method: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
     matched_by_round: Any = None
-    graph: Graph | None = field(default=None, repr=False)
-    known_bound: float | None = field(default=None, repr=False)
-    weighted: bool | None = field(default=None, repr=False)
-    seed: int | None = field(default=None, repr=False)
-    ties: str = field(default="hash", repr=False)
+    origin: Origin = field(default=Origin(), repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.mate, self.weight))
@@ -82,15 +81,13 @@ class Matching:
     def bound(self) -> float:
         """A proved upper bound on the weight of every matching of the graph.
 
-        From a dual solution (`matchwood.matching.upper_bound`), worked out when first asked for.
+        From a dual solution (`matchwood.matching_bound`), worked out when first asked for.
         """
-        if self.known_bound is not None:
-            return self.known_bound
-        if self.graph is None:
+        if self.origin.bound is not None:
+            return self.origin.bound
+        if self.origin.graph is None:
             raise ValueError("Matching.bound: this matching does not know its graph")
-        from matchwood.matching.bound import upper_bound
-
-        return upper_bound(self.graph, self).value
+        return matching_bound(self.origin.graph, self).value
 
     @property
     def quality(self) -> float:
@@ -131,35 +128,24 @@ class Matching:
         >>> A = matchwood.generators.path(4)
         >>> weighted_matching(A).check(A)
         """
-        from matchwood.matching.check_method import check_as_found
-
-        check_as_found(A, self)
+        check_matching(A, self)
+        seed, ties = self.origin.seed, self.origin.ties
+        if seed is None:
+            return
+        if self.method in GREEDY:
+            check_locally_dominant(A, self, rng=seed, ties=ties)
+        elif self.method == "exact":
+            check_exact(A, self)
+        elif self.method == "streaming":
+            check_streaming(A, self)
+        elif self.method == "random_weighted":
+            check_random_weighted(A, self, seed=seed, ties=ties)
+        else:
+            check_maximal_matching(A, self, weighted=bool(self.origin.weighted))
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: where the bound is known nothing else asks for the graph."""
         state = dict(self.__dict__)
-        if self.known_bound is not None or "bound" in state:
-            state["graph"] = None
-        elif self.graph is not None:
-            state["graph"] = _Parts.of(self.graph)
+        if self.origin.bound is not None or "bound" in state:
+            state["origin"] = self.origin._replace(graph=None)
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        graph = state["graph"]
-        self.__dict__.update(state, graph=graph.graph() if isinstance(graph, _Parts) else graph)
-
-
-class _Parts(NamedTuple):
-    """A graph as the arrays that it was made from: what it has found out stays behind."""
-
-    n: int
-    indptr: Any
-    indices: Any
-    data: Any
-
-    @classmethod
-    def of(cls, graph: Graph) -> _Parts:
-        return cls(graph.n, *graph.entries()[:2], graph.given_values("Matching"))
-
-    def graph(self) -> Graph:
-        return Graph(Raw(*self), self.indptr.dtype, "Matching")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from matchwood import csr, engines
+from matchwood import calls
 from matchwood.arguments import one_of, seed
 from matchwood.matching.mates import settled_weight
-from matchwood.matching.result import Found, Matching
+from matchwood.matching.methods import AUTO, METHODS, Found, load
+from matchwood.matching.result import Matching, Origin
 from matchwood.primitives.wide_sums import finite
-
-METHODS = ("auto", "greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")
-AUTO = {"reference": "greedy", "cpu": "suitor", "gpu": "suitor"}
+from matchwood.stopwatch import Stopwatch
 
 
 def weighted_matching(
@@ -110,26 +108,17 @@ def weighted_matching(
     one_of(caller, "method", method, METHODS)
     one_of(caller, "ties", ties, ("hash", "index"))
     number = seed(caller, rng)
-    G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine, threads=threads)
+    call = calls.enter(A, caller, engine, threads)
     if method == "auto":
-        method = AUTO[chosen]
-    engine_of_method = engines.load(f"matchwood.matching.{method}", chosen)
-    start = time.perf_counter()
-    view = G.on(chosen).undirected_weights(caller)
-    prepared = time.perf_counter()
+        method = AUTO[call.engine]
+    engine_of_method = load(method, call.engine)
+    clock = Stopwatch()
+    view = call.graph.undirected_weights(caller)
+    clock.lap("prepare")
     found = Found(*engine_of_method.match(view, number, ties == "hash", threads))
     weight = settled_weight(caller, view, found.mate, found.weight)
     bound = None if found.bound is None else finite(caller, "the bound", found.bound)
-    seconds = {"prepare": prepared - start, "match": time.perf_counter() - prepared}
-    return Matching(
-        engines.moved(found.mate, G.engine),
-        weight,
-        found.rounds,
-        method,
-        seconds,
-        graph=G,
-        known_bound=bound,
-        seed=number,
-        ties=ties,
-    )
+    clock.lap("match")
+    origin = Origin(call.given, bound, seed=number, ties=ties)
+    mate = call.back(found.mate)
+    return Matching(mate, weight, found.rounds, method, clock.seconds, origin=origin)

@@ -1,4 +1,7 @@
-"""Linear operators of SciPy and of CuPy from one description; and the clock of a setup."""
+"""What all preconditioners share: the matrix on its engine, the operator, the clock of a setup.
+
+An operator is SciPy's or CuPy's, from one description, `Core`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import calls, engines
+from matchwood.csr import Graph
+from matchwood.errors import EngineUnavailable
+
+
+def matrix_on(A: Any, caller: str, engine: str | None, threads: int | None) -> Graph:
+    """The Graph of A on the engine of the call; complex and rectangular matrices end here."""
+    call = calls.enter(A, caller, engine, threads)
+    if call.engine == "reference":
+        raise EngineUnavailable(f"{caller} has no 'reference' engine")
+    call.graph.directed_weights(caller)
+    return call.graph
 
 
 @dataclass(frozen=True)
@@ -68,8 +82,8 @@ class Solved:
         return self.made.trusted_solve_ordered(rows, self.order, transpose=transpose)
 
 
-class Stopwatch:
-    """Seconds by phase.  On the GPU events are recorded, and read when somebody asks."""
+class SetupClock:
+    """Seconds of a setup by phase.  On the GPU events are recorded, and read when somebody asks."""
 
     def __init__(
         self, engine: str, before: Callable[[], Mapping[str, float]] | None = None

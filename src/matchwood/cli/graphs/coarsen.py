@@ -19,7 +19,7 @@ def command(
     method: Annotated[
         str, typer.Option("--method", help="A method of weighted matching, or proposal.")
     ] = "auto",
-    rng: Annotated[int, typer.Option("--rng", help="Seed.")] = 0,
+    rng: Annotated[int, typer.Option("--rng", "--seed", help="Seed.")] = 0,
     coarsest: Annotated[
         Path | None,
         typer.Option("--coarsest", metavar="FILE", help="Write the coarsest graph: any format."),
@@ -46,7 +46,7 @@ def command(
 
     loaded = load(graph, compact=compact, read=read)
     with clock() as taken, progress("coarsening"):
-        found = matchwood.multilevel(
+        found = matchwood.coarsening_hierarchy(
             loaded.matrix, until=until, method=method, rng=rng, engine=engine, threads=threads
         )
     edges = [level.matrix.nnz // 2 for level in found]

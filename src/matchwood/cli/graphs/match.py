@@ -20,7 +20,7 @@ def command(
             "matching.  proposal or serial: a maximal one, weights not looked at.",
         ),
     ] = "auto",
-    rng: Annotated[int, typer.Option("--rng", help="Seed.")] = 0,
+    rng: Annotated[int, typer.Option("--rng", "--seed", help="Seed.")] = 0,
     ties: Annotated[str, typer.Option("--ties", help="hash or index.")] = "hash",
     engine: Engine = None,
     threads: Threads = None,

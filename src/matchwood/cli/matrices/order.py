@@ -61,19 +61,18 @@ def command(
     from matchwood.cli.progress import progress
     from matchwood.report.timing import clock
 
-    functions = {"rcm": matchwood.reverse_cuthill_mckee, "cm": matchwood.cuthill_mckee}
-    if method not in functions:
-        raise ValueError(f"--method must be one of {', '.join(functions)}, got {method!r}")
+    if method not in ("rcm", "cm"):
+        raise ValueError(f"--method must be one of rcm, cm, got {method!r}")
     loaded = load(graph, compact=compact, read=read)
     starts = [loaded.vertex(text) for text in start] if start else None
     with clock() as taken, progress("ordering"):
-        found = functions[method](
+        found = matchwood.rcm_ordering(
             loaded.matrix,
             start=starts,
             method=algorithm,
+            reverse=method == "rcm",
             engine=engine,
             threads=threads,
-            stats=True,
         )
     if check:
         with progress("checking"):

@@ -57,7 +57,7 @@ def _measure(G: Any, name: str, rounds: int, m: int | None, threads: int | None)
     from matchwood import engines, preconditioners
     from matchwood.report.timing import clock
 
-    options: dict[str, Any] = {} if name == "jacobi" else {"threads": threads}
+    options: dict[str, Any] = {"threads": threads}
     if name.startswith("algebraic"):
         options["rounds"] = rounds
         if m is not None:
@@ -86,12 +86,10 @@ def _measure(G: Any, name: str, rounds: int, m: int | None, threads: int | None)
 
 def _diagonal_like(G: Any) -> Any:
     """A vector of the matrix's type where it lies."""
-    import numpy as np
-
     from matchwood import engines
 
-    xp = engines.cupy() if G.engine == "gpu" else np
-    return xp.zeros(G.n, G.directed_weights().data.dtype)
+    data = G.directed_weights().data
+    return engines.xp(data).zeros(G.n, data.dtype)
 
 
 def _cells(name: str, row: dict[str, Any], duration: Any) -> tuple[str, ...]:

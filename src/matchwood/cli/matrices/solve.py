@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.options import Engine, Graph, Json, Output, Read
+from matchwood.cli.options import Engine, Graph, Json, Output, Read, Threads
 
 PERIODS = 8  # of the sine that is the solution where no right-hand side is given
 
@@ -42,6 +42,7 @@ def command(
     ] = None,
     maxiter: Annotated[int, typer.Option("--maxiter", min=1, help="Iterations at most.")] = 1000,
     engine: Engine = None,
+    threads: Threads = None,
     plot: Annotated[
         Path | None,
         typer.Option("--plot", metavar="FILE", help="Draw the history: .svg, .png or .pdf."),
@@ -85,6 +86,7 @@ def command(
                     method=method,
                     rtol=rtol,
                     maxiter=maxiter,
+                    threads=threads,
                     true_solution=engines.moved(true, where),
                 )
             except ValueError as error:  # singular, a zero diagonal: the others may be possible

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
-from matchwood.arguments import count
+from matchwood import calls, csr
+from matchwood.arguments import count, one_of
 from matchwood.matching import mates
+from matchwood.matching.methods import heavy_matching
 from matchwood.primitives.wide_sums import finite, total
 
 SAFE = 900  # powers of two from 1 that weights may be away without being scaled
@@ -20,7 +21,7 @@ SWEEPS = 10  # from each start; more gained under 1 % (bench/matching/weighted.p
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """What `upper_bound` found; unpacks as ``value, dual``.
+    """What `matching_bound` found; unpacks as ``value, dual``.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class Bound:
         return iter((self.value, self.dual))
 
 
-def upper_bound(
+def matching_bound(
     A: Any,
     matching: Any = None,
     *,
@@ -102,24 +103,23 @@ def upper_bound(
     Examples
     --------
     >>> import scipy.sparse as sp
-    >>> from matchwood.matching import upper_bound, weighted_matching
+    >>> from matchwood.matching import matching_bound, weighted_matching
     >>> A = sp.csr_array([[0, 4, 0, 0], [4, 0, 5, 0], [0, 5, 0, 4], [0, 0, 4, 0]])
     >>> greedy = weighted_matching(A)
     >>> greedy.weight, round(greedy.bound, 2)
     (5.0, 8.0)
-    >>> value, dual = upper_bound(A, greedy)
+    >>> value, dual = matching_bound(A, greedy)
     >>> bool(dual[1] + dual[2] >= 5)
     True
     """
-    caller = "upper_bound"
-    engines.check_threads(threads)
-    G = csr.as_graph(A, caller).on("cpu")
-    count(caller, "sweeps", sweeps)
-    if engine not in (None, "reference", "cpu"):
-        raise ValueError(f"{caller}: engine must be None, 'reference' or 'cpu', got {engine!r}")
-    view = G.undirected_weights(caller)
-    mate = _mate(G, matching, threads, caller)
-    chosen = engines.load(__name__, engine or "cpu")
+    caller = "matching_bound"
+    sweeps = count(caller, "sweeps", sweeps)
+    one_of(caller, "engine", engine, (None, "reference", "cpu"))
+    call = calls.enter(A, caller, engine or "cpu", threads)
+    chosen = call.load(__name__)
+    view = call.graph.undirected_weights(caller)
+    mate = heavy_matching(view, "cpu", threads).mate if matching is None else matching
+    mate = mates.gate(caller, mate, view.n, "cpu", view.indices.dtype)
     view, shift = _scaled(view)
     solutions = [
         chosen.improve(view, mate, sweeps, from_matching, threads)
@@ -127,14 +127,6 @@ def upper_bound(
     ]
     y = _rounded_up(min(solutions, key=total), view, sweeps, shift)
     return Bound(finite(caller, "the bound", total(y)), y)
-
-
-def _mate(G: csr.Graph, matching: Any, threads: int | None, caller: str) -> Any:
-    if matching is None:
-        from matchwood.matching.weighted import weighted_matching
-
-        matching = weighted_matching(G, threads=threads)
-    return mates.gate(caller, matching, G.n, "cpu", G.indptr.dtype)
 
 
 def _scaled(view: csr.View) -> tuple[csr.View, int]:

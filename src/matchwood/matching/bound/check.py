@@ -17,7 +17,7 @@ def check_bound(A: Any, answer: Any) -> None:
 
     Parameters
     ----------
-    A : as given to `upper_bound`
+    A : as given to `matching_bound`
     answer : Bound, or (value, dual)
 
     Examples

@@ -1,5 +1,8 @@
-"""Coarser graphs from matchings.  Read on in reference.py, check.py, cpu.py, gpu.py +
-gpu.cu; multilevel.py repeats it, two_hop.py keeps stars from stalling it."""
+"""Coarser graphs from matchings.  Read on in check.py, hierarchy.py and two_hop.py.
+
+The engines are those of primitives/contract, which merges the pairs.  hierarchy.py coarsens again
+and again; two_hop.py pairs the vertices that a matching leaves free, so that stars shrink too.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from matchwood import csr, engines
+from matchwood import calls, csr, engines
 from matchwood.arguments import numbers
+from matchwood.gate.views import sparse_matrix
 from matchwood.matching import mates
+from matchwood.primitives.contract import trusted_contract_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,21 +106,16 @@ def coarsen(
     ([[0.0, 1.0], [1.0, 0.0]], [0, 0, 1, 1])
     """
     caller = "coarsen"
-    G = csr.as_graph(A, caller)
-    chosen = engines.resolve(G.engine, engine, threads=threads)
-    H = G.on(chosen)
-    view = H.undirected_weights(caller)
-    place = engines.home(chosen)
+    call = calls.enter(A, caller, engine, threads)
+    view = call.graph.undirected_weights(caller)
+    place = engines.home(call.engine)
     mate = mates.gate(caller, matching, view.n, place, view.indices.dtype)
     members = vertex_weights_of(vertex_weights, view.n, place, caller)
-    arrays, map, weights = engines.load(__name__, chosen).coarsen(view, mate, members, threads)
-    _refuse_overflow(caller, H, arrays[2], members, mate, weights)
-    arrays = [engines.moved(array, G.engine) for array in arrays]
-    return Coarsening(
-        as_matrix(arrays),
-        engines.moved(map, G.engine),
-        engines.moved(weights, G.engine),
-    )
+    arrays, map, weights = trusted_contract_pairs(view, mate, members, call.engine, caller, threads)
+    _refuse_overflow(call.graph, arrays[2], members, mate, weights)
+    indptr, indices, data = call.back(*arrays)
+    matrix = sparse_matrix(indptr, indices, data, (weights.size, weights.size))
+    return Coarsening(matrix, *call.back(map, weights))
 
 
 def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
@@ -142,17 +141,16 @@ def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
     return engines.moved(wide, place)
 
 
-def _refuse_overflow(
-    caller: str, H: csr.Graph, data: Any, members: Any, mate: Any, weights: Any
-) -> None:
+def _refuse_overflow(G: csr.Graph, data: Any, members: Any, mate: Any, weights: Any) -> None:
     """Raise where a sum of weights is no longer a number of its type.
 
     The entries are only looked at where four of the heaviest would be too much.
     """
     most = float(np.finfo(data.dtype).max) / 4
-    if _heaviest(H) > most and not bool(np.isfinite(data).all()):
+    # where values are not symmetric, two of them make the weight of an edge
+    if 2 * G.largest_magnitude > most and not bool(np.isfinite(data).all()):
         raise ValueError(
-            f"{caller}: the weights of merged edges must stay below {4 * most:.4g}, got a sum that "
+            f"coarsen: the weights of merged edges must stay below {4 * most:.4g}, got a sum that "
             "is more; divide the weights by a power of two"
         )
     if members.dtype.kind == "f":
@@ -162,17 +160,9 @@ def _refuse_overflow(
         wrong = bool(far) and _wraps(members, mate)
     if wrong:
         raise ValueError(
-            f"{caller}: the vertex_weights of two merged vertices must add up to a number of "
+            f"coarsen: the vertex_weights of two merged vertices must add up to a number of "
             f"{members.dtype}, got a sum that is none"
         )
-
-
-def _heaviest(H: csr.Graph) -> float:
-    """At least the weight of the heaviest edge; known to the graph, which looked at all values."""
-    if not H.weighted:
-        return 1.0
-    facts = H.value_facts()
-    return 2 * max(facts.maximum, -facts.minimum)  # where values are not symmetric, two are added
 
 
 def _wraps(members: Any, mate: Any) -> bool:
@@ -180,13 +170,3 @@ def _wraps(members: Any, mate: Any) -> bool:
     other = members[mate] * (mate >= 0)
     both = members + other
     return bool((((members < 0) == (other < 0)) & ((both < 0) != (members < 0))).any())
-
-
-def as_matrix(arrays: list[Any]) -> Any:
-    indptr, indices, data = arrays
-    k = indptr.shape[0] - 1
-    if engines.location(data) == "gpu":
-        import cupyx.scipy.sparse as gpu_sparse
-
-        return gpu_sparse.csr_matrix((data, indices, indptr), shape=(k, k))
-    return sp.csr_array((data, indices, indptr), shape=(k, k))

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from matchwood import engines
 from matchwood.primitives.row_reduce import (
     trusted_strongest_neighbours as strongest_neighbours,
@@ -25,7 +23,7 @@ from matchwood.primitives.sort import radix_sort
 
 def pair_free(view: Any, mate: Any, *, threads: int | None = None) -> Any:
     """A copy of `mate` in which free vertices with the same heaviest neighbour are paired."""
-    xp = engines.cupy() if engines.location(mate) == "gpu" else np
+    xp = engines.xp(mate)
     mate = mate.copy()
     free = xp.flatnonzero(mate < 0).astype(mate.dtype)
     if free.size < 2:

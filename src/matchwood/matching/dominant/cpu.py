@@ -24,13 +24,13 @@ goes to the queue itself.  The order of lists and queue is arbitrary, and nothin
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.matching.cpu_rows import prefetch_queued
+from matchwood.matching.cpu_rows import Rows, Ties, prefetch_queued
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.result import Found
+from matchwood.matching.methods import Found
 from matchwood.primitives.edge_order.cpu import rank_in_row
 from matchwood.primitives.frontier.cpu import BUFFER, flush, push
 from matchwood.teams import (
@@ -64,6 +64,21 @@ _TAILS, _MATCHED, _SIZE, _TURN = 0, 2 * _LINE, 3 * _LINE, 3 * _LINE + 1
 SHARED = 4 * _LINE
 
 CLOSED = -1  # in `waiting`
+
+
+class Lists(NamedTuple):
+    """Who waits for whom: lists that hang from vertices."""
+
+    waiting: Array  # the first vertex of v's list, n for none, CLOSED when v is matched
+    following: Array  # the next vertex of the list that v is in
+
+
+class Work(NamedTuple):
+    """Scratch of a run."""
+
+    queues: Array  # (2, n): that of this round and that of the next
+    buffers: Array  # (members, BUFFER): vertices on their way to a queue
+    shared: Array  # the words above
 
 
 @device
@@ -270,26 +285,24 @@ def _settle(
 @kernel
 def _match(
     team: Team,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    seed: Any,
-    by_hash: bool,
+    rows: Rows,
+    ties: Ties,
     pointer: Array,
     pointed: Array,
     weight: Array,
-    waiting: Array,
-    following: Array,
-    queues: Array,
-    buffers: Array,
-    shared: Array,
+    lists: Lists,
+    work: Work,
     sums: Array,
 ) -> None:
-    """`pointer` becomes the matching.  Caller: waiting is not negative, shared is 0.
+    """`pointer` becomes the matching.  Caller: lists.waiting is not negative, work.shared is 0.
 
     Vertices are unsigned; weights are the bits of positive floats as integers (see
     suitor/cpu.py).  `weight` is `pointed` as floats.
     """
+    indptr, indices, weights = rows
+    seed, by_hash = ties
+    waiting, following = lists
+    queues, buffers, shared = work
     n = pointer.size
     kind = pointer.dtype.type
     expect(team, n)
@@ -385,19 +398,13 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
     team.run(
         _match,
-        view.indptr.view(unsigned),
-        view.indices.view(unsigned),
-        view.data.view(bits),
-        np.uint64(seed),
-        by_hash,
+        Rows(view.indptr.view(unsigned), view.indices.view(unsigned), view.data.view(bits)),
+        Ties(np.uint64(seed), by_hash),
         mate.view(unsigned),
         weight.view(bits),
         weight,
-        waiting,
-        following,
-        queues,
-        np.empty((team.size, BUFFER), unsigned),
-        shared,
+        Lists(waiting, following),
+        Work(queues, np.empty((team.size, BUFFER), unsigned), shared),
         sums,
     )
     return Found(mate, matched_weight(sums), int(shared[_MATCHED]))

@@ -14,7 +14,7 @@
 // mate[u]: the mate, or ~v where u is free and points at v; ~u points at nobody.  So a vertex is
 // free when its word is negative, and three arrays of n are all that is needed.
 //
-// Very long rows are put aside in `giants` and get a block each after the others.
+// Vertices with very long rows are listed in `giants`, and get a block each after the others.
 //
 // Races.  In `point` only the owner of u writes mate[u], and others read the sign alone, which stays.
 // In `marry` the smaller end's word is changed by compare-and-swap by one of the two, who then does
@@ -35,8 +35,8 @@ constexpr int ALONE = 1024;   // vertices in the queue; fewer are left to one bl
 // Words of `control`.
 constexpr int SIZE = 0;      // of the queue
 constexpr int MATCHED = 1;   // vertices listed as matched
-constexpr int TO_POINT = 2;  // giants put aside, in `point` ...
-constexpr int TO_WAKE = 3;   // ... and in `wake`
+constexpr int TO_POINT = 2;  // giants listed by `point` ...
+constexpr int TO_WAKE = 3;   // ... and by `wake`
 constexpr int HEAD = 4;      // where the list of the newly matched begins
 constexpr int ROUNDS = 5;    // rounds that matched somebody
 constexpr int LEFT = 6;      // rounds until this launch ends
@@ -191,13 +191,13 @@ struct Matcher {
         if (leader()) store_relaxed(&control[TO_WAKE], Wide(0));
         point(size, all);
         wait();
-        Wide aside = load_relaxed(&control[TO_POINT]);
-        if (aside > 0) {
-            point_giants(aside);
+        Wide giants_listed = load_relaxed(&control[TO_POINT]);
+        if (giants_listed > 0) {
+            point_giants(giants_listed);
             wait();
         }
         if (leader()) {
-            if (aside > 0) store_relaxed(&control[TO_POINT], Wide(0));
+            if (giants_listed > 0) store_relaxed(&control[TO_POINT], Wide(0));
             store_relaxed(&control[SIZE], Wide(0));
         }
         marry(size, all);
@@ -205,9 +205,9 @@ struct Matcher {
         Wide tail = load_relaxed(&control[MATCHED]);
         wake(head, tail);
         wait();
-        aside = load_relaxed(&control[TO_WAKE]);
-        if (aside > 0) {
-            wake_giants(aside);
+        giants_listed = load_relaxed(&control[TO_WAKE]);
+        if (giants_listed > 0) {
+            wake_giants(giants_listed);
             wait();
         }
         rounds += tail > head;

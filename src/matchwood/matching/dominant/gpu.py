@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import gpu
-from matchwood.matching.gpu_weight import close_books
-from matchwood.matching.result import Found
+from matchwood.matching.gpu_weight import finish_matching
+from matchwood.matching.methods import Found
 
 WIDTHS = (2, 8)  # lanes for a row
 EACH = 4  # entries for each of them, on average
@@ -25,7 +25,7 @@ BLOCK = SOURCE.constant("BLOCK")
 GIANT = SOURCE.constant("GIANT")
 SIZE, ROUNDS, LEFT, CONTROL_WORDS = SOURCE.constants("SIZE", "ROUNDS", "LEFT", "CONTROL_WORDS")
 
-PATIENCE = 8192  # rounds of a launch, some 50 ms; Ctrl-C is heard between launches
+ROUNDS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C is heard between launches
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
@@ -54,8 +54,8 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         mate, space.queue, space.matched, space.giants, space.control, space.barrier,
     )  # fmt: skip
     while words[SIZE]:
-        words[LEFT] = PATIENCE
+        words[LEFT] = ROUNDS_PER_LAUNCH
         space.control.set(words)
         match_rounds(n * width, arguments, block=BLOCK, cooperative=True)
         words = space.control.get()
-    return Found(mate, close_books(view, mate), int(words[ROUNDS]))
+    return Found(mate, finish_matching(view, mate), int(words[ROUNDS]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.result import Found
+from matchwood.matching.methods import Found
 from matchwood.primitives.edge_order.reference import edge_key
 
 

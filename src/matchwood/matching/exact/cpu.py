@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 from matchwood.errors import EngineUnavailable
-from matchwood.matching.result import Found
+from matchwood.matching.methods import Found
 from matchwood.primitives.wide_sums import total
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.result import Found
+from matchwood.matching.methods import Found
 
 MOST = 24  # vertices: 2^24 sets
 

@@ -18,12 +18,13 @@ edges to a batch is arbitrary, and the sort undoes it, since no two edges are eq
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.matching.cpu_rows import Rows
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.result import Found
+from matchwood.matching.methods import Found
 from matchwood.primitives.edge_order.cpu import order_edges, prefers
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.sort.cpu import sort_pairs
@@ -50,6 +51,21 @@ LEADING = 24  # bits: three passes of the radix sort
 RUN = 16  # edges; when more agree in the leading bits, all bits are sorted
 
 
+class Batch(NamedTuple):
+    """Edges that wait to be sorted."""
+
+    ends: Array  # (2, room)
+    weights: Array  # (room,)
+    tail: Array  # (1,): how many there are
+
+
+class Buffers(NamedTuple):
+    """Edges that members have found and not yet moved to the batch."""
+
+    ends: Array  # (members, 2, BUFFER)
+    weights: Array  # (members, BUFFER)
+
+
 @device
 def _append(
     edges: Array, weights: Array, count: int, batch: Array, heavy: Array, tail: Array
@@ -71,17 +87,12 @@ def _append(
 @kernel
 def _collect(
     team: Team,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
+    rows: Rows,
     mate: Array,
     low: Any,
     high: Any,
-    batch: Array,
-    heavy: Array,
-    tail: Array,
-    edges: Array,
-    edge_weights: Array,
+    batch: Batch,
+    buffers: Buffers,
     most: Array,
 ) -> None:
     """Append every edge of weight low <= w < high between free vertices to the batch.
@@ -91,7 +102,9 @@ def _collect(
     """
     n = mate.size
     free = ~mate.dtype.type(0)
-    mine, mine_weights = edges[team.rank], edge_weights[team.rank]
+    indptr, indices, weights = rows
+    ends, heavy, tail = batch
+    mine, mine_weights = buffers.ends[team.rank], buffers.weights[team.rank]
     count, largest = 0, low
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
@@ -112,9 +125,9 @@ def _collect(
                     largest = max(largest, w)
                     count += 1
                     if count == BUFFER:
-                        count = _append(mine, mine_weights, count, batch, heavy, tail)
+                        count = _append(mine, mine_weights, count, ends, heavy, tail)
         chunk = next_chunk(team, n, CHUNK)
-    _append(mine, mine_weights, count, batch, heavy, tail)
+    _append(mine, mine_weights, count, ends, heavy, tail)
     most[team.rank, 0] = largest
 
 
@@ -220,22 +233,22 @@ def _ranges(weights: Array, n: int) -> list[int]:
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
     n, kind, bits = view.n, view.indices.dtype, np.dtype(f"i{view.data.dtype.itemsize}")
     unsigned = f"u{kind.itemsize}"
-    indptr, indices = view.indptr.view(unsigned), view.indices.view(unsigned)
     weights = view.data.view(bits)
+    rows = Rows(view.indptr.view(unsigned), view.indices.view(unsigned), weights)
     team = crew(threads, work=view.nnz + n)
     mate, weight = np.full(n, -1, kind), np.zeros(n, view.data.dtype)
     batch = np.empty((2, view.nnz // 2), unsigned)  # pages that no batch reaches cost nothing
     heavy = np.empty(view.nnz // 2, bits)
-    edges = np.empty((team.size, 2, BUFFER), unsigned)
-    edge_weights = np.empty((team.size, BUFFER), bits)
+    buffers = Buffers(
+        np.empty((team.size, 2, BUFFER), unsigned), np.empty((team.size, BUFFER), bits)
+    )
     most, tail = np.zeros((team.size, 16), bits), np.zeros(1, np.int64)
     ranges, high = _ranges(weights, n), bits.type(np.iinfo(bits).max)
     for low in map(bits.type, ranges):
         tail[0] = 0
         team.run(
-            _collect, indptr, indices, weights, mate.view(unsigned), low, high, batch, heavy, tail,
-            edges, edge_weights, most,
-        )  # fmt: skip
+            _collect, rows, mate.view(unsigned), low, high, Batch(batch, heavy, tail), buffers, most
+        )
         high = low
         size = int(tail[0])
         if size > heavy.size:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.matching.gpu_weight import close_books
-from matchwood.matching.result import Found
+from matchwood.matching.gpu_weight import finish_matching
+from matchwood.matching.methods import Found
 from matchwood.primitives.patterns import not_symmetric
 
 WIDTH = 8  # lanes that list the edges of a vertex
@@ -25,7 +25,7 @@ SIZES, NEXT, ROUNDS, LEFT, CONTROL_WORDS = SOURCE.constants(
 MOST_ROUNDS = SOURCE.constant("MOST_ROUNDS")
 
 WINDOW = 1 << 20  # edges, at least; as many as vertices in larger graphs
-PATIENCE = 8192  # rounds of a launch, some 50 ms; Ctrl-C is heard between launches
+ROUNDS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C is heard between launches
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
@@ -41,7 +41,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     with gpu.guard("weighted_matching", needs):
         tails, heads, order = _sorted_edges(k, view, m, seed, by_hash)
     _take(k, n, m, tails, heads, order, mate)
-    return Found(mate, close_books(view, mate))
+    return Found(mate, finish_matching(view, mate))
 
 
 def _sorted_edges(k: Any, view: Any, m: int, seed: int, by_hash: bool) -> tuple[Any, Any, Any]:
@@ -91,7 +91,7 @@ def _take(k: Any, n: int, m: int, tails: Any, heads: Any, order: Any, mate: Any)
     while words[NEXT] < m or words[SIZES + int(words[ROUNDS]) % 2]:
         if words[ROUNDS] % MOST_ROUNDS == 0:
             space.bids.data.memset_async(0xFF, space.bids.nbytes)
-        words[LEFT] = PATIENCE
+        words[LEFT] = ROUNDS_PER_LAUNCH
         space.control.set(words)
         k.take_edges(window, arguments, block=BLOCK, cooperative=True)
         words = space.control.get()

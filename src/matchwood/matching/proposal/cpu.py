@@ -22,10 +22,11 @@ Vertices are unsigned in the kernels, and -1 as an unsigned number is more than 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.matching.cpu_rows import Rows
 from matchwood.matching.cpu_weight import BLOCK, block_sums, matched_weight
 from matchwood.primitives.edge_order.cpu import prefers_tied
 from matchwood.primitives.hashing import hash2 as hash_of_pairs
@@ -49,9 +50,20 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 CHUNK = 2048  # vertices of a chunk
-ROUNDS = 1024  # of one run of the kernel; 10 to 25 are usual, more only with p next to 0 or 1
+ROUNDS_PER_LAUNCH = 1024  # 10 to 25 are usual; more are only needed with p next to 0 or 1
 TAKEN, BLUE, RED = np.uint8(0), np.uint8(1), np.uint8(2)  # taken: matched or dead
 _32 = np.uint64(32)
+
+
+class Board(NamedTuple):
+    """Where the rounds stand."""
+
+    mate: Array  # (n,) all ones for free vertices
+    target: Array  # (n,) the neighbour that a vertex proposes to
+    state: Array  # (n,) TAKEN, BLUE or RED
+    live: Array  # (n,) the live vertices of each chunk, from its first place on
+    sizes: Array  # (chunks,) how many they are
+    words: Array  # (members, CHUNK) scratch for hashes
 
 
 @device
@@ -132,13 +144,10 @@ def _begin(
     indptr: Array,
     seed: Any,
     threshold: Any,
-    mate: Array,
-    state: Array,
-    live: Array,
-    sizes: Array,
-    words: Array,
+    board: Board,
 ) -> None:
     """All vertices with neighbours are live, and have their colours of round 0."""
+    mate, _, state, live, sizes, words = board
     n = mate.size
     r = _round_number(seed, 0)
     chunk = next_chunk(team, sizes.size, 1)
@@ -159,20 +168,13 @@ def _begin(
 @kernel
 def _rounds(
     team: Team,
-    indptr: Array,
-    indices: Array,
-    data: Array,
+    rows: Rows,
     weighted: bool,
     seed: Any,
     threshold: Any,
     done: int,
     coloured: bool,
-    mate: Array,
-    target: Array,
-    state: Array,
-    live: Array,
-    sizes: Array,
-    words: Array,
+    board: Board,
     matched: Array,
     left: Array,
 ) -> None:
@@ -180,6 +182,8 @@ def _rounds(
 
     Caller: matched, how many a round matches, and left, how many are live after it, are 0.
     """
+    indptr, indices, data = rows
+    mate, target, state, live, sizes, words = board
     none = ~mate.dtype.type(0)
     for number in range(matched.size):
         k = done + number
@@ -258,9 +262,7 @@ def _rounds(
 @kernel
 def _serially(
     team: Team,
-    indptr: Array,
-    indices: Array,
-    data: Array,
+    rows: Rows,
     weighted: bool,
     seed: Any,
     order: Array,
@@ -269,6 +271,7 @@ def _serially(
     state: Array,
 ) -> None:
     """Algorithm 1, for a team of one.  Caller: mate all ones, state all RED for free."""
+    indptr, indices, data = rows
     none = ~mate.dtype.type(0)
     expect(team, order.size)
     for i in range(order.size):
@@ -292,10 +295,9 @@ def _serially(
 
 
 @kernel
-def _weigh(
-    team: Team, indptr: Array, indices: Array, data: Array, mate: Array, sums: Array
-) -> None:
+def _weigh(team: Team, rows: Rows, mate: Array, sums: Array) -> None:
     """sums[b] = the weights of the vertices' edges in block b; each edge counts at both ends."""
+    indptr, indices, data = rows
     lo, hi = share(team, sums.size)
     for b in range(lo, hi):
         total = 0.0
@@ -322,45 +324,46 @@ def match(
     unsigned = f"u{kind.itemsize}"
     weighted = view.data is not None
     data = view.data if weighted else np.empty(0, np.float32)
-    rows = (view.indptr.view(unsigned), view.indices.view(unsigned))
-    arrays = (*rows, data, weighted, np.uint64(seed))
+    rows = Rows(view.indptr.view(unsigned), view.indices.view(unsigned), data)
+    arguments = (rows, weighted, np.uint64(seed))
     matched: list[int] = []
     if method == "serial":
         vertices = np.arange(view.n, dtype=kind)
         key = hash_of_pairs(vertices, np.zeros_like(vertices), seed, threads=threads)
         order = radix_sort(key, vertices, threads=threads)[1]
         target, state = np.empty(0, unsigned), np.full(view.n, RED)
-        crew(1, work=view.nnz).run(_serially, *arrays, order, mate.view(unsigned), target, state)
+        crew(1, work=view.nnz).run(_serially, *arguments, order, mate.view(unsigned), target, state)
     else:
-        matched = _all_rounds(view, arrays, np.uint64(barrier), mate.view(unsigned), threads)
+        matched = _all_rounds(view, arguments, np.uint64(barrier), mate.view(unsigned), threads)
     if not weighted:
         return mate, float(np.count_nonzero(mate >= 0) // 2), matched
     sums = block_sums(view.n)
-    crew(threads, work=4 * view.n).run(_weigh, *rows, data, mate.view(unsigned), sums)
+    crew(threads, work=4 * view.n).run(_weigh, rows, mate.view(unsigned), sums)
     return mate, matched_weight(sums), matched
 
 
 def _all_rounds(
-    view: Any, arrays: tuple[Any, ...], threshold: Any, mate: Array, threads: int | None
+    view: Any, arguments: tuple[Any, ...], threshold: Any, mate: Array, threads: int | None
 ) -> list[int]:
     n = view.n
     team = crew(threads, work=view.nnz + 4 * n)
-    target, live = np.empty_like(mate), np.empty_like(mate)
-    state = np.empty(n, np.uint8)
-    sizes = np.empty(-(-n // CHUNK), np.int64)
-    words = np.empty((team.size, CHUNK), np.uint32)
-    indptr, seed = arrays[0], arrays[4]
-    team.run(_begin, indptr, seed, threshold, mate, state, live, sizes, words)
+    board = Board(
+        mate,
+        target=np.empty_like(mate),
+        state=np.empty(n, np.uint8),
+        live=np.empty_like(mate),
+        sizes=np.empty(-(-n // CHUNK), np.int64),
+        words=np.empty((team.size, CHUNK), np.uint32),
+    )
+    rows, _, seed = arguments
+    team.run(_begin, rows.indptr, seed, threshold, board)
     matched: list[int] = []
     coloured = True
     total = 0
-    while sizes.any():
-        got, left = np.zeros(ROUNDS, np.int64), np.zeros(ROUNDS, np.int64)
-        team.run(
-            _rounds, *arrays, threshold, len(matched), coloured,
-            mate, target, state, live, sizes, words, got, left,
-        )  # fmt: skip
-        rounds = min(int(np.count_nonzero(left)) + 1, ROUNDS)
+    while board.sizes.any():
+        got, left = np.zeros(ROUNDS_PER_LAUNCH, np.int64), np.zeros(ROUNDS_PER_LAUNCH, np.int64)
+        team.run(_rounds, *arguments, threshold, len(matched), coloured, board, got, left)
+        rounds = min(int(np.count_nonzero(left)) + 1, ROUNDS_PER_LAUNCH)
         for count in got[:rounds].tolist():
             total += count
             matched.append(total)

@@ -16,8 +16,8 @@ SOURCE = gpu.Source(
 )
 
 BLOCK = SOURCE.constant("BLOCK")
-ROUNDS = 256  # of a launch; more only with p next to 0 or 1.  Ctrl-C is heard between launches
-WEIGH_BLOCK = 256
+ROUNDS_PER_LAUNCH = 256  # Ctrl-C is heard between launches; 10 to 25 rounds are usual
+WEIGH_BLOCK = 256  # threads
 
 
 def match(
@@ -60,11 +60,12 @@ def _rounds(kernel: Any, view: Any, seed: int, barrier: int, mate: Any) -> list[
         live=(blocks * room, kind),
         sizes=(blocks, kind),
         # control words, got, left, gate: one array, so that one copy brings all
-        words=(4 + 2 * ROUNDS, np.int64),
+        words=(4 + 2 * ROUNDS_PER_LAUNCH, np.int64),
     )
     words = space.words
     control, gate = words[:3], words[3:4].view(np.uint32)
-    got, left = words[4 : 4 + ROUNDS].view(np.uint64), words[4 + ROUNDS :].view(np.uint64)
+    counts = words[4:].view(np.uint64)
+    got, left = counts[:ROUNDS_PER_LAUNCH], counts[ROUNDS_PER_LAUNCH:]
     host = np.zeros(words.size, np.int64)
     host[1] = 1
     matched: list[int] = []
@@ -74,7 +75,7 @@ def _rounds(kernel: Any, view: Any, seed: int, barrier: int, mate: Any) -> list[
         kernel(
             None,
             (
-                n, view.indptr, view.indices, view.data, seed, barrier, ROUNDS, room,
+                n, view.indptr, view.indices, view.data, seed, barrier, ROUNDS_PER_LAUNCH, room,
                 mate, space.target, space.state, space.live, space.sizes, control,
                 got, left, gate,
             ),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.result import Found
+from matchwood.matching.methods import Found
 from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import total as wide_total
 from matchwood.teams import Team, crew, interrupted, kernel
@@ -89,7 +89,7 @@ def _unwind(team: Team, ends: Array, weights: Array, top: int, mate: Array, tota
 
 
 def proved_bound(factor: float, potential: Array) -> float:
-    """Rounded up, since edges were compared with rounded sums: see `upper_bound`."""
+    """Rounded up, since edges were compared with rounded sums: see `matching_bound`."""
     steps = (2 * factor + 2) * int(np.count_nonzero(potential)) * 2.0**-1074
     return factor * wide_total(potential) * (1 + 2.0**-40) + steps
 

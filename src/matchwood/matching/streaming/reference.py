@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.matching.result import Found
+from matchwood.matching.methods import Found
 from matchwood.matching.streaming import EPSILON
 from matchwood.matching.streaming.cpu import proved_bound
 

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.result import Found
+from matchwood.matching.methods import Found
 from matchwood.primitives.edge_order.cpu import prefers_tied, rank_in_row
 from matchwood.teams import (
     Team,
@@ -167,7 +167,7 @@ def _propose(u: Any, v: Any, w: Any, mate: Array, offer: Array, seed: Any, by_ha
 
 
 @kernel
-def _woo(
+def _propose_all(
     team: Team,
     indptr: Array,
     indices: Array,
@@ -211,7 +211,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     offer = np.zeros(view.n, view.data.dtype)
     sums = block_sums(view.n)
     crew(threads, work=view.nnz + view.n).run(
-        _woo,
+        _propose_all,
         view.indptr.view(unsigned),
         view.indices.view(unsigned),
         view.data.view(bits),

@@ -1,8 +1,8 @@
 // Suitor matching on the GPU.  Host side: gpu.py.  The rule and the paper: matching/weighted.py.
 //
-//   list_giants   vertices with very long rows
-//   woo           one launch: all proposals, until nobody has anything to propose
-//   add_offers    the weight
+//   list_giants     vertices with very long rows
+//   make_proposals  one launch: all proposals, until nobody has anything to propose
+//   add_offers      the weight
 //
 // Three words a vertex.  mate[v]: its best suitor so far.  want[u]: the weight of u's own proposal.
 // offer[v]: what v is known to hold at least; it may lag behind, and is what scans read.  Weights
@@ -97,7 +97,7 @@ __global__ void list_giants(I n, const I* indptr, I* giants, unsigned long long*
 // WIDTH lanes to a vertex.  A group goes on with the next vertex while others follow a chain of
 // displacements.  Caller: mate -1, want and offer 0, unless matched for good; giants listed.
 template <typename I, typename W, int WIDTH>
-__device__ __forceinline__ void woo_by_lanes(I n, const Rows<I, W>& rows, const Offers<I, WeightBits<W>>& offers)
+__device__ __forceinline__ void propose_by_lanes(I n, const Rows<I, W>& rows, const Offers<I, WeightBits<W>>& offers)
 {
     long long groups = all_threads() / WIDTH, next = global_thread() / WIDTH;
     I u = NOBODY;
@@ -153,7 +153,7 @@ __device__ __forceinline__ I claim_giant(const I* giants, long long count, B* wa
 
 template <typename I, typename W, int WIDTH>
 __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    woo(I n, const I* indptr, const I* indices, const W* data, unsigned long long seed, bool by_hash,
+    make_proposals(I n, const I* indptr, const I* indices, const W* data, unsigned long long seed, bool by_hash,
         const I* giants, const unsigned long long* giant_count, I* mate, W* want, W* offer)
 {
     using B = WeightBits<W>;
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     Ties ties{seed, by_hash};
     Rows<I, W> rows{indptr, indices, reinterpret_cast<const B*>(data), ties};
     Offers<I, B> offers{mate, reinterpret_cast<B*>(want), reinterpret_cast<B*>(offer), ties};
-    woo_by_lanes<I, W, WIDTH>(n, rows, offers);
+    propose_by_lanes<I, W, WIDTH>(n, rows, offers);
     long long count = (long long)*giant_count;
     if (count == 0) return;
     fence();

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import gpu
-from matchwood.matching.result import Found
+from matchwood.matching.methods import Found
 from matchwood.matching.suitor.gpu_chains import match_ahead
 from matchwood.primitives.wide_sums import total
 
@@ -19,7 +19,11 @@ EACH = 4  # entries for each of them, on average
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("list_giants<I>", "add_offers<I,W>", *(f"woo{width} = woo<I,W,{width}>" for width in WIDTHS)),
+    (
+        "list_giants<I>",
+        "add_offers<I,W>",
+        *(f"make_proposals{width} = make_proposals<I,W,{width}>" for width in WIDTHS),
+    ),
 )
 
 BLOCK = SOURCE.constant("BLOCK")
@@ -57,12 +61,12 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         match_ahead(view, mate, space.want, space.offer)
     k.list_giants(n, (n, view.indptr, space.giants, space.count))
     width = next((width for width in WIDTHS if nnz <= EACH * width * n), WIDTHS[-1])
-    woo = getattr(k, f"woo{width}")
+    make_proposals = getattr(k, f"make_proposals{width}")
     arguments = (
         n, view.indptr, view.indices, view.data, seed, by_hash,
         space.giants, space.count, mate, space.want, space.offer,
     )  # fmt: skip
-    blocks = min(woo.resident(BLOCK), -(-n * width // BLOCK))
-    woo(None, arguments, block=BLOCK, grid=blocks)
+    blocks = min(make_proposals.resident(BLOCK), -(-n * width // BLOCK))
+    make_proposals(None, arguments, block=BLOCK, grid=blocks)
     k.add_offers(None, (n, space.offer, space.sums), grid=SUMS)
     return Found(mate, total(space.sums.get()) / 2, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from matchwood import csr, engines
+from matchwood import calls
 from matchwood.ordering.permutation import as_permutation, inverse
 
 NAMES = ("bandwidth", "profile", "max_wavefront", "rms_wavefront")
@@ -13,7 +13,7 @@ NAMES = ("bandwidth", "profile", "max_wavefront", "rms_wavefront")
 
 @dataclass(frozen=True)
 class Measures:
-    """Four numbers about an order: see `measures`."""
+    """Four numbers about an order: see `order_measures`."""
 
     bandwidth: int
     profile: int
@@ -21,7 +21,7 @@ class Measures:
     rms_wavefront: float
 
 
-def measures(
+def order_measures(
     A: Any, perm: Any = None, *, engine: str | None = None, threads: int | None = None
 ) -> Measures:
     """Measure the order of a matrix, or another order of it, without permuting the matrix.
@@ -63,18 +63,18 @@ def measures(
     --------
     >>> import matchwood
     >>> A = matchwood.generators.star(5)
-    >>> matchwood.measures(A)
+    >>> matchwood.order_measures(A)
     Measures(bandwidth=4, profile=10, max_wavefront=5, rms_wavefront=3.3166247903554)
     >>> matchwood.bandwidth(A, [1, 2, 0, 3, 4])
     2
     """
-    return Measures(**_measure("measures", NAMES, A, perm, engine, threads))
+    return Measures(**_measure("order_measures", NAMES, A, perm, engine, threads))
 
 
 def bandwidth(
     A: Any, perm: Any = None, *, engine: str | None = None, threads: int | None = None
 ) -> int:
-    """The largest distance of an entry from the diagonal; parameters as in `measures`.
+    """The largest distance of an entry from the diagonal; parameters as in `order_measures`.
 
     Examples
     --------
@@ -85,24 +85,24 @@ def bandwidth(
     return int(_measure("bandwidth", NAMES[:1], A, perm, engine, threads)["bandwidth"])
 
 
-def profile(
+def matrix_profile(
     A: Any, perm: Any = None, *, engine: str | None = None, threads: int | None = None
 ) -> int:
-    """The sum over the rows of the distance to the first entry; parameters as in `measures`.
+    """The sum over the rows of the distance to the first entry; parameters as in `order_measures`.
 
     Examples
     --------
     >>> import matchwood
-    >>> matchwood.profile(matchwood.generators.path(4))
+    >>> matchwood.matrix_profile(matchwood.generators.path(4))
     3
     """
-    return int(_measure("profile", NAMES[1:2], A, perm, engine, threads)["profile"])
+    return int(_measure("matrix_profile", NAMES[1:2], A, perm, engine, threads)["profile"])
 
 
 def max_wavefront(
     A: Any, perm: Any = None, *, engine: str | None = None, threads: int | None = None
 ) -> int:
-    """The most rows that are active at once; parameters as in `measures`.
+    """The most rows that are active at once; parameters as in `order_measures`.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def max_wavefront(
 def rms_wavefront(
     A: Any, perm: Any = None, *, engine: str | None = None, threads: int | None = None
 ) -> float:
-    """The root of the mean square of the wavefronts; parameters as in `measures`.
+    """The root of the mean square of the wavefronts; parameters as in `order_measures`.
 
     Examples
     --------
@@ -135,16 +135,14 @@ def _measure(
     engine: str | None,
     threads: int | None,
 ) -> dict[str, Any]:
-    G = csr.as_graph(A, name)
-    chosen = engines.resolve(G.engine, engine, threads=threads)
-    H = G.on(chosen)
+    call = calls.enter(A, name, engine, threads)
+    graph = call.graph
+    view = graph.undirected_pattern()
     place = None
     if perm is not None:
-        order = as_permutation(perm, G.n, name, H.engine)
-        place = inverse(order).astype(H.undirected_pattern().indptr.dtype, copy=False)
-    if G.n == 0:
+        order = as_permutation(perm, graph.n, name, graph.engine)
+        place = inverse(order).astype(view.indptr.dtype, copy=False)
+    if graph.n == 0:
         return dict.fromkeys(which, 0)
-    found = engines.load(__name__, chosen).measure(
-        H.undirected_pattern(), place, which, threads=threads
-    )
+    found = call.load(__name__).measure(view, place, which, threads=threads)
     return {key: float(x) if key == "rms_wavefront" else int(x) for key, x in found.items()}

@@ -16,11 +16,11 @@ ROUNDING = 1e-12  # of the mean of squares, as a part of it
 
 
 def check_measures(A: Any, answer: Any, perm: Any = None) -> None:
-    """Raise `CheckFailed` unless `answer` is what `measures` must return.
+    """Raise `CheckFailed` unless `answer` is what `order_measures` must return.
 
     Parameters
     ----------
-    A, perm : as given to `measures`
+    A, perm : as given to `order_measures`
     answer : Measures
 
     Raises
@@ -39,7 +39,7 @@ def check_measures(A: Any, answer: Any, perm: Any = None) -> None:
     --------
     >>> import matchwood
     >>> A = matchwood.generators.path(4)
-    >>> matchwood.check.check_measures(A, matchwood.measures(A))
+    >>> matchwood.check.check_measures(A, matchwood.order_measures(A))
     >>> matchwood.check.check_measures(A, matchwood.Measures(1, 4, 2, 1.5))
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: measures: profile is 4, but must be 3

@@ -32,7 +32,7 @@ def measure(
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
     k = SOURCE.kernels(I=kind)
     needs = 3 * n * kind.itemsize
-    with gpu.guard("measures", needs):
+    with gpu.guard("order_measures", needs):
         first = cupy.empty(n, kind)
         words = cupy.zeros(5, np.uint64)
         most, total, fronts, low, high = (words[i : i + 1] for i in range(5))

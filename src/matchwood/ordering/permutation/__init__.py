@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import calls, engines
 from matchwood.gate.views import sparse_matrix
 
 
@@ -50,22 +50,19 @@ def permute(A: Any, perm: Any, *, engine: str | None = None, threads: int | None
            [2, 0, 1],
            [0, 3, 0]])
     """
-    G = csr.as_graph(A, "permute")
-    chosen = engines.resolve(G.engine, engine, threads=threads)
-    H = G.on(chosen)
-    order = as_permutation(perm, G.n, "permute", H.engine)
-    view = H.matrix("permute")
-    kind = view.indptr.dtype
-    order = order.astype(kind, copy=False)
-    place = inverse(order)
-    arrays = engines.load(__name__, chosen).permute(view, order, place, threads=threads)
-    indptr, indices, data = (engines.moved(array, G.engine) for array in arrays)
-    return sparse_matrix(indptr, indices, data, (G.n, G.n))
+    call = calls.enter(A, "permute", engine, threads)
+    graph = call.graph
+    order = as_permutation(perm, graph.n, "permute", graph.engine)
+    view = graph.matrix("permute")
+    order = order.astype(view.indptr.dtype, copy=False)
+    arrays = call.load(__name__).permute(view, order, inverse(order), threads=threads)
+    indptr, indices, data = call.back(*arrays)
+    return sparse_matrix(indptr, indices, data, graph.shape)
 
 
 def inverse(perm: Any) -> Any:
     """``place[old] = new`` of a permutation ``perm[new] = old``, or the other way round."""
-    xp = engines.cupy() if engines.location(perm) == "gpu" else np
+    xp = engines.xp(perm)
     place = xp.empty_like(perm)
     place[perm] = xp.arange(perm.shape[0], dtype=perm.dtype)
     return place
@@ -83,7 +80,7 @@ def as_permutation(perm: Any, n: int, name: str, engine: str) -> Any:
     if order.shape != (n,):
         raise ValueError(f"{name}: perm must have shape ({n},), got {tuple(order.shape)}")
     order = engines.moved(order, engine).astype(np.int64, copy=False)
-    xp = engines.cupy() if engine == "gpu" else np
+    xp = engines.xp(order)
     if n and (int(order.min()) < 0 or int(order.max()) >= n):
         bad = int(order[(order < 0) | (order >= n)][0])
         raise ValueError(f"{name}: perm must hold 0..{n - 1}, got {bad}")

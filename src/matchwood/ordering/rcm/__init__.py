@@ -1,22 +1,43 @@
 """Reverse Cuthill-McKee.
 
-Read on in reference.py (the rule), check.py, cpu.py and its methods cpu_*.py, gpu.py + gpu.cu, and
-trial.py for the starts of small graphs.
+    reference.py   the rule, in plain Python
+    check.py       is this the order of the rule?
+    cpu.py         components, and the choice of a method; gpu.py is the same on the GPU
+    start/         where a component starts
+    METHODS        a folder for each, with cpu.py and, if the GPU has it, gpu.py and gpu.cu
+    cpu_sort.py    steps that the methods share; cpu_records.py: the arrays that kernels share;
+                   places.cuh, block_sort.cuh: the same for CUDA
+
+The papers are in the docstring of `reverse_cuthill_mckee`, and in the folder of each method.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-import numpy as np
-
-from matchwood import arguments, csr, engines
-from matchwood.ordering.measure import measures
+from matchwood import arguments, calls
+from matchwood.ordering.measure import order_measures
 from matchwood.ordering.rcm.result import Ordering
+from matchwood.ordering.rcm.start.given import given_starts
 
-__all__ = ["Ordering", "cuthill_mckee", "pseudo_peripheral_vertex", "reverse_cuthill_mckee"]
+__all__ = [
+    "Ordering",
+    "cuthill_mckee",
+    "pseudo_peripheral_vertex",
+    "rcm_ordering",
+    "reverse_cuthill_mckee",
+]
 
-METHODS = ("auto", "serial", "leveled", "unordered", "batch_basic", "batch")
+METHODS = {
+    "auto": "chosen by the size of the graph, the threads and the width of the frontier",
+    "serial": "one thread follows the queue",
+    "leveled": "all threads work on one level at a time",
+    "unordered": "levels first, then a thread for each level",
+    "batch_basic": "ranges of the queue, worked on ahead of their turn",
+    "batch": "the same, with early signals and several ranges in work per thread",
+}
+"""All methods give the same order; each but "auto" has a folder."""
 
 
 def reverse_cuthill_mckee(
@@ -52,19 +73,22 @@ def reverse_cuthill_mckee(
         theirs, and put right in order [4]_; ``"batch"`` is the same with signals that are sent
         as early as possible, batches that are merged when small, and several batches in work
         per thread.  ``"auto"`` chooses by the size of the graph, the threads and the width of
-        the front.  The GPU has ``"leveled"`` and ``"batch"``.
+        the frontier.  The GPU has ``"leveled"`` and ``"batch"``.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     stats : bool
-        Also measure the order and the way to it.
+        Deprecated, to be removed after one release: True returns what `rcm_ordering` does.
 
     Returns
     -------
     perm : (n,) integer array, where `A` lives
-        ``perm[new] = old``; the reordered matrix is ``permute(A, perm)``.  With `stats` an
-        `Ordering`, which holds it.
+        ``perm[new] = old``; the reordered matrix is ``permute(A, perm)``.
+
+    See Also
+    --------
+    rcm_ordering : the same order, with measures before and after, counters and times.
 
     Raises
     ------
@@ -114,7 +138,10 @@ def reverse_cuthill_mckee(
     >>> matchwood.reverse_cuthill_mckee(A - A.T).tolist()
     [2, 4, 1, 3, 0]
     """
-    return _order(A, start, method, engine, threads, stats, True, "reverse_cuthill_mckee")
+    name = "reverse_cuthill_mckee"
+    if _wants_stats(name, stats):
+        return _ordering(name, A, start, method, True, engine, threads)
+    return _perm(name, A, start, method, True, engine, threads)
 
 
 def cuthill_mckee(
@@ -136,7 +163,56 @@ def cuthill_mckee(
     >>> matchwood.cuthill_mckee(matchwood.generators.path(4), start=1).tolist()
     [1, 0, 2, 3]
     """
-    return _order(A, start, method, engine, threads, stats, False, "cuthill_mckee")
+    name = "cuthill_mckee"
+    if _wants_stats(name, stats):
+        return _ordering(name, A, start, method, False, engine, threads)
+    return _perm(name, A, start, method, False, engine, threads)
+
+
+def rcm_ordering(
+    A: Any,
+    *,
+    start: Any = None,
+    method: str = "auto",
+    reverse: bool = True,
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Ordering:
+    """The order of `reverse_cuthill_mckee`, how good it is, and how it was found.
+
+    Parameters
+    ----------
+    A, start, method, engine, threads
+        As in `reverse_cuthill_mckee`.
+    reverse : bool
+        False for the order of `cuthill_mckee`.
+
+    Returns
+    -------
+    Ordering
+        With `perm` and its inverse `place`, the measures `before` and `after`, `counters` and
+        `seconds`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `reverse_cuthill_mckee`.
+
+    Notes
+    -----
+    Takes longer than `reverse_cuthill_mckee`: the order is measured, and its making is counted.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> A = (5, [[0, 3], [3, 1], [1, 4], [4, 2]])
+    >>> found = matchwood.rcm_ordering(A)
+    >>> found.perm.tolist(), found.before.bandwidth, found.after.bandwidth
+    ([2, 4, 1, 3, 0], 3, 1)
+    """
+    name = "rcm_ordering"
+    reverse = arguments.flag(name, "reverse", reverse)
+    return _ordering(name, A, start, method, reverse, engine, threads)
 
 
 def pseudo_peripheral_vertex(
@@ -198,62 +274,72 @@ def pseudo_peripheral_vertex(
     2
     """
     name = "pseudo_peripheral_vertex"
-    G = csr.as_graph(A, name)
+    call = calls.enter(A, name, engine, threads)
     vertex = arguments.integer(name, "vertex", vertex)
-    if not 0 <= vertex < G.n:
-        raise ValueError(f"{name}: vertex must be within 0..{G.n - 1}, got {vertex}")
-    chosen = engines.resolve(G.engine, engine, threads=threads)
-    view = G.on(chosen).undirected_pattern()
-    return int(engines.load(__name__, chosen).start_of(view, vertex, threads=threads))
+    n = call.given.n
+    if not 0 <= vertex < n:
+        raise ValueError(f"{name}: vertex must be within 0..{n - 1}, got {vertex}")
+    return int(call.load(__name__).start_of(call.graph, vertex, threads=threads))
 
 
-def _order(
+def _wants_stats(name: str, stats: Any) -> bool:
+    if not arguments.flag(name, "stats", stats):
+        return False
+    text = (
+        f"{name}: stats=True goes with the next release; "
+        "rcm_ordering(A, ...) returns the same Ordering"
+    )
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+    return True
+
+
+def _perm(
+    name: str,
     A: Any,
     start: Any,
     method: str,
+    reverse: bool,
     engine: str | None,
     threads: int | None,
-    stats: bool,
-    reverse: bool,
-    name: str,
 ) -> Any:
-    if method not in METHODS:
-        expected = ", ".join(map(repr, METHODS))
-        raise ValueError(f"{name}: method must be one of {expected}, got {method!r}")
-    G = csr.as_graph(A, name)
-    starts = _starts(start, G.n, name)
-    chosen = engines.resolve(G.engine, engine, threads=threads)
-    module = engines.load(__name__, chosen)
-    if method not in ("auto", *module.METHODS):
-        offered = ", ".join(map(repr, ("auto", *module.METHODS)))
-        raise ValueError(f"{name}: the {chosen} engine has methods {offered}, not {method!r}")
-    view = G.on(chosen).undirected_pattern()
-    perm, counters = module.order(view, starts, method, reverse, stats=stats, threads=threads)
-    perm = engines.moved(perm, G.engine)
-    if not stats:
-        return perm
+    arguments.one_of(name, "method", method, tuple(METHODS))
+    call = calls.enter(A, name, engine, threads)
+    perm, _ = _run(call, start, method, reverse, False, threads)
+    return call.back(perm)
+
+
+def _ordering(
+    name: str,
+    A: Any,
+    start: Any,
+    method: str,
+    reverse: bool,
+    engine: str | None,
+    threads: int | None,
+) -> Ordering:
+    arguments.one_of(name, "method", method, tuple(METHODS))
+    call = calls.enter(A, name, engine, threads)
+    perm, counters = _run(call, start, method, reverse, True, threads)
+    perm = call.back(perm)
     seconds = counters.pop("seconds", {})
-    before, after = (measures(G, order, threads=threads) for order in (None, perm))
+    before, after = (order_measures(call.given, p, threads=threads) for p in (None, perm))
     return Ordering(perm, before, after, counters, seconds)
 
 
-def _starts(start: Any, n: int, name: str) -> np.ndarray[Any, Any]:
-    """The given starts, on the host."""
-    if start is None:
-        return np.empty(0, np.int64)
-    array = np.atleast_1d(np.asarray(engines.moved(start, "cpu")))
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise TypeError(
-            f"{name}: start must be an integer or a list of them, got {array.dtype} "
-            f"of shape {array.shape}"
+def _run(
+    call: calls.Call, start: Any, method: str, reverse: bool, stats: bool, threads: int | None
+) -> tuple[Any, dict[str, Any]]:
+    """The order and what was counted, by the engine of the call."""
+    starts = given_starts(start, call.given.n, call.caller)
+    module = call.load(__name__)
+    offered = ("auto", *module.METHODS)
+    if method not in offered:
+        names = ", ".join(map(repr, offered))
+        raise ValueError(
+            f"{call.caller}: method must be one of {names} on the {call.engine} engine, "
+            f"got {method!r}"
         )
-    outside = (array < 0) | (array >= n)
-    if outside.any():
-        bad = int(array[outside.argmax()])
-        raise ValueError(f"{name}: start must be vertices 0..{n - 1}, got {bad}")
-    distinct, counts = np.unique(array, return_counts=True)
-    if distinct.size < array.size:
-        raise ValueError(f"{name}: start has vertex {int(distinct[counts.argmax()])} twice")
-    return distinct.astype(np.int64)
+    found: tuple[Any, dict[str, Any]] = module.order(
+        call.graph, starts, method, reverse, stats=stats, threads=threads, caller=call.caller
+    )
+    return found

@@ -19,7 +19,9 @@ from matchwood import answers, csr
 from matchwood.components import connected_components
 from matchwood.errors import CheckFailed
 from matchwood.ordering.measure.check import check_measures
-from matchwood.ordering.rcm import _starts, cuthill_mckee, reference, trial
+from matchwood.ordering.rcm import cuthill_mckee, reference
+from matchwood.ordering.rcm.start import trial
+from matchwood.ordering.rcm.start.given import given_starts
 from matchwood.traversal import bfs
 
 Array = np.ndarray[Any, Any]
@@ -78,7 +80,7 @@ def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = Tru
     order = given = _permutation(caller, getattr(perm, "perm", perm), G.n)
     starts = None
     if not (isinstance(start, str) and start == "any"):
-        starts = _starts(start, G.n, caller)
+        starts = given_starts(start, G.n, caller)
     if G.n and reverse:
         order = order[::-1]
     if G.n:

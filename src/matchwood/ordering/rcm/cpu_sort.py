@@ -1,4 +1,4 @@
-"""What the methods share: children by (degree, vertex), hints, the reverse, delays for tests.
+"""Steps that the methods share: sort children, fetch rows ahead, reverse; and delays for tests.
 
 A key is one word, the degree in the high bits and the vertex in the low ones.  Children of one
 parent come in ascending order of their vertices, since rows are sorted; so a stable sort by
@@ -12,37 +12,37 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.ordering.rcm.cpu_records import Sorter
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.teams import device, inlined, load_relaxed, share
 
 Array = np.ndarray[Any, Any]
 
 SHORT = np.uint64(32)  # children; up to so many by insertion, which is quicker than 256 counts
-DIGIT = np.uint64(8)  # bits
-BINS = 256
+DIGIT = np.uint64(8)  # bits of a digit of the radix sort
+BINS = 256  # values of a digit
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
-
-AHEAD = np.uint64(4)  # places of the queue; rows that far ahead are fetched. bench/ordering/rcm.py
+PLACES_AHEAD = np.uint64(4)  # rows that far ahead in the queue are fetched. bench/ordering/rcm.py
 LINE = np.uint64(16)  # entries of 32 bits in a cache line
 
 
 @inlined
 def fetch_rows(indptr: Array, indices: Array, queue: Array, i: Any, end: Any) -> None:
-    """Fetch the row of a vertex AHEAD of place i, and where the row of one further ahead begins.
+    """Fetch a row that is needed soon, and the pointer of a row that is needed a little later.
 
-    Rows follow each other in the order of the queue, which no hardware guesses: on a mesh larger
-    than the caches this halves the time.  Three lines are a row of a mesh of 27 points; on a grid
-    they are the rows of the vertices behind, which come soon, and halve the time again.
+    Rows are read in the order of the queue, which no hardware can guess: on a mesh larger than the
+    caches this halves the time.  Three cache lines hold a row of a mesh of 27 points.  On a grid
+    they also hold the next vertices' rows, which come soon, and halve the time again.
     """
-    ahead = i + AHEAD
+    ahead = i + PLACES_AHEAD
     if ahead < end:
         row = np.uint64(indptr[queue[ahead]])
         prefetch(indices, row)
         prefetch(indices, row + LINE)
         prefetch(indices, row + LINE + LINE)
-        prefetch(indptr, queue[min(ahead + AHEAD, end - ONE)])
+        prefetch(indptr, queue[min(ahead + PLACES_AHEAD, end - ONE)])
 
 
 @device
@@ -56,8 +56,9 @@ def key_of(indptr: Array, v: Any, shift: Any) -> Any:
 
 
 @device
-def _sort_long(keys: Array, count: Any, shift: Any, other: Array, bins: Array) -> None:
+def _sort_long(keys: Array, count: Any, sorter: Sorter) -> None:
     """Sort keys[:count]; equal degrees must come by ascending vertex already."""
+    shift, other, bins = sorter.shift, sorter.other, sorter.bins
     differ = ZERO
     for x in range(count):
         differ |= keys[x] ^ keys[ZERO]
@@ -96,26 +97,18 @@ def _one_digit(source: Array, target: Array, count: Any, digit: Any, bins: Array
 
 
 @inlined
-def sort_children(
-    indptr: Array,
-    list_: Array,
-    a: Any,
-    count: Any,
-    shift: Any,
-    keys: Array,
-    other: Array,
-    bins: Array,
-) -> None:
+def sort_children(indptr: Array, list_: Array, a: Any, count: Any, sorter: Sorter) -> None:
     """Sort the vertices list_[a:a+count] of one parent, ascending so far, by (degree, vertex).
 
-    Expanded where it is called, since it is called for every parent, most of which have few
-    children: handing over the arrays took twice as long as the rest on a grid.
+    Expanded where it is called.  It is called for every parent, and most have few children: to
+    hand over the arrays took twice as long as the rest on a grid.
     """
     if count == np.uint64(2):
         u, v = list_[a], list_[a + ONE]
         if degree_of(indptr, v) < degree_of(indptr, u):
             list_[a], list_[a + ONE] = v, u
     elif count > np.uint64(2):
+        keys, shift = sorter.keys, sorter.shift
         if count <= SHORT:
             for x in range(count):
                 key = key_of(indptr, list_[a + x], shift)
@@ -127,7 +120,7 @@ def sort_children(
         else:
             for x in range(count):
                 keys[x] = key_of(indptr, list_[a + x], shift)
-            _sort_long(keys, count, shift, other, bins)
+            _sort_long(keys, count, sorter)
         mask = (ONE << shift) - ONE
         for x in range(count):
             list_[a + x] = list_.dtype.type(keys[x] & mask)
@@ -144,7 +137,7 @@ def reverse_places(team: Any, queue: Array) -> None:
 
 @device
 def delay(team: Any, delays: Array) -> None:
-    """Wait for a random while, when a test asks for it: delays[rank] is the state, 0 for none."""
+    """Wait for a random time when a test asks for it; `delays` holds a random state per member."""
     if delays.size == 0:
         return
     at = team.rank * 16
@@ -160,9 +153,9 @@ def delay(team: Any, delays: Array) -> None:
 
 
 def scattered(shape: tuple[int, ...], kind: Any) -> Array:
-    """An array of zeros of which little will be used, here and there.
+    """An array of zeros of which only a few scattered parts will be used.
 
-    NumPy asks for pages of 2 MiB, and for a few words in each of 32 lists they took 6 ms to clear.
+    NumPy asks for pages of 2 MiB.  To clear them for a few words in each of 32 lists took 6 ms.
     """
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     return np.frombuffer(mmap.mmap(-1, max(1, size)), kind, int(np.prod(shape))).reshape(shape)

@@ -1,80 +1,74 @@
-"""Cuthill-McKee on the GPU.  Kernels: gpu.cu ("leveled"), gpu_batch.cu ("batch"), gpu_start.cu.
+"""Cuthill-McKee on the GPU.  Kernels: gpu.cu in the folders leveled, batch and start.
 
 All components are ordered at once, as if their starts were one level: within a component that
 gives the component's own order, and a stable sort by component puts the parts one after the other.
 Vertices without neighbours do not take part until then.
 
-A small graph tries its starts: the orders are made here, the host compares them (trial.py).
+A small graph tries its starts: the orders are made here, the host compares them (start/trial.py).
 """
 
 from __future__ import annotations
 
-import functools
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood import csr, engines, gpu
-from matchwood.ordering.rcm import gpu_batch, gpu_start, reference, trial
+from matchwood.ordering.rcm import reference
+from matchwood.ordering.rcm.batch import gpu as gpu_batch
+from matchwood.ordering.rcm.leveled.gpu import Levels, find_levels, place_levels
+from matchwood.ordering.rcm.start import gpu as gpu_start
+from matchwood.ordering.rcm.start import trial
 from matchwood.primitives.patterns import not_symmetric
 
 METHODS = ("leveled", "batch")
-SOURCE = gpu.Source(__package__, "gpu.cu", ("place_levels<I>", "find_levels<I>"))
-
-BLOCK = SOURCE.constant("LEVEL_BLOCK")
-CLUSTER = SOURCE.constant("MOST_CLUSTER")
-ROLL_WORDS, STAGE, DONE = SOURCE.constants("ROLL_WORDS", "STAGE", "DONE")
-HEAD, TAIL, DEPTH, WIDTH, FIRST, FAR, MIXED, CONTROL_WORDS = SOURCE.constants(
-    "HEAD", "TAIL", "DEPTH", "WIDTH", "FIRST", "FAR", "MIXED", "CONTROL_WORDS"
-)
-RANKED, LONG = SOURCE.constants("RANKED", "LONG")
 NO_STARTS = np.empty(0, np.int64)
 
-ENTRIES = 1024  # of a small graph, for each block that takes part
-SAMPLE = 1024  # vertices that are asked for their component
-PATIENCE = 8192  # levels of a launch, at most some 80 ms; Ctrl-C is heard between launches
+SAMPLE = 1024  # vertices whose labels tell which component is the largest
 
 
 def order(
-    view: Any,
+    graph: Any,
     starts: Any,
     method: str,
     reverse: bool,
     *,
     stats: bool = False,
     threads: int | None = None,
+    caller: str = "reverse_cuthill_mckee",
 ) -> tuple[Any, dict[str, Any]]:
+    view = graph.undirected_pattern()
     n, kind = view.n, view.indptr.dtype
     if n == 0:
-        return gpu.empty(0, kind, "reverse_cuthill_mckee"), {"components": 0, "levels": 0}
+        return gpu.empty(0, kind, caller), {"components": 0, "levels": 0}
     method = "leveled" if method == "auto" else method
     clock = _Clock(stats)
     small = reference.is_small(view)
-    with gpu.guard("reverse_cuthill_mckee"):
+    with gpu.guard(caller):
         # before components are known: often there is but one
-        levels, searches = _from_one(view, starts, method, small)
+        levels, searches = _from_one(view, starts, method, small, caller)
         if levels is not None and levels.size == n and not stats:
-            return _turned(_ordered(view, levels, method), reverse), {}
-        parts = gpu_start.components(view)
-        closed = gpu_start.given(parts, starts)
+            return _turned(_ordered(view, levels, method, caller), reverse), {}
+        parts = gpu_start.components(graph)
+        closed = gpu_start.given(parts, starts, caller)
         if levels is None and not small:
-            levels, searches = _from_largest(view, parts, closed)
+            levels, searches = _from_largest(view, parts, closed, caller)
         if levels is not None and searches:
             component = int(parts.label[levels.start])
             parts.start[component], parts.searches = levels.start, searches
             closed = np.append(closed, component)
         if small:
-            _try_starts(view, parts, closed)
+            _try_starts(graph, parts, closed, caller)
         else:
-            gpu_start.search(view, parts, closed)
+            gpu_start.search(graph, parts, closed)
         clock.lap("search")
         use = levels is not None and levels.in_order and method == "leveled"
-        found, counters = _place(view, parts, method, levels if use else None, stats)
+        found, counters = _place(view, parts, method, levels if use else None, stats, caller)
         perm = _turned(found, reverse)
         clock.lap("order")
         if stats:
-            count = gpu_start.levels(view, parts)
+            count = gpu_start.levels(graph, parts)
             counters |= {
                 "method": method,
                 "components": parts.count,
@@ -86,17 +80,19 @@ def order(
     return perm, counters
 
 
-def start_of(view: Any, vertex: int, *, threads: int | None = None) -> int:
-    with gpu.guard("pseudo_peripheral_vertex"):
+def start_of(graph: Any, vertex: int, *, threads: int | None = None) -> int:
+    caller = "pseudo_peripheral_vertex"
+    view = graph.undirected_pattern()
+    with gpu.guard(caller):
         if not reference.is_small(view):
-            levels = find_levels(view)
+            levels = find_levels(view, caller=caller)
             if levels.size < view.n:
-                parts = gpu_start.components(view)
-                levels = find_levels(view, int(parts.start[parts.label[vertex]]))
-            return _search_on(view, levels)[0].start if levels.size > 1 else vertex
-        parts = gpu_start.components(view)
+                parts = gpu_start.components(graph)
+                levels = find_levels(view, int(parts.start[parts.label[vertex]]), caller=caller)
+            return _search_on(view, levels, caller)[0].start if levels.size > 1 else vertex
+        parts = gpu_start.components(graph)
         component = int(parts.label[vertex])
-        _try_starts(view, parts, np.delete(np.arange(parts.count), component))
+        _try_starts(graph, parts, np.delete(np.arange(parts.count), component), caller)
         return int(parts.start[component])
 
 
@@ -120,38 +116,40 @@ class _Clock:
             self.since = now
 
 
-def _from_one(view: Any, starts: Any, method: str, small: bool) -> tuple[Levels | None, int]:
+def _from_one(
+    view: Any, starts: Any, method: str, small: bool, caller: str
+) -> tuple[Levels | None, int]:
     """Levels of one component that has many vertices, from its start, and the searches for it.
 
     The component of the only start given, or that of the vertex of least (degree, vertex).
     """
     if starts.size == 1 and method == "leveled":
-        levels = place_levels(view, int(starts[0]), view.n)
+        levels = place_levels(view, int(starts[0]), view.n, caller=caller)
     elif starts.size == 0 and not small:
-        levels = find_levels(view)
+        levels = find_levels(view, caller=caller)
     else:
         return None, 0
     if levels.size <= max(1, view.n // 4):
         return None, 0
-    return (levels, 0) if starts.size else _search_on(view, levels)
+    return (levels, 0) if starts.size else _search_on(view, levels, caller)
 
 
-def _from_largest(view: Any, parts: Any, closed: Any) -> tuple[Levels | None, int]:
+def _from_largest(view: Any, parts: Any, closed: Any, caller: str) -> tuple[Levels | None, int]:
     """As _from_one, of a component of most of the vertices that has to search for its start."""
     sample = parts.label[:: max(1, view.n // SAMPLE)].get()
     values, counts = np.unique(sample, return_counts=True)
     component = int(values[counts.argmax()])
     if component in closed or 4 * int(counts.max()) < sample.size:
         return None, 0
-    levels = find_levels(view, int(parts.start[component]))
-    return _search_on(view, levels) if levels.size > 1 else (None, 0)
+    levels = find_levels(view, int(parts.start[component]), caller=caller)
+    return _search_on(view, levels, caller) if levels.size > 1 else (None, 0)
 
 
-def _search_on(view: Any, best: Levels) -> tuple[Levels, int]:
+def _search_on(view: Any, best: Levels, caller: str) -> tuple[Levels, int]:
     """Levels from the start of a component, and the searches for it, of which `best` is one."""
     searches = 1
     while True:
-        found = find_levels(view, best.far, best.size, best.width)
+        found = find_levels(view, best.far, best.size, best.width, caller=caller)
         searches += 1
         if found.width >= best.width:
             return best, searches
@@ -160,22 +158,23 @@ def _search_on(view: Any, best: Levels) -> tuple[Levels, int]:
             return best, searches
 
 
-def _ordered(view: Any, levels: Levels, method: str) -> Any:
+def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Any:
     """The order of a graph of one component, from where the levels start."""
     if method == "leveled" and levels.in_order:
         return levels.order
     if method == "leveled":
-        placed = place_levels(view, levels.start, view.n)
+        placed = place_levels(view, levels.start, view.n, caller=caller)
         if placed.size < view.n:
-            raise not_symmetric("reverse_cuthill_mckee")
+            raise not_symmetric(caller)
         return placed.order
     start = engines.cupy().array([levels.start], view.indptr.dtype)
-    return gpu_batch.place_batches(view, start, view.n)[0]
+    return gpu_batch.place_batches(view, start, view.n, caller=caller)[0]
 
 
-def _try_starts(view: Any, parts: Any, closed: Any) -> None:
+def _try_starts(graph: Any, parts: Any, closed: Any, caller: str) -> None:
     """Find the starts of all components of a small graph but the `closed` ones."""
     cupy = engines.cupy()
+    view = graph.undirected_pattern()
     host = csr.View(view.indptr.get(), view.indices.get())
     given = parts.start.get()
     opened = np.diff(host.indptr)[given] > 0
@@ -185,23 +184,23 @@ def _try_starts(view: Any, parts: Any, closed: Any) -> None:
 
     def order_from(starts: Any) -> Any:
         parts.start = cupy.asarray(starts.astype(given.dtype))
-        return _place(view, parts, "leveled", None, False)[0].get()
+        return _place(view, parts, "leveled", None, False, caller)[0].get()
 
     starts, tried = trial.tried_starts(
-        host, parts.label.get(), lambda starts: gpu_start.levels_from(view, starts), order_from
+        host, parts.label.get(), lambda starts: gpu_start.levels_from(graph, starts), order_from
     )
     parts.start = cupy.asarray(np.where(opened, starts, given).astype(given.dtype))
     parts.searches += int(tried[opened].sum())
 
 
 def _place(
-    view: Any, parts: Any, method: str, levels: Levels | None, stats: bool
+    view: Any, parts: Any, method: str, levels: Levels | None, stats: bool, caller: str
 ) -> tuple[Any, dict[str, Any]]:
     """The order, from the starts; `levels` has that of one component already."""
     cupy = engines.cupy()
     n = view.n
     if levels is None:
-        found, placed = gpu.empty(n, view.indptr.dtype, "reverse_cuthill_mckee"), 0
+        found, placed = gpu.empty(n, view.indptr.dtype, caller), 0
     else:
         found, placed = levels.order, levels.size
     first = parts.start
@@ -219,12 +218,12 @@ def _place(
     more = n - alone - placed
     if more:
         if method == "leveled":
-            levels = place_levels(view, first, more)
+            levels = place_levels(view, first, more, caller=caller)
             if levels.size < more:  # the rest of the array holds anything
-                raise not_symmetric("reverse_cuthill_mckee")
+                raise not_symmetric(caller)
             rest = levels.order
         else:
-            rest, counters = gpu_batch.place_batches(view, first, more, stats=stats)
+            rest, counters = gpu_batch.place_batches(view, first, more, stats=stats, caller=caller)
         if placed or alone:
             found[placed : placed + more] = rest[:more]
         else:
@@ -234,102 +233,3 @@ def _place(
     if parts.count > 1:
         found = found[cupy.argsort(parts.label[found], kind="stable")]
     return found, counters
-
-
-class Levels(NamedTuple):
-    """The levels of a search, one after the other in `order`."""
-
-    order: Any
-    in_order: bool  # of Cuthill and McKee; else vertices of a level are in any order
-    size: int  # vertices reached
-    depth: int  # the last level
-    width: int  # most vertices in two levels that follow one another
-    start: int  # the first
-    far: int  # of the last level the vertex of least (degree, vertex)
-
-
-def place_levels(view: Any, starts: Any, total: int) -> Levels:
-    """Vertices in the order of Cuthill and McKee from all starts at once, level by level.
-
-    `starts` is an array, or one vertex as in `find_levels`.  `total` vertices can be reached, and
-    are placed; the rest of the array is left as it is.  Memory beside the result: six arrays of n.
-    """
-    n, nnz, kind = view.n, view.nnz, view.indptr.dtype
-    found = gpu.empty(n, kind, "reverse_cuthill_mckee")
-    space = gpu.workspace(
-        "reverse_cuthill_mckee",
-        owner=(n, kind),
-        lists=((5, n), kind),
-        big=(n // RANKED + 1, kind),
-        piece=(4 * (nnz // LONG) + 2, kind),
-        sums=(_blocks(view), kind),
-        control=(CONTROL_WORDS, np.uint64),
-    )
-    from_many = (None, 0, starts) if isinstance(starts, int) else (starts, starts.size, 0)
-    arguments = (
-        n, view.indptr, view.indices, *from_many, total, PATIENCE, found, space.owner,
-        *space.lists, space.big, space.piece, space.sums, space.control,
-    )  # fmt: skip
-    k = SOURCE.kernels(I=kind)
-    return _launched(view, k.place_levels, arguments, from_many[2], found, space.control)
-
-
-def find_levels(
-    view: Any, start: int = -1, total: int | None = None, limit: int | None = None
-) -> Levels:
-    """Levels from one vertex, or, if it is -1, from that of least (degree, vertex).
-
-    At most `total` vertices can be reached.  Gives up when the width comes to `limit`.
-    """
-    n, nnz, kind = view.n, view.nnz, view.indptr.dtype
-    found = gpu.empty(n, kind, "reverse_cuthill_mckee")
-    space = gpu.workspace(
-        "reverse_cuthill_mckee",
-        owner=(n, kind),
-        piece=(4 * (nnz // LONG) + 2, kind),
-        control=(CONTROL_WORDS, np.uint64),
-    )
-    arguments = (
-        n, view.indptr, view.indices, start, n if total is None else total,
-        n if limit is None else limit, PATIENCE, found, space.owner, space.piece, space.control,
-    )  # fmt: skip
-    k = SOURCE.kernels(I=kind)
-    return _launched(view, k.find_levels, arguments, start, found, space.control)
-
-
-def _launched(
-    view: Any, kernel: Any, arguments: tuple[Any, ...], start: int, found: Any, control: Any
-) -> Levels:
-    """Launch until it is done."""
-    control.data.memset_async(0, control.nbytes)
-    while True:
-        kernel(None, arguments, block=BLOCK, grid=_blocks(view))
-        words = control.get().tolist()
-        if words[STAGE] == DONE:
-            break
-        control.data.memset_async(0, ROLL_WORDS * control.itemsize)
-    first, far = (~words[word] % 2**64 % view.n for word in (FIRST, FAR))
-    return Levels(
-        order=found,
-        in_order=not words[MIXED],
-        size=words[TAIL],
-        depth=words[DEPTH],
-        width=words[WIDTH],
-        start=first if start < 0 else start,
-        far=far,
-    )
-
-
-def _blocks(view: Any) -> int:
-    most = _most_blocks(engines.cupy().cuda.runtime.getDevice())
-    return min(most, _needed(view.n + view.nnz))
-
-
-def _needed(work: int) -> int:
-    return CLUSTER * -(-work // (ENTRIES * CLUSTER))
-
-
-@functools.cache
-def _most_blocks(device: int) -> int:
-    """One on each multiprocessor, in whole clusters."""
-    return max(1, gpu.multiprocessors() // CLUSTER) * CLUSTER

@@ -18,22 +18,31 @@ def is_small(view: Any) -> bool:
     return bool(view.n <= SMALL and view.nnz <= 2 * SMALL)
 
 
+def two_starts(caller: str, a: int, b: int) -> ValueError:
+    return ValueError(
+        f"{caller}: start must have at most one vertex of a component, "
+        f"but vertices {a} and {b} are in one component"
+    )
+
+
 def order(
-    view: Any,
+    graph: Any,
     starts: Any,
     method: str,
     reverse: bool,
     *,
     stats: bool = False,
     threads: int | None = None,
+    caller: str = "reverse_cuthill_mckee",
 ) -> tuple[Any, dict[str, Any]]:
+    view = graph.undirected_pattern()
     neighbours = _neighbours(view)
     given: dict[int, int] = {}  # smallest vertex of a component -> its given start
     parts = _components(neighbours)
     for part in parts:
         inside = sorted(set(part).intersection(starts.tolist()))
         if len(inside) > 1:
-            raise ValueError(f"start: vertices {inside[0]} and {inside[1]} are in one component")
+            raise two_starts(caller, *inside[:2])
         if inside:
             given[part[0]] = inside[0]
     found: list[int] = []
@@ -56,7 +65,8 @@ def order(
     return perm[::-1].copy() if reverse else perm, counters
 
 
-def start_of(view: Any, vertex: int, *, threads: int | None = None) -> int:
+def start_of(graph: Any, vertex: int, *, threads: int | None = None) -> int:
+    view = graph.undirected_pattern()
     neighbours = _neighbours(view)
     return find_start(neighbours, sorted(_levels(neighbours, vertex)), is_small(view))[0]
 

@@ -28,7 +28,7 @@ def sketch(n: int = 3000) -> Sketch:
     """A triangulation numbered at random, before and after."""
     A = matchwood.generators.delaunay(n, rng=4)
     shuffled = matchwood.permute(A, np.random.default_rng(4).permutation(n))
-    found = matchwood.reverse_cuthill_mckee(shuffled, stats=True)
+    found = matchwood.rcm_ordering(shuffled)
     drawings = (
         pictures.spy(shuffled, title="in the order as given"),
         pictures.spy(matchwood.permute(shuffled, found), title="reverse Cuthill-McKee"),

@@ -66,7 +66,7 @@ def matching(n: int = 700) -> Sketch:
     A.data = 1.0 / np.linalg.norm(points[ends] - points[A.indices], axis=1)
     found = matchwood.weighted_matching(A)
     free = int((found.mate < 0).sum())
-    parts = matchwood.multilevel(A, until=8).map
+    parts = matchwood.coarsening_hierarchy(A, until=8).map
     return Sketch(
         (
             pictures.matched_edges(points, A, found.mate),

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls, csr, engines
+from matchwood import calls, engines
 from matchwood.arguments import one_of
 from matchwood.components.strong import METHODS, quickest, strongly_connected_components
 from matchwood.primitives.assemble import trusted_assemble as assemble
+from matchwood.primitives.contract import trusted_contract
 
 
 @dataclass(frozen=True)
@@ -97,18 +98,18 @@ def condensation(
     count, labels = strongly_connected_components(
         H, method=quickest(method, call), engine=call.engine, threads=threads
     )
-    view = H.directed_pattern()
-    xp = engines.xp(labels)
-    tails = _tails(xp, view, labels)
-    heads = labels[view.indices]
-    between = tails != heads
-    indptr, indices = arcs_between(tails[between], heads[between], count)
+    indptr, indices, _ = trusted_contract(
+        *H.directed_pattern(), labels, count, symmetric=False, threads=threads
+    )
     level = call.load(__name__).levels(indptr, indices, threads=threads)
+    xp = engines.xp(labels)
     perm = xp.argsort(level, kind="stable")  # perm[new] = old
     number = xp.empty(count, labels.dtype)
     number[perm] = xp.arange(count, dtype=labels.dtype)
-    rows = number[_tails(xp, csr.View(indptr, indices), xp.arange(count, dtype=labels.dtype))]
-    indptr, indices, _ = assemble(count, count, rows, number[indices])
+    # groups of one component each: this only numbers them anew
+    indptr, indices, _ = trusted_contract(
+        indptr, indices, None, number, count, symmetric=False, threads=threads
+    )
     return _result(count, *call.back(indptr, indices, number[labels], level[perm]))
 
 
@@ -122,15 +123,6 @@ def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:
     """Arcs on the longest way to each vertex; -1 for those on a cycle or behind one."""
     engine = engines.load(__name__, engines.location(indices))
     return engine.levels(indptr, indices, threads=threads)
-
-
-def _tails(xp: Any, view: Any, values: Any) -> Any:
-    """values[v] for every entry of the row of v."""
-    if xp is np:
-        return np.repeat(values, np.diff(view.indptr))
-    from matchwood.primitives.transpose.gpu import expand_rows
-
-    return values[expand_rows(view.indptr, view.nnz)]
 
 
 def _result(count: int, indptr: Any, indices: Any, labels: Any, level: Any) -> Condensation:

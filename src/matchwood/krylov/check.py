@@ -1,0 +1,71 @@
+"""Is this a solution?  Decided by its true residual, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import arguments, calls, engines
+from matchwood.errors import CheckFailed
+
+
+def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 0.0) -> None:
+    """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, calculated anew.
+
+    Parameters
+    ----------
+    A, b : as given to `solve`
+    x : Solution, or (n,) array
+        Of a `Solution` the last of its residuals is checked as well.
+    rtol, atol : float
+        As given to `solve`; `rtol` is 1e-5 there where numbers are float32.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from matchwood.krylov.check import check_solution
+    >>> A = sp.csr_array([[2.0, 1.0], [0.0, 4.0]])
+    >>> check_solution(A, [3.0, 4.0], [1.0, 1.0])
+    >>> check_solution(A, [3.0, 4.0], [1.0, 2.0])
+    Traceback (most recent call last):
+    matchwood.errors.CheckFailed: solution: the residual is 4.12311, more than 5e-08
+    """
+    caller = "check_solution"
+    rtol = arguments.real(caller, "rtol", rtol, 0.0)
+    atol = arguments.real(caller, "atol", atol, 0.0)
+    G = calls.enter(A, caller, "cpu").graph
+    matrix = G.sparse_weights().astype(np.float64)
+    right = arguments.numbers(caller, "b", engines.moved(b, "cpu")).astype(np.float64)
+    if right.shape != (G.n,):
+        raise ValueError(f"{caller}: b must have shape ({G.n},), got {right.shape}")
+    found = np.asarray(engines.moved(getattr(x, "x", x), "cpu"))
+    if found.dtype.kind not in "iuf":
+        raise TypeError(f"{caller}: x must hold real numbers, got {found.dtype}")
+    found = found.astype(np.float64)
+    if found.shape != (G.n,):
+        raise CheckFailed(f"solution: x must have {G.n} elements, got shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise CheckFailed(f"solution: x[{int((~np.isfinite(found)).argmax())}] is not finite")
+    with np.errstate(over="ignore", invalid="ignore"):
+        residual = _norm(right - matrix @ found)
+        size = _norm(right)
+    allowed = max(rtol * size, atol)
+    if not residual <= allowed:
+        raise CheckFailed(f"solution: the residual is {residual:g}, more than {allowed:g}")
+    if hasattr(x, "residuals") and not np.isclose(
+        float(x.residuals[-1]) * (size or 1.0), residual, rtol=1e-3, atol=max(1e-3 * allowed, 0.0)
+    ):
+        raise CheckFailed(
+            f"solution: the residual is {residual:g}, but its history ends at "
+            f"{float(x.residuals[-1]):g} of |b|"
+        )
+
+
+def _norm(vector: Any) -> float:
+    """The Euclidean norm, without squares that are too large."""
+    largest = float(abs(vector).max(initial=0.0))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    power = -int(np.frexp(largest)[1])
+    return float(np.ldexp(np.linalg.norm(np.ldexp(vector, power)), -power))

@@ -1,0 +1,119 @@
+"""Arrays of mates: what makes one valid.  Functions and checks share this rule.
+
+``mate[v]`` is the vertex that v is matched with, -1 for none, and mates are mutual.  On the GPU the
+rule is in gpu.py + gpu.cu.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.arguments import INDEX, integers
+from matchwood.errors import CheckFailed
+from matchwood.primitives.wide_sums import finite, total
+
+
+def mates_of(caller: str, answer: Any) -> Any:
+    """The array of a Matching, or of mates as they were given; integers, of any width."""
+    mate = getattr(answer, "mate", answer)
+    if not (hasattr(mate, "dtype") and hasattr(mate, "ndim")):
+        mate = np.asarray(mate)
+        if mate.size == 0:
+            mate = mate.astype(np.int64)  # an empty list has no type of its own
+    if mate.ndim != 1:
+        return mate  # `fault` names the shape
+    return integers(caller, "mate", mate)
+
+
+def gate(caller: str, answer: Any, n: int, place: str, kind: Any) -> Any:
+    """The mates of n vertices, checked: on that engine, of that type of index."""
+    mate = engines.moved(mates_of(caller, answer), place)
+    wrong = fault(mate, n)
+    if wrong:
+        raise ValueError(f"{caller}: {wrong}")
+    return engines.xp(mate).ascontiguousarray(mate.astype(kind, copy=False))
+
+
+def fault(mate: Any, n: int) -> str | None:
+    """What is wrong with the mates of n vertices, naming the first; None when nothing is."""
+    if mate.shape != (n,):
+        return f"mate must have {n} elements, got shape {mate.shape}"
+    if n == 0:
+        return None
+    if mate.dtype.kind == "u":  # large ones would wrap, to -1 too
+        outside = mate >= n
+        if bool(outside.any()):
+            v = int(outside.argmax())
+            return f"mate[{v}] is {int(mate[v])}, no vertex of 0..{n - 1} and not -1"
+    if mate.dtype.name not in INDEX:  # narrow types cannot count the vertices
+        mate = mate.astype(np.int64)
+    if engines.location(mate) == "gpu":
+        from matchwood.matching.mates.gpu import OUTSIDE, first_fault
+
+        code, v = first_fault(mate, n)
+        outside, lone = code == OUTSIDE, code != 0
+    else:
+        outside, lone, v = _first_fault(mate, n)
+    if outside:
+        return f"mate[{v}] is {int(mate[v])}, no vertex of 0..{n - 1} and not -1"
+    if lone:
+        u = int(mate[v])
+        if u == v:
+            return f"mate[{v}] is {v} itself"
+        return f"mate[{v}] is {u}, but mate[{u}] is {int(mate[u])}"
+    return None
+
+
+def _first_fault(mate: Any, n: int) -> tuple[bool, bool, int]:
+    """Whether a mate is no vertex; whether one is not mutual; and whose is the first."""
+    outside = (mate < -1) | (mate >= n)
+    if outside.any():
+        return True, False, int(outside.argmax())
+    ends = np.arange(n, dtype=mate.dtype)
+    lone = (mate >= 0) & ((mate[mate] != ends) | (mate == ends))
+    return False, bool(lone.any()), int(lone.argmax())
+
+
+def rows_of(view: Any) -> Any:
+    """The row of each entry."""
+    xp = engines.xp(view.indices)
+    if xp is np:
+        return np.repeat(np.arange(view.n), np.diff(view.indptr))
+    entries = xp.arange(view.nnz, dtype=view.indptr.dtype)
+    return xp.searchsorted(view.indptr, entries, side="right") - 1
+
+
+def checked_mates(view: Any, answer: Any, caller: str, what: str) -> tuple[Any, Any, Any]:
+    """The mates of an answer as int64, where the view lives; the row of each entry; and which
+    entries are edges of the matching.  `CheckFailed` where two mates are not joined."""
+    xp = engines.xp(view.indices)
+    mate = engines.moved(mates_of(caller, answer), engines.location(view.indices))
+    wrong = fault(mate, view.n)
+    if wrong:
+        raise CheckFailed(f"{what}: {wrong}")
+    mate = mate.astype(np.int64)
+    tails = rows_of(view)
+    used = xp.flatnonzero(mate[tails] == view.indices)
+    joined = xp.zeros(view.n, bool)
+    joined[tails[used]] = True
+    strange = (mate >= 0) & ~joined
+    if bool(strange.any()):
+        v = int(strange.argmax())
+        u = int(mate[v])
+        raise CheckFailed(f"{what}: {v} and {u} are matched, but ({v}, {u}) is no edge")
+    return mate, tails, used
+
+
+def settled_weight(caller: str, view: Any, mate: Any, weight: float) -> float:
+    """The weight that an engine found; engines count edges twice, which may be too much.
+
+    Then the halves are added up, in a pass over the edges, and a sum that still is none is refused.
+    """
+    if math.isfinite(weight):
+        return weight
+    own = view.data[mate[rows_of(view)] == view.indices]
+    return finite(caller, "the weight of the matching", total(own.astype(np.float64) / 2))

@@ -1,0 +1,34 @@
+"""The methods of weighted matching: their names, and how one of them is run.
+
+Everything above it (the public functions, the bound, the checks) asks here for a matching; nothing
+here knows of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from matchwood import engines
+
+METHODS = ("auto", "greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")
+AUTO = {"reference": "greedy", "cpu": "suitor", "gpu": "suitor"}  # the fastest of each engine
+GREEDY = ("greedy", "dominant", "suitor")  # three ways to the greedy matching
+
+
+class Found(NamedTuple):
+    """What an engine's ``match(view, seed, by_hash, threads)`` returns; a plain tuple will do."""
+
+    mate: Any  # (n,) of the view's index type, where the view lives; -1 for free vertices
+    weight: float
+    rounds: int = 0
+    bound: float | None = None  # proved upper bound on any matching, if the method has one
+
+
+def load(method: str, engine: str) -> Any:
+    """The module with that method's engine; `EngineUnavailable` where it has none."""
+    return engines.load(f"{__package__}.{AUTO[engine] if method == 'auto' else method}", engine)
+
+
+def heavy_matching(view: Any, engine: str = "cpu", threads: int | None = None) -> Found:
+    """The greedy matching of a view, seed 0 and ties by hash: what `weighted_matching` returns."""
+    return Found(*load("auto", engine).match(view, 0, True, threads))

@@ -1,0 +1,130 @@
+"""Cuthill-McKee by levels on the GPU.  Kernels and the idea: gpu.cu."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines, gpu
+
+SOURCE = gpu.Source(__package__, "gpu.cu", ("place_levels<I>", "find_levels<I>"))
+
+BLOCK = SOURCE.constant("LEVEL_BLOCK")
+CLUSTER = SOURCE.constant("MOST_CLUSTER")
+ROLL_WORDS, STAGE, DONE = SOURCE.constants("ROLL_WORDS", "STAGE", "DONE")
+TAIL, DEPTH, WIDTH, FIRST, FAR, MIXED, CONTROL_WORDS = SOURCE.constants(
+    "TAIL", "DEPTH", "WIDTH", "FIRST", "FAR", "MIXED", "CONTROL_WORDS"
+)
+RANKED, LONG = SOURCE.constants("RANKED", "LONG")
+
+ENTRIES_PER_BLOCK = 1024  # rows and entries of a small graph for each block that takes part
+LEVELS_PER_LAUNCH = 8192  # at most some 80 ms; Ctrl-C is heard between launches
+
+
+class Levels(NamedTuple):
+    """The levels of a search, one after the other in `order`."""
+
+    order: Any
+    in_order: bool  # of Cuthill and McKee; else vertices of a level are in any order
+    size: int  # vertices reached
+    depth: int  # the last level
+    width: int  # most vertices in two levels that follow one another
+    start: int  # the first
+    far: int  # of the last level the vertex of least (degree, vertex)
+
+
+def place_levels(
+    view: Any, starts: Any, total: int, *, caller: str = "reverse_cuthill_mckee"
+) -> Levels:
+    """Vertices in the order of Cuthill and McKee from all starts at once, level by level.
+
+    `starts` is an array, or one vertex as in `find_levels`.  `total` vertices can be reached, and
+    are placed; the rest of the array is left as it is.  Memory beside the result: six arrays of n.
+    """
+    n, nnz, kind = view.n, view.nnz, view.indptr.dtype
+    found = gpu.empty(n, kind, caller)
+    space = gpu.workspace(
+        caller,
+        owner=(n, kind),
+        lists=((5, n), kind),
+        big=(n // RANKED + 1, kind),
+        piece=(4 * (nnz // LONG) + 2, kind),
+        sums=(_blocks(view), kind),
+        control=(CONTROL_WORDS, np.uint64),
+    )
+    from_many = (None, 0, starts) if isinstance(starts, int) else (starts, starts.size, 0)
+    arguments = (
+        n, view.indptr, view.indices, *from_many, total, LEVELS_PER_LAUNCH, found, space.owner,
+        *space.lists, space.big, space.piece, space.sums, space.control,
+    )  # fmt: skip
+    k = SOURCE.kernels(I=kind)
+    return _launched(view, k.place_levels, arguments, from_many[2], found, space.control)
+
+
+def find_levels(
+    view: Any,
+    start: int = -1,
+    total: int | None = None,
+    limit: int | None = None,
+    *,
+    caller: str = "reverse_cuthill_mckee",
+) -> Levels:
+    """Levels from one vertex, or, if it is -1, from that of least (degree, vertex).
+
+    At most `total` vertices can be reached.  Gives up when the width comes to `limit`.
+    """
+    n, nnz, kind = view.n, view.nnz, view.indptr.dtype
+    found = gpu.empty(n, kind, caller)
+    space = gpu.workspace(
+        caller,
+        owner=(n, kind),
+        piece=(4 * (nnz // LONG) + 2, kind),
+        control=(CONTROL_WORDS, np.uint64),
+    )
+    arguments = (
+        n, view.indptr, view.indices, start, n if total is None else total,
+        n if limit is None else limit, LEVELS_PER_LAUNCH, found, space.owner, space.piece,
+        space.control,
+    )  # fmt: skip
+    k = SOURCE.kernels(I=kind)
+    return _launched(view, k.find_levels, arguments, start, found, space.control)
+
+
+def _launched(
+    view: Any, kernel: Any, arguments: tuple[Any, ...], start: int, found: Any, control: Any
+) -> Levels:
+    """Launch until it is done."""
+    control.data.memset_async(0, control.nbytes)
+    while True:
+        kernel(None, arguments, block=BLOCK, grid=_blocks(view))
+        words = control.get().tolist()
+        if words[STAGE] == DONE:
+            break
+        control.data.memset_async(0, ROLL_WORDS * control.itemsize)
+    first, far = (~words[word] % 2**64 % view.n for word in (FIRST, FAR))
+    return Levels(
+        order=found,
+        in_order=not words[MIXED],
+        size=words[TAIL],
+        depth=words[DEPTH],
+        width=words[WIDTH],
+        start=first if start < 0 else start,
+        far=far,
+    )
+
+
+def _blocks(view: Any) -> int:
+    most = _most_blocks(engines.cupy().cuda.runtime.getDevice())
+    return min(most, _needed(view.n + view.nnz))
+
+
+def _needed(work: int) -> int:
+    return CLUSTER * -(-work // (ENTRIES_PER_BLOCK * CLUSTER))
+
+
+@functools.cache
+def _most_blocks(device: int) -> int:
+    """One on each multiprocessor, in whole clusters."""
+    return max(1, gpu.multiprocessors() // CLUSTER) * CLUSTER

@@ -1,0 +1,145 @@
+"""Where components start, on the GPU: all components search at once.  Kernels: gpu.cu."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+from matchwood.components import connected_components
+from matchwood.ordering.rcm.reference import two_starts
+from matchwood.traversal import bfs
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "least_degree<I>",
+        "least_vertex<I>",
+        "deepest<I>",
+        "count_levels<I>",
+        "widest<I>",
+        "decide<I>",
+    ),
+)
+
+
+@dataclass
+class Parts:
+    """The components of a graph: how many, of which each vertex is, and where each starts."""
+
+    count: int
+    label: Any
+    start: Any
+    searches: int = 0
+
+
+def components(graph: Any) -> Parts:
+    """Components; each starts at its vertex of least (degree, vertex)."""
+    view = graph.undirected_pattern()
+    count, label = connected_components(graph, engine="gpu")
+    k = SOURCE.kernels(I=view.indptr.dtype)
+    return Parts(count, label, _least(k, view, label, count, None, None))
+
+
+def given(parts: Parts, starts: np.ndarray[Any, Any], caller: str) -> Any:
+    """Enter the given starts; the components that have one, in ascending order."""
+    cupy = engines.cupy()
+    if starts.size == 0:
+        return np.empty(0, np.int64)
+    here = cupy.asarray(starts.astype(parts.label.dtype))
+    labels = parts.label[here].get()
+    order = np.argsort(labels, kind="stable")  # starts ascend
+    twice = np.flatnonzero(np.diff(labels[order]) == 0)
+    if twice.size:
+        a, b = (int(starts[order[twice[0] + i]]) for i in (0, 1))
+        raise two_starts(caller, a, b)
+    parts.start[cupy.asarray(labels)] = here
+    return labels[order].astype(np.int64)
+
+
+def search(graph: Any, parts: Parts, closed: np.ndarray[Any, Any]) -> None:
+    """Find the starts of all components but the `closed` ones."""
+    cupy = engines.cupy()
+    view = graph.undirected_pattern()
+    kind = view.indptr.dtype
+    count, n = parts.count, view.n
+    if closed.size == count:
+        return
+    opened = view.indptr[parts.start + 1] > view.indptr[parts.start]
+    if closed.size:
+        opened[cupy.asarray(closed)] = False
+    sources = parts.start[opened].get()
+    if sources.size == 0:
+        return
+    k = SOURCE.kernels(I=kind)
+    space = gpu.workspace(
+        "pseudo_peripheral_vertex",
+        counts=(n, kind),
+        x=(count, kind),
+        width=(count, kind),
+        depth=(count, kind),
+        found_width=(count, kind),
+        found_depth=(count, kind),
+        following=(sources.size, kind),
+        size=(1, kind),
+    )
+    first = True
+    while sources.size:
+        level = _levels(graph, sources)
+        parts.searches += int(sources.size)
+        far = _measure(k, view, parts, level, space)
+        space.size.fill(0)
+        k.decide(
+            count,
+            (count, first, space.found_width, space.found_depth, far, parts.start, space.x,
+             space.width, space.depth, opened, space.following, space.size),
+        )  # fmt: skip
+        sources = space.following[: int(space.size[0])].get()
+        first = False
+
+
+def _levels(graph: Any, starts: np.ndarray[Any, Any]) -> Any:
+    return bfs(graph, starts, directed=False, engine="gpu").level
+
+
+def levels_from(graph: Any, starts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The level of every vertex, from the starts of all components; on the host."""
+    return np.asarray(_levels(graph, starts).get())
+
+
+def levels(graph: Any, parts: Parts) -> int:
+    """Levels of the searches from all starts, added up."""
+    cupy = engines.cupy()
+    level = _levels(graph, parts.start.get())
+    depth = cupy.full(parts.count, -1, level.dtype)
+    k = SOURCE.kernels(I=level.dtype)
+    k.deepest(graph.n, (graph.n, parts.label, level, depth))
+    return int(depth.sum(dtype=np.int64)) + parts.count
+
+
+def _measure(k: Any, view: Any, parts: Parts, level: Any, space: Any) -> Any:
+    """Width and depth of each component's search, and its vertex for the next one."""
+    cupy = engines.cupy()
+    n, label, depth = view.n, parts.label, space.found_depth
+    depth.fill(-1)
+    space.found_width.fill(0)
+    space.counts.fill(0)
+    k.deepest(n, (n, label, level, depth))
+    end = cupy.cumsum(depth + 1, dtype=depth.dtype)
+    k.count_levels(n, (n, label, level, depth, end, space.counts))
+    k.widest(n, (n, label, level, depth, end, space.counts, space.found_width))
+    return _least(k, view, label, parts.count, level, depth)
+
+
+def _least(k: Any, view: Any, label: Any, count: int, level: Any, depth: Any) -> Any:
+    """Of each component the vertex of least (degree, vertex), or of its last level."""
+    cupy = engines.cupy()
+    n, kind = view.n, view.indptr.dtype
+    degree = cupy.full(count, n, kind)
+    vertex = cupy.full(count, n, kind)
+    k.least_degree(n, (n, view.indptr, label, level, depth, degree))
+    k.least_vertex(n, (n, view.indptr, label, level, depth, degree, vertex))
+    return vertex

@@ -1,0 +1,83 @@
+"""The tridiagonal part of a matrix, in the order as given, as a preconditioner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matchwood import engines
+from matchwood.factors import coverage_of_order
+from matchwood.preconditioners.definite import is_definite, made_definite
+from matchwood.preconditioners.operator import Core, SetupClock, Solved, matrix_on, operator
+from matchwood.tridiagonal import factorize
+
+
+def tridiagonal(
+    A: Any,
+    *,
+    allow_singular: bool = False,
+    definite: bool = False,
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Any:
+    """The inverse of the tridiagonal part of a matrix, in the order as given.
+
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+    allow_singular : bool
+        Go on where the tridiagonal part is singular, as `tridiagonal.solve` does.
+    definite : bool
+        Make it positive definite, for CG: along paths that are not, what lies off the diagonal is
+        weakened as much as is needed.  `A` must be symmetric, its diagonal positive.
+    engine : {None, "cpu", "gpu"}
+        None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
+        there.
+    threads : int or None
+        CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
+
+    Returns
+    -------
+    M : LinearOperator
+        Of the type of the values of `A`, on the engine.
+
+    Raises
+    ------
+    EngineUnavailable
+        If `engine` is "gpu" and there is none, or "reference".
+    TypeError, ValueError
+        If `A` is not square or complex.
+    numpy.linalg.LinAlgError
+        If its tridiagonal part is singular (a zero on the diagonal alone need not be a fault).
+
+    Examples
+    --------
+    Exact for a matrix that is tridiagonal:
+
+    >>> import scipy.sparse as sp
+    >>> import matchwood
+    >>> A = sp.csr_array([[2., 1., 0.], [1., 2., 1.], [0., 1., 2.]])
+    >>> M = matchwood.preconditioners.tridiagonal(A)
+    >>> (M @ (A @ [1.0, 2.0, 3.0])).round(12).tolist(), M.coverage
+    ([1.0, 2.0, 3.0], 1.0)
+    """
+    caller = "tridiagonal"
+    G = matrix_on(A, caller, engine, threads)
+    clock = SetupClock(G.engine)
+    matrix = G.sparse_weights()
+    xp = engines.xp(matrix.data)
+    dl, d, du = (xp.zeros(G.n, matrix.dtype) for _ in range(3))
+    d[:] = matrix.diagonal()
+    if G.n > 1:
+        dl[1:], du[:-1] = matrix.diagonal(-1), matrix.diagonal(1)
+    clock.lap("coefficients")
+    system = (dl, d, du)
+    if definite:
+        system = made_definite(G, system, caller, threads)
+        clock.lap("definite")
+    made = factorize(*system, allow_singular=allow_singular, threads=threads)
+    clock.lap("solver")
+    core = Core(
+        caller, G.n, d.dtype, G.engine, Solved(made), lambda: coverage_of_order(G), clock.seconds,
+        lambda: is_definite(G, system, threads),
+    )  # fmt: skip
+    return operator(core)

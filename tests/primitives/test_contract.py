@@ -1,0 +1,162 @@
+"""Contraction: the reference's bits from every engine and team, for groups of any size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import matchwood
+from graphs import complete, path, rmat, star
+from matchwood.errors import CheckFailed
+from matchwood.primitives.contract import contract
+from matchwood.primitives.contract.check import check_contracted
+from strategies import graphs
+
+TEAMS = (1, 2, 3, 7)
+
+
+def view_of(A: Any, kind: Any = np.float64) -> Any:
+    weighted = matchwood.generators.random_weights(A, dtype=kind)
+    return matchwood.graph(weighted).undirected_weights()
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    for ours, theirs in zip(found, expected, strict=True):
+        if theirs is None:
+            assert ours is None
+            continue
+        assert ours.dtype == theirs.dtype
+        assert np.array_equal(ours, theirs)
+
+
+def matrix_of(arrays: Any) -> sp.csr_array:
+    n = arrays[0].size - 1
+    return sp.csr_array((arrays[2], arrays[1], arrays[0]), shape=(n, n))
+
+
+WAYS = [{"loops": loops, "symmetric": symmetric} for loops in (0, 1) for symmetric in (0, 1)]
+
+
+def valued(view: Any, kind: Any) -> Any:
+    """The view with values of that type, symmetric where it is; None: without."""
+    if kind is None:
+        return view._replace(data=None)
+    u = np.repeat(np.arange(view.n), np.diff(view.indptr))
+    values = np.random.default_rng(5).integers(-9, 9, (view.n, view.n)) * 3**20 / 7
+    return view._replace(data=(values + values.T)[u, view.indices].astype(kind))
+
+
+@given(graphs(max_n=30, max_m=60), st.integers(0, 99), st.integers(1, 9))
+def test_equals_the_reference(A: Any, seed: int, count: int) -> None:
+    G = matchwood.graph(A)
+    label = np.random.default_rng(seed).integers(0, count, G.n)
+    for way in WAYS:
+        options: Any = {name: bool(given) for name, given in way.items()}
+        pattern = G.undirected_pattern() if options["symmetric"] else G.directed_pattern()
+        for kind in (np.float32, np.float64, np.int64, None):
+            view = valued(pattern, kind)
+            expected = contract(*view, label, count, engine="reference", **options)
+            if kind is not None:
+                check_contracted(view, label, count, expected, "sums", loops=options["loops"])
+            for threads in TEAMS:
+                found = contract(*view, label, count, threads=threads, **options)
+                assert_same(found, expected)
+
+
+def test_the_product_with_the_matrix_of_groups() -> None:
+    """Integers are added up exactly, on the diagonal too."""
+    A = sp.csr_array(rmat(8, 8))
+    A.data = np.random.default_rng(0).integers(-(2**50), 2**50, A.nnz)
+    A = sp.csr_array(A + A.T + sp.diags_array(np.arange(A.shape[0]), dtype=np.int64))
+    A.sort_indices()
+    label = np.random.default_rng(1).integers(0, 20, A.shape[0])
+    S = sp.csr_array((np.ones(label.size, np.int64), (np.arange(label.size), label)))
+    wanted = (S.T @ A @ S).toarray()
+    for symmetric in (False, True):
+        options: Any = {"loops": True, "symmetric": symmetric}
+        made = contract(A.indptr, A.indices, A.data, label, 20, **options)
+        assert made[2].dtype == np.int64
+        assert (matrix_of(made).toarray() == wanted).all()
+
+
+def test_integers_that_do_not_fit() -> None:
+    view = valued(matchwood.graph(complete(6)).undirected_pattern(), np.int64)
+    label = np.zeros(6, np.int64)
+    large = view._replace(data=np.full(view.nnz, 2**60))
+    with pytest.raises(ValueError, match=r"contract: the integers in data must add up"):
+        contract(*large, label, 1, loops=True)
+    one = np.zeros(view.nnz, np.int64)
+    one[3] = 2**62
+    found = contract(*view._replace(data=one), label, 1, loops=True, symmetric=False)
+    assert found[2].tolist() == [2**62]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_result_is_exactly_symmetric(kind: type) -> None:
+    for A in (rmat(9, 8), star(300), complete(40), path(50)):
+        view = view_of(A, kind)
+        label = np.random.default_rng(1).integers(0, 11, view.n)
+        made = matrix_of(contract(*view, label, 11, threads=3))
+        assert made.dtype == kind
+        assert (made != made.T).nnz == 0
+        assert not made.diagonal().any()
+
+
+def test_bad_arguments() -> None:
+    indptr, indices, data = view_of(path(4))
+    label = np.array([0, 0, 1, 1])
+    with pytest.raises(ValueError, match=r"contract: label must lie in 0..1|contract: label must"):
+        contract(indptr, indices, data, np.array([0, 2, 1, 1]), 2)
+    with pytest.raises(ValueError, match="contract: label must have"):
+        contract(indptr, indices, data, label[:3], 2)
+    with pytest.raises(TypeError, match="contract: label must hold integers"):
+        contract(indptr, indices, data, label / 2, 2)
+    with pytest.raises(TypeError, match="contract: data must be"):
+        contract(indptr, indices, data.astype(np.int32), label, 2)
+    with pytest.raises(TypeError, match="contract: loops must be"):
+        contract(indptr, indices, data, label, 2, loops="yes")
+    with pytest.raises(ValueError, match="contract: count must be at least 0"):
+        contract(indptr, indices, data, label, -1)
+    upper = sp.triu(sp.csr_array((data, indices, indptr), shape=(4, 4)), format="csr")
+    with pytest.raises(ValueError, match="contract: A was taken for symmetric"):
+        contract(upper.indptr, upper.indices, upper.data, np.arange(4), 4)
+
+
+def test_the_check_fails() -> None:
+    view = view_of(path(6))
+    label = np.array([0, 0, 1, 1, 2, 2])
+    indptr, indices, data = right = contract(*view, label, 3)
+    check_contracted(view, label, 3, right, "contraction")
+    with pytest.raises(CheckFailed, match=r"contraction: entry \(0, 1\) of the matrix is"):
+        check_contracted(view, label, 3, (indptr, indices, data * 2), "contraction")
+    nothing = (np.zeros_like(indptr), indices[:0], data[:0])
+    with pytest.raises(CheckFailed, match="is missing"):
+        check_contracted(view, label, 3, nothing, "contraction")
+    with pytest.raises(CheckFailed, match=r"entry \(0, 0\) of the matrix is missing"):
+        check_contracted(view, label, 3, right, "contraction", loops=True)
+    with pytest.raises(CheckFailed, match=r"entry \(0, 0\) of the matrix joins nothing"):
+        with_loops = contract(*view, label, 3, loops=True)
+        check_contracted(view, label, 3, with_loops, "contraction")
+
+
+@pytest.mark.gpu
+def test_the_gpu_equals_the_reference() -> None:
+    import cupy
+
+    for A in (rmat(9, 8), star(300), complete(40), path(50)):
+        pattern = matchwood.graph(A).undirected_pattern()
+        label = np.random.default_rng(1).integers(0, 11, pattern.n).astype(pattern.indices.dtype)
+        for kind in (np.float32, np.float64, np.int64, None):
+            view = valued(pattern, kind)
+            there = [None if a is None else cupy.asarray(a) for a in (*view, label)]
+            for way in WAYS:
+                options: Any = {name: bool(given) for name, given in way.items()}
+                expected = contract(*view, label, 11, engine="reference", **options)
+                found = contract(*there, 11, **options)
+                assert_same([None if a is None else a.get() for a in found], expected)
+                assert_same(contract(*view, label, 11, engine="gpu", **options), expected)
