@@ -2,7 +2,7 @@
 
 An engine (reference.py, cpu.py, gpu.py) has five steps for one level:
 
-    move(level, labels, plan, rounds)    vertices change communities, in place
+    move(level, labels, plan, limit)     vertices change communities, in place
     refine(level, labels, plan)          parts of communities that are well connected
     number(labels)                       labels in use become 0, 1, ... by their smallest vertices
     split(level, labels)                 connected parts of communities, numbered
@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from matchwood import engines
-from matchwood.communities.moving.plan import MOST_ROUNDS, ROUNDS_BACK, Plan
+from matchwood.communities.moving.plan import FEW_MOVERS, FEW_MOVERS_BACK, MOST_ROUNDS, ROUNDS_BACK, Limit, Plan
 from matchwood.communities.weights import Level, finished
 from matchwood.primitives.quotient import trusted_quotient
 from matchwood.stopwatch import Stopwatch
@@ -38,8 +38,8 @@ class Steps(NamedTuple):
     plan: Plan
     threads: int | None
 
-    def move(self, level: Level, labels: Any, rounds: int) -> int:
-        done: int = self.module.move(level, labels, self.plan, rounds, self.threads)
+    def move(self, level: Level, labels: Any, limit: Limit) -> int:
+        done: int = self.module.move(level, labels, self.plan, limit, self.threads)
         return done
 
     def refine(self, level: Level, labels: Any) -> Any:
@@ -66,10 +66,11 @@ def louvain(steps: Steps, base: Level, max_levels: int | None, max_rounds: int |
     """Move and contract until nothing moves; then back, with a few rounds on each level."""
     watch = Stopwatch()
     rounds, limit = 0, MOST_ROUNDS if max_rounds is None else max_rounds
+    down, up = Limit(limit, FEW_MOVERS), Limit(min(ROUNDS_BACK, limit), FEW_MOVERS_BACK)
     level, levels, maps = base, [base], []
     while True:
         labels = identity(level)
-        rounds += steps.move(level, labels, limit)
+        rounds += steps.move(level, labels, down)
         count, labels = steps.number(labels)
         if count == level.n:
             break
@@ -82,7 +83,7 @@ def louvain(steps: Steps, base: Level, max_levels: int | None, max_rounds: int |
     labels = maps.pop() if maps else identity(base)
     for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
         labels = labels[map]
-        rounds += steps.move(level, labels, min(ROUNDS_BACK, limit))
+        rounds += steps.move(level, labels, up)
     watch.lap("back")
     count, labels = steps.split(base, labels)
     watch.lap("split")
@@ -113,7 +114,7 @@ def _descend(steps: Steps, base: Level, start: Any) -> tuple[Any, int, int]:
     level, map, rounds, levels = base, None, 0, 1
     labels = start.copy()
     while True:
-        rounds += steps.move(level, labels, MOST_ROUNDS)
+        rounds += steps.move(level, labels, Limit(MOST_ROUNDS, FEW_MOVERS))
         count, labels = steps.number(labels)
         if count == level.n:
             break
