@@ -15,7 +15,9 @@ from matchwood.communities.quality import quality_of
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import Level, level_of
 
-METHODS = ("auto", "moving")
+METHODS = ("auto", "moving", "joining")
+SKEWED = 16  # times the mean degree; with hubs beyond it, joining is neither faster nor better.
+# Measured: bench/communities/moving.py, R-MAT 18 against meshes
 
 
 def louvain(
@@ -52,8 +54,12 @@ def louvain(
         How often vertices become communities, at most; 1 only moves vertices of `A`.
     max_rounds : int or None
         Rounds on each level, at most; None takes 32, and fewer are needed as a rule.
-    method : {"auto", "moving"}
-        ``"moving"`` is the rule above.  ``"auto"`` takes it.
+    method : {"auto", "moving", "joining"}
+        ``"moving"`` is the rule above.  With ``"joining"`` vertices do not move one by one: each
+        community joins the one that it gains most with, if it is the smaller of both, as in
+        `rabbit_order`; vertices move on the way back only.  ``"auto"`` takes ``"joining"``, which is
+        faster, unless degrees are skewed: where a vertex has more than 16 times the mean number of
+        neighbours.
     rng : int, Generator or None
         Seed of the order in which vertices look around; None is 0.
     engine : {None, "reference", "cpu", "gpu"}
@@ -125,7 +131,8 @@ def louvain(
     call = calls.enter(A, caller, engine, threads)
     level = level_of(call.graph, caller)
     steps = levels.Steps(call.load(__name__), call.engine, plan, threads)
-    return _result(call, level, levels.louvain(steps, level, max_levels, max_rounds), steps)
+    way = _chosen(level) if method == "auto" else method
+    return _result(call, level, levels.louvain(steps, level, way, max_levels, max_rounds), steps)
 
 
 def leiden(
@@ -205,6 +212,12 @@ def leiden(
     level = level_of(call.graph, caller)
     steps = levels.Steps(call.load(__name__), call.engine, plan, threads)
     return _result(call, level, levels.leiden(steps, level, iterations), steps)
+
+
+def _chosen(level: Level) -> str:
+    """The method that suits a graph, by its degrees alone."""
+    skewed = level.longest * max(level.tied, 1) > SKEWED * int(level.indices.shape[0])
+    return "moving" if skewed else "joining"
 
 
 def _result(call: Any, level: Level, found: levels.Found, steps: levels.Steps) -> Communities:

@@ -93,6 +93,4 @@ def is_communities(
     >>> is_communities(A, [0, 0, 1, 1]), is_communities(A, [0, 1, 1, 0])
     (True, False)
     """
-    return answers.holds(
-        check_communities, A, answer, resolution=resolution, numbering=numbering
-    )
+    return answers.holds(check_communities, A, answer, resolution=resolution, numbering=numbering)

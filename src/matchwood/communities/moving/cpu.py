@@ -26,7 +26,6 @@ from matchwood.primitives.tally.cpu import Rows, Scratch, forget, gather, rows_o
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     atomic_add,
-    atomic_min,
     barrier,
     crew,
     device,
@@ -218,7 +217,9 @@ def move(level: Level, labels: Array, plan: Plan, limit: Limit, threads: int | N
         np.empty(n, np.uint8), np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
     )  # fmt: skip
     scratch = scratch_of(team.size, n, level.longest, rows)
-    numbers = Numbers(float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied))
+    numbers = Numbers(
+        float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied)
+    )
     moves, done = np.zeros(limit.rounds, np.int64), np.zeros(1, np.int64)
     split = split_of(n, team.size, kind, plan.seed)
     team.run(_move, rows, state, split, scratch, numbers, moves, done)
@@ -226,43 +227,9 @@ def move(level: Level, labels: Array, plan: Plan, limit: Limit, threads: int | N
 
 
 @kernel
-def _number(
-    team: Any, labels: Array, first: Array, root: Array, numbers: Array, sums: Array
+def _split(
+    team: Any, rows: Rows, labels: Array, parent: Array, numbers: Array, sums: Array
 ) -> None:
-    """first[c] = the smallest vertex of label c; numbers by that."""
-    n = labels.size
-    lo, hi = share(team, n)
-    for v in range(lo, hi):
-        first[v] = n
-    if barrier(team):
-        return
-    for v in range(lo, hi):
-        if v < load_relaxed(first, labels[v]):
-            atomic_min(first, labels[v], v)
-    if barrier(team):
-        return
-    for v in range(lo, hi):
-        root[v] = first[labels[v]]
-    if barrier(team):
-        return
-    number_roots(team, root, numbers, sums)
-
-
-def number(labels: Array, threads: int | None = None) -> tuple[int, Array]:
-    """See reference.number."""
-    n = labels.size
-    team = crew(threads, work=n)
-    kind = np.uint32 if labels.dtype == np.int32 else np.uint64
-    numbers = np.empty(n, labels.dtype)
-    sums = np.zeros(team.size + 1, np.int64)
-    if n:
-        first, root = np.empty(n, kind), np.empty(n, kind)
-        team.run(_number, labels.view(kind), first, root, numbers, sums)
-    return int(sums[-1]), numbers
-
-
-@kernel
-def _split(team: Any, rows: Rows, labels: Array, parent: Array, numbers: Array, sums: Array) -> None:
     """Union-find over the edges inside communities."""
     n = labels.size
     lo, hi = share(team, n)

@@ -89,9 +89,7 @@ def _best(
 
 
 @device
-def _choose(
-    team: Any, rows: Rows, parts: Parts, scratch: Scratch, split: Split, turn: int
-) -> None:
+def _choose(team: Any, rows: Rows, parts: Parts, scratch: Scratch, split: Split, turn: int) -> None:
     begin, end = split.begins[turn], split.begins[turn + 1]
     chunk = next_chunk(team, end - begin, CHUNK)
     while chunk >= 0:

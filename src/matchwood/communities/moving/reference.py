@@ -144,13 +144,6 @@ def _parts_around(level: Level, labels: Any, part: Any, v: int) -> dict[int, int
     return found
 
 
-def number(labels: Any, threads: int | None = None) -> tuple[int, Any]:
-    """Numbers 0, 1, ... for the labels in use, by their smallest vertices."""
-    numbers: dict[int, int] = {}
-    found = [numbers.setdefault(int(c), len(numbers)) for c in labels]
-    return len(numbers), np.array(found, labels.dtype)
-
-
 def split(level: Level, labels: Any, threads: int | None = None) -> tuple[int, Any]:
     """The connected parts of communities, numbered by their smallest vertices."""
     found = np.full(level.n, -1, labels.dtype)

@@ -103,9 +103,7 @@ def label_propagation(
     call = calls.enter(A, caller, engine, threads)
     level = level_of(call.graph, caller)
     watch = Stopwatch()
-    labels, rounds = call.load(__name__).propagate(
-        level, Plan(0.0, max_rounds, tol, seed), threads
-    )
+    labels, rounds = call.load(__name__).propagate(level, Plan(0.0, max_rounds, tol, seed), threads)
     watch.lap("rounds")
     count, labels = number_labels(labels, engine=call.engine, threads=threads)
     quality = quality_of(level, labels, count, 1.0, call.engine, threads)

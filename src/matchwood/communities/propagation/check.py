@@ -98,6 +98,4 @@ def is_label_propagation(
     >>> is_label_propagation(A, [0, 0, 1, 1]), is_label_propagation(A, [0, 1, 1, 1])
     (True, False)
     """
-    return answers.holds(
-        check_label_propagation, A, answer, settled=settled, numbering=numbering
-    )
+    return answers.holds(check_label_propagation, A, answer, settled=settled, numbering=numbering)

@@ -122,5 +122,3 @@ def _sum_of_squares(volumes: Any) -> int:
         + (int((squares >> HALF).sum()) << HALF)
         + int((squares & low).sum())
     )
-
-
