@@ -32,6 +32,7 @@ class Level(NamedTuple):
     strength: Any
     total: int
     longest: int  # entries of the longest row
+    tied: int  # vertices that have neighbours
 
     @property
     def n(self) -> int:
@@ -81,7 +82,8 @@ def finished(indptr: Any, indices: Any, data: Any, inner: Any) -> Level:
         strength = strength + inner
     n = int(strength.shape[0])
     longest = int(lengths.max()) if n else 0
-    return Level(indptr, indices, data, inner, strength, int(strength.sum()), longest)
+    tied = int(xp.count_nonzero(lengths))
+    return Level(indptr, indices, data, inner, strength, int(strength.sum()), longest, tied)
 
 
 def _scaled(data: Any, loops: Any) -> tuple[Any, Any]:

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.communities.cpu_subrounds import Split, split_of, split_round
-from matchwood.communities.moving.plan import Plan
+from matchwood.communities.moving import cpu_refine
+from matchwood.communities.moving.plan import Limit, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.number.cpu import number_roots
@@ -25,7 +26,6 @@ from matchwood.primitives.tally.cpu import Rows, Scratch, forget, gather, rows_o
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     atomic_add,
-    atomic_min,
     barrier,
     crew,
     device,
@@ -204,10 +204,10 @@ def crew_of(level: Level, threads: int | None) -> Any:
     return crew(1 if work < ALONE else threads, work=work)
 
 
-def move(level: Level, labels: Array, plan: Plan, rounds: int, threads: int | None = None) -> int:
+def move(level: Level, labels: Array, plan: Plan, limit: Limit, threads: int | None = None) -> int:
     """See reference.move."""
     n = level.n
-    if n == 0 or rounds == 0 or level.indices.size == 0:
+    if n == 0 or limit.rounds == 0 or level.indices.size == 0:
         return 0
     team = crew_of(level, threads)
     rows = rows_of(level.indptr, level.indices, level.data)
@@ -217,51 +217,19 @@ def move(level: Level, labels: Array, plan: Plan, rounds: int, threads: int | No
         np.empty(n, np.uint8), np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
     )  # fmt: skip
     scratch = scratch_of(team.size, n, level.longest, rows)
-    numbers = Numbers(float(plan.resolution), float(level.total), rounds, plan.enough(n))
-    moves, done = np.zeros(rounds, np.int64), np.zeros(1, np.int64)
+    numbers = Numbers(
+        float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied)
+    )
+    moves, done = np.zeros(limit.rounds, np.int64), np.zeros(1, np.int64)
     split = split_of(n, team.size, kind, plan.seed)
     team.run(_move, rows, state, split, scratch, numbers, moves, done)
     return int(done[0])
 
 
 @kernel
-def _number(
-    team: Any, labels: Array, first: Array, root: Array, numbers: Array, sums: Array
+def _split(
+    team: Any, rows: Rows, labels: Array, parent: Array, numbers: Array, sums: Array
 ) -> None:
-    """first[c] = the smallest vertex of label c; numbers by that."""
-    n = labels.size
-    lo, hi = share(team, n)
-    for v in range(lo, hi):
-        first[v] = n
-    if barrier(team):
-        return
-    for v in range(lo, hi):
-        if v < load_relaxed(first, labels[v]):
-            atomic_min(first, labels[v], v)
-    if barrier(team):
-        return
-    for v in range(lo, hi):
-        root[v] = first[labels[v]]
-    if barrier(team):
-        return
-    number_roots(team, root, numbers, sums)
-
-
-def number(labels: Array, threads: int | None = None) -> tuple[int, Array]:
-    """See reference.number."""
-    n = labels.size
-    team = crew(threads, work=n)
-    kind = np.uint32 if labels.dtype == np.int32 else np.uint64
-    numbers = np.empty(n, labels.dtype)
-    sums = np.zeros(team.size + 1, np.int64)
-    if n:
-        first, root = np.empty(n, kind), np.empty(n, kind)
-        team.run(_number, labels.view(kind), first, root, numbers, sums)
-    return int(sums[-1]), numbers
-
-
-@kernel
-def _split(team: Any, rows: Rows, labels: Array, parent: Array, numbers: Array, sums: Array) -> None:
     """Union-find over the edges inside communities."""
     n = labels.size
     lo, hi = share(team, n)
@@ -298,3 +266,8 @@ def split(level: Level, labels: Array, threads: int | None = None) -> tuple[int,
         parent = np.empty(n, rows.indices.dtype)
         team.run(_split, rows, labels.view(parent.dtype), parent, numbers, sums)
     return int(sums[-1]), numbers
+
+
+def refine(level: Level, labels: Array, plan: Plan, threads: int | None = None) -> Array:
+    """See reference.refine."""
+    return cpu_refine.refine(crew_of(level, threads), level, labels, plan)

@@ -1,12 +1,12 @@
 """From level to level: move, contract, and so on; then back.  The same for every engine.
 
-An engine (reference.py, cpu.py, gpu.py) has five steps for one level:
+An engine (reference.py, cpu.py, gpu.py) has three steps for one level:
 
-    move(level, labels, plan, rounds)    vertices change communities, in place
+    move(level, labels, plan, limit)     vertices change communities, in place
     refine(level, labels, plan)          parts of communities that are well connected
-    number(labels)                       labels in use become 0, 1, ... by their smallest vertices
     split(level, labels)                 connected parts of communities, numbered
-    contract(level, labels, count)       a vertex for each label: below
+
+Numbering labels, contracting a graph by them and the joins of ``method="joining"`` are primitives.
 """
 
 from __future__ import annotations
@@ -14,8 +14,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from matchwood import engines
-from matchwood.communities.moving.plan import MOST_ROUNDS, ROUNDS_BACK, Plan
+from matchwood.communities.moving.plan import (
+    FEW_MOVERS,
+    FEW_MOVERS_BACK,
+    MOST_ROUNDS,
+    ROUNDS_BACK,
+    Limit,
+    Plan,
+)
 from matchwood.communities.weights import Level, finished
+from matchwood.primitives.joining import trusted_joins, trusted_trees
+from matchwood.primitives.number import number_labels
 from matchwood.primitives.quotient import trusted_quotient
 from matchwood.stopwatch import Stopwatch
 
@@ -38,16 +47,16 @@ class Steps(NamedTuple):
     plan: Plan
     threads: int | None
 
-    def move(self, level: Level, labels: Any, rounds: int) -> int:
-        done: int = self.module.move(level, labels, self.plan, rounds, self.threads)
+    def move(self, level: Level, labels: Any, limit: Limit) -> int:
+        done: int = self.module.move(level, labels, self.plan, limit, self.threads)
         return done
 
     def refine(self, level: Level, labels: Any) -> Any:
         return self.module.refine(level, labels, self.plan, self.threads)
 
     def number(self, labels: Any) -> tuple[int, Any]:
-        found: tuple[int, Any] = self.module.number(labels, self.threads)
-        return found
+        """Labels in use become 0, 1, ... by their smallest vertices."""
+        return number_labels(labels, engine=self.name, threads=self.threads)
 
     def split(self, level: Level, labels: Any) -> tuple[int, Any]:
         found: tuple[int, Any] = self.module.split(level, labels, self.threads)
@@ -62,12 +71,44 @@ class Steps(NamedTuple):
         return finished(*arrays)
 
 
-def louvain(steps: Steps, base: Level, max_levels: int | None, max_rounds: int | None) -> Found:
-    """Move and contract until nothing moves; then back, with a few rounds on each level."""
+class Descent(NamedTuple):
+    """Ever coarser graphs: maps[i] leads from levels[i] to levels[i + 1].
+
+    The last map leads to a graph that is not made, where `max_levels` came first.
+    """
+
+    levels: list[Level]
+    maps: list[Any]
+    rounds: int
+
+
+def louvain(
+    steps: Steps, base: Level, method: str, max_levels: int | None, max_rounds: int | None
+) -> Found:
+    """Contract communities until nothing moves; then back, with a few rounds on each level."""
     watch = Stopwatch()
-    rounds, limit = 0, MOST_ROUNDS if max_rounds is None else max_rounds
-    level, levels, maps = base, [base], []
+    limit = MOST_ROUNDS if max_rounds is None else max_rounds
+    if method == "joining":
+        levels, maps, rounds = _join(steps, base, max_levels)
+    else:
+        levels, maps, rounds = _move(steps, base, max_levels, Limit(limit, FEW_MOVERS))
+    watch.lap("levels")
+    labels = None if len(levels) == len(maps) else identity(levels[-1])
+    up = Limit(min(ROUNDS_BACK, limit), FEW_MOVERS_BACK)
+    for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
+        labels = map if labels is None else labels[map]
+        rounds += steps.move(level, labels, up)
+    watch.lap("back")
+    count, labels = steps.split(base, labels)
+    watch.lap("split")
+    return Found(count, labels, len(levels), rounds, watch.seconds)
+
+
+def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> Descent:
+    """Vertices move to the best community around them, level by level."""
+    levels, maps, rounds = [base], [], 0
     while True:
+        level = levels[-1]
         labels = identity(level)
         rounds += steps.move(level, labels, limit)
         count, labels = steps.number(labels)
@@ -76,17 +117,31 @@ def louvain(steps: Steps, base: Level, max_levels: int | None, max_rounds: int |
         maps.append(labels)
         if len(maps) == max_levels:
             break
-        level = steps.contract(level, labels, count)
-        levels.append(level)
-    watch.lap("levels")
-    labels = maps.pop() if maps else identity(base)
-    for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
-        labels = labels[map]
-        rounds += steps.move(level, labels, min(ROUNDS_BACK, limit))
-    watch.lap("back")
-    count, labels = steps.split(base, labels)
-    watch.lap("split")
-    return Found(count, labels, len(levels), rounds, watch.seconds)
+        levels.append(steps.contract(level, labels, count))
+    return Descent(levels, maps, rounds)
+
+
+def _join(steps: Steps, base: Level, max_levels: int | None) -> Descent:
+    """Communities join the best one around them, if they are the smaller; a round for each level."""
+    levels, maps, rounds = [base], [], 0
+    names = identity(base)
+    where = {"engine": steps.name, "threads": steps.threads}
+    while len(maps) != max_levels:
+        level = levels[-1]
+        if level.total == 0:
+            break
+        pattern = (level.indptr, level.indices, level.data)
+        target = trusted_joins(
+            pattern, level.strength, names, level.total, resolution=steps.plan.resolution, **where
+        )
+        labels, roots = trusted_trees(target, **where)
+        rounds += 1
+        if roots.shape[0] == level.n:
+            break
+        maps.append(labels)
+        names = names[roots]
+        levels.append(steps.contract(level, labels, int(roots.shape[0])))
+    return Descent(levels, maps, rounds)
 
 
 def leiden(steps: Steps, base: Level, iterations: int) -> Found:
@@ -113,7 +168,7 @@ def _descend(steps: Steps, base: Level, start: Any) -> tuple[Any, int, int]:
     level, map, rounds, levels = base, None, 0, 1
     labels = start.copy()
     while True:
-        rounds += steps.move(level, labels, MOST_ROUNDS)
+        rounds += steps.move(level, labels, Limit(MOST_ROUNDS, FEW_MOVERS))
         count, labels = steps.number(labels)
         if count == level.n:
             break

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.communities.moving.plan import REFINEMENT, Plan
+from matchwood.communities.moving.plan import REFINEMENT, Limit, Plan
 from matchwood.communities.subrounds import subrounds_of
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.reference import hash2_number, mix64_number
 from matchwood.primitives.tally.reference import weights_of_labels
 
 
-def move(level: Level, labels: Any, plan: Plan, rounds: int, threads: int | None = None) -> int:
+def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | None = None) -> int:
     """Move vertices between communities, in place; returns the number of rounds.
 
-    labels[v] lies in 0..n-1.  Ends after `rounds`, or after one in which no more than
-    `plan.enough(n)` vertices moved.
+    labels[v] lies in 0..n-1.  Ends after `limit.rounds`, or after one in which at
+    most `limit.enough` vertices moved.
     """
     n, parts = level.n, subrounds_of(level.n)
     if level.indices.size == 0:
@@ -27,7 +27,7 @@ def move(level: Level, labels: Any, plan: Plan, rounds: int, threads: int | None
         volume[labels[v]] += int(level.strength[v])
         size[labels[v]] += 1
     active = [True] * n
-    for number in range(rounds):
+    for number in range(limit.rounds):
         moved = 0
         part_of = [hash2_number(v, number, plan.seed) % parts for v in range(n)]
         for part in range(parts):
@@ -47,9 +47,9 @@ def move(level: Level, labels: Any, plan: Plan, rounds: int, threads: int | None
                 for u in level.indices[level.indptr[v] : level.indptr[v + 1]]:
                     active[u] = True
             moved += len(targets)
-        if moved <= plan.enough(n):
+        if moved <= limit.enough(level.tied):
             return number + 1
-    return rounds
+    return limit.rounds
 
 
 def _best(level: Level, labels: Any, volume: Any, size: Any, plan: Plan, v: int) -> int:
@@ -142,13 +142,6 @@ def _parts_around(level: Level, labels: Any, part: Any, v: int) -> dict[int, int
         if labels[u] == labels[v]:
             found[int(part[u])] = found.get(int(part[u]), 0) + w
     return found
-
-
-def number(labels: Any, threads: int | None = None) -> tuple[int, Any]:
-    """Numbers 0, 1, ... for the labels in use, by their smallest vertices."""
-    numbers: dict[int, int] = {}
-    found = [numbers.setdefault(int(c), len(numbers)) for c in labels]
-    return len(numbers), np.array(found, labels.dtype)
 
 
 def split(level: Level, labels: Any, threads: int | None = None) -> tuple[int, Any]:
