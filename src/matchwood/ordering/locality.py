@@ -10,13 +10,14 @@ from matchwood import calls
 from matchwood.arguments import one_of
 from matchwood.ordering.degree import degree_order, hub_order
 from matchwood.ordering.gaps import Gaps, gaps
+from matchwood.ordering.llp import GAMMAS, Layers, find_layers
 from matchwood.ordering.rabbit import JoinTree, find_order
 from matchwood.ordering.refine import refine_order
 from matchwood.ordering.refine.plan import METRICS
 from matchwood.ordering.shingle import shingle_order
 from matchwood.stopwatch import Stopwatch
 
-METHODS = ("rabbit", "shingle", "degree", "hub")
+METHODS = ("rabbit", "shingle", "llp", "degree", "hub")
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,15 @@ class LocalityOrdering:
     before, after : Gaps
         In the given order and in the new one.
     counters : dict
-        ``method``; of rabbit orders ``rounds`` and ``communities``; after refinement ``proposed``,
+        ``method``; of rabbit orders ``rounds`` and ``communities``; of layers ``layers`` and
+        ``rounds``; after refinement ``proposed``,
         ``kept`` and ``sweeps``.
     seconds : dict
         ``order``, ``refine`` and ``measure``.
     tree : JoinTree or None
         Which community joined which; of a rabbit order that was not refined.
+    layers : Layers or None
+        Labels; of an order by layered label propagation that was not refined.
     """
 
     perm: Any
@@ -44,6 +48,7 @@ class LocalityOrdering:
     counters: Mapping[str, Any]
     seconds: Mapping[str, float]
     tree: JoinTree | None = None
+    layers: Layers | None = None
 
 
 def locality_ordering(
@@ -100,21 +105,24 @@ def locality_ordering(
     call = calls.enter(A, caller, engine, threads)
     G, how = call.given, {"engine": engine, "threads": threads}
     counters: dict[str, Any] = {"method": method}
-    tree = None
+    tree = layers = None
     if method == "rabbit":
         perm, tree, counted = find_order(call, threads)
         counters |= counted
+    elif method == "llp":
+        perm, layers = find_layers(caller, G, GAMMAS, rng, engine, threads)
+        counters |= {"layers": len(layers.gammas), "rounds": sum(layers.rounds)}
     else:
         perm = _by_name(method, G, rng, how)
     watch.lap("order")
     if refine is not None:
         refined = refine_order(G, perm, metric=refine, fraction=fraction, **how)
-        perm, tree = refined.perm, None
+        perm, tree, layers = refined.perm, None, None
         counters |= {name: getattr(refined, name) for name in ("proposed", "kept", "sweeps")}
         watch.lap("refine")
     before, after = gaps(G, **how), gaps(G, perm, **how)
     watch.lap("measure")
-    return LocalityOrdering(perm, before, after, counters, watch.seconds, tree)
+    return LocalityOrdering(perm, before, after, counters, watch.seconds, tree, layers)
 
 
 def _by_name(method: str, G: Any, rng: Any, how: dict[str, Any]) -> Any:
