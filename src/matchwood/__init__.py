@@ -25,6 +25,12 @@ _HOMES = {
     "Components": "matchwood.components",  # what both return
     "condensation": "matchwood.components",  # a vertex for each of those: no cycles are left
     "Condensation": "matchwood.components",  # what `condensation` returns
+    # communities
+    "louvain": "matchwood.communities",  # groups of high modularity: vertices move, groups contract
+    "leiden": "matchwood.communities",  # the same with parts that are well connected
+    "label_propagation": "matchwood.communities",  # each takes the heaviest label around it
+    "modularity": "matchwood.communities",  # how good communities are
+    "Communities": "matchwood.communities",  # what the first three return
     # independent sets
     "maximal_independent_set": "matchwood.independent",  # no two neighbours, none can be added
     # spanning
@@ -86,6 +92,7 @@ _HOMES = {
     "show_config": "matchwood.machine.config",  # threads, caches, versions, GPU
     "warmup": "matchwood.machine.warm",  # compile every kernel now
     # families, as modules
+    "communities": "matchwood.communities",
     "components": "matchwood.components",
     "factors": "matchwood.factors",
     "forests": "matchwood.forests",
@@ -107,6 +114,7 @@ __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
     from matchwood import check as check
+    from matchwood import communities as communities
     from matchwood import components as components
     from matchwood import factors as factors
     from matchwood import forests as forests
@@ -120,6 +128,11 @@ if TYPE_CHECKING:
     from matchwood import spanning as spanning
     from matchwood import traversal as traversal
     from matchwood import tridiagonal as tridiagonal
+    from matchwood.communities import Communities as Communities
+    from matchwood.communities import label_propagation as label_propagation
+    from matchwood.communities import leiden as leiden
+    from matchwood.communities import louvain as louvain
+    from matchwood.communities import modularity as modularity
     from matchwood.components import Components as Components
     from matchwood.components import Condensation as Condensation
     from matchwood.components import condensation as condensation

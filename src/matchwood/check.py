@@ -21,6 +21,11 @@ _HOMES = {
     "is_strongly_connected_components": "matchwood.components.strong.check",  # yes or no
     "check_condensation": "matchwood.components.strong.quotient.check",  # graph of components
     "is_condensation": "matchwood.components.strong.quotient.check",  # yes or no
+    "check_communities": "matchwood.communities.moving.check",  # numbered, connected, modularity
+    "is_communities": "matchwood.communities.moving.check",  # yes or no
+    "check_label_propagation": "matchwood.communities.propagation.check",  # heaviest labels
+    "is_label_propagation": "matchwood.communities.propagation.check",  # yes or no
+    "check_modularity": "matchwood.communities.quality.check",  # how good communities are
     "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
     "is_maximal_independent_set": "matchwood.independent.maximal.check",  # yes or no
     "check_spanning_forest": "matchwood.spanning.forest.check",  # spans, no circle, lightest
@@ -48,6 +53,15 @@ _HOMES = {
 __all__ = [*_HOMES]
 
 if TYPE_CHECKING:
+    from matchwood.communities.moving.check import check_communities as check_communities
+    from matchwood.communities.moving.check import is_communities as is_communities
+    from matchwood.communities.propagation.check import (
+        check_label_propagation as check_label_propagation,
+    )
+    from matchwood.communities.propagation.check import (
+        is_label_propagation as is_label_propagation,
+    )
+    from matchwood.communities.quality.check import check_modularity as check_modularity
     from matchwood.components.connected.check import (
         check_connected_components as check_connected_components,
     )

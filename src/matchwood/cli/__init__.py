@@ -16,7 +16,18 @@ import typer
 
 from matchwood.cli import errors
 from matchwood.cli.files import convert, generate, info
-from matchwood.cli.graphs import bfs, coarsen, components, factor, forest, match, mis, mst, scc
+from matchwood.cli.graphs import (
+    bfs,
+    coarsen,
+    communities,
+    components,
+    factor,
+    forest,
+    match,
+    mis,
+    mst,
+    scc,
+)
 from matchwood.cli.machine import bench, config, demo, warmup
 from matchwood.cli.matrices import order, precondition, solve
 
@@ -52,6 +63,7 @@ def _top(
 
 app.command("info")(info.command)
 app.command("components")(components.command)
+app.command("communities")(communities.command)
 app.command("bfs")(bfs.command)
 app.command("mis")(mis.command)
 app.command("mst")(mst.command)

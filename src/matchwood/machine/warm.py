@@ -77,6 +77,9 @@ def _files(folder: Path | None) -> int:
 
 
 def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
+    import numpy as np
+
+    from matchwood.communities import label_propagation, leiden, louvain, modularity
     from matchwood.components import (
         condensation,
         connected_components,
@@ -109,6 +112,11 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
             for method in ("auto", "tarjan", "forward_backward", "multistep")
         },
         "condensation": lambda G: condensation(G),
+        "communities": lambda G: louvain(G, method="moving"),
+        "communities, joining": lambda G: louvain(G, method="joining"),
+        "communities, leiden": lambda G: leiden(G),
+        "communities, labels": lambda G: label_propagation(G),
+        "communities, modularity": lambda G: modularity(G, np.zeros(G.n, np.int64)),
         **{
             f"independent set, {method}": functools.partial(maximal_independent_set, method=method)
             for method in ("luby", "lexicographic", "luby_sampling")

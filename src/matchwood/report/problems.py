@@ -16,7 +16,15 @@ from scipy.sparse import csgraph
 
 import matchwood
 from matchwood import engines
-from matchwood.report.drawings import forests, independent, orders, sketches, spanning, strong
+from matchwood.report.drawings import (
+    forests,
+    groups,
+    independent,
+    orders,
+    sketches,
+    spanning,
+    strong,
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,15 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_strongly_connected_components(A, x),
         say=lambda x: f"{x.count:,} found, largest {int(np.bincount(x.labels).max()):,}",
         picture=strong.sketch,
+    ),
+    Problem(
+        name="communities",
+        short="communities",
+        ours=lambda G, threads: matchwood.louvain(G, threads=threads),
+        scipy=None,
+        check=lambda A, x: matchwood.check.check_communities(A, x),
+        say=lambda x: f"{x.count:,} found, modularity {x.modularity:.3f}",
+        picture=groups.sketch,
     ),
     Problem(
         name="independent set",

@@ -63,7 +63,9 @@ def check_pagerank(
     for name in ("scores", "iterations", "error", "converged"):
         if not hasattr(answer, name):
             raise TypeError(f"{caller}: answer must be a Ranking, got {type(answer).__name__}")
-    asked = options(caller, damping, tol, 1, personalization, dangling, None, weighted, np.float64)
+    asked = options(
+        caller, damping, tol, 1, personalization, dangling, None, weighted, np.float64
+    )
     call = calls.enter(A, caller, "cpu")
     problem = asked.on(call, caller)
     n = call.given.n

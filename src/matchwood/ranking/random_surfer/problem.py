@@ -112,7 +112,9 @@ def _divide(xp: Any, sums: Any, found: Any) -> None:
     found[...] = xp.where(sums > 0, 1.0 / xp.where(sums > 0, sums, 1.0), 0.0)
 
 
-def _distribution(call: calls.Call, caller: str, name: str, value: Any, n: int, dtype: Any) -> Any:
+def _distribution(
+    call: calls.Call, caller: str, name: str, value: Any, n: int, dtype: Any
+) -> Any:
     """The argument as probabilities where the engine reads them; None stays None."""
     if value is None:
         return None
