@@ -243,27 +243,6 @@ class Graph(Entries):
 
         return self.keep("transposed_weights", make)
 
-    def diagonal(self, caller: str = "graph") -> Any:
-        """The values a_ii, 0 where none is stored; found by a search in each sorted row."""
-
-        def make() -> Any:
-            view = self.directed_weights(caller)
-            xp = engines.xp(view.indptr)
-            low, high = view.indptr[:-1].astype(np.int64), view.indptr[1:].astype(np.int64)
-            ends, row = high, xp.arange(self.n)
-            while bool((open_ := low < high).any()):
-                middle = (low + high) // 2
-                before = view.indices[xp.where(open_, middle, 0)] < row
-                low = xp.where(open_ & before, middle + 1, low)
-                high = xp.where(open_ & ~before, middle, high)
-            found = xp.zeros(self.n, view.data.dtype)
-            rows = xp.flatnonzero(low < ends)
-            rows = rows[view.indices[low[rows]] == rows]
-            found[rows] = view.data[low[rows]]
-            return found
-
-        return self.keep("diagonal", make)
-
     def remade(self, raw: inputs.Raw, index_dtype: Any) -> Graph:
         """A Graph of these arrays, duplicates as here."""
         return Graph(raw, index_dtype, "graph", self.duplicates)

@@ -144,8 +144,43 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "forest, tridiagonal": lambda G: tridiagonal_of(G, linear_forest(G)),
         "factor, greedy": lambda G: degree_factor(G, 2, method="greedy"),
         "ordering": _order,
+        **_locality(),
+        **{
+            f"pagerank, {kind}": functools.partial(_rank, kind=kind)
+            for kind in ("float32", "float64")
+        },
         "row_reduce": lambda G: _reduce_rows(row_reduce, G),
     }
+
+
+def _locality() -> dict[str, Callable[[Graph], Any]]:
+    from matchwood import ordering
+
+    def gaps(G: Graph) -> None:
+        ordering.gaps(G)
+        ordering.gaps(G, ordering.degree_order(G))
+
+    def refined(G: Graph) -> None:
+        for metric in ("log_gap", "linear_gap"):
+            for partners in ("neighbours", "median"):
+                options = {"metric": metric, "partners": partners, "fraction": 1.0}
+                ordering.refine_order(G, **options, threads=2)
+
+    return {
+        "gaps": gaps,
+        "rabbit order": lambda G: ordering.rabbit_order(G),
+        "shingle order": lambda G: ordering.shingle_order(G),
+        "layered order": lambda G: ordering.layered_label_propagation_order(G, gammas=(1, 0)),
+        "degree order": lambda G: ordering.hub_order(G),
+        "refinement": refined,
+    }
+
+
+def _rank(G: Graph, kind: str) -> None:
+    from matchwood.ranking import pagerank
+
+    for weighted in (False, True):
+        pagerank(G, weighted=weighted, dtype=kind)
 
 
 def _order(G: Graph) -> None:

@@ -1,9 +1,9 @@
 """Which vertices matter most.
 
-    pagerank        where a random surfer spends the time
-    Ranking         what `pagerank` returns
+pagerank        where a random surfer spends the time
+Ranking         what `pagerank` returns
 
-    check_pagerank  are these the scores?
+check_pagerank  are these the scores?
 """
 
 from matchwood.ranking.random_surfer import Ranking, pagerank

@@ -8,7 +8,6 @@ import numpy as np
 
 from matchwood import answers, csr
 from matchwood.arguments import one_of
-from matchwood.errors import CheckFailed
 from matchwood.ordering.answers import check_ascending, permutation
 from matchwood.ordering.degree import METHODS
 

@@ -12,9 +12,7 @@ def measure(
     view: Any, place: Any, which: tuple[str, ...], *, threads: int | None = None
 ) -> dict[str, int]:
     at = list(range(view.n)) if place is None else place.tolist()
-    found = dict.fromkeys(
-        ("linear_arrangement", "log_arrangement", "linear_gap", "log_gap"), 0
-    )
+    found = dict.fromkeys(("linear_arrangement", "log_arrangement", "linear_gap", "log_gap"), 0)
     for u in range(view.n):
         row = view.indices[view.indptr[u] : view.indptr[u + 1]].tolist()
         for v in row:

@@ -46,8 +46,7 @@ def check_layered_order(A: Any, answer: Any) -> None:
     layers = getattr(answer, "layers", None)
     if not all(hasattr(layers, name) for name in ("gammas", "labels")):
         raise TypeError(
-            f"{caller}: answer must be a LocalityOrdering with layers, "
-            f"got {type(answer).__name__}"
+            f"{caller}: answer must be a LocalityOrdering with layers, got {type(answer).__name__}"
         )
     perm = permutation(caller, PROBLEM, answer, n)
     count = len(layers.gammas)

@@ -126,7 +126,9 @@ def _check_depth_first(perm: Any, parent: Any, joined: Any) -> None:
     right = np.where(above < 0, offset, place[parent] + 1 + offset)
     at = answers.first(place != right)
     if at is not None:
-        raise CheckFailed(f"{PROBLEM}: vertex {at} has place {place[at]}, but must have {right[at]}")
+        raise CheckFailed(
+            f"{PROBLEM}: vertex {at} has place {place[at]}, but must have {right[at]}"
+        )
 
 
 def _sizes(parent: Any) -> Any:

@@ -57,7 +57,8 @@ def check_refinement(A: Any, answer: Any, order: Any = None, *, metric: str = "l
     given = np.arange(n) if order is None else as_permutation(order, n, caller, "cpu")
     perm = permutation(caller, PROBLEM, answer, n)
     proposed, kept, sweeps = (
-        answers.whole(caller, name, getattr(answer, name)) for name in ("proposed", "kept", "sweeps")
+        answers.whole(caller, name, getattr(answer, name))
+        for name in ("proposed", "kept", "sweeps")
     )
     for name, numbers in (("before", given), ("after", perm)):
         place = np.empty(n, np.int64)

@@ -1,7 +1,7 @@
 """Are these the scores of a random surfer?  Decided by one more step.
 
-A step brings any two scores nearer to each other, by the factor d (`damping`) at least.  So one more
-step changes right scores by no more than d times what the last one did.
+A step brings any two scores nearer to each other, by the factor d (`damping`) at least.  So one
+more step changes right scores by no more than d times what the last one did.
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ def check_pagerank(
     for name in ("scores", "iterations", "error", "converged"):
         if not hasattr(answer, name):
             raise TypeError(f"{caller}: answer must be a Ranking, got {type(answer).__name__}")
-    asked = options(
-        caller, damping, tol, 1, personalization, dangling, None, weighted, np.float64
-    )
+    asked = options(caller, damping, tol, 1, personalization, dangling, None, weighted, np.float64)
     call = calls.enter(A, caller, "cpu")
     problem = asked.on(call, caller)
     n = call.given.n
@@ -111,7 +109,7 @@ def is_pagerank(
 
 
 def _check_scores(problem: Problem, scores: Any, error: float) -> None:
-    view, n = problem.incoming, problem.incoming.n
+    view = problem.incoming
     unit = float(np.finfo(scores.dtype if scores.dtype.kind == "f" else np.float64).eps)
     x = scores.astype(np.float64)
     at = answers.first(~(x >= 0))  # NaN is not

@@ -129,7 +129,13 @@ def _pulled_by_weight(
 
 @device
 def _pull_window(
-    indptr: Array, indices: Array, weights: Array, order: Array, given: Array, sums: Array, zero: Any
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    order: Array,
+    given: Array,
+    sums: Array,
+    zero: Any,
 ) -> None:
     """The sums of all rows of a window; `indptr` and `order` are its parts."""
     for at in range(order.size):

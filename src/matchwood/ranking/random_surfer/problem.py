@@ -100,21 +100,12 @@ def shares(G: Graph, weighted: bool, caller: str) -> Any:
         xp = engines.xp(sums)
         if not bool(xp.isfinite(sums).all()):
             raise ValueError(f"{caller}: weights of a row must not add up to infinity")
-        found = xp.zeros(G.n, np.float64)
-        xp.divide(1.0, sums, out=found, where=sums > 0) if xp is np else _divide(xp, sums, found)
-        return found
+        return xp.where(sums > 0, 1.0 / xp.where(sums > 0, sums, 1.0), 0.0)
 
     return G.keep("surfer shares, weighted" if weighted else "surfer shares", make)
 
 
-def _divide(xp: Any, sums: Any, found: Any) -> None:
-    """The same on a GPU, whose division has no `where`."""
-    found[...] = xp.where(sums > 0, 1.0 / xp.where(sums > 0, sums, 1.0), 0.0)
-
-
-def _distribution(
-    call: calls.Call, caller: str, name: str, value: Any, n: int, dtype: Any
-) -> Any:
+def _distribution(call: calls.Call, caller: str, name: str, value: Any, n: int, dtype: Any) -> Any:
     """The argument as probabilities where the engine reads them; None stays None."""
     if value is None:
         return None

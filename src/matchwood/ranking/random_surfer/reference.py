@@ -19,8 +19,9 @@ def iterate(plan: Any, problem: Any, *, threads: int | None = None) -> tuple[Any
     p = [1 / n] * n if problem.jump is None else [float(x) for x in problem.jump]
     q = p if problem.dangling is None else [float(x) for x in problem.dangling]
     x = [float(value) for value in problem.start]
-    d, error = problem.damping, math.inf
-    for iteration in range(1, problem.most + 1):
+    d, error, iterations = problem.damping, math.inf, 0
+    while iterations < problem.most:
+        iterations += 1
         lost = math.fsum(x[i] for i in range(n) if share[i] == 0)
         y = [d * (pulled(view, weights, x, share, j) + lost * q[j]) + (1 - d) * p[j]
              for j in range(n)]  # fmt: skip
@@ -28,7 +29,7 @@ def iterate(plan: Any, problem: Any, *, threads: int | None = None) -> tuple[Any
         x = y
         if error < n * problem.tol:
             break
-    return np.array(x, problem.dtype), iteration, error
+    return np.array(x, problem.dtype), iterations, error
 
 
 def pulled(view: Any, weights: list[float], x: list[float], share: list[float], j: int) -> float:
