@@ -12,6 +12,7 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.ordering.gaps.logarithms import table
+from matchwood.ordering.gpu_places import sorted_places
 from matchwood.primitives.transpose.gpu import expand_rows
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("add_lengths<I>", "add_gaps<I>"))
@@ -38,20 +39,7 @@ def measure(
         if gapped:
             columns = view.indices
             if place is not None:
-                columns = sorted_places(cupy, n, rows, place[columns])
+                columns = sorted_places("gaps", n, rows, place[columns])
             k.add_gaps(min(nnz, THREADS), (nnz, rows, columns, logs, words[2:3], words[3:4]))
         found = dict(zip(NAMES, words.get().tolist(), strict=True))
     return {name: int(found[name]) for name in which}
-
-
-def sorted_places(cupy: Any, n: int, rows: Any, places: Any) -> Any:
-    """The places of each row, ascending; `rows` is the row of each entry, ascending."""
-    shift = max(n - 1, 1).bit_length()  # of the row, above the place
-    if 2 * shift > 64:
-        raise ValueError(f"gaps: a matrix of {n} rows is too large for the GPU")
-    keys = rows.astype(np.uint64)
-    keys <<= np.uint64(shift)
-    keys |= places.astype(np.uint64)
-    keys.sort()
-    keys &= np.uint64((1 << shift) - 1)
-    return keys.astype(rows.dtype)
