@@ -205,21 +205,6 @@ class Graph(Entries):
 
         return self.keep("transposed", make)
 
-    def diagonal(self, caller: str = "graph") -> Any:
-        """a_vv of every vertex, 0 where none is stored; None where no loop is."""
-        if not self.loops:
-            return None
-        view = self.heaviest_weights(caller)
-        xp = engines.xp(view.indices)
-        if xp is np:
-            rows = np.repeat(np.arange(self.n), np.diff(view.indptr))
-        else:
-            rows = xp.searchsorted(view.indptr[1:], xp.arange(view.nnz), side="right")
-        at = view.indices == rows
-        found = xp.zeros(self.n, view.data.dtype)
-        found[rows[at]] = view.data[at]
-        return found
-
     def transposed_weights(self, caller: str = "graph") -> View:
         """`transposed_pattern` with values; `directed_weights` itself where they are symmetric."""
 
@@ -235,7 +220,7 @@ class Graph(Entries):
         """The values a_ii, 0 where none is stored; found by a search in each sorted row."""
 
         def make() -> Any:
-            view = self.directed_weights(caller)
+            view = self.heaviest_weights(caller)
             xp = engines.xp(view.indptr)
             low, high = view.indptr[:-1].astype(np.int64), view.indptr[1:].astype(np.int64)
             ends, row = high, xp.arange(self.n)

@@ -55,7 +55,7 @@ def _make(graph: Any, caller: str) -> Level:
         view = graph.undirected_weights(caller, negative="error")
     else:
         view = graph.undirected_pattern()
-    loops = graph.diagonal(caller)
+    loops = graph.diagonal(caller) if graph.loops else None
     unit = not graph.weighted or (graph.weight_range == (1.0, 1.0) and _all_ones(loops))
     if unit:
         data, doubled = None, None if loops is None else 2 * loops.astype(np.int64)
