@@ -76,7 +76,7 @@ def finished(indptr: Any, indices: Any, data: Any, inner: Any) -> Level:
         strength = lengths.astype(np.int64)
     else:
         before = xp.zeros(data.shape[0] + 1, np.int64)
-        xp.cumsum(data, out=before[1:])
+        before[1:] = xp.cumsum(data, dtype=np.int64)
         strength = xp.diff(before[indptr])
     if inner is not None:
         strength = strength + inner
