@@ -217,21 +217,6 @@ class Graph(Entries):
 
         return self.keep("transposed", make)
 
-    def diagonal(self, caller: str = "graph") -> Any:
-        """a_vv of every vertex, 0 where none is stored; None where no loop is."""
-        if not self.loops:
-            return None
-        view = self.heaviest_weights(caller)
-        xp = engines.xp(view.indices)
-        if xp is np:
-            rows = np.repeat(np.arange(self.n), np.diff(view.indptr))
-        else:
-            rows = xp.searchsorted(view.indptr[1:], xp.arange(view.nnz), side="right")
-        at = view.indices == rows
-        found = xp.zeros(self.n, view.data.dtype)
-        found[rows[at]] = view.data[at]
-        return found
-
     def transposed_weights(self, caller: str = "graph") -> View:
         """`transposed_pattern` with values; `directed_weights` itself where they are symmetric."""
 
@@ -243,6 +228,30 @@ class Graph(Entries):
 
         return self.keep("transposed_weights", make)
 
+<<<<<<< HEAD
+=======
+    def diagonal(self, caller: str = "graph") -> Any:
+        """The values a_ii, 0 where none is stored; found by a search in each sorted row."""
+
+        def make() -> Any:
+            view = self.heaviest_weights(caller)
+            xp = engines.xp(view.indptr)
+            low, high = view.indptr[:-1].astype(np.int64), view.indptr[1:].astype(np.int64)
+            ends, row = high, xp.arange(self.n)
+            while bool((open_ := low < high).any()):
+                middle = (low + high) // 2
+                before = view.indices[xp.where(open_, middle, 0)] < row
+                low = xp.where(open_ & before, middle + 1, low)
+                high = xp.where(open_ & ~before, middle, high)
+            found = xp.zeros(self.n, view.data.dtype)
+            rows = xp.flatnonzero(low < ends)
+            rows = rows[view.indices[low[rows]] == rows]
+            found[rows] = view.data[low[rows]]
+            return found
+
+        return self.keep("diagonal", make)
+
+>>>>>>> a1-communities
     def remade(self, raw: inputs.Raw, index_dtype: Any) -> Graph:
         """A Graph of these arrays, duplicates as here."""
         return Graph(raw, index_dtype, "graph", self.duplicates)

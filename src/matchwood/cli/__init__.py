@@ -29,7 +29,7 @@ from matchwood.cli.graphs import (
     scc,
 )
 from matchwood.cli.machine import bench, config, demo, warmup
-from matchwood.cli.matrices import order, precondition, solve
+from matchwood.cli.matrices import order, pagerank, precondition, solve
 
 app = typer.Typer(
     cls=errors.OneLineErrors,
@@ -73,6 +73,7 @@ app.command("factor")(factor.command)
 app.command("forest")(forest.command)
 app.command("coarsen")(coarsen.command)
 app.command("order")(order.command)
+app.command("pagerank")(pagerank.command)
 app.command("precondition")(precondition.command)
 app.command("solve")(solve.command)
 app.command("generate", context_settings=generate.SETTINGS)(generate.command)

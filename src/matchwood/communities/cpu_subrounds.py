@@ -54,9 +54,9 @@ def split_round(team: Any, split: Split, round_number: Any) -> bool:
         if interrupted(team, v):
             return True
         h = mix64(mix64(split.start ^ np.uint64(v)) ^ turn)
-        p = h & mask if power else h % np.uint64(parts)
-        split.number[v] = p
-        mine[p] += 1
+        turn_of_v = h & mask if power else h % np.uint64(parts)
+        split.number[v] = turn_of_v
+        mine[turn_of_v] += 1
     if barrier(team):
         return True
     place = np.int64(0)
@@ -70,7 +70,7 @@ def split_round(team: Any, split: Split, round_number: Any) -> bool:
     if team.rank == 0:
         split.begins[parts] = place
     for v in range(lo, hi):
-        p = np.uint64(split.number[v])
-        split.order[places[p]] = v
-        places[p] += 1
+        turn_of_v = np.uint64(split.number[v])
+        split.order[places[turn_of_v]] = v
+        places[turn_of_v] += 1
     return barrier(team)

@@ -11,7 +11,7 @@ import numpy as np
 from matchwood import arguments, engines
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Communities:
     """Communities of a graph; unpacks as ``count, labels``.
 
@@ -36,7 +36,7 @@ class Communities:
     modularity: float = 0.0
     levels: int = 1
     rounds: int = 0
-    seconds: dict[str, float] = field(default_factory=dict, compare=False)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.count, self.labels))

@@ -7,6 +7,8 @@ one in each round, else the same neighbours would meet again and again.
 
 from __future__ import annotations
 
+from matchwood.primitives.hashing.reference import hash2_number
+
 SUBROUNDS = 16  # of a round
 SMALL = 1 << 14  # vertices; graphs with fewer have more sub-rounds ...
 MOST_SUBROUNDS = 256  # ... up to so many: nothing can run in parallel there anyway
@@ -18,3 +20,12 @@ def subrounds_of(n: int) -> int:
     Vertex v is in number hash2(v, round, seed) modulo that.
     """
     return SUBROUNDS if n >= SMALL else max(1, min(n, MOST_SUBROUNDS))
+
+
+def turns_of(n: int, round_number: int, seed: int) -> list[list[int]]:
+    """The vertices of each sub-round; for the reference."""
+    parts = subrounds_of(n)
+    turns: list[list[int]] = [[] for _ in range(parts)]
+    for v in range(n):
+        turns[hash2_number(v, round_number, seed) % parts].append(v)
+    return turns

@@ -55,7 +55,7 @@ def _make(graph: Any, caller: str) -> Level:
         view = graph.undirected_weights(caller, negative="error")
     else:
         view = graph.undirected_pattern()
-    loops = graph.diagonal(caller)
+    loops = graph.diagonal(caller) if graph.loops else None
     unit = not graph.weighted or (graph.weight_range == (1.0, 1.0) and _all_ones(loops))
     if unit:
         data, doubled = None, None if loops is None else 2 * loops.astype(np.int64)
@@ -76,7 +76,7 @@ def finished(indptr: Any, indices: Any, data: Any, inner: Any) -> Level:
         strength = lengths.astype(np.int64)
     else:
         before = xp.zeros(data.shape[0] + 1, np.int64)
-        xp.cumsum(data, out=before[1:])
+        before[1:] = xp.cumsum(data, dtype=np.int64)
         strength = xp.diff(before[indptr])
     if inner is not None:
         strength = strength + inner

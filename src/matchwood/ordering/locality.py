@@ -103,7 +103,8 @@ def locality_ordering(
     one_of(caller, "refine", refine, (None, *METRICS))
     watch = Stopwatch()
     call = calls.enter(A, caller, engine, threads)
-    G, how = call.given, {"engine": engine, "threads": threads}
+    G = call.given
+    how: dict[str, Any] = {"engine": engine, "threads": threads}
     counters: dict[str, Any] = {"method": method}
     tree = layers = None
     if method == "rabbit":

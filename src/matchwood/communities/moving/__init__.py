@@ -57,8 +57,8 @@ def louvain(
     method : {"auto", "moving", "joining"}
         ``"moving"`` is the rule above.  With ``"joining"`` vertices do not move one by one: each
         community joins the one that it gains most with, if it is the smaller of both, as in
-        `rabbit_order`; vertices move on the way back only.  ``"auto"`` takes ``"joining"``, which is
-        faster, unless degrees are skewed: where a vertex has more than 16 times the mean number of
+        `rabbit_order`; vertices move on the way back only.  ``"auto"`` takes ``"joining"``, which
+        is faster, unless degrees are skewed: a vertex has more than 16 times the mean number of
         neighbours.
     rng : int, Generator or None
         Seed of the order in which vertices look around; None is 0.
@@ -222,7 +222,9 @@ def _chosen(level: Level) -> str:
 
 def _result(call: Any, level: Level, found: levels.Found, steps: levels.Steps) -> Communities:
     quality = quality_of(
-        level, found.labels, found.count, steps.plan.resolution, steps.name, steps.threads
+        level, found.labels, found.communities, steps.plan.resolution, steps.name, steps.threads
     )
     labels = call.back(found.labels)
-    return Communities(found.count, labels, quality, found.levels, found.rounds, found.seconds)
+    return Communities(
+        found.communities, labels, quality, found.levels, found.rounds, found.seconds
+    )

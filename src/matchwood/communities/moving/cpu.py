@@ -85,9 +85,8 @@ def _best(rows: Rows, state: State, scratch: Scratch, rank: int, numbers: Number
         value = np.float64(weight[i]) - scale * np.float64(state.volume[c])
         if value > best_value:
             best, best_value = c, value
-        elif value == best_value and best != own:
-            if mix64(np.uint64(c)) < mix64(np.uint64(best)):
-                best = c
+        elif value == best_value and best != own and mix64(np.uint64(c)) < mix64(np.uint64(best)):
+            best = c
     forget(scratch, rank, found)
     if best > own and state.size[own] == 1 and state.size[best] == 1:
         return own

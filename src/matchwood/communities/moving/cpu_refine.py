@@ -54,7 +54,7 @@ def _weight_to(rows: Rows, labels: Array, v: Any, c: Any) -> Any:
 
 
 @device
-def _tied(parts: Parts, weight: Any, volume: Any, community: Any) -> bool:
+def _tied(parts: Parts, weight: Any, volume: Any, community: Any) -> Any:
     """Something of that volume is well connected to the rest of its community."""
     rest = parts.whole[community] - volume
     return np.float64(weight) >= parts.scale * np.float64(volume) * np.float64(rest)

@@ -32,7 +32,7 @@ from matchwood.stopwatch import Stopwatch
 class Found(NamedTuple):
     """Labels that are numbered and connected, and how they were found."""
 
-    count: int
+    communities: int
     labels: Any
     levels: int
     rounds: int
@@ -106,7 +106,8 @@ def louvain(
 
 def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> Descent:
     """Vertices move to the best community around them, level by level."""
-    levels, maps, rounds = [base], [], 0
+    levels, rounds = [base], 0
+    maps: list[Any] = []
     while True:
         level = levels[-1]
         labels = identity(level)
@@ -122,10 +123,11 @@ def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> De
 
 
 def _join(steps: Steps, base: Level, max_levels: int | None) -> Descent:
-    """Communities join the best one around them, if they are the smaller; a round for each level."""
-    levels, maps, rounds = [base], [], 0
+    """Communities join the best one around them, if they are the smaller; a round a level."""
+    levels, rounds = [base], 0
+    maps: list[Any] = []
     names = identity(base)
-    where = {"engine": steps.name, "threads": steps.threads}
+    where: dict[str, Any] = {"engine": steps.name, "threads": steps.threads}
     while len(maps) != max_levels:
         level = levels[-1]
         if level.total == 0:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from matchwood.communities.moving.plan import REFINEMENT, Limit, Plan
-from matchwood.communities.subrounds import subrounds_of
+from matchwood.communities.subrounds import turns_of
 from matchwood.communities.weights import Level
-from matchwood.primitives.hashing.reference import hash2_number, mix64_number
+from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.tally.reference import weights_of_labels
 
 
@@ -19,7 +19,7 @@ def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | Non
     labels[v] lies in 0..n-1.  Ends after `limit.rounds`, or after one in which at
     most `limit.enough` vertices moved.
     """
-    n, parts = level.n, subrounds_of(level.n)
+    n = level.n
     if level.indices.size == 0:
         return 0
     volume, size = [0] * n, [0] * n
@@ -29,11 +29,10 @@ def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | Non
     active = [True] * n
     for number in range(limit.rounds):
         moved = 0
-        part_of = [hash2_number(v, number, plan.seed) % parts for v in range(n)]
-        for part in range(parts):
+        for turn in turns_of(n, number, plan.seed):
             targets = {}
-            for v in range(n):
-                if part_of[v] == part and active[v]:
+            for v in turn:
+                if active[v]:
                     active[v] = False
                     target = _best(level, labels, volume, size, plan, v)
                     if target != labels[v]:
@@ -76,7 +75,7 @@ def refine(level: Level, labels: Any, plan: Plan, threads: int | None = None) ->
     of C with the largest gain above 0 among the parts that are well connected to the rest of C.  A
     part of one vertex that has its own turn in the same sub-round is none of them: it may move.
     """
-    n, parts = level.n, subrounds_of(level.n)
+    n = level.n
     part = np.arange(n, dtype=labels.dtype)
     volume = [int(k) for k in level.strength]
     size = [1] * n
@@ -85,25 +84,21 @@ def refine(level: Level, labels: Any, plan: Plan, threads: int | None = None) ->
         whole[labels[v]] += volume[v]
     inside = [_within(level, labels, v) for v in range(n)]  # K(v, C without v)
     outward = list(inside)  # weight from a part to the rest of its community
-    part_of = [hash2_number(v, REFINEMENT, plan.seed) % parts for v in range(n)]
     scale = plan.resolution / float(level.total) if level.total else 0.0
 
     def tied(weight: int, mine: int, community: int) -> bool:
         return float(weight) >= scale * float(mine) * float(whole[community] - mine)
 
-    for number in range(parts):
-        joins = {}
-        for v in range(n):
+    for turn in turns_of(n, REFINEMENT, plan.seed):
+        joins, waiting = {}, {v for v in turn if size[v] == 1}
+        for v in turn:
             community, strength = int(labels[v]), int(level.strength[v])
-            if part_of[v] != number or size[v] != 1 or part[v] != v:
-                continue
-            if not tied(inside[v], strength, community):
+            if size[v] != 1 or not tied(inside[v], strength, community):
                 continue
             best, best_value = v, 0.0
             mine = scale * float(strength)
             for c, weight in _parts_around(level, labels, part, v).items():
-                turn = size[c] == 1 and part_of[c] == number
-                if c == v or turn or weight == 0 or not tied(outward[c], volume[c], community):
+                if c in waiting or weight == 0 or not tied(outward[c], volume[c], community):
                     continue
                 value = float(weight) - mine * float(volume[c])
                 first = value == best_value and best != v and mix64_number(c) < mix64_number(best)

@@ -88,11 +88,11 @@ def label_propagation(
 
     Examples
     --------
-    Two triangles and an edge between them:
+    Two triangles and a weak edge between them:
 
     >>> import matchwood
-    >>> A = (6, [[0, 1], [0, 2], [1, 2], [2, 3], [3, 4], [3, 5], [4, 5]])
-    >>> found = matchwood.label_propagation(A)
+    >>> edges = [[0, 1], [0, 2], [1, 2], [2, 3], [3, 4], [3, 5], [4, 5]]
+    >>> found = matchwood.label_propagation((6, edges, [2, 2, 2, 1, 2, 2, 2]))
     >>> found.count, found.labels.tolist()
     (2, [0, 0, 0, 1, 1, 1])
     """

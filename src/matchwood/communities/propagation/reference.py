@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
-from matchwood.communities.subrounds import subrounds_of
+from matchwood.communities.subrounds import turns_of
 from matchwood.communities.weights import Level
-from matchwood.primitives.hashing.reference import hash2_number, mix64_number
+from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.tally.reference import weights_of_labels
 
 
 def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any, int]:
     """Labels, each the number of some vertex, and the number of rounds."""
-    n, parts = level.n, subrounds_of(level.n)
+    n = level.n
     labels = np.arange(n, dtype=level.indices.dtype)
     size, active = [1] * n, [True] * n
     if level.indices.size == 0:
@@ -23,9 +23,8 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any
     for number in range(plan.max_rounds):
         moved = 0
         if number < SPLIT_ROUNDS:
-            part_of = [hash2_number(v, number, plan.seed) % parts for v in range(n)]
-            for part in range(parts):
-                turn = [v for v in range(n) if part_of[v] == part and active[v]]
+            for part in turns_of(n, number, plan.seed):
+                turn = [v for v in part if active[v]]
                 targets = _targets(level, labels, size, active, plan, turn)
                 _go(level, labels, size, active, targets)
                 moved += len(targets)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from matchwood import arguments, calls, engines
 from matchwood.communities.weights import Level, level_of
 

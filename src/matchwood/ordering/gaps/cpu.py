@@ -27,7 +27,7 @@ class Wanted(NamedTuple):
 
 
 @device
-def _lengths(u: int, row: Array, places: Array, table: Array, logs: bool) -> Any:
+def _lengths(u: int, row: Array, places: Array, logs: Array, with_logs: bool) -> Any:
     """Sums of the lengths of u's edges to larger vertices, and of their logarithms."""
     total = np.int64(0)
     log_total = np.int64(0)
@@ -38,8 +38,8 @@ def _lengths(u: int, row: Array, places: Array, table: Array, logs: bool) -> Any
             to = np.int64(places[np.uint64(v)]) if places.size > 0 else np.int64(v)
             distance = abs(at - to)
             total += distance
-            if logs and distance > 0:
-                log_total += log_of(distance, table)
+            if with_logs and distance > 0:
+                log_total += log_of(distance, logs)
     return total, log_total
 
 
@@ -58,13 +58,13 @@ def _extent(row: Array, places: Array) -> Any:
 
 
 @device
-def _log_gaps(row: Array, table: Array) -> Any:
+def _log_gaps(row: Array, logs: Array) -> Any:
     """The sum of logarithms between the numbers of a sorted row."""
     total = np.int64(0)
     for k in range(1, row.size):
         gap = np.int64(row[k]) - np.int64(row[k - 1])
         if gap > 0:
-            total += log_of(gap, table)
+            total += log_of(gap, logs)
     return total
 
 
@@ -75,7 +75,7 @@ def _measure(
     indices: Array,
     places: Array,
     wanted: Wanted,
-    table: Array,
+    logs: Array,
     buffers: Array,
     sums: Array,
 ) -> None:
@@ -89,7 +89,7 @@ def _measure(
             return
         row = indices[np.uint64(indptr[u]) : np.uint64(indptr[u + 1])]
         if wanted.linear_arrangement or wanted.log_arrangement:
-            length, log_length = _lengths(u, row, places, table, wanted.log_arrangement)
+            length, log_length = _lengths(u, row, places, logs, wanted.log_arrangement)
             arrangement += length
             log_arrangement += log_length
         if sorting:
@@ -97,12 +97,12 @@ def _measure(
                 mine[k] = places[np.uint64(row[k])]
             sort_places(mine, other, row.size)
             gap += _extent(mine[: row.size], places[:0])
-            log_gap += _log_gaps(mine[: row.size], table)
+            log_gap += _log_gaps(mine[: row.size], logs)
         else:
             if wanted.linear_gap:
                 gap += _extent(row, places)
             if wanted.log_gap:
-                log_gap += _log_gaps(row, table)
+                log_gap += _log_gaps(row, logs)
     sums[team.rank, 0], sums[team.rank, 1] = arrangement, log_arrangement
     sums[team.rank, 2], sums[team.rank, 3] = gap, log_gap
 

@@ -43,7 +43,7 @@ def check_layered_order(A: Any, answer: Any) -> None:
     caller = "check_layered_order"
     view = csr.as_graph(A, caller).on("cpu").undirected_pattern()
     n = view.n
-    layers = getattr(answer, "layers", None)
+    layers: Any = getattr(answer, "layers", None)
     if not all(hasattr(layers, name) for name in ("gammas", "labels")):
         raise TypeError(
             f"{caller}: answer must be a LocalityOrdering with layers, got {type(answer).__name__}"

@@ -49,7 +49,7 @@ def check_rabbit_order(A: Any, answer: Any) -> None:
     caller = "check_rabbit_order"
     view = csr.as_graph(A, caller).on("cpu").undirected_pattern()
     n = view.n
-    tree = getattr(answer, "tree", None)
+    tree: Any = getattr(answer, "tree", None)
     if not all(hasattr(tree, name) for name in ("parent", "round")):
         raise TypeError(
             f"{caller}: answer must be a LocalityOrdering with a tree, got {type(answer).__name__}"

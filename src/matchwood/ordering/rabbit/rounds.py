@@ -38,7 +38,7 @@ def join_all(view: Any, engine: str, threads: int | None) -> Joined:
     graph = (view.indptr, view.indices, None)
     sequence = []
     total, number = view.nnz, 0
-    where = {"engine": engine, "threads": threads}
+    where: dict[str, Any] = {"engine": engine, "threads": threads}
     while True:
         target = trusted_joins(graph, volume, names, total, **where)
         here = xp.flatnonzero(target != xp.arange(target.size, dtype=kind))

@@ -24,7 +24,7 @@ constexpr int GATE = 0, START = 1, LEFT = 2, ROUND = 3, KEPT = 4, STOP = 5;
 
 // The partner of pair `item` of chosen vertex u: a neighbour, or one around the median; -1: none.
 template <typename I>
-__device__ __forceinline__ I partner_of(const Order<I>& order, I n, I u, I item, const I* vertex)
+__device__ __forceinline__ I partner_of(const PlacedGraph<I>& order, I n, I u, I item, const I* vertex)
 {
     I begin = order.indptr[u], degree = order.indptr[u + 1] - begin;
     if (item < degree) return order.indices[begin + item];
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(BLOCK)
              const I* vertex, const I* indptr, const I* indices, I* place, I* near, const int* table, long long* gain,
              unsigned long long* best)
 {
-    Order<I> order{indptr, indices, place, near, table};
+    PlacedGraph<I> order{indptr, indices, place, near, table};
     long long warps = all_threads() / WARP;
     for (long long item = first + global_thread() / WARP; item < last; item += warps) {
         I k = owner[item], u = chosen[k];
@@ -62,7 +62,7 @@ __global__ void choose(I n, long long items, const I* chosen, const long long* s
                        const I* indptr, const I* indices, I* place, I* near, const long long* gain,
                        const unsigned long long* best, I* partner)
 {
-    Order<I> order{indptr, indices, place, near, nullptr};
+    PlacedGraph<I> order{indptr, indices, place, near, nullptr};
     for (long long item = global_thread(); item < items; item += all_threads()) {
         I k = owner[item];
         if (gain[item] <= 0 || (unsigned long long)gain[item] != best[k]) continue;
@@ -72,7 +72,7 @@ __global__ void choose(I n, long long items, const I* chosen, const long long* s
 
 // each(place in claims) for the rows and the end of v; a lane to each.
 template <typename I, typename Each>
-__device__ __forceinline__ void for_claims(const Order<I>& order, I n, I v, Each each)
+__device__ __forceinline__ void for_claims(const PlacedGraph<I>& order, I n, I v, Each each)
 {
     if (lane() == 0) each((long long)n + v);
     long long stop = order.indptr[v + 1];
@@ -81,7 +81,7 @@ __device__ __forceinline__ void for_claims(const Order<I>& order, I n, I v, Each
 
 template <typename I>
 __device__ __forceinline__ bool holds_all(
-    const Order<I>& order, I n, I u, I v, const unsigned long long* claims, unsigned long long word)
+    const PlacedGraph<I>& order, I n, I u, I v, const unsigned long long* claims, unsigned long long word)
 {
     bool all = true;
     auto look = [&](long long at) { all = all && load_relaxed(&claims[at]) == word; };
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(BLOCK)
              I* place, I* near, const int* table, unsigned long long* claims, unsigned char* done, long long cycles,
              unsigned long long* words)
 {
-    Order<I> order{indptr, indices, place, near, table};
+    PlacedGraph<I> order{indptr, indices, place, near, table};
     GridBarrier gate(reinterpret_cast<unsigned int*>(words + GATE));
     long long began = clock64(), warps = all_threads() / WARP, me = global_thread() / WARP;
     while (true) {

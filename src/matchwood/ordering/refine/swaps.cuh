@@ -6,7 +6,7 @@
 // A graph and an order of it.  `near` has the places of the neighbours, row by row, ascending; `table`
 // that of logarithms, null where gaps are added up as they are.
 template <typename I>
-struct Order {
+struct PlacedGraph {
     const I *indptr, *indices;
     I *place, *near;
     const int* table;
@@ -76,7 +76,7 @@ __device__ __forceinline__ long long linear_change(const I* near, I begin, I end
 
 // This lane's part of what the rows of v's neighbours fall by when v goes from place a to b.
 template <typename I>
-__device__ __forceinline__ long long changes(const Order<I>& order, I v, I a, I b)
+__device__ __forceinline__ long long changes(const PlacedGraph<I>& order, I v, I a, I b)
 {
     long long total = 0, stop = order.indptr[v + 1];
     for (long long k = order.indptr[v] + (long long)lane(); k < stop; k += WARP) {
@@ -89,7 +89,7 @@ __device__ __forceinline__ long long changes(const Order<I>& order, I v, I a, I 
 
 // By how much the metric falls when u and v swap places.  All lanes of the warp call and get it.
 template <typename I>
-__device__ __forceinline__ long long gain_of(const Order<I>& order, I u, I v)
+__device__ __forceinline__ long long gain_of(const PlacedGraph<I>& order, I u, I v)
 {
     I a = order.place[u], b = order.place[v];
     return warp_reduce(changes(order, u, a, b) + changes(order, v, b, a), Plus());
@@ -110,7 +110,7 @@ __device__ __forceinline__ void replace(I* near, I begin, I end, I a, I b)
 
 // b instead of a in the rows of v's neighbours, a lane to a row.
 template <typename I>
-__device__ __forceinline__ void move(const Order<I>& order, I v, I a, I b)
+__device__ __forceinline__ void move(const PlacedGraph<I>& order, I v, I a, I b)
 {
     long long stop = order.indptr[v + 1];
     for (long long k = order.indptr[v] + (long long)lane(); k < stop; k += WARP) {
@@ -122,7 +122,7 @@ __device__ __forceinline__ void move(const Order<I>& order, I v, I a, I b)
 
 // Swap the places of u and v.  All lanes of the warp call.
 template <typename I>
-__device__ __forceinline__ void swap(const Order<I>& order, I u, I v)
+__device__ __forceinline__ void swap(const PlacedGraph<I>& order, I u, I v)
 {
     I a = order.place[u], b = order.place[v];
     __syncwarp();

@@ -104,8 +104,8 @@ def quotient(
     where = engines.location(indices)
     chosen = engines.resolve(where, engine, caller, threads)
     place = engines.home(chosen)
-    arrays = [engines.moved(a, place) for a in (indptr, indices, data, inner, labels)]
-    found = trusted_quotient(*arrays, count, symmetric=symmetric, engine=chosen, threads=threads)
+    given = (engines.moved(a, place) for a in (indptr, indices, data, inner, labels))
+    found = engines.load(__name__, chosen).quotient(*given, count, symmetric, threads)
     return Quotient(*(engines.moved(array, where) for array in found))
 
 
