@@ -228,8 +228,6 @@ class Graph(Entries):
 
         return self.keep("transposed_weights", make)
 
-<<<<<<< HEAD
-=======
     def diagonal(self, caller: str = "graph") -> Any:
         """The values a_ii, 0 where none is stored; found by a search in each sorted row."""
 
@@ -251,7 +249,6 @@ class Graph(Entries):
 
         return self.keep("diagonal", make)
 
->>>>>>> a1-communities
     def remade(self, raw: inputs.Raw, index_dtype: Any) -> Graph:
         """A Graph of these arrays, duplicates as here."""
         return Graph(raw, index_dtype, "graph", self.duplicates)
