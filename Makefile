@@ -17,7 +17,8 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 PEERS := networkit igraph
 WORKERS ?= 2
 NETWORKX_TESTS := $(addprefix networkx.algorithms., components tests.test_mis tests.test_matching \
-	tree.tests.test_mst traversal.tests.test_bfs shortest_paths.tests.test_unweighted)
+	tree.tests.test_mst traversal.tests.test_bfs shortest_paths.tests.test_unweighted \
+	link_analysis.tests.test_pagerank)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-networkx test-slow test-bounds test-gpu lint mypy format bench docs clean

@@ -7,7 +7,7 @@ from itertools import takewhile
 from types import SimpleNamespace
 from typing import Any
 
-SUMMARY = "Components, spanning trees, matchings, independent sets and searches on all cores"
+SUMMARY = "Components, spanning trees, matchings, independent sets, PageRank and searches on all cores"
 
 DEFAULTS: dict[str, Any] = {
     "threads": None,  # CPU threads of a call; None takes MATCHWOOD_NUM_THREADS or all CPUs
@@ -58,6 +58,10 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "maximum_spanning_edges": {"additional_docs": _KRUSKAL},
     "minimum_spanning_tree": {"additional_docs": _KRUSKAL},
     "maximum_spanning_tree": {"additional_docs": _KRUSKAL},
+    "pagerank": {
+        "additional_docs": "The same numbers, to rounding.  Negative weights or probabilities and "
+        "``alpha=1`` are left to NetworkX."
+    },
     "bfs_edges": {
         "additional_docs": f"{_SAME_ORDER}  {_NO_SORT}  ``reverse`` of a directed graph too."
     },

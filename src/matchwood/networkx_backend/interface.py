@@ -19,6 +19,7 @@ from matchwood.networkx_backend.algorithms.components import (
     strongly_connected_components,
     weakly_connected_components,
 )
+from matchwood.networkx_backend.algorithms.ranking import pagerank
 from matchwood.networkx_backend.algorithms.sets import (
     max_weight_matching,
     maximal_independent_set,
@@ -73,6 +74,7 @@ __all__ = [
     "number_strongly_connected_components",
     "number_weakly_connected_components",
     "on_start_tests",
+    "pagerank",
     "should_run",
     "single_source_shortest_path_length",
     "single_target_shortest_path_length",
