@@ -389,3 +389,52 @@ def test_weighted_matching_of_what_is_no_weight(weight):
         pytest.raises(NotImplementedError),
     ):
         nx.max_weight_matching(G, backend="matchwood")
+
+
+# Ranking
+
+
+def same_ranks(G):
+    for options in (
+        {},
+        {"weight": None},
+        {"alpha": 0.5, "personalization": {next(iter(G)): 2}},
+        {"dangling": dict.fromkeys(G, 1), "nstart": dict.fromkeys(G, 3)},
+    ):
+        expected = nx.pagerank.orig_func(G, **options)
+        found = nx.pagerank(G, **options, backend="matchwood")
+        assert list(found) == list(expected)
+        assert all(abs(found[v] - expected[v]) < 1e-12 for v in expected)
+
+
+def test_pagerank(undirected):
+    same_ranks(undirected)
+
+
+def test_pagerank_of_directed_graphs(directed):
+    same_ranks(directed)
+
+
+def test_pagerank_of_what_is_left_to_networkx():
+    G = nx.path_graph(4, create_using=nx.DiGraph)
+    G.add_edge(3, 0, weight=-0.5)
+    assert nx.pagerank(G, backend="matchwood") == pytest.approx(nx.pagerank.orig_func(G))
+    H = nx.cycle_graph(5)
+    assert nx.pagerank(H, alpha=1.0, backend="matchwood") == pytest.approx(
+        nx.pagerank.orig_func(H, alpha=1.0)
+    )
+    for options, error in (
+        ({"max_iter": 0}, nx.PowerIterationFailedConvergence),
+        ({"max_iter": 1, "nstart": {0: 1}}, nx.PowerIterationFailedConvergence),
+        ({"personalization": {0: 0}}, ZeroDivisionError),
+    ):
+        with pytest.raises(error):
+            nx.pagerank(H, **options, backend="matchwood")
+
+
+def test_pagerank_counts_parallel_edges():
+    for kind in (nx.MultiGraph, nx.MultiDiGraph):
+        G = kind([(0, 1), (0, 1), (0, 2), (1, 0), (2, 2)])
+        for weight in (None, "weight"):
+            expected = nx.pagerank.orig_func(G, weight=weight)
+            assert nx.pagerank(G, weight=weight, backend="matchwood") == pytest.approx(expected)
