@@ -120,7 +120,7 @@ def pagerank(
     >>> import matchwood
     >>> found = matchwood.pagerank((4, [[1, 0], [2, 0], [3, 0], [0, 3]]))
     >>> [round(x, 3) for x in found.scores.tolist()]
-    [0.491, 0.037, 0.037, 0.434]
+    [0.48, 0.038, 0.038, 0.445]
     >>> found.converged
     True
 
