@@ -8,6 +8,7 @@ iterations ordering and permuting have paid.
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from bench.ordering.sequential_rabbit import sequential_rabbit_order
 BARS = {name: 4.0 for name in ("R-MAT 18", "grid 1000^2", "mesh 64^3", "Delaunay 300k")}
 SPEEDUPS = {"mesh 100^3": 3.0, "grid 2000^2": 2.5}  # of an iteration, shuffled
 ITERATIONS = 20
+DATA = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data"))
+WEB = DATA / "graphs" / "cnr-2000.graph-txt.gz"
 
 
 def shuffled(A: Any, seed: int = 1) -> Any:
@@ -76,17 +79,15 @@ def best(function: Any, rounds: int = 5) -> float:
 
 def iteration(G: Any) -> float:
     found = [
-        matchwood.pagerank(G, tol=0, max_iterations=ITERATIONS, dtype=np.float32)
-        for _ in range(5)
+        matchwood.pagerank(G, tol=0, max_iterations=ITERATIONS, dtype=np.float32) for _ in range(5)
     ]
     return min(one.seconds["iterate"] for one in found) / ITERATIONS
 
 
 def what_it_is_worth() -> None:
     graphs = {"mesh 100^3": harness.mesh(100), "grid 2000^2": harness.grid(2000)}
-    web = Path(harness.ROOT.parent / "shared" / "data" / "graphs" / "cnr-2000.graph-txt.gz")
-    if web.exists():
-        graphs["cnr-2000"] = matchwood.io.read(web)
+    if WEB.exists():
+        graphs["cnr-2000"] = matchwood.io.read(WEB)
     print(f"{'graph':14}{'shuffled ms':>12}{'ordered ms':>12}{'faster':>8}{'break-even':>12}")
     for name, A in graphs.items():
         B = shuffled(A)

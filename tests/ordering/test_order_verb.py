@@ -50,7 +50,10 @@ def test_order_for_people(file: str) -> None:
 def test_order_refuses(file: str, tmp_path: Path) -> None:
     missing = tmp_path / "none" / "b.mtx"
     for words, message in [
-        (("--method", "best"), "--method must be one of rcm, cm, rabbit, shingle, llp, degree, hub,"),
+        (
+            ("--method", "best"),
+            "--method must be one of rcm, cm, rabbit, shingle, llp, degree, hub,",
+        ),
         (("--refine", "log_gap"), "--refine is for orders other than rcm and cm"),
         (("--method", "hub", "-s", "1"), "--start is for rcm and cm"),
         (("--method", "hub", "--refine", "best"), "refine must be one of"),

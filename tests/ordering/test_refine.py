@@ -148,7 +148,11 @@ def test_bad_arguments() -> None:
     A = path(5)
     for options, error, message in [
         ({"fraction": 0}, ValueError, "refine_order: fraction must be above 0 and at most 1"),
-        ({"fraction": 1.5}, ValueError, "refine_order: fraction must be finite and between 0 and 1"),
+        (
+            {"fraction": 1.5},
+            ValueError,
+            "refine_order: fraction must be finite and between 0 and 1",
+        ),
         ({"fraction": math.nan}, ValueError, "fraction must be finite"),
         ({"fraction": "1"}, TypeError, "fraction must be a number"),
         ({"metric": "gap"}, ValueError, "refine_order: metric must be one of 'log_gap'"),

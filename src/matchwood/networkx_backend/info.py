@@ -7,7 +7,9 @@ from itertools import takewhile
 from types import SimpleNamespace
 from typing import Any
 
-SUMMARY = "Components, spanning trees, matchings, independent sets, PageRank and searches on all cores"
+SUMMARY = (
+    "Components, spanning trees, matchings, independent sets, PageRank and searches on all cores"
+)
 
 DEFAULTS: dict[str, Any] = {
     "threads": None,  # CPU threads of a call; None takes MATCHWOOD_NUM_THREADS or all CPUs
