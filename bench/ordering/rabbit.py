@@ -19,7 +19,7 @@ import matchwood
 from bench import harness, peers
 from bench.ordering.sequential_rabbit import sequential_rabbit_order
 
-BARS = {name: 4.0 for name in ("R-MAT 18", "grid 1000^2", "mesh 64^3", "Delaunay 300k")}
+BARS = dict.fromkeys(("R-MAT 18", "grid 1000^2", "mesh 64^3", "Delaunay 300k"), 4.0)
 SPEEDUPS = {"mesh 100^3": 3.0, "grid 2000^2": 2.5}  # of an iteration, shuffled
 ITERATIONS = 20
 DATA = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data"))

@@ -63,9 +63,8 @@ def graphs(quick: bool) -> dict[str, Callable[[], Any]]:
     found["R-MAT"] = lambda: harness.rmat(13 if quick else 17)
     found["Delaunay"] = lambda: harness.delaunay(10_000 if quick else 200_000)
     found["mesh"] = lambda: harness.mesh(20 if quick else 60)
-    return (
-        {n: found[n] for n in ("email-Enron", "copter2", "mesh") if n in found} if quick else found
-    )
+    few = ("email-Enron", "copter2", "mesh") if quick else tuple(found)
+    return {name: make for name, make in found.items() if name in few}
 
 
 def _shuffled(A: Any) -> Any:

@@ -2,8 +2,8 @@
 Orders that keep neighbours together
 ====================================
 
-Code that goes from vertex to neighbour reads memory at the places of the neighbours.  Where those lie
-close together, a cache line serves several of them.
+Code that goes from vertex to neighbour reads memory at the places of the neighbours.  Where those
+lie close together, a cache line serves several of them.
 """
 
 import matplotlib.pyplot as plt

@@ -246,8 +246,21 @@ def _ordering_calls() -> dict[str, Callable[[], list[Call]]]:
             lambda A, perm, start: mw.is_rcm_order(A, perm, start=start), perm(), np.array([0, 9])
         ),
     }
-    for name in ("order_measures", "bandwidth", "matrix_profile", "max_wavefront", "rms_wavefront"):
+    for name in ("order_measures", "bandwidth", "matrix_profile", "max_wavefront", "rms_wavefront",
+                 "gaps", "linear_arrangement", "log_arrangement", "linear_gap", "log_gap"):  # fmt: skip
         made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name), perm())
+    for name in ("rabbit_order", "shingle_order", "layered_label_propagation_order",
+                 "degree_order", "hub_order", "locality_ordering"):  # fmt: skip
+        made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name))
+    made["matchwood.refine_order"] = lambda: on_one(
+        lambda A, perm: mw.refine_order(A, perm, fraction=1.0), perm()
+    )
+    made["matchwood.pagerank"] = lambda: on_three(
+        lambda A, p, q, x: mw.pagerank(
+            A, personalization=p, dangling=q, start=x, weighted=True, max_iterations=5
+        ),
+        vector(12), vector(12), vector(12),
+    )  # fmt: skip
     return made
 
 
@@ -385,6 +398,15 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
     for name in ("bfs", "connected_components", "strongly_connected_components", "condensation",
                  "maximal_independent_set", "spanning_forest"):  # fmt: skip
         found[f"is_{name}"] = found[f"check_{name}"]
+    for name in ("check_rabbit_order", "is_rabbit_order"):
+        found[name] = lambda: (mw.locality_ordering(matrix(), "rabbit"),)
+    found["check_layered_order"] = lambda: (mw.locality_ordering(matrix(), "llp"),)
+    found["check_shingle_order"] = lambda: (mw.shingle_order(matrix()),)
+    for name in ("check_degree_order", "is_degree_order"):
+        found[name] = lambda: (mw.degree_order(matrix()),)
+    found["check_hub_order"] = lambda: (mw.hub_order(matrix()),)
+    for name in ("check_pagerank", "is_pagerank"):
+        found[name] = lambda: (mw.pagerank(matrix()),)
     for name in ("check_factor", "is_factor"):
         found[name] = lambda: (factored(),)
     for name in ("check_maximal_factor", "is_maximal_factor"):
@@ -397,6 +419,12 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
     }
     made["matchwood.check.check_measures"] = lambda: on_one(
         lambda A, perm: check.check_measures(A, mw.order_measures(matrix(), perm), perm), perm()
+    )
+    made["matchwood.check.check_gaps"] = lambda: on_one(
+        lambda A, perm: check.check_gaps(A, mw.gaps(matrix(), perm), perm), perm()
+    )
+    made["matchwood.check.check_refinement"] = lambda: on_one(
+        lambda A, perm: check.check_refinement(A, mw.refine_order(matrix(), perm), perm), perm()
     )
     made["matchwood.check.check_tridiagonal_solution"] = lambda: [
         Call(

@@ -52,7 +52,7 @@ def test_order_refuses(file: str, tmp_path: Path) -> None:
     for words, message in [
         (
             ("--method", "best"),
-            "--method must be one of rcm, cm, rabbit, shingle, llp, degree, hub,",
+            "--method must be one of rcm, cm, rabbit, shingle, llp,",
         ),
         (("--refine", "log_gap"), "--refine is for orders other than rcm and cm"),
         (("--method", "hub", "-s", "1"), "--start is for rcm and cm"),
@@ -86,5 +86,6 @@ def test_rabbit_for_people(file: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "spy.png"
     text = run("order", file, "--method", "rabbit", "--plot", str(picture)).stdout
-    assert "log gap" in text and "communities" in text
+    assert "log gap" in text
+    assert "communities" in text
     assert picture.stat().st_size > 1000

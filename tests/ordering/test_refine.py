@@ -74,7 +74,8 @@ def test_until_nothing_gains() -> None:
     A = shuffled(grid(9, 9))
     found = refine_order(A, sweeps=None, fraction=1.0)
     again = refine_order(A, found.perm, fraction=1.0)
-    assert found.sweeps > 1 and again.proposed == 0
+    assert found.sweeps > 1
+    assert again.proposed == 0
     assert np.array_equal(again.perm, found.perm)
 
 
@@ -151,7 +152,7 @@ def test_bad_arguments() -> None:
         (
             {"fraction": 1.5},
             ValueError,
-            "refine_order: fraction must be finite and between 0 and 1",
+            "fraction must be finite and between 0 and 1",
         ),
         ({"fraction": math.nan}, ValueError, "fraction must be finite"),
         ({"fraction": "1"}, TypeError, "fraction must be a number"),

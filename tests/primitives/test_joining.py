@@ -54,7 +54,8 @@ def test_a_long_chain_is_one_tree():
     target = np.append(np.arange(1, 100_000), 99_999).astype(np.int32)
     for threads in (1, 2, 7):
         label, root = trusted_trees(target, threads=threads)
-        assert root.tolist() == [99_999] and not label.any()
+        assert root.tolist() == [99_999]
+        assert not label.any()
 
 
 def test_the_check_finds_faults():

@@ -105,12 +105,15 @@ def test_networkx_gives_the_same() -> None:
 def test_weights_count() -> None:
     A = sp.csr_array(np.array([[0, 3.0, 1.0], [1.0, 0, 0], [1.0, 0, 0]]))
     plain, weighted = pagerank(A).scores, pagerank(A, weighted=True).scores
-    assert abs(plain[1] - plain[2]) < 1e-9 and weighted[1] > 2 * weighted[2]
+    assert abs(plain[1] - plain[2]) < 1e-9
+    assert weighted[1] > 2 * weighted[2]
 
 
 def test_no_vertices_no_edges_loops_only() -> None:
     empty = pagerank(sp.csr_array((0, 0)))
-    assert empty.scores.size == 0 and empty.converged and empty.iterations == 0
+    assert empty.scores.size == 0
+    assert empty.converged
+    assert empty.iterations == 0
     for A in (sp.csr_array((4, 4)), sp.eye_array(4, format="csr")):
         assert np.allclose(pagerank(A).scores, 0.25)
     zeros = sp.csr_array(([0.0, 0.0], ([0, 1], [1, 0])), shape=(2, 2))
@@ -120,9 +123,12 @@ def test_no_vertices_no_edges_loops_only() -> None:
 def test_iterations() -> None:
     A = grid(9, 9)
     found = pagerank(A, tol=0, max_iterations=13)
-    assert found.iterations == 13 and not found.converged
+    assert found.iterations == 13
+    assert not found.converged
     few = pagerank(A, max_iterations=2)
-    assert few.iterations == 2 and not few.converged and few.error > 81e-6
+    assert few.iterations == 2
+    assert not few.converged
+    assert few.error > 81e-6
     check_pagerank(A, few)
 
 
