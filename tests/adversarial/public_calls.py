@@ -36,7 +36,7 @@ from matchwood.primitives import (
 NO_ARRAYS = {
     "matchwood.on_progress", "matchwood.show_config", "matchwood.warmup",
     "matchwood.CheckFailed", "matchwood.EngineUnavailable", "matchwood.OutOfMemory",
-    "matchwood.FileFormatError", "matchwood.Measures",
+    "matchwood.FileFormatError", "matchwood.Measures", "matchwood.Gaps",
     "matchwood.generators.aniso", "matchwood.generators.complete", "matchwood.generators.cycle",
     "matchwood.generators.delaunay", "matchwood.generators.dense_random",
     "matchwood.generators.erdos_renyi", "matchwood.generators.grid", "matchwood.generators.mesh",
@@ -246,12 +246,24 @@ def _ordering_calls() -> dict[str, Callable[[], list[Call]]]:
             lambda A, perm, start: mw.is_rcm_order(A, perm, start=start), perm(), np.array([0, 9])
         ),
     }
-    for name in ("order_measures", "bandwidth", "matrix_profile", "max_wavefront", "rms_wavefront",
-                 "gaps", "linear_arrangement", "log_arrangement", "linear_gap", "log_gap"):  # fmt: skip
+    measures = ("order_measures", "bandwidth", "matrix_profile", "max_wavefront", "rms_wavefront",
+                "gaps", "linear_gap", "log_gap")  # fmt: skip
+    for name in (*measures, "linear_arrangement", "log_arrangement"):
         made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name), perm())
     for name in ("rabbit_order", "shingle_order", "layered_label_propagation_order",
                  "degree_order", "hub_order", "locality_ordering"):  # fmt: skip
         made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name))
+    made["matchwood.Refinement"] = lambda: [Call(touch, (mw.refine_order(matrix()),))]
+    made["matchwood.Ranking"] = lambda: [Call(touch, (mw.pagerank(matrix()),))]
+    made["matchwood.LocalityOrdering"] = lambda: [
+        Call(touch, (mw.locality_ordering(matrix(), "rabbit"),))
+    ]
+    made["matchwood.ordering.JoinTree"] = lambda: [
+        Call(touch, (mw.locality_ordering(matrix(), "rabbit").tree,))
+    ]
+    made["matchwood.ordering.Layers"] = lambda: [
+        Call(touch, (mw.locality_ordering(matrix(), "llp").layers,))
+    ]
     made["matchwood.refine_order"] = lambda: on_one(
         lambda A, perm: mw.refine_order(A, perm, fraction=1.0), perm()
     )
