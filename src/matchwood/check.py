@@ -48,7 +48,7 @@ _HOMES = {
     "is_rcm_order": "matchwood.ordering.rcm.check",  # yes or no
     "check_measures": "matchwood.ordering.measure.check",  # bandwidth, profile, wavefronts
     "check_permuted": "matchwood.ordering.permutation.check",  # a matrix in another order
-    "check_gaps": "matchwood.ordering.gaps.check",  # how far apart neighbours lie
+    "check_gaps": "matchwood.ordering.gap.check",  # how far apart neighbours lie
     "check_rabbit_order": "matchwood.ordering.rabbit.check",  # the tree of joins and the order
     "is_rabbit_order": "matchwood.ordering.rabbit.check",  # yes or no
     "check_shingle_order": "matchwood.ordering.shingle.check",  # keys ascend
@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from matchwood.ordering.degree.check import check_degree_order as check_degree_order
     from matchwood.ordering.degree.check import check_hub_order as check_hub_order
     from matchwood.ordering.degree.check import is_degree_order as is_degree_order
-    from matchwood.ordering.gaps.check import check_gaps as check_gaps
+    from matchwood.ordering.gap.check import check_gaps as check_gaps
     from matchwood.ordering.llp.check import check_layered_order as check_layered_order
     from matchwood.ordering.measure.check import check_measures as check_measures
     from matchwood.ordering.permutation.check import check_permuted as check_permuted

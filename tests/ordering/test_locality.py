@@ -176,3 +176,12 @@ def test_bad_arguments() -> None:
     ]:  # fmt: skip
         with pytest.raises(error, match=message):
             call()
+
+
+def test_yes_or_no() -> None:
+    A = shuffled(grid(5, 6))
+    found = locality_ordering(A, "rabbit")
+    assert check.is_rabbit_order(A, found)
+    assert not check.is_rabbit_order(grid(5, 6), found)
+    assert check.is_degree_order(A, degree_order(A))
+    assert not check.is_degree_order(A, np.arange(30))

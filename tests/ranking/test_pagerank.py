@@ -154,6 +154,8 @@ def test_the_check_finds_every_fault() -> None:
     ]:
         with pytest.raises(matchwood.CheckFailed, match=message):
             check_pagerank(A, dataclasses.replace(right, **{name: value}), tol=1e-9)
+    assert matchwood.check.is_pagerank(A, right, tol=1e-9)
+    assert not matchwood.check.is_pagerank(A, right, tol=1e-9, damping=0.5)
     with pytest.raises(TypeError, match="answer must be a Ranking"):
         check_pagerank(A, scores)
 

@@ -163,9 +163,7 @@ def _locality() -> dict[str, Callable[[Graph], Any]]:
     def refined(G: Graph) -> None:
         for metric in ("log_gap", "linear_gap"):
             for partners in ("neighbours", "median"):
-                ordering.refine_order(
-                    G, metric=metric, partners=partners, fraction=1.0, threads=2
-                )
+                ordering.refine_order(G, metric=metric, partners=partners, fraction=1.0, threads=2)
 
     return {
         "gaps": gaps,

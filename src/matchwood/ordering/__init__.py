@@ -26,7 +26,7 @@ Everywhere ``perm[new] = old`` and ``place[old] = new``.
 
 from matchwood._lazy import old_names
 from matchwood.ordering.degree import degree_order, hub_order
-from matchwood.ordering.gaps import (
+from matchwood.ordering.gap import (
     Gaps,
     gaps,
     linear_arrangement,

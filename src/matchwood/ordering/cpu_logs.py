@@ -18,7 +18,7 @@ SHORT = 24  # places that are sorted by insertion
 
 @device
 def log_of(d: Any, table: Array) -> Any:
-    """L(d) of gaps/logarithms.py; d is a positive int64."""
+    """L(d) of gap/logarithms.py; d is a positive int64."""
     word = np.uint64(d)
     zeros = leading_zeros(word)
     shift = TOP - zeros if zeros < TOP else NO_SHIFT

@@ -9,7 +9,7 @@ from typing import Any
 from matchwood import calls
 from matchwood.arguments import one_of
 from matchwood.ordering.degree import degree_order, hub_order
-from matchwood.ordering.gaps import Gaps, gaps
+from matchwood.ordering.gap import Gaps, gaps
 from matchwood.ordering.llp import GAMMAS, Layers, find_layers
 from matchwood.ordering.rabbit import JoinTree, find_order
 from matchwood.ordering.refine import refine_order
@@ -95,8 +95,8 @@ def locality_ordering(
     >>> import matchwood
     >>> A = matchwood.permute(matchwood.generators.path(9), [0, 3, 6, 1, 4, 7, 2, 5, 8])
     >>> found = matchwood.locality_ordering(A, "rabbit")
-    >>> found.before.linear_gap, found.after.linear_gap <= found.before.linear_gap
-    (27, True)
+    >>> found.before.linear_gap, found.after.linear_gap
+    (26, 20)
     """
     caller = "locality_ordering"
     one_of(caller, "method", method, METHODS)

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood import answers, csr
 from matchwood.errors import CheckFailed
 from matchwood.ordering.answers import permutation
-from matchwood.ordering.gaps.check import expected_gaps
+from matchwood.ordering.gap.check import expected_gaps
 
 PROBLEM = "layered order"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood import calls, engines
 from matchwood.communities.propagation import layer as propagate
-from matchwood.ordering.gaps import log_gap
+from matchwood.ordering.gap import log_gap
 from matchwood.primitives.sort import radix_sort
 
 MAX_ROUNDS = 100

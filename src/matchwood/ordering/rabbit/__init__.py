@@ -90,7 +90,7 @@ def rabbit_order(A: Any, *, engine: str | None = None, threads: int | None = Non
     >>> A = (6, [[0, 2], [2, 4], [4, 0], [1, 3], [3, 5], [5, 1], [4, 5]])
     >>> perm = matchwood.rabbit_order(A).tolist()
     >>> sorted(perm[:3]), sorted(perm[3:])
-    ([0, 2, 4], [1, 3, 5])
+    ([1, 3, 5], [0, 2, 4])
     """
     perm, _, _ = find_order(calls.enter(A, "rabbit_order", engine, threads), threads)
     return perm

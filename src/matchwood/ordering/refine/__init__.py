@@ -7,7 +7,7 @@ from typing import Any
 
 from matchwood import calls
 from matchwood.arguments import count, one_of
-from matchwood.ordering.gaps import linear_gap, log_gap
+from matchwood.ordering.gap import linear_gap, log_gap
 from matchwood.ordering.permutation import as_permutation, inverse
 from matchwood.ordering.refine.plan import METRICS, PARTNERS, chosen_vertices, exact_fraction
 from matchwood.stopwatch import Stopwatch

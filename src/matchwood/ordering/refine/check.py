@@ -10,7 +10,7 @@ from matchwood import answers, csr
 from matchwood.arguments import one_of
 from matchwood.errors import CheckFailed
 from matchwood.ordering.answers import permutation
-from matchwood.ordering.gaps.check import expected_gaps
+from matchwood.ordering.gap.check import expected_gaps
 from matchwood.ordering.permutation import as_permutation
 from matchwood.ordering.refine.plan import METRICS
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.ordering.cpu_logs import sort_places
-from matchwood.ordering.gaps.logarithms import table
+from matchwood.ordering.gap.logarithms import table
 from matchwood.ordering.refine.cpu_swaps import Order, gain_of, median_partner, swap
 from matchwood.teams import (
     atomic_min,

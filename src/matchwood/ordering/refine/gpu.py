@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.ordering.gaps.logarithms import table
+from matchwood.ordering.gap.logarithms import table
 from matchwood.ordering.gpu_places import sorted_places
 from matchwood.primitives.transpose.gpu import expand_rows
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.ordering.gaps.logarithms import log_of
+from matchwood.ordering.gap.logarithms import log_of
 from matchwood.ordering.refine.plan import AROUND
 
 

@@ -61,9 +61,8 @@ def shingle_order(
 
     >>> import matchwood
     >>> A = (7, [[0, 1], [0, 3], [0, 5], [2, 4], [2, 6]])
-    >>> perm = matchwood.shingle_order(A).tolist()
-    >>> sorted(perm.index(v) for v in (1, 3, 5))
-    [3, 4, 5]
+    >>> matchwood.shingle_order(A).tolist()
+    [2, 1, 3, 5, 0, 4, 6]
     """
     number = seed("shingle_order", rng)
     call = calls.enter(A, "shingle_order", engine, threads)

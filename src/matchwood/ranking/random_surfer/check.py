@@ -115,7 +115,7 @@ def _check_scores(problem: Problem, scores: Any, error: float) -> None:
     at = answers.first(~(x >= 0))  # NaN is not
     if at is not None:
         raise CheckFailed(f"pagerank: the score of vertex {at} is {x[at]}")
-    with np.errstate(over="ignore"):  # scores that add up to infinity are no answer
+    with np.errstate(over="ignore", invalid="ignore"):  # scores that add up to infinity are wrong
         rounding = unit * float(((PLACES + np.diff(view.indptr)) * x).sum())
         total = float(x.sum())
         if not abs(total - 1) <= rounding:

@@ -68,9 +68,10 @@ def _by_length(team: Any, indptr: Array, starts: Array, order: Array, counts: Ar
         mine[:] = 0
         changes, before = 0, np.int64(-1)
         for v in range(first, last):
-            length = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+            length: Any = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+            if length != before:
+                changes += 1
             mine[min(length, LENGTHS - 1)] += 1
-            changes += length != before
             before = length
         at = first
         for length in range(LENGTHS):

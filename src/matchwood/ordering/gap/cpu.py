@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.ordering.cpu_logs import log_of, sort_places
-from matchwood.ordering.gaps.logarithms import table
+from matchwood.ordering.gap.logarithms import table
 from matchwood.teams import crew, device, interrupted, kernel, share_rows
 
 Array = np.ndarray[Any, Any]

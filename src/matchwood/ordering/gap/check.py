@@ -8,8 +8,8 @@ import numpy as np
 
 from matchwood import answers, csr
 from matchwood.errors import CheckFailed
-from matchwood.ordering.gaps import NAMES
-from matchwood.ordering.gaps.logarithms import bits, log_array
+from matchwood.ordering.gap import NAMES
+from matchwood.ordering.gap.logarithms import bits, log_array
 from matchwood.ordering.permutation import as_permutation
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from matchwood.ordering.gaps.logarithms import log_of
+from matchwood.ordering.gap.logarithms import log_of
 
 
 def measure(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matchwood import calls
-from matchwood.ordering.gaps.logarithms import bits
+from matchwood.ordering.gap.logarithms import bits
 from matchwood.ordering.permutation import as_permutation, inverse
 
 NAMES = ("linear_arrangement", "log_arrangement", "linear_gap", "log_gap")
@@ -85,7 +85,7 @@ def gaps(
     >>> import matchwood
     >>> A = matchwood.generators.star(5)  # vertex 0 in the centre
     >>> matchwood.gaps(A)
-    Gaps(linear_arrangement=10, log_arrangement=4.5849609375, linear_gap=3, log_gap=0.0)
+    Gaps(linear_arrangement=10, log_arrangement=4.584962844848633, linear_gap=3, log_gap=0.0)
     >>> matchwood.gaps(A, [1, 2, 0, 3, 4])
     Gaps(linear_arrangement=6, log_arrangement=2.0, linear_gap=4, log_gap=1.0)
     """
