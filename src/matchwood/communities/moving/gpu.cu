@@ -42,14 +42,14 @@ struct Moving {
         return Here<I>{load_relaxed(&labels[v]), k, __ddiv_rn(__dmul_rn(resolution, (double)k), total)};
     }
 
-    __device__ __forceinline__ Candidate<I> candidate(const Here<I>& row, I, I c, long long weight) const
+    __device__ __forceinline__ TalliedLabel<I> candidate(const Here<I>& row, I, I c, long long weight) const
     {
         if (c == row.own || weight == 0) return no_label<I>();
         double cost = __dmul_rn(row.scale, (double)load_relaxed(&volume[c]));
         return with_label(__dsub_rn((double)weight, cost), c, weight);
     }
 
-    __device__ __forceinline__ void settle(const Here<I>& row, I v, const Candidate<I>& best, long long inside) const
+    __device__ __forceinline__ void settle(const Here<I>& row, I v, const TalliedLabel<I>& best, long long inside) const
     {
         double cost = __dmul_rn(row.scale, (double)(load_relaxed(&volume[row.own]) - row.strength));
         I to = best.label >= 0 && best.value > __dsub_rn((double)inside, cost) ? best.label : row.own;

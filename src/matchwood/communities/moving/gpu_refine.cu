@@ -53,7 +53,7 @@ struct Joining {
         return Home<I>{v, labels[v], __dmul_rn(scale, (double)strength[v])};
     }
 
-    __device__ __forceinline__ Candidate<I> candidate(const Home<I>& row, I, I c, long long weight) const
+    __device__ __forceinline__ TalliedLabel<I> candidate(const Home<I>& row, I, I c, long long weight) const
     {
         if (labels[c] != row.community || weight == 0) return no_label<I>();
         if (load_relaxed(&size[c]) == 1) {
@@ -66,7 +66,7 @@ struct Joining {
         return with_label(value, c, weight);
     }
 
-    __device__ __forceinline__ void settle(const Home<I>&, I v, const Candidate<I>& best, long long) const
+    __device__ __forceinline__ void settle(const Home<I>&, I v, const TalliedLabel<I>& best, long long) const
     {
         if (best.label < 0) return;
         store_relaxed(&target[v], best.label);

@@ -11,6 +11,7 @@ Numbering labels, contracting a graph by them and the joins of ``method="joining
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from matchwood import engines
@@ -93,15 +94,32 @@ def louvain(
     else:
         levels, maps, rounds = _move(steps, base, max_levels, Limit(limit, FEW_MOVERS))
     watch.lap("levels")
-    labels = None if len(levels) == len(maps) else identity(levels[-1])
-    up = Limit(min(ROUNDS_BACK, limit), FEW_MOVERS_BACK)
-    for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
-        labels = map if labels is None else labels[map]
-        rounds += steps.move(level, labels, up)
+    labels, more = _back(steps, levels, maps, Limit(min(ROUNDS_BACK, limit), FEW_MOVERS_BACK))
     watch.lap("back")
     count, labels = steps.split(base, labels)
     watch.lap("split")
-    return Found(count, labels, len(levels), rounds, watch.seconds)
+    return Found(count, labels, len(levels), rounds + more, watch.seconds)
+
+
+def partitions(steps: Steps, base: Level) -> Iterator[tuple[int, Any]]:
+    """(count, labels) of the communities of each level, and at last those of `louvain`."""
+    levels, maps, _ = _move(steps, base, None, Limit(MOST_ROUNDS, FEW_MOVERS))
+    labels = identity(base)
+    for level, map in zip(levels[1:], maps, strict=True):
+        labels = map[labels]
+        yield level.n, labels
+    labels, _ = _back(steps, levels, maps, Limit(ROUNDS_BACK, FEW_MOVERS_BACK))
+    yield steps.split(base, labels)
+
+
+def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> tuple[Any, int]:
+    """Labels of the given graph, moved a little on each level on the way to it; and the rounds."""
+    rounds = 0
+    labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
+    for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
+        labels = map if labels is None else labels[map]
+        rounds += steps.move(level, labels, limit)
+    return labels, rounds
 
 
 def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> Descent:

@@ -31,15 +31,15 @@ struct Heaviest {
     }
 
     // A vertex's own label is looked at by `settle`, also where no neighbour has it.
-    __device__ __forceinline__ Candidate<I> candidate(const Own<I>& row, I, I c, long long weight) const
+    __device__ __forceinline__ TalliedLabel<I> candidate(const Own<I>& row, I, I c, long long weight) const
     {
         if (c == row.own || weight == 0) return no_label<I>();
         return with_label(value(c, weight, 0), c, weight);
     }
 
-    __device__ __forceinline__ void settle(const Own<I>& row, I v, const Candidate<I>& best, long long inside) const
+    __device__ __forceinline__ void settle(const Own<I>& row, I v, const TalliedLabel<I>& best, long long inside) const
     {
-        Candidate<I> stay = with_label(value(row.own, inside, 1), row.own, inside);
+        TalliedLabel<I> stay = with_label(value(row.own, inside, 1), row.own, inside);
         store_relaxed(&target[v], better(stay, best).label);
         store_relaxed(&active[v], (unsigned char)0);
     }
