@@ -67,7 +67,7 @@ class Steps(NamedTuple):
         """The graph of the labels; what lies inside one is its diagonal."""
         arrays = trusted_quotient(
             level.indptr, level.indices, level.data, level.inner, labels, count,
-            symmetric=True, engine=self.name, threads=self.threads,
+            symmetric=True, engine=self.name, threads=self.threads, ordered=False,
         )  # fmt: skip
         return finished(*arrays)
 
@@ -168,10 +168,11 @@ def leiden(steps: Steps, base: Level, iterations: int) -> Found:
     """Move, refine, contract the refined parts; each iteration starts from the one before it."""
     watch = Stopwatch()
     rounds = most = 0
-    labels = identity(base)
+    labels, limit = identity(base), Limit(MOST_ROUNDS, FEW_MOVERS)
     for iteration in range(iterations):
         turn = steps._replace(plan=steps.plan._replace(seed=(steps.plan.seed + iteration) % 2**64))
-        found, done, levels = _descend(turn, base, labels)
+        found, done, levels = _descend(turn, base, labels, limit)
+        limit = Limit(ROUNDS_BACK, FEW_MOVERS_BACK)  # what is found already is to be mended
         rounds, most = rounds + done, max(most, levels)
         same = bool((found == labels).all())
         labels = found
@@ -183,12 +184,13 @@ def leiden(steps: Steps, base: Level, iterations: int) -> Found:
     return Found(count, labels, most, rounds, watch.seconds)
 
 
-def _descend(steps: Steps, base: Level, start: Any) -> tuple[Any, int, int]:
-    """One iteration: communities of `base`, rounds, levels."""
+def _descend(steps: Steps, base: Level, start: Any, limit: Limit) -> tuple[Any, int, int]:
+    """One iteration: communities of `base`, rounds, levels.  `limit` is that of the given graph."""
     level, map, rounds, levels = base, None, 0, 1
     labels = start.copy()
     while True:
-        rounds += steps.move(level, labels, Limit(MOST_ROUNDS, FEW_MOVERS))
+        rounds += steps.move(level, labels, limit)
+        limit = Limit(MOST_ROUNDS, FEW_MOVERS)
         count, labels = steps.number(labels)
         if count == level.n:
             break
