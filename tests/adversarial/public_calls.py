@@ -27,6 +27,7 @@ from matchwood.primitives import (
     frontier,
     hashing,
     path_scan,
+    quotient,
     row_reduce,
     scan,
     sort,
@@ -48,6 +49,7 @@ NO_ARRAYS = {
     "matchwood.io.read_dimacs", "matchwood.io.read_hmetis", "matchwood.io.read_metis",
     "matchwood.io.read_names",
     "matchwood.primitives.hashing.bit_barrier", "matchwood.primitives.hashing.round_number",
+    "matchwood.primitives.quotient.Quotient",
     "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
 }  # fmt: skip
 """They take no array, or are made by us and read by the user alone."""
@@ -211,6 +213,13 @@ def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
         "matchwood.Components": lambda: [Call(touch, (mw.connected_components(matrix()),))],
         "matchwood.condensation": lambda: [Call(mw.condensation, (arcs(),))],
         "matchwood.Condensation": lambda: [Call(touch, (mw.condensation(arcs()),))],
+        "matchwood.louvain": lambda: (
+            on_three(mw.louvain) + by_method(mw.louvain, "moving", "joining")
+        ),
+        "matchwood.leiden": lambda: on_three(mw.leiden),
+        "matchwood.label_propagation": lambda: on_three(mw.label_propagation),
+        "matchwood.modularity": lambda: on_three(mw.modularity, np.arange(12) // 4),
+        "matchwood.Communities": lambda: [Call(touch, (mw.louvain(matrix()),))],
         "matchwood.maximal_independent_set": lambda: by_method(
             mw.maximal_independent_set, "luby", "lexicographic", "luby_sampling"
         ),
@@ -396,6 +405,8 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         "check_strongly_connected_components": lambda: (mw.connected_components(matrix()),),
         "check_condensation": lambda: (mw.condensation(matrix()),),
         "check_maximal_independent_set": lambda: (mw.maximal_independent_set(matrix()),),
+        "check_communities": lambda: (mw.louvain(matrix()),),
+        "check_label_propagation": lambda: (mw.label_propagation(matrix()),),
         "check_spanning_forest": lambda: (mw.minimum_spanning_forest(matrix()),),
         "check_bound": lambda: (mw.matching_bound(matrix()),),
         "check_coarsening": lambda: (matching().mate, mw.coarsen(matrix(), matching())),
@@ -408,7 +419,8 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
     for name in ("check_maximal_matching", "is_maximal_matching"):
         found[name] = lambda: (mw.maximal_matching(matrix()),)
     for name in ("bfs", "connected_components", "strongly_connected_components", "condensation",
-                 "maximal_independent_set", "spanning_forest"):  # fmt: skip
+                 "maximal_independent_set", "spanning_forest", "communities",
+                 "label_propagation"):  # fmt: skip
         found[f"is_{name}"] = found[f"check_{name}"]
     for name in ("check_rabbit_order", "is_rabbit_order"):
         found[name] = lambda: (mw.locality_ordering(matrix(), "rabbit"),)
@@ -429,6 +441,10 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         )
         for name, parts in found.items()
     }
+    made["matchwood.check.check_modularity"] = lambda: on_one(
+        lambda A, labels: check.check_modularity(A, labels, mw.modularity(matrix(), labels)),
+        np.arange(12) // 4,
+    )
     made["matchwood.check.check_measures"] = lambda: on_one(
         lambda A, perm: check.check_measures(A, mw.order_measures(matrix(), perm), perm), perm()
     )
@@ -445,6 +461,10 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         )
     ]
     return made
+
+
+def _labels_of_rows() -> Any:
+    return (np.arange(12) // 3).astype(np.int32)
 
 
 def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
@@ -479,6 +499,13 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
             Call(lambda v: hashing.quarter_md5(v, 3), (counts,))
         ],
         home + "hashing.random_bit": lambda: [Call(lambda v: hashing.random_bit(v, 3), (counts,))],
+        home + "quotient.quotient": lambda: [
+            Call(lambda *parts: quotient.quotient(*parts, 4), (*csr(), _labels_of_rows())),
+            Call(
+                lambda labels, inner: quotient.quotient(*csr(), labels, 4, inner=inner),
+                (_labels_of_rows(), vector()),
+            ),
+        ],
         home + "path_scan.path_scan": lambda: [
             Call(
                 functools.partial(path_scan.path_scan, method=method),

@@ -326,7 +326,7 @@ def test_bad_input(name: str) -> None:
         function(sp.csr_array((2, 3)))
     if name == "labels":
         for options in ({"tol": -1}, {"tol": 2}, {"tol": math.nan}, {"max_rounds": -1}):
-            with pytest.raises(ValueError, match="label_propagation: (tol|max_rounds) must be"):
+            with pytest.raises(ValueError, match=r"label_propagation: (tol|max_rounds) must be"):
                 function(A, **options)
         return
     for resolution in (-1, math.nan, math.inf):

@@ -65,7 +65,7 @@ class Tables(NamedTuple):
     key: Any
     weight: Any
     slots: int
-    count: int
+    tables: int
 
 
 def tables_of(level: Level, blocks: int, caller: str) -> Tables:

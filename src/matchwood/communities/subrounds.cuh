@@ -39,7 +39,7 @@ __device__ __forceinline__ void for_blocks(const I* order, I begin, I end, int b
 
 // Every open vertex of a sub-round looks at its row; hubs first, they take longest.  All threads call.
 template <typename I, typename Rule>
-__device__ __forceinline__ void look_around(const Rows<I>& rows, const I* order, const I* begins, const Hubs<I>& hubs,
+__device__ __forceinline__ void look_around(const LabelRows<I>& rows, const I* order, const I* begins, const Hubs<I>& hubs,
                                             Rule& rule)
 {
     __shared__ I keys[SHARED_SLOTS];

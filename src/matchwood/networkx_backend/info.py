@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 SUMMARY = (
-    "Components, spanning trees, matchings, independent sets, PageRank and searches on all cores"
+    "Components, communities, spanning trees, matchings, independent sets, PageRank and searches "
+    "on all cores"
 )
 
 DEFAULTS: dict[str, Any] = {
@@ -26,6 +27,15 @@ _KRUSKAL = (
     "weights are equal, and in its order."
 )
 _NO_SORT = "``sort_neighbors`` is left to NetworkX."
+
+_COMMUNITIES = (
+    "Other communities than NetworkX finds for the same seed, as good on most graphs, and the same "
+    "ones at every run and with any number of threads."
+)
+_UNDIRECTED = (
+    "Of undirected graphs with weights that are finite and not negative; others are left to "
+    "NetworkX."
+)
 
 FUNCTIONS: dict[str, dict[str, Any]] = {
     "connected_components": {"additional_docs": _SETS},
@@ -45,6 +55,19 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
         "additional_docs": "Without ``scc``, components are numbered in reverse topological "
         "order, as NetworkX does; where that leaves a choice it may be another one."
     },
+    **{
+        name: {"additional_docs": f"{_COMMUNITIES}  {_UNDIRECTED}"}
+        for name in (
+            "louvain_communities",
+            "louvain_partitions",
+            "leiden_communities",
+            "leiden_partitions",
+            "label_propagation_communities",
+            "asyn_lpa_communities",
+            "fast_label_propagation_communities",
+        )
+    },
+    "modularity": {"additional_docs": _UNDIRECTED},
     "maximal_independent_set": {
         "additional_docs": "Another set than NetworkX finds for the same seed, with more nodes "
         "on most graphs: those with few neighbours are tried first."

@@ -72,9 +72,9 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         name="communities",
         short="communities",
-        ours=lambda G, threads: matchwood.louvain(G, threads=threads),
+        ours=groups.ours,
         scipy=None,
-        check=lambda A, x: matchwood.check.check_communities(A, x),
+        check=lambda A, x: matchwood.check.check_communities(groups.unweighted(A), x),
         say=lambda x: f"{x.count:,} found, modularity {x.modularity:.3f}",
         picture=groups.sketch,
     ),

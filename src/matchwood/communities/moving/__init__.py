@@ -6,6 +6,7 @@ gpu.cu.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from matchwood import arguments, calls
@@ -212,6 +213,35 @@ def leiden(
     level = level_of(call.graph, caller)
     steps = levels.Steps(call.load(__name__), call.engine, plan, threads)
     return _result(call, level, levels.leiden(steps, level, iterations), steps)
+
+
+def partitions(
+    A: Any,
+    *,
+    resolution: float = 1.0,
+    rng: Any = 0,
+    engine: str | None = None,
+    threads: int | None = None,
+) -> Iterator[tuple[int, Any]]:
+    """(count, labels) of each level of ``louvain(method="moving")``, the finest first.
+
+    The last ones are those that `louvain` returns; labels are numbered by smallest vertices.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.communities.moving import partitions
+    >>> [count for count, _ in partitions(matchwood.generators.path(32))]
+    [17, 9, 7, 7]
+    """
+    caller = "louvain"
+    resolution = arguments.real(caller, "resolution", resolution, 0)
+    plan = Plan(resolution, arguments.seed(caller, rng))
+    call = calls.enter(A, caller, engine, threads)
+    level = level_of(call.graph, caller)
+    steps = levels.Steps(call.load(__name__), call.engine, plan, threads)
+    for count, labels in levels.partitions(steps, level):
+        yield count, call.back(labels)
 
 
 def _chosen(level: Level) -> str:

@@ -22,7 +22,7 @@ from matchwood.communities.moving.plan import Limit, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.number.cpu import number_roots
-from matchwood.primitives.tally.cpu import Rows, Scratch, forget, gather, rows_of, scratch_of
+from matchwood.primitives.tally.cpu import Rows, Scratch, rows_of, scratch_of, tally_row
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     atomic_add,
@@ -72,14 +72,14 @@ def _best(rows: Rows, state: State, scratch: Scratch, rank: int, numbers: Number
     own = state.labels[v]
     strength = state.strength[v]
     scale = numbers.resolution * np.float64(strength) / numbers.total
-    found = gather(scratch, rank, rows, state.labels, v, 0)
+    found = tally_row(scratch, rank, rows, state.labels, v)
     label, weight = scratch.label[rank], scratch.weight[rank]
-    at = scratch.place[rank, own]
-    inside = weight[at - 1] if at > 0 else weight.dtype.type(0)
-    best = own
-    best_value = np.float64(inside) - scale * np.float64(state.volume[own] - strength)
+    inside = weight.dtype.type(0)
+    best, best_value = own, -np.inf
     for i in range(found):
         c = label[i]
+        if c == own:
+            inside = weight[i]
         if c == own or weight[i] == 0:
             continue
         value = np.float64(weight[i]) - scale * np.float64(state.volume[c])
@@ -87,7 +87,8 @@ def _best(rows: Rows, state: State, scratch: Scratch, rank: int, numbers: Number
             best, best_value = c, value
         elif value == best_value and best != own and mix64(np.uint64(c)) < mix64(np.uint64(best)):
             best = c
-    forget(scratch, rank, found)
+    if not best_value > np.float64(inside) - scale * np.float64(state.volume[own] - strength):
+        return own
     if best > own and state.size[own] == 1 and state.size[best] == 1:
         return own
     return best

@@ -18,7 +18,7 @@ from matchwood.communities.cpu_subrounds import Split, split_of, split_round
 from matchwood.communities.moving.plan import REFINEMENT, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Scratch, forget, gather, rows_of, scratch_of
+from matchwood.primitives.tally.cpu import Rows, Scratch, rows_of, scratch_of, tally_row
 from matchwood.teams import atomic_add, barrier, device, interrupted, kernel, next_chunk, share
 
 Array = np.ndarray[Any, Any]
@@ -68,7 +68,7 @@ def _best(
     own, strength = parts.labels[v], parts.strength[v]
     best, best_value, best_weight = v, 0.0, np.int64(0)
     mine = parts.scale * np.float64(strength)
-    found = gather(scratch, rank, rows, parts.part, v, 0)
+    found = tally_row(scratch, rank, rows, parts.part, v)
     label, weight = scratch.label[rank], scratch.weight[rank]
     for i in range(found):
         c = label[i]
@@ -83,7 +83,6 @@ def _best(
             continue
         if _tied(parts, parts.outward[c], parts.volume[c], own):
             best, best_value, best_weight = c, value, weight[i]
-    forget(scratch, rank, found)
     parts.before[v] = best_weight
     return best
 

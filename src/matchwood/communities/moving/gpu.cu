@@ -42,14 +42,14 @@ struct Moving {
         return Here<I>{load_relaxed(&labels[v]), k, __ddiv_rn(__dmul_rn(resolution, (double)k), total)};
     }
 
-    __device__ __forceinline__ Best<I> candidate(const Here<I>& row, I, I c, long long weight) const
+    __device__ __forceinline__ TalliedLabel<I> candidate(const Here<I>& row, I, I c, long long weight) const
     {
         if (c == row.own || weight == 0) return no_label<I>();
         double cost = __dmul_rn(row.scale, (double)load_relaxed(&volume[c]));
         return with_label(__dsub_rn((double)weight, cost), c, weight);
     }
 
-    __device__ __forceinline__ void settle(const Here<I>& row, I v, const Best<I>& best, long long inside) const
+    __device__ __forceinline__ void settle(const Here<I>& row, I v, const TalliedLabel<I>& best, long long inside) const
     {
         double cost = __dmul_rn(row.scale, (double)(load_relaxed(&volume[row.own]) - row.strength));
         I to = best.label >= 0 && best.value > __dsub_rn((double)inside, cost) ? best.label : row.own;
@@ -80,7 +80,7 @@ __global__ void move_round(const I* indptr, const I* indices, const long long* d
                            long long* hub_weight, long long hub_slots, int hub_blocks, unsigned int* gate,
                            unsigned long long* moved)
 {
-    Rows<I> rows{indptr, indices, data};
+    LabelRows<I> rows{indptr, indices, data};
     Hubs<I> hubs{hub_key, hub_weight, hub_slots, hub_blocks};
     Moving<I> rule{labels, strength, volume, size, active, target, resolution, total};
     GridBarrier barrier(gate);

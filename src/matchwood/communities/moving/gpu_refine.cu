@@ -53,7 +53,7 @@ struct Joining {
         return Home<I>{v, labels[v], __dmul_rn(scale, (double)strength[v])};
     }
 
-    __device__ __forceinline__ Best<I> candidate(const Home<I>& row, I, I c, long long weight) const
+    __device__ __forceinline__ TalliedLabel<I> candidate(const Home<I>& row, I, I c, long long weight) const
     {
         if (labels[c] != row.community || weight == 0) return no_label<I>();
         if (load_relaxed(&size[c]) == 1) {
@@ -66,7 +66,7 @@ struct Joining {
         return with_label(value, c, weight);
     }
 
-    __device__ __forceinline__ void settle(const Home<I>&, I v, const Best<I>& best, long long) const
+    __device__ __forceinline__ void settle(const Home<I>&, I v, const TalliedLabel<I>& best, long long) const
     {
         if (best.label < 0) return;
         store_relaxed(&target[v], best.label);
@@ -104,7 +104,7 @@ __global__ void join_parts(const I* indptr, const I* indices, const long long* d
                            unsigned long long round, I* hub_key, long long* hub_weight, long long hub_slots,
                            int hub_blocks, unsigned int* gate)
 {
-    Rows<I> rows{indptr, indices, data};
+    LabelRows<I> rows{indptr, indices, data};
     Hubs<I> hubs{hub_key, hub_weight, hub_slots, hub_blocks};
     Joining<I> rule{labels, strength, inside, part,  volume, size,  outward, whole,
                     target, before,   scale,  start, round,  parts, 0};

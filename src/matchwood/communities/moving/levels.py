@@ -11,6 +11,7 @@ Numbering labels, contracting a graph by them and the joins of ``method="joining
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from matchwood import engines
@@ -66,7 +67,7 @@ class Steps(NamedTuple):
         """The graph of the labels; what lies inside one is its diagonal."""
         arrays = trusted_quotient(
             level.indptr, level.indices, level.data, level.inner, labels, count,
-            symmetric=True, engine=self.name, threads=self.threads,
+            symmetric=True, engine=self.name, threads=self.threads, ordered=False,
         )  # fmt: skip
         return finished(*arrays)
 
@@ -93,15 +94,32 @@ def louvain(
     else:
         levels, maps, rounds = _move(steps, base, max_levels, Limit(limit, FEW_MOVERS))
     watch.lap("levels")
-    labels = None if len(levels) == len(maps) else identity(levels[-1])
-    up = Limit(min(ROUNDS_BACK, limit), FEW_MOVERS_BACK)
-    for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
-        labels = map if labels is None else labels[map]
-        rounds += steps.move(level, labels, up)
+    labels, more = _back(steps, levels, maps, Limit(min(ROUNDS_BACK, limit), FEW_MOVERS_BACK))
     watch.lap("back")
     count, labels = steps.split(base, labels)
     watch.lap("split")
-    return Found(count, labels, len(levels), rounds, watch.seconds)
+    return Found(count, labels, len(levels), rounds + more, watch.seconds)
+
+
+def partitions(steps: Steps, base: Level) -> Iterator[tuple[int, Any]]:
+    """(count, labels) of the communities of each level, and at last those of `louvain`."""
+    levels, maps, _ = _move(steps, base, None, Limit(MOST_ROUNDS, FEW_MOVERS))
+    labels = identity(base)
+    for level, map in zip(levels[1:], maps, strict=True):
+        labels = map[labels]
+        yield level.n, labels
+    labels, _ = _back(steps, levels, maps, Limit(ROUNDS_BACK, FEW_MOVERS_BACK))
+    yield steps.split(base, labels)
+
+
+def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> tuple[Any, int]:
+    """Labels of the given graph, moved a little on each level on the way to it; and the rounds."""
+    rounds = 0
+    labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
+    for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
+        labels = map if labels is None else labels[map]
+        rounds += steps.move(level, labels, limit)
+    return labels, rounds
 
 
 def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> Descent:
@@ -150,10 +168,11 @@ def leiden(steps: Steps, base: Level, iterations: int) -> Found:
     """Move, refine, contract the refined parts; each iteration starts from the one before it."""
     watch = Stopwatch()
     rounds = most = 0
-    labels = identity(base)
+    labels, limit = identity(base), Limit(MOST_ROUNDS, FEW_MOVERS)
     for iteration in range(iterations):
         turn = steps._replace(plan=steps.plan._replace(seed=(steps.plan.seed + iteration) % 2**64))
-        found, done, levels = _descend(turn, base, labels)
+        found, done, levels = _descend(turn, base, labels, limit)
+        limit = Limit(ROUNDS_BACK, FEW_MOVERS_BACK)  # what is found already is to be mended
         rounds, most = rounds + done, max(most, levels)
         same = bool((found == labels).all())
         labels = found
@@ -165,12 +184,13 @@ def leiden(steps: Steps, base: Level, iterations: int) -> Found:
     return Found(count, labels, most, rounds, watch.seconds)
 
 
-def _descend(steps: Steps, base: Level, start: Any) -> tuple[Any, int, int]:
-    """One iteration: communities of `base`, rounds, levels."""
+def _descend(steps: Steps, base: Level, start: Any, limit: Limit) -> tuple[Any, int, int]:
+    """One iteration: communities of `base`, rounds, levels.  `limit` is that of the given graph."""
     level, map, rounds, levels = base, None, 0, 1
     labels = start.copy()
     while True:
-        rounds += steps.move(level, labels, Limit(MOST_ROUNDS, FEW_MOVERS))
+        rounds += steps.move(level, labels, limit)
+        limit = Limit(MOST_ROUNDS, FEW_MOVERS)
         count, labels = steps.number(labels)
         if count == level.n:
             break

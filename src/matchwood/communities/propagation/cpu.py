@@ -16,7 +16,7 @@ from matchwood.communities.cpu_subrounds import Split, split_of, split_round
 from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Scratch, forget, gather, rows_of, scratch_of
+from matchwood.primitives.tally.cpu import Rows, Scratch, rows_of, scratch_of, tally_row
 from matchwood.teams import (
     atomic_add,
     barrier,
@@ -59,10 +59,12 @@ class Numbers(NamedTuple):
 def _best(rows: Rows, state: State, scratch: Scratch, rank: int, gamma: float, v: Any) -> Any:
     """The label of the largest value, of several the one with the smallest mix64."""
     own = state.labels[v]
-    found = gather(scratch, rank, rows, state.labels, v, 0)
+    found = tally_row(scratch, rank, rows, state.labels, v)
     label, weight = scratch.label[rank], scratch.weight[rank]
-    at = scratch.place[rank, own]
-    inside = weight[at - 1] if at > 0 else weight.dtype.type(0)
+    inside = weight.dtype.type(0)
+    for i in range(found):
+        if label[i] == own:
+            inside = weight[i]
     best, best_hash = own, mix64(np.uint64(own))
     factor = 1.0 + gamma
     best_value = factor * np.float64(inside)
@@ -79,7 +81,6 @@ def _best(rows: Rows, state: State, scratch: Scratch, rank: int, gamma: float, v
             h = mix64(np.uint64(c))
             if value > best_value or h < best_hash:
                 best, best_value, best_hash = c, value, h
-    forget(scratch, rank, found)
     return best
 
 

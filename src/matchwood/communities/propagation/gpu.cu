@@ -31,21 +31,21 @@ struct Heaviest {
     }
 
     // A vertex's own label is looked at by `settle`, also where no neighbour has it.
-    __device__ __forceinline__ Best<I> candidate(const Own<I>& row, I, I c, long long weight) const
+    __device__ __forceinline__ TalliedLabel<I> candidate(const Own<I>& row, I, I c, long long weight) const
     {
         if (c == row.own || weight == 0) return no_label<I>();
         return with_label(value(c, weight, 0), c, weight);
     }
 
-    __device__ __forceinline__ void settle(const Own<I>& row, I v, const Best<I>& best, long long inside) const
+    __device__ __forceinline__ void settle(const Own<I>& row, I v, const TalliedLabel<I>& best, long long inside) const
     {
-        Best<I> stay = with_label(value(row.own, inside, 1), row.own, inside);
+        TalliedLabel<I> stay = with_label(value(row.own, inside, 1), row.own, inside);
         store_relaxed(&target[v], better(stay, best).label);
         store_relaxed(&active[v], (unsigned char)0);
     }
 
     // v takes its new label and wakes its neighbours; `me` of `us` threads.
-    __device__ __forceinline__ void go(const Rows<I>& rows, I v, I from, I to, int me, int us) const
+    __device__ __forceinline__ void go(const LabelRows<I>& rows, I v, I from, I to, int me, int us) const
     {
         if (me == 0) {
             store_relaxed(&labels[v], to);
@@ -65,7 +65,7 @@ __global__ void split_round(const I* indptr, const I* indices, const long long* 
                             I* hub_key, long long* hub_weight, long long hub_slots, int hub_blocks,
                             unsigned int* gate, unsigned long long* moved)
 {
-    Rows<I> rows{indptr, indices, data};
+    LabelRows<I> rows{indptr, indices, data};
     Hubs<I> hubs{hub_key, hub_weight, hub_slots, hub_blocks};
     Heaviest<I> rule{labels, size, active, target, gamma};
     GridBarrier barrier(gate);
@@ -94,7 +94,7 @@ __global__ void careful_round(const I* indptr, const I* indices, const long long
                               unsigned char* first, I* hub_key, long long* hub_weight, long long hub_slots,
                               int hub_blocks, unsigned int* gate, unsigned long long* moved)
 {
-    Rows<I> rows{indptr, indices, data};
+    LabelRows<I> rows{indptr, indices, data};
     Hubs<I> hubs{hub_key, hub_weight, hub_slots, hub_blocks};
     Heaviest<I> rule{labels, size, active, target, gamma};
     GridBarrier barrier(gate);

@@ -62,7 +62,7 @@ def _split(kernel: Any, turns: Turns, state: Any, tables: Tables, words: Any) ->
         None,
         (
             level.indptr, level.indices, level.data, turns.parts, turns.order, turns.begins,
-            *state, *tables._replace(count=min(tables.count, blocks)), *words,
+            *state, *tables._replace(tables=min(tables.tables, blocks)), *words,
         ),
         block=BLOCK,
         grid=blocks,
@@ -77,7 +77,7 @@ def _careful(kernel: Any, turns: Turns, state: Any, first: Any, tables: Tables, 
         None,
         (
             level.indptr, level.indices, level.data, turns.order, turns.begins,
-            *state, first, *tables._replace(count=min(tables.count, blocks)), *words,
+            *state, first, *tables._replace(tables=min(tables.tables, blocks)), *words,
         ),
         block=BLOCK,
         grid=blocks,

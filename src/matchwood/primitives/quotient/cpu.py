@@ -14,12 +14,21 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.quotient import sums_type
-from matchwood.primitives.tally.cpu import Rows, Scratch, forget, gather, rows_of, scratch_of
+from matchwood.primitives.tally.cpu import (
+    Rows,
+    Scratch,
+    forget,
+    gather,
+    rows_of,
+    scratch_of,
+    search,
+)
 from matchwood.primitives.transpose.cpu import transpose
 from matchwood.teams import crew, interrupted, kernel, next_chunk, share_rows
 
 Array = np.ndarray[Any, Any]
 
+SHORT_RUN = 16  # entries of all members of a label; then labels are looked for one by one
 CHUNK = 16  # rows of the result that a member takes at a time: they differ much in length
 
 
@@ -57,11 +66,15 @@ def _add_up(
     while chunk >= 0:
         for c in range(chunk, min(chunk + CHUNK, count)):
             found = 0
+            short = room[c + 1] - room[c] <= SHORT_RUN
             within = diagonal.dtype.type(0)
             for i in range(np.uint64(starts[c]), np.uint64(starts[c + 1])):
                 if interrupted(team, np.int64(i)):
                     return
-                found = gather(scratch, rank, rows, labels, members[i], found)
+                if short:
+                    found = search(scratch, rank, rows, labels, members[i], found)
+                else:
+                    found = gather(scratch, rank, rows, labels, members[i], found)
                 if inner.size > 0:
                     within += inner[members[i]]
             place = room[c]
@@ -74,7 +87,8 @@ def _add_up(
                     place += 1
             out.indptr[c + 1] = place - room[c]
             diagonal[c] = within
-            forget(scratch, rank, found)
+            if not short:
+                forget(scratch, rank, found)
         chunk = next_chunk(team, count, CHUNK)
 
 
@@ -101,6 +115,8 @@ def quotient(
     count: int,
     symmetric: bool,
     threads: int | None = None,
+    *,
+    ordered: bool = True,
 ) -> tuple[Array, Array, Array, Array]:
     """See matchwood.primitives.quotient.quotient."""
     n, kind = labels.size, sums_type(data)
@@ -129,6 +145,8 @@ def quotient(
     team.run(_close_gaps, room, loose, packed)
     del loose, scratch
     columns = packed.indices.view(indices.dtype)
+    if not ordered:
+        return lengths, columns, packed.data, diagonal
     matrix = transpose(lengths, columns, packed.data, count, threads=threads)
     if not symmetric:
         matrix = transpose(*matrix, count, threads=threads)

@@ -26,6 +26,8 @@ def quotient(
     count: int,
     symmetric: bool,
     threads: int | None = None,
+    *,
+    ordered: bool = True,
 ) -> tuple[Any, Any, Any, Any]:
     """See matchwood.primitives.quotient.quotient.
 

@@ -19,6 +19,8 @@ def quotient(
     count: int,
     symmetric: bool,
     threads: int | None = None,
+    *,
+    ordered: bool = True,
 ) -> tuple[Any, Any, Any, Any]:
     """See matchwood.primitives.quotient.quotient."""
     kind = sums_type(data)

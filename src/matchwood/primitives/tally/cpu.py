@@ -1,8 +1,9 @@
 """The weights of the labels in a row, with a dense array of places for each member of a team.
 
-    found = gather(scratch, rank, graph, labels, v, 0)      # labels scratch.label[rank, :found],
-    ...                                                     # their weights scratch.weight[rank]
-    forget(scratch, rank, found)                            # before the next row
+    found = tally_row(scratch, rank, rows, labels, v)   # labels scratch.label[rank, :found],
+                                                        # their weights scratch.weight[rank]
+
+Several rows together: `gather` for each of them, and `forget` at last.
 
 `place[rank, c]` is 1 + where label c stands in the list of this row, 0 where it does not.  The list
 itself is short and stays in the nearest cache.  Only `place` is as long as there are labels.  No
@@ -15,9 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.primitives.cpu_hints import select
 from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
+
+SHORT_ROW = 8  # entries; to look for a label among so few takes less than a miss in the cache
 
 
 class Rows(NamedTuple):
@@ -63,30 +67,66 @@ def gather(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any, found
     """Add the row of v to a list of `found` labels; returns how many it has then."""
     place, label, weight = scratch.place[rank], scratch.label[rank], scratch.weight[rank]
     one = np.uint64(1)
+    zero, unit = weight.dtype.type(0), weight.dtype.type(1)
     begin = np.uint64(rows.indptr[np.uint64(v)])
     end = np.uint64(rows.indptr[np.uint64(v) + one])
+    count = np.uint64(found)
+    # Without branches: whether a label is new, nobody can foresee.
     if rows.data.size > 0:
         for k in range(begin, end):
             c = labels[rows.indices[k]]
             at = np.uint64(place[c])
-            if at == 0:
-                label[found] = c
-                weight[found] = rows.data[k]
-                found += 1
-                place[c] = found
-            else:
-                weight[at - one] += rows.data[k]
+            new = at == 0
+            slot = select(new, count, at - one)
+            before = select(new, zero, weight[slot])
+            label[slot] = c
+            weight[slot] = before + rows.data[k]
+            place[c] = slot + one
+            count += np.uint64(new)
     else:
         for k in range(begin, end):
             c = labels[rows.indices[k]]
             at = np.uint64(place[c])
-            if at == 0:
-                label[found] = c
-                weight[found] = 1
-                found += 1
-                place[c] = found
-            else:
-                weight[at - one] += 1
+            new = at == 0
+            slot = select(new, count, at - one)
+            before = select(new, zero, weight[slot])
+            label[slot] = c
+            weight[slot] = before + unit
+            place[c] = slot + one
+            count += np.uint64(new)
+    return np.int64(count)
+
+
+@device
+def search(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any, found: int) -> int:
+    """`gather` for short lists: labels are looked for one by one, and no places are set."""
+    label, weight = scratch.label[rank], scratch.weight[rank]
+    begin = np.uint64(rows.indptr[np.uint64(v)])
+    end = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])
+    count = np.uint64(found)
+    for k in range(begin, end):
+        c = labels[rows.indices[k]]
+        at = np.uint64(0)
+        while at < count and label[at] != c:
+            at += np.uint64(1)
+        w = rows.data[k] if rows.data.size > 0 else weight.dtype.type(1)
+        if at == count:
+            label[at] = c
+            weight[at] = w
+            count += np.uint64(1)
+        else:
+            weight[at] += w
+    return np.int64(count)
+
+
+@device
+def tally_row(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
+    """The labels around v and their weights; the places are free again afterwards."""
+    one = np.uint64(1)
+    if rows.indptr[np.uint64(v) + one] - rows.indptr[np.uint64(v)] <= SHORT_ROW:
+        return search(scratch, rank, rows, labels, v, 0)
+    found = gather(scratch, rank, rows, labels, v, 0)
+    forget(scratch, rank, found)
     return found
 
 

@@ -8,8 +8,8 @@
 // A rule says what is added up and which label is best:
 //   Row begin(I v)                                  what is known of v, the same in every lane
 //   I label(I u)                                    the label of a neighbour
-//   Best<I> candidate(Row, I v, I c, long long K)   label c with its weight, or no_label
-//   void settle(Row, I v, Best<I>, long long inside)   the best one, and the weight to Row.own;
+//   TalliedLabel<I> candidate(Row, I v, I c, long long K)   label c with its weight, or no_label
+//   void settle(Row, I v, TalliedLabel<I>, long long inside)   the best one, and the weight to Row.own;
 //                                                   called by one thread
 // Sums are integers and the best is the largest (value, -hash), so the order of arrival does not matter.
 #pragma once
@@ -28,7 +28,7 @@ __device__ __forceinline__ int row_class(long long length)
 }
 
 template <typename I>
-struct Rows {
+struct LabelRows {
     const I* indptr;
     const I* indices;
     const long long* data;  // null: all weigh 1
@@ -37,7 +37,7 @@ struct Rows {
 };
 
 template <typename I>
-struct Best {
+struct TalliedLabel {
     double value;
     unsigned long long hash;
     I label;  // -1: none
@@ -45,20 +45,20 @@ struct Best {
 };
 
 template <typename I>
-__device__ __forceinline__ Best<I> no_label()
+__device__ __forceinline__ TalliedLabel<I> no_label()
 {
-    return Best<I>{0.0, ~0ull, I(-1), 0};
+    return TalliedLabel<I>{0.0, ~0ull, I(-1), 0};
 }
 
 template <typename I>
-__device__ __forceinline__ Best<I> with_label(double value, I label, long long weight)
+__device__ __forceinline__ TalliedLabel<I> with_label(double value, I label, long long weight)
 {
-    return Best<I>{value, mix64((unsigned long long)label), label, weight};
+    return TalliedLabel<I>{value, mix64((unsigned long long)label), label, weight};
 }
 
 // The larger value, of equal ones the smaller hash.
 template <typename I>
-__device__ __forceinline__ Best<I> better(const Best<I>& a, const Best<I>& b)
+__device__ __forceinline__ TalliedLabel<I> better(const TalliedLabel<I>& a, const TalliedLabel<I>& b)
 {
     if (b.label < 0) return a;
     if (a.label < 0) return b;
@@ -67,11 +67,11 @@ __device__ __forceinline__ Best<I> better(const Best<I>& a, const Best<I>& b)
 }
 
 template <int WIDTH, typename I>
-__device__ __forceinline__ Best<I> best_of_lanes(Best<I> best)
+__device__ __forceinline__ TalliedLabel<I> best_of_lanes(TalliedLabel<I> best)
 {
 #pragma unroll
     for (int step = WIDTH / 2; step > 0; step /= 2) {
-        Best<I> other;
+        TalliedLabel<I> other;
         other.value = __shfl_xor_sync(ALL, best.value, step);
         other.hash = __shfl_xor_sync(ALL, best.hash, step);
         other.label = __shfl_xor_sync(ALL, best.label, step);
@@ -84,7 +84,7 @@ __device__ __forceinline__ Best<I> best_of_lanes(Best<I> best)
 // A row of up to WIDTH entries by WIDTH lanes.  All lanes of the warp call; `open` is the same in the
 // lanes of a group, and only open groups have a vertex.
 template <int WIDTH, typename I, typename Rule>
-__device__ __forceinline__ void tally_lanes(const Rows<I>& rows, bool open, I v, Rule& rule)
+__device__ __forceinline__ void tally_lanes(const LabelRows<I>& rows, bool open, I v, Rule& rule)
 {
     int k = lane() & (WIDTH - 1);
     I begin = open ? rows.indptr[v] : I(0), end = open ? rows.indptr[v + 1] : I(0);
@@ -103,7 +103,7 @@ __device__ __forceinline__ void tally_lanes(const Rows<I>& rows, bool open, I v,
         sum += other == c ? its : 0;
     }
     auto row = rule.begin(open ? v : I(0));
-    Best<I> best = is_entry ? rule.candidate(row, v, c, sum) : no_label<I>();
+    TalliedLabel<I> best = is_entry ? rule.candidate(row, v, c, sum) : no_label<I>();
     best = best_of_lanes<WIDTH>(best);
     long long inside = warp_reduce<WIDTH>(is_entry && c == row.own ? w : 0ll, Plus());
     if (open && k == 0) rule.settle(row, v, best, inside);
@@ -146,9 +146,9 @@ __device__ __forceinline__ int slots_of(I length)
 
 // The best over the block, right in thread 0.  All threads of the block call.
 template <typename I>
-__device__ __forceinline__ Best<I> best_of_block(Best<I> best)
+__device__ __forceinline__ TalliedLabel<I> best_of_block(TalliedLabel<I> best)
 {
-    __shared__ Best<I> parts[WARP];
+    __shared__ TalliedLabel<I> parts[WARP];
     best = best_of_lanes<WARP>(best);
     if (lane() == 0) parts[warp()] = best;
     __syncthreads();
@@ -160,7 +160,7 @@ __device__ __forceinline__ Best<I> best_of_block(Best<I> best)
 
 // A row by a block, with a table of at least slots_of its length.  All threads of the block call.
 template <typename I, typename Rule>
-__device__ __forceinline__ void tally_block(const Rows<I>& rows, I v, const Table<I>& table, Rule& rule)
+__device__ __forceinline__ void tally_block(const LabelRows<I>& rows, I v, const Table<I>& table, Rule& rule)
 {
     I begin = rows.indptr[v], end = rows.indptr[v + 1];
     int slots = slots_of(end - begin);
@@ -170,7 +170,7 @@ __device__ __forceinline__ void tally_block(const Rows<I>& rows, I v, const Tabl
         table.add(slots, rule.label(rows.indices[e]), rows.weight(e));
     __syncthreads();
     auto row = rule.begin(v);
-    Best<I> best = no_label<I>();
+    TalliedLabel<I> best = no_label<I>();
     long long inside = 0;
     for (int s = threadIdx.x; s < slots; s += blockDim.x) {
         I c = load_relaxed(&table.key[s]);
