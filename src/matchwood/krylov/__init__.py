@@ -147,7 +147,7 @@ def solve(
         found = run(operator, time.perf_counter() - begin)
         if automatic and operator is not None and "," not in name:
             name = operator.name
-        tried.append((name, "used" if found.converged else run.verdict(found)))
+        tried.append((name, "used" if found.converged else run.reason(found)))
         if best is None or _better(found, best):
             best = found
             used = len(tried) - 1
@@ -215,7 +215,7 @@ class _Run:
         first, last = found.residuals[0], found.residuals[-1]
         return found.info < 0 or not last < first
 
-    def verdict(self, found: Solution) -> str:
+    def reason(self, found: Solution) -> str:
         """Why a solution is not what was asked for."""
         if found.info < 0:
             return f"the method broke down at iteration {found.iterations}"
