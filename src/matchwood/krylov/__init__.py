@@ -189,7 +189,8 @@ class _Run:
             options["callback"] = recorder.step
         begin = time.perf_counter()
         x, info = (0 * asked.right if asked.start is None else asked.start), 0
-        residual, before = None, np.inf
+        residual: float | None = None
+        before = np.inf
         for _ in range(MOST_STARTS if asked.G.n else 0):
             rounds = self._maxiter - recorder.rounds
             if rounds <= 0:  # methods of SciPy fail, or say that they converged
