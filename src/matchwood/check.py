@@ -39,6 +39,8 @@ _HOMES = {
     "check_maximal_factor": "matchwood.factors.check",  # no edge could be added
     "check_linear_forest": "matchwood.forests.check",  # disjoint paths, cycles cut at their weakest
     "check_tridiagonal_solution": "matchwood.tridiagonal.check",  # plain or with 2x2 blocks
+    "check_preconditioner": "matchwood.preconditioners.check",  # linear, and what it says it is
+    "check_solution": "matchwood.krylov.check",  # of a linear system, by its residual
     "check_rcm_order": "matchwood.ordering.rcm.check",  # the order of Cuthill and McKee
     "is_rcm_order": "matchwood.ordering.rcm.check",  # yes or no
     "check_measures": "matchwood.ordering.measure.check",  # bandwidth, profile, wavefronts
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from matchwood.independent.maximal.check import (
         is_maximal_independent_set as is_maximal_independent_set,
     )
+    from matchwood.krylov.check import check_solution as check_solution
     from matchwood.matching.bound.check import check_bound as check_bound
     from matchwood.matching.check import check_locally_dominant as check_locally_dominant
     from matchwood.matching.check import check_matching as check_matching
@@ -89,6 +92,7 @@ if TYPE_CHECKING:
     from matchwood.ordering.permutation.check import check_permuted as check_permuted
     from matchwood.ordering.rcm.check import check_rcm_order as check_rcm_order
     from matchwood.ordering.rcm.check import is_rcm_order as is_rcm_order
+    from matchwood.preconditioners.check import check_preconditioner as check_preconditioner
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.spanning.forest.check import is_spanning_forest as is_spanning_forest
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs

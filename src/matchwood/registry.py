@@ -51,7 +51,7 @@ PROBLEMS = (
     Entry("permute", "ordering", ("check_permuted",), "order", "", "ordering"),
     Entry("order_measures", "ordering", ("check_measures",), "order", "", ""),
     Entry("tridiagonal", "tridiagonal", ("check_tridiagonal_solution",), "", "", ""),
-    Entry("preconditioners", "preconditioners", (), "precondition", "", "preconditioners",
-          ("cpu", "gpu")),
-    Entry("solve", "krylov", (), "solve", "", "", ("cpu", "gpu")),
+    Entry("preconditioners", "preconditioners", ("check_preconditioner",),
+          "precondition", "", "preconditioners", ("cpu", "gpu")),
+    Entry("solve", "krylov", ("check_solution",), "solve", "", "", ("cpu", "gpu")),
 )  # fmt: skip

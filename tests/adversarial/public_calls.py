@@ -406,6 +406,15 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
             (*bands(), vector(7), tridiagonal.solve(*bands(), vector(7))),
         )
     ]
+    made["matchwood.check.check_solution"] = lambda: [
+        Call(check.check_solution, (matrix(), matrix() @ vector(), vector()))
+    ]
+    made["matchwood.check.check_preconditioner"] = lambda: [
+        Call(
+            lambda A: check.check_preconditioner(A, preconditioners.tridiagonal(matrix())),
+            (matrix(),),
+        )
+    ]
     return made
 
 

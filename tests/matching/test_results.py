@@ -144,3 +144,27 @@ def test_a_factor_by_hand_needs_no_weights_of_its_own_type() -> None:
     for kind in (np.float32, np.float64, np.int64):
         mine = Factor(found.neighbours.astype(np.int64), found.weights.astype(kind))
         assert np.array_equal(linear_forest(A, factor=mine).perm, linear_forest(A).perm)
+
+
+def test_fields_of_the_first_version_warn() -> None:
+    """0.1.0 had `graph` and `known_bound`, which were not described, but could be read."""
+    A = random_graph(20, 40)
+    found, known = weighted_matching(A), weighted_matching(A, method="streaming")
+    with pytest.warns(DeprecationWarning, match=r"graph is now Matching\.origin\.graph"):
+        assert found.graph is found.origin.graph
+    with pytest.warns(DeprecationWarning, match=r"known_bound is now Matching\.origin\.bound"):
+        assert known.known_bound == known.bound
+    with pytest.raises(AttributeError):
+        found.graph = None
+
+
+def test_a_matching_pickled_by_the_first_version_is_read() -> None:
+    A = random_graph(20, 40)
+    found = weighted_matching(A)
+    old = {key: value for key, value in vars(found).items() if key != "origin"}
+    read = object.__new__(Matching)
+    read.__setstate__({**old, "graph": found.origin.graph, "known_bound": None})
+    assert read.bound == found.bound
+    read.__setstate__({**old, "graph": None, "known_bound": 7.5})
+    assert read.origin.bound == 7.5
+    read.check(A)

@@ -52,6 +52,8 @@ def test_as_on_the_cpu(name: str, dtype: type) -> None:
             assert found.dtype == dtype
             assert np.abs(found.get() - expected).max() <= scale * np.abs(expected).max()
         assert all(seconds >= 0 for seconds in D.seconds.values())
+        matchwood.check.check_preconditioner(host, D)
+        matchwood.check.check_preconditioner(device, D)
 
 
 def graphs_to_pair() -> dict[str, sp.csr_array]:

@@ -22,7 +22,7 @@ EXPECTED = (
     "(n, edges[, weights]), a NetworkX graph or a matchwood Graph"
 )
 EXACT = 1 << 53  # integers up to here are exact in float64
-MOST_VERTICES = 1 << 62
+MOST_VERTICES = 1 << 62  # sums of two indices fit in int64
 
 
 class Raw(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -149,3 +150,26 @@ class Matching:
         if self.origin.bound is not None or "bound" in state:
             state["origin"] = self.origin._replace(graph=None)
         return state
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """For pickle and copy; those of version 0.1.0 have a graph and a bound, and no origin."""
+        fields = dict(state)
+        graph, bound = fields.pop("graph", None), fields.pop("known_bound", None)
+        fields.setdefault("origin", Origin(graph, bound))
+        self.__dict__.update(fields)
+
+    @property
+    def graph(self) -> Any:
+        """The graph, or None; deprecated, `origin.graph` is the same."""
+        return self._of_origin("graph", "graph")
+
+    @property
+    def known_bound(self) -> float | None:
+        """A bound that the method itself proved, or None; deprecated, ask for `bound`."""
+        return self._of_origin("known_bound", "bound")
+
+    def _of_origin(self, old: str, new: str) -> Any:
+        """A field of version 0.1.0, by its old name."""
+        text = f"Matching.{old} is now Matching.origin.{new}; it goes with the next release"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+        return getattr(self.origin, new)
