@@ -266,6 +266,8 @@ def test_forests_of_other_libraries(name):
     assert check.is_spanning_forest(A, theirs + theirs.T, ties="any")
     ours = matchwood.minimum_spanning_forest(A)
     assert check.is_spanning_forest(A, ours.tocsr())
+    with pytest.warns(DeprecationWarning, match="ties='exact' is called 'index' now"):
+        check.check_spanning_forest(A, ours, ties="exact")
     assert check.is_spanning_forest(A, [tuple(edge) for edge in ours.edges.tolist()])
     lopsided = sp.csr_array(theirs + 2 * theirs.T)
     with pytest.raises(CheckFailed, match="of the matrix differ"):
@@ -277,7 +279,7 @@ def test_forests_of_other_libraries(name):
     heaviest = matchwood.minimum_spanning_forest(A, maximum=True)
     if heaviest.total != ours.total:
         assert not check.is_spanning_forest(A, heaviest, ties="any")
-    with pytest.raises(ValueError, match="ties must be one of 'exact', 'any'"):
+    with pytest.raises(ValueError, match="ties must be one of 'index', 'any'"):
         check.check_spanning_forest(A, theirs, ties="hash")
 
 

@@ -95,7 +95,7 @@ def measure(name: str, A: Any) -> harness.Result:
     applied = device_ms(lambda: plain @ b)
     out.add("application in the order as given", applied, copies=applied / copied * 6 / 5)
     block = preconditioners.algebraic_block_tridiagonal
-    setup = whole_ms(lambda: block(G, m=1))
+    setup = whole_ms(lambda: block(G, period=1))
     out.add("blocks, m=1: from matrix to operator", setup, spmvs=setup / spmv)
     setup = whole_ms(lambda: block(G))
     out.add("blocks: from matrix to operator", setup, spmvs=setup / spmv)

@@ -12,6 +12,7 @@ forest is then the last link on their ways up to where they meet in the second.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,11 @@ from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.answers import check_numbers, same_weights, unpacked
 from matchwood.spanning.forest.costs import Costs, undirected_costs
 
-TIES = ("exact", "any")
+TIES = ("index", "any")
 
 
 def check_spanning_forest(
-    A: Any, answer: Any, *, maximum: bool = False, ties: str = "exact"
+    A: Any, answer: Any, *, maximum: bool = False, ties: str = "index"
 ) -> None:
     """Raise `CheckFailed` unless `answer` is the minimum spanning forest of `A`.
 
@@ -43,10 +44,11 @@ def check_spanning_forest(
         edge; it may hold one triangle or both.
     maximum : bool
         Whether it is to be the maximum spanning forest.
-    ties : {"exact", "any"}
-        ``"exact"``: of edges of the same weight the one with the smaller ends, as
+    ties : {"index", "any"}
+        ``"index"``: of edges of the same weight the one with the smaller ends, as
         `minimum_spanning_forest` takes it; there is just one such forest.  ``"any"``: every
-        spanning forest with the least sum of weights is right.
+        spanning forest with the least sum of weights is right.  (``"exact"``, the name of
+        ``"index"`` in version 0.1, is deprecated.)
 
     Raises
     ------
@@ -73,6 +75,10 @@ def check_spanning_forest(
 (0, 2) of weight 3.0 on the way between its ends
     """
     caller = "check_spanning_forest"
+    if isinstance(ties, str) and ties == "exact":
+        text = f"{caller}: ties='exact' is called 'index' now, and will go with the next release"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        ties = "index"
     one_of(caller, "ties", ties, TIES)
     G = csr.as_graph(A, caller).on("cpu")
     costs = undirected_costs(G, caller, bool(maximum))
@@ -81,12 +87,12 @@ def check_spanning_forest(
     order = orders.make(costs, bool(maximum))
     sequence = _sequence(costs, entries, order)
     hung = _hung(G, costs, edges, sequence)
-    _check_minimal(costs, order, hung, entries[sequence], ties == "exact")
+    _check_minimal(costs, order, hung, entries[sequence], ties == "index")
     if hasattr(answer, "components"):
         check_numbers(caller, answer, G.n, edges, costs.data[entries])
 
 
-def is_spanning_forest(A: Any, answer: Any, *, maximum: bool = False, ties: str = "exact") -> bool:
+def is_spanning_forest(A: Any, answer: Any, *, maximum: bool = False, ties: str = "index") -> bool:
     """Whether this is the minimum spanning forest of `A`; `check_spanning_forest` says why not.
 
     Examples
