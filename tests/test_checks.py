@@ -266,8 +266,6 @@ def test_forests_of_other_libraries(name):
     assert check.is_spanning_forest(A, theirs + theirs.T, ties="any")
     ours = matchwood.minimum_spanning_forest(A)
     assert check.is_spanning_forest(A, ours.tocsr())
-    with pytest.warns(DeprecationWarning, match="ties='exact' is called 'index' now"):
-        check.check_spanning_forest(A, ours, ties="exact")
     assert check.is_spanning_forest(A, [tuple(edge) for edge in ours.edges.tolist()])
     lopsided = sp.csr_array(theirs + 2 * theirs.T)
     with pytest.raises(CheckFailed, match="of the matrix differ"):

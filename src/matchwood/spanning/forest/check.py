@@ -12,7 +12,6 @@ forest is then the last link on their ways up to where they meet in the second.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -47,8 +46,7 @@ def check_spanning_forest(
     ties : {"index", "any"}
         ``"index"``: of edges of the same weight the one with the smaller ends, as
         `minimum_spanning_forest` takes it; there is just one such forest.  ``"any"``: every
-        spanning forest with the least sum of weights is right.  (``"exact"``, the name of
-        ``"index"`` in version 0.1, is deprecated.)
+        spanning forest with the least sum of weights is right.
 
     Raises
     ------
@@ -75,10 +73,6 @@ def check_spanning_forest(
 (0, 2) of weight 3.0 on the way between its ends
     """
     caller = "check_spanning_forest"
-    if isinstance(ties, str) and ties == "exact":
-        text = f"{caller}: ties='exact' is called 'index' now, and will go with the next release"
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        ties = "index"
     one_of(caller, "ties", ties, TIES)
     G = csr.as_graph(A, caller).on("cpu")
     costs = undirected_costs(G, caller, bool(maximum))
