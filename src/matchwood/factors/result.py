@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from matchwood import engines
+from matchwood.answers import with_public_signature
 from matchwood.csr import View
 from matchwood.primitives.wide_sums import finite, half_of, ratio
 
@@ -45,14 +45,6 @@ class Origin(NamedTuple):
 
     view: View | None
     plan: Plan | None
-
-
-def with_public_signature(made: type) -> type:
-    """Say of a dataclass only what users may pass: no field that starts with an underscore."""
-    whole = inspect.signature(made)
-    public = [p for name, p in whole.parameters.items() if not name.startswith("_")]
-    made.__signature__ = whole.replace(parameters=public)  # type: ignore[attr-defined]
-    return made
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,7 +22,8 @@ from matchwood.krylov.problem import Problem, problem
 
 __all__ = ["Solution", "solve"]
 
-METHODS = ("bicgstab", "cg", "gmres")
+METHODS = ("auto", "bicgstab", "cg", "gmres")
+AUTO = "bicgstab"  # asks least of the matrix, and needs little memory
 
 # What can be reached: a few hundred times the rounding error of the type.
 RTOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
@@ -34,7 +35,7 @@ def solve(
     b: Any,
     *,
     preconditioner: Any = "auto",
-    method: str = "bicgstab",
+    method: str = "auto",
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int = 1000,
@@ -60,9 +61,11 @@ def solve(
         part in the order as given, or that of a linear forest if it contains more weight; where
         that is singular, or the method breaks down or runs away with it, Jacobi, and then none.
         None and ``"none"``: without.
-    method : {"bicgstab", "cg", "gmres"}
-        ``"cg"`` needs a symmetric positive definite matrix and preconditioner.  Those that are
-        named here are made positive definite for it, where the matrix is symmetric.
+    method : {"auto", "bicgstab", "cg", "gmres"}
+        ``"auto"`` is ``"bicgstab"``: it needs no symmetry, and its memory does not grow with the
+        iterations.  ``"cg"`` needs a symmetric positive definite matrix and preconditioner.  The
+        preconditioners that are named here are made positive definite for it, where the matrix is
+        symmetric.
     rtol, atol : float
         Stop when ``|b - A x| <= max(rtol |b|, atol)``.  An `rtol` of None is 1e-8 in float64 and
         1e-5 in float32.
@@ -126,6 +129,7 @@ def solve(
     """
     caller = "solve"
     arguments.one_of(caller, "method", method, METHODS)
+    method = AUTO if method == "auto" else method
     atol = arguments.real(caller, "atol", atol, 0.0)
     maxiter = arguments.count(caller, "maxiter", maxiter)
     history = arguments.flag(caller, "history", history)

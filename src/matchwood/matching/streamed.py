@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import count, index_type, plain, real
-from matchwood.matching.methods import load
-from matchwood.matching.result import Matching, Origin
+from matchwood.matching.methods import Origin, load
+from matchwood.matching.result import Matching
 from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import finite
 from matchwood.stopwatch import Stopwatch
@@ -93,7 +93,7 @@ def streaming_matching(
         found.rounds,
         "streaming",
         clock.seconds,
-        origin=Origin(bound=finite(caller, "the bound", found.bound or 0.0), weighted=True),
+        _origin=Origin(bound=finite(caller, "the bound", found.bound or 0.0), weighted=True),
     )
 
 
