@@ -19,7 +19,18 @@ Result = TypeVar("Result")
 
 SMALL = 64 << 20  # bytes that are given without a look at what is free
 ADDRESSES = 1 << 47  # bytes that a process can name; the limit where nothing else is known
+VERTEX_BYTES = 32  # the start of a row, twice while rows are counted, and two arrays of an answer
 WAIT = 0.05  # seconds between two looks at a helper; a signal wakes the waiting thread at once
+
+
+def require_vertices(caller: str, n: int, where: str = "cpu") -> None:
+    """Raise `OutOfMemory` where there is no room for the arrays of a graph with `n` vertices.
+
+    For inputs that only name their number of vertices.  The kernel hands out more pages than there
+    are and kills who touches them, so the allocation itself tells nothing.  A GPU does tell.
+    """
+    if where == "cpu" or VERTEX_BYTES * n > ADDRESSES:
+        require_memory(caller, VERTEX_BYTES * n, f"a graph of {n} vertices")
 
 
 def require_memory(caller: str, nbytes: int, what: str) -> None:
@@ -42,7 +53,7 @@ def _size(nbytes: int) -> str:
 
 def available_memory() -> int | None:
     """Bytes that this process can still get, without swap; None where that cannot be told."""
-    known = [*_of_machine(), *_of_groups()]
+    known = [*_of_machine(), *_of_groups(), *_of_process()]
     return min(known, default=None)
 
 
@@ -53,6 +64,18 @@ def _of_machine() -> list[int]:
                 return [int(line.split()[1]) * 1024]
     with contextlib.suppress(OSError, ValueError, AttributeError):
         return [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    return []
+
+
+def _of_process() -> list[int]:
+    """What is left of the limit on the addresses of this process (``ulimit -v``)."""
+    with contextlib.suppress(ImportError, OSError, ValueError, IndexError):
+        import resource  # not on Windows
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            return [max(0, limit - pages * resource.getpagesize())]
     return []
 
 

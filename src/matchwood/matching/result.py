@@ -118,8 +118,8 @@ class Matching:
         """Raise `CheckFailed` unless this is a matching of `A`, and the one its method promises.
 
         That is: of that weight and within its bound; the greedy one, a maximal one, the heaviest
-        as far as that can be decided, or what the order of vertices gives.  A matching made by
-        hand has no method to hold it to.
+        or what the order of vertices gives.  A matching made by hand has no method to hold it to.
+        `EngineUnavailable` where "exact" cannot be decided without rustworkx.
 
         Examples
         --------
