@@ -123,9 +123,7 @@ def _solve(
         x[j] = value / upper[j, 0]
 
 
-def solve(
-    dl: Array, d: Array, du: Array, b: Array, scaled: bool = False
-) -> tuple[Array, int]:
+def solve(dl: Array, d: Array, du: Array, b: Array, scaled: bool = False) -> tuple[Array, int]:
     """Solution of one right-hand side, in double precision; the row without a pivot or -1."""
     n, p = d.shape[0], (d.shape[1] if d.ndim == 3 else 1)
     reach = 2 * p - 1
