@@ -204,7 +204,7 @@ def _with(name: str, array: Any) -> sp.csr_array:
 
 @pytest.mark.parametrize("file", ["a.mtx", "a.npz", "a.csv", "a.graph"])
 @pytest.mark.parametrize(
-    "name, array, told",
+    ("name", "array", "told"),
     [
         ("data", np.ones(1), "data must have one value for each index"),
         ("indptr", np.array([0, 2, 1, 3], np.int32), "indptr must not decrease"),
