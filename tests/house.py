@@ -21,7 +21,7 @@ CUDA_FILES = sorted([*PACKAGE.rglob("*.cu"), *PACKAGE.rglob("*.cuh")])
 
 RANKS = [
     {"errors", "arguments", "stopwatch", "registry", "_version", "_lazy"},
-    {"teams", "gpu", "dist", "engines", "answers"},
+    {"teams", "gpu", "dist", "engines", "answers", "memory"},
     {"primitives"},
     {"csr", "calls", "gate"},
     {"io", "generators"},

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from matchwood import engines
 from matchwood.answers import with_public_signature
+from matchwood.arguments import plain
 from matchwood.csr import View
 from matchwood.primitives.wide_sums import finite, half_of, ratio
 
@@ -86,7 +87,7 @@ class Factor:
         return iter((self.neighbours, self.weights))
 
     def __repr__(self) -> str:
-        rows, n = self.neighbours.shape
+        rows, n = self._table("__repr__").shape
         return (
             f"<Factor: [0,{n}], {self.cardinality} edges of {rows} vertices, "
             f"coverage {self.coverage:.3f}, {self.rounds} rounds>"
@@ -99,11 +100,11 @@ class Factor:
 
     def _table(self, asked: str) -> Any:
         """The neighbours, where they are a table of integers; those made by hand need not be."""
-        table = self.neighbours
-        if getattr(table, "ndim", 0) != 2 or table.dtype.kind not in "iu":
-            got = getattr(table, "shape", type(table).__name__)
+        table = plain(f"Factor.{asked}", "neighbours", self.neighbours)
+        if table.ndim != 2 or table.dtype.kind not in "iu":
             raise ValueError(
-                f"Factor.{asked}: neighbours must be integers of shape (N, n), got {got}"
+                f"Factor.{asked}: neighbours must be integers of shape (N, n), got {table.dtype} "
+                f"of shape {table.shape}"
             )
         return table
 

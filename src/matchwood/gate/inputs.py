@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import arguments, engines
+from matchwood.gate import resources
 
 EXPECTED = (
     "a sparse matrix (SciPy or CuPy), a 2-D array, (indptr, indices[, data]), "
@@ -146,6 +147,7 @@ def _from_edges(n: int, edges: Any, weights: Any, caller: str) -> Raw:
             f"{caller}: edges must join vertices 0..{n - 1}, "
             f"got {tuple(ends[bad].tolist())} as edge {bad}"
         )
+    resources.require_vertices(caller, n, engines.location(ends))
     return sorted_entries((n, n), ends[:, 0], ends[:, 1], data)._replace(edges=True)
 
 

@@ -111,8 +111,8 @@ class Matching:
         """Raise `CheckFailed` unless this is a matching of `A`, and the one its method promises.
 
         That is: of that weight and within its bound; the greedy one, a maximal one, the heaviest
-        as far as that can be decided, or what the order of vertices gives.  A matching made by
-        hand has no method to hold it to.
+        or what the order of vertices gives.  A matching made by hand has no method to hold it to.
+        `EngineUnavailable` where "exact" cannot be decided without rustworkx.
 
         Examples
         --------
@@ -165,5 +165,6 @@ class Matching:
         text = f"Matching.{old} goes with the next release; {instead}"
         warnings.warn(text, DeprecationWarning, stacklevel=3)
         return getattr(self._origin, new)
+
 
 with_public_signature(Matching)
