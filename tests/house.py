@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ CUDA_FILES = sorted([*PACKAGE.rglob("*.cu"), *PACKAGE.rglob("*.cuh")])
 
 RANKS = [
     {"errors", "arguments", "stopwatch", "registry", "_version", "_lazy"},
-    {"teams", "gpu", "dist", "engines", "answers"},
+    {"teams", "gpu", "dist", "engines", "answers", "memory"},
     {"primitives"},
     {"csr", "calls", "gate"},
     {"io", "generators"},
@@ -50,6 +51,19 @@ def part_of(module: str) -> str:
     return names[1] if len(names) > 1 else "__init__"
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file: read once for all tests."""
+    return ast.parse(path.read_text())
+
+
+@functools.cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of that tree."""
+    return tuple(ast.walk(tree_of(path)))
+
+
+@functools.cache
 def is_module(name: str) -> bool:
     path = SOURCES.joinpath(*name.split("."))
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists() or path.is_dir()
@@ -59,7 +73,7 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
     """(line, module) for every import of ours, also those inside functions."""
     here = module_of(path)
     package = here if path.name == "__init__.py" else here.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.split(".")[0] == "matchwood":
@@ -85,14 +99,14 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
     `engines.load("matchwood.family.problem", engine)` imports as well as `import` does.  Of an
     f-string the beginning counts, up to its last full stop.
     """
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         text = node.value if isinstance(node, ast.Constant) else None
         # "matchwood." is the beginning of a name that is put together at run time
         if isinstance(text, str) and re.fullmatch(r"matchwood(\.\w+)*\.|matchwood(\.\w+)+", text):
             yield node.lineno, text.removesuffix(".")
 
 
+@functools.cache
 def problem_of(module: str) -> str:
     """The problem that a module belongs to: the innermost folder above it that has a check.
 

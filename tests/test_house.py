@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import not_yet
 from house import (
     FILES,
     OUTSIDE,
@@ -21,8 +20,10 @@ from house import (
     fault_of_string,
     imports,
     module_of,
+    nodes_of,
     part_of,
     strings,
+    tree_of,
 )
 from support import SOURCES, environment
 
@@ -42,14 +43,7 @@ def faults_of(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_follow_the_arrows(path):
     faults = faults_of(path)
-    if path.relative_to(PACKAGE).as_posix() in not_yet.IMPORTS:
-        assert faults, "take it off the list in not_yet.py"
-    else:
-        assert not faults, "\n".join(faults)
-
-
-def test_files_that_are_gone_are_off_the_list():
-    assert not_yet.IMPORTS <= {path.relative_to(PACKAGE).as_posix() for path in FILES}
+    assert not faults, "\n".join(faults)
 
 
 def test_wrong_arrows_are_seen(tmp_path):
@@ -131,9 +125,9 @@ DECORATORS = {
 }
 
 
-def decorated(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+def decorated(path: Path) -> Iterator[ast.FunctionDef]:
     """Functions that Numba compiles."""
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef):
             for decorator in node.decorator_list:
                 target = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -148,13 +142,12 @@ def test_kernels_live_where_the_cache_sees_them(path):
 
     The cache hashes just those files; a constant from another file could change unseen.
     """
-    tree = ast.parse(path.read_text())
     if not holds_kernels(path):
-        found = [node.name for node in decorated(tree)]
+        found = [node.name for node in decorated(path)]
         assert not found, f"compiled functions outside cpu*.py: {found}"
         return
     foreign = {}
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("matchwood"):
             folder = SOURCES.joinpath(*node.module.split("."))
             source = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
@@ -164,7 +157,7 @@ def test_kernels_live_where_the_cache_sees_them(path):
                     foreign[alias.asname or alias.name] = node.module
     used = [
         f"{node.name} uses {name.id} of {foreign[name.id]}"
-        for node in decorated(tree)
+        for node in decorated(path)
         for name in ast.walk(node)
         if isinstance(name, ast.Name) and name.id in foreign and not _in_annotation(node, name)
     ]
@@ -183,7 +176,7 @@ def test_only_kernel_files_import_numba():
     for path in FILES:
         if part_of(module_of(path)) in RANKS[OUTSIDE]:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if any(name.split(".")[0] == "numba" for name in names) and not holds_kernels(path):
@@ -196,7 +189,7 @@ def test_optional_packages_are_never_imported_with_a_module():
     optional = {"cupy", "cupyx", "mpi4py", "networkx", "matplotlib", "pyarrow", "zstandard"}
     found = []
     for path in FILES:
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             found += [f"{path.name}: {name}" for name in names if name.split(".")[0] in optional]

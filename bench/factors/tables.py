@@ -22,7 +22,7 @@ import matchwood
 from matchwood import generators
 from matchwood.factors import coverage_of_order, degree_factor
 
-TOLERANCE = 0.0101
+TOLERANCE = 0.0101  # the paper prints two digits
 
 
 class Paper(NamedTuple):

@@ -26,7 +26,7 @@ from matchwood.forests.walk import cpu as walk
 from matchwood.primitives.path_scan import path_scan
 
 PHASES = ("factor", "paths", "cycles", "permutation", "coefficients")
-REPEATS = 5
+REPEATS = 5  # of which the median counts
 
 
 def matrices(side: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bench import harness
 from matchwood import engines
 from matchwood.generators import rmat
 
-SCALE = 20
+SCALE = 20  # 2^20 vertices
 BAR = 5.0  # with 2 threads
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 CALLS = 10  # in a row between two events
-ROUNDS = 7
+ROUNDS = 7  # of which the median counts
 
 
 def device_ms(function: Callable[[], Any], calls: int = CALLS, rounds: int = ROUNDS) -> float:

@@ -29,7 +29,7 @@ import matchwood
 from bench import harness
 from matchwood import generators
 from matchwood.matching import maximal_matching
-from matchwood.matching.maximal import BEST_P
+from matchwood.matching.maximal import BEST_PROBABILITY
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.primitives.edge_order import order_edges
 
@@ -110,9 +110,9 @@ def effect_of_p(name: str, A: sp.csr_array) -> dict[str, Any]:
     G = matchwood.graph(shuffle(generators.random_weights(A, rng=1), 0))
     rows = []
     print(f"  {name}:  p, size, weight, rounds, first round, equation 2")
-    for p in (0.1, 0.2, 0.3, 0.4, 0.5, BEST_P, 0.6, 0.7, 0.8, 0.9):
-        found = maximal_matching(G, p=p)
-        heavy = maximal_matching(G, p=p, weighted=True)
+    for p in (0.1, 0.2, 0.3, 0.4, 0.5, BEST_PROBABILITY, 0.6, 0.7, 0.8, 0.9):
+        found = maximal_matching(G, blue_probability=p)
+        heavy = maximal_matching(G, blue_probability=p, weighted=True)
         first, theory = found.matched_by_round[0] / G.n, equation_2(p)
         rows.append((p, found.cardinality, heavy.weight, found.rounds, first, theory))
         print(
@@ -181,7 +181,7 @@ def draw(folder: Path, figure_2: list[Any], figure_3: list[Any], quality: list[A
         right.plot(p, first, "o", label="first round")
         right.plot(p, theory, "-", label="equation 2")
         for ax in (left, right):
-            ax.axvline(BEST_P, color="0.8", zorder=0)
+            ax.axvline(BEST_PROBABILITY, color="0.8", zorder=0)
             ax.set(xlabel="p", title=figure["name"])
             ax.legend(fontsize=8)
         name = figure["name"].replace(" ", "_").replace(",", "")

@@ -19,6 +19,7 @@ from bench import harness
 from matchwood import EngineUnavailable
 
 NODES, EDGES = 100_000, 500_000
+# times as fast as NetworkX alone, at least
 BARS = {"matchwood, converted each time": 10.0, "matchwood, again": 50.0}
 WITH_BARS = ("connected_components", "minimum_spanning_tree", "maximal_independent_set")
 KEPT = ("structure", "edges", "sources", "names", "places", "entries")  # of conversions

@@ -11,6 +11,7 @@ import matchwood
 from bench import harness
 from matchwood.ordering import check_rcm_order, pseudo_peripheral_vertex, reverse_cuthill_mckee
 
+# times as fast as SciPy, at least
 BARS = {"R-MAT 18": 4.5, "mesh 64^3": 4.5, "grid 1000^2": 3.0, "Delaunay 300k": 3.0}
 METHODS = ("leveled", "unordered", "batch_basic", "batch")
 

@@ -24,7 +24,7 @@ from matchwood.teams import available_cpus
 
 METHODS = ("auto", "leveled", "unordered", "batch_basic", "batch")
 THREADS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-ROUNDS = 5
+ROUNDS = 5  # of which the median counts
 
 
 def measure(

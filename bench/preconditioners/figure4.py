@@ -32,8 +32,8 @@ KINDS: dict[str, Any] = {
     "tridiagonal": preconditioners.tridiagonal,
     "algebraic": preconditioners.algebraic_tridiagonal,
     "block": preconditioners.algebraic_block_tridiagonal,
-    "block, m=1": lambda A: preconditioners.algebraic_block_tridiagonal(A, m=1),
-    "block, m=5": lambda A: preconditioners.algebraic_block_tridiagonal(A, m=5),
+    "block, m=1": lambda A: preconditioners.algebraic_block_tridiagonal(A, period=1),
+    "block, m=5": lambda A: preconditioners.algebraic_block_tridiagonal(A, period=5),
 }
 
 

@@ -40,7 +40,7 @@ def table(side: int, grid: int, engine: str) -> harness.Result:
     for name, make in matrices(side, grid, engine).items():
         A = make()
         found = [
-            preconditioners.algebraic_block_tridiagonal(A, m=m, allow_singular=True).coverage
+            preconditioners.algebraic_block_tridiagonal(A, period=m, allow_singular=True).coverage
             for m in (1, 5, None)
         ]
         one, five = PAPER[name]

@@ -10,7 +10,7 @@ from bench import harness
 from matchwood.primitives.path_scan import path_scan
 from matchwood.primitives.path_scan.check import check_path_scan
 
-N = 1_000_000
+N = 1_000_000  # vertices
 
 
 def tables() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from bench import harness
 from matchwood.primitives.sort import radix_sort
 from matchwood.primitives.sort.check import check_radix_sort
 
-SIZE = 10_000_000
+SIZE = 10_000_000  # keys
 
 
 def run() -> list[harness.Result]:

@@ -16,7 +16,7 @@ from matchwood.primitives.hashing import hash2, quarter_md5, reference
 from matchwood.primitives.scan import exclusive_scan
 from matchwood.primitives.scan.check import check_exclusive_scan
 
-SIZE = 10_000_000
+SIZE = 10_000_000  # elements
 
 
 def run() -> list[harness.Result]:

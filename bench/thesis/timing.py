@@ -24,9 +24,9 @@ from bench.thesis import libraries
 from matchwood import engines, generators
 from matchwood.report.timing import once, take_turns
 
-SIZES = tuple(range(1000, 8001, 500))
-DENSITIES = (0.1, 0.45, 0.65)
-QUICK_SIZES = (100, 200)
+SIZES = tuple(range(1000, 8001, 500))  # vertices
+DENSITIES = (0.1, 0.45, 0.65)  # share of all pairs that are edges
+QUICK_SIZES = (100, 200)  # vertices
 ENGINES = ("CPU", "HOST", "GPU")  # the thesis' words: one thread, all threads, GPU
 SUFFIXES = ("gz", "bz2", "xz", "zst", "mtx", "txt", "csv", "tsv", "gr", "graph", "graph-txt", "npz")
 SLOW = 20.0  # seconds; a library that took longer is left out for larger graphs

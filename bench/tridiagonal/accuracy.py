@@ -18,8 +18,8 @@ from bench.tridiagonal.kinds import KINDS, SIZES
 from matchwood import tridiagonal
 
 Array = np.ndarray[Any, Any]
-DRAWS = 9
-NOISE = 8  # rounding units: errors below this are as good as none
+DRAWS = 9  # systems of each kind
+NO_ERROR = 8  # rounding units: smaller errors count as none
 
 
 def right_hand_side(dl: Array, d: Array, du: Array, x: Array) -> Array:
@@ -65,8 +65,8 @@ def compare(
 
 
 def ratio(ours: float, theirs: float, dtype: Any) -> float:
-    """How many times larger our error is; below NOISE it counts as none, above 1 as 1."""
-    unit = NOISE * float(np.finfo(dtype).eps)
+    """How many times larger our error is; below NO_ERROR it counts as none, above 1 as 1."""
+    unit = NO_ERROR * float(np.finfo(dtype).eps)
     return min(max(ours, unit), 1.0) / min(max(theirs, unit), 1.0)
 
 

@@ -19,7 +19,7 @@ from bench.tridiagonal.solve_gpu import copy_all, gtsv2
 from matchwood import engines
 from matchwood.tridiagonal.plain import gpu
 
-POWERS = range(10, 27)
+POWERS = range(10, 27)  # of two: numbers of rows
 
 
 def measure(n: int, dtype: Any) -> dict[str, float]:

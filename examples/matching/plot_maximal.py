@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 
 import matchwood
 from matchwood.matching import maximal_matching
-from matchwood.matching.maximal import BEST_P
+from matchwood.matching.maximal import BEST_PROBABILITY
 from matchwood.matching.proposal.check import check_maximal_matching
 
 # %%
@@ -59,10 +59,13 @@ left.legend()
 
 A = matchwood.generators.erdos_renyi(20_000, 1_000_000, rng=1)
 p = np.linspace(0.05, 0.95, 19)
-first = [maximal_matching(A, p=each).matched_by_round[0] / A.shape[0] for each in p.tolist()]
+first = [
+    maximal_matching(A, blue_probability=each).matched_by_round[0] / A.shape[0]
+    for each in p.tolist()
+]
 right.plot(p, first, "o", label="observed")
 right.plot(p, 2 * (1 - p) * (1 - np.exp(-p / (1 - p))), "-", label="expected")
-right.axvline(BEST_P, color="0.8", zorder=0)
+right.axvline(BEST_PROBABILITY, color="0.8", zorder=0)
 right.set(xlabel="probability of blue", ylabel="matched in the first round")
 right.legend()
 fig.tight_layout()

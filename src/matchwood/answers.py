@@ -1,4 +1,4 @@
-"""What checks ask of the answers that they are given, and how they pass over a graph.
+"""How answers show themselves, what checks ask of them, and how checks pass over a graph.
 
 An answer of the wrong kind cannot be an answer at all: floats, truth values or text where vertices
 are numbered.  That is a TypeError, and nothing is rounded.  What is of the right kind and wrong,
@@ -11,6 +11,7 @@ which functions belong to them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,14 @@ from matchwood.errors import CheckFailed
 
 BLOCK = 1 << 18  # entries in a go on the CPU: some 5 ms of a check's pass
 GPU_BLOCK = 1 << 24  # on the GPU, where a pass is a few launches
+
+
+def with_public_signature(made: type) -> type:
+    """Say of a dataclass only what users may pass: no field that starts with an underscore."""
+    whole = inspect.signature(made)
+    public = [p for name, p in whole.parameters.items() if not name.startswith("_")]
+    made.__signature__ = whole.replace(parameters=public)  # type: ignore[attr-defined]
+    return made
 
 
 def module(array: Any) -> Any:

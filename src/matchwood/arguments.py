@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -193,3 +194,26 @@ def grid_shape(function: str, shape: Any, dimensions: Sequence[int]) -> tuple[in
 def index_type(n: int) -> Any:
     """int32 where the numbers 0..n fit, else int64."""
     return np.dtype(np.int32 if n <= np.iinfo(np.int32).max else np.int64)
+
+
+def in_words(
+    function: str,
+    given: Mapping[str, Any],
+    known: Mapping[str, Any],
+    words: Mapping[str, str],
+    stacklevel: int = 3,
+) -> dict[str, Any]:
+    """The arguments `known`, with what is `given` by an old name put in under its new one.
+
+    `words` maps old names to new ones.  Each old name gives a DeprecationWarning; TypeError for a
+    name that is neither old nor new.  A public function that calls this itself leaves `stacklevel`.
+    """
+    found = dict(known)
+    for name, value in given.items():
+        if name not in words:
+            raise TypeError(f"{function}: unknown argument {name!r}")
+        new = words[name]
+        text = f"{function}: {name} is called {new} now, and {name} will go with the next release"
+        warnings.warn(text, DeprecationWarning, stacklevel=stacklevel)
+        found[new] = value
+    return found

@@ -44,6 +44,8 @@ _HOMES = {
     "check_maximal_factor": "matchwood.factors.check",  # no edge could be added
     "check_linear_forest": "matchwood.forests.check",  # disjoint paths, cycles cut at their weakest
     "check_tridiagonal_solution": "matchwood.tridiagonal.check",  # plain or with 2x2 blocks
+    "check_preconditioner": "matchwood.preconditioners.check",  # linear, and what it says it is
+    "check_solution": "matchwood.krylov.check",  # of a linear system, by its residual
     "check_rcm_order": "matchwood.ordering.rcm.check",  # the order of Cuthill and McKee
     "is_rcm_order": "matchwood.ordering.rcm.check",  # yes or no
     "check_measures": "matchwood.ordering.measure.check",  # bandwidth, profile, wavefronts
@@ -100,6 +102,7 @@ if TYPE_CHECKING:
     from matchwood.independent.maximal.check import (
         is_maximal_independent_set as is_maximal_independent_set,
     )
+    from matchwood.krylov.check import check_solution as check_solution
     from matchwood.matching.bound.check import check_bound as check_bound
     from matchwood.matching.check import check_locally_dominant as check_locally_dominant
     from matchwood.matching.check import check_matching as check_matching
@@ -123,6 +126,7 @@ if TYPE_CHECKING:
     from matchwood.ordering.rcm.check import is_rcm_order as is_rcm_order
     from matchwood.ordering.refine.check import check_refinement as check_refinement
     from matchwood.ordering.shingle.check import check_shingle_order as check_shingle_order
+    from matchwood.preconditioners.check import check_preconditioner as check_preconditioner
     from matchwood.ranking.random_surfer.check import check_pagerank as check_pagerank
     from matchwood.ranking.random_surfer.check import is_pagerank as is_pagerank
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest

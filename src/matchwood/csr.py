@@ -87,7 +87,7 @@ class Graph(Entries):
 
     @property
     def largest_magnitude(self) -> float:
-        """The largest |a_ij|, duplicates added up; 1.0 where no values came in."""
+        """The largest ``|a_ij|``, duplicates added up; 1.0 where no values came in."""
         if not self.weighted:
             return 1.0
         facts = self.value_facts()
@@ -170,7 +170,7 @@ class Graph(Entries):
         return self.keep("weights", make)
 
     def _both_directions(self, view: View, facts: Values, caller: str) -> View:
-        """Of a matrix |a_ij| + |a_ji|; of edges the heavier of both directions, or as was said."""
+        """Of a matrix ``|a_ij| + |a_ji|``; of edges the heavier direction, or as was said."""
         rule = self.rule("max" if self._edges else "sum")
         if not self._edges:
             rule = "sum"  # what was said is about entries at one place

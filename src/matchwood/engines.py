@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 import os
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from matchwood._lazy import import_whole
@@ -121,10 +120,14 @@ def load(package: str, engine: str) -> Any:
 
     Its functions raise `OutOfMemory` where memory runs out.
     """
+    known = _loaded.get((package, engine))
+    if known is not None:  # the common case: every call comes here, some more than once
+        return known
     if engine.startswith("cpu"):
         import_whole("numba")
     try:
-        return Engine(import_whole(f"{package}.{engine}"))
+        made = Engine(import_whole(f"{package}.{engine}"))
+        return _loaded.setdefault((package, engine), made)
     except ModuleNotFoundError as error:
         if error.name != f"{package}.{engine}":
             raise
@@ -135,12 +138,18 @@ def load(package: str, engine: str) -> Any:
 class Engine:
     """A module of an engine, with functions that tell our error when memory runs out."""
 
+    __slots__ = ("_module",)
+
     def __init__(self, module: ModuleType) -> None:
         self._module = module
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._module, name)
-        return _telling(found) if inspect.isfunction(found) else found
+    def __getattribute__(self, name: str) -> Any:
+        # not __getattr__, which costs 2 us: it is asked after an AttributeError has been made
+        found = getattr(object.__getattribute__(self, "_module"), name)
+        return _telling(found) if type(found) is FunctionType else found
+
+
+_loaded: dict[tuple[str, str], Engine] = {}
 
 
 @functools.cache

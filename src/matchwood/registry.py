@@ -69,7 +69,7 @@ PROBLEMS = (
     Entry("locality_ordering", "ordering", (), "order", "", ""),
     Entry("pagerank", "ranking", ("check_pagerank",), "pagerank", "pagerank", "pagerank"),
     Entry("tridiagonal", "tridiagonal", ("check_tridiagonal_solution",), "", "", ""),
-    Entry("preconditioners", "preconditioners", (), "precondition", "", "preconditioners",
-          ("cpu", "gpu")),
-    Entry("solve", "krylov", (), "solve", "", "", ("cpu", "gpu")),
+    Entry("preconditioners", "preconditioners", ("check_preconditioner",),
+          "precondition", "", "preconditioners", ("cpu", "gpu")),
+    Entry("solve", "krylov", ("check_solution",), "solve", "", "", ("cpu", "gpu")),
 )  # fmt: skip

@@ -63,7 +63,7 @@ def make(attacks: Iterable[tuple[str, Callable[[], str]]], first: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     faulthandler.enable()
     warnings.simplefilter("ignore")
-    patience = HANG_SECONDS * (5 if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else 1)
+    seconds = HANG_SECONDS * (5 if os.environ.get("NUMBA_BOUNDSCHECK") == "1" else 1)
     k, armed = 0, -math.inf
     with contextlib.redirect_stdout(io.StringIO()):
         for what, attack in attacks:
@@ -73,7 +73,7 @@ def make(attacks: Iterable[tuple[str, Callable[[], str]]], first: int) -> None:
             report.write(f"try {k} {what}\n")
             if time.monotonic() > armed + 1:  # it starts a thread, so not at each attack
                 armed = time.monotonic()
-                faulthandler.dump_traceback_later(patience, exit=True)
+                faulthandler.dump_traceback_later(seconds, exit=True)
             why = attack()
             if why:
                 report.write("bad " + " ".join(why.split())[:400] + "\n")

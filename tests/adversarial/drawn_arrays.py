@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adversarial.guard_pages import guarded
-from adversarial.wrong_arrays import leaves, replaced, spoilt
+from adversarial.wrong_arrays import SPARSE, leaves, replaced, spoilt
 
 crew = importlib.import_module("matchwood.teams.crew")  # the module, not its function
 
@@ -142,7 +142,7 @@ def spoilt_call(arguments: Any, rng: np.random.Generator) -> tuple[str, Any]:
             break
         path, array = arrays[int(rng.integers(len(arrays)))]
         how, made = spoilt_array(array, rng)
-        if isinstance(path[-1], str) and path[-1] in ("indptr", "indices", "data"):
+        if isinstance(path[-1], str) and path[-1] in SPARSE:
             made = made if isinstance(made, np.ndarray) else np.asarray(array)
         with contextlib.suppress(TypeError, ValueError):  # a result that refuses it when made
             arguments = replaced(arguments, path, made)

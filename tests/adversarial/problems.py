@@ -447,6 +447,20 @@ def forest_cases(engine: str | None = None) -> Iterator[Case]:
         )  # fmt: skip
 
 
+def _solution(n: int, system: tuple[Any, ...], x: Any) -> Case:
+    """A solution; one that differs in the last digits only counts as the same."""
+    return Case(
+        n,
+        None,
+        {"x": x},
+        lambda fields: fields["x"],
+        lambda x: check.check_tridiagonal_solution(*system, x),
+        lambda fields: (
+            fields["x"].shape == x.shape and bool((np.abs(fields["x"] - x) <= 1e-9).all())
+        ),
+    )
+
+
 def block_cases(engine: str | None = None) -> Iterator[Case]:
     """Well-conditioned systems of 2x2 blocks, with one and with several right-hand sides."""
     rng = np.random.default_rng(4)
@@ -456,13 +470,7 @@ def block_cases(engine: str | None = None) -> Iterator[Case]:
             d = rng.uniform(-1, 1, (n, 2, 2)) + 6 * np.eye(2)
             b = rng.uniform(0.5, 1, (n, 2, *columns))
             x = matchwood.block_tridiagonal.solve(dl, d, du, b, engine=engine)
-            yield Case(
-                n, None, {"x": np.asarray(x)}, lambda fields: fields["x"],
-                lambda x, s=(dl, d, du, b): check.check_tridiagonal_solution(*s, x),
-                lambda fields, x=x: fields["x"].shape == x.shape and bool(
-                    (np.abs(fields["x"] - x) <= 1e-9).all()
-                ),
-            )  # fmt: skip
+            yield _solution(n, (dl, d, du, b), np.asarray(x))
 
 
 def tridiagonal_cases(engine: str | None = None) -> Iterator[Case]:
@@ -474,13 +482,88 @@ def tridiagonal_cases(engine: str | None = None) -> Iterator[Case]:
             dl, du = scale * rng.uniform(-1, 1, n), scale * rng.uniform(-1, 1, n)
             d, b = 3 * scale, scale * rng.uniform(0.5, 1, n)
             x = matchwood.tridiagonal.solve(dl, d, du, b, engine=engine)
+            yield _solution(n, (dl, d, du, b), np.asarray(x))
+
+
+def dominant_matrices() -> Iterator[sp.csr_array]:
+    """Small systems that every method solves, on two scales."""
+    rng = np.random.default_rng(6 + _drawn)
+    for n in (1, 2, 5, 12, 20):
+        for scale in (1.0, 1e-5):
+            A = sp.random_array((n, n), density=min(1.0, 3 / n), rng=rng, format="csr")
+            A = sp.csr_array(A + A.T)
+            yield sp.csr_array(scale * (A + sp.diags_array(1 + A.sum(axis=1))))
+
+
+def solution_cases(engine: str | None = None) -> Iterator[Case]:
+    rng = np.random.default_rng(7)
+    for A in dominant_matrices():
+        b = rng.uniform(0.5, 1, A.shape[0])
+        for method in ("bicgstab", "cg", "gmres"):
+            found = matchwood.solve(A, b, method=method, preconditioner="jacobi",
+                                    engine=None if engine == "reference" else engine)  # fmt: skip
             yield Case(
-                n, None, {"x": np.asarray(x)}, lambda fields: fields["x"],
-                lambda x, s=(dl, d, du, b): check.check_tridiagonal_solution(*s, x),
-                lambda fields, x=x: fields["x"].shape == x.shape and bool(
-                    (np.abs(fields["x"] - x) <= 1e-9).all()
-                ),
+                A.shape[0], None, of(found, "x", "residuals", "iterations", "info"),
+                replaced(found), lambda x, A=A, b=b: check.check_solution(A, b, x),
+                lambda fields, A=A, b=b: is_solution(A.toarray(), b, fields),
             )  # fmt: skip
+
+
+def is_solution(A: Any, b: Any, fields: Fields) -> bool:
+    """By the definition.  Residuals before the last are the method's own: any are possible."""
+    x, history, rounds = fields["x"], fields["residuals"], fields["iterations"]
+    if fields["info"] != 0 or rounds < 0 or history.shape not in ((rounds + 1,), (2,)):
+        return False
+    if not (np.isfinite(x).all() and np.isfinite(history).all() and (history >= 0).all()):
+        return False
+    residual, size = np.linalg.norm(b - A @ x), np.linalg.norm(b)
+    differs = abs(history[-1] * size - residual)
+    return bool(residual <= 1e-8 * size and differs <= 1e-3 * max(residual, 1e-8 * size))
+
+
+class TwoMatrices(sp.linalg.LinearOperator):
+    """An operator by what it and its adjoint do to vectors; the two need not fit."""
+
+    def __init__(self, there: Any, back: Any, coverage: Any, definite: Any) -> None:
+        kind = np.result_type(np.asarray(there), np.asarray(back))
+        shape = there.shape if there.ndim == 2 else (there.size, there.size)
+        super().__init__(kind, shape)
+        self._there, self._back = there, back
+        self.coverage, self.definite = coverage, definite
+
+    def _matvec(self, x: Any) -> Any:
+        return self._there @ x
+
+    def _rmatvec(self, x: Any) -> Any:
+        return self._back @ x
+
+
+def preconditioner_cases(engine: str | None = None) -> Iterator[Case]:
+    """Each as two dense matrices, its own and that of its adjoint."""
+    for A in dominant_matrices():
+        for name in (
+            "jacobi",
+            "tridiagonal",
+            "algebraic_tridiagonal",
+            "algebraic_block_tridiagonal",
+        ):
+            M = getattr(matchwood.preconditioners, name)(A)
+            whole = np.eye(A.shape[0])
+            yield Case(
+                A.shape[0], None,
+                {"there": M @ whole, "back": M.H @ whole, "coverage": float(M.coverage)},
+                lambda fields, M=M: TwoMatrices(**fields, definite=M.definite),
+                lambda x, A=A: check.check_preconditioner(A, x),
+                lambda fields: is_preconditioner(**fields),
+            )  # fmt: skip
+
+
+def is_preconditioner(there: Any, back: Any, coverage: Any) -> bool:
+    """Each matrix the other's transpose.  A millionth of the largest number is not looked at."""
+    if not (np.isfinite(there).all() and np.isfinite(back).all()):
+        return False
+    size = max(abs(there).max(), abs(back).max())
+    return bool(abs(there - back.T).max() <= 1e-6 * size and 0 <= coverage <= 1)
 
 
 PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
@@ -532,6 +615,8 @@ PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
     "linear forest": forest_cases,
     "tridiagonal": tridiagonal_cases,
     "tridiagonal, blocks": block_cases,
+    "solution": solution_cases,
+    "preconditioner": preconditioner_cases,
 }
 
 CHECKS = {
@@ -541,6 +626,7 @@ CHECKS = {
     "permuted": "permuted", "matching": "matching", "matching, greedy": "locally_dominant",
     "matching, maximal": "maximal_matching", "bound": "bound", "coarsening": "coarsening",
     "factor": "factor", "factor, maximal": "maximal_factor", "linear forest": "linear_forest",
-    "tridiagonal": "tridiagonal_solution",
+    "tridiagonal": "tridiagonal_solution", "solution": "solution",
+    "preconditioner": "preconditioner",
 }  # fmt: skip
 """Which of these asks which check of `matchwood.check`."""

@@ -174,3 +174,48 @@ NO_THREADS = """
 def test_no_more_threads_is_a_clear_error_and_the_process_goes_on(tmp_path):
     output = run_script(tmp_path, NO_THREADS)
     assert output.startswith("RuntimeError connected_components: 40 threads are needed"), output
+
+
+CTRL_C = """
+    import signal, sys, time
+    import numpy as np
+    import matchwood
+
+    def late(call, delay):
+        \"\"\"Seconds from Ctrl-C to its error; None where the call had ended.\"\"\"
+        begin = time.perf_counter()
+        signal.setitimer(signal.ITIMER_REAL, delay)
+        try:
+            call()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            return None
+        except KeyboardInterrupt:
+            return time.perf_counter() - begin - delay
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    G = matchwood.graph(matchwood.generators.star(5_000_001))
+    perm = np.random.default_rng(0).permutation(G.n).astype(np.int32)
+    calls = {
+        "permute": lambda: matchwood.permute(G, perm),
+        "delaunay": lambda: matchwood.generators.delaunay(300_000),
+    }
+    matchwood.permute(matchwood.generators.star(9), np.arange(9))
+    matchwood.generators.delaunay(100)
+    for name, call in calls.items():
+        begin = time.perf_counter()
+        call()
+        whole = time.perf_counter() - begin
+        found = [late(call, whole * part) for part in (0.1, 0.3, 0.5, 0.7)]
+        print(name, max((each for each in found if each is not None), default=-1))
+"""
+
+
+@pytest.mark.slow
+def test_ctrl_c_is_heard_inside_a_long_row_and_in_a_triangulation(tmp_path):
+    """A star is one row: looks between rows are none."""
+    for line in run_script(tmp_path, CTRL_C).splitlines():
+        name, late = line.split()
+        assert 0 <= float(late) < (0.3 if name == "permute" else 0.5), line

@@ -193,7 +193,7 @@ def test_checks_refuse_spoiled_numbers() -> None:
         )
         for bound in (np.nan, found.weight * 0.99, max(edges.values()) * 0.99, "1"):
             assert refused(
-                dataclasses.replace(found, origin=found.origin._replace(bound=bound)).check, G
+                dataclasses.replace(found, _origin=found._origin._replace(bound=bound)).check, G
             )
         empty = dataclasses.replace(found, mate=np.full(G.n, -1, np.int32), weight=0.0)
         assert refused(empty.check, G), found.method
@@ -229,7 +229,7 @@ def test_each_method_is_held_to_its_promise() -> None:
                 continue
             weight = sum(edges[v, u] for v, u in enumerate(mate.tolist()) if u > v)
             other = dataclasses.replace(
-                best, mate=mate, weight=weight, origin=best.origin._replace(bound=None)
+                best, mate=mate, weight=weight, _origin=best._origin._replace(bound=None)
             )
             assert refused(check_exact, G, other) == (weight < best.weight)
             mate = np.array(spoiled_mates(rng, some.mate.tolist()))

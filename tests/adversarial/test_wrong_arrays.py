@@ -16,7 +16,7 @@ import pytest
 
 from adversarial.children import faults_of
 from adversarial.clock import seconds
-from adversarial.public_calls import NO_ARRAYS, table
+from adversarial.public_calls import NO_ARRAYS, VERIFIED, table
 from test_house_public import PUBLIC
 
 
@@ -25,6 +25,7 @@ def test_every_public_function_is_attacked():
     of_modules = {name for name in table() if name.startswith("matchwood.block_tridiagonal.")}
     assert set(PUBLIC) - NO_ARRAYS == set(table()) - of_modules
     assert not NO_ARRAYS - set(PUBLIC)
+    assert {f"matchwood.{name}" for name in VERIFIED} <= set(table())
 
 
 @pytest.mark.timeout(4 * 3600)

@@ -167,7 +167,7 @@ def spoilt(array: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any, int]]:
 
 # Where the arrays of a call are
 
-SPARSE = ("indptr", "indices", "data")
+SPARSE = ("indptr", "indices", "row", "col", "offsets", "data")
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -176,7 +176,8 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, 
         yield path, value
     elif sp.issparse(value):
         for name in SPARSE:
-            yield (*path, name), getattr(value, name)
+            if hasattr(value, name):
+                yield (*path, name), getattr(value, name)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
             yield from leaves(getattr(value, field.name), (*path, field.name))
@@ -251,7 +252,7 @@ def digest(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [digest(item) for item in value]
     if sp.issparse(value):
-        return [digest(getattr(value, name)) for name in SPARSE]
+        return [digest(getattr(value, name, None)) for name in SPARSE]
     if isinstance(value, np.ndarray):
         return value.tolist()
     return value if isinstance(value, (int, float, str, bool)) else None

@@ -268,3 +268,16 @@ def test_the_result_shows_no_internal_field() -> None:
     assert again.coverage == found.coverage
     with pytest.raises(matchwood.CheckFailed, match="rounds is 9"):
         again.check(path(5))
+
+
+def test_tables_of_any_class_are_read() -> None:
+    found = degree_factor(cycle(6), 2)
+    table = np.array(found.neighbours)
+    for other in (memoryview(table), table.tolist(), table.view(np.recarray)):
+        made = dataclasses.replace(found, neighbours=other)
+        assert (made.n, made.cardinality) == (2, 6)
+        assert made.edges().tolist() == found.edges().tolist()
+        assert "6 edges of 6 vertices" in repr(made)
+    masked = dataclasses.replace(found, neighbours=np.ma.masked_array(table, table == 0))
+    with pytest.raises(TypeError, match=r"Factor\.n: neighbours must be an array without a mask"):
+        _ = masked.n

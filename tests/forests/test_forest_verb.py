@@ -33,8 +33,7 @@ def test_table() -> None:
     assert "longest path" in text
 
 
-def test_old_flags_still_work() -> None:
+def test_short_flags() -> None:
     new = run_json("forest", "aniso:2,9x8", "--rounds", "2", "--rng", "3")
     old = run_json("forest", "aniso:2,9x8", "-M", "2", "--seed", "3")
     assert old["coverage"] == new["coverage"]
-    assert "-M" not in run("forest", "--help").stdout

@@ -37,45 +37,48 @@ MANUAL_EDGE_WEIGHTS = (
 )
 
 
-def test_metis_manual(threads: int) -> None:
-    A, weights, sizes = parse_metis(MANUAL, threads=threads)
-    assert A.shape == (7, 7)
-    assert A.nnz == 22
-    assert A.indices[: A.indptr[1]].tolist() == [1, 2, 4]
-    assert A.has_canonical_format
-    assert A.indices.dtype == np.int32
-    assert weights is None
-    assert sizes is None
-    B = parse_metis(MANUAL_EDGE_WEIGHTS, threads=threads).matrix
-    assert (B != B.T).nnz == 0
-    assert B[3, 6] == 5
-    assert np.array_equal(A.indices, B.indices)
+def test_metis_manual() -> None:
+    for threads in THREADS:
+        A, weights, sizes = parse_metis(MANUAL, threads=threads)
+        assert A.shape == (7, 7)
+        assert A.nnz == 22
+        assert A.indices[: A.indptr[1]].tolist() == [1, 2, 4]
+        assert A.has_canonical_format
+        assert A.indices.dtype == np.int32
+        assert weights is None
+        assert sizes is None
+        B = parse_metis(MANUAL_EDGE_WEIGHTS, threads=threads).matrix
+        assert (B != B.T).nnz == 0
+        assert B[3, 6] == 5
+        assert np.array_equal(A.indices, B.indices)
 
 
-def test_metis_vertex_weights_and_sizes(threads: int) -> None:
-    A, weights, sizes = parse_metis("2 1 010\n7 2\n8 1\n", threads=threads)
-    assert A.toarray().tolist() == [[0, 1], [1, 0]]
-    assert weights is not None
-    assert weights.tolist() == [[7], [8]]
-    A, weights, sizes = parse_metis("2 1 111 2\n5 1 2 2 9.5\n6 3 4 1 9.5\n", threads=threads)
-    assert A.toarray().tolist() == [[0, 9.5], [9.5, 0]]
-    assert weights is not None
-    assert sizes is not None
-    assert weights.tolist() == [[1, 2], [3, 4]]
-    assert sizes.tolist() == [5, 6]
-    _, weights, sizes = parse_metis("1 0 100\n3\n")
-    assert weights is None
-    assert sizes is not None
-    assert sizes.tolist() == [3]
+def test_metis_vertex_weights_and_sizes() -> None:
+    for threads in THREADS:
+        A, weights, sizes = parse_metis("2 1 010\n7 2\n8 1\n", threads=threads)
+        assert A.toarray().tolist() == [[0, 1], [1, 0]]
+        assert weights is not None
+        assert weights.tolist() == [[7], [8]]
+        A, weights, sizes = parse_metis("2 1 111 2\n5 1 2 2 9.5\n6 3 4 1 9.5\n", threads=threads)
+        assert A.toarray().tolist() == [[0, 9.5], [9.5, 0]]
+        assert weights is not None
+        assert sizes is not None
+        assert weights.tolist() == [[1, 2], [3, 4]]
+        assert sizes.tolist() == [5, 6]
+        _, weights, sizes = parse_metis("1 0 100\n3\n")
+        assert weights is None
+        assert sizes is not None
+        assert sizes.tolist() == [3]
 
 
-def test_metis_comments_and_isolated_vertices(threads: int) -> None:
-    content = "% head\n4 1\n% first\n\n3\n%%\n2\n\n% tail\n\n"
-    A = parse_metis(content, threads=threads).matrix
-    assert A.shape == (4, 4)
-    assert A.tocoo().row.tolist() == [1, 2]
-    assert parse_metis("0 0\n").matrix.shape == (0, 0)
-    assert parse_metis("2 0\n\n\n").matrix.shape == (2, 2)
+def test_metis_comments_and_isolated_vertices() -> None:
+    for threads in THREADS:
+        content = "% head\n4 1\n% first\n\n3\n%%\n2\n\n% tail\n\n"
+        A = parse_metis(content, threads=threads).matrix
+        assert A.shape == (4, 4)
+        assert A.tocoo().row.tolist() == [1, 2]
+        assert parse_metis("0 0\n").matrix.shape == (0, 0)
+        assert parse_metis("2 0\n\n\n").matrix.shape == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -120,19 +123,20 @@ def test_metis_not_strict() -> None:
     assert A.toarray().tolist() == [[1, 1, 1], [1, 0, 0], [0, 0, 0]]
 
 
-def test_hmetis(threads: int) -> None:
-    A, weights = parse_hmetis("% c\n4 7\n1 2\n1 7 5 6\n5 6 4\n2 3 4\n", threads=threads)
-    assert A.shape == (4, 7)
-    assert A.nnz == 12
-    assert weights is None
-    A, weights = parse_hmetis("2 3 11\n5 1 2\n% c\n6 3\n7\n8\n% c\n9\n", threads=threads)
-    assert A.toarray().tolist() == [[5, 5, 0], [0, 0, 6]]
-    assert weights is not None
-    assert weights.tolist() == [7, 8, 9]
-    A, weights = parse_hmetis("1 2 10\n2\n7\n8\n", threads=threads)
-    assert A.toarray().tolist() == [[0, 1]]
-    assert weights is not None
-    assert weights.tolist() == [7, 8]
+def test_hmetis() -> None:
+    for threads in THREADS:
+        A, weights = parse_hmetis("% c\n4 7\n1 2\n1 7 5 6\n5 6 4\n2 3 4\n", threads=threads)
+        assert A.shape == (4, 7)
+        assert A.nnz == 12
+        assert weights is None
+        A, weights = parse_hmetis("2 3 11\n5 1 2\n% c\n6 3\n7\n8\n% c\n9\n", threads=threads)
+        assert A.toarray().tolist() == [[5, 5, 0], [0, 0, 6]]
+        assert weights is not None
+        assert weights.tolist() == [7, 8, 9]
+        A, weights = parse_hmetis("1 2 10\n2\n7\n8\n", threads=threads)
+        assert A.toarray().tolist() == [[0, 1]]
+        assert weights is not None
+        assert weights.tolist() == [7, 8]
 
 
 @pytest.mark.parametrize(
@@ -157,11 +161,12 @@ def test_hmetis_malformed(content: str, message: str) -> None:
             parse_hmetis(content, threads=threads)
 
 
-def test_graph_txt(threads: int) -> None:
-    A = parse_txt("4\n1 2\n\n0\n0 1 2 3 \n", threads=threads)
-    assert A.toarray().tolist() == [[0, 1, 1, 0], [0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]]
-    assert parse_txt("2\n1 0 1\n\n").toarray().tolist() == [[1, 1], [0, 0]], "sorted, each once"
-    assert parse_txt("0\n").shape == (0, 0)
+def test_graph_txt() -> None:
+    for threads in THREADS:
+        A = parse_txt("4\n1 2\n\n0\n0 1 2 3 \n", threads=threads)
+        assert A.toarray().tolist() == [[0, 1, 1, 0], [0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]]
+        assert parse_txt("2\n1 0 1\n\n").toarray().tolist() == [[1, 1], [0, 0]], "sorted, each once"
+        assert parse_txt("0\n").shape == (0, 0)
 
 
 @pytest.mark.parametrize(

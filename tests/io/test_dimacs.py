@@ -20,30 +20,33 @@ def parse(
     return dimacs.read(text, dimacs.KINDS[kind], None, strict=strict, threads=threads)
 
 
-def test_gr(threads: int) -> None:
-    content = "c roads\np sp 3 4\nc more\na 1 2 5\na 2 1 7\n\na 1 2 3\nc\na 3 3 0\nc end\n"
-    A = parse(content, "gr", threads=threads).matrix
-    assert A.toarray().tolist() == [[0, 3, 0], [7, 0, 0], [0, 0, 0]], "the shorter of two arcs"
-    assert A.nnz == 3, "a stored zero stays"
-    assert parse("p sp 5 0\n", "gr").matrix.shape == (5, 5)
+def test_gr() -> None:
+    for threads in THREADS:
+        content = "c roads\np sp 3 4\nc more\na 1 2 5\na 2 1 7\n\na 1 2 3\nc\na 3 3 0\nc end\n"
+        A = parse(content, "gr", threads=threads).matrix
+        assert A.toarray().tolist() == [[0, 3, 0], [7, 0, 0], [0, 0, 0]], "the shorter of two arcs"
+        assert A.nnz == 3, "a stored zero stays"
+        assert parse("p sp 5 0\n", "gr").matrix.shape == (5, 5)
 
 
-def test_col(threads: int) -> None:
-    content = "c\np edge 4 3\nn 2 9\ne 1 2\ne 2 1\ne 3 2\nn 4 8\n"
-    A, weights, source, sink = parse(content, "col", threads=threads)
-    assert A.toarray().tolist() == [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    assert weights is not None
-    assert weights.tolist() == [0, 9, 0, 8]
-    assert source is None
-    assert sink is None
-    assert parse("p col 2 1\nd DIM 2\nv 1 0.5\nx SIDE 1\ne 1 2\n", "col").vertex_weights is None
+def test_col() -> None:
+    for threads in THREADS:
+        content = "c\np edge 4 3\nn 2 9\ne 1 2\ne 2 1\ne 3 2\nn 4 8\n"
+        A, weights, source, sink = parse(content, "col", threads=threads)
+        assert A.toarray().tolist() == [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
+        assert weights is not None
+        assert weights.tolist() == [0, 9, 0, 8]
+        assert source is None
+        assert sink is None
+        assert parse("p col 2 1\nd DIM 2\nv 1 0.5\nx SIDE 1\ne 1 2\n", "col").vertex_weights is None
 
 
-def test_max(threads: int) -> None:
-    content = "p max 4 3\nn 1 s\nn 4 t\na 1 2 5\na 2 4 3\na 2 4 4\n"
-    A, _, source, sink = parse(content, "max", threads=threads)
-    assert A[1, 3] == 7, "capacities of parallel arcs add up"
-    assert (source, sink) == (0, 3)
+def test_max() -> None:
+    for threads in THREADS:
+        content = "p max 4 3\nn 1 s\nn 4 t\na 1 2 5\na 2 4 3\na 2 4 4\n"
+        A, _, source, sink = parse(content, "max", threads=threads)
+        assert A[1, 3] == 7, "capacities of parallel arcs add up"
+        assert (source, sink) == (0, 3)
 
 
 def test_by_name_and_duplicates(tmp_path: Path) -> None:
@@ -105,15 +108,16 @@ def test_not_strict() -> None:
     assert parse("p sp 2 9\na 1 2 3", "gr", strict=False).matrix.nnz == 1
 
 
-def test_coordinates(tmp_path: Path, threads: int) -> None:
-    path = tmp_path / "a.co"
-    path.write_text("c\np aux sp co 3\nc\nv 2 -7 8\nv 1 5 -6\nv 3 0.5 1e2\n")
-    points = matchwood.io.read_coordinates(path, threads=threads)
-    assert points.tolist() == [[5, -6], [-7, 8], [0.5, 100]]
-    A = matchwood.io.read(path, threads=threads)
-    assert A.shape == (3, 2)
-    assert A.nnz == 6
-    assert A.toarray().tolist() == points.tolist()
+def test_coordinates(tmp_path: Path) -> None:
+    for threads in THREADS:
+        path = tmp_path / "a.co"
+        path.write_text("c\np aux sp co 3\nc\nv 2 -7 8\nv 1 5 -6\nv 3 0.5 1e2\n")
+        points = matchwood.io.read_coordinates(path, threads=threads)
+        assert points.tolist() == [[5, -6], [-7, 8], [0.5, 100]]
+        A = matchwood.io.read(path, threads=threads)
+        assert A.shape == (3, 2)
+        assert A.nnz == 6
+        assert A.toarray().tolist() == points.tolist()
 
 
 @pytest.mark.parametrize(

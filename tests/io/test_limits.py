@@ -9,14 +9,15 @@ import lzma
 import time
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import matchwood
+from matchwood import memory
 from matchwood.errors import FileFormatError, OutOfMemory
-from matchwood.gate import resources
 
 HUGE = {
     "a.mtx": "%%MatrixMarket matrix coordinate real general\n{n} {n} 1\n1 1 1\n",
@@ -163,11 +164,24 @@ def test_npz_whose_header_lies(tmp_path: Path) -> None:
 
 
 def test_memory_that_is_free() -> None:
-    free = resources.available_memory()
+    free = memory.available_memory()
     assert free is None or free > 0
-    resources.require_memory("test", 1000, "this")
+    memory.require_memory("test", 1000, "this")
     with pytest.raises(OutOfMemory, match=r"test: that needs .* TiB of memory, .* free"):
-        resources.require_memory("test", 10**18, "that")
+        memory.require_memory("test", 10**18, "that")
+
+
+def test_memory_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("needs /proc")
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1 << 50, -1))
+    left = memory._of_process()
+    assert 0 < (1 << 50) - left[0] < 1 << 47
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1000, -1))
+    assert memory._of_process() == [0]
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, -1))
+    assert memory._of_process() == []
 
 
 def test_memory_of_a_group(tmp_path: Path) -> None:
@@ -177,13 +191,44 @@ def test_memory_of_a_group(tmp_path: Path) -> None:
     (group / "memory.max").write_text("1000\n")
     (group / "memory.current").write_text("700\n")
     (group / "memory.stat").write_text("anon 500\nfile 200\n")
-    assert resources._of_groups(tmp_path / "cgroup", tmp_path / "root") == [500]
+    assert memory._of_groups(tmp_path / "cgroup", tmp_path / "root") == [500]
     (group / "memory.max").write_text("max\n")
-    assert resources._of_groups(tmp_path / "cgroup", tmp_path / "root") == []
+    assert memory._of_groups(tmp_path / "cgroup", tmp_path / "root") == []
 
 
-def test_arrays_that_do_not_fit_are_not_written(tmp_path: Path) -> None:
+def _with(name: str, array: Any) -> sp.csr_array:
     A = sp.csr_array(np.eye(3))
-    A.data = A.data[:1]
-    with pytest.raises(ValueError, match="write: A is no sound sparse matrix"):
-        matchwood.io.write(tmp_path / "a.mtx", A)
+    setattr(A, name, array)
+    return A
+
+
+@pytest.mark.parametrize("file", ["a.mtx", "a.npz", "a.csv", "a.graph"])
+@pytest.mark.parametrize(
+    ("name", "array", "told"),
+    [
+        ("data", np.ones(1), "data must have one value for each index"),
+        ("indptr", np.array([0, 2, 1, 3], np.int32), "indptr must not decrease"),
+        ("indptr", np.array([0, 1, 2, 10**9], np.int32), "indptr must end at"),
+        ("indptr", np.array([0, 1, 2, -1], np.int32), "indptr must not decrease"),
+        ("indptr", np.broadcast_to(np.int32(2**31 - 1), 4), "indptr must start at 0"),
+        ("indptr", np.ma.masked_array([0, 1, 2, 3], [0, 0, 0, 1]), "without a mask"),
+        ("indptr", np.zeros(900, np.int32), "indptr must have 4 elements"),
+        ("indices", np.array([0, 1, 10**9], np.int32), "indices must be within 0..2"),
+        ("indices", np.array([0.0, 1.0, 2.0]), "indices of A must hold integers"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_not_written(
+    tmp_path: Path, file: str, name: str, array: Any, told: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"write: .*{told}"):
+        matchwood.io.write(tmp_path / file, _with(name, array))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "dia", "lil", "dok"])
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float32, float, complex, np.longdouble])
+def test_every_kind_of_matrix_is_written_as_it_is(tmp_path: Path, kind: str, dtype: Any) -> None:
+    A = sp.csr_array(np.array([[0, 2, 0, 0, 1], [3, 0, 0, 0, 0], [0, 0, 0, 5, 7]])).astype(dtype)
+    for file in ("a.mtx", "a.npz"):
+        matchwood.io.write(tmp_path / file, A.asformat(kind))
+        assert (matchwood.io.read(tmp_path / file).toarray() == A.toarray()).all()

@@ -26,34 +26,36 @@ def parse(content: str | bytes, strict: bool = True, threads: int | None = None)
     return matrix_market.as_sparse(A)
 
 
-def test_kinds(threads: int) -> None:
-    def read(banner: str, rest: str) -> sp.csr_array:
-        return parse(f"%%MatrixMarket matrix {banner}\n% comment\n\n{rest}", threads=threads)
+def test_kinds() -> None:
+    for threads in THREADS:
 
-    A = read("coordinate real general", "2 3 2\n1 3 0.5\n\n2 1 -1e-3\n")
-    assert A.toarray().tolist() == [[0, 0, 0.5], [-1e-3, 0, 0]]
-    assert isinstance(A, sp.csr_array)
-    A = read("coordinate pattern symmetric", "2 2 2\n1 1\n2 1\n")
-    assert A.toarray().tolist() == [[1, 1], [1, 0]]
-    A = read("coordinate integer skew-symmetric", "2 2 1\n2 1 9007199254740993\n")
-    assert A.dtype == np.int64
-    assert A[1, 0] == 9007199254740993
-    assert A[0, 1] == -9007199254740993
-    A = read("coordinate complex hermitian", "2 2 1\n2 1 1 -2\n")
-    assert A[0, 1] == 1 + 2j
-    A = read("array real general", "2 2\n1\n0\n3\n4\n")
-    assert A.toarray().tolist() == [[1, 3], [0, 4]]
-    assert A.nnz == 4, "a dense matrix stores every entry"
-    assert A.indices.dtype == np.int32
-    A = read("array integer symmetric", "2 2\n1\n2\n3\n")
-    assert A.toarray().tolist() == [[1, 2], [2, 3]]
-    A = read("coordinate real general", "2 2 3\n1 1 1\n1 1 2\n2 2 0\n")
-    assert A.nnz == 2, "duplicates are added up, stored zeros stay"
-    A = read("coordinate real general", "1 1 1\n1 1 NaN\n")
-    assert np.isnan(A[0, 0])
-    A = read("coordinate real general", "2 1 2\n1 1 -inf\n2 1 INF\n")
-    assert A.toarray().tolist() == [[-np.inf], [np.inf]]
-    assert read("coordinate real general", "0 0 0\n").shape == (0, 0)
+        def read(banner: str, rest: str, threads: int = threads) -> sp.csr_array:
+            return parse(f"%%MatrixMarket matrix {banner}\n% comment\n\n{rest}", threads=threads)
+
+        A = read("coordinate real general", "2 3 2\n1 3 0.5\n\n2 1 -1e-3\n")
+        assert A.toarray().tolist() == [[0, 0, 0.5], [-1e-3, 0, 0]]
+        assert isinstance(A, sp.csr_array)
+        A = read("coordinate pattern symmetric", "2 2 2\n1 1\n2 1\n")
+        assert A.toarray().tolist() == [[1, 1], [1, 0]]
+        A = read("coordinate integer skew-symmetric", "2 2 1\n2 1 9007199254740993\n")
+        assert A.dtype == np.int64
+        assert A[1, 0] == 9007199254740993
+        assert A[0, 1] == -9007199254740993
+        A = read("coordinate complex hermitian", "2 2 1\n2 1 1 -2\n")
+        assert A[0, 1] == 1 + 2j
+        A = read("array real general", "2 2\n1\n0\n3\n4\n")
+        assert A.toarray().tolist() == [[1, 3], [0, 4]]
+        assert A.nnz == 4, "a dense matrix stores every entry"
+        assert A.indices.dtype == np.int32
+        A = read("array integer symmetric", "2 2\n1\n2\n3\n")
+        assert A.toarray().tolist() == [[1, 2], [2, 3]]
+        A = read("coordinate real general", "2 2 3\n1 1 1\n1 1 2\n2 2 0\n")
+        assert A.nnz == 2, "duplicates are added up, stored zeros stay"
+        A = read("coordinate real general", "1 1 1\n1 1 NaN\n")
+        assert np.isnan(A[0, 0])
+        A = read("coordinate real general", "2 1 2\n1 1 -inf\n2 1 INF\n")
+        assert A.toarray().tolist() == [[-np.inf], [np.inf]]
+        assert read("coordinate real general", "0 0 0\n").shape == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_start_and_zero(problem: tuple) -> None:
 def test_bad_input(problem: tuple) -> None:
     A, _, b = problem
     for arguments, error, message in [
-        ({"method": "sor"}, ValueError, "method must be one of 'bicgstab'"),
+        ({"method": "sor"}, ValueError, "method must be one of 'auto', 'bicgstab'"),
         ({"preconditioner": "ilu"}, ValueError, "preconditioner must be one of 'auto'"),
         ({"preconditioner": np.eye(3)}, ValueError, r"must have shape \(1600, 1600\)"),
         ({"x0": b[:5]}, ValueError, r"x0 must have shape \(1600,\)"),
@@ -134,3 +134,11 @@ def test_solutions_are_checked() -> None:
         dataclasses.replace(found, residuals=found.residuals * 10).check(A, b)
     with pytest.raises(ValueError, match="check_solution: b must have shape"):
         check_solution(A, b[:-1], found.x)
+
+
+def test_the_best_method_is_the_default(problem: tuple) -> None:
+    A, _, b = problem
+    expected = matchwood.solve(A, b, method="bicgstab")
+    for found in (matchwood.solve(A, b), matchwood.solve(A, b, method="auto")):
+        assert np.array_equal(found.x, expected.x)
+        assert found.iterations == expected.iterations

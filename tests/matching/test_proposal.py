@@ -15,7 +15,7 @@ import matchwood
 from graphs import ZOO, complete, cycle, disjoint, grid, path, rmat, shuffled, star
 from matchwood.errors import CheckFailed
 from matchwood.matching import maximal_matching
-from matchwood.matching.maximal import BEST_P
+from matchwood.matching.maximal import BEST_PROBABILITY
 from matchwood.matching.proposal import cpu
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.primitives.hashing.reference import quarter_md5_number
@@ -54,7 +54,7 @@ def test_equals_the_reference(name: str) -> None:
 )
 def test_random_graphs(A: sp.csr_array, rng: int, p: float, weighted: bool) -> None:
     for method in METHODS:
-        given = {"method": method, "weighted": weighted, "rng": rng, "p": p}
+        given = {"method": method, "weighted": weighted, "rng": rng, "blue_probability": p}
         expected = maximal_matching(A, engine="reference", **given)
         check_maximal_matching(A, expected, weighted=weighted)
         assert expected.rounds <= A.shape[0] + 2
@@ -79,7 +79,7 @@ def test_vertex_0_never_changes_its_colour() -> None:
 
 
 @pytest.mark.parametrize("weighted", WEIGHTED)
-@pytest.mark.parametrize("p", [1e-300, 1e-12, 0.1, BEST_P, 0.9, 1 - 2**-53])
+@pytest.mark.parametrize("p", [1e-300, 1e-12, 0.1, BEST_PROBABILITY, 0.9, 1 - 2**-53])
 def test_always_ends(p: float, weighted: bool, engine: str) -> None:
     for A in (
         path(2),
@@ -90,32 +90,34 @@ def test_always_ends(p: float, weighted: bool, engine: str) -> None:
         disjoint([path(2)] * 9),
     ):
         for rng in range(5):
-            found = maximal_matching(A, p=p, rng=rng, weighted=weighted, engine=engine)
+            found = maximal_matching(
+                A, blue_probability=p, rng=rng, weighted=weighted, engine=engine
+            )
             check_maximal_matching(A, found, weighted=weighted)
             assert found.rounds <= A.shape[0] + 2
 
 
 def test_one_colour_takes_few_rounds() -> None:
     """Rounds without colours follow the order by hash: no chains as long as the graph."""
-    found = maximal_matching(path(5000), p=1e-300)
+    found = maximal_matching(path(5000), blue_probability=1e-300)
     check_maximal_matching(path(5000), found)
     assert found.rounds < 60
 
 
 def test_more_rounds_than_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = maximal_matching(cycle(300), p=1e-300, threads=1)
+    expected = maximal_matching(cycle(300), blue_probability=1e-300, threads=1)
     assert expected.rounds > 4
     for rounds in (1, 2, 3):
         monkeypatch.setattr(cpu, "ROUNDS_PER_LAUNCH", rounds)
-        assert_same(maximal_matching(cycle(300), p=1e-300, threads=1), expected)
+        assert_same(maximal_matching(cycle(300), blue_probability=1e-300, threads=1), expected)
 
 
 def test_first_round_of_a_random_graph() -> None:
     """Equation 2 of the paper, to 1 %; for it degrees must be large, as there."""
     A = matchwood.generators.erdos_renyi(50_000, 2_500_000, rng=1)
     G = matchwood.graph((A.indptr, A.indices))
-    for p in (0.3, BEST_P, 0.7):
-        matched = maximal_matching(G, p=p, rng=3).matched_by_round[0] / G.n
+    for p in (0.3, BEST_PROBABILITY, 0.7):
+        matched = maximal_matching(G, blue_probability=p, rng=3).matched_by_round[0] / G.n
         assert matched == pytest.approx(2 * (1 - p) * (1 - math.exp(-p / (1 - p))), rel=0.01)
 
 
@@ -123,7 +125,7 @@ def test_best_p_is_the_best() -> None:
     def share(p: float) -> float:
         return 2 * (1 - p) * (1 - math.exp(-p / (1 - p)))
 
-    assert max(np.linspace(0.5, 0.57, 7001), key=share) == pytest.approx(BEST_P, abs=2e-5)
+    assert max(np.linspace(0.5, 0.57, 7001), key=share) == pytest.approx(BEST_PROBABILITY, abs=2e-5)
 
 
 def test_few_rounds_and_as_large_as_serial() -> None:
@@ -179,9 +181,9 @@ def test_bad_arguments() -> None:
     A = path(3)
     for arguments, message in [
         ({"method": "luby"}, "method must be one of 'auto', 'proposal', 'serial'"),
-        ({"p": 0.0}, "p must lie between 0 and 1"),
-        ({"p": 1}, "p must lie between 0 and 1"),
-        ({"p": math.nan}, "p must be finite"),
+        ({"blue_probability": 0.0}, "blue_probability must lie between 0 and 1"),
+        ({"blue_probability": 1}, "blue_probability must lie between 0 and 1"),
+        ({"blue_probability": math.nan}, "blue_probability must be finite"),
         ({"rng": -1}, "rng must lie in"),
         ({"engine": "fpga"}, "engine must be"),
     ]:
@@ -216,3 +218,13 @@ def test_the_check_finds_every_fault() -> None:
     object.__setattr__(found, "matched_by_round", [1] * found.rounds)
     with pytest.raises(CheckFailed, match="matched_by_round is"):
         check_maximal_matching(A, found)
+
+
+def test_the_old_letter_gives_the_same_with_a_warning() -> None:
+    expected = maximal_matching(grid(9, 9), blue_probability=0.2)
+    text = "^maximal_matching: p is called blue_probability now"
+    with pytest.warns(DeprecationWarning, match=text) as seen:
+        assert_same(maximal_matching(grid(9, 9), p=0.2), expected)
+    assert seen[0].filename == __file__
+    with pytest.raises(TypeError, match="maximal_matching: unknown argument 'q'"):
+        maximal_matching(grid(9, 9), q=0.2)

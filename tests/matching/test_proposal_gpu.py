@@ -72,17 +72,17 @@ def test_larger(name, value_dtype, weighted):
 @pytest.mark.parametrize("p", [1e-300, 0.1, 0.9, 1 - 2**-53])
 def test_always_ends(p, weighted):
     for A in (path(2), star(300), star(300, centre=299), cycle(3000)):
-        expected = expected_of(A, p=p, weighted=weighted)
-        assert_same(maximal_matching(resident(A), p=p, weighted=weighted), expected)
+        expected = expected_of(A, blue_probability=p, weighted=weighted)
+        assert_same(maximal_matching(resident(A), blue_probability=p, weighted=weighted), expected)
 
 
 def test_more_rounds_than_a_launch(monkeypatch):
     A = cycle(3000)
-    expected = expected_of(A, p=1e-300)
+    expected = expected_of(A, blue_probability=1e-300)
     assert expected.rounds > 4
     for rounds in (1, 2, 3):
         monkeypatch.setattr(engine, "ROUNDS_PER_LAUNCH", rounds)
-        assert_same(maximal_matching(resident(A), p=1e-300), expected)
+        assert_same(maximal_matching(resident(A), blue_probability=1e-300), expected)
 
 
 @pytest.mark.parametrize("name", ["mixed", "rmat 12"])

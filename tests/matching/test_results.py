@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import copy
 import dataclasses
+import inspect
 import multiprocessing
 import pickle
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import matchwood
-from graphs import cycle, grid, random_graph
+from graphs import cycle, grid, path, random_graph
 from matchwood.factors import Factor, degree_factor
 from matchwood.factors.result import origin_of
 from matchwood.forests import linear_forest, tridiagonal_of
@@ -46,8 +47,8 @@ def test_a_matching_travels(send: Any) -> None:
         other.check(A)
         assert other.bound == found.bound  # from its graph, or known
         again = send(found)  # now the bound is known, and the graph stays behind
-        assert "bound" in vars(again) or again.origin.bound is not None
-        assert again.origin.graph is None
+        assert "bound" in vars(again) or again._origin.bound is not None
+        assert again._origin.graph is None
         assert again.quality == found.quality
 
 
@@ -108,7 +109,7 @@ def test_an_empty_matching_is_refused_by_every_method() -> None:
         found = maximal_matching(A, weighted=weighted)
         found.check(A)
         empty = dataclasses.replace(
-            found, mate=np.full(20, -1), weight=0.0, origin=found.origin._replace(bound=None)
+            found, mate=np.full(20, -1), weight=0.0, _origin=found._origin._replace(bound=None)
         )
         with pytest.raises(matchwood.CheckFailed, match="can be added"):
             empty.check(A)
@@ -144,3 +145,34 @@ def test_a_factor_by_hand_needs_no_weights_of_its_own_type() -> None:
     for kind in (np.float32, np.float64, np.int64):
         mine = Factor(found.neighbours.astype(np.int64), found.weights.astype(kind))
         assert np.array_equal(linear_forest(A, factor=mine).perm, linear_forest(A).perm)
+
+
+def test_fields_of_the_first_version_warn() -> None:
+    """0.1.0 had `graph` and `known_bound`, which were not described, but could be read."""
+    A = random_graph(20, 40)
+    found, known = weighted_matching(A), weighted_matching(A, method="streaming")
+    with pytest.warns(DeprecationWarning, match="keep the graph yourself"):
+        assert found.graph is found._origin.graph
+    with pytest.warns(DeprecationWarning, match="ask for bound"):
+        assert known.known_bound == known.bound
+    with pytest.raises(AttributeError):
+        found.graph = None
+
+
+def test_a_matching_pickled_by_the_first_version_is_read() -> None:
+    A = random_graph(20, 40)
+    found = weighted_matching(A)
+    old = {key: value for key, value in vars(found).items() if key != "_origin"}
+    read = object.__new__(Matching)
+    read.__setstate__({**old, "graph": found._origin.graph, "known_bound": None})
+    assert read.bound == found.bound
+    read.__setstate__({**old, "graph": None, "known_bound": 7.5})
+    assert read._origin.bound == 7.5
+    read.check(A)
+
+
+def test_the_result_shows_no_internal_field() -> None:
+    names = list(inspect.signature(Matching).parameters)
+    assert names == ["mate", "weight", "rounds", "method", "seconds", "matched_by_round"]
+    found = weighted_matching(path(5))
+    assert not {"origin", "seed", "ties"} & set(dir(found))

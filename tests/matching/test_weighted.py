@@ -182,7 +182,7 @@ def test_random_weighted() -> None:
             for ties in TIES:
                 options = {"method": "random_weighted", "rng": seed, "ties": ties}
                 found = weighted_matching(A, threads=1, **options)
-                check_random_weighted(A, found, seed=seed, ties=ties)
+                check_random_weighted(A, found, rng=seed, ties=ties)
                 assert is_maximal_matching(A, found)
                 for threads in THREADS:
                     other = weighted_matching(A, threads=threads, **options)

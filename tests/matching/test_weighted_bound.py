@@ -90,8 +90,10 @@ def test_bad_arguments() -> None:
         matching_bound(A, [1, 0])
     with pytest.raises(ValueError, match="sweeps must be at least 0"):
         matching_bound(A, sweeps=-1)
-    with pytest.raises(ValueError, match="engine must be one of None, 'reference', 'cpu'"):
+    with pytest.raises(matchwood.EngineUnavailable):  # also where there is a GPU
         matching_bound(A, engine="gpu")
+    with pytest.raises(ValueError, match="matching_bound: engine must be None or one of"):
+        matching_bound(A, engine="fpga")
 
 
 def test_the_check_sees_what_is_broken() -> None:

@@ -17,7 +17,7 @@ from matchwood.matching import (
     weighted_matching,
 )
 from matchwood.matching.check import check_locally_dominant, check_matching
-from matchwood.matching.result import Origin
+from matchwood.matching.methods import Origin
 
 SQUARE = sp.csr_array([[0, 4.0, 0, 0], [4.0, 0, 5.0, 0], [0, 5.0, 0, 4.0], [0, 0, 4.0, 0]])
 
@@ -78,7 +78,7 @@ def test_weight_and_bound_are_checked() -> None:
     with pytest.raises(matchwood.CheckFailed, match=r"the edges weigh 5.0, not 6.0"):
         Matching(mate, 6.0, method="suitor").check(SQUARE)
     with pytest.raises(matchwood.CheckFailed, match=r"exceeds its bound 4.0"):
-        Matching(mate, weight, method="suitor", origin=Origin(bound=4.0)).check(SQUARE)
+        Matching(mate, weight, method="suitor", _origin=Origin(bound=4.0)).check(SQUARE)
     assert right.bound > 0
     right.check(SQUARE)
 

@@ -110,6 +110,22 @@ def test_without_rustworkx(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cpu.match(matchwood.graph(cycle(6)).undirected_weights(), 0, True).weight == 3.0
 
 
+def test_a_check_without_rustworkx_says_that_it_cannot_decide(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Triangles in a row: prices of the vertices alone prove nothing there."""
+    pytest.importorskip("rustworkx")
+    triangles = [[3 * t + a, 3 * t + b] for t in range(5) for a, b in ((0, 1), (1, 2), (0, 2))]
+    A = (15, np.array(triangles), np.ones(15))
+    found = weighted_matching(A, method="exact")
+    found.check(A)
+    monkeypatch.setitem(sys.modules, "rustworkx", None)
+    with pytest.raises(matchwood.EngineUnavailable, match=r"check_exact: .* cannot be decided"):
+        found.check(A)
+    B = matchwood.generators.path(20)
+    weighted_matching(B, method="exact").check(B)  # bipartite: decided without
+
+
 def test_sides_are_found() -> None:
     for A, sides in ((star(9), {1, 8}), (bipartite(3, 4), {3, 4}), (grid(3, 3), {4, 5})):
         left = cpu._one_side(A)

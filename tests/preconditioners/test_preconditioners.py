@@ -103,7 +103,7 @@ def test_blocks_invert_what_they_contain(pattern: sp.csr_array) -> None:
         return
     dense, n = A.toarray(), A.shape[0]
     for m in (1, 5, None):
-        M = algebraic_block_tridiagonal(A, m=m)
+        M = algebraic_block_tridiagonal(A, period=m)
         kept = np.linalg.inv(matrix_of(M))
         there = np.abs(kept) > 1e-9
         assert np.allclose(kept[there], dense[there], atol=1e-8)
@@ -210,7 +210,7 @@ def test_mates_are_mutual(A: sp.csr_array) -> None:
 def test_how_the_pairs_were_made() -> None:
     A = matchwood.generators.aniso(2, (40, 40))
     assert algebraic_block_tridiagonal(A).pairs == "side_by_side"
-    assert algebraic_block_tridiagonal(A, m=5).pairs == "by_factor"
+    assert algebraic_block_tridiagonal(A, period=5).pairs == "by_factor"
     assert algebraic_block_tridiagonal(dominant(matchwood.generators.grid((9, 9)))).pairs == (
         "by_weight"
     )
@@ -283,12 +283,12 @@ def test_coverages_of_the_paper() -> None:
     """Table 5, last columns; the 5-point grid has equal weights, which need charges."""
     for kind in (1, 2, 3):
         A = matchwood.generators.aniso(kind, (400, 400), dtype=np.float32)
-        assert abs(algebraic_block_tridiagonal(A, m=1).coverage - 0.68) < 0.015
-        assert abs(algebraic_block_tridiagonal(A, m=5).coverage - 0.64) < 0.015
+        assert abs(algebraic_block_tridiagonal(A, period=1).coverage - 0.68) < 0.015
+        assert abs(algebraic_block_tridiagonal(A, period=5).coverage - 0.64) < 0.015
     grid = matchwood.generators.grid((300, 300), dtype=np.float32)
     A = sp.csr_array(grid + 5 * sp.eye_array(90_000, dtype=np.float32))
-    assert algebraic_block_tridiagonal(A, m=1).coverage < 0.02
-    assert abs(algebraic_block_tridiagonal(A, m=5).coverage - 0.55) < 0.015
+    assert algebraic_block_tridiagonal(A, period=1).coverage < 0.02
+    assert abs(algebraic_block_tridiagonal(A, period=5).coverage - 0.55) < 0.015
     assert algebraic_block_tridiagonal(A).coverage > 0.74
 
 
@@ -385,3 +385,25 @@ def test_the_check_of_preconditioners() -> None:
     negative.definite = True
     with pytest.raises(matchwood.CheckFailed, match="it is called definite"):
         check_preconditioner(A, negative)
+
+
+def test_old_letters_give_the_same_with_a_warning() -> None:
+    A = dominant(matchwood.generators.grid((7, 9)))
+    b = np.arange(63.0)
+    expected = algebraic_block_tridiagonal(A, period=5, rounds=3)
+    assert np.array_equal(algebraic_block_tridiagonal(A, 5, rounds=3) @ b, expected @ b)
+    for old, words in (({"m": 5}, {"rounds": 3}), ({"M": 3}, {"period": 5})):
+        name = next(iter(old))
+        with pytest.warns(
+            DeprecationWarning, match=f"^algebraic_block_tridiagonal: {name} is called"
+        ):
+            assert np.array_equal(algebraic_block_tridiagonal(A, **old, **words) @ b, expected @ b)
+    expected = algebraic_tridiagonal(A, rounds=3, period=2)
+    with pytest.warns(
+        DeprecationWarning, match="^algebraic_tridiagonal: m is called period"
+    ) as seen:
+        assert np.array_equal(algebraic_tridiagonal(A, rounds=3, m=2) @ b, expected @ b)
+    assert seen[0].filename == __file__
+    for make in (algebraic_tridiagonal, algebraic_block_tridiagonal):
+        with pytest.raises(TypeError, match=f"^{make.__name__}: unknown argument 'q'"):
+            make(A, q=1)

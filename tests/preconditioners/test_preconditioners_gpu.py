@@ -52,6 +52,8 @@ def test_as_on_the_cpu(name: str, dtype: type) -> None:
             assert found.dtype == dtype
             assert np.abs(found.get() - expected).max() <= scale * np.abs(expected).max()
         assert all(seconds >= 0 for seconds in D.seconds.values())
+        matchwood.check.check_preconditioner(host, D)
+        matchwood.check.check_preconditioner(device, D)
 
 
 def graphs_to_pair() -> dict[str, sp.csr_array]:
@@ -104,8 +106,8 @@ def test_blocks_are_those_of_the_cpu(name: str, m: int | None) -> None:
     A = graphs_to_pair()[name]
     total = np.asarray(abs(A).sum(axis=1)).ravel()
     host, device = both(sp.csr_array(A + sp.diags_array(1 + total)))
-    expected = preconditioners.algebraic_block_tridiagonal(host, m=m)
-    found = preconditioners.algebraic_block_tridiagonal(device, m=m)
+    expected = preconditioners.algebraic_block_tridiagonal(host, period=m)
+    found = preconditioners.algebraic_block_tridiagonal(device, period=m)
     assert found.pairs == expected.pairs
     for part in ("perm", "path", "position"):
         assert np.array_equal(getattr(found.forest, part).get(), getattr(expected.forest, part))

@@ -112,7 +112,7 @@ def test_many_schedules() -> None:
 
 
 def test_equals_scipy_where_scipy_can() -> None:
-    """Positive weights, all different: SciPy finds the same tree, float sums aside."""
+    """Positive weights, all different: SciPy finds the same tree; sums may be rounded."""
     A = matchwood.generators.random_weights(matchwood.generators.rmat(10), dtype=np.float64)
     found, right = msf(A), csgraph.minimum_spanning_tree(A)
     assert found.edges.shape[0] == right.nnz

@@ -219,3 +219,47 @@ def test_the_check_finds_every_fault() -> None:
         with pytest.raises(matchwood.CheckFailed, match=message):
             check_tridiagonal_solution(*given, answer)
     check_tridiagonal_solution(*given, wrong, tolerance=1.0)
+
+
+@pytest.mark.parametrize("wrap", [memoryview, np.ndarray.tolist, lambda a: a.view(np.recarray)])
+def test_arrays_of_any_class_are_taken(wrap) -> None:
+    dl, d, du, b = system(7)
+    made, order = factorize(dl, 9 + d, du), np.arange(7)[::-1].copy()
+    expected = made.solve_ordered(b[None], order)
+    assert np.array_equal(made.solve_ordered(wrap(b[None].copy()), order), expected)
+    assert np.array_equal(made.solve_ordered(b[None], wrap(order)), expected)
+    assert np.array_equal(solve(wrap(dl), wrap(9 + d), wrap(du), wrap(b)), made.solve(b))
+    check_tridiagonal_solution(wrap(dl), 9 + d, wrap(du), wrap(b), wrap(made.solve(b)))
+
+
+def test_masks_text_and_complex_numbers_are_refused() -> None:
+    dl, d, du, b = system(7)
+    made, order = factorize(dl, 9 + d, du), np.ma.masked_array(np.arange(7), np.arange(7) == 2)
+    with pytest.raises(TypeError, match="solve_ordered: order must be an array without a mask"):
+        made.solve_ordered(b[None], order)
+    for wrong in (b.astype(str), b.astype(complex), np.ma.masked_array(b, order.mask)):
+        with pytest.raises(TypeError, match="check_tridiagonal_solution: b must"):
+            check_tridiagonal_solution(dl, 9 + d, du, wrong, b)
+
+
+def _spread_blocks() -> list[np.ndarray]:
+    """Lower blocks of the largest number: rows of LAPACK's pivots swamp those above them."""
+    rest = np.ones((5, 2, 2)) + np.arange(20).reshape(5, 2, 2) / 10
+    largest = np.full_like(rest, np.finfo(float).max)
+    return [largest, rest + 9 * np.eye(2), rest, np.ones((5, 2))]
+
+
+def test_rows_that_pivots_of_others_swamp_are_mended() -> None:
+    given = _spread_blocks()
+    check_tridiagonal_solution(*given, block_tridiagonal.solve(*given))
+
+
+def test_what_the_check_refuses_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where scaled pivots do not help either."""
+    from matchwood.tridiagonal.mending import cpu_rows
+
+    unscaled = cpu_rows.solve
+    monkeypatch.setattr(cpu_rows, "solve", lambda dl, d, du, b, scaled: unscaled(dl, d, du, b))
+    with pytest.raises(np.linalg.LinAlgError, match=r"singular as far as float64 can tell: .* row"):
+        block_tridiagonal.solve(*_spread_blocks())
+    assert np.isfinite(block_tridiagonal.solve(*_spread_blocks(), allow_singular=True)).all()

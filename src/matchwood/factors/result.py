@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from matchwood import engines
+from matchwood.answers import with_public_signature
+from matchwood.arguments import plain
 from matchwood.csr import View
 from matchwood.primitives.wide_sums import finite, half_of, ratio
 
@@ -45,14 +46,6 @@ class Origin(NamedTuple):
 
     view: View | None
     plan: Plan | None
-
-
-def with_public_signature(made: type) -> type:
-    """Say of a dataclass only what users may pass: no field that starts with an underscore."""
-    whole = inspect.signature(made)
-    public = [p for name, p in whole.parameters.items() if not name.startswith("_")]
-    made.__signature__ = whole.replace(parameters=public)  # type: ignore[attr-defined]
-    return made
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +87,7 @@ class Factor:
         return iter((self.neighbours, self.weights))
 
     def __repr__(self) -> str:
-        rows, n = self.neighbours.shape
+        rows, n = self._table("__repr__").shape
         return (
             f"<Factor: [0,{n}], {self.cardinality} edges of {rows} vertices, "
             f"coverage {self.coverage:.3f}, {self.rounds} rounds>"
@@ -107,11 +100,11 @@ class Factor:
 
     def _table(self, asked: str) -> Any:
         """The neighbours, where they are a table of integers; those made by hand need not be."""
-        table = self.neighbours
-        if getattr(table, "ndim", 0) != 2 or table.dtype.kind not in "iu":
-            got = getattr(table, "shape", type(table).__name__)
+        table = plain(f"Factor.{asked}", "neighbours", self.neighbours)
+        if table.ndim != 2 or table.dtype.kind not in "iu":
             raise ValueError(
-                f"Factor.{asked}: neighbours must be integers of shape (N, n), got {got}"
+                f"Factor.{asked}: neighbours must be integers of shape (N, n), got {table.dtype} "
+                f"of shape {table.shape}"
             )
         return table
 

@@ -30,7 +30,7 @@ from matchwood import answers, calls
 from matchwood.arguments import one_of
 from matchwood.errors import CheckFailed
 from matchwood.factors import degree_factor
-from matchwood.factors.renamed import LETTERS, in_words
+from matchwood.factors.renamed import options_in_words
 from matchwood.factors.result import unsealed
 from matchwood.forests.auto import best_method
 from matchwood.forests.check import check_linear_forest, check_paths
@@ -126,14 +126,9 @@ def linear_forest(
     """
     caller = "linear_forest"
     one_of(caller, "method", method, METHODS)
-    unknown = options.keys() - {*OPTIONS, *LETTERS}
-    if unknown:
-        raise TypeError(f"{caller}: unknown argument {min(unknown)!r}")
+    words = options_in_words(caller, options, OPTIONS)
     if factor is not None and options:
         raise TypeError(f"{caller}: {min(options)!r} is for the factor, which is given")
-    given = {name: options[name] for name in LETTERS if name in options}
-    words = {name: value for name, value in options.items() if name not in given}
-    words = in_words(caller, given, words)
     call = calls.enter(A, caller, engine, threads)
     if call.engine == "gpu" and method in ("ranges", "walk"):
         raise ValueError(f"{caller}: method {method!r} runs on engine='cpu' only")

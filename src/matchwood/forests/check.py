@@ -19,8 +19,8 @@ def check_linear_forest(A: Any, forest: Any) -> None:
     """Raise `CheckFailed` unless `forest` is a linear forest of the graph of `A`.
 
     Every vertex is in exactly one path, which is named by its smaller end, at position 1;
-    consecutive vertices of a path are edges of `A`; what the forest has not of its factor are the
-    weakest edges of its cycles, one of each.
+    consecutive vertices of a path are edges of `A`.  The edges of the factor that the forest lacks
+    are the weakest edges of its cycles, one of each.
 
     Parameters
     ----------

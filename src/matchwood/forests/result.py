@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.answers import with_public_signature
 from matchwood.arguments import integers
 from matchwood.factors import Factor
-from matchwood.factors.result import unsealed, with_public_signature
+from matchwood.factors.result import unsealed
 from matchwood.forests.found import Found
 from matchwood.primitives.wide_sums import half_of, mean_of_two, ratio
 

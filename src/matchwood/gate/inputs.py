@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import arguments, engines
+from matchwood.gate import resources
 
 EXPECTED = (
     "a sparse matrix (SciPy or CuPy), a 2-D array, (indptr, indices[, data]), "
     "(n, edges[, weights]), a NetworkX graph or a matchwood Graph"
 )
 EXACT = 1 << 53  # integers up to here are exact in float64
-MOST_VERTICES = 1 << 62
+MOST_VERTICES = 1 << 62  # sums of two indices fit in int64
 
 
 class Raw(NamedTuple):
@@ -146,6 +147,7 @@ def _from_edges(n: int, edges: Any, weights: Any, caller: str) -> Raw:
             f"{caller}: edges must join vertices 0..{n - 1}, "
             f"got {tuple(ends[bad].tolist())} as edge {bad}"
         )
+    resources.require_vertices(caller, n, engines.location(ends))
     return sorted_entries((n, n), ends[:, 0], ends[:, 1], data)._replace(edges=True)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments, engines
-from matchwood.gate import inputs, refusals, sparse_inputs
+from matchwood.gate import inputs, refusals, resources, sparse_inputs
 from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.views import View
 from matchwood.primitives.transpose import trusted_transpose
@@ -124,4 +124,5 @@ def _from_edges(
                 f"{caller}: {name} of edges must be within 0..{side - 1}, "
                 f"got {tuple(ends[bad].tolist())} as edge {bad}"
             )
+    resources.require_vertices(caller, max(shape), engines.location(ends))
     return inputs.sorted_entries(shape, ends[:, 0], ends[:, 1], data)._replace(edges=True)

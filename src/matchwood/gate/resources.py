@@ -1,101 +1,28 @@
 """What a call may take of the machine: memory that is there, and time that Ctrl-C can end.
 
-`require_memory` refuses a request before it is made, where it cannot be met.  `interruptible` runs
-a long call of another library, which would not hear Ctrl-C until it is over.
+`require_memory` and `require_vertices`, from memory/, refuse a request before it is made,
+where it cannot be met.  `interruptible` runs a long call of another library, which would not hear
+Ctrl-C until it is over.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
-from matchwood.errors import OutOfMemory
+from matchwood.memory import (
+    ADDRESSES,
+    available_memory,
+    require_memory,
+    require_vertices,
+)
+
+__all__ = ["ADDRESSES", "available_memory", "interruptible", "require_memory", "require_vertices"]
 
 Result = TypeVar("Result")
 
-SMALL = 64 << 20  # bytes that are given without a look at what is free
-ADDRESSES = 1 << 47  # bytes that a process can name; the limit where nothing else is known
 WAIT = 0.05  # seconds between two looks at a helper; a signal wakes the waiting thread at once
-
-
-def require_memory(caller: str, nbytes: int, what: str) -> None:
-    """Raise `OutOfMemory` where `nbytes` are surely not free.  O(1); nothing is allocated."""
-    if nbytes <= SMALL:
-        return
-    free = available_memory() or ADDRESSES
-    if nbytes > free:
-        raise OutOfMemory(f"{caller}: {what} needs {_size(nbytes)} of memory, {_size(free)} free")
-
-
-def _size(nbytes: int) -> str:
-    value, units = float(min(nbytes, 1 << 200)), ("bytes", "KiB", "MiB", "GiB", "TiB")
-    for unit in units:
-        if value < 1024 or unit == units[-1]:
-            break
-        value /= 1024
-    return f"{value:,.4g} {unit}"
-
-
-def available_memory() -> int | None:
-    """Bytes that this process can still get, without swap; None where that cannot be told."""
-    known = [*_of_machine(), *_of_groups()]
-    return min(known, default=None)
-
-
-def _of_machine() -> list[int]:
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return [int(line.split()[1]) * 1024]
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        return [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    return []
-
-
-def _of_groups(
-    membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
-) -> list[int]:
-    """What is left of the limit of each cgroup (v2 or v1) that holds this process."""
-    try:
-        lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
-    except (OSError, ValueError):
-        return []
-    left: list[int] = []
-    for number, controllers, group in (line for line in lines if len(line) == 3):
-        if number == "0" and not controllers:
-            top, limit, used = root, "memory.max", "memory.current"
-        elif "memory" in controllers.split(","):
-            top, limit, used = root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
-        else:
-            continue
-        inside = top / group.lstrip("/")
-        for folder in (inside, *inside.parents):
-            if folder.is_relative_to(top):
-                left += _left(folder, limit, used)
-    return left
-
-
-def _left(folder: Path, limit: str, used: str) -> list[int]:
-    with contextlib.suppress(OSError, ValueError):
-        text = (folder / limit).read_text().strip()
-        if text == "max":
-            return []
-        taken = int((folder / used).read_text()) - _cached(folder)
-        return [max(0, int(text) - taken)]
-    return []
-
-
-def _cached(folder: Path) -> int:
-    """Bytes of file cache, which the kernel gives up before it refuses memory."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        for line in (folder / "memory.stat").read_text().splitlines():
-            if line.startswith(("file ", "total_cache ")):
-                return int(line.split()[1])
-    return 0
 
 
 def interruptible(function: Callable[..., Result], *args: Any) -> Result:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments, engines
-from matchwood.gate import inputs
+from matchwood.gate import inputs, resources
 from matchwood.primitives.inspect import structure
 
 _LEAKS = (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError)
@@ -33,10 +33,12 @@ Shape = tuple[int, int]
 
 def read(A: Any, caller: str, square: bool = True) -> inputs.Raw:
     """The CSR arrays of a sparse matrix."""
-    if type(A).__module__.partition(".")[0] == "cupyx":
+    if _place(A) == "gpu":
         engines.cupy()
     shape = inputs.two_sides(A.shape, caller, square)
     kind = str(A.format)
+    if kind != "csr":  # of others the arrays may be much shorter than the shape
+        resources.require_vertices(caller, max(shape), _place(A))
     try:
         if kind == "dia":
             return _from_diagonals(A, shape, caller)
@@ -54,6 +56,10 @@ def read(A: Any, caller: str, square: bool = True) -> inputs.Raw:
             raise
         raise ValueError(f"{caller}: A is a broken {kind.upper()} matrix: {error}") from None
     return _from_rows(A, shape, caller)
+
+
+def _place(A: Any) -> str:
+    return "gpu" if type(A).__module__.partition(".")[0] == "cupyx" else "cpu"
 
 
 def _own(A: Any, name: str, dimensions: int, caller: str) -> Any:

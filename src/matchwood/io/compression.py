@@ -18,7 +18,7 @@ from matchwood.gate.resources import available_memory
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 PIECE = 1 << 18  # compressed bytes handed to a decoder at once
-STEP = 1 << 20  # bytes it may give back at once: 3 ms of gzip, 40 ms of bzip2
+BYTES_PER_STEP = 1 << 20  # that it may give back at once: 3 ms of gzip, 40 ms of bzip2
 ZSTD_PIECE = 1 << 10  # the package zstandard has no such bound; a byte gives 32 KiB at most
 _ZLIB = type(zlib.decompressobj())
 LEAST_MEMORY = 1 << 28  # bytes that an xz decoder may take in any case
@@ -82,19 +82,19 @@ def _past_zeros(view: memoryview, position: int) -> int:
 
 
 def _steps(decoder: Any, piece: memoryview) -> Iterator[bytes]:
-    """All that the decoder makes of a piece, at most STEP bytes at a time."""
+    """All that the decoder makes of a piece, at most BYTES_PER_STEP bytes at a time."""
     if isinstance(decoder, _ZLIB):  # keeps nothing back, it returns the rest
         rest: Any = piece
         while len(rest) and not decoder.eof:
-            yield decoder.decompress(rest, STEP)
+            yield decoder.decompress(rest, BYTES_PER_STEP)
             rest = decoder.unconsumed_tail
-        # what the last step left inside: more than STEP bytes may come of one compressed byte
-        while not decoder.eof and (text := decoder.decompress(b"", STEP)):
+        # what the last step left inside: a single compressed byte may become more than that
+        while not decoder.eof and (text := decoder.decompress(b"", BYTES_PER_STEP)):
             yield text
     elif hasattr(decoder, "needs_input"):  # bz2, lzma, and zstd of Python 3.14
-        yield decoder.decompress(piece, STEP)
+        yield decoder.decompress(piece, BYTES_PER_STEP)
         while not (decoder.needs_input or decoder.eof):
-            yield decoder.decompress(b"", STEP)
+            yield decoder.decompress(b"", BYTES_PER_STEP)
     else:
         yield decoder.decompress(piece)
 

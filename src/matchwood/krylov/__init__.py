@@ -22,7 +22,8 @@ from matchwood.krylov.problem import Problem, problem
 
 __all__ = ["Solution", "solve"]
 
-METHODS = ("bicgstab", "cg", "gmres")
+METHODS = ("auto", "bicgstab", "cg", "gmres")
+AUTO = "bicgstab"  # asks least of the matrix, and needs little memory
 
 # What can be reached: a few hundred times the rounding error of the type.
 RTOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
@@ -34,7 +35,7 @@ def solve(
     b: Any,
     *,
     preconditioner: Any = "auto",
-    method: str = "bicgstab",
+    method: str = "auto",
     rtol: float | None = None,
     atol: float = 0.0,
     maxiter: int = 1000,
@@ -60,9 +61,11 @@ def solve(
         part in the order as given, or that of a linear forest if it contains more weight; where
         that is singular, or the method breaks down or runs away with it, Jacobi, and then none.
         None and ``"none"``: without.
-    method : {"bicgstab", "cg", "gmres"}
-        ``"cg"`` needs a symmetric positive definite matrix and preconditioner.  Those that are
-        named here are made positive definite for it, where the matrix is symmetric.
+    method : {"auto", "bicgstab", "cg", "gmres"}
+        ``"auto"`` is ``"bicgstab"``: it needs no symmetry, and its memory does not grow with the
+        iterations.  ``"cg"`` needs a symmetric positive definite matrix and preconditioner.  The
+        preconditioners that are named here are made positive definite for it, where the matrix is
+        symmetric.
     rtol, atol : float
         Stop when ``|b - A x| <= max(rtol |b|, atol)``.  An `rtol` of None is 1e-8 in float64 and
         1e-5 in float32.
@@ -126,6 +129,7 @@ def solve(
     """
     caller = "solve"
     arguments.one_of(caller, "method", method, METHODS)
+    method = AUTO if method == "auto" else method
     atol = arguments.real(caller, "atol", atol, 0.0)
     maxiter = arguments.count(caller, "maxiter", maxiter)
     history = arguments.flag(caller, "history", history)
@@ -147,7 +151,7 @@ def solve(
         found = run(operator, time.perf_counter() - begin)
         if automatic and operator is not None and "," not in name:
             name = operator.name
-        tried.append((name, "used" if found.converged else run.verdict(found)))
+        tried.append((name, "used" if found.converged else run.reason(found)))
         if best is None or _better(found, best):
             best = found
             used = len(tried) - 1
@@ -189,30 +193,34 @@ class _Run:
             options["callback"] = recorder.step
         begin = time.perf_counter()
         x, info = (0 * asked.right if asked.start is None else asked.start), 0
+        residual: float | None = None
         before = np.inf
         for _ in range(MOST_STARTS if asked.G.n else 0):
-            left = self._maxiter - recorder.rounds
-            if left <= 0:  # methods of SciPy fail, or say that they converged
+            rounds = self._maxiter - recorder.rounds
+            if rounds <= 0:  # methods of SciPy fail, or say that they converged
                 break
             with np.errstate(all="ignore"):  # what breaks down says so by its residual
                 x, info = self._solve(
                     asked.matrix, asked.right, x0=x, rtol=self._rtol, atol=self._atol,
-                    maxiter=left, **options,
+                    maxiter=rounds, **options,
                 )  # fmt: skip
             recorder.rounds_of(self._method)
-            residual = recorder.residual(x) * recorder.size
-            if info != 0 or residual <= allowed or not residual < 0.5 * before:
+            residual = recorder.residual(x)
+            left = residual * recorder.size
+            if info != 0 or left <= allowed or not left < 0.5 * before:
                 break
-            before = residual
-        taken = time.perf_counter() - begin
-        return recorder.solution(x, int(info), allowed, operator, set_up, taken)
+            before = left
+        if residual is None:  # no method was started
+            residual = recorder.residual(x)
+        seconds = {"setup": set_up, "iterations": time.perf_counter() - begin}
+        return recorder.solution(x, int(info), residual, allowed, operator, seconds)
 
     def failed(self, found: Solution) -> bool:
         """Did it break down, or end farther away than it began?"""
         first, last = found.residuals[0], found.residuals[-1]
         return found.info < 0 or not last < first
 
-    def verdict(self, found: Solution) -> str:
+    def reason(self, found: Solution) -> str:
         """Why a solution is not what was asked for."""
         if found.info < 0:
             return f"the method broke down at iteration {found.iterations}"

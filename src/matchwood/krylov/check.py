@@ -1,4 +1,4 @@
-"""Is this a solution?  Decided by its true residual, in float64."""
+"""Is this a solution?  Its residual decides, calculated anew in float64."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     ----------
     A, b : as given to `solve`
     x : Solution, or (n,) array
-        Of a `Solution` the last of its residuals is checked as well.
+        Of a `Solution` also `info`, `converged`, the number of iterations against that of
+        residuals, and the last residual are checked.  Those before it cannot be: only the method
+        saw them.
     rtol, atol : float
         As given to `solve`; `rtol` is 1e-5 there where numbers are float32.
 
@@ -53,12 +55,31 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     allowed = max(rtol * size, atol)
     if not residual <= allowed:
         raise CheckFailed(f"solution: the residual is {residual:g}, more than {allowed:g}")
-    if hasattr(x, "residuals") and not np.isclose(
-        float(x.residuals[-1]) * (size or 1.0), residual, rtol=1e-3, atol=max(1e-3 * allowed, 0.0)
-    ):
+    if hasattr(x, "residuals"):
+        _check_record(x, residual, size, allowed, caller)
+
+
+def _check_record(found: Any, residual: float, size: float, allowed: float, caller: str) -> None:
+    """What a `Solution` that converged says of itself."""
+    info = arguments.integer(caller, "info", found.info)
+    iterations = arguments.integer(caller, "iterations", found.iterations)
+    if info != 0 or not arguments.flag(caller, "converged", found.converged):
+        raise CheckFailed(f"solution: x is one, but info is {info}, converged {found.converged}")
+    history = np.asarray(found.residuals)
+    if history.dtype.kind != "f":
+        raise TypeError(f"{caller}: residuals must hold real numbers, got {history.dtype}")
+    if iterations < 0 or history.shape not in ((iterations + 1,), (2,)):
         raise CheckFailed(
-            f"solution: the residual is {residual:g}, but its history ends at "
-            f"{float(x.residuals[-1]):g} of |b|"
+            f"solution: {iterations} iterations, but residuals of shape {history.shape}"
+        )
+    wrong = ~(np.isfinite(history) & (history >= 0))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise CheckFailed(f"solution: residual {at} of the history is {history[at]}")
+    last = float(history[-1])
+    if not np.isclose(last * (size or 1.0), residual, rtol=1e-3, atol=1e-3 * allowed):
+        raise CheckFailed(
+            f"solution: the residual is {residual:g}, but its history ends at {last:g} of |b|"
         )
 
 

@@ -64,9 +64,9 @@ class Recorder:
         self._matrix, self._b, self._true, self._enabled = matrix, b, true, enabled
         self._exact: Any = None
         self.size = _norm(b)
-        start = 0 * b if x0 is None else x0
-        self._residuals = [self._residual(start)]
-        self._errors = [self._error(start)]
+        # From zero the residual is b itself, which needs no product.
+        self._residuals = [float(self.size > 0) if x0 is None else self._residual(x0)]
+        self._errors = [np.nan if true is None else self._error(0 * b if x0 is None else x0)]
         self._steps = 0
         self._last: Any = None
         self.rounds = 0  # as `maxiter` counts them
@@ -111,10 +111,18 @@ class Recorder:
             self._residuals.append(float(norm))
 
     def solution(
-        self, x: Any, info: int, allowed: float, preconditioner: Any, set_up: float, taken: float
+        self,
+        x: Any,
+        info: int,
+        residual: float,
+        allowed: float,
+        preconditioner: Any,
+        seconds: dict[str, float],
     ) -> Solution:
-        """The answer; a last half step, after which no callback came, is counted as one."""
-        residual = self.residual(x)
+        """The answer, given the residual of `x` in float64.
+
+        A last half step, after which no callback came, is counted as one.
+        """
         residuals, errors, steps = self._residuals, self._errors, self._steps
         if self._last is None:  # GMRES, or no history
             if self._enabled and len(residuals) > 1:
@@ -141,7 +149,7 @@ class Recorder:
             residuals=np.array(residuals),
             errors=None if self._true is None else np.array(errors),
             preconditioner=preconditioner,
-            seconds={"setup": set_up, "iterations": taken},
+            seconds=seconds,
         )
 
 

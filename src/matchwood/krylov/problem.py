@@ -62,7 +62,8 @@ def problem(
     view = G.directed_weights(caller)
     data = view.data
     xp = engines.xp(data)
-    if not bool(xp.isfinite(data).all()):
+    size = _largest(data)
+    if not np.isfinite(size):  # also where one is NaN
         G.undirected_weights(caller)  # names the entry
     right = call.here(_vector(b, "b", G.n, place))
     kind = np.result_type(data.dtype, right.dtype)
@@ -74,7 +75,7 @@ def problem(
         for array, name in ((x0, "x0"), (true_solution, "true_solution"))
     )
     right = right.astype(kind, copy=False)
-    down, right_down = _exponent(data, kind), _exponent(right, kind)
+    down, right_down = _exponent(size, kind), _exponent(_largest(right), kind)
     if down or data.dtype != kind:
         wide = data.astype(kind, copy=False)
         G = csr.as_graph((view.indptr, view.indices, _by(xp, wide, -down)), caller)
@@ -91,9 +92,13 @@ def _by(xp: Any, array: Any, power: int) -> Any:
         return xp.ldexp(array, power) if power else array
 
 
-def _exponent(array: Any, kind: Any) -> int:
+def _largest(array: Any) -> float:
+    """The largest absolute value; NaN where there is one."""
+    return float(abs(array).max()) if array.size else 0.0
+
+
+def _exponent(largest: float, kind: Any) -> int:
     """By which power of two the largest number is too large or too small; 0 where it is not."""
-    largest = float(abs(array).max()) if array.size else 0.0
     power = int(np.frexp(largest)[1]) if largest else 0
     return power if abs(power) > MODEST[kind] else 0
 

@@ -17,7 +17,7 @@ from matchwood import csr, engines
 from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
 from matchwood.matching.mates import checked_mates, rows_of
-from matchwood.matching.methods import METHODS
+from matchwood.matching.methods import METHODS, origin_of
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.primitives.hashing import hash2
 from matchwood.primitives.wide_sums import half_of
@@ -56,7 +56,7 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
         weight = half_of(own)
         if not math.isclose(_number(answer.weight, "weight"), weight, rel_tol=ROUNDING):
             raise CheckFailed(f"matching: the edges weigh {weight}, not {answer.weight}")
-        bound = vars(answer).get("bound", answer.origin.bound)
+        bound = vars(answer).get("bound", origin_of(answer).bound)
         if bound is not None:
             _check_bound_holds(view, weight, _number(bound, "bound"))
 
@@ -177,7 +177,7 @@ def _holds(check: Callable[..., None], A: Any, answer: Any, **options: Any) -> b
 
 
 def _is_weighted(answer: Any) -> bool:
-    known = answer.origin.weighted if hasattr(answer, "origin") else None
+    known = origin_of(answer).weighted
     return getattr(answer, "method", "") in METHODS if known is None else bool(known)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import calls
-from matchwood.arguments import flag, one_of, real, seed
+from matchwood.arguments import flag, in_words, one_of, real, seed
 from matchwood.matching.mates import settled_weight
-from matchwood.matching.result import Matching, Origin
+from matchwood.matching.methods import Origin
+from matchwood.matching.result import Matching
 from matchwood.primitives.hashing import bit_barrier
 from matchwood.stopwatch import Stopwatch
 
 METHODS = ("auto", "proposal", "serial")
-BEST_P = 0.53406  # most vertices matched in the first round of a random graph: equation 2 of [1]
+# Probability of blue that matches most vertices in the first round of a random graph: equation 2
+# of [1].
+BEST_PROBABILITY = 0.53406
 
 
 def maximal_matching(
@@ -20,17 +23,19 @@ def maximal_matching(
     *,
     method: str = "auto",
     rng: Any = 0,
-    p: float = BEST_P,
+    blue_probability: float = BEST_PROBABILITY,
     weighted: bool = False,
     engine: str | None = None,
     threads: int | None = None,
+    **letters: Any,
 ) -> Matching:
     """Find a matching to which no edge can be added, by random choices.
 
     It has at least half as many edges as the largest matching.  The method ``"proposal"`` [1]_
-    works in rounds.  In each, free vertices become blue with probability `p`, else red; every
-    blue vertex proposes to one red free neighbour; every red vertex accepts one proposal, and
-    the two are matched.  A vertex without free neighbours is dead, and is not looked at again.
+    works in rounds.  In each, free vertices become blue with probability `blue_probability`, else
+    red.  Every blue vertex proposes to one red free neighbour.  Every red vertex accepts one
+    proposal, and the two are matched.  A vertex without free neighbours is dead, and is not looked
+    at again.
 
     Parameters
     ----------
@@ -43,8 +48,8 @@ def maximal_matching(
         a free neighbour.
     rng : int, Generator or None
         Seed of the colours and of the order; None is 0.
-    p : float
-        Probability of blue, 0 < p < 1.  The default matches most vertices in the first round.
+    blue_probability : float
+        The paper's p, between 0 and 1.  The default matches most vertices in the first round.
     weighted : bool
         Vertices choose the heaviest edge instead of a random one: blue vertices when they
         propose, red ones when they accept.
@@ -53,6 +58,8 @@ def maximal_matching(
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.  ``"serial"`` uses
         one.
+    **letters
+        ``p``: the name of `blue_probability` in version 0.1.  Deprecated.
 
     Returns
     -------
@@ -86,11 +93,11 @@ def maximal_matching(
 
     Always ends.  Colours alone do not see to that: vertex 0 has the same colour in all rounds,
     by the definition of the hash, and so have others in graphs of more than 2^30 vertices; and
-    `p` may be next to 0.  So a round that matched nobody is followed by one without colours:
-    every free vertex points at its first free edge in the order of edges (all weights being
-    equal unless `weighted`), and edges pointed at from both ends are matched.  The first of all
-    free edges is one, so every two rounds match an edge or find that none is left, and there are
-    at most n + 2 rounds; in practice 10 to 25.
+    `blue_probability` may be next to 0.  So a round that matched nobody is followed by one without
+    colours: every free vertex points at its first free edge in the order of edges, and edges
+    pointed at from both ends are matched.  (Unless `weighted`, all weights are equal in that
+    order.)  The first of all free edges is matched so.  Hence every two rounds match an edge or
+    find that none is left, and there are at most n + 2 rounds; in practice 10 to 25.
 
     Memory besides the graph and `mate`: 9 bytes a vertex with 32-bit indices, 17 with 64-bit.
 
@@ -117,10 +124,13 @@ def maximal_matching(
     caller = "maximal_matching"
     one_of(caller, "method", method, METHODS)
     number = seed(caller, rng)
-    p = real(caller, "p", p, 0.0, 1.0)
+    known = {"blue_probability": blue_probability}
+    p = in_words(caller, letters, known, {"p": "blue_probability"})["blue_probability"]
+    p = real(caller, "blue_probability", p, 0.0, 1.0)
     if not 0.0 < p < 1.0:
         raise ValueError(
-            f"{caller}: p must lie between 0 and 1, got {p:g}: one colour matches none"
+            f"{caller}: blue_probability must lie between 0 and 1, got {p:g}: "
+            "one colour matches none"
         )
     weighted = flag(caller, "weighted", weighted)
     call = calls.enter(A, caller, engine, threads)
@@ -144,5 +154,5 @@ def maximal_matching(
         method,
         clock.seconds,
         matched_by_round=matched if method == "proposal" else None,
-        origin=origin,
+        _origin=origin,
     )

@@ -1,4 +1,4 @@
-"""The methods of weighted matching: their names, and how one of them is run.
+"""The methods of weighted matching: their names, how one is run, and what an answer remembers.
 
 Everything above it (the public functions, the bound, the checks) asks here for a matching; nothing
 here knows of them.
@@ -24,6 +24,16 @@ class Found(NamedTuple):
     bound: float | None = None  # proved upper bound on any matching, if the method has one
 
 
+class Origin(NamedTuple):
+    """How a matching was found, as far as is known: what `Matching.bound` and `check` ask for."""
+
+    graph: Any = None  # a Graph; None where the bound is known
+    bound: float | None = None  # proved by the method itself
+    weighted: bool | None = None  # is the weight that of the edges, or their number?
+    seed: int | None = None  # what decided between equal weights; None: not to be checked
+    ties: str = "hash"
+
+
 def load(method: str, engine: str) -> Any:
     """The module with that method's engine; `EngineUnavailable` where it has none."""
     return engines.load(f"{__package__}.{AUTO[engine] if method == 'auto' else method}", engine)
@@ -32,3 +42,9 @@ def load(method: str, engine: str) -> Any:
 def heavy_matching(view: Any, engine: str = "cpu", threads: int | None = None) -> Found:
     """The greedy matching of a view, seed 0 and ties by hash: what `weighted_matching` returns."""
     return Found(*load("auto", engine).match(view, 0, True, threads))
+
+
+def origin_of(answer: Any) -> Origin:
+    """Of a `Matching` what it remembers; nothing is known of anything else."""
+    found = vars(answer).get("_origin") if hasattr(answer, "__dict__") else None
+    return found if isinstance(found, Origin) else Origin()

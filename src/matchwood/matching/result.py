@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from matchwood import engines
+from matchwood.answers import with_public_signature
 from matchwood.arguments import integers
 from matchwood.matching.bound import matching_bound
 from matchwood.matching.check import check_locally_dominant, check_matching
 from matchwood.matching.exact.check import check_exact
-from matchwood.matching.methods import GREEDY
+from matchwood.matching.methods import GREEDY, Origin
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.matching.random_weighted.check import check_random_weighted
 from matchwood.matching.streaming.check import check_streaming
-
-
-class Origin(NamedTuple):
-    """How a matching was found, as far as is known: what `Matching.bound` and `check` ask for."""
-
-    graph: Any = None  # a Graph; None where the bound is known
-    bound: float | None = None  # proved by the method itself
-    weighted: bool | None = None  # is the weight that of the edges, or their number?
-    seed: int | None = None  # what decided between equal weights; None: not to be checked
-    ties: str = "hash"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +38,12 @@ class Matching:
         Seconds by phase.
     matched_by_round : list of int, or None
         Vertices matched after each round, from methods that count them.
-    origin : Origin
-        The graph, the seed and the like, for `bound` and `check`; empty for one made by hand.
 
     Notes
     -----
+    A matching that a function of this library made remembers its graph and the arguments of the
+    call, for `bound` and `check`.
+
     Can be copied and pickled.  A matching whose bound is not known yet takes its graph with it;
     ask for `bound` first to send less.
     """
@@ -61,7 +54,7 @@ class Matching:
     method: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
     matched_by_round: Any = None
-    origin: Origin = field(default=Origin(), repr=False)
+    _origin: Origin = field(default=Origin(), kw_only=True)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.mate, self.weight))
@@ -83,11 +76,11 @@ class Matching:
 
         From a dual solution (`matchwood.matching_bound`), worked out when first asked for.
         """
-        if self.origin.bound is not None:
-            return self.origin.bound
-        if self.origin.graph is None:
+        if self._origin.bound is not None:
+            return self._origin.bound
+        if self._origin.graph is None:
             raise ValueError("Matching.bound: this matching does not know its graph")
-        return matching_bound(self.origin.graph, self).value
+        return matching_bound(self._origin.graph, self).value
 
     @property
     def quality(self) -> float:
@@ -118,8 +111,8 @@ class Matching:
         """Raise `CheckFailed` unless this is a matching of `A`, and the one its method promises.
 
         That is: of that weight and within its bound; the greedy one, a maximal one, the heaviest
-        as far as that can be decided, or what the order of vertices gives.  A matching made by
-        hand has no method to hold it to.
+        or what the order of vertices gives.  A matching made by hand has no method to hold it to.
+        `EngineUnavailable` where "exact" cannot be decided without rustworkx.
 
         Examples
         --------
@@ -129,7 +122,7 @@ class Matching:
         >>> weighted_matching(A).check(A)
         """
         check_matching(A, self)
-        seed, ties = self.origin.seed, self.origin.ties
+        seed, ties = self._origin.seed, self._origin.ties
         if seed is None:
             return
         if self.method in GREEDY:
@@ -139,13 +132,39 @@ class Matching:
         elif self.method == "streaming":
             check_streaming(A, self)
         elif self.method == "random_weighted":
-            check_random_weighted(A, self, seed=seed, ties=ties)
+            check_random_weighted(A, self, rng=seed, ties=ties)
         else:
-            check_maximal_matching(A, self, weighted=bool(self.origin.weighted))
+            check_maximal_matching(A, self, weighted=bool(self._origin.weighted))
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: where the bound is known nothing else asks for the graph."""
         state = dict(self.__dict__)
-        if self.origin.bound is not None or "bound" in state:
-            state["origin"] = self.origin._replace(graph=None)
+        if self._origin.bound is not None or "bound" in state:
+            state["_origin"] = self._origin._replace(graph=None)
         return state
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """For pickle and copy; those of version 0.1.0 have a graph and a bound, and no origin."""
+        fields = dict(state)
+        graph, bound = fields.pop("graph", None), fields.pop("known_bound", None)
+        fields.setdefault("_origin", Origin(graph, bound))
+        self.__dict__.update(fields)
+
+    @property
+    def graph(self) -> Any:
+        """The graph, or None; deprecated: keep it yourself."""
+        return self._of_origin("graph", "graph", "keep the graph yourself")
+
+    @property
+    def known_bound(self) -> float | None:
+        """A bound that the method itself proved, or None; deprecated, ask for `bound`."""
+        return self._of_origin("known_bound", "bound", "ask for bound")
+
+    def _of_origin(self, old: str, new: str, instead: str) -> Any:
+        """A field of version 0.1.0, by its old name."""
+        text = f"Matching.{old} goes with the next release; {instead}"
+        warnings.warn(text, DeprecationWarning, stacklevel=3)
+        return getattr(self._origin, new)
+
+
+with_public_signature(Matching)

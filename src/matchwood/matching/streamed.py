@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import count, index_type, plain, real
-from matchwood.matching.methods import load
-from matchwood.matching.result import Matching, Origin
+from matchwood.gate.resources import require_vertices
+from matchwood.matching.methods import Origin, load
+from matchwood.matching.result import Matching
 from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import finite
 from matchwood.stopwatch import Stopwatch
@@ -76,6 +77,7 @@ def streaming_matching(
     caller = "streaming_matching"
     epsilon = real(caller, "epsilon", epsilon, 0.0)
     most = None if n is None else count(caller, "n", n)
+    require_vertices(caller, most or 0)
     clock = Stopwatch()
     stream = load("streaming", "cpu").Stream(most or 0, epsilon)
     seen = 0
@@ -93,7 +95,7 @@ def streaming_matching(
         found.rounds,
         "streaming",
         clock.seconds,
-        origin=Origin(bound=finite(caller, "the bound", found.bound or 0.0), weighted=True),
+        _origin=Origin(bound=finite(caller, "the bound", found.bound or 0.0), weighted=True),
     )
 
 
@@ -157,6 +159,8 @@ def _check(u: Any, v: Any, w: Any, n: int | None, seen: int, caller: str) -> Non
             raise ValueError(
                 f"{caller}: vertices must be {within}, got {ends[k]} at edge {seen + k}"
             )
+    if n is None:
+        require_vertices(caller, int(max(u.max(), v.max())) + 1)
     wrong = ~(np.isfinite(w) & (w >= 0))
     if wrong.any():
         k = int(wrong.argmax())

@@ -7,8 +7,8 @@ from typing import Any
 from matchwood import calls
 from matchwood.arguments import one_of, seed
 from matchwood.matching.mates import settled_weight
-from matchwood.matching.methods import AUTO, METHODS, Found, load
-from matchwood.matching.result import Matching, Origin
+from matchwood.matching.methods import AUTO, METHODS, Found, Origin, load
+from matchwood.matching.result import Matching
 from matchwood.primitives.wide_sums import finite
 from matchwood.stopwatch import Stopwatch
 
@@ -121,4 +121,4 @@ def weighted_matching(
     clock.lap("match")
     origin = Origin(call.given, bound, seed=number, ties=ties)
     mate = call.back(found.mate)
-    return Matching(mate, weight, found.rounds, method, clock.seconds, origin=origin)
+    return Matching(mate, weight, found.rounds, method, clock.seconds, _origin=origin)

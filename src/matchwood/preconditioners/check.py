@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls
+from matchwood import arguments, calls, engines
 from matchwood.errors import CheckFailed
 
 ROUNDING = {"float32": 1e-3, "float64": 1e-9}  # of an application, relative to its largest number
@@ -19,6 +19,17 @@ def check_preconditioner(A: Any, M: Any) -> None:
     That is: of the matrix's shape; linear, with ``M.H`` as its adjoint; its coverage between 0 and
     1; and where ``M.definite`` is True, x.Mx is positive for all vectors that are tried.
 
+    Parameters
+    ----------
+    A : (n, n) sparse matrix, or anything `graph` takes
+    M : LinearOperator
+        One of `matchwood.preconditioners`, or another; then without coverage and definiteness.
+
+    Notes
+    -----
+    The vectors are random, the same at every call.  What changes the result by less than rounding
+    does is not seen.
+
     Examples
     --------
     >>> import matchwood
@@ -26,24 +37,49 @@ def check_preconditioner(A: Any, M: Any) -> None:
     >>> A = matchwood.generators.aniso(2, (8, 8))
     >>> check_preconditioner(A, matchwood.preconditioners.algebraic_tridiagonal(A))
     """
-    G = calls.enter(A, "check_preconditioner", "cpu").graph
-    if M.shape != (G.n, G.n):
+    caller = "check_preconditioner"
+    G = calls.enter(A, caller, "cpu").graph
+    kind = np.dtype(getattr(M, "dtype", None) or object)
+    if not hasattr(M, "shape") or kind.name not in ROUNDING:
+        got = f"{type(M).__name__} of {kind}" if hasattr(M, "shape") else type(M).__name__
+        raise TypeError(f"{caller}: M must be a linear operator of float32 or float64, got {got}")
+    if tuple(M.shape) != (G.n, G.n):
         raise CheckFailed(f"preconditioner: the shape must be {(G.n, G.n)}, got {M.shape}")
-    if not 0 <= M.coverage <= 1 + 1e-9:
-        raise CheckFailed(f"preconditioner: the coverage is {M.coverage}")
+    _check_words(M, caller)
+    home = "gpu" if any(base.__module__.startswith("cupy") for base in type(M).__mro__) else "cpu"
     rng = np.random.default_rng(0)
     for _ in range(VECTORS if G.n else 0):
-        x, y = (rng.standard_normal(G.n).astype(M.dtype) for _ in range(2))
-        _check_vectors(M, x, y, ROUNDING[np.dtype(M.dtype).name])
+        drawn = (rng.standard_normal(G.n).astype(kind) for _ in range(2))
+        x, y = (engines.moved(vector, home) for vector in drawn)
+        with np.errstate(over="ignore", invalid="ignore"):  # NaN is refused below
+            _check_vectors(M, x, y, ROUNDING[kind.name])
+
+
+def _check_words(M: Any, caller: str) -> None:
+    """What it says of itself, where it does."""
+    definite = getattr(M, "definite", None)
+    if definite is not None:
+        arguments.flag(caller, "definite", definite)
+    if not hasattr(M, "coverage"):
+        return
+    coverage = M.coverage
+    if isinstance(coverage, bool) or not isinstance(coverage, (int, float, np.floating)):
+        raise TypeError(f"{caller}: coverage must be a number, got {coverage!r}")
+    if not 0 <= coverage <= 1 + 1e-9:
+        raise CheckFailed(f"preconditioner: the coverage is {coverage}")
 
 
 def _check_vectors(M: Any, x: Any, y: Any, rounding: float) -> None:
-    one, other, both = M @ x, M @ y, M @ (x + y)
+    """`x` and `y` are two random vectors."""
+    try:
+        one, other, both, back = M @ x, M @ y, M @ (x + y), M.H @ y
+    except ValueError as error:  # of its own, or SciPy's where a result has another shape
+        raise CheckFailed(f"preconditioner: it cannot be applied: {error}") from error
     size = float(max(abs(one).max(), abs(other).max()))
     if not float(abs(one + other - both).max()) <= rounding * size:
         raise CheckFailed("preconditioner: M (x + y) is not M x + M y")
-    here, there = float(y @ one), float(x @ (M.H @ y))
+    here, there = float(y @ one), float(x @ back)
     if not abs(here - there) <= rounding * size * float(abs(x).sum() + abs(y).sum()):
         raise CheckFailed(f"preconditioner: y.Mx is {here:g}, but x.(M.H y) is {there:g}")
-    if M.definite and not float(x @ one) > 0:
+    if getattr(M, "definite", None) and not float(x @ one) > 0:
         raise CheckFailed(f"preconditioner: it is called definite, but x.Mx is {float(x @ one):g}")

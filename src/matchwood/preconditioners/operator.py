@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import calls, engines
+from matchwood import arguments, calls, engines
 from matchwood._lazy import import_whole
 from matchwood.csr import Graph
 from matchwood.errors import EngineUnavailable
+from matchwood.tridiagonal.system import trusted_solve_ordered
 
 
 def matrix_on(A: Any, caller: str, engine: str | None, threads: int | None) -> Graph:
@@ -80,7 +81,7 @@ class Solved:
     order: Any = None
 
     def __call__(self, rows: Any, transpose: bool) -> Any:
-        return self.made.trusted_solve_ordered(rows, self.order, transpose=transpose)
+        return trusted_solve_ordered(self.made, rows, self.order, transpose=transpose)
 
 
 class SetupClock:
@@ -185,6 +186,7 @@ def _class(engine: str) -> Any:
 
         def _apply(self, columns: Any, transpose: bool) -> Any:
             """A vector (n,) or (n, 1), or columns (n, k); the result has the wider type."""
+            columns = arguments.plain(self.name, "vectors", columns)
             if columns.dtype.kind not in "fiub":
                 raise TypeError(f"{self.name}: vectors must be real, got {columns.dtype}")
             if columns.ndim == 1 and columns.dtype == self.dtype and columns.flags.c_contiguous:

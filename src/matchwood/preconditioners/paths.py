@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.factors.renamed import options_in_words
 from matchwood.forests import linear_forest, tridiagonal_of
 from matchwood.preconditioners.definite import is_definite, made_definite
 from matchwood.preconditioners.operator import Core, SetupClock, Solved, matrix_on, operator
 from matchwood.tridiagonal import factorize
+
+OPTIONS = ("rounds", "period", "uncharged", "charge_probability", "rng", "ties", "directed")
 
 
 def algebraic_tridiagonal(
@@ -41,7 +44,7 @@ def algebraic_tridiagonal(
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **options
         For `degree_factor`: ``rounds``, ``period``, ``uncharged``, ``charge_probability``,
-        ``rng``, ``ties``.
+        ``rng``, ``ties``, ``directed``.
 
     Returns
     -------
@@ -71,8 +74,9 @@ def algebraic_tridiagonal(
     (0.67, 0.14)
     """
     caller = "algebraic_tridiagonal"
+    words = options_in_words(caller, options, OPTIONS)
     G = matrix_on(A, caller, engine, threads)
-    forest = linear_forest(G, threads=threads, **options)
+    forest = linear_forest(G, threads=threads, **words)
     clock = SetupClock(G.engine, lambda: forest.seconds)
     system = tridiagonal_of(G, forest, threads=threads)
     clock.lap("coefficients")

@@ -8,9 +8,9 @@
 #pragma once
 #include "matchwood/threads.cuh"
 
-constexpr int CHUNK_THREADS = 256;
+constexpr int CHUNK_THREADS = 256;            // threads of a block
 constexpr int EACH = 8;                       // entries of a thread
-constexpr int CHUNK = CHUNK_THREADS * EACH;
+constexpr int CHUNK = CHUNK_THREADS * EACH;   // entries of a block
 
 // The first number in low .. high - 1 for which `before` is false, high where there is none; it is
 // true up to there.  All lanes of the warp call, and look at 32 numbers at a time.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.arguments import plain
 from matchwood.errors import CheckFailed
 from matchwood.tridiagonal.trust import product
 
@@ -60,12 +61,12 @@ def check_tridiagonal_solution(
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: tridiagonal: row 1 is off by 0.5, ...
     """
-    found = np.asarray(engines.moved(x, "cpu"))
+    caller = "check_tridiagonal_solution"
+    found = plain(caller, "x", engines.moved(x, "cpu"))
     if found.dtype.kind not in "fiub":
         raise CheckFailed(f"tridiagonal: x must hold real numbers, got {found.dtype}")
-    lower, diagonal, upper, right = (
-        np.asarray(engines.moved(array, "cpu")).astype(np.longdouble) for array in (dl, d, du, b)
-    )
+    given = {"dl": dl, "d": d, "du": du, "b": b}
+    lower, diagonal, upper, right = (_wide(caller, *named) for named in given.items())
     block = diagonal.ndim == 3
     if diagonal.ndim not in (1, 3) or (block and diagonal.shape[1:] != (2, 2)):
         raise ValueError(
@@ -98,6 +99,13 @@ def check_tridiagonal_solution(
         which = "" if right.ndim == columns else f" of right-hand side {k}"
         matrix = (lower, diagonal, upper)
         _check_one(matrix, rights[..., k], answers[..., k], allowed, kind.smallest_subnormal, which)
+
+
+def _wide(caller: str, name: str, value: Any) -> Array:
+    array = plain(caller, name, engines.moved(value, "cpu"))
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{caller}: {name} must hold real numbers, got {array.dtype}")
+    return np.asarray(array, np.longdouble)
 
 
 def _default(n: int, kind: Any) -> float:

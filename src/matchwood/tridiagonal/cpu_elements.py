@@ -127,10 +127,10 @@ def _pivot(w: Array, rows: int, first: int, c: int, right: int, at: int) -> bool
             w[top, k], w[at, k] = w[at, k], w[top, k]
     lacking = w[top, c] == zero
     if lacking:
-        noise = zero
+        size = zero
         for k in range(c + 1, right):
-            noise += abs(w[top, k])
-        w[top, c] = EPSILON * noise if noise > zero else EPSILON
+            size += abs(w[top, k])
+        w[top, c] = EPSILON * size if size > zero else EPSILON
     inverse = one / w[top, c]
     for i in range(top + 1, rows):
         m = w[i, c] * inverse

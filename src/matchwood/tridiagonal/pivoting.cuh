@@ -10,7 +10,7 @@
 __device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
 __device__ __forceinline__ double magnitude(double x) { return fabs(x); }
 
-// What a zero pivot is replaced by: rounding noise.
+// The rounding unit of the type.  A zero pivot is replaced by a number of the size of rounding errors.
 template <typename T>
 __device__ __forceinline__ T epsilon() { return sizeof(T) == 8 ? T(2.220446049250313e-16) : T(1.1920929e-7); }
 
@@ -76,7 +76,7 @@ __device__ __forceinline__ bool better_pivot(T a, S a_size, T b, S b_size)
     return magnitude(a) * as_number(b_size) > magnitude(b) * as_number(a_size);
 }
 
-// What replaces a pivot that is zero: rounding noise.
+// What replaces a pivot that is zero: a number of the size of the rounding errors of its row.
 template <int FROM, int TO, int C, typename T>
 __device__ __forceinline__ T stand_in(const T (&row)[C])
 {

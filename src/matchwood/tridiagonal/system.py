@@ -11,7 +11,9 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import integers, plain
+from matchwood.errors import CheckFailed
 from matchwood.tridiagonal import trust
+from matchwood.tridiagonal.check import check_tridiagonal_solution
 from matchwood.tridiagonal.mending import mended
 from matchwood.tridiagonal.mending.precision import widened
 
@@ -86,23 +88,25 @@ class System:
         chosen = engines.resolve(self.where, engine, threads=threads)
         home = engines.home(chosen)
         xp = _module(home)
-        dl, d, du, right = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))
+        dl, d, du, given = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))
         columns = b.shape[-1] if b.ndim > 1 + len(self.block) else 1
         length = self.n * (self.block or (1,))[0]
-        rows = xp.ascontiguousarray(right.reshape(length, columns).T)
+        rows = xp.ascontiguousarray(given.reshape(length, columns).T)
         run = functools.partial(engines.load(self.package, chosen).solve, threads=threads)
         x, lacking, verdict = run(dl, d, du, rows)
         if verdict == trust.WRONG:
             self.refuse_not_finite(b)
-        wrong = verdict == trust.WRONG
+        wrong, right = verdict == trust.WRONG, True
         doubtful = not allow_singular if lacking >= 0 else wrong
         if doubtful:
-            x, lacking = mended(run, xp, (dl, d, du), rows, x, lacking)
+            x, lacking, right = mended(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:
             raise self.singular(lacking)
         if doubtful or wrong:
             self._refuse_overflow(x)
         x = engines.moved(xp.ascontiguousarray(x.T).reshape(b.shape), self.where)
+        if not (right or allow_singular):
+            self._refuse_what_no_check_accepts(b, x)
         return x, doubtful or verdict == trust.HARD
 
     def probe(self) -> Any:
@@ -129,6 +133,17 @@ class System:
             f"{self.caller}: the matrix is singular, the unknown of {kind} {row} has no pivot; "
             "allow_singular=True goes on with a tiny one"
         )
+
+    def _refuse_what_no_check_accepts(self, b: Any, x: Any) -> None:
+        """Raise the error for a matrix that no pivots solve: nearly singular, for its type."""
+        try:
+            check_tridiagonal_solution(self.dl, self.d, self.du, b, x)
+        except CheckFailed as error:
+            told = str(error).removeprefix("tridiagonal: ")
+            raise np.linalg.LinAlgError(
+                f"{self.caller}: the matrix is singular as far as {x.dtype} can tell: in the best "
+                f"solution {told}; allow_singular=True returns it"
+            ) from None
 
     def refuse_not_finite(self, b: Any) -> None:
         """Raise the error that names what is not finite."""
@@ -276,10 +291,9 @@ class Factorization:
             If `b` or `order` have another type or shape, or `order` leads outside of `b`.
         """
         b, order = _ordered_arrays(self._system, b, order)
-        return self.trusted_solve_ordered(b, order, transpose=transpose) if b.size else b
+        return self._solve_ordered(b, order, transpose) if b.size else b
 
-    def trusted_solve_ordered(self, b: Any, order: Any, *, transpose: bool = False) -> Any:
-        """`solve_ordered` without a look at its arguments, for preconditioners."""
+    def _solve_ordered(self, b: Any, order: Any, transpose: bool) -> Any:
         made = self._system.transposed if transpose else self._system
         if transpose not in self._hard:
             self._hard[transpose] = self._is_hard(made, True)
@@ -301,13 +315,18 @@ class Factorization:
         return x
 
 
+def trusted_solve_ordered(made: Factorization, b: Any, order: Any, *, transpose: bool) -> Any:
+    """`Factorization.solve_ordered` without a look at its arguments, for preconditioners."""
+    return made._solve_ordered(b, order, transpose)
+
+
 def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
     """The arguments of `solve_ordered`, checked: kernels go where the order says."""
     caller, kind = "solve_ordered", made.d.dtype
-    if not hasattr(b, "dtype") or b.dtype != kind or engines.location(b) != made.where:
-        got = getattr(b, "dtype", type(b).__name__)
+    b = plain(caller, "b", b)
+    if b.dtype != kind or engines.location(b) != made.where:
         raise TypeError(
-            f"{caller}: b must be an array of {kind} on the {made.where.upper()}, got {got}"
+            f"{caller}: b must be an array of {kind} on the {made.where.upper()}, got {b.dtype}"
         )
     shape = (made.n, *made.block)
     rows = int(np.prod(shape))
@@ -317,10 +336,11 @@ def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
     b = _module(made.where).ascontiguousarray(b)
     if order is None:
         return b, None
-    if engines.location(order) != made.where or getattr(order, "shape", None) != shape:
-        got = getattr(order, "shape", type(order).__name__)
+    order = plain(caller, "order", order)
+    if engines.location(order) != made.where or order.shape != shape:
         raise ValueError(
-            f"{caller}: order must have shape {shape} on the {made.where.upper()}, got {got}"
+            f"{caller}: order must have shape {shape} on the {made.where.upper()}, "
+            f"got {order.shape}"
         )
     least = -1 if made.block else 0  # unknowns that are not there: of blocks only
     flat = integers(caller, "order", order.reshape(-1), low=least, high=int(b.shape[1]) - 1)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from matchwood.cli.options import Graph, Rng
+from matchwood.cli.options import Graph, Rng, Ties
 from matchwood.cli.output import print_table
 from matchwood.cli.shared import Shared, report, timed, with_shared
 
@@ -22,6 +22,7 @@ def command(
         str, typer.Option("--method", help="A method of weighted matching, or proposal.")
     ] = "auto",
     rng: Rng = 0,
+    ties: Ties = "hash",
     coarsest: Annotated[
         Path | None,
         typer.Option("--coarsest", metavar="FILE", help="Write the coarsest graph: any format."),
@@ -38,7 +39,7 @@ def command(
 
     with timed("coarsening") as taken:
         found = matchwood.coarsening_hierarchy(
-            loaded.matrix, until=until, method=method, rng=rng, **shared.where
+            loaded.matrix, until=until, method=method, rng=rng, ties=ties, **shared.where
         )
     edges = [level.matrix.nnz // 2 for level in found]
     shared.write(loaded, {"part": found.map}, parts=found.sizes[-1])

@@ -16,8 +16,7 @@ def command(
     method: Annotated[
         str, typer.Option("--method", help="auto, splitters, ranges, doubling or walk.")
     ] = "auto",
-    rounds: Annotated[int, typer.Option("--rounds", min=0, help="Rounds of the factor.")] = 5,
-    old_rounds: Annotated[int | None, typer.Option("-M", min=0, hidden=True)] = None,
+    rounds: Annotated[int, typer.Option("--rounds", "-M", min=0, help="Rounds of the factor.")] = 5,
     ties: Ties = "index",
     rng: Rng = 0,
     *,
@@ -34,9 +33,8 @@ def command(
 
     with timed("following paths") as taken:
         found = matchwood.linear_forest(
-            loaded.matrix, method=method, rounds=rounds if old_rounds is None else old_rounds,
-            ties=ties, rng=rng, **shared.where,
-        )  # fmt: skip
+            loaded.matrix, method=method, rounds=rounds, ties=ties, rng=rng, **shared.where
+        )
     shared.verify(matchwood.check.check_linear_forest, loaded.matrix, found)
     columns = {"path": found.path, "position": found.position, "place": found.place}
     shared.write(loaded, columns, coverage=found.coverage)

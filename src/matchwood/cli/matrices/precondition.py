@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.options import Engine, Graph, Json, Read, Threads
+from matchwood.cli.options import Engine, Graph, Json, Read, Rng, Threads, Ties
 
 KINDS = ("jacobi", "tridiagonal", "algebraic_tridiagonal", "algebraic_block_tridiagonal")
 
@@ -18,11 +18,16 @@ def command(
         typer.Option("--kind", help="Only this one: " + ", ".join(KINDS), metavar="NAME"),
     ] = None,
     rounds: Annotated[
-        int, typer.Option("-M", "--rounds", min=0, help="Rounds of the factors.")
+        int, typer.Option("--rounds", "-M", min=0, help="Rounds of the factors.")
     ] = 5,
-    m: Annotated[
-        int | None, typer.Option("-m", min=1, help="Charges are off in every m-th round.")
+    period: Annotated[
+        int | None,
+        typer.Option(
+            "--period", "-m", min=1, help="Charges of the factors are off in one of so many rounds."
+        ),
     ] = None,
+    ties: Ties = "index",
+    rng: Rng = 0,
     engine: Engine = None,
     threads: Threads = None,
     read: Read = None,
@@ -41,7 +46,8 @@ def command(
     rows: dict[str, Any] = {}
     for name in KINDS if kind is None else (kind,):
         with progress(f"setting up {name}"):
-            rows[name] = _measure(G, name, rounds, m, threads)
+            options = _options(name, {"rounds": rounds, "ties": ties, "rng": rng}, period)
+            rows[name] = _measure(G, name, {**options, "threads": threads})
     if as_json:
         print_json({"matrix": matrix, "rows": G.n, "entries": G.nnz, "preconditioners": rows})
         return
@@ -52,16 +58,18 @@ def command(
     )
 
 
-def _measure(G: Any, name: str, rounds: int, m: int | None, threads: int | None) -> dict[str, Any]:
+def _options(name: str, given: dict[str, Any], period: int | None) -> dict[str, Any]:
+    """Those of a factor, for the preconditioners that have one."""
+    if not name.startswith("algebraic"):
+        return {}
+    return given if period is None else {**given, "period": period}
+
+
+def _measure(G: Any, name: str, options: dict[str, Any]) -> dict[str, Any]:
     """Set up twice, so that compiling does not count; apply once to ones."""
     from matchwood import engines, preconditioners
     from matchwood.report.timing import clock
 
-    options: dict[str, Any] = {"threads": threads}
-    if name.startswith("algebraic"):
-        options["rounds"] = rounds
-        if m is not None:
-            options["m"] = m
     make = getattr(preconditioners, name)
     try:
         M = make(G, **options)

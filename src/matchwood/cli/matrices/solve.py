@@ -31,7 +31,7 @@ def command(
             "algebraic_block_tridiagonal.  With all they are compared.",
         ),
     ] = "auto",
-    method: Annotated[str, typer.Option("--method", help="bicgstab, cg or gmres.")] = "bicgstab",
+    method: Annotated[str, typer.Option("--method", help="auto, bicgstab, cg or gmres.")] = "auto",
     rtol: Annotated[
         float | None,
         typer.Option(
@@ -64,7 +64,9 @@ def command(
     from matchwood.cli.load import load
     from matchwood.cli.output import duration, print_json, print_table
     from matchwood.cli.progress import progress
-    from matchwood.krylov import PRECONDITIONERS
+    from matchwood.krylov import AUTO, PRECONDITIONERS
+
+    method = AUTO if method == "auto" else method
 
     loaded = load(matrix, read=read)
     A = loaded.matrix

@@ -39,12 +39,12 @@ constexpr int BEGIN = 1, PROPOSE = 2, CONFIRM = 4, SETTLE = 8;
 template <typename W, int N, bool HASH> constexpr int BLOCKS = HASH ? 1 : N <= 2 && sizeof(W) == 4 ? 10 : 6;
 
 struct Charges {
-    long long m, k_m;
+    long long period, uncharged;  // on in all rounds k but those with k % period == uncharged
     unsigned long long barrier, seed;
     unsigned int r;  // number of the round
     bool on;
 
-    __device__ __forceinline__ bool on_in(int k) const { return k % m != k_m; }
+    __device__ __forceinline__ bool on_in(int k) const { return k % period != uncharged; }
     __device__ __forceinline__ void set_round(int k)
     {
         on = on_in(k);
@@ -173,13 +173,13 @@ __global__ void __launch_bounds__(PROPOSAL_BLOCK, BLOCKS<W, N, HASH>)
 rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
        const I* __restrict__ tile_row, const I* __restrict__ tile_entry, unsigned char* partials,
        unsigned int* chunks_done, unsigned long long* state, unsigned char* confirmed, W* common, I* neighbours,
-       W* weights, int n, long long m, long long k_m, unsigned long long barrier, unsigned long long seed,
+       W* weights, int n, long long period, long long uncharged, unsigned long long barrier, unsigned long long seed,
        bool directed, bool fresh, int steps, int k, int last, long long idle, long long most_idle, int* flags)
 {
     __shared__ TileSpace<I, W, N, HASH, TILE> space;
     Problem<I, W> p{indptr, indices, data, tile_row, tile_entry, partials, chunks_done,
                     state, confirmed, common, neighbours, weights, seed, n};
-    Charges charges{m, k_m, barrier, seed, 0, false};
+    Charges charges{period, uncharged, barrier, seed, 0, false};
     GridBarrier grid(reinterpret_cast<unsigned int*>(flags) + BARRIER);
     if (steps & BEGIN) {
         charges.set_round(k);

@@ -1,5 +1,5 @@
 // What a vertex does with the entries of its row in a round of proposals: take those it prefers.
-// The arrays: factors/gpu.cu.  Who reads which entries: proposal_tiles.cuh.
+// The arrays: gpu.cu.  Who reads which entries: proposal_tiles.cuh.
 #pragma once
 #include "matchwood/preferences.cuh"
 #include "matchwood/rooms.cuh"

@@ -66,6 +66,7 @@ def forest(neighbours: Any, weights: Any, *, threads: int | None = None) -> Foun
     if n >= MOST_VERTICES:
         raise ValueError(f"linear_forest: at most {MOST_VERTICES - 1} vertices on the GPU, got {n}")
     table, weight = cupy.ascontiguousarray(neighbours), cupy.ascontiguousarray(weights)
+    # nodes that there is room for: a sample may be larger than n / SPACING
     capacity = n // SPACING + n // (16 * SPACING) + 1024
     needs = n * (8 + 6 * kind.itemsize) + 80 * capacity
     gpu.reserve(needs, "linear_forest")

@@ -39,7 +39,7 @@ _RECTANGLE = re.compile(
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 NO_EDGES = "no edges, and no comment '# Nodes: ... Edges: 0' that says so"
-MAX_OTHERS = 100  # lines of text before the first edge that are looked at
+MOST_LINES_OF_TEXT = 100  # before the first edge; more are not looked at
 
 
 class Compacted(NamedTuple):
@@ -170,7 +170,7 @@ def find_head(text: Text, options: Options) -> Head:
             break
         else:
             others.append((number, line))
-            if len(others) > MAX_OTHERS:
+            if len(others) > MOST_LINES_OF_TEXT:
                 break
     if not others:
         return Head(start, shape, edges, header=header)
@@ -277,7 +277,7 @@ def pieces(
         yield lines_of([*columns, w] if weights else columns, delimiter)
 
 
-CHUNK = 1 << 14  # edges formatted at once: 20 ms, in which Ctrl-C is not heard
+EDGES_PER_CHUNK = 1 << 14  # edges formatted at once: 20 ms, in which Ctrl-C is not heard
 
 
 def chunks(A: Matrix, weights: bool) -> Iterator[tuple[Array, Array, Array]]:
@@ -288,8 +288,8 @@ def chunks(A: Matrix, weights: bool) -> Iterator[tuple[Array, Array, Array]]:
         signed_zero = (data == 0) & np.signbit(data)  # an integer has no -0
         whole = np.all((data == np.rint(data)) & (np.abs(data) < 2**53) & ~signed_zero)
         data = data.astype(np.int64) if whole else data.astype(np.float64)
-    for start in range(0, A.nnz, CHUNK):
-        piece = slice(start, start + CHUNK)
+    for start in range(0, A.nnz, EDGES_PER_CHUNK):
+        piece = slice(start, start + EDGES_PER_CHUNK)
         yield u[piece], A.indices[piece].astype(np.int64), data[piece]
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from matchwood.io.build import Matrix, matrix_of_rows
-from matchwood.io.formats.edge_list import CHUNK
+from matchwood.io.formats.edge_list import EDGES_PER_CHUNK
 from matchwood.io.text import Text, clip, read_rows, whole_numbers
 
 
@@ -38,9 +38,9 @@ def pieces(A: Matrix, *, base: int = 0) -> Iterator[bytes]:
 
 def adjacency_lines(A: Matrix, base: int, weights: bool = False) -> Iterator[bytes]:
     """One line for each row: its columns, each followed by its value where asked."""
-    for start in range(0, A.shape[0], CHUNK):
+    for start in range(0, A.shape[0], EDGES_PER_CHUNK):
         lines = []
-        for row in range(start, min(start + CHUNK, A.shape[0])):
+        for row in range(start, min(start + EDGES_PER_CHUNK, A.shape[0])):
             entries = slice(A.indptr[row], A.indptr[row + 1])
             words = (A.indices[entries] + base).tolist()
             if weights:

@@ -30,8 +30,8 @@ _INTEGERS = ("integer", "unsigned-integer")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 _TYPES = {"integer": np.int64, "unsigned-integer": np.uint64, "complex": np.complex128}
 
-PART = 1 << 22  # bytes that SciPy reads at once: 20 ms
-ENTRIES = 1 << 17  # and entries that it writes at once
+BYTES_PER_PART = 1 << 22  # that SciPy reads at once: 20 ms
+ENTRIES_PER_PART = 1 << 17  # that it writes at once
 NEWLINE = np.uint8(10)
 
 
@@ -143,7 +143,10 @@ def _cut(content: bytearray, start: int) -> Iterator[tuple[int, int, int]]:
     Lines are counted by NumPy: `bytes.count` takes five times as long where they are short.
     """
     while start < len(content):
-        end = content.rfind(b"\n", start, start + PART) + 1 or content.index(b"\n", start) + 1
+        end = (
+            content.rfind(b"\n", start, start + BYTES_PER_PART) + 1
+            or content.index(b"\n", start) + 1
+        )
         part = np.frombuffer(content, np.uint8, end - start, start)
         yield start, end, int(np.count_nonzero(part == NEWLINE))
         start = end
@@ -231,8 +234,8 @@ def pieces(A: Matrix, *, weights: bool, comments: Sequence[str]) -> Iterator[byt
     lines = [f"%%MatrixMarket matrix coordinate {field} {symmetry}"]
     lines += [f"%{line}" for line in comments] or ["%"]
     yield "\n".join((*lines, f"{A.shape[0]} {A.shape[1]} {rows.size}\n")).encode()
-    for start in range(0, rows.size, ENTRIES):
-        here = slice(start, start + ENTRIES)
+    for start in range(0, rows.size, ENTRIES_PER_PART):
+        here = slice(start, start + ENTRIES_PER_PART)
         part = sp.coo_array((data[here], (rows[here], columns[here])), shape=A.shape)
         stream = io.BytesIO()
         asked: Any = None if weights else "pattern"

@@ -39,7 +39,7 @@ HEADERS = frozenset(
 # with what spreadsheets put around them: source_id, id1, fromNode, node_a, vertex 2
 _AROUND = ("vertices", "vertex", "nodes", "node", "ids", "id", "name", "label", "_", "-", ".", " ")
 _NUMBERED = ({"1", "2"}, {"0", "1"}, {"a", "b"}, {"u", "v"})
-RUN = 1 << 15  # names sorted at once: 20 ms
+NAMES_PER_RUN = 1 << 15  # sorted at once: 20 ms
 
 
 class Table(NamedTuple):
@@ -192,7 +192,10 @@ def _is_text(field: str) -> bool:
 def _in_order(names: set[str]) -> list[str]:
     """Sorted, a run at a time, so that Ctrl-C is heard."""
     waiting = list(names)
-    runs = [sorted(waiting[start : start + RUN]) for start in range(0, len(waiting), RUN)]
+    runs = [
+        sorted(waiting[start : start + NAMES_PER_RUN])
+        for start in range(0, len(waiting), NAMES_PER_RUN)
+    ]
     return runs[0] if len(runs) == 1 else list(heapq.merge(*runs))
 
 

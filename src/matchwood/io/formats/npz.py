@@ -30,8 +30,8 @@ MEMBERS = (
 )  # fmt: skip
 WHOLE = ("indices", "indptr", "row", "col", "coords", "offsets", "shape")
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-HEADER = 1 << 16  # bytes of a member that hold its type and shape
-STEP = 1 << 18  # bytes compressed at once: 10 ms
+HEADER_BYTES = 1 << 16  # bytes of a member that hold its type and shape
+BYTES_PER_STEP = 1 << 18  # bytes compressed at once: 10 ms
 # What zipfile, NumPy and SciPy raise for files that are not what they should be
 _FAULTS = (
     zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, TypeError, IndexError,
@@ -81,7 +81,7 @@ def _require_plain_arrays(path: PathLike, stream: io.BytesIO, limits: Limits) ->
             if member.flag_bits & 1 or member.compress_type not in METHODS:
                 raise _refused(path, f"{name} is compressed as NumPy does not compress")
             with archive.open(member) as stored:
-                head = io.BytesIO(stored.read(HEADER))
+                head = io.BytesIO(stored.read(HEADER_BYTES))
             dtype, shape, start = _described(head)
             if dtype.hasobject:
                 raise _refused(path, f"{name} holds Python objects, which are not read")
@@ -153,5 +153,5 @@ def array_pieces(array: np.ndarray[Any, Any]) -> Iterator[bytes]:
     np.lib.format.write_array_header_1_0(head, np.lib.format.header_data_from_array_1_0(plain))
     yield head.getvalue()
     content = plain.reshape(-1).view(np.uint8) if plain.nbytes else np.empty(0, np.uint8)
-    for start in range(0, content.size, STEP):
-        yield content[start : start + STEP].tobytes()
+    for start in range(0, content.size, BYTES_PER_STEP):
+        yield content[start : start + BYTES_PER_STEP].tobytes()

@@ -11,6 +11,7 @@ import numpy as np
 
 from matchwood import calls, csr, engines
 from matchwood.arguments import count, flag, integers, one_of, plain, seed
+from matchwood.gate.resources import require_memory
 from matchwood.gate.views import sparse_matrix
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.two_hop import pair_free
@@ -57,6 +58,8 @@ class Hierarchy:
     def map(self) -> Any:
         """(n,) array: the vertex of the coarsest graph that each vertex went to."""
         xp = engines.cupy() if self.engine == "gpu" else np
+        if not self.levels and xp is np:
+            require_memory("Hierarchy", 8 * count("Hierarchy", "n", self.n), f"{self.n} vertices")
         whole = xp.arange(self.n) if not self.levels else None
         for k, level in enumerate(self.levels):
             size, most = self.sizes[k : k + 2]

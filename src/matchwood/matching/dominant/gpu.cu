@@ -26,7 +26,7 @@
 #include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
 
-constexpr int BLOCK = 512;
+constexpr int BLOCK = 512;  // threads of a block
 // Measured on an H200: between 512 and 2048 the times differ by less than they vary.
 constexpr int GIANT = 1024;   // entries
 constexpr int AHEAD = 4;      // entries of a lane under way at once while waking

@@ -31,7 +31,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from matchwood.errors import CheckFailed
+from matchwood.errors import CheckFailed, EngineUnavailable
 
 Array = np.ndarray[Any, Any]
 TOP_BIT = 44  # of the heaviest weight of a component
@@ -138,8 +138,6 @@ def _compare(A: sp.csr_array, mate: Array, vertices: Array) -> None:
     place[vertices] = np.arange(vertices.size)
     own = np.where(mate[vertices] >= 0, place[mate[vertices]], -1)
     best = _proved(B)
-    if best is None:
-        return
     ours, theirs = (_weight(B, found) for found in (own, best))
     if ours < theirs * (1 - SMALL_PART):
         raise CheckFailed(
@@ -148,12 +146,15 @@ def _compare(A: sp.csr_array, mate: Array, vertices: Array) -> None:
         )
 
 
-def _proved(B: sp.csr_array) -> Array | None:
-    """The heaviest matching and proved to be; None where rustworkx is not installed."""
+def _proved(B: sp.csr_array) -> Array:
+    """The heaviest matching and proved to be."""
     try:
         rustworkx: Any = importlib.import_module("rustworkx")
     except ImportError:
-        return None
+        raise EngineUnavailable(
+            "check_exact: whether a matching is the heaviest of a graph that is not bipartite "
+            "cannot be decided here without rustworkx: pip install 'matchwood[exact]'"
+        ) from None
     upper = sp.triu(B, k=1).tocoo()
     shift = TOP_BIT - math.frexp(float(B.data.max()))[1]
     graph = rustworkx.PyGraph(multigraph=False)

@@ -6,7 +6,7 @@ than the greedy matching, heavier than a bound, or such that one edge instead of
 makes it heavier.
 
 Components that are not bipartite may need prices of odd sets as well.  Those are solved anew by
-rustworkx, with a proof; without it such components are only looked at as above.
+rustworkx, with a proof; where it is not installed, that is an error, as it is for the method.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ MOST_DECIDED = 14  # vertices: 2^14 sets
 
 
 def check_exact(A: Any, answer: Any) -> None:
-    """Raise `CheckFailed` unless `answer` is a matching of `A`, and the heaviest."""
+    """Raise `CheckFailed` unless `answer` is a matching of `A`, and the heaviest.
+
+    `EngineUnavailable` where that cannot be decided without rustworkx.
+    """
     check_matching(A, answer, weighted=True)
     G = csr.as_graph(A, "check_exact").on("cpu")
     view = G.undirected_weights("check_exact")

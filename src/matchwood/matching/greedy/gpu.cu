@@ -19,9 +19,9 @@
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/sorted_row.cuh"
 
-constexpr int BLOCK = 512;
+constexpr int BLOCK = 512;  // threads of a block
 constexpr int PLACE_BITS = 40;   // of a bid; the rest counts rounds since the bids were cleared
-constexpr unsigned long long MOST_ROUNDS = 1ull << 24;
+constexpr unsigned long long MOST_ROUNDS = 1ull << 24;  // between two clearings of the bids
 
 // Words of `control`.
 constexpr int SIZES = 0;    // of the two lists of edges under way

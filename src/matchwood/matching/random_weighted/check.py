@@ -14,16 +14,18 @@ import numpy as np
 
 from matchwood import csr
 from matchwood.arguments import one_of
+from matchwood.arguments import seed as seed_of
 from matchwood.errors import CheckFailed
 from matchwood.matching.check import check_matching, comes_before
 from matchwood.matching.mates import checked_mates
 from matchwood.primitives.hashing import hash2
 
 
-def check_random_weighted(A: Any, answer: Any, *, seed: int = 0, ties: str = "hash") -> None:
+def check_random_weighted(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") -> None:
     """Raise `CheckFailed` unless `answer` is ``weighted_matching(A, method="random_weighted")``."""
     caller = "check_random_weighted"
     one_of(caller, "ties", ties, ("hash", "index"))
+    seed = seed_of(caller, rng)
     G = csr.as_graph(A, caller).on("cpu")
     check_matching(G, answer, weighted=True)
     view = G.undirected_weights(caller)

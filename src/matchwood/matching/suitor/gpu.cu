@@ -31,12 +31,12 @@
 #include "matchwood/first_edge.cuh"
 #include "matchwood/frontier.cuh"
 
-constexpr int BLOCK = 512;
+constexpr int BLOCK = 512;  // threads of a block
 // Measured on an H200, R-MAT 22, grid 2048^2, mesh 128^3: 3 blocks 2.04, 0.97, 1.45 ms; 2 blocks 2.38,
 // 1.03, 1.76; 4 blocks 2.24, 1.16, 1.51.  GIANT = 2048 instead, with 2 blocks: 2.90, 1.20, 1.80.
 constexpr int RESIDENT = 3;  // blocks on a multiprocessor
 constexpr int GIANT = 4096;  // entries
-constexpr int NOBODY = -1;
+constexpr int NOBODY = -1;   // no vertex
 constexpr int PENDING = 0, TAKEN = 1;  // lighter than, and not heavier than, any weight
 
 template <typename I, typename B>

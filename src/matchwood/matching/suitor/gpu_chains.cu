@@ -14,8 +14,8 @@
 // A function of {0, 1, unknown} has two bits for each value.  A word holds the vertex it is applied to and
 // the function; a constant is applied to the vertex itself, and ends the search.
 using Word = unsigned long long;
-constexpr Word UNKNOWN = 2;
-constexpr int BITS = 6;
+constexpr Word UNKNOWN = 2;  // the third value
+constexpr int BITS = 6;      // bits of a function
 constexpr Word YES = 1 | 1 << 2 | 1 << 4;                // 1 whatever comes
 constexpr Word NEVER = 0;                                // 0 whatever comes
 constexpr Word OTHERWISE = 1 | 0 << 2 | UNKNOWN << 4;    // 0 -> 1, 1 -> 0

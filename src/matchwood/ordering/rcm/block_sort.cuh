@@ -2,8 +2,8 @@
 #pragma once
 #include "matchwood/threads.cuh"
 
-constexpr int DIGIT_BITS = 8;
-constexpr int DIGITS = 1 << DIGIT_BITS;
+constexpr int DIGIT_BITS = 8;            // bits of a key sorted in one pass
+constexpr int DIGITS = 1 << DIGIT_BITS;  // counters of a pass
 
 // What the sort needs in shared memory, for blocks of THREADS threads.
 template <int THREADS>

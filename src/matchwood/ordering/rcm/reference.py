@@ -9,8 +9,8 @@ import numpy as np
 
 METHODS = ("serial",)
 
+# Vertices, and edges, of a graph in which several starts are tried: a few milliseconds at most.
 SMALL = 1 << 16
-"""Vertices, and edges, of a graph in which starts are tried: some milliseconds' work at most."""
 
 
 def is_small(view: Any) -> bool:

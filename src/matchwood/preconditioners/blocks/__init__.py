@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.factors.renamed import options_in_words
 from matchwood.forests import linear_forest
 from matchwood.matching import coarsen
 from matchwood.preconditioners.blocks import pairs
@@ -18,10 +19,12 @@ from matchwood.preconditioners.definite import is_definite, made_definite
 from matchwood.preconditioners.operator import Core, SetupClock, Solved, matrix_on, operator
 from matchwood.tridiagonal import block_tridiagonal
 
+OPTIONS = ("rounds", "uncharged", "charge_probability", "rng", "ties")
+
 
 def algebraic_block_tridiagonal(
     A: Any,
-    m: int | None = None,
+    period: int | None = None,
     *,
     allow_singular: bool = False,
     definite: bool = False,
@@ -37,11 +40,12 @@ def algebraic_block_tridiagonal(
     Parameters
     ----------
     A : (n, n) sparse matrix, or anything `graph` takes
-    m : int or None
-        A number makes the paper's preconditioner: a [0,1]-factor pairs the vertices, and charges
-        are off in every m-th round of both factors; 1 never uses them.  The paper has 1 where
-        weights tell neighbours apart, 5 where many are equal.  None pairs them in two other
-        ways, below, and keeps the one that promises more.
+    period : int or None
+        A number makes the paper's preconditioner, and is its m.  A [0,1]-factor then pairs the
+        vertices, and both factors have charges in all rounds but one of each `period`;
+        ``period=1`` never uses them.  The paper has 1 where weights tell neighbours apart, 5
+        where many are equal.  None pairs them in two other ways, below, and keeps the one that
+        promises more.
     allow_singular : bool
         Go on where the block tridiagonal matrix is singular, as `block_tridiagonal.solve` does.
     definite : bool
@@ -75,9 +79,9 @@ def algebraic_block_tridiagonal(
     The weight between two pairs is the sum over the at most four edges between them; the blocks
     hold all entries of `A` within a pair and between neighbours in a path, in both directions.
 
-    With ``m=1`` and five rounds, few vertices of a path of equal weights find a mate, so that the
-    blocks contain what `algebraic_tridiagonal` does; with ``m=5`` mates are random, and pairs that
-    miss each other break the path.  Hence for ``m=None``
+    With ``period=1`` and five rounds, few vertices of a path of equal weights find a mate, and the
+    blocks contain what `algebraic_tridiagonal` does.  With ``period=5`` mates are random, and pairs
+    that miss each other break the path.  Hence for ``period=None``
 
     - ``"by_weight"``: the heaviest edges first, the one to the smaller index among equals, as
       `weighted_matching` takes them;
@@ -104,18 +108,15 @@ def algebraic_block_tridiagonal(
     ((2500, 2500), 'side_by_side', 0.8)
     """
     caller = "algebraic_block_tridiagonal"
-    unknown = options.keys() - {
-        "rounds", "uncharged", "charge_probability", "rng", "ties", "M", "k_m", "p",
-    }  # fmt: skip
-    if unknown:
-        raise TypeError(f"{caller}: unknown argument {min(unknown)!r}")
+    words = options_in_words(caller, options, OPTIONS)
+    period = words.pop("period", period)  # by its letter
     G = matrix_on(A, caller, engine, threads)
     clock = SetupClock(G.engine)
-    if m is not None:
-        best = _block_pattern(G, "by_factor", clock, threads, {**options, "period": m})
+    if period is not None:
+        best = _block_pattern(G, "by_factor", clock, threads, {**words, "period": period})
     else:
-        best = _block_pattern(G, "by_weight", clock, threads, options)
-        other = _block_pattern(G, "side_by_side", clock, threads, options)
+        best = _block_pattern(G, "by_weight", clock, threads, words)
+        other = _block_pattern(G, "side_by_side", clock, threads, words)
         total = _weight_off_diagonal(G)
         if total - other.inside < LEFT_OUT * (total - best.inside):
             best = other

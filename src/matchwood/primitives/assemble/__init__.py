@@ -15,6 +15,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import INDEX, count, flag, integers, one_of, same_size, vector
+from matchwood.memory import require_memory
 from matchwood.primitives.patterns import (
     NUMBERS,
     contiguous,
@@ -79,6 +80,9 @@ def assemble(
     """
     n_rows, n_cols = count("assemble", "n_rows", n_rows), count("assemble", "n_cols", n_cols)
     rows, cols = _ends(rows, cols, n_rows, n_cols)
+    if engines.location(rows) == "cpu":
+        what = f"a matrix of shape ({n_rows}, {n_cols})"
+        require_memory("assemble", 8 * (n_rows + n_cols), what)
     if data is not None:
         data = contiguous(vector("assemble", "data", data, NUMBERS))
         same_size("assemble", "data", data, "rows", rows)
@@ -142,6 +146,8 @@ def canonical(
     look_through("canonical", indptr, indices, columns)
     if columns > np.iinfo(indptr.dtype).max:
         raise ValueError(f"canonical: columns = {columns} does not fit {indptr.dtype}")
+    if engines.location(indptr) == "cpu":
+        require_memory("canonical", 8 * columns, f"a matrix of {columns} columns")
     one_of("canonical", "reduce", reduce, REDUCE)
     flag("canonical", "ordered", ordered)
     options = {"reduce": reduce, "ordered": ordered, "threads": threads}

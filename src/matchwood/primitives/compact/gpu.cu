@@ -2,7 +2,7 @@
 // A tile is TILE flags; a warp looks at its part in turns of 32 neighbouring flags and votes.
 #include "matchwood/threads.cuh"
 
-constexpr int BLOCK = 256;
+constexpr int BLOCK = 256;                             // threads of a block
 constexpr int TURNS = 16;                              // of a warp
 constexpr int TILE = TURNS * WARP * (BLOCK / WARP);    // flags of a block
 

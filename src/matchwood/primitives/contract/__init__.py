@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments, engines
+from matchwood.memory import require_memory
 from matchwood.primitives.patterns import contiguous, csr_arrays, look_through, one_place
 
 __all__ = ["contract"]
@@ -91,6 +92,8 @@ def contract(
     """
     caller = "contract"
     count = arguments.count(caller, "count", count)
+    if engines.location(indptr) == "cpu":
+        require_memory(caller, 8 * count, f"a matrix of {count} rows")
     loops = arguments.flag(caller, "loops", loops)
     symmetric = arguments.flag(caller, "symmetric", symmetric)
     indptr, indices, data = csr_arrays(caller, indptr, indices, data, KINDS)

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import INDEX, count, index_type, vector
-from matchwood.engines import call
+from matchwood.engines import call, location
+from matchwood.memory import require_memory
 
 __all__ = ["bitmap_from_queue", "queue_from_bitmap"]
 
@@ -58,6 +59,8 @@ def bitmap_from_queue(
     """
     queue = vector("bitmap_from_queue", "queue", queue, INDEX)
     n = count("bitmap_from_queue", "n", n)
+    if location(queue) == "cpu":
+        require_memory("bitmap_from_queue", n // 8, f"a bitmap of {n} vertices")
     return call(__name__, "bitmap_from_queue", (queue, n), engine, threads=threads)
 
 

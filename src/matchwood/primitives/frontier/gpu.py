@@ -17,7 +17,7 @@ _NO_VERTEX = SOURCE.constant("NO_VERTEX")
 
 
 def bitmap_from_queue(queue: Any, n: int, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.frontier.bitmap_from_queue.  Waits for the device's verdict."""
+    """See matchwood.primitives.frontier.bitmap_from_queue.  Waits for the device."""
     cupy = engines.cupy()
     bitmap = gpu.empty(words_for(n), np.uint64, "bitmap_from_queue")
     bitmap.fill(0)

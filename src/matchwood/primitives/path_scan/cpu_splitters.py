@@ -32,7 +32,7 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 SPACING = 1024  # vertices for each node
-CHUNK = 4096
+CHUNK = 4096  # walks or vertices that a thread takes at a time
 UNKNOWN = -(1 << 31)  # of a slot of a node; what is known is above -2^30, or needs 64 bits
 NOBODY = -1  # in `ends`: not reached; ROUND: on a cycle, known
 ROUND = -2

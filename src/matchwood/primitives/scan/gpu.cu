@@ -10,13 +10,13 @@
 #include "matchwood/status.cuh"
 #include "matchwood/threads.cuh"
 
-constexpr int BLOCK = 256;
+constexpr int BLOCK = 256;                         // threads of a block
 constexpr int STEPS = 4;                           // a warp's turns in its part of the tile
 constexpr int EACH = 4;                            // neighbouring counts of a thread in a turn
 constexpr int WARP_PART = WARP * EACH * STEPS;     // counts of a warp
 constexpr int TILE = WARP_PART * (BLOCK / WARP);   // counts of a block
 constexpr unsigned DOES_NOT_FIT = 1;  // code of the failure: a sum is too large for its type
-constexpr unsigned SUM = 1, PREFIX = 2;
+constexpr unsigned SUM = 1, PREFIX = 2;  // flags of a tile: its own sum, or that of all up to it, is there
 
 // EACH neighbouring numbers move 16 bytes at a time where the array allows it: one number at a
 // time, a warp's stores would touch each sector four times.

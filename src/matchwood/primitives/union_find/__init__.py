@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.arguments import INDEX, count, same_size, vector
-from matchwood.engines import call
+from matchwood.engines import call, location
+from matchwood.memory import require_memory
 
 __all__ = ["union_find"]
 
@@ -70,6 +71,8 @@ def union_find(
         raise TypeError(f"union_find: u and v must be of one type, got {u.dtype} and {v.dtype}")
     if n > np.iinfo(u.dtype).max:
         raise ValueError(f"union_find: n = {n} does not fit the vertices' type {u.dtype}")
+    if location(u) == "cpu":
+        require_memory("union_find", n * u.dtype.itemsize, f"the sets of {n} vertices")
     return call(__name__, "union_find", (n, u, v), engine, threads=threads)
 
 

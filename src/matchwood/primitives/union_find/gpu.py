@@ -13,7 +13,7 @@ _NO_VERTEX = SOURCE.constant("NO_VERTEX")
 
 
 def union_find(n: int, u: Any, v: Any, *, threads: int | None = None) -> Any:
-    """See matchwood.primitives.union_find.union_find.  Waits for the device's verdict."""
+    """See matchwood.primitives.union_find.union_find.  Waits for the device."""
     cupy = engines.cupy()
     u, v = cupy.ascontiguousarray(u), cupy.ascontiguousarray(v)
     with gpu.guard("union_find", n * u.itemsize):

@@ -18,6 +18,7 @@ import numpy as np
 
 from matchwood import calls, engines
 from matchwood.arguments import count, integers, numbers, one_of, plain
+from matchwood.gate.resources import require_memory
 from matchwood.spanning.forest.costs import undirected_costs
 
 LARGEST_FLOAT = float(np.finfo(np.float64).max)
@@ -90,6 +91,8 @@ class Forest:
         rows = xp.ascontiguousarray(edges[:, 0])
         if n > (limit := np.iinfo(columns.dtype).max - 1):
             raise ValueError(f"{caller}: n must be at most {limit} for {columns.dtype}, got {n}")
+        if xp is np:
+            require_memory(caller, 16 * n, f"a matrix of {n} rows")
         for name, ends in (("first ends", rows), ("second ends", columns)):
             integers(caller, name, ends, low=0, high=n - 1)
         if bool((rows[1:] < rows[:-1]).any()):

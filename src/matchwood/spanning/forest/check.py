@@ -25,11 +25,11 @@ from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.answers import check_numbers, same_weights, unpacked
 from matchwood.spanning.forest.costs import Costs, undirected_costs
 
-TIES = ("exact", "any")
+TIES = ("index", "any")
 
 
 def check_spanning_forest(
-    A: Any, answer: Any, *, maximum: bool = False, ties: str = "exact"
+    A: Any, answer: Any, *, maximum: bool = False, ties: str = "index"
 ) -> None:
     """Raise `CheckFailed` unless `answer` is the minimum spanning forest of `A`.
 
@@ -43,8 +43,8 @@ def check_spanning_forest(
         edge; it may hold one triangle or both.
     maximum : bool
         Whether it is to be the maximum spanning forest.
-    ties : {"exact", "any"}
-        ``"exact"``: of edges of the same weight the one with the smaller ends, as
+    ties : {"index", "any"}
+        ``"index"``: of edges of the same weight the one with the smaller ends, as
         `minimum_spanning_forest` takes it; there is just one such forest.  ``"any"``: every
         spanning forest with the least sum of weights is right.
 
@@ -81,12 +81,12 @@ def check_spanning_forest(
     order = orders.make(costs, bool(maximum))
     sequence = _sequence(costs, entries, order)
     hung = _hung(G, costs, edges, sequence)
-    _check_minimal(costs, order, hung, entries[sequence], ties == "exact")
+    _check_minimal(costs, order, hung, entries[sequence], ties == "index")
     if hasattr(answer, "components"):
         check_numbers(caller, answer, G.n, edges, costs.data[entries])
 
 
-def is_spanning_forest(A: Any, answer: Any, *, maximum: bool = False, ties: str = "exact") -> bool:
+def is_spanning_forest(A: Any, answer: Any, *, maximum: bool = False, ties: str = "index") -> bool:
     """Whether this is the minimum spanning forest of `A`; `check_spanning_forest` says why not.
 
     Examples

@@ -1,7 +1,7 @@
-"""The definition: ../definition.py, whose equations may come from blocks."""
+"""The definition: ../plain/reference.py, whose equations may come from blocks."""
 
 from __future__ import annotations
 
-from matchwood.tridiagonal.definition import solve
+from matchwood.tridiagonal.plain.reference import solve
 
 __all__ = ["solve"]

@@ -3,8 +3,8 @@
 Engines mend few rows that are off themselves (cpu_local.py and ../mend.cuh).  The rest comes here.
 First the residual is solved for once or twice by the same engine, in double precision: this makes
 every row good unless the pivots were hopeless.  What is still off is solved on one CPU thread with
-LAPACK's pivots (cpu_rows.py), and refined with residuals of more digits.  Of all answers the best
-is taken, so none is worse than LAPACK's.
+LAPACK's pivots (cpu_rows.py), and refined with residuals of more digits; if that does not do, once
+more with pivots of scaled rows.  Of all answers the best is taken, so none is worse than LAPACK's.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ class _Best:
                 return
 
 
-def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tuple[Any, int]:
-    """Better answers for the rows of b, and the row without a pivot or -1.
+def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tuple[Any, int, bool]:
+    """Better answers for the rows of b, the row without a pivot or -1, and whether all are right.
 
     `run` is the engine's solve, `x` what it found for `matrix`, a triple of its arrays.
     """
     double = [widened(a) for a in matrix]
     shape = matrix[1].shape[:2] if matrix[1].ndim == 3 else matrix[1].shape[:1]
-    found = []
+    found, good = [], True
     for one, first in zip(b, x, strict=True):
         best = _Best(xp, matrix, one.reshape(shape), np.float64)
         if lacking < 0:
@@ -90,9 +90,10 @@ def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tupl
             if row < 0 or best.x is None or not best.worst < FAIR:
                 best = other
                 if row >= 0:
-                    return x, row
+                    return x, row, False
+        good = good and best.right
         found.append(engines.moved(best.x, "gpu" if xp is not np else "cpu").reshape(-1))
-    return xp.stack(found), -1
+    return xp.stack(found), -1, good
 
 
 def _step(run: Any, matrix: Any, shape: Any, right: Any) -> Any:
@@ -106,13 +107,20 @@ def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
     right = np.asarray(engines.moved(b, "cpu"))
     best = _Best(np, (dl, d, du), right, np.longdouble)
 
-    def solve(given: Array) -> Array:
-        return cpu_rows.solve(dl, d, du, given.reshape(-1))[0].reshape(given.shape)
+    lacking = -1
+    for scaled in (False, True):
 
-    x, lacking = cpu_rows.solve(dl, d, du, right.reshape(-1))
-    with np.errstate(all="ignore"):
-        best.offer(x.reshape(right.shape).astype(right.dtype))
-    best.refine(solve)
+        def solve(given: Array, scaled: bool = scaled) -> Array:
+            return cpu_rows.solve(dl, d, du, given.reshape(-1), scaled)[0].reshape(given.shape)
+
+        x, without = cpu_rows.solve(dl, d, du, right.reshape(-1), scaled)
+        lacking = without if not scaled else lacking
+        with np.errstate(all="ignore"):
+            better = best.offer(x.reshape(right.shape).astype(right.dtype))
+        if better:
+            best.refine(solve)
+        if best.right or lacking >= 0:
+            break
     if so_far.x is not None and so_far.worst < FAIR:  # else an overflow is the truth
         best.offer(np.asarray(engines.moved(so_far.x, "cpu")))
     return lacking, best

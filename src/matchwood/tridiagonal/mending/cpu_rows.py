@@ -3,7 +3,8 @@
 Partial pivoting among the rows that contain an unknown, measured as the rows are given.  So the
 pivots are LAPACK's, and the answer is as good as its.  But every row is first divided by a power of
 two that brings its largest entry near 1, which is exact: so neither products nor the quotients that
-lead to representable numbers overflow, and subnormal numbers are as good as others.
+lead to representable numbers overflow, and subnormal numbers are as good as others.  `scaled`
+measures the rows after that: better where rows are of very different size.
 
 For plain rows and blocks alike: equation i of P x P blocks has unknowns i - K to i + K, with
 K = 2 P - 1.  A window of K + 1 equations goes down the rows; all of them have columns from that of
@@ -80,6 +81,7 @@ def _solve(
     upper: Array,
     x: Array,
     lacking: Array,
+    scaled: bool,
 ) -> None:
     """x by one member; `lacking` gets the first unknown without a pivot."""
     if team.rank > 0:
@@ -93,8 +95,9 @@ def _solve(
         _enter(dl, d, du, b, j + reach, j, w, powers, reach)
         best = 0
         for i in range(1, reach + 1):
-            # as they were before the powers were taken out
-            shift = min(max(powers[i] - powers[best], -2000), 2000)
+            shift = 0
+            if not scaled:  # as they were before the powers were taken out
+                shift = min(max(powers[i] - powers[best], -2000), 2000)
             if math.ldexp(abs(w[i, 0]), shift) > abs(w[best, 0]):
                 best = i
         if best != 0:
@@ -120,7 +123,7 @@ def _solve(
         x[j] = value / upper[j, 0]
 
 
-def solve(dl: Array, d: Array, du: Array, b: Array) -> tuple[Array, int]:
+def solve(dl: Array, d: Array, du: Array, b: Array, scaled: bool = False) -> tuple[Array, int]:
     """Solution of one right-hand side, in double precision; the row without a pivot or -1."""
     n, p = d.shape[0], (d.shape[1] if d.ndim == 3 else 1)
     reach = 2 * p - 1
@@ -130,5 +133,5 @@ def solve(dl: Array, d: Array, du: Array, b: Array) -> tuple[Array, int]:
     room = np.empty((reach + 1, width + 1)), np.empty(reach + 1, np.int64)
     upper = np.empty((n * p, width + 1))
     right = np.ascontiguousarray(b, np.float64)
-    crew(1, work=64 * n * p).run(_solve, *blocks, right, *room, upper, x, lacking)
+    crew(1, work=64 * n * p).run(_solve, *blocks, right, *room, upper, x, lacking, scaled)
     return x, int(lacking[0]) // p if lacking[0] >= 0 else -1

@@ -112,9 +112,9 @@ def _larger(a: Any, b: Any) -> Any:
 
 @device
 def _stand_in(second: Any, third: Any, epsilon: Any) -> Any:
-    """What replaces a pivot that is zero: rounding noise of its row."""
-    noise = epsilon * (abs(second) + abs(third))
-    return noise if noise > 0 else epsilon
+    """What replaces a pivot that is zero: as large as the rounding errors of its row."""
+    tiny = epsilon * (abs(second) + abs(third))
+    return tiny if tiny > 0 else epsilon
 
 
 @device

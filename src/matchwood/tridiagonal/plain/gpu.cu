@@ -108,8 +108,8 @@ __device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2,
     T kf = choose(fresh, cf, p.f), of = choose(fresh, p.f, cf);
     bool none = k1 == T(0);
     if (none) {
-        T noise = epsilon<T>() * (magnitude(k2) + magnitude(k3));
-        k1 = noise > T(0) ? noise : epsilon<T>();
+        T tiny = epsilon<T>() * (magnitude(k2) + magnitude(k3));
+        k1 = tiny > T(0) ? tiny : epsilon<T>();
     }
     T inverse = inverse_of(k1);
     T m = q.r1 * inverse, o = o1 * inverse;

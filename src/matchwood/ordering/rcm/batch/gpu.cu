@@ -53,8 +53,8 @@ struct Worker : Children<I> {
     __device__ __forceinline__ bool is_over() const { return load_relaxed(&control[OVER]) != 0; }
     __device__ __forceinline__ unsigned int at(unsigned int b) const { return ring.at(b); }
 
-    // Thread 0: a while that depends on batch, stage and seed.
-    __device__ void dawdle(unsigned int stage) const
+    // Thread 0, for tests: wait in one of four cases, for a time that depends on batch, stage and seed.
+    __device__ void delay_at_random(unsigned int stage) const
     {
         if (delay == 0) return;
         unsigned int x = (s.batch * 8 + stage) * 2654435761u ^ delay * 2246822519u;
@@ -130,7 +130,7 @@ struct Worker : Children<I> {
     // tell the next batch.
     __device__ void signal_counted(I size)
     {
-        dawdle(2);
+        delay_at_random(2);
         I end = s.out + size, nodes = end - s.first;
         Wide value = s.small + (Wide)s.large * Mine::SLOTS + s.carried;
         unsigned int most = s.most > s.carried_most ? s.most : s.carried_most;
@@ -245,7 +245,7 @@ struct Worker : Children<I> {
         __syncthreads();
         if (threadIdx.x == 0) {
             clock.lap(OUTPUT);
-            dawdle(3);
+            delay_at_random(3);
             leave = s.action == LAST;
             if (!leave && s.out > s.first) leave = !await(&ring.completed[at(s.batch)]);
             clock.lap(STALL);
@@ -267,7 +267,7 @@ struct Worker : Children<I> {
         bool far = s.far;
         if (threadIdx.x == 0) {
             leave = false;
-            dawdle(0);
+            delay_at_random(0);
         }
         if (far)
             this->discover_far();
@@ -276,7 +276,7 @@ struct Worker : Children<I> {
         __syncthreads();
         if (warp() == 0) {
             clock.lap(DISCOVER);
-            if (lane() == 0) dawdle(1);
+            if (lane() == 0) delay_at_random(1);
             fence();
             ring.tell(s.batch, OFFERED);
             bool known = ring.look_back(s.batch, far, &control[OVER]);  // where the row does not fit, there is nothing to do meanwhile

@@ -8,3 +8,10 @@ IEEE Trans. Comput. C-36(10), 1987.
 T. Baer, R. Kanakagiri, E. Solomonik. Parallel minimum spanning forest computation using sparse
 matrix kernels. SIAM PP 2022.
 """
+
+from __future__ import annotations
+
+
+def round_limit(n: int) -> int:
+    """Rounds after which something must be wrong."""
+    return 2 * n.bit_length() + 8

@@ -37,6 +37,7 @@ from matchwood.spanning.forest.cpu_order import (
     upper_entry,
 )
 from matchwood.spanning.forest.marks.cpu import mark, no_marks
+from matchwood.spanning.forest.stars import round_limit
 from matchwood.teams import (
     atomic_cas,
     barrier,
@@ -196,11 +197,6 @@ def _stars(
             return
     if team.rank == 0:
         rounds[0] = count
-
-
-def round_limit(n: int) -> int:
-    """Rounds after which something must be wrong."""
-    return 2 * n.bit_length() + 8
 
 
 def mark_forest(

@@ -9,6 +9,7 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.spanning.forest import order as orders
+from matchwood.spanning.forest.stars import round_limit
 
 SOURCE = gpu.Source(
     __package__,
@@ -52,8 +53,7 @@ def mark_forest(
     chosen.fill(-1)
     flag = gpu.Flag()
     pattern = (n, costs.indptr, costs.indices)
-    limit = 2 * n.bit_length() + 8  # as in cpu.py
-    for rounds in range(limit):
+    for rounds in range(round_limit(n)):
         flag.clear()
         k.find_edges(32 * n, (*pattern, bits, words, parent, star, at, chosen))
         k.hook_stars(n, (n, costs.indices, parent, star, at, chosen, space.above, flag))
