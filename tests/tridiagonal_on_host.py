@@ -49,9 +49,8 @@ def _library(p: int, kind: str) -> Any:
             *[LONG, *[PLACE] * 5, LONG, LONG, *[PLACE] * 3],
             *[number, ctypes.c_int, ctypes.c_int, PLACE, PLACE],
         ],
-        "list_zones": [PLACE, LONG, *[ctypes.c_int] * 3, LONG],
         "mend": [
-            *[LONG, *[PLACE] * 6, LONG, *[ctypes.c_int] * 5],
+            *[LONG, *[PLACE] * 6, LONG, *[ctypes.c_int] * 9],
             *[ctypes.c_double, ctypes.c_double, PLACE],
         ],
         "join": [*level, LONG, WORD, LONG, LONG, PLACE],
