@@ -31,8 +31,8 @@ class MendRound(NamedTuple):
 MEND_ROUNDS = (
     MendRound(128, 0, 1, 4, 32),
     MendRound(512, 192, 16, 16, 8),
-    MendRound(4096, 0, 64, 64, 2),
-    MendRound(4096, 2048, 1, 64, 2),
+    MendRound(2048, 0, 64, 64, 2),
+    MendRound(2048, 1024, 1, 64, 2),
 )
 
 

@@ -18,6 +18,7 @@
 constexpr int MEND_ROUNDS = 4;
 constexpr int MEND_WIDER = 4;   // a window to the next one that is tried
 constexpr int MEND_ROWS = 512;  // block rows of a zone at least, in rounds with a list
+constexpr int MEND_SCAN = 8;    // parts that are looked at together
 constexpr int MEND_LIST = 65;   // doubles of shared memory for the list of the first round: a count and 128 zones
 
 // About 1 / sqrt(x), to 20 bits.
@@ -107,49 +108,56 @@ struct Mender {
         return good;
     }
 
-    // Rotate an equation into the triangle of the unknowns that it has.  The length need not be precise: it
-    // scales both rows alike.
+    // Rotate an equation, whose entries before K are zeros, into the triangle of the unknowns that it has.  The
+    // length need not be precise: it scales both rows alike.
+    template <int K>
     static __device__ __forceinline__ void insert(double (&triangle)[WIDTH][ITEMS], double (&row)[ITEMS], bool& fits)
     {
+        if constexpr (K < WIDTH) {
+            double above = triangle[K][K], own = row[K];
+            bool zero = fabs(own) < 0x1p-480;
+            if (K >= 2 * P && above == 0 && !zero) {
 #pragma unroll
-        for (int k = 0; k < WIDTH; ++k) {
-            if (fabs(row[k]) < 0x1p-480) continue;
-            if (k >= 2 * P && triangle[k][k] == 0) {
+                for (int t = K; t < ITEMS; ++t) {
+                    triangle[K][t] = row[t];
+                    row[t] = 0;
+                }
+            } else if (!zero) {
+                double square = above * above + own * own;
+                fits = fits & (square < 0x1p1000);
+                double inverse = about_rsqrt(square), cosine = above * inverse, sine = own * inverse;
 #pragma unroll
-                for (int t = k; t < ITEMS; ++t) triangle[k][t] = row[t];
-                return;
+                for (int t = K; t < ITEMS; ++t) {
+                    double a = triangle[K][t], c = row[t];
+                    triangle[K][t] = cosine * a + sine * c;
+                    row[t] = cosine * c - sine * a;
+                }
             }
-            double square = triangle[k][k] * triangle[k][k] + row[k] * row[k];
-            fits = fits & (square < 0x1p1000);
-            double inverse = about_rsqrt(square), cosine = triangle[k][k] * inverse, sine = row[k] * inverse;
-#pragma unroll
-            for (int t = k; t < ITEMS; ++t) {
-                double a = triangle[k][t], c = row[t];
-                triangle[k][t] = cosine * a + sine * c;
-                row[t] = cosine * c - sine * a;
-            }
+            insert<K + 1>(triangle, row, fits);
         }
     }
 
     // The first P rows of the triangle are finished: they are those of X[column].  The others move up.
     __device__ __forceinline__ void pass(double (&triangle)[WIDTH][ITEMS], int column)
     {
+        if (column >= 0) {
 #pragma unroll
-        for (int r = 0; r < P; ++r) {
-            if (column < 0) break;
-            double pivot = triangle[r][r];
-            at(column * P + r, 0) = pivot != 0 ? inverse_of(pivot) : 0;
+            for (int r = 0; r < P; ++r) {
+                double pivot = triangle[r][r];
+                at(column * P + r, 0) = pivot != 0 ? inverse_of(pivot) : 0;
 #pragma unroll
-            for (int t = 1; t < WIDTH; ++t) at(column * P + r, t) = r + t < WIDTH ? triangle[r][r + t] : 0;
-            at(column * P + r, WIDTH) = triangle[r][WIDTH];
+                for (int t = 1; t < WIDTH; ++t) at(column * P + r, t) = r + t < WIDTH ? triangle[r][(r + t) % WIDTH] : 0;
+                at(column * P + r, WIDTH) = triangle[r][WIDTH];
+            }
         }
 #pragma unroll
-        for (int r = 0; r < WIDTH; ++r) {
+        for (int r = 0; r < WIDTH; ++r)
 #pragma unroll
-            for (int t = r; t < WIDTH; ++t)
-                triangle[r][t] = r + P < WIDTH && t + P < WIDTH ? triangle[(r + P) % WIDTH][(t + P) % WIDTH] : 0;
-            triangle[r][WIDTH] = r + P < WIDTH ? triangle[(r + P) % WIDTH][WIDTH] : 0;
-        }
+            for (int t = 0; t < ITEMS; ++t) {
+                int from = t == WIDTH ? WIDTH : (t + P) % WIDTH;  // the column; there is none after the last
+                bool known = r + P < WIDTH && (t == WIDTH || t + P < WIDTH);
+                triangle[r][t] = known ? triangle[(r + P) % WIDTH][from] : 0;
+            }
     }
 
     // The triangle of the least squares for the change of X[lo] to X[hi-1].  Rows and unknowns are read before
@@ -183,7 +191,7 @@ struct Mender {
                     row[2 * P + k] = i + 1 < hi ? weight * (double)now.right[e][k] : 0;
                 }
                 row[WIDTH] = weight * value;
-                insert(triangle, row, fits);
+                insert<0>(triangle, row, fits);
             }
             pass(triangle, (int)(i - 1 - lo));
             now = then;
@@ -291,17 +299,26 @@ struct Lists {
     }
 };
 
+// Is a row marked in MEND_SCAN parts from `begin` on?  All are read at the same time.
+__device__ __forceinline__ bool some_marked(const unsigned* marks, long long begin, long long end)
+{
+    unsigned any = 0;
+#pragma unroll
+    for (int k = 0; k < MEND_SCAN; ++k) any |= begin + k < end ? marks[begin + k] : 0;
+    return any != 0;
+}
+
 // The zones with marked rows among those of a block, `each` of them: how many, and then which.
 __device__ __forceinline__ void list_own(unsigned* list, const unsigned* marks, long long parts, int size, int each)
 {
     if (threadIdx.x == 0) list[0] = 0;
     __syncthreads();
     for (int k = threadIdx.x; k < each; k += blockDim.x) {
-        unsigned zone = blockIdx.x * each + k, any = 0;
-        long long begin = (long long)zone * size, end = begin + size < parts ? begin + size : parts;
-#pragma unroll 4
-        for (long long part = begin; part < end; ++part) any |= marks[part];
-        if (any != 0) list[1 + atomicAdd(&list[0], 1u)] = zone;
+        unsigned number = blockIdx.x * each + k;
+        Zone zone(number, size, 0, parts);
+        bool any = false;
+        for (long long part = zone.begin; part < zone.end; part += MEND_SCAN) any |= some_marked(marks, part, zone.end);
+        if (any) list[1 + atomicAdd(&list[0], 1u)] = number;
     }
     __syncthreads();
 }
@@ -327,6 +344,10 @@ __global__ void mend(long long n, const T* dl, const T* d, const T* du, const T*
         long long first = zone.begin == 0 ? 0 : zone.begin * rows + 1;
         long long beyond = zone.end == parts ? n : zone.end * rows - 1;
         for (long long part = zone.begin; part < zone.end; ++part) {
+            if ((part - zone.begin) % MEND_SCAN == 0 && !some_marked(marks, part, zone.end)) {
+                part += MEND_SCAN - 1;
+                continue;
+            }
             unsigned left = marks[part];
             if (left == 0) continue;
             for (unsigned bits = left; bits != 0; bits &= bits - 1) {
