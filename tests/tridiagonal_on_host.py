@@ -62,7 +62,7 @@ def _library(p: int, kind: str) -> Any:
         function = getattr(library, name + "_")
         function.argtypes, function.restype = size + types, None
         made[name] = SimpleNamespace(launch=functools.partial(_launch, function))
-    return SimpleNamespace(**made)
+    return SimpleNamespace(order=library.order_, **made)
 
 
 def _launch(function: Any, grid: int, threads: int, arguments: Any, shared: int) -> None:
@@ -102,9 +102,12 @@ def _solver(n: int, p: int, kind: str) -> Any:
         return module.Solver(n, np.dtype(kind))
 
 
-def solve(dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None) -> tuple[Any, int, int]:
-    """As `gpu_elements.solve`."""
+def solve(
+    dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None, backwards: bool = False
+) -> tuple[Any, int, int]:
+    """As `gpu_elements.solve`; backwards: the last block and the last thread of it come first."""
     p = 2 if d.ndim == 3 else 1
+    _library(p, str(d.dtype)).order(int(backwards))
     solver = _solver(d.shape[0], p, str(d.dtype))
     x = np.empty_like(b)
     with mock.patch.object(gpu_elements, "_address", _address):

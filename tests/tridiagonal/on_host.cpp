@@ -54,6 +54,9 @@ static void enter()
     finished[threadIdx.x] = true;
 }
 
+static bool backwards = false;  // the last block and the last thread first
+extern "C" void order_(int last_first) { backwards = last_first; }
+
 template <typename F>
 static void launch(int blocks, int threads, F f)
 {
@@ -62,7 +65,7 @@ static void launch(int blocks, int threads, F f)
     argument = &f;
     gridDim.x = blocks, blockDim.x = threads;
     for (int block = 0; block < blocks; ++block) {
-        blockIdx.x = block;
+        blockIdx.x = backwards ? blocks - 1 - block : block;
         for (int t = 0; t < threads; ++t) {
             getcontext(&contexts[t]);
             contexts[t].uc_stack.ss_sp = &stacks[size_t(t) * STACK];
@@ -73,7 +76,8 @@ static void launch(int blocks, int threads, F f)
         }
         for (bool any = true; any;) {
             any = false;
-            for (int t = 0; t < threads; ++t) {
+            for (int k = 0; k < threads; ++k) {
+                int t = backwards ? threads - 1 - k : k;
                 if (finished[t]) continue;
                 threadIdx.x = t;
                 swapcontext(&scheduler, &contexts[t]);
