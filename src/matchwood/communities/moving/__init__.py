@@ -91,8 +91,8 @@ def louvain(
     vertex the one with the larger number moves.  Then all move at once, and their neighbours are
     active.  A vertex that has looked is not active any more.
 
-    A level ends with a round that moves at most a fifth of the vertices: what is left is done on
-    the way back, where each level, from the coarsest to the given graph, has up to 4 more rounds
+    A level ends with a round that moves at most half of the vertices: what is left is done on the
+    way back, where each level, from the coarsest to the given graph, has up to 4 more rounds
     (until at most one in 256 moves).  On a mesh of 64^3 they bring modularity from 0.878 to 0.895.
     At last communities that are not connected are split, which never lowers it.
 

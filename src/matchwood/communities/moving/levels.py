@@ -18,6 +18,7 @@ from matchwood import engines
 from matchwood.communities.moving.plan import (
     FEW_MOVERS,
     FEW_MOVERS_BACK,
+    FEW_MOVERS_LEIDEN,
     MOST_ROUNDS,
     ROUNDS_BACK,
     Limit,
@@ -168,7 +169,7 @@ def leiden(steps: Steps, base: Level, iterations: int) -> Found:
     """Move, refine, contract the refined parts; each iteration starts from the one before it."""
     watch = Stopwatch()
     rounds = most = 0
-    labels, limit = identity(base), Limit(MOST_ROUNDS, FEW_MOVERS)
+    labels, limit = identity(base), Limit(MOST_ROUNDS, FEW_MOVERS_LEIDEN)
     for iteration in range(iterations):
         turn = steps._replace(plan=steps.plan._replace(seed=(steps.plan.seed + iteration) % 2**64))
         found, done, levels = _descend(turn, base, labels, limit)
@@ -190,7 +191,7 @@ def _descend(steps: Steps, base: Level, start: Any, limit: Limit) -> tuple[Any, 
     labels = start.copy()
     while True:
         rounds += steps.move(level, labels, limit)
-        limit = Limit(MOST_ROUNDS, FEW_MOVERS)
+        limit = Limit(MOST_ROUNDS, FEW_MOVERS_LEIDEN)
         count, labels = steps.number(labels)
         if count == level.n:
             break

@@ -9,7 +9,10 @@ ROUNDS_BACK = 4  # on each level on the way back from the coarsest graph
 REFINEMENT = 1 << 32  # the number of the round in which parts are formed: no other has it
 
 
-FEW_MOVERS = 5  # a round that moves at most a fifth of the vertices is the last one of its level
+# A round that moves at most one in so many vertices is the last one of its level; measured in
+# bench/communities/moving.py.
+FEW_MOVERS = 2  # of Louvain: the way back mends what is left
+FEW_MOVERS_LEIDEN = 5  # of Leiden, whose coarser graphs are made of parts of the communities
 FEW_MOVERS_BACK = 256  # on the way back: there is no coarser level that would mend it
 
 

@@ -28,7 +28,7 @@ from matchwood.teams import crew, interrupted, kernel, next_chunk, share_rows
 
 Array = np.ndarray[Any, Any]
 
-SHORT_RUN = 16  # entries of all members of a label; then labels are looked for one by one
+SHORT_RUN = 8  # entries of all members of a label; then labels are looked for one by one
 CHUNK = 16  # rows of the result that a member takes at a time: they differ much in length
 
 
