@@ -120,6 +120,16 @@ def test_no_vertices_no_edges_loops_only() -> None:
     assert np.allclose(pagerank(zeros, weighted=True).scores, 0.5)  # weights of 0: no arcs
 
 
+def test_rounding_of_many_iterations_is_allowed_for() -> None:
+    """The scores of some add up to 1 + 2e-14: every iteration rounds."""
+    for seed in range(8):
+        A = random_graph(300, 900, symmetric=seed % 2 == 0, seed=seed)
+        for dtype in (np.float32, np.float64):
+            options = {"damping": 0.99, "tol": 1e-9}
+            found = pagerank(A, dtype=dtype, max_iterations=2000, **options)
+            check_pagerank(A, found, **options)
+
+
 def test_iterations() -> None:
     A = grid(9, 9)
     found = pagerank(A, tol=0, max_iterations=13)

@@ -118,7 +118,8 @@ def _check_scores(problem: Problem, scores: Any, error: float) -> None:
     with np.errstate(over="ignore", invalid="ignore"):  # scores that add up to infinity are wrong
         rounding = unit * float(((PLACES + np.diff(view.indptr)) * x).sum())
         total = float(x.sum())
-        if not abs(total - 1) <= rounding:
+        # what an iteration rounds off shrinks by the factor d with each one after it
+        if not abs(total - 1) <= rounding / (1 - problem.damping):
             raise CheckFailed(f"pagerank: the scores add up to {total}, but must to 1")
         change = float(np.abs(_step(problem, x) - x).sum())
     if not change <= problem.damping * error + 2 * rounding:
