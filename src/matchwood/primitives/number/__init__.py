@@ -35,6 +35,8 @@ def number_labels(
     >>> count, numbers.tolist()
     (3, [0, 1, 1, 0, 2])
     """
-    where = engines.location(labels) if engine is None else engine
-    found: tuple[int, Any] = engines.load(__name__, where).number_labels(labels, threads=threads)
-    return found
+    home = engines.location(labels)
+    where = engines.resolve(home, engine, "number_labels", threads)
+    here = engines.moved(labels, engines.home(where))
+    count, numbers = engines.load(__name__, where).number_labels(here, threads=threads)
+    return count, engines.moved(numbers, home)

@@ -30,6 +30,7 @@ TASK = 1 << 16  # entries of a window, about: some 40 us of work
 CALM = 8  # at most one in so many rows differs from the row before: then they are left as they are
 LENGTHS = 1024  # rows of this length and longer are not told apart
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+LONG = np.uint64(1024)  # entries; longer rows are added up in pieces of this length
 FIVE, SIX, SEVEN, EIGHT = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
 
 
@@ -129,6 +130,22 @@ def _pulled_by_weight(
 
 
 @device
+def _pulled_in_pieces(
+    given: Array, indices: Array, weights: Array, k: Any, end: Any, zero: Any
+) -> Any:
+    """The sum over a long row, whose digits would get lost in single precision."""
+    total = 0.0
+    while k < end:
+        piece = min(k + LONG, end)
+        if weights.size > 0:
+            total += np.float64(_pulled_by_weight(given, indices, weights, k, piece, zero))
+        else:
+            total += np.float64(_pulled(given, indices, k, piece, zero))
+        k = piece
+    return total
+
+
+@device
 def _pull_window(
     indptr: Array,
     indices: Array,
@@ -142,7 +159,9 @@ def _pull_window(
     for at in range(order.size):
         v = np.uint64(order[at])
         begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + ONE])
-        if weights.size > 0:
+        if end - begin > LONG:
+            sums[v] = _pulled_in_pieces(given, indices, weights, begin, end, zero)
+        elif weights.size > 0:
             sums[v] = _pulled_by_weight(given, indices, weights, begin, end, zero)
         else:
             sums[v] = _pulled(given, indices, begin, end, zero)
