@@ -18,7 +18,10 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 PEERS := networkit igraph
 WORKERS ?= 2
 NETWORKX_TESTS := $(addprefix networkx.algorithms., components tests.test_mis tests.test_matching \
-	tree.tests.test_mst traversal.tests.test_bfs shortest_paths.tests.test_unweighted)
+	community.tests.test_louvain community.tests.test_leiden community.tests.test_quality \
+	community.tests.test_label_propagation \
+	tree.tests.test_mst traversal.tests.test_bfs shortest_paths.tests.test_unweighted \
+	link_analysis.tests.test_pagerank)
 SECONDS ?= 600
 # Every folder whose tests run kernels; adversarial calls all public functions with wrong arrays, and
 # all that rely on symmetry with patterns that have none.

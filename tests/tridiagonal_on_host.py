@@ -49,9 +49,8 @@ def _library(p: int, kind: str) -> Any:
             *[LONG, *[PLACE] * 5, LONG, LONG, *[PLACE] * 3],
             *[number, ctypes.c_int, ctypes.c_int, PLACE, PLACE],
         ],
-        "list_zones": [PLACE, LONG, *[ctypes.c_int] * 3, LONG],
         "mend": [
-            *[LONG, *[PLACE] * 6, LONG, *[ctypes.c_int] * 5],
+            *[LONG, *[PLACE] * 6, LONG, *[ctypes.c_int] * 9],
             *[ctypes.c_double, ctypes.c_double, PLACE],
         ],
         "join": [*level, LONG, WORD, LONG, LONG, PLACE],
@@ -63,7 +62,7 @@ def _library(p: int, kind: str) -> Any:
         function = getattr(library, name + "_")
         function.argtypes, function.restype = size + types, None
         made[name] = SimpleNamespace(launch=functools.partial(_launch, function))
-    return SimpleNamespace(**made)
+    return SimpleNamespace(order=library.order_, **made)
 
 
 def _launch(function: Any, grid: int, threads: int, arguments: Any, shared: int) -> None:
@@ -103,9 +102,12 @@ def _solver(n: int, p: int, kind: str) -> Any:
         return module.Solver(n, np.dtype(kind))
 
 
-def solve(dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None) -> tuple[Any, int, int]:
-    """As `gpu_elements.solve`."""
+def solve(
+    dl: Any, d: Any, du: Any, b: Any, *, threads: Any = None, backwards: bool = False
+) -> tuple[Any, int, int]:
+    """As `gpu_elements.solve`; backwards: the last block and the last thread of it come first."""
     p = 2 if d.ndim == 3 else 1
+    _library(p, str(d.dtype)).order(int(backwards))
     solver = _solver(d.shape[0], p, str(d.dtype))
     x = np.empty_like(b)
     with mock.patch.object(gpu_elements, "_address", _address):

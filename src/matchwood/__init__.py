@@ -25,6 +25,12 @@ _HOMES = {
     "Components": "matchwood.components",  # what both return
     "condensation": "matchwood.components",  # a vertex for each of those: no cycles are left
     "Condensation": "matchwood.components",  # what `condensation` returns
+    # communities
+    "louvain": "matchwood.communities",  # groups of high modularity: vertices move, groups contract
+    "leiden": "matchwood.communities",  # the same with parts that are well connected
+    "label_propagation": "matchwood.communities",  # each takes the heaviest label around it
+    "modularity": "matchwood.communities",  # how good communities are
+    "Communities": "matchwood.communities",  # what the first three return
     # independent sets
     "maximal_independent_set": "matchwood.independent",  # no two neighbours, none can be added
     # spanning
@@ -70,6 +76,24 @@ _HOMES = {
     "max_wavefront": "matchwood.ordering",  # most rows active at once
     "rms_wavefront": "matchwood.ordering",  # root mean square of the active rows
     "is_rcm_order": "matchwood.ordering",  # is this the order of Cuthill and McKee?
+    "rabbit_order": "matchwood.ordering",  # communities within communities lie together
+    "shingle_order": "matchwood.ordering",  # vertices with common neighbours lie together
+    "layered_label_propagation_order": "matchwood.ordering",  # labels at many resolutions
+    "degree_order": "matchwood.ordering",  # the largest degree first
+    "hub_order": "matchwood.ordering",  # vertices of large degree first
+    "refine_order": "matchwood.ordering",  # make an order better by swaps
+    "Refinement": "matchwood.ordering",  # what `refine_order` returns
+    "locality_ordering": "matchwood.ordering",  # any of these by its name, with gaps and times
+    "LocalityOrdering": "matchwood.ordering",  # what `locality_ordering` returns
+    "gaps": "matchwood.ordering",  # how far apart neighbours lie, in four numbers
+    "Gaps": "matchwood.ordering",  # what `gaps` returns
+    "linear_arrangement": "matchwood.ordering",  # sum of the lengths of edges
+    "log_arrangement": "matchwood.ordering",  # sum of their logarithms
+    "linear_gap": "matchwood.ordering",  # sum of the jumps from neighbour to neighbour
+    "log_gap": "matchwood.ordering",  # sum of their logarithms
+    # ranking
+    "pagerank": "matchwood.ranking",  # where a random surfer spends the time
+    "Ranking": "matchwood.ranking",  # what `pagerank` returns
     # graphs in and out
     "generators": "matchwood.generators",  # graphs made from a seed
     "io": "matchwood.io",  # read and write files
@@ -86,12 +110,14 @@ _HOMES = {
     "show_config": "matchwood.machine.config",  # threads, caches, versions, GPU
     "warmup": "matchwood.machine.warm",  # compile every kernel now
     # families, as modules
+    "communities": "matchwood.communities",
     "components": "matchwood.components",
     "factors": "matchwood.factors",
     "forests": "matchwood.forests",
     "independent": "matchwood.independent",
     "matching": "matchwood.matching",
     "ordering": "matchwood.ordering",
+    "ranking": "matchwood.ranking",
     "spanning": "matchwood.spanning",
     "traversal": "matchwood.traversal",
 }
@@ -107,6 +133,7 @@ __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
     from matchwood import check as check
+    from matchwood import communities as communities
     from matchwood import components as components
     from matchwood import factors as factors
     from matchwood import forests as forests
@@ -117,9 +144,15 @@ if TYPE_CHECKING:
     from matchwood import ordering as ordering
     from matchwood import preconditioners as preconditioners
     from matchwood import primitives as primitives
+    from matchwood import ranking as ranking
     from matchwood import spanning as spanning
     from matchwood import traversal as traversal
     from matchwood import tridiagonal as tridiagonal
+    from matchwood.communities import Communities as Communities
+    from matchwood.communities import label_propagation as label_propagation
+    from matchwood.communities import leiden as leiden
+    from matchwood.communities import louvain as louvain
+    from matchwood.communities import modularity as modularity
     from matchwood.components import Components as Components
     from matchwood.components import Condensation as Condensation
     from matchwood.components import condensation as condensation
@@ -155,19 +188,38 @@ if TYPE_CHECKING:
     from matchwood.matching import maximal_matching as maximal_matching
     from matchwood.matching import streaming_matching as streaming_matching
     from matchwood.matching import weighted_matching as weighted_matching
+    from matchwood.ordering import Gaps as Gaps
+    from matchwood.ordering import LocalityOrdering as LocalityOrdering
     from matchwood.ordering import Measures as Measures
     from matchwood.ordering import Ordering as Ordering
+    from matchwood.ordering import Refinement as Refinement
     from matchwood.ordering import bandwidth as bandwidth
     from matchwood.ordering import cuthill_mckee as cuthill_mckee
+    from matchwood.ordering import degree_order as degree_order
+    from matchwood.ordering import gaps as gaps
+    from matchwood.ordering import hub_order as hub_order
     from matchwood.ordering import is_rcm_order as is_rcm_order
+    from matchwood.ordering import (
+        layered_label_propagation_order as layered_label_propagation_order,
+    )
+    from matchwood.ordering import linear_arrangement as linear_arrangement
+    from matchwood.ordering import linear_gap as linear_gap
+    from matchwood.ordering import locality_ordering as locality_ordering
+    from matchwood.ordering import log_arrangement as log_arrangement
+    from matchwood.ordering import log_gap as log_gap
     from matchwood.ordering import matrix_profile as matrix_profile
     from matchwood.ordering import max_wavefront as max_wavefront
     from matchwood.ordering import order_measures as order_measures
     from matchwood.ordering import permute as permute
     from matchwood.ordering import pseudo_peripheral_vertex as pseudo_peripheral_vertex
+    from matchwood.ordering import rabbit_order as rabbit_order
     from matchwood.ordering import rcm_ordering as rcm_ordering
+    from matchwood.ordering import refine_order as refine_order
     from matchwood.ordering import reverse_cuthill_mckee as reverse_cuthill_mckee
     from matchwood.ordering import rms_wavefront as rms_wavefront
+    from matchwood.ordering import shingle_order as shingle_order
+    from matchwood.ranking import Ranking as Ranking
+    from matchwood.ranking import pagerank as pagerank
     from matchwood.spanning import Forest as Forest
     from matchwood.spanning import minimum_spanning_forest as minimum_spanning_forest
     from matchwood.teams.crew import on_progress as on_progress

@@ -21,6 +21,11 @@ _HOMES = {
     "is_strongly_connected_components": "matchwood.components.strong.check",  # yes or no
     "check_condensation": "matchwood.components.strong.quotient.check",  # graph of components
     "is_condensation": "matchwood.components.strong.quotient.check",  # yes or no
+    "check_communities": "matchwood.communities.moving.check",  # numbered, connected, modularity
+    "is_communities": "matchwood.communities.moving.check",  # yes or no
+    "check_label_propagation": "matchwood.communities.propagation.check",  # heaviest labels
+    "is_label_propagation": "matchwood.communities.propagation.check",  # yes or no
+    "check_modularity": "matchwood.communities.quality.check",  # how good communities are
     "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
     "is_maximal_independent_set": "matchwood.independent.maximal.check",  # yes or no
     "check_spanning_forest": "matchwood.spanning.forest.check",  # spans, no circle, lightest
@@ -45,11 +50,31 @@ _HOMES = {
     "is_rcm_order": "matchwood.ordering.rcm.check",  # yes or no
     "check_measures": "matchwood.ordering.measure.check",  # bandwidth, profile, wavefronts
     "check_permuted": "matchwood.ordering.permutation.check",  # a matrix in another order
+    "check_gaps": "matchwood.ordering.gap.check",  # how far apart neighbours lie
+    "check_rabbit_order": "matchwood.ordering.rabbit.check",  # the tree of joins and the order
+    "is_rabbit_order": "matchwood.ordering.rabbit.check",  # yes or no
+    "check_shingle_order": "matchwood.ordering.shingle.check",  # keys ascend
+    "check_layered_order": "matchwood.ordering.llp.check",  # layers and what they give
+    "check_degree_order": "matchwood.ordering.degree.check",  # degrees descend
+    "is_degree_order": "matchwood.ordering.degree.check",  # yes or no
+    "check_hub_order": "matchwood.ordering.degree.check",  # hubs come first
+    "check_refinement": "matchwood.ordering.refine.check",  # never worse than before
+    "check_pagerank": "matchwood.ranking.random_surfer.check",  # one more iteration
+    "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
 }
 
 __all__ = [*_HOMES]
 
 if TYPE_CHECKING:
+    from matchwood.communities.moving.check import check_communities as check_communities
+    from matchwood.communities.moving.check import is_communities as is_communities
+    from matchwood.communities.propagation.check import (
+        check_label_propagation as check_label_propagation,
+    )
+    from matchwood.communities.propagation.check import (
+        is_label_propagation as is_label_propagation,
+    )
+    from matchwood.communities.quality.check import check_modularity as check_modularity
     from matchwood.components.connected.check import (
         check_connected_components as check_connected_components,
     )
@@ -88,11 +113,22 @@ if TYPE_CHECKING:
     from matchwood.matching.proposal.check import (
         check_maximal_matching as check_maximal_matching,
     )
+    from matchwood.ordering.degree.check import check_degree_order as check_degree_order
+    from matchwood.ordering.degree.check import check_hub_order as check_hub_order
+    from matchwood.ordering.degree.check import is_degree_order as is_degree_order
+    from matchwood.ordering.gap.check import check_gaps as check_gaps
+    from matchwood.ordering.llp.check import check_layered_order as check_layered_order
     from matchwood.ordering.measure.check import check_measures as check_measures
     from matchwood.ordering.permutation.check import check_permuted as check_permuted
+    from matchwood.ordering.rabbit.check import check_rabbit_order as check_rabbit_order
+    from matchwood.ordering.rabbit.check import is_rabbit_order as is_rabbit_order
     from matchwood.ordering.rcm.check import check_rcm_order as check_rcm_order
     from matchwood.ordering.rcm.check import is_rcm_order as is_rcm_order
+    from matchwood.ordering.refine.check import check_refinement as check_refinement
+    from matchwood.ordering.shingle.check import check_shingle_order as check_shingle_order
     from matchwood.preconditioners.check import check_preconditioner as check_preconditioner
+    from matchwood.ranking.random_surfer.check import check_pagerank as check_pagerank
+    from matchwood.ranking.random_surfer.check import is_pagerank as is_pagerank
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.spanning.forest.check import is_spanning_forest as is_spanning_forest
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs

@@ -166,7 +166,7 @@ class Graph(Entries):
             return view
 
         if negative == "error" and self.weighted:
-            self._refuse_negative(caller)
+            self.refuse_negative(caller)
         return self.keep("weights", make)
 
     def _both_directions(self, view: View, facts: Values, caller: str) -> View:
@@ -180,7 +180,8 @@ class Graph(Entries):
             refusals.refuse_overflow_of_directions(union, caller)
         return union
 
-    def _refuse_negative(self, caller: str) -> None:
+    def refuse_negative(self, caller: str) -> None:
+        """Raise unless all values are finite and at least 0."""
         facts = self._checked_values(self.heaviest_weights(caller), caller)
         least = facts.minimum
         if self.has_parallel_edges:  # one that does not count may be negative too
@@ -215,6 +216,38 @@ class Graph(Entries):
             return View(*trusted_transpose(view.indptr, view.indices, None, self.n))
 
         return self.keep("transposed", make)
+
+    def transposed_weights(self, caller: str = "graph") -> View:
+        """`transposed_pattern` with values; `directed_weights` itself where they are symmetric."""
+
+        def make() -> View:
+            view = self.finite_weights(caller)
+            if self.has_symmetric_values:
+                return view
+            return View(*trusted_transpose(*view, self.n))
+
+        return self.keep("transposed_weights", make)
+
+    def diagonal(self, caller: str = "graph") -> Any:
+        """The values a_ii, 0 where none is stored; found by a search in each sorted row."""
+
+        def make() -> Any:
+            view = self.heaviest_weights(caller)
+            xp = engines.xp(view.indptr)
+            low, high = view.indptr[:-1].astype(np.int64), view.indptr[1:].astype(np.int64)
+            ends, row = high, xp.arange(self.n)
+            while bool((open_ := low < high).any()):
+                middle = (low + high) // 2
+                before = view.indices[xp.where(open_, middle, 0)] < row
+                low = xp.where(open_ & before, middle + 1, low)
+                high = xp.where(open_ & ~before, middle, high)
+            found = xp.zeros(self.n, view.data.dtype)
+            rows = xp.flatnonzero(low < ends)
+            rows = rows[view.indices[low[rows]] == rows]
+            found[rows] = view.data[low[rows]]
+            return found
+
+        return self.keep("diagonal", make)
 
     def remade(self, raw: inputs.Raw, index_dtype: Any) -> Graph:
         """A Graph of these arrays, duplicates as here."""

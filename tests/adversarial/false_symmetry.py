@@ -103,6 +103,15 @@ def functions() -> dict[str, Callable[..., Any]]:
         "tridiagonal_of": lambda G, threads: mw.tridiagonal_of(G, mw.linear_forest(G)),
         "coverage_of_order": lambda G, threads: mw.coverage_of_order(G),
         "order_measures": lambda G, threads: mw.order_measures(G, threads=threads),
+        "gaps": lambda G, threads: mw.gaps(G, threads=threads),
+        "rabbit_order": lambda G, threads: mw.rabbit_order(G, threads=threads),
+        "shingle_order": lambda G, threads: mw.shingle_order(G, threads=threads),
+        "degree_order": lambda G, threads: mw.degree_order(G, threads=threads),
+        "refine_order": lambda G, threads: mw.refine_order(G, fraction=1.0, threads=threads),
+        "refine_order, median": lambda G, threads: mw.refine_order(
+            G, fraction=1.0, partners="median", metric="linear_gap", threads=threads
+        ),
+        "pagerank": lambda G, threads: mw.pagerank(G, threads=threads),
         "permute": lambda G, threads: mw.permute(G, np.arange(G.n)[::-1], threads=threads),
         "pseudo_peripheral_vertex": lambda G, threads: mw.pseudo_peripheral_vertex(
             G, threads=threads

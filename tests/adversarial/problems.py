@@ -223,6 +223,39 @@ def some_order(n: int) -> Any:
     return np.random.default_rng(n).permutation(n)
 
 
+def key_order_cases(
+    order: Callable[..., Any], verify: Callable[..., None], engine: str | None = None
+) -> Iterator[Case]:
+    for _, G in graphs():
+        yield Case(
+            G.n, G, {"perm": order(G, engine=engine)}, lambda fields: fields["perm"],
+            lambda x, G=G: verify(G, x),
+        )  # fmt: skip
+
+
+def rabbit_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in graphs():
+        found = matchwood.locality_ordering(G, "rabbit", engine=engine)
+        fields = {"perm": found.perm, "parent": found.tree.parent, "round": found.tree.round}
+
+        def build(fields: Fields, found: Any = found) -> Any:
+            tree = dataclasses.replace(found.tree, parent=fields["parent"], round=fields["round"])
+            return dataclasses.replace(found, perm=fields["perm"], tree=tree)
+
+        yield Case(G.n, G, fields, build, lambda x, G=G: check.check_rabbit_order(G, x))
+
+
+def gap_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in graphs():
+        perm = some_order(G.n)
+        found = matchwood.gaps(G, perm, engine=engine)
+        names = ("linear_arrangement", "log_arrangement", "linear_gap", "log_gap")
+        yield Case(
+            G.n, G, of(found, *names), replaced(found),
+            lambda x, G=G, p=perm: check.check_gaps(G, x, p),
+        )  # fmt: skip
+
+
 def measure_cases(engine: str | None = None) -> Iterator[Case]:
     for _, G in graphs():
         perm = some_order(G.n)
@@ -562,6 +595,15 @@ PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
     "spanning, large integers": functools.partial(spanning_cases, False, True),
     "order": order_cases,
     "measures": measure_cases,
+    "gaps": gap_cases,
+    "rabbit order": rabbit_cases,
+    "shingle order": functools.partial(
+        key_order_cases, matchwood.shingle_order, check.check_shingle_order
+    ),
+    "degree order": functools.partial(
+        key_order_cases, matchwood.degree_order, check.check_degree_order
+    ),
+    "hub order": functools.partial(key_order_cases, matchwood.hub_order, check.check_hub_order),
     "permuted": permuted_cases,
     "matching": functools.partial(matching_cases, check.check_matching),
     "matching, greedy": functools.partial(matching_cases, check.check_locally_dominant),

@@ -27,6 +27,7 @@ from matchwood.primitives import (
     frontier,
     hashing,
     path_scan,
+    quotient,
     row_reduce,
     scan,
     sort,
@@ -36,7 +37,7 @@ from matchwood.primitives import (
 NO_ARRAYS = {
     "matchwood.on_progress", "matchwood.show_config", "matchwood.warmup",
     "matchwood.CheckFailed", "matchwood.EngineUnavailable", "matchwood.OutOfMemory",
-    "matchwood.FileFormatError", "matchwood.Measures",
+    "matchwood.FileFormatError", "matchwood.Measures", "matchwood.Gaps",
     "matchwood.generators.aniso", "matchwood.generators.complete", "matchwood.generators.cycle",
     "matchwood.generators.delaunay", "matchwood.generators.dense_random",
     "matchwood.generators.erdos_renyi", "matchwood.generators.grid", "matchwood.generators.mesh",
@@ -48,6 +49,7 @@ NO_ARRAYS = {
     "matchwood.io.read_dimacs", "matchwood.io.read_hmetis", "matchwood.io.read_metis",
     "matchwood.io.read_names",
     "matchwood.primitives.hashing.bit_barrier", "matchwood.primitives.hashing.round_number",
+    "matchwood.primitives.quotient.Quotient",
     "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
 }  # fmt: skip
 """They take no array, or are made by us and read by the user alone."""
@@ -225,6 +227,13 @@ def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
         "matchwood.Components": lambda: [Call(touch, (mw.connected_components(matrix()),))],
         "matchwood.condensation": lambda: [Call(mw.condensation, (arcs(),))],
         "matchwood.Condensation": lambda: [Call(touch, (mw.condensation(arcs()),))],
+        "matchwood.louvain": lambda: (
+            on_three(mw.louvain) + by_method(mw.louvain, "moving", "joining")
+        ),
+        "matchwood.leiden": lambda: on_three(mw.leiden),
+        "matchwood.label_propagation": lambda: on_three(mw.label_propagation),
+        "matchwood.modularity": lambda: on_three(mw.modularity, np.arange(12) // 4),
+        "matchwood.Communities": lambda: [Call(touch, (mw.louvain(matrix()),))],
         "matchwood.maximal_independent_set": lambda: by_method(
             mw.maximal_independent_set, "luby", "lexicographic", "luby_sampling"
         ),
@@ -262,8 +271,33 @@ def _ordering_calls() -> dict[str, Callable[[], list[Call]]]:
             lambda A, perm, start: mw.is_rcm_order(A, perm, start=start), perm(), np.array([0, 9])
         ),
     }
-    for name in ("order_measures", "bandwidth", "matrix_profile", "max_wavefront", "rms_wavefront"):
+    measures = ("order_measures", "bandwidth", "matrix_profile", "max_wavefront", "rms_wavefront",
+                "gaps", "linear_gap", "log_gap")  # fmt: skip
+    for name in (*measures, "linear_arrangement", "log_arrangement"):
         made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name), perm())
+    for name in ("rabbit_order", "shingle_order", "layered_label_propagation_order",
+                 "degree_order", "hub_order", "locality_ordering"):  # fmt: skip
+        made[f"matchwood.{name}"] = lambda name=name: on_one(getattr(mw, name))
+    made["matchwood.Refinement"] = lambda: [Call(touch, (mw.refine_order(matrix()),))]
+    made["matchwood.Ranking"] = lambda: [Call(touch, (mw.pagerank(matrix()),))]
+    made["matchwood.LocalityOrdering"] = lambda: [
+        Call(touch, (mw.locality_ordering(matrix(), "rabbit"),))
+    ]
+    made["matchwood.ordering.JoinTree"] = lambda: [
+        Call(touch, (mw.locality_ordering(matrix(), "rabbit").tree,))
+    ]
+    made["matchwood.ordering.Layers"] = lambda: [
+        Call(touch, (mw.locality_ordering(matrix(), "llp").layers,))
+    ]
+    made["matchwood.refine_order"] = lambda: on_one(
+        lambda A, perm: mw.refine_order(A, perm, fraction=1.0), perm()
+    )
+    made["matchwood.pagerank"] = lambda: on_three(
+        lambda A, p, q, x: mw.pagerank(
+            A, personalization=p, dangling=q, start=x, weighted=True, max_iterations=5
+        ),
+        vector(12), vector(12), vector(12),
+    )  # fmt: skip
     return made
 
 
@@ -411,6 +445,8 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         "check_strongly_connected_components": lambda: (mw.connected_components(matrix()),),
         "check_condensation": lambda: (mw.condensation(matrix()),),
         "check_maximal_independent_set": lambda: (mw.maximal_independent_set(matrix()),),
+        "check_communities": lambda: (mw.louvain(matrix()),),
+        "check_label_propagation": lambda: (mw.label_propagation(matrix()),),
         "check_spanning_forest": lambda: (mw.minimum_spanning_forest(matrix()),),
         "check_bound": lambda: (mw.matching_bound(matrix()),),
         "check_coarsening": lambda: (matching().mate, mw.coarsen(matrix(), matching())),
@@ -423,8 +459,18 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
     for name in ("check_maximal_matching", "is_maximal_matching"):
         found[name] = lambda: (mw.maximal_matching(matrix()),)
     for name in ("bfs", "connected_components", "strongly_connected_components", "condensation",
-                 "maximal_independent_set", "spanning_forest"):  # fmt: skip
+                 "maximal_independent_set", "spanning_forest", "communities",
+                 "label_propagation"):  # fmt: skip
         found[f"is_{name}"] = found[f"check_{name}"]
+    for name in ("check_rabbit_order", "is_rabbit_order"):
+        found[name] = lambda: (mw.locality_ordering(matrix(), "rabbit"),)
+    found["check_layered_order"] = lambda: (mw.locality_ordering(matrix(), "llp"),)
+    found["check_shingle_order"] = lambda: (mw.shingle_order(matrix()),)
+    for name in ("check_degree_order", "is_degree_order"):
+        found[name] = lambda: (mw.degree_order(matrix()),)
+    found["check_hub_order"] = lambda: (mw.hub_order(matrix()),)
+    for name in ("check_pagerank", "is_pagerank"):
+        found[name] = lambda: (mw.pagerank(matrix()),)
     for name in ("check_factor", "is_factor"):
         found[name] = lambda: (factored(),)
     for name in ("check_maximal_factor", "is_maximal_factor"):
@@ -435,8 +481,18 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         )
         for name, parts in found.items()
     }
+    made["matchwood.check.check_modularity"] = lambda: on_one(
+        lambda A, labels: check.check_modularity(A, labels, mw.modularity(matrix(), labels)),
+        np.arange(12) // 4,
+    )
     made["matchwood.check.check_measures"] = lambda: on_one(
         lambda A, perm: check.check_measures(A, mw.order_measures(matrix(), perm), perm), perm()
+    )
+    made["matchwood.check.check_gaps"] = lambda: on_one(
+        lambda A, perm: check.check_gaps(A, mw.gaps(matrix(), perm), perm), perm()
+    )
+    made["matchwood.check.check_refinement"] = lambda: on_one(
+        lambda A, perm: check.check_refinement(A, mw.refine_order(matrix(), perm), perm), perm()
     )
     made["matchwood.check.check_tridiagonal_solution"] = lambda: [
         Call(
@@ -454,6 +510,10 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
         )
     ]
     return made
+
+
+def _labels_of_rows() -> Any:
+    return (np.arange(12) // 3).astype(np.int32)
 
 
 def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
@@ -481,6 +541,13 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
         home + "hashing.hash2": lambda: [Call(hashing.hash2, pair)],
         home + "hashing.quarter_md5": lambda: [Call(hashing.quarter_md5, (counts, 3))],
         home + "hashing.random_bit": lambda: [Call(hashing.random_bit, (counts, 3))],
+        home + "quotient.quotient": lambda: [
+            Call(lambda *parts: quotient.quotient(*parts, 4), (*csr(), _labels_of_rows())),
+            Call(
+                lambda labels, inner: quotient.quotient(*csr(), labels, 4, inner=inner),
+                (_labels_of_rows(), vector()),
+            ),
+        ],
         home + "path_scan.path_scan": lambda: [
             Call(
                 functools.partial(path_scan.path_scan, method=method),

@@ -25,6 +25,7 @@ VALUES: dict[str, Any] = {
     "operation": largest_degree(), "out": np.zeros(12, np.int64), "label": np.arange(12),
     "counts": PAIR[0], "keys": PAIR[0].astype(np.uint64), "payload": PAIR[1], "dl": bands()[0],
     "d": bands()[1], "du": bands()[2], "b": np.ones(7), "p": 0.5, "count": 12,
+    "labels": np.arange(12, dtype=np.int32),
 }  # fmt: skip
 OTHERS: dict[str, dict[str, Any]] = {
     "matchwood.generators.stencil": {"weights": np.arange(9.0).reshape(3, 3)},

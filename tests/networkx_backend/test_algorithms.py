@@ -355,6 +355,62 @@ def test_independent_sets_refuse_what_networkx_refuses():
         nx.maximal_independent_set(nx.Graph(), backend="matchwood")
 
 
+COMMUNITIES = [
+    nx.community.louvain_communities,
+    nx.community.louvain_partitions,
+    nx.community.leiden_communities,
+    nx.community.leiden_partitions,
+    nx.community.label_propagation_communities,
+    nx.community.asyn_lpa_communities,
+    nx.community.fast_label_propagation_communities,
+]
+
+
+@pytest.mark.parametrize("function", COMMUNITIES, ids=lambda function: function.__name__)
+def test_communities(undirected, function):
+    """A partition into sets, of no lower modularity than everyone alone; the same twice."""
+    options = {} if "label_propagation_communities" == function.__name__ else {"seed": 3}
+    found = list(function(undirected, backend="matchwood", **options))
+    assert CALLS[function.__name__] == 1
+    assert found == list(function(undirected, backend="matchwood", **options))
+    partitions = found if function.__name__.endswith("partitions") else [found]
+    for sets in partitions:
+        assert nx.community.is_partition(undirected, sets)
+    total = sum(weight for _, _, weight in undirected.edges(data="weight", default=1))
+    if "lpa" in function.__name__ or "label" in function.__name__ or total == 0:
+        return
+    alone = [{node} for node in undirected]
+    qualities = [nx.community.modularity(undirected, sets) for sets in [alone, *partitions]]
+    assert qualities[-1] >= qualities[0] - 1e-12
+    ours = nx.community.modularity(undirected, partitions[-1], backend="matchwood")
+    assert ours == pytest.approx(qualities[-1], abs=1e-9)
+
+
+def test_communities_of_multigraphs():
+    """Parallel edges are added up, whichever end they were given from."""
+    H = nx.MultiGraph([(0, 1), (1, 0), (0, 1), (2, 2), (1, 2), (3, 4), (4, 3)])
+    sets = [{0, 1, 2}, {3, 4}]
+    for weight in (None, "weight"):
+        theirs, ours = both(nx.community.modularity, H, sets, weight=weight, resolution=1.5)
+        assert ours == pytest.approx(theirs, abs=1e-12)
+
+
+def test_communities_that_are_left_to_networkx():
+    from matchwood.networkx_backend.rules import can_run
+
+    D = nx.DiGraph([(0, 1), (1, 2)])
+    for function in (*COMMUNITIES, nx.community.modularity):
+        arguments = (D, [{0, 1, 2}]) if function.__name__ == "modularity" else (D,)
+        assert "undirected" in can_run(function.__name__, arguments, {})
+    G = nx.Graph([(0, 1, {"weight": -1.0})])
+    with pytest.raises(NotImplementedError):
+        nx.community.louvain_communities(G, backend="matchwood")
+    with pytest.raises(nx.community.quality.NotAPartition):
+        nx.community.modularity(nx.path_graph(3), [{0, 1}], backend="matchwood")
+    with pytest.raises(ValueError, match="max_level"):
+        nx.community.leiden_communities(nx.path_graph(3), max_level=0, backend="matchwood")
+
+
 def test_maximal_matching(undirected):
     found = nx.maximal_matching(undirected, backend="matchwood")
     assert isinstance(found, set)
@@ -389,3 +445,52 @@ def test_weighted_matching_of_what_is_no_weight(weight):
         pytest.raises(NotImplementedError),
     ):
         nx.max_weight_matching(G, backend="matchwood")
+
+
+# Ranking
+
+
+def same_ranks(G):
+    for options in (
+        {},
+        {"weight": None},
+        {"alpha": 0.5, "personalization": {next(iter(G)): 2}},
+        {"dangling": dict.fromkeys(G, 1), "nstart": dict.fromkeys(G, 3)},
+    ):
+        expected = nx.pagerank.orig_func(G, **options)
+        found = nx.pagerank(G, **options, backend="matchwood")
+        assert list(found) == list(expected)
+        assert all(abs(found[v] - expected[v]) < 1e-12 for v in expected)
+
+
+def test_pagerank(undirected):
+    same_ranks(undirected)
+
+
+def test_pagerank_of_directed_graphs(directed):
+    same_ranks(directed)
+
+
+def test_pagerank_of_what_is_left_to_networkx():
+    G = nx.path_graph(4, create_using=nx.DiGraph)
+    G.add_edge(3, 0, weight=-0.5)
+    assert nx.pagerank(G, backend="matchwood") == pytest.approx(nx.pagerank.orig_func(G))
+    H = nx.cycle_graph(5)
+    assert nx.pagerank(H, alpha=1.0, backend="matchwood") == pytest.approx(
+        nx.pagerank.orig_func(H, alpha=1.0)
+    )
+    for options, error in (
+        ({"max_iter": 0}, nx.PowerIterationFailedConvergence),
+        ({"max_iter": 1, "nstart": {0: 1}}, nx.PowerIterationFailedConvergence),
+        ({"personalization": {0: 0}}, ZeroDivisionError),
+    ):
+        with pytest.raises(error):
+            nx.pagerank(H, **options, backend="matchwood")
+
+
+def test_pagerank_counts_parallel_edges():
+    for kind in (nx.MultiGraph, nx.MultiDiGraph):
+        G = kind([(0, 1), (0, 1), (0, 2), (1, 0), (2, 2)])
+        for weight in (None, "weight"):
+            expected = nx.pagerank.orig_func(G, weight=weight)
+            assert nx.pagerank(G, weight=weight, backend="matchwood") == pytest.approx(expected)

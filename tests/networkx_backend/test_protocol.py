@@ -233,6 +233,7 @@ ARGUMENTS = {
     "bfs_layers": ([0, 1],),
     **{name: (0,) for name in FUNCTIONS if name.startswith(("bfs_e", "bfs_p", "bfs_s", "bfs_t"))},
     "generic_bfs_edges": (0,),
+    "modularity": ([set(range(9)), set(range(9, 20))],),
     "single_source_shortest_path_length": (0,),
     "single_target_shortest_path_length": (0,),
 }

@@ -50,7 +50,13 @@ def test_order_for_people(file: str) -> None:
 def test_order_refuses(file: str, tmp_path: Path) -> None:
     missing = tmp_path / "none" / "b.mtx"
     for words, message in [
-        (("--method", "best"), "--method must be one of rcm, cm, got 'best'"),
+        (
+            ("--method", "best"),
+            "--method must be one of rcm, cm, rabbit, shingle, llp,",
+        ),
+        (("--refine", "log_gap"), "--refine is for orders other than rcm and cm"),
+        (("--method", "hub", "-s", "1"), "--start is for rcm and cm"),
+        (("--method", "hub", "--refine", "best"), "refine must be one of"),
         (("--algorithm", "best"), "method must be one of"),
         (("--permuted", str(missing)), "there is no folder"),
         (("-s", "999"), "start must be vertices 0..299, got 999"),
@@ -58,3 +64,28 @@ def test_order_refuses(file: str, tmp_path: Path) -> None:
         result = CliRunner().invoke(app, ["order", file, *words])
         assert result.exit_code == 2
         assert message in " ".join(result.stderr.split())
+
+
+def test_orders_that_keep_neighbours_together(file: str, tmp_path: Path) -> None:
+    A = sp.csr_array(matchwood.io.read(file))
+    perm = tmp_path / "perm.npy"
+    for method in ("rabbit", "shingle", "llp", "degree", "hub"):
+        facts = run_json("order", file, "--method", method, "--check", "-o", str(perm))
+        found = matchwood.locality_ordering(A, method)
+        assert np.array_equal(np.load(perm), found.perm)
+        assert facts["after"]["log_gap"] == found.after.log_gap
+    facts = run_json(
+        "order", file, "--method", "rabbit", "--refine", "log_gap", "--fraction", "1", "--check"
+    )
+    refined = matchwood.refine_order(A, matchwood.rabbit_order(A), fraction=1)
+    assert facts["after"]["log_gap"] == refined.after
+    assert facts["counters"]["kept"] == refined.kept
+
+
+def test_rabbit_for_people(file: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "spy.png"
+    text = run("order", file, "--method", "rabbit", "--plot", str(picture)).stdout
+    assert "log gap" in text
+    assert "communities" in text
+    assert picture.stat().st_size > 1000

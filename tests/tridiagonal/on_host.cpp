@@ -54,6 +54,9 @@ static void enter()
     finished[threadIdx.x] = true;
 }
 
+static bool backwards = false;  // the last block and the last thread first
+extern "C" void order_(int last_first) { backwards = last_first; }
+
 template <typename F>
 static void launch(int blocks, int threads, F f)
 {
@@ -62,7 +65,7 @@ static void launch(int blocks, int threads, F f)
     argument = &f;
     gridDim.x = blocks, blockDim.x = threads;
     for (int block = 0; block < blocks; ++block) {
-        blockIdx.x = block;
+        blockIdx.x = backwards ? blocks - 1 - block : block;
         for (int t = 0; t < threads; ++t) {
             getcontext(&contexts[t]);
             contexts[t].uc_stack.ss_sp = &stacks[size_t(t) * STACK];
@@ -73,7 +76,8 @@ static void launch(int blocks, int threads, F f)
         }
         for (bool any = true; any;) {
             any = false;
-            for (int t = 0; t < threads; ++t) {
+            for (int k = 0; k < threads; ++k) {
+                int t = backwards ? threads - 1 - k : k;
                 if (finished[t]) continue;
                 threadIdx.x = t;
                 swapcontext(&scheduler, &contexts[t]);
@@ -110,6 +114,11 @@ static unsigned atomicOr(unsigned* at, unsigned value)
     unsigned before = *at;
     *at |= value;
     return before;
+}
+template <typename X>
+static X __ldg(const X* at)
+{
+    return *at;
 }
 static int __popc(unsigned x) { return __builtin_popcount(x); }
 static int __double2hiint(double x)
@@ -162,15 +171,11 @@ extern "C" void expand_(int grid, int threads, T* elements, long long total, lon
     launch(grid, threads, [=] { expand<BLOCK_SIZE, T>(elements, total, start, size, outer, ends); });
 }
 extern "C" void mend_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* x, unsigned* marks, long long parts,
-                      int round, int rows, int size, int shift, int most, double limit, double far,
-                      unsigned long long* status)
+                      int round, int rows, int size, int shift, int next_size, int next_shift, int each, int least,
+                      int most, double limit, double far, unsigned long long* status)
 {
     launch(grid, threads, [=] {
-        mend<BLOCK_SIZE, T>(n, dl, d, du, b, x, marks, parts, round, rows, size, shift, most, limit, far, status);
+        mend<BLOCK_SIZE, T>(n, dl, d, du, b, x, marks, parts, round, rows, size, shift, next_size, next_shift, each,
+                            least, most, limit, far, status);
     });
-}
-extern "C" void list_zones_(int grid, int threads, unsigned* marks, long long parts, int round, int size, int shift,
-                            long long zones)
-{
-    launch(grid, threads, [=] { list_zones(marks, parts, round, size, shift, zones); });
 }

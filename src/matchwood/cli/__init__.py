@@ -16,9 +16,20 @@ import typer
 
 from matchwood.cli import errors
 from matchwood.cli.files import convert, generate, info
-from matchwood.cli.graphs import bfs, coarsen, components, factor, forest, match, mis, mst, scc
+from matchwood.cli.graphs import (
+    bfs,
+    coarsen,
+    communities,
+    components,
+    factor,
+    forest,
+    match,
+    mis,
+    mst,
+    scc,
+)
 from matchwood.cli.machine import bench, config, demo, warmup
-from matchwood.cli.matrices import order, precondition, solve
+from matchwood.cli.matrices import order, pagerank, precondition, solve
 
 app = typer.Typer(
     cls=errors.OneLineErrors,
@@ -52,6 +63,7 @@ def _top(
 
 app.command("info")(info.command)
 app.command("components")(components.command)
+app.command("communities")(communities.command)
 app.command("bfs")(bfs.command)
 app.command("mis")(mis.command)
 app.command("mst")(mst.command)
@@ -61,6 +73,7 @@ app.command("factor")(factor.command)
 app.command("forest")(forest.command)
 app.command("coarsen")(coarsen.command)
 app.command("order")(order.command)
+app.command("pagerank")(pagerank.command)
 app.command("precondition")(precondition.command)
 app.command("solve")(solve.command)
 app.command("generate", context_settings=generate.SETTINGS)(generate.command)

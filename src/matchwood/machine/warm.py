@@ -77,6 +77,9 @@ def _files(folder: Path | None) -> int:
 
 
 def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
+    import numpy as np
+
+    from matchwood.communities import label_propagation, leiden, louvain, modularity
     from matchwood.components import (
         condensation,
         connected_components,
@@ -109,6 +112,11 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
             for method in ("auto", "tarjan", "forward_backward", "multistep")
         },
         "condensation": lambda G: condensation(G),
+        "communities": lambda G: louvain(G, method="moving"),
+        "communities, joining": lambda G: louvain(G, method="joining"),
+        "communities, leiden": lambda G: leiden(G),
+        "communities, labels": lambda G: label_propagation(G),
+        "communities, modularity": lambda G: modularity(G, np.zeros(G.n, np.int64)),
         **{
             f"independent set, {method}": functools.partial(maximal_independent_set, method=method)
             for method in ("luby", "lexicographic", "luby_sampling")
@@ -136,8 +144,42 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "forest, tridiagonal": lambda G: tridiagonal_of(G, linear_forest(G)),
         "factor, greedy": lambda G: degree_factor(G, 2, method="greedy"),
         "ordering": _order,
+        **_locality(),
+        **{
+            f"pagerank, {kind}": functools.partial(_rank, kind=kind)
+            for kind in ("float32", "float64")
+        },
         "row_reduce": lambda G: _reduce_rows(row_reduce, G),
     }
+
+
+def _locality() -> dict[str, Callable[[Graph], Any]]:
+    from matchwood import ordering
+
+    def gaps(G: Graph) -> None:
+        ordering.gaps(G)
+        ordering.gaps(G, ordering.degree_order(G))
+
+    def refined(G: Graph) -> None:
+        for metric in ("log_gap", "linear_gap"):
+            for partners in ("neighbours", "median"):
+                ordering.refine_order(G, metric=metric, partners=partners, fraction=1.0, threads=2)
+
+    return {
+        "gaps": gaps,
+        "rabbit order": lambda G: ordering.rabbit_order(G),
+        "shingle order": lambda G: ordering.shingle_order(G),
+        "layered order": lambda G: ordering.layered_label_propagation_order(G, gammas=(1, 0)),
+        "degree order": lambda G: ordering.hub_order(G),
+        "refinement": refined,
+    }
+
+
+def _rank(G: Graph, kind: str) -> None:
+    from matchwood.ranking import pagerank
+
+    for weighted in (False, True):
+        pagerank(G, weighted=weighted, dtype=kind)
 
 
 def _order(G: Graph) -> None:

@@ -7,7 +7,10 @@ from itertools import takewhile
 from types import SimpleNamespace
 from typing import Any
 
-SUMMARY = "Components, spanning trees, matchings, independent sets and searches on all cores"
+SUMMARY = (
+    "Components, communities, spanning trees, matchings, independent sets, PageRank and searches "
+    "on all cores"
+)
 
 DEFAULTS: dict[str, Any] = {
     "threads": None,  # CPU threads of a call; None takes MATCHWOOD_NUM_THREADS or all CPUs
@@ -24,6 +27,15 @@ _KRUSKAL = (
     "weights are equal, and in its order."
 )
 _NO_SORT = "``sort_neighbors`` is left to NetworkX."
+
+_COMMUNITIES = (
+    "Other communities than NetworkX finds for the same seed, as good on most graphs, and the same "
+    "ones at every run and with any number of threads."
+)
+_UNDIRECTED = (
+    "Of undirected graphs with weights that are finite and not negative; others are left to "
+    "NetworkX."
+)
 
 FUNCTIONS: dict[str, dict[str, Any]] = {
     "connected_components": {"additional_docs": _SETS},
@@ -43,6 +55,19 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
         "additional_docs": "Without ``scc``, components are numbered in reverse topological "
         "order, as NetworkX does; where that leaves a choice it may be another one."
     },
+    **{
+        name: {"additional_docs": f"{_COMMUNITIES}  {_UNDIRECTED}"}
+        for name in (
+            "louvain_communities",
+            "louvain_partitions",
+            "leiden_communities",
+            "leiden_partitions",
+            "label_propagation_communities",
+            "asyn_lpa_communities",
+            "fast_label_propagation_communities",
+        )
+    },
+    "modularity": {"additional_docs": _UNDIRECTED},
     "maximal_independent_set": {
         "additional_docs": "Another set than NetworkX finds for the same seed, with more nodes "
         "on most graphs: those with few neighbours are tried first."
@@ -58,6 +83,10 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "maximum_spanning_edges": {"additional_docs": _KRUSKAL},
     "minimum_spanning_tree": {"additional_docs": _KRUSKAL},
     "maximum_spanning_tree": {"additional_docs": _KRUSKAL},
+    "pagerank": {
+        "additional_docs": "The same numbers, to rounding.  Negative weights or probabilities and "
+        "``alpha=1`` are left to NetworkX."
+    },
     "bfs_edges": {
         "additional_docs": f"{_SAME_ORDER}  {_NO_SORT}  ``reverse`` of a directed graph too."
     },

@@ -6,6 +6,16 @@ describes them, and info.py adds what differs.
 
 from __future__ import annotations
 
+from matchwood.networkx_backend.algorithms.communities import (
+    asyn_lpa_communities,
+    fast_label_propagation_communities,
+    label_propagation_communities,
+    leiden_communities,
+    leiden_partitions,
+    louvain_communities,
+    louvain_partitions,
+    modularity,
+)
 from matchwood.networkx_backend.algorithms.components import (
     condensation,
     connected_components,
@@ -19,6 +29,7 @@ from matchwood.networkx_backend.algorithms.components import (
     strongly_connected_components,
     weakly_connected_components,
 )
+from matchwood.networkx_backend.algorithms.ranking import pagerank
 from matchwood.networkx_backend.algorithms.sets import (
     max_weight_matching,
     maximal_independent_set,
@@ -46,6 +57,14 @@ from matchwood.networkx_backend.rules import can_run, should_run
 from matchwood.networkx_backend.testing import on_start_tests
 
 __all__ = [
+    "asyn_lpa_communities",
+    "fast_label_propagation_communities",
+    "label_propagation_communities",
+    "leiden_communities",
+    "leiden_partitions",
+    "louvain_communities",
+    "louvain_partitions",
+    "modularity",
     "bfs_edges",
     "bfs_layers",
     "bfs_predecessors",
@@ -73,6 +92,7 @@ __all__ = [
     "number_strongly_connected_components",
     "number_weakly_connected_components",
     "on_start_tests",
+    "pagerank",
     "should_run",
     "single_source_shortest_path_length",
     "single_target_shortest_path_length",

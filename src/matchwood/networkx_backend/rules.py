@@ -19,6 +19,10 @@ LEAST = 20_000
 LEAST_WHERE_NETWORKX_IS_SLOW = 6_000
 SLOW = frozenset(
     {
+        "louvain_communities",
+        "louvain_partitions",
+        "label_propagation_communities",
+        "asyn_lpa_communities",
         "maximal_independent_set",
         "max_weight_matching",
         "minimum_spanning_edges",
@@ -28,6 +32,18 @@ SLOW = frozenset(
     }
 )
 LEAST_CONVERTED = 3_000
+COMMUNITIES = frozenset(
+    {
+        "louvain_communities",
+        "louvain_partitions",
+        "leiden_communities",
+        "leiden_partitions",
+        "label_propagation_communities",
+        "asyn_lpa_communities",
+        "fast_label_propagation_communities",
+        "modularity",
+    }
+)
 
 SAMPLE = 64  # rows looked at to guess the number of edges; to count them takes NetworkX too long
 
@@ -54,6 +70,8 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
             return "edges are chosen as Kruskal's algorithm does"
         if G.is_directed():
             return "spanning trees are of undirected graphs"
+    if name in COMMUNITIES and G.is_directed():
+        return "communities are of undirected graphs"
     if name == "max_weight_matching":
         if not settings().approximate_matching:
             return "approximate; allow it by nx.config.backends.matchwood.approximate_matching"
@@ -64,7 +82,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
     """True, or the reason why NetworkX is the better choice."""
-    if settings().small_graphs:
+    if settings().small_graphs or name.startswith("leiden_"):  # NetworkX has no Leiden itself
         return True
     G = args[0] if args else kwargs["G"]
     if _is_converted(G):

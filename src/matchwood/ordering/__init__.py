@@ -5,9 +5,19 @@
     rcm_ordering              both, with measures, counters and times
     pseudo_peripheral_vertex  a vertex at the rim, where such an order starts
 
+    rabbit_order              communities within communities lie together
+    shingle_order             vertices with common neighbours lie together
+    layered_label_propagation_order     labels at many resolutions
+    degree_order, hub_order   vertices of large degree first
+    refine_order              an order made better by swaps
+    locality_ordering         any of these by its name, with gaps before and after
+
     permute                   the matrix in another order
     order_measures            how good an order is, in four numbers; one at a time:
     bandwidth, matrix_profile, max_wavefront, rms_wavefront
+
+    gaps                      how far apart neighbours lie, in four numbers; one at a time:
+    linear_arrangement, log_arrangement, linear_gap, log_gap
 
     is_rcm_order, check_rcm_order     is this the order that the definition asks for?
 
@@ -15,6 +25,17 @@ Everywhere ``perm[new] = old`` and ``place[old] = new``.
 """
 
 from matchwood._lazy import old_names
+from matchwood.ordering.degree import degree_order, hub_order
+from matchwood.ordering.gap import (
+    Gaps,
+    gaps,
+    linear_arrangement,
+    linear_gap,
+    log_arrangement,
+    log_gap,
+)
+from matchwood.ordering.llp import Layers, layered_label_propagation_order
+from matchwood.ordering.locality import LocalityOrdering, locality_ordering
 from matchwood.ordering.measure import (
     Measures,
     bandwidth,
@@ -24,6 +45,7 @@ from matchwood.ordering.measure import (
     rms_wavefront,
 )
 from matchwood.ordering.permutation import permute
+from matchwood.ordering.rabbit import JoinTree, rabbit_order
 from matchwood.ordering.rcm import (
     Ordering,
     cuthill_mckee,
@@ -32,22 +54,41 @@ from matchwood.ordering.rcm import (
     reverse_cuthill_mckee,
 )
 from matchwood.ordering.rcm.check import check_rcm_order, is_rcm_order
+from matchwood.ordering.refine import Refinement, refine_order
+from matchwood.ordering.shingle import shingle_order
 
 __all__ = [
+    "Gaps",
+    "JoinTree",
+    "Layers",
+    "LocalityOrdering",
     "Measures",
     "Ordering",
+    "Refinement",
     "bandwidth",
     "check_rcm_order",
     "cuthill_mckee",
+    "degree_order",
+    "gaps",
+    "hub_order",
     "is_rcm_order",
+    "layered_label_propagation_order",
+    "linear_arrangement",
+    "linear_gap",
+    "locality_ordering",
+    "log_arrangement",
+    "log_gap",
     "matrix_profile",
     "max_wavefront",
     "order_measures",
     "permute",
     "pseudo_peripheral_vertex",
+    "rabbit_order",
     "rcm_ordering",
+    "refine_order",
     "reverse_cuthill_mckee",
     "rms_wavefront",
+    "shingle_order",
 ]
 
 # names of the last release: they still work, with a DeprecationWarning

@@ -11,12 +11,14 @@
     assemble     assemble           an edge list into sorted CSR
     contract     contract           groups of vertices made one, their edges added up
     number       number_roots       numbers for the roots of trees; for kernels
+    quotient     quotient           a graph added up by labels: one vertex for each
     edge_order   order_edges        the total order of weighted edges, without ties
 
 Each folder's page says more.  Import from the folder (``from matchwood.primitives.sort import
 radix_sort``); nothing is re-exported here, since some folders bear the name of their function.
 
 Kernels of other folders call the device functions in ``frontier/cpu.py``, ``union_find/cpu.py``,
-``hashing/cpu.py`` and ``row_reduce/cpu.py``; on the GPU, those in the ``.cuh`` of the same name.
+``hashing/cpu.py``, ``row_reduce/cpu.py`` and ``tally/cpu.py``; on the GPU, those in the ``.cuh`` of
+the same name.
 ``cpu_hints.py`` has what makes such kernels fast; ``matchwood.arguments`` checks arrays.
 """

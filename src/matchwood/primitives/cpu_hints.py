@@ -110,6 +110,16 @@ def trailing_zeros(typingctx: Any, word: Any) -> Any:
 
 
 @intrinsic
+def leading_zeros(typingctx: Any, word: Any) -> Any:
+    """Bits above the highest one that is set in a word; the word must not be 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctlz(args[0], ir.IntType(1)(True))
+
+    return word(word), codegen
+
+
+@intrinsic
 def rotated(typingctx: Any, word: Any, left: Any) -> Any:
     """A uint32 turned to the left; LLVM's own, since Numba's shifts work in 64 bits."""
 

@@ -14,9 +14,26 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.tridiagonal import trust
 
-LISTING = 128  # threads of a block that lists zones
-MENDING_THREADS = 64  # of a block that mends, at most
-MENDING_BLOCKS = 4096  # at most: a thread takes one zone after the other
+ZONES_OF_BLOCK = 128  # in the first round; of systems of blocks half as many
+MENDING_BLOCKS = 1024  # at most where there is a list: a thread takes one zone after the other
+
+
+class MendRound(NamedTuple):
+    """A round of mending: block rows of a zone, and by how many it begins earlier; windows."""
+
+    zone: int
+    shift: int
+    least: int  # block rows of a window to each side
+    most: int
+    threads: int  # of a block: few, so that no one waits for others
+
+
+MEND_ROUNDS = (
+    MendRound(128, 0, 1, 4, 32),
+    MendRound(512, 192, 16, 16, 8),
+    MendRound(2048, 0, 64, 64, 2),
+    MendRound(2048, 1024, 1, 64, 2),
+)
 
 
 def levels(parts: int, threads: int, each: int) -> list[tuple[int, int]]:
@@ -110,7 +127,7 @@ class Solver:
         limit = trust.limit(self.dtype)
         few, usual = np.int32(trust.few(n * p)), np.int32(trust.by_chance(n, p))
         self._limits = (self.dtype.type(limit), few, usual)
-        self._mends = _mend_rounds(source, p, limit, limit * trust.worst_by_chance(n))
+        self._mends = self._mend_rounds(source, p, limit, limit * trust.worst_by_chance(n))
         self._unread = gpu.Status()
         self._kernels = source.kernels(T=self.dtype, I=np.dtype(index))
 
@@ -145,16 +162,28 @@ class Solver:
         """Mend the rows that `solve` has marked in `block`; what is still off goes to `status`."""
         matrix = (_address(dl), _address(d), _address(du), _address(b), _address(x))
         where = (np.int64(self.n), *matrix, self._place(block, "marks"), np.int64(self._parts))
-        marks, parts = where[-2:]
         word = _address(status.device_words)
-        for step, (zone, shift, threads, rest, room) in enumerate(self._mends):
-            zones = -(-(self._parts + shift) // zone)
-            sizes = (np.int32(zone), np.int32(shift))
-            listed = (marks, parts, np.int32(step), *sizes, np.int64(zones))
-            self._kernels.list_zones.launch(-(-zones // LISTING), LISTING, listed, 0)
-            args = (*where, np.int32(step), np.int32(self.rows), *sizes, *rest, word)
-            blocks = min(-(-zones // threads), MENDING_BLOCKS)
-            self._kernels.mend.launch(blocks, threads, args, room)
+        for blocks, threads, rest, room in self._mends:
+            self._kernels.mend.launch(blocks, threads, (*where, *rest, word), room)
+
+    def _mend_rounds(self, source: Any, p: int, limit: float, far: float) -> list[Any]:
+        """(blocks, threads of a block, arguments, shared memory) of each round."""
+        made: list[Any] = []
+        for step, one in enumerate(MEND_ROUNDS):
+            after = MEND_ROUNDS[min(step + 1, len(MEND_ROUNDS) - 1)]
+            rows = (one.zone, one.shift, after.zone, after.shift)
+            sizes = [count // self.rows for count in rows]
+            zones = -(-(self._parts + sizes[1]) // sizes[0])
+            each = ZONES_OF_BLOCK // p if step == 0 else one.threads
+            blocks = -(-zones // each)
+            counts = (step, self.rows, *sizes, each, one.least, one.most)
+            rest = (*map(np.int32, counts), np.float64(limit), np.float64(far))
+            triangle = (2 * one.most + 1) * p * (3 * p + 1)
+            room = 8 * (source.constant("MEND_LIST") + one.threads * triangle)
+            blocks = blocks if step == 0 else min(blocks, MENDING_BLOCKS)
+            made.append((blocks, one.threads, rest, room))
+        assert len(made) == source.constant("MEND_ROUNDS")
+        return made
 
     def _place(self, block: Any, name: str) -> Any:
         return np.uint64(block.ptr + getattr(self._layout, name))
@@ -181,31 +210,11 @@ class Solver:
 
 
 def _list_words(source: Any, parts: int) -> int:
-    """Words of the list of zones, and of the counts before it."""
-    least = source.constant("MEND_NARROW_PARTS")
-    words: int = source.constant("MEND_ROUNDS") + -(-parts // least) + 1
+    """Words of the lists of zones: `Lists` in mend.cuh."""
+    rounds, rows = source.constants("MEND_ROUNDS", "MEND_ROWS")
+    most = parts // (rows // 32) + 2
+    words: int = rounds + (rounds - 1) * (most // 32 + 1 + most)
     return words
-
-
-def _mend_rounds(source: Any, p: int, limit: float, far: float) -> list[Any]:
-    """(parts of a zone, shift, threads of a block, arguments, shared memory) of each round."""
-    names = "MEND_FIRST", "MEND_NARROW", "MEND_NARROW_PARTS", "MEND_WIDE", "MEND_WIDE_PARTS"
-    first, narrow, narrow_parts, wide, wide_parts = source.constants(*names)
-    rounds = []
-    for most, zone, shift in (
-        (first, narrow_parts, 0),
-        (narrow, narrow_parts, 0),
-        (narrow, narrow_parts, narrow_parts // 2),
-        (wide, wide_parts, 0),
-        (wide, wide_parts, wide_parts // 2),
-    ):
-        each = (2 * most + 1) * p * (3 * p + 1) * 8  # bytes: the triangle of a thread
-        fitting = 1 << (source.constant("MEND_ROOM") // each).bit_length() - 1
-        threads = min(fitting, MENDING_THREADS)
-        rest = (np.int32(most), np.float64(limit), np.float64(far))
-        rounds.append((zone, shift, threads, rest, threads * each))
-    assert len(rounds) == source.constant("MEND_ROUNDS")
-    return rounds
 
 
 def _address(array: Any) -> Any:

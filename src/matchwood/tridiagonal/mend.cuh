@@ -2,142 +2,262 @@
 //
 // A thread has a zone of parts, and changes only unknowns inside of it: not the first and not the last, on which
 // rows of its neighbours depend.  So no two threads touch the same unknown, and no row is looked at while another
-// thread changes it.  The first round tries small windows only, which suffice for most rows and need little memory;
-// of the others, every second one has zones that begin half a zone earlier.  Most zones have nothing to mend: those
-// that have are listed first, so that all threads of a warp are busy at the same time.
-// The triangle of the least squares lies in shared memory; items of one thread are blockDim.x apart.  In double
-// precision for either type.
+// thread changes it.  Most rows need a small window only, so each round has wider ones than the round before, and
+// other borders of zones; the last tries all widths.
 //
-// Memory behind the marks of the parts: a count of listed zones for each round, then the list.  Its order is that
-// of arrival, and changes nothing: zones do not depend on each other.
+// In the first round a block of threads finds the zones with marked rows among a range of its own.  What stays
+// marked is handed on: its zone of the next round is listed there, once.  The order of a list is that of arrival,
+// and changes nothing: zones do not depend on each other.
+//
+// Memory behind the marks of the parts: a count of listed zones for each round; for each round but the first a bit
+// for each zone that is listed; then their lists.
 #pragma once
 
 #include "matchwood/elements.cuh"
 
-constexpr int MEND_FIRST = 1, MEND_WIDER = 4;  // block rows of a window to each side: the least, and the factor
-[[maybe_unused]] constexpr int MEND_NARROW = 16, MEND_WIDE = 64;           // the most, in two rounds and in two more
-[[maybe_unused]] constexpr int MEND_NARROW_PARTS = 16, MEND_WIDE_PARTS = 64;  // of a zone; the first round has narrow ones
-constexpr int MEND_ROUNDS = 5;
-[[maybe_unused]] constexpr int MEND_ROOM = 40960;  // bytes of shared memory of a block
+constexpr int MEND_ROUNDS = 4;
+constexpr int MEND_WIDER = 4;   // a window to the next one that is tried
+constexpr int MEND_ROWS = 512;  // block rows of a zone at least, in rounds with a list
+constexpr int MEND_SCAN = 8;    // parts that are looked at together
+constexpr int MEND_LIST = 65;   // doubles of shared memory for the list of the first round: a count and 128 zones
+
+// About 1 / sqrt(x), to 20 bits.
+__device__ __forceinline__ double about_rsqrt(double x)
+{
+    double y;
+#ifdef __CUDA_ARCH__
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+#else
+    y = __hiloint2double(__double2hiint(1 / sqrt(x)), 0);
+#endif
+    return y;
+}
+
+// A block row of the system: zeros where there is none.
+template <int P, typename T>
+struct Line {
+    T left[P][P], middle[P][P], right[P][P], b[P];
+};
 
 template <int P, typename T>
 struct Mender {
     static constexpr int WIDTH = 3 * P;      // coefficients of an equation
     static constexpr int ITEMS = WIDTH + 1;  // and its right-hand side
+    static constexpr int AT_ONCE = 4 / P;    // block rows that are read at the same time
 
     long long n;
     const T *dl, *d, *du, *b;
     T* x;
-    double* room;
+    double* room;  // a finished row of the triangle for each unknown; items of one thread are blockDim.x apart
     double limit;
 
     __device__ __forceinline__ double& at(int c, int k) { return room[(c * ITEMS + k) * blockDim.x]; }
 
-    // b - A x of equation e of a block row, and the sizes of its terms.
-    __device__ __forceinline__ double residual(long long row, int e, double& size)
+    __device__ __forceinline__ T unknown(long long row, int k)
     {
-        double value = b[row * P + e];
-        size = fabs(value);
-        auto take = [&](const T* blocks, long long column) {
+        return row >= 0 && row < n ? x[row * P + k] : T(0);
+    }
+
+    __device__ __forceinline__ Line<P, T> line(long long row)
+    {
+        bool there = row >= 0 && row < n;
+        Line<P, T> one;
+#pragma unroll
+        for (int e = 0; e < P; ++e) {
+            long long from = (row * P + e) * P;
+            one.b[e] = there ? __ldg(b + row * P + e) : T(0);
 #pragma unroll
             for (int k = 0; k < P; ++k) {
-                double term = (double)blocks[(row * P + e) * P + k] * (double)x[column * P + k];
-                value -= term;
-                size += fabs(term);
+                one.left[e][k] = there && row > 0 ? __ldg(dl + from + k) : T(0);
+                one.middle[e][k] = there ? __ldg(d + from + k) : T(0);
+                one.right[e][k] = there && row < n - 1 ? __ldg(du + from + k) : T(0);
             }
-        };
-        if (row > 0) take(dl, row - 1);
-        take(d, row);
-        if (row < n - 1) take(du, row + 1);
+        }
+        return one;
+    }
+
+    // b - A x of equation e of a block row, and the sizes of its terms, from the unknowns X[row-1] to X[row+1].
+    static __device__ __forceinline__ double residual(const Line<P, T>& one, const T (&around)[WIDTH], int e,
+                                                      double& size)
+    {
+        double value = one.b[e];
+        size = fabs(value);
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) {
+            T factor = k < P ? one.left[e][k] : k < 2 * P ? one.middle[e][k - P] : one.right[e][k - 2 * P];
+            double term = (double)factor * (double)around[k];
+            value -= term;
+            size += fabs(term);
+        }
         return value;
     }
 
-    // The largest residual of a block row relative to its terms.
-    __device__ __forceinline__ double off_by(long long row)
+    // Is each residual of a block row small beside its terms?
+    __device__ __forceinline__ bool holds(long long row, double within)
     {
-        double worst = 0;
+        Line<P, T> one = line(row);
+        T around[WIDTH];
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) around[k] = unknown(row - 1 + k / P, k % P);
+        bool good = true;
+#pragma unroll
         for (int e = 0; e < P; ++e) {
-            double size, value = residual(row, e, size);
-            if (!(size <= 0x1p800)) return 2;
-            if (value != 0 && fabs(value) > worst * size) worst = fabs(value) / size;
+            double size, value = residual(one, around, e, size);
+            good = good & (size <= 0x1p800) & (fabs(value) <= within * size);
         }
-        return worst;
+        return good;
     }
 
-    // Rotate an equation, whose first entry is of column `first`, into the triangle.  False when numbers are out
-    // of range.
-    __device__ __forceinline__ bool insert(double (&row)[ITEMS], int first)
+    // Rotate an equation, whose entries before K are zeros, into the triangle of the unknowns that it has.  The
+    // length need not be precise: it scales both rows alike.
+    template <int K>
+    static __device__ __forceinline__ void insert(double (&triangle)[WIDTH][ITEMS], double (&row)[ITEMS], bool& fits)
     {
+        if constexpr (K < WIDTH) {
+            double above = triangle[K][K], own = row[K];
+            bool zero = fabs(own) < 0x1p-480;
+            if (K >= 2 * P && above == 0 && !zero) {
 #pragma unroll
-        for (int k = 0; k < WIDTH; ++k) {
-            if (row[k] == 0) continue;
-            double above = at(first + k, 0), length = sqrt(above * above + row[k] * row[k]);
-            if (!(length > 0 && length < 0x1p1000)) return false;
-            double cosine = above / length, sine = row[k] / length;
+                for (int t = K; t < ITEMS; ++t) {
+                    triangle[K][t] = row[t];
+                    row[t] = 0;
+                }
+            } else if (!zero) {
+                double square = above * above + own * own;
+                fits = fits & (square < 0x1p1000);
+                double inverse = about_rsqrt(square), cosine = above * inverse, sine = own * inverse;
 #pragma unroll
-            for (int t = 0; t <= WIDTH; ++t) {
-                if (t >= WIDTH - k && t < WIDTH) continue;
-                int mine = t == WIDTH ? WIDTH : k + t;
-                double a = at(first + k, t), c = row[mine];
-                at(first + k, t) = cosine * a + sine * c;
-                row[mine] = cosine * c - sine * a;
+                for (int t = K; t < ITEMS; ++t) {
+                    double a = triangle[K][t], c = row[t];
+                    triangle[K][t] = cosine * a + sine * c;
+                    row[t] = cosine * c - sine * a;
+                }
+            }
+            insert<K + 1>(triangle, row, fits);
+        }
+    }
+
+    // The first P rows of the triangle are finished: they are those of X[column].  The others move up.
+    __device__ __forceinline__ void pass(double (&triangle)[WIDTH][ITEMS], int column)
+    {
+        if (column >= 0) {
+#pragma unroll
+            for (int r = 0; r < P; ++r) {
+                double pivot = triangle[r][r];
+                at(column * P + r, 0) = pivot != 0 ? inverse_of(pivot) : 0;
+#pragma unroll
+                for (int t = 1; t < WIDTH; ++t) at(column * P + r, t) = r + t < WIDTH ? triangle[r][(r + t) % WIDTH] : 0;
+                at(column * P + r, WIDTH) = triangle[r][WIDTH];
             }
         }
-        return true;
+#pragma unroll
+        for (int r = 0; r < WIDTH; ++r)
+#pragma unroll
+            for (int t = 0; t < ITEMS; ++t) {
+                int from = t == WIDTH ? WIDTH : (t + P) % WIDTH;  // the column; there is none after the last
+                bool known = r + P < WIDTH && (t == WIDTH || t + P < WIDTH);
+                triangle[r][t] = known ? triangle[(r + P) % WIDTH][from] : 0;
+            }
     }
 
-    // The change of X[lo] to X[hi-1] by least squares, left in the last column of the triangle.
-    __device__ __forceinline__ bool change(long long lo, long long hi)
+    // The triangle of the least squares for the change of X[lo] to X[hi-1].  Rows and unknowns are read before
+    // the row before is rotated.  False when numbers are out of range.
+    __device__ __forceinline__ bool triangle_of(long long lo, long long hi)
     {
-        int columns = (int)(hi - lo) * P;
-        for (int c = 0; c < columns; ++c)
-            for (int k = 0; k < ITEMS; ++k) at(c, k) = 0;
-        for (long long i = lo > 0 ? lo - 1 : 0; i <= hi && i < n; ++i) {
+        double triangle[WIDTH][ITEMS];
+#pragma unroll
+        for (int r = 0; r < WIDTH; ++r)
+#pragma unroll
+            for (int t = 0; t < ITEMS; ++t) triangle[r][t] = 0;
+        T around[WIDTH];
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) around[k] = unknown(lo - 2 + k / P, k % P);
+        Line<P, T> now = line(lo - 1);
+        bool fits = true;
+#pragma unroll 1
+        for (long long i = lo - 1; i <= hi; ++i) {
+            Line<P, T> then = line(i + 1);
+            T ahead[P];
+#pragma unroll
+            for (int k = 0; k < P; ++k) ahead[k] = unknown(i + 2, k);
+#pragma unroll
             for (int e = 0; e < P; ++e) {
-                double size, value = residual(i, e, size), weight = 1 / (size + 0x1p-1000);
+                double size, value = residual(now, around, e, size), weight = inverse_of(size + 0x1p-1000);
                 double row[ITEMS];
-                long long from = (i * P + e) * P;
 #pragma unroll
                 for (int k = 0; k < P; ++k) {
-                    row[k] = lo < i ? weight * (double)dl[from + k] : 0;
-                    row[P + k] = lo <= i && i < hi ? weight * (double)d[from + k] : 0;
-                    row[2 * P + k] = i + 1 < hi ? weight * (double)du[from + k] : 0;
+                    row[k] = lo < i ? weight * (double)now.left[e][k] : 0;
+                    row[P + k] = lo <= i && i < hi ? weight * (double)now.middle[e][k] : 0;
+                    row[2 * P + k] = i + 1 < hi ? weight * (double)now.right[e][k] : 0;
                 }
                 row[WIDTH] = weight * value;
-                if (!insert(row, (int)(i - 1 - lo) * P)) return false;
+                insert<0>(triangle, row, fits);
             }
+            pass(triangle, (int)(i - 1 - lo));
+            now = then;
+#pragma unroll
+            for (int k = 0; k < WIDTH; ++k) around[k] = k < 2 * P ? around[(k + P) % WIDTH] : ahead[k % P];
         }
+        return fits;
+    }
+
+    // Change the unknowns by the solution of the triangle, whose last column then has the former ones.
+    __device__ __forceinline__ void change(long long lo, int columns)
+    {
+        T* mine = x + lo * P;
+        double changes[WIDTH], now[ITEMS];  // of the unknowns after this one
+#pragma unroll
+        for (int k = 0; k < WIDTH; ++k) changes[k] = 0;
+        T before = mine[columns - 1];
+#pragma unroll
+        for (int k = 0; k < ITEMS; ++k) now[k] = at(columns - 1, k);
+#pragma unroll 1
         for (int c = columns - 1; c >= 0; --c) {
-            double value = at(c, WIDTH), pivot = at(c, 0);
-            for (int k = 1; k < WIDTH && c + k < columns; ++k) value -= at(c, k) * at(c + k, WIDTH);
-            at(c, WIDTH) = pivot != 0 ? value / pivot : 0;
+            int next = c > 0 ? c - 1 : 0;
+            T its = mine[next];
+            double then[ITEMS];
+#pragma unroll
+            for (int k = 0; k < ITEMS; ++k) then[k] = at(next, k);
+            double value = now[WIDTH];
+#pragma unroll
+            for (int k = WIDTH - 1; k > 0; --k) value -= now[k] * changes[k - 1];
+            value *= now[0];
+            mine[c] = (T)((double)before + value);
+            at(c, WIDTH) = (double)before;
+#pragma unroll
+            for (int k = WIDTH - 1; k > 0; --k) changes[k] = changes[k - 1];
+            changes[0] = value;
+            before = its;
+#pragma unroll
+            for (int k = 0; k < ITEMS; ++k) now[k] = then[k];
         }
-        return true;
     }
 
-    // Put the changed unknowns in place, and keep the former ones.
-    __device__ __forceinline__ void exchange(long long lo, long long hi)
+    // Do all rows hold that a change of X[lo] to X[hi-1] touches?
+    __device__ __forceinline__ bool all_hold(long long lo, long long hi)
     {
-        for (int c = 0; c < (int)(hi - lo) * P; ++c) {
-            T before = x[lo * P + c];
-            x[lo * P + c] = (T)at(c, WIDTH);
-            at(c, WIDTH) = before;
+        bool good = true;
+#pragma unroll 1
+        for (long long i = lo - 1; good && i <= hi; i += AT_ONCE) {
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; ++k) good = good & holds(i + k <= hi ? i + k : hi, limit);
         }
+        return good;
     }
 
-    // Mend a block row by changing X[first] to X[end-1] only; windows have at most `most` block rows to each side.
-    __device__ __forceinline__ bool mend(long long row, long long first, long long end, int most)
+    // Mend a block row by changing X[first] to X[end-1] only; windows have `least` block rows to each side, and
+    // more up to `most`.
+    __device__ __forceinline__ bool mend(long long row, long long first, long long end, int least, int most)
     {
-        for (int reach = MEND_FIRST; reach <= most; reach *= MEND_WIDER) {
+#pragma unroll 1
+        for (int reach = least; reach <= most; reach *= MEND_WIDER) {
             long long lo = row - reach > first ? row - reach : first;
             long long hi = row + reach + 1 < end ? row + reach + 1 : end;
-            if (lo >= hi || !change(lo, hi)) continue;
-            for (int c = 0; c < (int)(hi - lo) * P; ++c) at(c, WIDTH) += (double)x[lo * P + c];
-            exchange(lo, hi);
-            bool good = true;
-            for (long long i = lo > 0 ? lo - 1 : 0; good && i <= hi && i < n; ++i) good = off_by(i) <= limit;
-            if (good) return true;
-            exchange(lo, hi);
+            if (lo >= hi || !triangle_of(lo, hi)) continue;
+            int columns = (int)(hi - lo) * P;
+            change(lo, columns);
+            if (all_hold(lo, hi)) return true;
+            for (int c = 0; c < columns; ++c) x[lo * P + c] = (T)at(c, WIDTH);
         }
         return false;
     }
@@ -155,56 +275,93 @@ struct Zone {
     }
 };
 
-// Go on to the next row of the zone that is marked: its part, and its bit as the lowest of `bits`.
-__device__ __forceinline__ bool next_marked(const unsigned* marks, long long& part, long long end, unsigned& bits)
-{
-    while (bits == 0) {
-        if (++part >= end) return false;
-        bits = marks[part];
+// The lists of zones behind the marks.  A zone with a list has at least 16 parts, of 32 rows at most.
+struct Lists {
+    unsigned* counts;
+    long long most, words;  // zones of a list, and words with a bit for each
+
+    __device__ __forceinline__ Lists(unsigned* marks, long long parts)
+        : counts(marks + parts), most(parts / (MEND_ROWS / 32) + 2), words(most / 32 + 1)
+    {
     }
-    return true;
+
+    // Words that are zero at the beginning.
+    __device__ __forceinline__ long long cleared() { return MEND_ROUNDS + (MEND_ROUNDS - 1) * words; }
+
+    __device__ __forceinline__ unsigned* of(int round) { return counts + cleared() + (round - 1) * most; }
+
+    __device__ __forceinline__ void add(int round, unsigned zone)
+    {
+        unsigned mark = 1u << zone % 32;
+        unsigned* bits = counts + MEND_ROUNDS + (round - 1) * words;
+        if (atomicOr(&bits[zone / 32], mark) & mark) return;
+        of(round)[atomicAdd(&counts[round], 1u)] = zone;
+    }
+};
+
+// Is a row marked in MEND_SCAN parts from `begin` on?  All are read at the same time.
+__device__ __forceinline__ bool some_marked(const unsigned* marks, long long begin, long long end)
+{
+    unsigned any = 0;
+#pragma unroll
+    for (int k = 0; k < MEND_SCAN; ++k) any |= begin + k < end ? marks[begin + k] : 0;
+    return any != 0;
 }
 
-// The zones with marked rows.
-__global__ void list_zones(unsigned* marks, long long parts, int round, int size, int shift, long long zones)
+// The zones with marked rows among those of a block, `each` of them: how many, and then which.
+__device__ __forceinline__ void list_own(unsigned* list, const unsigned* marks, long long parts, int size, int each)
 {
-    long long k = global_thread();
-    if (k >= zones) return;
-    Zone zone(k, size, shift, parts);
-    long long part = zone.begin - 1;
-    unsigned bits = 0;
-    if (!next_marked(marks, part, zone.end, bits)) return;
-    unsigned place = atomicAdd(&marks[parts + round], 1u);
-    marks[parts + MEND_ROUNDS + place] = (unsigned)k;
+    if (threadIdx.x == 0) list[0] = 0;
+    __syncthreads();
+    for (int k = threadIdx.x; k < each; k += blockDim.x) {
+        unsigned number = blockIdx.x * each + k;
+        Zone zone(number, size, 0, parts);
+        bool any = false;
+        for (long long part = zone.begin; part < zone.end; part += MEND_SCAN) any |= some_marked(marks, part, zone.end);
+        if (any) list[1 + atomicAdd(&list[0], 1u)] = number;
+    }
+    __syncthreads();
 }
 
 // One round: the marked rows of the listed zones.  Those that are mended lose their mark; what is marked after the
-// last round is reported, and rows that were off by more than `far`.
+// last round is reported, and rows that were off by more than `far`.  A zone has `size` parts of `rows` block
+// rows, and begins `shift` parts earlier; in the next round it has `next_size`, and begins `next_shift` earlier.
 template <int P, typename T>
 __global__ void mend(long long n, const T* dl, const T* d, const T* du, const T* b, T* x, unsigned* marks,
-                     long long parts, int round, int rows, int size, int shift, int most, double limit, double far,
-                     unsigned long long* status)
+                     long long parts, int round, int rows, int size, int shift, int next_size, int next_shift, int each,
+                     int least, int most, double limit, double far, unsigned long long* status)
 {
     extern __shared__ double triangles[];
-    Mender<P, T> mender = {n, dl, d, du, b, x, triangles + threadIdx.x, limit};
-    unsigned listed = marks[parts + round];
-    for (unsigned k = blockIdx.x * blockDim.x + threadIdx.x; k < listed; k += gridDim.x * blockDim.x) {
-        Zone zone(marks[parts + MEND_ROUNDS + k], size, shift, parts);
+    Mender<P, T> mender = {n, dl, d, du, b, x, triangles + MEND_LIST + threadIdx.x, limit};
+    Lists lists(marks, parts);
+    unsigned* list = (unsigned*)triangles;
+    if (round == 0) list_own(list, marks, parts, size, each);
+    unsigned listed = round == 0 ? list[0] : lists.counts[round];
+    unsigned stride = round == 0 ? blockDim.x : gridDim.x * blockDim.x;
+    list = round == 0 ? list + 1 : lists.of(round);
+    for (unsigned k = round == 0 ? threadIdx.x : global_thread(); k < listed; k += stride) {
+        Zone zone(list[k], size, shift, parts);
         long long first = zone.begin == 0 ? 0 : zone.begin * rows + 1;
         long long beyond = zone.end == parts ? n : zone.end * rows - 1;
-        long long part = zone.begin - 1;
-        unsigned bits = 0;
-        while (next_marked(marks, part, zone.end, bits)) {
-            unsigned mark = bits & (0u - bits);
-            bits ^= mark;
-            long long row = part * rows + __popc(mark - 1);
-            double off = mender.off_by(row);
-            if (off > far) fail(status, SOME_OFF, row);
-            if (off <= limit || mender.mend(row, first, beyond, most)) {
-                marks[part] ^= mark;
-            } else if (round == MEND_ROUNDS - 1) {
-                fail(status, OFF, row);
+        for (long long part = zone.begin; part < zone.end; ++part) {
+            if ((part - zone.begin) % MEND_SCAN == 0 && !some_marked(marks, part, zone.end)) {
+                part += MEND_SCAN - 1;
+                continue;
             }
+            unsigned left = marks[part];
+            if (left == 0) continue;
+            for (unsigned bits = left; bits != 0; bits &= bits - 1) {
+                unsigned mark = bits & (0u - bits);
+                long long row = part * rows + __popc(mark - 1);
+                if (!mender.holds(row, far)) fail(status, SOME_OFF, row);
+                if (mender.holds(row, limit) || mender.mend(row, first, beyond, least, most)) {
+                    left ^= mark;
+                } else if (round == MEND_ROUNDS - 1) {
+                    fail(status, OFF, row);
+                }
+            }
+            marks[part] = left;
+            if (left != 0 && round < MEND_ROUNDS - 1) lists.add(round + 1, (unsigned)((part + next_shift) / next_size));
         }
     }
 }

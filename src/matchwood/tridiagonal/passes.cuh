@@ -104,7 +104,8 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
         scatter_tile<RIGHT_CHUNKS>(solution, x, perm, P * first, P * n);
     }
     if (LOOK) {
-        if (part < MEND_ROUNDS) marks[parts + part] = 0;  // zones listed in each round: none yet
+        Lists lists(marks, parts);
+        if (part < lists.cleared()) lists.counts[part] = 0;
         mark_rows(solution, n, dl, d, du, b, ends, there ? marks + part : nullptr, marks, judge);
         if (judge.report(known.count(), few, usual, first, status)) {
             const T* arrays[3] = {dl, d, du};

@@ -11,6 +11,7 @@ import typer
 from matchwood.cli.options import Graph
 from matchwood.cli.shared import Shared, with_shared
 
+METHODS = ("rcm", "cm", "rabbit", "shingle", "llp", "degree", "hub")
 DOTS = 200_000  # entries of a spy plot that are drawn as dots; of more, the density is shown
 
 
@@ -18,8 +19,23 @@ DOTS = 200_000  # entries of a spy plot that are drawn as dots; of more, the den
 def command(
     graph: Graph,
     method: Annotated[
-        str, typer.Option("--method", help="rcm (reverse Cuthill-McKee) or cm (not reversed).")
+        str,
+        typer.Option(
+            "--method",
+            help="rcm (reverse Cuthill-McKee) or cm (not reversed); or an order that keeps "
+            "neighbours together: rabbit, shingle, llp, degree or hub.",
+        ),
     ] = "rcm",
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            "--refine", metavar="METRIC", help="Swap vertices after that, by log_gap or linear_gap."
+        ),
+    ] = None,
+    fraction: Annotated[
+        float, typer.Option("--fraction", help="Of the vertices that refinement looks at.")
+    ] = 0.01,
+    seed: Annotated[int, typer.Option("--rng", "--seed", min=0, help="Of shingle and llp.")] = 0,
     algorithm: Annotated[
         str,
         typer.Option(
@@ -42,7 +58,9 @@ def command(
     *,
     shared: Shared,
 ) -> None:
-    """Order a matrix so that its entries lie near the diagonal, and measure what that gives.
+    """Order a matrix so that its entries lie near the diagonal, or neighbours near each other.
+
+    Measures what that gives: bandwidth and profile, or gaps.
 
     A result file has, for each new row, the old row that comes there.
     """
@@ -59,24 +77,44 @@ def command(
     from matchwood.cli.progress import progress
     from matchwood.report.timing import clock
 
-    if method not in ("rcm", "cm"):
-        raise ValueError(f"--method must be one of rcm, cm, got {method!r}")
+    banded = method in ("rcm", "cm")
+    if method not in METHODS:
+        raise ValueError(f"--method must be one of {', '.join(METHODS)}, got {method!r}")
+    if banded and refine is not None:
+        raise ValueError(f"--refine is for orders other than rcm and cm, got --method {method}")
+    if not banded and start:
+        raise ValueError(f"--start is for rcm and cm, got --method {method}")
     loaded = load(graph, compact=compact, read=read)
     starts = [loaded.vertex(text) for text in start] if start else None
+    found: Any
     with clock() as taken, progress("ordering"):
-        found = matchwood.rcm_ordering(
-            loaded.matrix,
-            start=starts,
-            method=algorithm,
-            reverse=method == "rcm",
-            engine=engine,
-            threads=threads,
-        )
+        if banded:
+            found = matchwood.rcm_ordering(
+                loaded.matrix,
+                start=starts,
+                method=algorithm,
+                reverse=method == "rcm",
+                engine=engine,
+                threads=threads,
+            )
+        else:
+            found = matchwood.locality_ordering(
+                loaded.matrix,
+                method,
+                refine=refine,
+                fraction=fraction,
+                rng=seed,
+                engine=engine,
+                threads=threads,
+            )
     if check:
         with progress("checking"):
-            matchwood.check.check_rcm_order(
-                loaded.matrix, found, start=starts, reverse=method == "rcm"
-            )
+            if banded:
+                matchwood.check.check_rcm_order(
+                    loaded.matrix, found, start=starts, reverse=method == "rcm"
+                )
+            else:
+                _check_locality(loaded.matrix, found, method if refine is None else "", seed)
     if output is not None:
         results.write(output, {"perm": found.perm}, asdict(found.after), ids=None)
     if permuted is not None or plot is not None:
@@ -112,10 +150,7 @@ def command(
         f"order of {graph}",
         {
             "vertices": len(found.perm),
-            "components": counters["components"],
-            "levels": counters["levels"],
-            "searches for starts": counters["searches"],
-            "algorithm": counters["method"],
+            **_counted(counters),
             "loading": loaded.clock,
             "time, measures included": taken,
             "checked": "right" if check else None,
@@ -130,6 +165,42 @@ def command(
             for name, value in before.items()
         ],
     )
+
+
+COUNTED = {
+    "components": "components",
+    "levels": "levels",
+    "searches": "searches for starts",
+    "rounds": "rounds",
+    "communities": "communities",
+    "layers": "layers",
+    "proposed": "swaps proposed",
+    "kept": "swaps kept",
+    "method": "algorithm",
+}
+
+
+def _counted(counters: dict[str, Any]) -> dict[str, Any]:
+    """What was counted, as it is shown."""
+    return {text: counters[name] for name, text in COUNTED.items() if name in counters}
+
+
+def _check_locality(A: Any, found: Any, method: str, seed: int) -> None:
+    """The check of the method, and of the measures; a refined order is checked by its measures."""
+    from matchwood import check
+
+    check.check_gaps(A, found.before)
+    check.check_gaps(A, found.after, found.perm)
+    if method == "rabbit":
+        check.check_rabbit_order(A, found)
+    elif method == "llp":
+        check.check_layered_order(A, found)
+    elif method == "shingle":
+        check.check_shingle_order(A, found, rng=seed)
+    elif method == "degree":
+        check.check_degree_order(A, found)
+    elif method == "hub":
+        check.check_hub_order(A, found)
 
 
 def _draw(A: Any, B: Any, found: Any, path: Path) -> None:
@@ -154,7 +225,11 @@ def _draw(A: Any, B: Any, found: Any, path: Path) -> None:
         else:
             ax.hist2d(coo.col, coo.row, bins=400, cmap="Blues", norm=matplotlib.colors.LogNorm())
             ax.invert_yaxis()
-        ax.set(aspect="equal", title=f"{when}: bandwidth {numbers.bandwidth:,}")
+        bandwidth = getattr(numbers, "bandwidth", None)
+        said = f"bandwidth {bandwidth:,}" if bandwidth is not None else (
+            f"log gap {numbers.log_gap:,.0f}"
+        )  # fmt: skip
+        ax.set(aspect="equal", title=f"{when}: {said}")
         ax.set(xticks=[], yticks=[])
     from matchwood.io.files import replacing
 

@@ -7,4 +7,36 @@ their smallest vertex.  A step of connected and strong components, and of Boruvk
     check.py       are these the numbers?
     cpu.py         `flatten` hangs every vertex under its root, `number_roots` numbers; on a team
     number.cuh     the same numbering for the blocks of a grid
+    gpu.py gpu.cu  labels numbered on the GPU
+
+`number_labels` does it for any labels below n: their smallest vertices are the roots.
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+from matchwood import engines
+
+
+def number_labels(
+    labels: Any, *, engine: str | None = None, threads: int | None = None
+) -> tuple[int, Any]:
+    """How many labels are in use, and for each vertex the number of its label.
+
+    Labels get 0, 1, ... in the order of their smallest vertices.  `labels` has passed a gate: n
+    integers, int32 or int64, all in 0..n-1.  It is not changed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.primitives.number import number_labels
+    >>> count, numbers = number_labels(np.array([3, 1, 1, 3, 0]))
+    >>> count, numbers.tolist()
+    (3, [0, 1, 1, 0, 2])
+    """
+    home = engines.location(labels)
+    where = engines.resolve(home, engine, "number_labels", threads)
+    here = engines.moved(labels, engines.home(where))
+    count, numbers = engines.load(__name__, where).number_labels(here, threads=threads)
+    return count, engines.moved(numbers, home)

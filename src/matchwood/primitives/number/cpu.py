@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import barrier, device, load_relaxed, share, store_relaxed
+from matchwood.teams import (
+    atomic_min,
+    barrier,
+    crew,
+    device,
+    kernel,
+    load_relaxed,
+    share,
+    store_relaxed,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -87,3 +96,39 @@ def number_roots(team: Any, root: Array, numbers: Array, sums: Array) -> None:
     total = number_wanted(team, root, root.size, root, True, numbers, sums)
     if team.rank == team.size - 1 and total >= 0:
         sums[team.size] = total
+
+
+@kernel
+def _number(
+    team: Any, labels: Array, first: Array, root: Array, numbers: Array, sums: Array
+) -> None:
+    """first[c] = the smallest vertex of label c; numbers by that."""
+    n = labels.size
+    lo, hi = share(team, n)
+    for v in range(lo, hi):
+        first[v] = n
+    if barrier(team):
+        return
+    for v in range(lo, hi):
+        if v < load_relaxed(first, labels[v]):
+            atomic_min(first, labels[v], v)
+    if barrier(team):
+        return
+    for v in range(lo, hi):
+        root[v] = first[labels[v]]
+    if barrier(team):
+        return
+    number_roots(team, root, numbers, sums)
+
+
+def number_labels(labels: Array, *, threads: int | None = None) -> tuple[int, Array]:
+    """See matchwood.primitives.number.number_labels."""
+    n = labels.size
+    team = crew(threads, work=n)
+    kind = np.uint32 if labels.dtype == np.int32 else np.uint64
+    numbers = np.empty(n, labels.dtype)
+    sums = np.zeros(team.size + 1, np.int64)
+    if n:
+        first, root = np.empty(n, kind), np.empty(n, kind)
+        team.run(_number, labels.view(kind), first, root, numbers, sums)
+    return int(sums[-1]), numbers

@@ -17,8 +17,7 @@ SOURCE = gpu.Source(
         "reduce_rows<T,I>",
         "substitute_rows = substitute_rows<T,I,false>",
         "substitute_and_judge = substitute_rows<T,I,true>",
-        *("join = join<1,T>", "top = top<1,T>", "expand = expand<1,T>"),
-        *("list_zones", "mend = mend<1,T>"),
+        *("join = join<1,T>", "top = top<1,T>", "expand = expand<1,T>", "mend = mend<1,T>"),
     ),
     types={"T": (np.float32, np.float64)},
 )

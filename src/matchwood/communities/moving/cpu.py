@@ -1,0 +1,273 @@
+"""Moving vertices between communities on a team.  The rule: reference.py; the papers: __init__.py.
+
+A sub-round has two phases with a barrier after each.  In the first, members take chunks of its
+vertices; an active one adds up the weights to the communities around it (primitives/tally) and
+notes where it goes, and the movers of a chunk are put together at its beginning.  In the second,
+all movers change their labels, and their neighbours become active.
+
+Races: in the first phase labels, volumes and sizes are only read; `active[v]` and `target[v]` are
+written by whoever has v.  In the second, volumes and sizes change by atomic sums of integers, which
+are the same in any order; `active` gets the same 1 from whoever comes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.communities.cpu_subrounds import Split, split_of, split_round
+from matchwood.communities.moving import cpu_refine
+from matchwood.communities.moving.plan import Limit, Plan
+from matchwood.communities.weights import Level
+from matchwood.primitives.hashing.cpu import mix64
+from matchwood.primitives.number.cpu import number_roots
+from matchwood.primitives.tally.cpu import Rows, Scratch, rows_of, scratch_of, tally_row
+from matchwood.primitives.union_find.cpu import compress, link
+from matchwood.teams import (
+    atomic_add,
+    barrier,
+    crew,
+    device,
+    interrupted,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    share,
+    share_rows,
+    store_relaxed,
+)
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 256  # vertices of a sub-round that a member takes at a time
+ALONE = 1 << 17  # entries and vertices of a level below which one member moves them: with more,
+# barriers between 256 sub-rounds cost more than they gain.  Measured: bench/communities/moving.py
+
+
+class State(NamedTuple):
+    """Where vertices are, and where they go."""
+
+    labels: Array
+    strength: Array
+    volume: Array  # strengths of a community's members
+    size: Array  # its members
+    active: Array
+    target: Array
+    movers: Array  # of each chunk
+
+
+class Numbers(NamedTuple):
+    """Resolution, the sum of all strengths, rounds at most, and how few movers are the last."""
+
+    resolution: float
+    total: float
+    rounds: int
+    enough: int
+
+
+@device
+def _best(rows: Rows, state: State, scratch: Scratch, rank: int, numbers: Numbers, v: Any) -> Any:
+    """The community that gains most; v's own unless another gains strictly more."""
+    own = state.labels[v]
+    strength = state.strength[v]
+    scale = numbers.resolution * np.float64(strength) / numbers.total
+    found = tally_row(scratch, rank, rows, state.labels, v)
+    label, weight = scratch.label[rank], scratch.weight[rank]
+    inside = weight.dtype.type(0)
+    best, best_value = own, -np.inf
+    for i in range(found):
+        c = label[i]
+        if c == own:
+            inside = weight[i]
+        if c == own or weight[i] == 0:
+            continue
+        value = np.float64(weight[i]) - scale * np.float64(state.volume[c])
+        if value > best_value:
+            best, best_value = c, value
+        elif value == best_value and best != own and mix64(np.uint64(c)) < mix64(np.uint64(best)):
+            best = c
+    if not best_value > np.float64(inside) - scale * np.float64(state.volume[own] - strength):
+        return own
+    if best > own and state.size[own] == 1 and state.size[best] == 1:
+        return own
+    return best
+
+
+@device
+def _choose(
+    team: Any,
+    rows: Rows,
+    state: State,
+    scratch: Scratch,
+    numbers: Numbers,
+    order: Array,
+    begin: int,
+    end: int,
+) -> int:
+    """Targets of order[begin:end]; movers to the front of each chunk.  Returns their number."""
+    moved = 0
+    chunk = next_chunk(team, end - begin, CHUNK)
+    while chunk >= 0:
+        first = begin + chunk
+        place = first
+        for i in range(first, min(first + CHUNK, end)):
+            v = order[i]
+            if state.active[v] == 0:
+                continue
+            state.active[v] = 0
+            target = _best(rows, state, scratch, team.rank, numbers, v)
+            if target != state.labels[v]:
+                state.target[v] = target
+                order[place] = v
+                place += 1
+        state.movers[chunk // CHUNK] = place - first
+        moved += place - first
+        chunk = next_chunk(team, end - begin, CHUNK)
+    return moved
+
+
+@device
+def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: int) -> None:
+    """All movers go, and wake their neighbours."""
+    chunk = next_chunk(team, end - begin, CHUNK)
+    one = order.dtype.type(1)
+    while chunk >= 0:
+        first = begin + chunk
+        for i in range(first, first + state.movers[chunk // CHUNK]):
+            v = order[i]
+            own, target, strength = state.labels[v], state.target[v], state.strength[v]
+            atomic_add(state.volume, own, -strength)
+            atomic_add(state.volume, target, strength)
+            atomic_add(state.size, own, -1)
+            atomic_add(state.size, target, 1)
+            state.labels[v] = target
+            for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
+                store_relaxed(state.active, rows.indices[k], 1)
+        chunk = next_chunk(team, end - begin, CHUNK)
+
+
+@device
+def _count(team: Any, state: State) -> bool:
+    """Volumes and sizes of the communities that vertices start in."""
+    lo, hi = share(team, state.labels.size)
+    for v in range(lo, hi):
+        state.volume[v] = 0
+        state.size[v] = 0
+        state.active[v] = 1
+    if barrier(team):
+        return True
+    for v in range(lo, hi):
+        atomic_add(state.volume, state.labels[v], state.strength[v])
+        atomic_add(state.size, state.labels[v], 1)
+    return barrier(team)
+
+
+@kernel
+def _move(
+    team: Any,
+    rows: Rows,
+    state: State,
+    split: Split,
+    scratch: Scratch,
+    numbers: Numbers,
+    moves: Array,
+    done: Array,
+) -> None:
+    """Rounds until few vertices move.  moves: a word for each round, all 0; done[0]: rounds."""
+    if _count(team, state):
+        return
+    for r in range(numbers.rounds):
+        if split_round(team, split, r):
+            return
+        moved = 0
+        for p in range(split.begins.size - 1):
+            begin, end = split.begins[p], split.begins[p + 1]
+            moved += _choose(team, rows, state, scratch, numbers, split.order, begin, end)
+            if barrier(team):
+                return
+            _apply(team, rows, state, split.order, begin, end)
+            if barrier(team):
+                return
+        atomic_add(moves, r, moved)
+        if barrier(team):
+            return
+        if team.rank == 0:
+            done[0] = r + 1
+        if load_relaxed(moves, r) <= numbers.enough:
+            return
+
+
+def crew_of(level: Level, threads: int | None) -> Any:
+    """The team for a level: one member where it is small, whatever was asked for."""
+    work = int(level.indices.size) + level.n
+    return crew(1 if work < ALONE else threads, work=work)
+
+
+def move(level: Level, labels: Array, plan: Plan, limit: Limit, threads: int | None = None) -> int:
+    """See reference.move."""
+    n = level.n
+    if n == 0 or limit.rounds == 0 or level.indices.size == 0:
+        return 0
+    team = crew_of(level, threads)
+    rows = rows_of(level.indptr, level.indices, level.data)
+    kind = rows.indices.dtype
+    state = State(
+        labels.view(kind), level.strength, np.empty(n, np.int64), np.empty(n, np.int32),
+        np.empty(n, np.uint8), np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
+    )  # fmt: skip
+    scratch = scratch_of(team.size, n, level.longest, rows)
+    numbers = Numbers(
+        float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied)
+    )
+    moves, done = np.zeros(limit.rounds, np.int64), np.zeros(1, np.int64)
+    split = split_of(n, team.size, kind, plan.seed)
+    team.run(_move, rows, state, split, scratch, numbers, moves, done)
+    return int(done[0])
+
+
+@kernel
+def _split(
+    team: Any, rows: Rows, labels: Array, parent: Array, numbers: Array, sums: Array
+) -> None:
+    """Union-find over the edges inside communities."""
+    n = labels.size
+    lo, hi = share(team, n)
+    for v in range(lo, hi):
+        parent[v] = v
+    if barrier(team):
+        return
+    first, last = share_rows(team, rows.indptr)
+    for v in range(first, last):
+        if interrupted(team, v):
+            return
+        own = labels[v]
+        me = parent.dtype.type(v)
+        for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
+            u = rows.indices[k]
+            if u < me and labels[u] == own:  # the other end has the same edge
+                link(parent, me, u)
+    if barrier(team):
+        return
+    compress(parent, lo, hi)
+    if barrier(team):
+        return
+    number_roots(team, parent, numbers, sums)
+
+
+def split(level: Level, labels: Array, threads: int | None = None) -> tuple[int, Array]:
+    """See reference.split."""
+    n = level.n
+    team = crew(threads, work=level.indices.size + n)
+    rows = rows_of(level.indptr, level.indices, level.data)
+    numbers = np.empty(n, labels.dtype)
+    sums = np.zeros(team.size + 1, np.int64)
+    if n:
+        parent = np.empty(n, rows.indices.dtype)
+        team.run(_split, rows, labels.view(parent.dtype), parent, numbers, sums)
+    return int(sums[-1]), numbers
+
+
+def refine(level: Level, labels: Array, plan: Plan, threads: int | None = None) -> Array:
+    """See reference.refine."""
+    return cpu_refine.refine(crew_of(level, threads), level, labels, plan)

@@ -1,0 +1,213 @@
+"""From level to level: move, contract, and so on; then back.  The same for every engine.
+
+An engine (reference.py, cpu.py, gpu.py) has three steps for one level:
+
+    move(level, labels, plan, limit)     vertices change communities, in place
+    refine(level, labels, plan)          parts of communities that are well connected
+    split(level, labels)                 connected parts of communities, numbered
+
+Numbering labels, contracting a graph by them and the joins of ``method="joining"`` are primitives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from matchwood import engines
+from matchwood.communities.moving.plan import (
+    FEW_MOVERS,
+    FEW_MOVERS_BACK,
+    FEW_MOVERS_LEIDEN,
+    MOST_ROUNDS,
+    ROUNDS_BACK,
+    Limit,
+    Plan,
+)
+from matchwood.communities.weights import Level, finished
+from matchwood.primitives.joining import trusted_joins, trusted_trees
+from matchwood.primitives.number import number_labels
+from matchwood.primitives.quotient import trusted_quotient
+from matchwood.stopwatch import Stopwatch
+
+
+class Found(NamedTuple):
+    """Labels that are numbered and connected, and how they were found."""
+
+    communities: int
+    labels: Any
+    levels: int
+    rounds: int
+    seconds: dict[str, float]
+
+
+class Steps(NamedTuple):
+    """An engine and what its steps need besides a level."""
+
+    module: Any
+    name: str
+    plan: Plan
+    threads: int | None
+
+    def move(self, level: Level, labels: Any, limit: Limit) -> int:
+        done: int = self.module.move(level, labels, self.plan, limit, self.threads)
+        return done
+
+    def refine(self, level: Level, labels: Any) -> Any:
+        return self.module.refine(level, labels, self.plan, self.threads)
+
+    def number(self, labels: Any) -> tuple[int, Any]:
+        """Labels in use become 0, 1, ... by their smallest vertices."""
+        return number_labels(labels, engine=self.name, threads=self.threads)
+
+    def split(self, level: Level, labels: Any) -> tuple[int, Any]:
+        found: tuple[int, Any] = self.module.split(level, labels, self.threads)
+        return found
+
+    def contract(self, level: Level, labels: Any, count: int) -> Level:
+        """The graph of the labels; what lies inside one is its diagonal."""
+        arrays = trusted_quotient(
+            level.indptr, level.indices, level.data, level.inner, labels, count,
+            symmetric=True, engine=self.name, threads=self.threads, ordered=False,
+        )  # fmt: skip
+        return finished(*arrays)
+
+
+class Descent(NamedTuple):
+    """Ever coarser graphs: maps[i] leads from levels[i] to levels[i + 1].
+
+    The last map leads to a graph that is not made, where `max_levels` came first.
+    """
+
+    levels: list[Level]
+    maps: list[Any]
+    rounds: int
+
+
+def louvain(
+    steps: Steps, base: Level, method: str, max_levels: int | None, max_rounds: int | None
+) -> Found:
+    """Contract communities until nothing moves; then back, with a few rounds on each level."""
+    watch = Stopwatch()
+    limit = MOST_ROUNDS if max_rounds is None else max_rounds
+    if method == "joining":
+        levels, maps, rounds = _join(steps, base, max_levels)
+    else:
+        levels, maps, rounds = _move(steps, base, max_levels, Limit(limit, FEW_MOVERS))
+    watch.lap("levels")
+    labels, more = _back(steps, levels, maps, Limit(min(ROUNDS_BACK, limit), FEW_MOVERS_BACK))
+    watch.lap("back")
+    count, labels = steps.split(base, labels)
+    watch.lap("split")
+    return Found(count, labels, len(levels), rounds + more, watch.seconds)
+
+
+def partitions(steps: Steps, base: Level) -> Iterator[tuple[int, Any]]:
+    """(count, labels) of the communities of each level, and at last those of `louvain`."""
+    levels, maps, _ = _move(steps, base, None, Limit(MOST_ROUNDS, FEW_MOVERS))
+    labels = identity(base)
+    for level, map in zip(levels[1:], maps, strict=True):
+        labels = map[labels]
+        yield level.n, labels
+    labels, _ = _back(steps, levels, maps, Limit(ROUNDS_BACK, FEW_MOVERS_BACK))
+    yield steps.split(base, labels)
+
+
+def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> tuple[Any, int]:
+    """Labels of the given graph, moved a little on each level on the way to it; and the rounds."""
+    rounds = 0
+    labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
+    for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
+        labels = map if labels is None else labels[map]
+        rounds += steps.move(level, labels, limit)
+    return labels, rounds
+
+
+def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> Descent:
+    """Vertices move to the best community around them, level by level."""
+    levels, rounds = [base], 0
+    maps: list[Any] = []
+    while True:
+        level = levels[-1]
+        labels = identity(level)
+        rounds += steps.move(level, labels, limit)
+        count, labels = steps.number(labels)
+        if count == level.n:
+            break
+        maps.append(labels)
+        if len(maps) == max_levels:
+            break
+        levels.append(steps.contract(level, labels, count))
+    return Descent(levels, maps, rounds)
+
+
+def _join(steps: Steps, base: Level, max_levels: int | None) -> Descent:
+    """Communities join the best one around them, if they are the smaller; a round a level."""
+    levels, rounds = [base], 0
+    maps: list[Any] = []
+    names = identity(base)
+    where: dict[str, Any] = {"engine": steps.name, "threads": steps.threads}
+    while len(maps) != max_levels:
+        level = levels[-1]
+        if level.total == 0:
+            break
+        pattern = (level.indptr, level.indices, level.data)
+        target = trusted_joins(
+            pattern, level.strength, names, level.total, resolution=steps.plan.resolution, **where
+        )
+        labels, roots = trusted_trees(target, **where)
+        rounds += 1
+        if roots.shape[0] == level.n:
+            break
+        maps.append(labels)
+        names = names[roots]
+        levels.append(steps.contract(level, labels, int(roots.shape[0])))
+    return Descent(levels, maps, rounds)
+
+
+def leiden(steps: Steps, base: Level, iterations: int) -> Found:
+    """Move, refine, contract the refined parts; each iteration starts from the one before it."""
+    watch = Stopwatch()
+    rounds = most = 0
+    labels, limit = identity(base), Limit(MOST_ROUNDS, FEW_MOVERS_LEIDEN)
+    for iteration in range(iterations):
+        turn = steps._replace(plan=steps.plan._replace(seed=(steps.plan.seed + iteration) % 2**64))
+        found, done, levels = _descend(turn, base, labels, limit)
+        limit = Limit(ROUNDS_BACK, FEW_MOVERS_BACK)  # what is found already is to be mended
+        rounds, most = rounds + done, max(most, levels)
+        same = bool((found == labels).all())
+        labels = found
+        if same:
+            break
+    watch.lap("levels")
+    count, labels = steps.split(base, labels)
+    watch.lap("split")
+    return Found(count, labels, most, rounds, watch.seconds)
+
+
+def _descend(steps: Steps, base: Level, start: Any, limit: Limit) -> tuple[Any, int, int]:
+    """One iteration: communities of `base`, rounds, levels.  `limit` is that of the given graph."""
+    level, map, rounds, levels = base, None, 0, 1
+    labels = start.copy()
+    while True:
+        rounds += steps.move(level, labels, limit)
+        limit = Limit(MOST_ROUNDS, FEW_MOVERS_LEIDEN)
+        count, labels = steps.number(labels)
+        if count == level.n:
+            break
+        parts_count, parts = steps.number(steps.refine(level, labels))
+        if parts_count == level.n:
+            break
+        above = engines.xp(parts).empty(parts_count, labels.dtype)
+        above[parts] = labels  # all members of a part have one community: any may be the last
+        map = parts if map is None else parts[map]
+        level = steps.contract(level, parts, parts_count)
+        labels = above
+        levels += 1
+    found = labels if map is None else labels[map]
+    return steps.number(found)[1], rounds, levels
+
+
+def identity(level: Level) -> Any:
+    """Every vertex in a community of its own."""
+    return engines.xp(level.indices).arange(level.n, dtype=level.indices.dtype)

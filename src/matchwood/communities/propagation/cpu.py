@@ -1,0 +1,279 @@
+"""Label propagation on a team.  The rule: reference.py; the papers: __init__.py.
+
+Phases and races are those of moving between communities (communities/moving/cpu.py): vertices
+choose, those who move are put together at the beginning of their chunk, a barrier, all of them go.
+In the rounds after the first ones there are no sub-rounds: all active vertices choose at once, and
+of neighbours that want to move, the first by mix64 does.  So no two neighbours move at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.communities.cpu_subrounds import Split, split_of, split_round
+from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
+from matchwood.communities.weights import Level
+from matchwood.primitives.hashing.cpu import mix64
+from matchwood.primitives.tally.cpu import Rows, Scratch, rows_of, scratch_of, tally_row
+from matchwood.teams import (
+    atomic_add,
+    barrier,
+    crew,
+    device,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    share,
+    store_relaxed,
+)
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 256  # vertices of a sub-round that a member takes at a time
+ALONE = 1 << 17  # entries and vertices below which one member does it, as in moving/cpu.py
+
+
+class State(NamedTuple):
+    """The labels of vertices, and where they go."""
+
+    labels: Array
+    size: Array  # vertices with a label; not kept where gamma is 0
+    active: Array
+    wishes: Array  # 1: the vertex wants another label
+    target: Array
+    movers: Array  # of each chunk
+
+
+class Numbers(NamedTuple):
+    """What a run is asked for, as the kernel takes it."""
+
+    gamma: float
+    max_rounds: int
+    enough: int
+    split_rounds: int
+
+
+@device
+def _best(rows: Rows, state: State, scratch: Scratch, rank: int, gamma: float, v: Any) -> Any:
+    """The label of the largest value, of several the one with the smallest mix64."""
+    own = state.labels[v]
+    found = tally_row(scratch, rank, rows, state.labels, v)
+    label, weight = scratch.label[rank], scratch.weight[rank]
+    inside = weight.dtype.type(0)
+    for i in range(found):
+        if label[i] == own:
+            inside = weight[i]
+    best, best_hash = own, mix64(np.uint64(own))
+    factor = 1.0 + gamma
+    best_value = factor * np.float64(inside)
+    if gamma != 0.0:
+        best_value -= gamma * np.float64(state.size[own] - 1)
+    for i in range(found):
+        c = label[i]
+        if c == own or weight[i] == 0:
+            continue
+        value = factor * np.float64(weight[i])
+        if gamma != 0.0:
+            value -= gamma * np.float64(state.size[c])
+        if value >= best_value:
+            h = mix64(np.uint64(c))
+            if value > best_value or h < best_hash:
+                best, best_value, best_hash = c, value, h
+    return best
+
+
+@device
+def _choose(
+    team: Any,
+    rows: Rows,
+    state: State,
+    scratch: Scratch,
+    gamma: float,
+    order: Array,
+    begin: int,
+    end: int,
+    listed: bool,
+) -> int:
+    """Targets of order[begin:end], or of begin..end themselves where they are not listed.
+
+    Those who want another label go to the front of their chunk.  Returns their number.
+    """
+    moved = 0
+    chunk = next_chunk(team, end - begin, CHUNK)
+    while chunk >= 0:
+        first = begin + chunk
+        place = first
+        for i in range(first, min(first + CHUNK, end)):
+            v = order[i] if listed else order.dtype.type(i)
+            if state.active[v] == 0:
+                continue
+            state.active[v] = 0
+            target = _best(rows, state, scratch, team.rank, gamma, v)
+            if target != state.labels[v]:
+                state.target[v] = target
+                order[place] = v
+                place += 1
+        state.movers[chunk // CHUNK] = place - first
+        moved += place - first
+        chunk = next_chunk(team, end - begin, CHUNK)
+    return moved
+
+
+@device
+def _announce(team: Any, state: State, order: Array) -> bool:
+    """wishes[v] = 1 for all who want to move.  True: the team stops."""
+    n = order.size
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, chunk + state.movers[chunk // CHUNK]):
+            state.wishes[order[i]] = 1
+        chunk = next_chunk(team, n, CHUNK)
+    return barrier(team)
+
+
+@device
+def _first_only(team: Any, rows: Rows, state: State, order: Array) -> int:
+    """Who has a neighbour before it stays, and remains active.  Returns how many move."""
+    n = order.size
+    one = order.dtype.type(1)
+    moved = 0
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, chunk + state.movers[chunk // CHUNK]):
+            v = order[i]
+            mine = mix64(np.uint64(v))
+            first = True
+            for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
+                u = rows.indices[k]
+                if state.wishes[u] == 1 and mix64(np.uint64(u)) < mine:
+                    first = False
+                    break
+            if first:
+                moved += 1
+            else:
+                state.target[v] = state.labels[v]
+        chunk = next_chunk(team, n, CHUNK)
+    return moved
+
+
+@device
+def _apply(
+    team: Any, rows: Rows, state: State, gamma: float, order: Array, begin: int, end: int
+) -> None:
+    """All who go take their new label and wake their neighbours; the others stay awake."""
+    one = order.dtype.type(1)
+    chunk = next_chunk(team, end - begin, CHUNK)
+    while chunk >= 0:
+        first = begin + chunk
+        for i in range(first, first + state.movers[chunk // CHUNK]):
+            v = order[i]
+            own, target = state.labels[v], state.target[v]
+            state.wishes[v] = 0
+            if own == target:
+                store_relaxed(state.active, v, 1)
+                continue
+            if gamma != 0.0:
+                atomic_add(state.size, own, -1)
+                atomic_add(state.size, target, 1)
+            state.labels[v] = target
+            for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
+                store_relaxed(state.active, rows.indices[k], 1)
+        chunk = next_chunk(team, end - begin, CHUNK)
+
+
+@device
+def _split_round(
+    team: Any, rows: Rows, state: State, split: Split, scratch: Scratch, gamma: float, r: int
+) -> int:
+    """A round of sub-rounds; how many of them this member moved, -1 when the team stops."""
+    if split_round(team, split, r):
+        return -1
+    moved = 0
+    for p in range(split.begins.size - 1):
+        begin, end = split.begins[p], split.begins[p + 1]
+        moved += _choose(team, rows, state, scratch, gamma, split.order, begin, end, True)
+        if barrier(team):
+            return -1
+        _apply(team, rows, state, gamma, split.order, begin, end)
+        if barrier(team):
+            return -1
+    return moved
+
+
+@device
+def _careful_round(
+    team: Any, rows: Rows, state: State, order: Array, scratch: Scratch, gamma: float
+) -> int:
+    """A round in which no two neighbours move; -1 when the team stops."""
+    n = order.size
+    _choose(team, rows, state, scratch, gamma, order, 0, n, False)
+    if barrier(team) or _announce(team, state, order):
+        return -1
+    moved = _first_only(team, rows, state, order)
+    if barrier(team):
+        return -1
+    _apply(team, rows, state, gamma, order, 0, n)
+    if barrier(team):
+        return -1
+    return moved
+
+
+@kernel
+def _propagate(
+    team: Any,
+    rows: Rows,
+    state: State,
+    split: Split,
+    scratch: Scratch,
+    numbers: Numbers,
+    moves: Array,
+    done: Array,
+) -> None:
+    """moves: three words, all 0, of which one counts; done[0]: rounds."""
+    lo, hi = share(team, state.labels.size)
+    for v in range(lo, hi):
+        state.labels[v] = v
+        state.active[v] = 1
+        state.wishes[v] = 0
+        state.size[v] = 1
+    if barrier(team):
+        return
+    for r in range(numbers.max_rounds):
+        if r < numbers.split_rounds:
+            moved = _split_round(team, rows, state, split, scratch, numbers.gamma, r)
+        else:
+            moved = _careful_round(team, rows, state, split.order, scratch, numbers.gamma)
+        if moved < 0:
+            return
+        if team.rank == 0:
+            store_relaxed(moves, (r + 1) % 3, 0)
+            done[0] = r + 1
+        atomic_add(moves, r % 3, moved)
+        if barrier(team):
+            return
+        if load_relaxed(moves, r % 3) <= numbers.enough:
+            return
+
+
+def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Array, int]:
+    """See reference.propagate."""
+    n = level.n
+    labels = np.arange(n, dtype=level.indices.dtype)
+    if level.indices.size == 0 or plan.max_rounds == 0:
+        return labels, 0
+    work = int(level.indices.size) + n
+    team = crew(1 if work < ALONE else threads, work=work)
+    rows = rows_of(level.indptr, level.indices, level.data)
+    kind = rows.indices.dtype
+    state = State(
+        labels.view(kind), np.empty(n, np.int32), np.empty(n, np.uint8), np.empty(n, np.uint8),
+        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
+    )  # fmt: skip
+    scratch = scratch_of(team.size, n, level.longest, rows)
+    numbers = Numbers(plan.gamma, plan.max_rounds, plan.enough(n), SPLIT_ROUNDS)
+    moves, done = np.zeros(3, np.int64), np.zeros(1, np.int64)
+    split = split_of(n, team.size, kind, plan.seed)
+    team.run(_propagate, rows, state, split, scratch, numbers, moves, done)
+    return labels, int(done[0])

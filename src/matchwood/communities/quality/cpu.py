@@ -1,0 +1,46 @@
+"""Weight inside communities and their volumes, on a team.
+
+Each member adds up its own rows; volumes are added up by atomic sums.  Integers: any order will do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.communities.weights import Level
+from matchwood.primitives.tally.cpu import Rows, rows_of
+from matchwood.teams import atomic_add, crew, interrupted, kernel, share_rows
+
+Array = np.ndarray[Any, Any]
+
+
+@kernel
+def _totals(
+    team: Any, rows: Rows, strength: Array, labels: Array, volumes: Array, inside: Array
+) -> None:
+    lo, hi = share_rows(team, rows.indptr)
+    total = np.int64(0)
+    for v in range(lo, hi):
+        if interrupted(team, v):
+            return
+        own = labels[v]
+        atomic_add(volumes, own, strength[v])
+        if rows.data.size > 0:
+            for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
+                total += rows.data[k] if labels[rows.indices[k]] == own else 0
+        else:
+            for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
+                total += labels[rows.indices[k]] == own
+    inside[team.rank] = total
+
+
+def totals(level: Level, labels: Array, count: int, threads: int | None = None) -> tuple[int, Any]:
+    """See reference.totals."""
+    team = crew(threads, work=level.indices.size + level.n)
+    rows = rows_of(level.indptr, level.indices, level.data)
+    volumes = np.zeros(count, np.int64)
+    inside = np.zeros(team.size, np.int64)
+    team.run(_totals, rows, level.strength, labels.view(rows.indices.dtype), volumes, inside)
+    return int(inside.sum()), volumes

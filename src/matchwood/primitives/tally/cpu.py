@@ -1,0 +1,138 @@
+"""The weights of the labels in a row, with a dense array of places for each member of a team.
+
+    found = tally_row(scratch, rank, rows, labels, v)   # labels scratch.label[rank, :found],
+                                                        # their weights scratch.weight[rank]
+
+Several rows together: `gather` for each of them, and `forget` at last.
+
+`place[rank, c]` is 1 + where label c stands in the list of this row, 0 where it does not.  The list
+itself is short and stays in the nearest cache.  Only `place` is as long as there are labels.  No
+races: every member has its own rows of all three arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.primitives.cpu_hints import select
+from matchwood.teams import device
+
+Array = np.ndarray[Any, Any]
+
+SHORT_ROW = 8  # entries; to look for a label among so few takes less than a miss in the cache
+
+
+class Rows(NamedTuple):
+    """CSR arrays as kernels read them: columns are unsigned; `data` is empty where all weigh 1."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+
+
+class Scratch(NamedTuple):
+    """What each member of a team needs: (members, labels), (members, longest row) twice."""
+
+    place: Array
+    label: Array
+    weight: Array
+
+
+def unsigned(kind: Any) -> Any:
+    """The unsigned type of the same size."""
+    return np.uint32 if np.dtype(kind).itemsize == 4 else np.uint64
+
+
+def rows_of(indptr: Array, indices: Array, data: Array | None, kind: Any = np.int64) -> Rows:
+    """The arrays of a graph as `Rows`."""
+    weights = np.empty(0, kind) if data is None else data
+    return Rows(indptr, indices.view(unsigned(indices.dtype)), weights)
+
+
+def scratch_of(
+    members: int, labels: int, longest: int, rows: Rows, kind: Any = np.int64
+) -> Scratch:
+    """Scratch for labels 0..labels-1 and rows of up to `longest` different ones; sums in `kind`."""
+    return Scratch(
+        np.zeros((members, labels), np.uint32),
+        np.empty((members, longest), rows.indices.dtype),
+        np.empty((members, longest), kind),
+    )
+
+
+@device
+def gather(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any, found: int) -> int:
+    """Add the row of v to a list of `found` labels; returns how many it has then."""
+    place, label, weight = scratch.place[rank], scratch.label[rank], scratch.weight[rank]
+    one = np.uint64(1)
+    zero, unit = weight.dtype.type(0), weight.dtype.type(1)
+    begin = np.uint64(rows.indptr[np.uint64(v)])
+    end = np.uint64(rows.indptr[np.uint64(v) + one])
+    count = np.uint64(found)
+    # Without branches: whether a label is new, nobody can foresee.
+    if rows.data.size > 0:
+        for k in range(begin, end):
+            c = labels[rows.indices[k]]
+            at = np.uint64(place[c])
+            new = at == 0
+            slot = select(new, count, at - one)
+            before = select(new, zero, weight[slot])
+            label[slot] = c
+            weight[slot] = before + rows.data[k]
+            place[c] = slot + one
+            count += np.uint64(new)
+    else:
+        for k in range(begin, end):
+            c = labels[rows.indices[k]]
+            at = np.uint64(place[c])
+            new = at == 0
+            slot = select(new, count, at - one)
+            before = select(new, zero, weight[slot])
+            label[slot] = c
+            weight[slot] = before + unit
+            place[c] = slot + one
+            count += np.uint64(new)
+    return np.int64(count)
+
+
+@device
+def search(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any, found: int) -> int:
+    """`gather` for short lists: labels are looked for one by one, and no places are set."""
+    label, weight = scratch.label[rank], scratch.weight[rank]
+    begin = np.uint64(rows.indptr[np.uint64(v)])
+    end = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])
+    count = np.uint64(found)
+    for k in range(begin, end):
+        c = labels[rows.indices[k]]
+        at = np.uint64(0)
+        while at < count and label[at] != c:
+            at += np.uint64(1)
+        w = rows.data[k] if rows.data.size > 0 else weight.dtype.type(1)
+        if at == count:
+            label[at] = c
+            weight[at] = w
+            count += np.uint64(1)
+        else:
+            weight[at] += w
+    return np.int64(count)
+
+
+@device
+def tally_row(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
+    """The labels around v and their weights; the places are free again afterwards."""
+    one = np.uint64(1)
+    if rows.indptr[np.uint64(v) + one] - rows.indptr[np.uint64(v)] <= SHORT_ROW:
+        return search(scratch, rank, rows, labels, v, 0)
+    found = gather(scratch, rank, rows, labels, v, 0)
+    forget(scratch, rank, found)
+    return found
+
+
+@device
+def forget(scratch: Scratch, rank: int, found: int) -> None:
+    """Empty the list, so that the next row can be added up."""
+    place, label = scratch.place[rank], scratch.label[rank]
+    for i in range(found):
+        place[label[i]] = 0

@@ -1,0 +1,186 @@
+// The weights of the labels in a row, and the best of them.  The idea: primitives/tally/__init__.py.
+//
+// Who works on what goes by the length of a row:
+//   up to 32 entries      4, 8, 16 or 32 lanes, an entry for each: every lane sees all others by shuffles
+//   up to MEDIUM_ROW      a block, with a hash table in shared memory
+//   longer rows           a block, with a hash table in global memory
+//
+// A rule says what is added up and which label is best:
+//   Row begin(I v)                                  what is known of v, the same in every lane
+//   I label(I u)                                    the label of a neighbour
+//   TalliedLabel<I> candidate(Row, I v, I c, long long K)   label c with its weight, or no_label
+//   void settle(Row, I v, TalliedLabel<I>, long long inside)   the best one, and the weight to Row.own;
+//                                                   called by one thread
+// Sums are integers and the best is the largest (value, -hash), so the order of arrival does not matter.
+#pragma once
+#include "matchwood/atomics.cuh"
+#include "matchwood/hashing.cuh"
+#include "matchwood/threads.cuh"
+
+constexpr int TALLY_BLOCK = 256;             // threads of a block
+constexpr int SHARED_SLOTS = 2048;           // of the table in shared memory
+constexpr int MEDIUM_ROW = SHARED_SLOTS / 2; // entries: a table is at most half full
+constexpr int ROW_CLASSES = 6;
+
+__device__ __forceinline__ int row_class(long long length)
+{
+    return length <= 4 ? 0 : length <= 8 ? 1 : length <= 16 ? 2 : length <= 32 ? 3 : length <= MEDIUM_ROW ? 4 : 5;
+}
+
+template <typename I>
+struct LabelRows {
+    const I* indptr;
+    const I* indices;
+    const long long* data;  // null: all weigh 1
+
+    __device__ __forceinline__ long long weight(I entry) const { return data == nullptr ? 1 : data[entry]; }
+};
+
+template <typename I>
+struct TalliedLabel {
+    double value;
+    unsigned long long hash;
+    I label;  // -1: none
+    long long weight;
+};
+
+template <typename I>
+__device__ __forceinline__ TalliedLabel<I> no_label()
+{
+    return TalliedLabel<I>{0.0, ~0ull, I(-1), 0};
+}
+
+template <typename I>
+__device__ __forceinline__ TalliedLabel<I> with_label(double value, I label, long long weight)
+{
+    return TalliedLabel<I>{value, mix64((unsigned long long)label), label, weight};
+}
+
+// The larger value, of equal ones the smaller hash.
+template <typename I>
+__device__ __forceinline__ TalliedLabel<I> better(const TalliedLabel<I>& a, const TalliedLabel<I>& b)
+{
+    if (b.label < 0) return a;
+    if (a.label < 0) return b;
+    if (a.value != b.value) return a.value > b.value ? a : b;
+    return a.hash <= b.hash ? a : b;
+}
+
+template <int WIDTH, typename I>
+__device__ __forceinline__ TalliedLabel<I> best_of_lanes(TalliedLabel<I> best)
+{
+#pragma unroll
+    for (int step = WIDTH / 2; step > 0; step /= 2) {
+        TalliedLabel<I> other;
+        other.value = __shfl_xor_sync(ALL, best.value, step);
+        other.hash = __shfl_xor_sync(ALL, best.hash, step);
+        other.label = __shfl_xor_sync(ALL, best.label, step);
+        other.weight = __shfl_xor_sync(ALL, best.weight, step);
+        best = better(best, other);
+    }
+    return best;
+}
+
+// A row of up to WIDTH entries by WIDTH lanes.  All lanes of the warp call; `open` is the same in the
+// lanes of a group, and only open groups have a vertex.
+template <int WIDTH, typename I, typename Rule>
+__device__ __forceinline__ void tally_lanes(const LabelRows<I>& rows, bool open, I v, Rule& rule)
+{
+    int k = lane() & (WIDTH - 1);
+    I begin = open ? rows.indptr[v] : I(0), end = open ? rows.indptr[v + 1] : I(0);
+    bool is_entry = k < end - begin;
+    I c = I(-1);
+    long long w = 0;
+    if (is_entry) {
+        c = rule.label(rows.indices[begin + k]);
+        w = rows.weight(begin + k);
+    }
+    long long sum = 0;
+#pragma unroll
+    for (int j = 0; j < WIDTH; ++j) {
+        I other = __shfl_sync(ALL, c, j, WIDTH);
+        long long its = __shfl_sync(ALL, w, j, WIDTH);
+        sum += other == c ? its : 0;
+    }
+    auto row = rule.begin(open ? v : I(0));
+    TalliedLabel<I> best = is_entry ? rule.candidate(row, v, c, sum) : no_label<I>();
+    best = best_of_lanes<WIDTH>(best);
+    long long inside = warp_reduce<WIDTH>(is_entry && c == row.own ? w : 0ll, Plus());
+    if (open && k == 0) rule.settle(row, v, best, inside);
+}
+
+// A hash table with linear probing, in shared or global memory.
+template <typename I>
+struct Table {
+    I* key;  // -1: free
+    long long* weight;
+
+    __device__ __forceinline__ void clear(int slots) const
+    {
+        for (int s = threadIdx.x; s < slots; s += blockDim.x) {
+            store_relaxed(&key[s], I(-1));
+            store_relaxed(&weight[s], 0ll);
+        }
+    }
+
+    __device__ __forceinline__ void add(int slots, I label, long long w) const
+    {
+        unsigned s = (unsigned)mix64((unsigned long long)label) & (slots - 1);
+        while (true) {
+            I there = load_relaxed(&key[s]);
+            if (there < 0) there = compare_and_swap(&key[s], I(-1), label);
+            if (there < 0 || there == label) break;
+            s = (s + 1) & (slots - 1);
+        }
+        atomicAdd(reinterpret_cast<unsigned long long*>(&weight[s]), (unsigned long long)w);
+    }
+};
+
+template <typename I>
+__device__ __forceinline__ int slots_of(I length)
+{
+    int slots = 64;
+    while (slots < 2 * (long long)length) slots *= 2;
+    return slots;
+}
+
+// The best over the block, right in thread 0.  All threads of the block call.
+template <typename I>
+__device__ __forceinline__ TalliedLabel<I> best_of_block(TalliedLabel<I> best)
+{
+    __shared__ TalliedLabel<I> parts[WARP];
+    best = best_of_lanes<WARP>(best);
+    if (lane() == 0) parts[warp()] = best;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (int w = 1; w < (int)(blockDim.x / WARP); ++w) best = better(best, parts[w]);
+    __syncthreads();
+    return best;
+}
+
+// A row by a block, with a table of at least slots_of its length.  All threads of the block call.
+template <typename I, typename Rule>
+__device__ __forceinline__ void tally_block(const LabelRows<I>& rows, I v, const Table<I>& table, Rule& rule)
+{
+    I begin = rows.indptr[v], end = rows.indptr[v + 1];
+    int slots = slots_of(end - begin);
+    table.clear(slots);
+    __syncthreads();
+    for (I e = begin + threadIdx.x; e < end; e += blockDim.x)
+        table.add(slots, rule.label(rows.indices[e]), rows.weight(e));
+    __syncthreads();
+    auto row = rule.begin(v);
+    TalliedLabel<I> best = no_label<I>();
+    long long inside = 0;
+    for (int s = threadIdx.x; s < slots; s += blockDim.x) {
+        I c = load_relaxed(&table.key[s]);
+        if (c < 0) continue;
+        long long w = load_relaxed(&table.weight[s]);
+        if (c == row.own) inside += w;
+        best = better(best, rule.candidate(row, v, c, w));
+    }
+    best = best_of_block(best);
+    inside = block_reduce(inside, 0ll, Plus());
+    if (threadIdx.x == 0) rule.settle(row, v, best, inside);
+    __syncthreads();  // before the table is cleared for the next row
+}

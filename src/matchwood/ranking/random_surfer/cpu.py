@@ -1,0 +1,311 @@
+"""PageRank on a team.  The rule: __init__.py.
+
+An iteration is one pass over the rows and one barrier.  A row adds up what its neighbours give,
+``given[i] = x[i] * share[i]``, and writes its own x and its own word of the next `given`; so no two
+members write the same word, and there are two arrays `given` that take turns.
+
+Members take windows as they come: vertices that follow each other, WINDOW at most, with about TASK
+entries.  A window first adds up all its rows, into a buffer of the member; then it makes scores of
+the sums, which runs on vector registers.  Where lengths of rows change often, the rows are visited
+by length, since a row's end that the processor does not foresee costs as much as 20 entries.
+
+Windows depend on the graph alone.  Each adds up its own changes, and what its vertices without arcs
+hold; all members then add up the windows in their order.  So the sums have the same bits at any
+number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.teams import barrier, crew, device, kernel, next_chunk
+
+Array = np.ndarray[Any, Any]
+
+WINDOW = 4096  # vertices; a buffer of 16 or 32 KiB stays in the first-level cache
+TASK = 1 << 16  # entries of a window, about: some 40 us of work
+CALM = 8  # at most one in so many rows differs from the row before: then they are left as they are
+LENGTHS = 1024  # rows of this length and longer are not told apart
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+LONG = np.uint64(1024)  # entries; longer rows are added up in pieces of this length
+FIVE, SIX, SEVEN, EIGHT = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
+
+
+class Jumps(NamedTuple):
+    """Where jumps lead: arrays, empty where it is the same everywhere."""
+
+    jump: Any
+    dangling: Any
+
+
+class Plan(NamedTuple):
+    """Window w has the vertices starts[w] .. starts[w + 1] - 1, visited in the order of `order`."""
+
+    starts: Any
+    order: Any  # uint16: the vertex less the first of its window
+
+
+class State(NamedTuple):
+    """What changes: scores, what each vertex gives (two rows, in turn), sums of the windows."""
+
+    scores: Any
+    given: Any
+    changes: Any  # (2, windows) float64
+    lost: Any  # (2, windows) float64
+    result: Any  # iterations, error
+    buffers: Any  # (members, WINDOW)
+
+
+@kernel
+def _by_length(team: Any, indptr: Array, starts: Array, order: Array, counts: Array) -> None:
+    """Sort the vertices of each window by the length of their rows; counting, so stable."""
+    mine = counts[team.rank]
+    window = next_chunk(team, starts.size - 1, 1)
+    while window >= 0:
+        first, last = starts[window], starts[window + 1]
+        mine[:] = 0
+        changes, before = 0, np.int64(-1)
+        for v in range(first, last):
+            length: Any = np.int64(indptr[v + 1]) - np.int64(indptr[v])
+            if length != before:
+                changes += 1
+            mine[min(length, LENGTHS - 1)] += 1
+            before = length
+        at = first
+        for length in range(LENGTHS):
+            count = mine[length]
+            mine[length] = at
+            at += count
+        for v in range(first, last):
+            if changes * CALM <= last - first:
+                order[v] = v - first
+            else:
+                length = min(np.int64(indptr[v + 1]) - np.int64(indptr[v]), LENGTHS - 1)
+                order[mine[length]] = v - first
+                mine[length] += 1
+        window = next_chunk(team, starts.size - 1, 1)
+
+
+@device
+def _pulled(given: Array, indices: Array, k: Any, end: Any, zero: Any) -> Any:
+    """The sum over a row.  Four sums at once, since each addition waits for the one before."""
+    a, b, c, d = zero, zero, zero, zero
+    while k + EIGHT <= end:
+        a += given[indices[k]]
+        b += given[indices[k + ONE]]
+        c += given[indices[k + TWO]]
+        d += given[indices[k + THREE]]
+        a += given[indices[k + FOUR]]
+        b += given[indices[k + FIVE]]
+        c += given[indices[k + SIX]]
+        d += given[indices[k + SEVEN]]
+        k += EIGHT
+    if k + FOUR <= end:
+        a += given[indices[k]]
+        b += given[indices[k + ONE]]
+        c += given[indices[k + TWO]]
+        d += given[indices[k + THREE]]
+        k += FOUR
+    if k + TWO <= end:
+        a += given[indices[k]]
+        b += given[indices[k + ONE]]
+        k += TWO
+    if k < end:
+        c += given[indices[k]]
+    return (a + b) + (c + d)
+
+
+@device
+def _pulled_by_weight(
+    given: Array, indices: Array, weights: Array, k: Any, end: Any, zero: Any
+) -> Any:
+    total = zero
+    while k < end:
+        total += given[indices[k]] * weights[k]
+        k += ONE
+    return total
+
+
+@device
+def _pulled_in_pieces(
+    given: Array, indices: Array, weights: Array, k: Any, end: Any, zero: Any
+) -> Any:
+    """The sum over a long row, whose digits would get lost in single precision."""
+    total = 0.0
+    while k < end:
+        piece = min(k + LONG, end)
+        if weights.size > 0:
+            total += np.float64(_pulled_by_weight(given, indices, weights, k, piece, zero))
+        else:
+            total += np.float64(_pulled(given, indices, k, piece, zero))
+        k = piece
+    return total
+
+
+@device
+def _pull_window(
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    order: Array,
+    given: Array,
+    sums: Array,
+    zero: Any,
+) -> None:
+    """The sums of all rows of a window; `indptr` and `order` are its parts."""
+    for at in range(order.size):
+        v = np.uint64(order[at])
+        begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + ONE])
+        if end - begin > LONG:
+            sums[v] = _pulled_in_pieces(given, indices, weights, begin, end, zero)
+        elif weights.size > 0:
+            sums[v] = _pulled_by_weight(given, indices, weights, begin, end, zero)
+        else:
+            sums[v] = _pulled(given, indices, begin, end, zero)
+
+
+@device
+def _score_window(sums: Array, scores: Array, share: Array, given: Array) -> Any:
+    """Take the new scores in `sums`; returns by how much they differ from the old ones."""
+    for i in range(sums.size):
+        score = sums[i]
+        sums[i] = abs(score - scores[i])
+        scores[i] = score
+        given[i] = score * share[i]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = sums.size & ~3
+    for i in range(0, whole, 4):
+        a += np.float64(sums[i])
+        b += np.float64(sums[i + 1])
+        c += np.float64(sums[i + 2])
+        d += np.float64(sums[i + 3])
+    for i in range(whole, sums.size):
+        a += np.float64(sums[i])
+    return (a + b) + (c + d)
+
+
+@device
+def _jump_window(
+    sums: Array, jumps: Jumps, first: int, damping: Any, mass: float, even: float
+) -> None:
+    """Add the jumps to what was pulled; `mass` is what vertices without arcs hold, times d."""
+    rest = 1.0 - np.float64(damping)
+    if jumps.jump.size == 0 and jumps.dangling.size == 0:
+        constant = sums.dtype.type(mass * even + rest * even)
+        for i in range(sums.size):
+            sums[i] = damping * sums[i] + constant
+        return
+    for i in range(sums.size):
+        jump = even if jumps.jump.size == 0 else np.float64(jumps.jump[first + i])
+        after = jump if jumps.dangling.size == 0 else np.float64(jumps.dangling[first + i])
+        sums[i] = damping * sums[i] + sums.dtype.type(mass * after + rest * jump)
+
+
+@device
+def _held(scores: Array, share: Array) -> float:
+    """What vertices without arcs hold."""
+    total = 0.0
+    for i in range(scores.size):
+        if share[i] == 0:
+            total += np.float64(scores[i])
+    return total
+
+
+@device
+def _sum(parts: Array) -> float:
+    total = 0.0
+    for i in range(parts.size):
+        total += parts[i]
+    return total
+
+
+@kernel
+def _iterate(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    share: Array,
+    jumps: Jumps,
+    plan: Plan,
+    state: State,
+    damping: Any,
+    tol: float,
+    most: int,
+    loses: bool,
+) -> None:
+    n, windows = share.size, plan.starts.size - 1
+    scores, buffer = state.scores, state.buffers[team.rank]
+    zero = damping - damping  # in the type of the scores
+    window = next_chunk(team, windows, 1)
+    while window >= 0:
+        first, last = plan.starts[window], plan.starts[window + 1]
+        for v in range(first, last):
+            state.given[0, v] = scores[v] * share[v]
+        state.lost[0, window] = _held(scores[first:last], share[first:last])
+        window = next_chunk(team, windows, 1)
+    if barrier(team):
+        return
+    for iteration in range(most):
+        now, then = iteration & 1, (iteration + 1) & 1
+        given, next_given = state.given[now], state.given[then]
+        mass = np.float64(damping) * _sum(state.lost[now])
+        window = next_chunk(team, windows, 1)
+        while window >= 0:
+            first, last = plan.starts[window], plan.starts[window + 1]
+            sums, part = buffer[: last - first], share[first:last]
+            order = plan.order[first:last]
+            _pull_window(indptr[first : last + 1], indices, weights, order, given, sums, zero)
+            _jump_window(sums, jumps, first, damping, mass, 1.0 / n)
+            own = scores[first:last]
+            state.changes[now, window] = _score_window(sums, own, part, next_given[first:last])
+            if loses:
+                state.lost[then, window] = _held(own, part)
+            window = next_chunk(team, windows, 1)
+        if barrier(team):
+            return
+        error = _sum(state.changes[now])
+        if team.rank == 0:
+            state.result[0], state.result[1] = iteration + 1, error
+        if error < tol * n:
+            return
+
+
+def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan:
+    view = problem.incoming
+    return graph.keep("surfer plan", lambda: _plan(view.indptr, threads))
+
+
+def _plan(indptr: Array, threads: int | None) -> Plan:
+    n = indptr.size - 1
+    part = indptr[1:].astype(np.int64) // TASK
+    window = np.arange(n) // WINDOW
+    new = np.flatnonzero((np.diff(part) != 0) | (np.diff(window) != 0)) + 1
+    starts = np.concatenate([[0], new, [n]]).astype(np.int64)
+    team = crew(threads, work=2 * n)
+    order = np.empty(n, np.uint16)
+    team.run(_by_length, indptr, starts, order, np.empty((team.size, LENGTHS), np.int64))
+    return Plan(starts, order)
+
+
+def iterate(plan: Plan, problem: Any, *, threads: int | None = None) -> tuple[Array, int, float]:
+    view, dtype = problem.incoming, problem.dtype
+    n, windows = view.n, plan.starts.size - 1
+    unsigned = np.uint32 if view.indices.dtype == np.int32 else np.uint64
+    none = np.empty(0, dtype)
+    jumps = Jumps(*(none if x is None else x for x in (problem.jump, problem.dangling)))
+    team = crew(threads, work=(view.nnz + n) * min(problem.most, 8))
+    state = State(
+        problem.start.copy(), np.empty((2, n), dtype), np.zeros((2, windows)),
+        np.zeros((2, windows)), np.array([0, math.inf]), np.empty((team.size, WINDOW), dtype),
+    )  # fmt: skip
+    weights = none if view.data is None else view.data.astype(dtype, copy=False)
+    loses = bool((problem.share == 0).any())
+    team.run(
+        _iterate, view.indptr, view.indices.view(unsigned), weights, problem.share, jumps, plan,
+        state, dtype.type(problem.damping), problem.tol, problem.most, loses,
+    )  # fmt: skip
+    return state.scores, int(state.result[0]), float(state.result[1])

@@ -1,0 +1,121 @@
+"""What is asked of `pagerank`: its arguments, checked, and the arrays that engines read."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import arguments, calls, engines
+from matchwood.csr import Graph, View
+from matchwood.primitives.row_reduce import spmv
+
+
+class Problem(NamedTuple):
+    """The arrays of a call, where its engine reads them.  All jumps add up to 1."""
+
+    incoming: View  # row j holds the vertices that have an arc to j; data: weights, or None
+    share: Any  # 1 / (sum of the row) of each vertex; 0 where the row is empty
+    start: Any
+    jump: Any  # p, or None for 1/n everywhere
+    dangling: Any  # q, or None for p
+    damping: float
+    tol: float
+    most: int  # iterations
+    dtype: Any
+
+
+class Options(NamedTuple):
+    """Checked arguments, but for what depends on the graph."""
+
+    damping: float
+    tol: float
+    most: int
+    personalization: Any
+    dangling: Any
+    start: Any
+    weighted: bool
+    dtype: Any
+
+    def on(self, call: calls.Call, caller: str) -> Problem:
+        """The problem on the graph of a call."""
+        G, n = call.graph, call.graph.n
+        incoming = incoming_arcs(G, self.weighted, caller)
+        xp = engines.xp(incoming.indptr)
+        given = [
+            _distribution(call, caller, name, getattr(self, name), n, self.dtype)
+            for name in ("personalization", "dangling", "start")
+        ]
+        start = given[2] if given[2] is not None else xp.full(n, 1 / max(n, 1), self.dtype)
+        return Problem(
+            incoming, shares(G, self.weighted, caller).astype(self.dtype), start, given[0],
+            given[1], self.damping, self.tol, self.most, self.dtype,
+        )  # fmt: skip
+
+
+def options(
+    caller: str,
+    damping: Any,
+    tol: Any,
+    most: Any,
+    personalization: Any,
+    dangling: Any,
+    start: Any,
+    weighted: Any,
+    dtype: Any,
+) -> Options:
+    d = arguments.real(caller, "damping", damping, 0, 1)
+    if d == 1:
+        raise ValueError(f"{caller}: damping must be at least 0 and less than 1, got {damping}")
+    return Options(
+        d,
+        arguments.real(caller, "tol", tol, 0),
+        arguments.count(caller, "max_iterations", most, 1),
+        personalization,
+        dangling,
+        start,
+        arguments.flag(caller, "weighted", weighted),
+        arguments.value_type(caller, dtype),
+    )
+
+
+def incoming_arcs(G: Graph, weighted: bool, caller: str) -> View:
+    """The arcs turned round, with their weights where those count."""
+    if not weighted or not G.weighted:
+        return View(*G.transposed_pattern()[:2], None)
+    G.refuse_negative(caller)
+    return G.transposed_weights(caller)
+
+
+def shares(G: Graph, weighted: bool, caller: str) -> Any:
+    """1 / (sum of the row) in float64, 0 where that is 0; kept for the next call."""
+
+    def make() -> Any:
+        if not weighted or not G.weighted:
+            sums = engines.xp(G.indptr).diff(G.indptr).astype(np.float64)
+        else:
+            view = G.finite_weights(caller)
+            data = view.data.astype(np.float64, copy=False)
+            sums = spmv(view.indptr, view.indices, data, engines.xp(data).ones(G.n, np.float64))
+        xp = engines.xp(sums)
+        if not bool(xp.isfinite(sums).all()):
+            raise ValueError(f"{caller}: weights of a row must not add up to infinity")
+        return xp.where(sums > 0, 1.0 / xp.where(sums > 0, sums, 1.0), 0.0)
+
+    return G.keep("surfer shares, weighted" if weighted else "surfer shares", make)
+
+
+def _distribution(call: calls.Call, caller: str, name: str, value: Any, n: int, dtype: Any) -> Any:
+    """The argument as probabilities where the engine reads them; None stays None."""
+    if value is None:
+        return None
+    given = arguments.numbers(caller, name, value, size=n)
+    weights = call.here(given).astype(np.float64)
+    if n and float(weights.min()) < 0:
+        at = int((weights < 0).argmax())
+        raise ValueError(f"{caller}: {name} must not be negative, got {weights[at]} at {at}")
+    most = float(weights.max()) if n else 1.0
+    if most == 0:
+        raise ValueError(f"{caller}: {name} must not be all zero")
+    weights = weights / most  # so that the sum is finite
+    return (weights / weights.sum()).astype(dtype)

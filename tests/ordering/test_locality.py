@@ -1,0 +1,187 @@
+"""Orders that keep neighbours together: one order on every engine, checks, errors."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+
+import matchwood
+from graphs import ZOO, grid, path, rmat, shuffled
+from matchwood import check
+from matchwood.ordering import (
+    degree_order,
+    hub_order,
+    layered_label_propagation_order,
+    locality_ordering,
+    rabbit_order,
+    shingle_order,
+)
+from strategies import graphs
+
+FEW = (1, 0.25, 0)  # layers
+ORDERS: dict[str, tuple[Callable[..., Any], Callable[..., None] | None]] = {
+    "shingle": (functools.partial(shingle_order, rng=3),
+                lambda A, perm: check.check_shingle_order(A, perm, rng=3)),
+    "degree": (degree_order, check.check_degree_order),
+    "hub, sort": (hub_order, check.check_hub_order),
+    "hub, cluster": (functools.partial(hub_order, method="cluster"),
+                     functools.partial(check.check_hub_order, method="cluster")),
+    "hub, group": (functools.partial(hub_order, method="group"),
+                   functools.partial(check.check_hub_order, method="group")),
+    "rabbit": (rabbit_order, None),
+    "llp": (functools.partial(layered_label_propagation_order, gammas=FEW, rng=5), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_equals_the_reference(name: str) -> None:
+    A = ZOO[name]()
+    for order, verify in ORDERS.values():
+        expected = order(A, engine="reference")
+        assert expected.dtype == np.int32 or A.indices.dtype == np.int64
+        if verify is not None:
+            verify(A, expected)
+        for threads in (1, 2, 3, 7):
+            assert np.array_equal(order(A, threads=threads), expected)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("which", ORDERS)
+def test_the_gpu_gives_the_same(zoo_graph: sp.csr_array, which: str) -> None:
+    order = ORDERS[which][0]
+    assert np.array_equal(order(zoo_graph, engine="gpu"), order(zoo_graph))
+
+
+@pytest.mark.gpu
+def test_the_gpu_gives_the_same_on_larger_graphs() -> None:
+    for A in (shuffled(grid(60, 70)), shuffled(rmat(12, 8)), path(40_000)):
+        for order, _ in ORDERS.values():
+            assert np.array_equal(order(A, engine="gpu"), order(A))
+
+
+@given(graphs(max_n=30, max_m=80))
+def test_random_graphs(A: sp.csr_array) -> None:
+    for order, _ in ORDERS.values():
+        assert np.array_equal(order(A, threads=2), order(A, engine="reference"))
+    check.check_rabbit_order(A, locality_ordering(A, "rabbit"))
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_results_are_right(name: str) -> None:
+    A = ZOO[name]()
+    found = locality_ordering(A, "rabbit")
+    check.check_rabbit_order(A, found)
+    check.check_gaps(A, found.before)
+    check.check_gaps(A, found.after, found.perm)
+    assert np.array_equal(found.perm, rabbit_order(A))
+    if A.shape[0] < 200:
+        check.check_layered_order(A, locality_ordering(A, "llp"))
+
+
+def test_gaps_of_shuffled_graphs() -> None:
+    """Neighbours lie close: the numbers of the documentation."""
+    for A, most in ((grid(150, 150), 3.3), (matchwood.generators.mesh((20, 20, 20)), 2.7)):
+        G = matchwood.graph(shuffled(sp.csr_array(A)))
+        count = G.nnz - G.n
+        assert matchwood.log_gap(G, rabbit_order(G)) / count < most
+
+
+def test_refined_orders() -> None:
+    A = shuffled(grid(12, 12))
+    for method in ("rabbit", "shingle", "llp", "degree", "hub"):
+        plain = locality_ordering(A, method)
+        found = locality_ordering(A, method, refine="log_gap", fraction=1.0)
+        assert found.after.log_gap < plain.after.log_gap
+        assert found.counters["kept"] > 0
+        assert found.tree is None
+        assert found.layers is None
+        assert {"order", "refine", "measure"} == set(found.seconds)
+
+
+def spoiled(perm: np.ndarray) -> list[np.ndarray]:
+    swapped, repeated = perm.copy(), perm.copy()
+    swapped[[0, 1]] = swapped[[1, 0]]
+    repeated[0] = repeated[1]
+    return [swapped, repeated, perm[:-1], np.append(perm, 0)]
+
+
+def test_the_checks_find_every_fault() -> None:
+    A = shuffled(rmat(6, 4))
+    for order, verify in ORDERS.values():
+        if verify is not None:
+            for wrong in spoiled(order(A)):
+                with pytest.raises(matchwood.CheckFailed):
+                    verify(A, wrong)
+    for method, verify in (
+        ("rabbit", check.check_rabbit_order),
+        ("llp", check.check_layered_order),
+    ):
+        found = locality_ordering(A, method)
+        for wrong in spoiled(found.perm):
+            with pytest.raises(matchwood.CheckFailed):
+                verify(A, dataclasses.replace(found, perm=wrong))
+        with pytest.raises(TypeError, match="answer must be a LocalityOrdering"):
+            verify(A, found.perm)
+    with pytest.raises(TypeError, match="perm must hold integers"):
+        check.check_degree_order(A, degree_order(A).astype(float))
+
+
+def test_wrong_trees_are_seen() -> None:
+    A = shuffled(grid(6, 7))
+    found = locality_ordering(A, "rabbit")
+    rng = np.random.default_rng(0)
+    for name in ("parent", "round"):
+        for _ in range(40):
+            array = getattr(found.tree, name).copy()
+            v = rng.integers(array.size)
+            array[v] = (array[v] + rng.integers(1, 5)) % array.size
+            tree = dataclasses.replace(found.tree, **{name: array})
+            with pytest.raises(matchwood.CheckFailed, match="rabbit order"):
+                check.check_rabbit_order(A, dataclasses.replace(found, tree=tree))
+
+
+def test_wrong_layers_are_seen() -> None:
+    A = shuffled(grid(6, 7))
+    found = locality_ordering(A, "llp")
+    turned = dataclasses.replace(found.layers, labels=found.layers.labels[::-1])
+    outside = dataclasses.replace(found.layers, labels=found.layers.labels + 100)
+    for layers, message in ((turned, "smaller log_gap"), (outside, "labels must be vertices")):
+        with pytest.raises(matchwood.CheckFailed, match=message):
+            check.check_layered_order(A, dataclasses.replace(found, layers=layers))
+
+
+def test_bad_arguments() -> None:
+    A = path(4)
+    for call, error, message in [
+        (lambda: hub_order(A, method="x"), ValueError, "hub_order: method must be one of 'sort'"),
+        (lambda: locality_ordering(A, "x"), ValueError, "locality_ordering: method must be one of"),
+        (lambda: locality_ordering(A, refine="x"), ValueError, "refine must be one of None"),
+        (lambda: shingle_order(A, rng=-1), ValueError, "shingle_order: rng must lie in 0"),
+        (lambda: shingle_order(A, rng=1.5), TypeError, "shingle_order: rng must be an integer"),
+        (lambda: layered_label_propagation_order(A, gammas=(-1,)), ValueError,
+         "layered_label_propagation_order: gammas must be finite and at least 0, got -1"),
+        (lambda: layered_label_propagation_order(A, gammas=(float("nan"),)), ValueError,
+         "gammas must be finite"),
+        (lambda: layered_label_propagation_order(A, gammas=()), ValueError, "at least one number"),
+        (lambda: layered_label_propagation_order(A, gammas=1.0), TypeError, "a sequence"),
+        (lambda: rabbit_order(sp.csr_array((2, 3))), ValueError, "rabbit_order: .*square"),
+        (lambda: rabbit_order(A, threads=0), ValueError, "threads"),
+    ]:  # fmt: skip
+        with pytest.raises(error, match=message):
+            call()
+
+
+def test_yes_or_no() -> None:
+    A = shuffled(grid(5, 6))
+    found = locality_ordering(A, "rabbit")
+    assert check.is_rabbit_order(A, found)
+    assert not check.is_rabbit_order(grid(5, 6), found)
+    assert check.is_degree_order(A, degree_order(A))
+    assert not check.is_degree_order(A, np.arange(30))

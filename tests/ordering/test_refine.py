@@ -1,0 +1,166 @@
+"""Refinement: the sequence's result at any number of threads, and the thesis's numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+
+import matchwood
+from graphs import ZOO, grid, path, rmat, shuffled
+from matchwood.check import check_refinement
+from matchwood.ordering import refine_order
+from strategies import graphs
+
+KINDS = (
+    {"fraction": 1.0},
+    {"fraction": 0.3, "sweeps": 3, "metric": "linear_gap"},
+    {"fraction": 1.0, "partners": "median", "sweeps": 2},
+)
+
+
+def numbers(found: matchwood.Refinement) -> tuple:
+    names = ("before", "after", "proposed", "kept", "sweeps")
+    return (*found.perm.tolist(), *(getattr(found, name) for name in names))
+
+
+@pytest.mark.parametrize("name", [name for name in ZOO if ZOO[name]().nnz <= 520])
+def test_equals_the_reference(name: str) -> None:
+    A = ZOO[name]()
+    order = np.random.default_rng(2).permutation(A.shape[0])
+    for kind in KINDS:
+        expected = refine_order(A, order, engine="reference", **kind)
+        check_refinement(A, expected, order, metric=kind.get("metric", "log_gap"))
+        for threads in (1, 2, 3, 7):
+            assert numbers(refine_order(A, order, threads=threads, **kind)) == numbers(expected)
+
+
+@pytest.mark.gpu
+def test_the_gpu_gives_the_same(zoo_graph: sp.csr_array) -> None:
+    for kind in KINDS:
+        expected = refine_order(zoo_graph, **kind)
+        assert numbers(refine_order(zoo_graph, engine="gpu", **kind)) == numbers(expected)
+
+
+@pytest.mark.gpu
+def test_the_gpu_gives_the_same_on_larger_graphs() -> None:
+    for A in (grid(70, 80), shuffled(grid(70, 80)), shuffled(rmat(10, 6)), path(5000)):
+        for kind in KINDS:
+            expected = refine_order(A, **kind)
+            assert numbers(refine_order(A, engine="gpu", **kind)) == numbers(expected)
+
+
+@given(graphs(max_n=16, max_m=40))
+def test_random_graphs(A: sp.csr_array) -> None:
+    for kind in KINDS:
+        found = refine_order(A, threads=2, **kind)
+        assert numbers(found) == numbers(refine_order(A, engine="reference", **kind))
+        assert found.after <= found.before
+
+
+def test_many_threads_follow_the_sequence() -> None:
+    """Large enough that windows grow, shrink and are followed by one member."""
+    for A in (grid(90, 100), shuffled(grid(90, 100)), shuffled(rmat(11, 4))):
+        expected = numbers(refine_order(A, fraction=1.0, threads=1))
+        for threads in (2, 3, 7):
+            assert numbers(refine_order(A, fraction=1.0, threads=threads)) == expected
+
+
+def test_until_nothing_gains() -> None:
+    A = shuffled(grid(9, 9))
+    found = refine_order(A, sweeps=None, fraction=1.0)
+    again = refine_order(A, found.perm, fraction=1.0)
+    assert found.sweeps > 1
+    assert again.proposed == 0
+    assert np.array_equal(again.perm, found.perm)
+
+
+def test_the_part_that_is_looked_at() -> None:
+    """A tenth of 30 vertices is 3; isolated vertices do not count."""
+    from fractions import Fraction
+
+    from matchwood.ordering.refine.plan import chosen_vertices, exact_fraction
+
+    A = matchwood.graph(shuffled(path(30), isolated=7)).undirected_pattern()
+    degree = np.diff(A.indptr)
+    right = sorted(np.flatnonzero(degree), key=lambda v: (degree[v], v))
+    for value, size in ((0.1, 3), (0.1001, 4), (1, 30), (1e-9, 1)):
+        fraction = exact_fraction("refine_order", value)
+        assert chosen_vertices(A, fraction, None).tolist() == right[:size]
+    assert exact_fraction("refine_order", 0.1) == Fraction(1, 10)
+
+
+def change(A: object, **options: object) -> float:
+    found = refine_order(A, fraction=1.0, **options)
+    return round(100 * (found.after / found.before - 1), 3)
+
+
+def test_numbers_of_the_grid() -> None:
+    A = matchwood.generators.grid((1000, 1000))
+    assert change(A, metric="linear_gap") == -0.100
+
+
+@pytest.mark.slow
+def test_numbers_of_the_grid_by_logarithms() -> None:
+    assert change(matchwood.generators.grid((1000, 1000))) == -47.572
+
+
+def test_numbers_of_usroads(data_folder) -> None:
+    A = matchwood.graph(matchwood.io.read(data_folder / "matrices" / "usroads.mtx.gz"))
+    assert change(A) == -6.663
+    assert change(A, metric="linear_gap") == -3.329
+
+
+def test_no_edges() -> None:
+    for A in (sp.csr_array((0, 0)), sp.csr_array((3, 3)), sp.eye_array(4, format="csr")):
+        found = refine_order(A)
+        assert found.perm.tolist() == list(range(A.shape[0]))
+        assert (found.before, found.after, found.proposed, found.kept) == (0, 0, 0, 0)
+        check_refinement(A, found)
+
+
+def test_the_check_finds_every_fault() -> None:
+    A = grid(6, 7)
+    right = refine_order(A, fraction=1.0)
+    assert right.kept > 0
+    perm = right.perm.copy()
+    perm[[0, 1]] = perm[[1, 0]]
+    for name, value, message in [
+        ("before", right.before + 1, "log_gap before is"),
+        ("after", right.after - 1, "log_gap after is"),
+        ("perm", perm, "log_gap after is"),
+        ("perm", np.zeros(42, int), "is missing"),
+        ("kept", right.proposed + 1, "swaps were kept of"),
+        ("kept", 0, "vertices moved by 0 swaps"),
+        ("proposed", 0, "swaps were kept of"),
+        ("sweeps", 0, "sweeps is 0"),
+    ]:
+        with pytest.raises(matchwood.CheckFailed, match=message):
+            check_refinement(A, dataclasses.replace(right, **{name: value}))
+    with pytest.raises(TypeError, match="answer must be a Refinement"):
+        check_refinement(A, right.perm)
+
+
+def test_bad_arguments() -> None:
+    A = path(5)
+    for options, error, message in [
+        ({"fraction": 0}, ValueError, "refine_order: fraction must be above 0 and at most 1"),
+        (
+            {"fraction": 1.5},
+            ValueError,
+            "fraction must be finite and between 0 and 1",
+        ),
+        ({"fraction": math.nan}, ValueError, "fraction must be finite"),
+        ({"fraction": "1"}, TypeError, "fraction must be a number"),
+        ({"metric": "gap"}, ValueError, "refine_order: metric must be one of 'log_gap'"),
+        ({"partners": "all"}, ValueError, "refine_order: partners must be one of"),
+        ({"sweeps": 0}, ValueError, "sweeps must be at least 1"),
+        ({"order": [0, 1, 2, 3, 3]}, ValueError, "refine_order: perm must hold every row once"),
+        ({"order": [0, 1, 2]}, ValueError, "refine_order: perm must have shape"),
+    ]:
+        with pytest.raises(error, match=message):
+            refine_order(A, **options)

@@ -1,0 +1,196 @@
+"""PageRank: near the definition, the same bits at any number of threads, NetworkX's rules."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+
+import matchwood
+from graphs import ZOO, grid, random_graph, rmat, star
+from matchwood.check import check_pagerank
+from matchwood.ranking import pagerank
+from strategies import graphs
+
+
+def kinds(n: int) -> list[dict]:
+    rng = np.random.default_rng(n)
+    return [
+        {},
+        {"personalization": rng.random(n) + 0.01},
+        {"dangling": rng.random(n) + 0.1, "start": rng.random(n) + 0.01},
+        {"tol": 0, "max_iterations": 7, "damping": 0.5},
+    ]
+
+
+def checked(A, found, weighted, kind):
+    names = ("damping", "tol", "personalization", "dangling")
+    check_pagerank(
+        A, found, weighted=weighted, **{name: kind[name] for name in names if name in kind}
+    )
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_near_the_reference_and_the_same_at_any_number_of_threads(name: str) -> None:
+    A = ZOO[name]()
+    for weighted in (False, True):
+        B = abs(A) if weighted else A
+        for kind in kinds(A.shape[0]):
+            expected = pagerank(B, engine="reference", weighted=weighted, **kind)
+            found = pagerank(B, threads=1, weighted=weighted, **kind)
+            assert np.abs(found.scores - expected.scores).max(initial=0) < 1e-13
+            assert found.iterations == expected.iterations
+            assert found.converged == expected.converged
+            checked(B, found, weighted, kind)
+            for threads in (2, 3, 7):
+                other = pagerank(B, threads=threads, weighted=weighted, **kind)
+                assert np.array_equal(other.scores, found.scores)
+                assert other.error == found.error
+
+
+@pytest.mark.gpu
+def test_the_gpu_is_near(zoo_graph: sp.csr_array) -> None:
+    for weighted in (False, True):
+        B = abs(zoo_graph) if weighted else zoo_graph
+        for kind in kinds(B.shape[0]):
+            found = pagerank(B, engine="gpu", weighted=weighted, **kind)
+            expected = pagerank(B, weighted=weighted, **kind)
+            assert np.abs(found.scores - expected.scores).max(initial=0) < 1e-12
+            assert found.iterations == expected.iterations
+
+
+@pytest.mark.gpu
+def test_the_gpu_is_near_on_larger_graphs() -> None:
+    for A in (grid(90, 100), rmat(13, 8), rmat(12, 8, symmetric=False), star(70_000)):
+        for dtype, near in ((np.float64, 1e-12), (np.float32, 1e-5)):
+            found = pagerank(A, engine="gpu", dtype=dtype, tol=0, max_iterations=20)
+            expected = pagerank(A, dtype=dtype, tol=0, max_iterations=20)
+            assert np.abs(found.scores - expected.scores).sum() < near
+            again = pagerank(A, engine="gpu", dtype=dtype, tol=0, max_iterations=20)
+            assert np.array_equal(again.scores, found.scores)
+
+
+@given(graphs(weights="positive"))
+def test_random_graphs(A: sp.csr_array) -> None:
+    for weighted in (False, True):
+        for dtype in (np.float32, np.float64):
+            found = pagerank(A, weighted=weighted, dtype=dtype, threads=2)
+            assert found.scores.dtype == dtype
+            check_pagerank(A, found, weighted=weighted)
+
+
+def test_windows_and_tasks() -> None:
+    """Several windows, and rows that are longer than a task."""
+    for A in (star(70_000), rmat(13, 12), random_graph(20_000, 90_000, symmetric=False)):
+        one = pagerank(A, threads=1, dtype=np.float32)
+        for threads in (2, 3, 7):
+            assert np.array_equal(pagerank(A, threads=threads, dtype=np.float32).scores, one.scores)
+        check_pagerank(A, one)
+
+
+def test_networkx_gives_the_same() -> None:
+    nx = pytest.importorskip("networkx")
+    for seed in range(5):
+        H = nx.gnp_random_graph(40, 0.05, directed=True, seed=seed)
+        A = nx.to_scipy_sparse_array(H, weight=None, dtype=float)
+        theirs = nx.pagerank(H, weight=None)
+        found = pagerank(A)
+        assert np.abs(found.scores - [theirs[v] for v in range(40)]).max() < 1e-14
+
+
+def test_weights_count() -> None:
+    A = sp.csr_array(np.array([[0, 3.0, 1.0], [1.0, 0, 0], [1.0, 0, 0]]))
+    plain, weighted = pagerank(A).scores, pagerank(A, weighted=True).scores
+    assert abs(plain[1] - plain[2]) < 1e-9
+    assert weighted[1] > 2 * weighted[2]
+
+
+def test_no_vertices_no_edges_loops_only() -> None:
+    empty = pagerank(sp.csr_array((0, 0)))
+    assert empty.scores.size == 0
+    assert empty.converged
+    assert empty.iterations == 0
+    for A in (sp.csr_array((4, 4)), sp.eye_array(4, format="csr")):
+        assert np.allclose(pagerank(A).scores, 0.25)
+    zeros = sp.csr_array(([0.0, 0.0], ([0, 1], [1, 0])), shape=(2, 2))
+    assert np.allclose(pagerank(zeros, weighted=True).scores, 0.5)  # weights of 0: no arcs
+
+
+def test_rounding_of_many_iterations_is_allowed_for() -> None:
+    """The scores of some add up to 1 + 2e-14: every iteration rounds."""
+    for seed in range(8):
+        A = random_graph(300, 900, symmetric=seed % 2 == 0, seed=seed)
+        for dtype in (np.float32, np.float64):
+            options = {"damping": 0.99, "tol": 1e-9}
+            found = pagerank(A, dtype=dtype, max_iterations=2000, **options)
+            check_pagerank(A, found, **options)
+
+
+def test_iterations() -> None:
+    A = grid(9, 9)
+    found = pagerank(A, tol=0, max_iterations=13)
+    assert found.iterations == 13
+    assert not found.converged
+    few = pagerank(A, max_iterations=2)
+    assert few.iterations == 2
+    assert not few.converged
+    assert few.error > 81e-6
+    check_pagerank(A, few)
+
+
+def test_the_check_finds_every_fault() -> None:
+    A = rmat(6, 4)
+    right = pagerank(A, tol=1e-9)
+    scores = right.scores
+    moved, nan, negative = scores.copy(), scores.copy(), scores.copy()
+    moved[0] += 1e-3
+    moved[1] -= min(1e-3, moved[1])
+    moved /= moved.sum()
+    nan[3] = math.nan
+    negative[3] = -negative[3]
+    for name, value, message in [
+        ("scores", moved, "another iteration changes"),
+        ("scores", nan, "the score of vertex 3 is nan"),
+        ("scores", negative, "the score of vertex 3"),
+        ("scores", 2 * scores, "the scores add up to"),
+        ("scores", scores[:-1], "must have 64 elements"),
+        ("error", -1.0, "must not be negative"),
+        ("error", 1.0, "converged is True"),
+        ("converged", False, "converged is False"),
+    ]:
+        with pytest.raises(matchwood.CheckFailed, match=message):
+            check_pagerank(A, dataclasses.replace(right, **{name: value}), tol=1e-9)
+    assert matchwood.check.is_pagerank(A, right, tol=1e-9)
+    assert not matchwood.check.is_pagerank(A, right, tol=1e-9, damping=0.5)
+    with pytest.raises(TypeError, match="answer must be a Ranking"):
+        check_pagerank(A, scores)
+
+
+def test_bad_arguments() -> None:
+    A = grid(2, 2)
+    for options, error, message in [
+        ({"damping": 1}, ValueError, "pagerank: damping must be at least 0 and less than 1"),
+        ({"damping": -0.1}, ValueError, "pagerank: damping must be finite and between 0 and 1"),
+        ({"damping": math.nan}, ValueError, "damping must be finite"),
+        ({"tol": -1}, ValueError, "pagerank: tol must be finite and at least 0"),
+        ({"max_iterations": 0}, ValueError, "max_iterations must be at least 1"),
+        ({"personalization": [1, 2]}, ValueError, "personalization must have 4 elements, got 2"),
+        ({"personalization": [0, 0, 0, 0]}, ValueError, "personalization must not be all zero"),
+        ({"dangling": [1, -1, 0, 0]}, ValueError, "dangling must not be negative, got -1.0 at 1"),
+        ({"dangling": [1, math.nan, 0, 0]}, ValueError, "dangling must be finite"),
+        ({"start": ["a"] * 4}, TypeError, "start must hold real numbers"),
+        ({"weighted": 1}, TypeError, "weighted must be True or False"),
+        ({"dtype": int}, TypeError, "dtype must be float32 or float64"),
+    ]:
+        with pytest.raises(error, match=message):
+            pagerank(A, **options)
+    for value in (-1.0, math.nan, math.inf):
+        B = A.copy()
+        B.data[0] = value
+        with pytest.raises(ValueError, match="pagerank: "):
+            pagerank(B, weighted=True)
+        assert pagerank(B).converged  # values are not read

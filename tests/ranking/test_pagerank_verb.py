@@ -1,0 +1,40 @@
+"""`matchwood pagerank`: files, numbers, and the same answer as Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from typer.testing import CliRunner
+
+import matchwood
+from matchwood.cli import app
+from support import run_verb as run
+from support import run_verb_json as run_json
+
+
+def test_pagerank(tmp_path: Path) -> None:
+    scores = tmp_path / "scores.npy"
+    facts = run_json("pagerank", "rmat:8", "--check", "-o", str(scores), "--damping", "0.8")
+    found = matchwood.pagerank(matchwood.generators.rmat(8), damping=0.8)
+    assert np.array_equal(np.load(scores), found.scores)
+    assert facts["iterations"] == found.iterations
+    assert facts["converged"] is True
+    assert facts["top"][0]["vertex"] == int(found.scores.argmax())
+    assert len(facts["top"]) == 10
+
+
+def test_pagerank_for_people() -> None:
+    text = run("pagerank", "star:9", "--weighted", "--max-iterations", "2").stdout
+    assert "highest scores" in text
+    assert "converged" in text
+
+
+def test_pagerank_refuses() -> None:
+    for words, message in [
+        (("--damping", "1"), "damping must be at least 0 and less than 1"),
+        (("--tol", "-1"), "tol must be finite and at least 0"),
+    ]:
+        result = CliRunner().invoke(app, ["pagerank", "star:9", *words])
+        assert result.exit_code == 2
+        assert message in " ".join(result.stderr.split())
