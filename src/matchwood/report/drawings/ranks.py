@@ -7,7 +7,7 @@ import numpy as np
 import matchwood
 from matchwood.report.drawings import colors, pictures
 from matchwood.report.drawings.sketches import Sketch
-from matchwood.report.drawings.svg import Svg
+from matchwood.report.drawings.svg import FAINT, Svg
 
 LARGEST = 9.0  # radius of the dot of the highest score
 
@@ -23,7 +23,7 @@ def sketch(n: int = 900) -> Sketch:
     found = matchwood.pagerank((n, arcs))
     picture = Svg(pictures.SIDE, pictures.SIDE + pictures.LEGEND, "pagerank")
     at = pictures.placed(points)
-    picture.segments(at[arcs[:, 0]], at[arcs[:, 1]], color=pictures.FAINT, width=0.5, opacity=0.5)
+    picture.segments(at[arcs[:, 0]], at[arcs[:, 1]], color=FAINT, width=0.5, opacity=0.5)
     radius = np.maximum(1.0, LARGEST * np.sqrt(found.scores / found.scores.max()))
     step = np.minimum(radius.round().astype(int), int(LARGEST))
     for size in np.unique(step).tolist():
