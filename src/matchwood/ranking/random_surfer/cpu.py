@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.primitives.cpu_hints import select
 from matchwood.teams import barrier, crew, device, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
@@ -168,23 +169,29 @@ def _pull_window(
 
 
 @device
-def _score_window(sums: Array, scores: Array, share: Array, given: Array) -> Any:
+def _added_up(parts: Array) -> float:
+    """The sum in float64, by four sums at once: each addition waits for the one before."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = parts.size & ~3
+    for i in range(0, whole, 4):
+        a += np.float64(parts[i])
+        b += np.float64(parts[i + 1])
+        c += np.float64(parts[i + 2])
+        d += np.float64(parts[i + 3])
+    for i in range(whole, parts.size):
+        a += np.float64(parts[i])
+    return (a + b) + (c + d)
+
+
+@device
+def _score_window(sums: Array, scores: Array, share: Array, given: Array) -> float:
     """Take the new scores in `sums`; returns by how much they differ from the old ones."""
     for i in range(sums.size):
         score = sums[i]
         sums[i] = abs(score - scores[i])
         scores[i] = score
         given[i] = score * share[i]
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    whole = sums.size & ~3
-    for i in range(0, whole, 4):
-        a += np.float64(sums[i])
-        b += np.float64(sums[i + 1])
-        c += np.float64(sums[i + 2])
-        d += np.float64(sums[i + 3])
-    for i in range(whole, sums.size):
-        a += np.float64(sums[i])
-    return (a + b) + (c + d)
+    return _added_up(sums)
 
 
 @device
@@ -205,13 +212,11 @@ def _jump_window(
 
 
 @device
-def _held(scores: Array, share: Array) -> float:
-    """What vertices without arcs hold."""
-    total = 0.0
+def _held(scores: Array, share: Array, buffer: Array, zero: Any) -> float:
+    """What vertices without arcs hold.  Which they are nobody can foresee: so without a branch."""
     for i in range(scores.size):
-        if share[i] == 0:
-            total += np.float64(scores[i])
-    return total
+        buffer[i] = select(share[i] == zero, scores[i], zero)
+    return _added_up(buffer[: scores.size])
 
 
 @device
@@ -245,7 +250,7 @@ def _iterate(
         first, last = plan.starts[window], plan.starts[window + 1]
         for v in range(first, last):
             state.given[0, v] = scores[v] * share[v]
-        state.lost[0, window] = _held(scores[first:last], share[first:last])
+        state.lost[0, window] = _held(scores[first:last], share[first:last], buffer, zero)
         window = next_chunk(team, windows, 1)
     if barrier(team):
         return
@@ -263,7 +268,7 @@ def _iterate(
             own = scores[first:last]
             state.changes[now, window] = _score_window(sums, own, part, next_given[first:last])
             if loses:
-                state.lost[then, window] = _held(own, part)
+                state.lost[then, window] = _held(own, part, buffer, zero)
             window = next_chunk(team, windows, 1)
         if barrier(team):
             return
