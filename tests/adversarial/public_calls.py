@@ -26,6 +26,7 @@ from matchwood.primitives import (
     edge_order,
     frontier,
     hashing,
+    number,
     path_scan,
     quotient,
     row_reduce,
@@ -541,6 +542,7 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
         home + "hashing.hash2": lambda: [Call(hashing.hash2, pair)],
         home + "hashing.quarter_md5": lambda: [Call(hashing.quarter_md5, (counts, 3))],
         home + "hashing.random_bit": lambda: [Call(hashing.random_bit, (counts, 3))],
+        home + "number.number_labels": lambda: [Call(number.number_labels, (_labels_of_rows(),))],
         home + "quotient.quotient": lambda: [
             Call(lambda *parts: quotient.quotient(*parts, 4), (*csr(), _labels_of_rows())),
             Call(

@@ -26,7 +26,7 @@ from matchwood.communities.moving.plan import (
 )
 from matchwood.communities.weights import Level, finished
 from matchwood.primitives.joining import trusted_joins, trusted_trees
-from matchwood.primitives.number import number_labels
+from matchwood.primitives.number import trusted_number_labels
 from matchwood.primitives.quotient import trusted_quotient
 from matchwood.stopwatch import Stopwatch
 
@@ -58,7 +58,7 @@ class Steps(NamedTuple):
 
     def number(self, labels: Any) -> tuple[int, Any]:
         """Labels in use become 0, 1, ... by their smallest vertices."""
-        return number_labels(labels, engine=self.name, threads=self.threads)
+        return trusted_number_labels(labels, engine=self.name, threads=self.threads)
 
     def split(self, level: Level, labels: Any) -> tuple[int, Any]:
         found: tuple[int, Any] = self.module.split(level, labels, self.threads)

@@ -9,7 +9,7 @@ from matchwood.communities.propagation.plan import Plan
 from matchwood.communities.quality import quality_of
 from matchwood.communities.result import Communities
 from matchwood.communities.weights import level_of
-from matchwood.primitives.number import number_labels
+from matchwood.primitives.number import trusted_number_labels
 from matchwood.stopwatch import Stopwatch
 
 MAX_ROUNDS = 1000
@@ -105,7 +105,7 @@ def label_propagation(
     watch = Stopwatch()
     labels, rounds = call.load(__name__).propagate(level, Plan(0.0, max_rounds, tol, seed), threads)
     watch.lap("rounds")
-    count, labels = number_labels(labels, engine=call.engine, threads=threads)
+    count, labels = trusted_number_labels(labels, engine=call.engine, threads=threads)
     quality = quality_of(level, labels, count, 1.0, call.engine, threads)
     watch.lap("quality")
     return Communities(count, call.back(labels), quality, 1, rounds, watch.seconds)

@@ -73,8 +73,8 @@ def rabbit_order(A: Any, *, engine: str | None = None, threads: int | None = Non
     threads, returns the same order, and neighbours lie closer: gaps of shuffled grids and meshes
     are a fifth to a half shorter (bench/ordering/rabbit.py has the sequential rule).
 
-    A round halves the communities that can still join, more or less; graphs have some 10 to 20
-    rounds.  Work O(m) for the first, less for each other.  Memory: the contracted graphs of two
+    A round halves the communities that can still join, more or less; 5 to 20 rounds were
+    seen.  Work O(m) for the first, less for each other.  Memory: the contracted graphs of two
     rounds, at most some 2 (nnz + n) words of 12 bytes, and six arrays of n.
 
     References

@@ -17,6 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import engines
+from matchwood.arguments import INDEX, integers, vector
+
+__all__ = ["number_labels"]
 
 
 def number_labels(
@@ -24,8 +27,13 @@ def number_labels(
 ) -> tuple[int, Any]:
     """How many labels are in use, and for each vertex the number of its label.
 
-    Labels get 0, 1, ... in the order of their smallest vertices.  `labels` has passed a gate: n
-    integers, int32 or int64, all in 0..n-1.  It is not changed.
+    Labels get 0, 1, ... in the order of their smallest vertices.  `labels` are n
+    integers in 0..n-1, int32 or int64; they are not changed.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a label is no integer or is not in 0..n-1.
 
     Examples
     --------
@@ -35,8 +43,23 @@ def number_labels(
     >>> count, numbers.tolist()
     (3, [0, 1, 1, 0, 2])
     """
+    call = "number_labels"
     home = engines.location(labels)
-    where = engines.resolve(home, engine, "number_labels", threads)
-    here = engines.moved(labels, engines.home(where))
-    count, numbers = engines.load(__name__, where).number_labels(here, threads=threads)
+    where = engines.resolve(home, engine, call, threads)
+    labels = vector(call, "labels", labels, INDEX)
+    labels = engines.xp(labels).ascontiguousarray(
+        integers(call, "labels", labels, low=0, high=labels.size - 1)
+    )
+    count, numbers = trusted_number_labels(
+        engines.moved(labels, engines.home(where)), engine=where, threads=threads
+    )
     return count, engines.moved(numbers, home)
+
+
+def trusted_number_labels(
+    labels: Any, *, engine: str | None = None, threads: int | None = None
+) -> tuple[int, Any]:
+    """`number_labels` for labels that have passed a gate, where the engine reads them."""
+    where = engines.location(labels) if engine is None else engine
+    found: tuple[int, Any] = engines.load(__name__, where).number_labels(labels, threads=threads)
+    return found
