@@ -77,9 +77,11 @@ __global__ void __launch_bounds__(BLOCK)
         I k = is_row ? indptr[v] : I(0), end = is_row ? indptr[v + 1] : I(0);
         is_row = is_row && end - k <= LONG;
         W sum = 0;
-        if (is_row)
+        if (is_row) {
+#pragma unroll 4
             for (long long e = k + (long long)(threadIdx.x % WIDTH); e < end; e += WIDTH)
                 sum += value_at((I)e, indices, weights, given);
+        }
         sum = warp_reduce<WIDTH>(sum, Plus());
         if (is_row && threadIdx.x % WIDTH == 0) all.take(v, sum, change, lost);
     }

@@ -9,7 +9,8 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.primitives.sort import radix_sort
 
-WIDTHS = (2, 4, 8, 32)  # lanes to a row
+WIDTHS = (2, 4, 8, 16, 32)  # lanes to a row
+EACH = 4  # entries for a lane, about; with one each, a mesh of 27 points takes twice as long
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
@@ -53,7 +54,7 @@ def _plan(view: Any) -> Plan:
         order = radix_sort(keys)[1].astype(kind, copy=False)
         hubs = cupy.flatnonzero(length > LONG).astype(kind)
     mean = view.nnz / max(n, 1)
-    width = next((width for width in WIDTHS if mean <= 2 * width), WIDTHS[-1])
+    width = next((width for width in WIDTHS if mean <= EACH * width), WIDTHS[-1])
     return Plan(order, hubs, width)
 
 
