@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.ordering.cpu_merge import merge_runs
 from matchwood.primitives.cpu_hints import leading_zeros
 from matchwood.teams import device
 
@@ -38,25 +39,11 @@ def sort_places(places: Array, other: Array, count: int) -> None:
             places[j] = word
     run = SHORT
     while run < count:
-        _merge(places, other, count, run)
+        merge_runs(places, other, count, run)
         run *= 2
         if run < count:
-            _merge(other, places, count, run)
+            merge_runs(other, places, count, run)
             run *= 2
         else:
             for x in range(count):
                 places[x] = other[x]
-
-
-@device
-def _merge(source: Array, target: Array, count: int, run: int) -> None:
-    for first in range(0, count, 2 * run):
-        a, b = first, min(first + run, count)
-        a_end, b_end = b, min(first + 2 * run, count)
-        for x in range(first, b_end):
-            if a < a_end and (b >= b_end or source[a] < source[b]):
-                target[x] = source[a]
-                a += 1
-            else:
-                target[x] = source[b]
-                b += 1

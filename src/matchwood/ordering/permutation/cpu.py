@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.ordering.cpu_merge import merge_runs
 from matchwood.teams import barrier, crew, device, kernel, share, share_rows, stopping
 
 Array = np.ndarray[Any, Any]
@@ -59,26 +60,12 @@ def _sort(team: Any, words: Array, other: Array, count: int) -> bool:
     there = False
     while run < count and not stopping(team):  # a pass over ten million words takes some 40 ms
         if there:
-            _merge(other, words, count, run)
+            merge_runs(other, words, count, run)
         else:
-            _merge(words, other, count, run)
+            merge_runs(words, other, count, run)
         there = not there
         run *= 2
     return there
-
-
-@device
-def _merge(source: Array, target: Array, count: int, run: int) -> None:
-    for first in range(0, count, 2 * run):
-        a, b = first, min(first + run, count)
-        a_end, b_end = b, min(first + 2 * run, count)
-        for x in range(first, b_end):
-            if a < a_end and (b >= b_end or source[a] < source[b]):
-                target[x] = source[a]
-                a += 1
-            else:
-                target[x] = source[b]
-                b += 1
 
 
 @kernel
