@@ -9,9 +9,8 @@
     row_reduce   reduce_rows        reduce over a row's neighbours with your own operation
     path_scan    path_scan          scans along paths known only by neighbours, both ways at once
     assemble     assemble           an edge list into sorted CSR
-    contract     contract           groups of vertices made one, their edges added up
+    contract     contract           groups of vertices made one, their entries added up
     number       number_roots       numbers for the roots of trees; for kernels
-    quotient     quotient           a graph added up by labels: one vertex for each
     edge_order   order_edges        the total order of weighted edges, without ties
 
 Each folder's page says more.  Import from the folder (``from matchwood.primitives.sort import

@@ -1,7 +1,7 @@
 """The tree of joins, round by round; on any engine, whose primitives do the work.
 
 A round: who joins whom (primitives.joining), the trees that makes, the graph added up by trees
-(primitives.quotient).  Communities are named by the vertex they began with.  A tree is named after
+(primitives.contract).  Communities are named by the vertex they began with.  A tree is named after
 its root, and trees are numbered by their roots, so names ascend in every round.
 """
 
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
+from matchwood.primitives.contract import trusted_contract
 from matchwood.primitives.joining import trusted_joins, trusted_trees
-from matchwood.primitives.quotient import trusted_quotient
 
 
 class Joined(NamedTuple):
@@ -51,7 +51,7 @@ def join_all(view: Any, engine: str, threads: int | None) -> Joined:
         sequence.append(movers)
         label, roots = trusted_trees(target, **where)
         count = int(roots.size)
-        found = trusted_quotient(*graph, None, label, count, symmetric=True, **where)
+        found = trusted_contract(*graph, None, label, count, **where)
         graph = (found.indptr, found.indices, found.data)
         volume, sizes = (_added_up(xp, x, label, count) for x in (volume, sizes))
         names = names[roots]

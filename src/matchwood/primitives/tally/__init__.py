@@ -2,7 +2,7 @@
 
     K(v, c) = sum of a[v, u] over the neighbours u of v that have label c
 
-A step of moving vertices between communities, of label propagation, and of `quotient`.  It is
+A step of moving vertices between communities, of label propagation, and of `contract`.  It is
 called by kernels, row by row, and has no function of its own for whole graphs.
 
     cpu.py        dense places for each member of a team: one word for each label

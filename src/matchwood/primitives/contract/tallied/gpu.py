@@ -11,7 +11,7 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.primitives.assemble.gpu import assemble
-from matchwood.primitives.quotient import sums_type
+from matchwood.primitives.contract import sums_type
 from matchwood.primitives.transpose.gpu import expand_rows
 
 PIECE = 22  # bits of a weight that are added up at once: 2^31 of them stay below 2^53
@@ -29,7 +29,7 @@ def quotient(
     *,
     ordered: bool = True,
 ) -> tuple[Any, Any, Any, Any]:
-    """See matchwood.primitives.quotient.quotient.
+    """See matchwood.primitives.contract.tallied.cpu.quotient.
 
     Memory beside the result: about 60 bytes for each entry, most of it the sort's.
     """
