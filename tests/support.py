@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -22,6 +23,11 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
+
+NO_RUSTWORKX = (
+    "" if importlib.util.find_spec("rustworkx") else "method='exact' needs rustworkx here"
+)
+"""Why heaviest matchings of most graphs cannot be tested; empty where they can."""
 
 THREADS = sorted({1, 2, 3, 2 * cores() + 1})
 """Team sizes to try: one, two, three, and more than there are cores."""
