@@ -145,7 +145,8 @@ __device__ __forceinline__ void join_ends(I* parent, I v, I w)
     if (a != b) join_sets(parent, a, b);
 }
 
-// TILE entries to a warp.  Races: union_find.cuh.  With a symmetric pattern, rows of vertices under *largest are skipped.
+// TILE entries to a warp.  Races: union_find.cuh.  With a symmetric pattern, rows of vertices under *largest
+// are skipped.
 template <typename I>
 __global__ void hook_rest(
     I n, I nnz, const I* indptr, const I* indices, bool symmetric, const I* largest, I* parent)
@@ -216,7 +217,7 @@ __global__ void sv_hook(I n, I nnz, const I* indptr, const I* indices, bool symm
     });
 }
 
-// A thread to a vertex: the new grandparent, which is also where the next round starts from, and
+// One thread per vertex: the new grandparent, which is also where the next round starts from, and
 // whether any differs from the old one.  `spare` is the old parents' memory, free now.
 template <typename I>
 __global__ void sv_follow(I n, const I* next, I* grand, I* spare, const int* before, int* changed)
@@ -251,7 +252,7 @@ __global__ void number_roots(I n, I length, const I* counts, I* parent, I* total
     if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *total = end;
 }
 
-// A thread to a vertex: up to the root, whose number is the label.
+// One thread per vertex: up to the root, whose number is the label.
 template <typename I>
 __global__ void write_labels(I n, const I* parent, I* label)
 {

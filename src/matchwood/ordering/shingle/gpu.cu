@@ -5,7 +5,7 @@
 
 constexpr int TILE = 2048;  // rows and entries of a warp
 
-// One thread to a vertex: its two hashes, one after the other, and words that any hash is below.
+// One thread per vertex: its two hashes, one after the other, and words that any hash is below.
 __global__ void hash_vertices(long long n, unsigned long long seed, unsigned long long* hashed, unsigned long long* least)
 {
     long long v = global_thread();

@@ -19,7 +19,7 @@ SOURCE = gpu.Source(
 )
 
 WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # as gpu.cu has them
-_KEY_BITS = 63  # the number with all bits set stands for a dropped entry
+_KEY_BITS = 63  # bits of a packed entry; the number with all 64 bits set stands for a dropped one
 
 
 def assemble(

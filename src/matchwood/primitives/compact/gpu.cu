@@ -3,7 +3,7 @@
 #include "matchwood/threads.cuh"
 
 constexpr int BLOCK = 256;                             // threads of a block
-constexpr int TURNS = 16;                              // of a warp
+constexpr int TURNS = 16;                              // turns of a warp; WARP flags in each
 constexpr int TILE = TURNS * WARP * (BLOCK / WARP);    // flags of a block
 
 // The votes of this warp's turns, in every lane; returns how many it keeps.

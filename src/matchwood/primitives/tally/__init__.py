@@ -1,4 +1,4 @@
-"""The weight of each label in a row: how strongly a vertex is tied to each community around it.
+"""The weight of each label in a row: how strongly a vertex is linked to each community around it.
 
     K(v, c) = sum of a[v, u] over the neighbours u of v that have label c
 

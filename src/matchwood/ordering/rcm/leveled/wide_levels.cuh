@@ -202,7 +202,7 @@ struct Level {
         }
     }
 
-    // A block to each owner of many; `found` and `slot` are not needed any more.
+    // One block per owner of many; `found` and `slot` are not needed any more.
     __device__ void place_bigs(Wide bigs, unsigned long long* taken, SortSpace<LEVEL_BLOCK>& space)
     {
         __shared__ Wide next;

@@ -18,7 +18,7 @@ from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.tally.cpu import (
     Rows,
     Scratch,
-    forget,
+    clear_list,
     gather,
     rows_of,
     scratch_of,
@@ -89,7 +89,7 @@ def _add_up(
             out.indptr[c + 1] = place - room[c]
             diagonal[c] = within
             if not short:
-                forget(scratch, rank, found)
+                clear_list(scratch, rank, found)
         chunk = next_chunk(team, count, CHUNK)
 
 

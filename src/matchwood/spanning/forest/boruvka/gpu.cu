@@ -91,7 +91,7 @@ first_edges(const I* __restrict__ indptr, const I* __restrict__ indices,
     reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
 }
 
-// A thread to a vertex.  The smaller of two that chose each other stays a root.
+// One thread per vertex.  The smaller of two that chose each other stays a root.
 template <typename I>
 __global__ void hook_vertices(I n, const I* indptr, const I* indices, const I* near, const I* entry,
                               I* up, Word* marks)

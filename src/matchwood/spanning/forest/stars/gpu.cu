@@ -65,7 +65,7 @@ __global__ void find_edges(I n, const I* __restrict__ indptr, const I* __restric
     }
 }
 
-// A thread to a vertex.
+// One thread per vertex.
 template <typename I>
 __global__ void hook_stars(I n, const I* indices, const I* parent, const int* star, const I* at, const I* chosen,
                            I* above, int* changed)
@@ -77,7 +77,7 @@ __global__ void hook_stars(I n, const I* indices, const I* parent, const int* st
     if (hooks && load_relaxed(changed) == 0) store_relaxed(changed, 1);
 }
 
-// A thread to a vertex.  kept[r]: r stays a root.
+// One thread per vertex.  kept[r]: r stays a root.
 template <typename I>
 __global__ void keep_roots(I n, const I* indptr, const I* indices, const I* parent, const int* star, const I* at,
                            const I* chosen, const I* above, bool* kept, Word* marks)
@@ -96,7 +96,7 @@ __global__ void keep_roots(I n, const I* indptr, const I* indices, const I* pare
     if (k >= 0) set_bit(marks, k);
 }
 
-// A thread to a vertex.
+// One thread per vertex.
 template <typename I>
 __global__ void jump(I n, const I* above, const bool* kept, I* parent, int* star, I* chosen, int* changed)
 {
