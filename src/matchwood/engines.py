@@ -93,7 +93,7 @@ def moved(array: Any, engine: str) -> Any:
 def resolve(where: str, engine: str | None, caller: str | None = None, threads: Any = None) -> str:
     """The engine of a call on data that lives at `where`; `caller` is named in messages.
 
-    The `threads` of the call are looked at too: also an engine without them refuses wrong ones.
+    The `threads` of the call are checked too: also an engine without threads refuses wrong ones.
     """
     check_threads(threads)
     if engine is None:

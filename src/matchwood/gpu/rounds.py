@@ -1,7 +1,7 @@
 """Rounds on the device: captured launches, a convergence flag, a status word.
 
 A launch from Python costs 8 us, one inside a captured graph 0.7 us (H200), so rounds that repeat
-are captured once and replayed; the host looks at a flag in pinned memory every few rounds:
+are captured once and replayed; the host reads a flag in pinned memory every few rounds:
 
     flag = gpu.Flag()
     rounds = gpu.capture(lambda: [one_round(flag) for _ in range(4)])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from matchwood.errors import OutOfMemory
 
-SMALL = 64 << 20  # bytes that are given without a look at what is free
+SMALL = 64 << 20  # bytes that are given without asking how much is free
 ADDRESSES = 1 << 47  # bytes that a process can name; the limit where nothing else is known
 VERTEX_ARRAYS = 4  # the starts of rows, once more while they are counted, and those of an answer
 

@@ -13,7 +13,7 @@ constexpr int EACH = 8;                       // entries of a thread
 constexpr int CHUNK = CHUNK_THREADS * EACH;   // entries of a block
 
 // The first number in low .. high - 1 for which `before` is false, high where there is none; it is
-// true up to there.  All lanes of the warp call, and look at 32 numbers at a time.
+// true up to there.  All lanes of the warp call, and test 32 numbers at a time.
 template <typename I, typename Before>
 __device__ __forceinline__ I warp_search(I low, I high, Before before)
 {

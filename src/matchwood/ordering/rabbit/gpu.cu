@@ -10,8 +10,8 @@ __global__ void count_children(I n, const I* parent, I* children)
     if (v < n && parent[v] != v) take(&children[parent[v]], I(1));
 }
 
-// One thread per leaf, which climbs: it adds the size of its subtree to its parent's, and the thread
-// of the last child goes on from there.  So a size is complete before it is passed on; fences order
+// One thread per leaf, which goes up: it adds the size of its subtree to its parent's, and the thread
+// of the last child continues from there.  So a size is complete before it is passed on; fences order
 // what the other children added before.  `size` is 1 at first, `waiting` a copy of `children`.
 template <typename I>
 __global__ void add_sizes(I n, const I* parent, const I* children, I* waiting, I* size)

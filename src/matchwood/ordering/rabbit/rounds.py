@@ -1,8 +1,9 @@
 """The tree of joins, round by round; on any engine, whose primitives do the work.
 
-A round: who joins whom (primitives.joining), the trees that makes, the graph added up by trees
-(primitives.contract).  Communities are named by the vertex they began with.  A tree is named after
-its root, and trees are numbered by their roots, so names ascend in every round.
+A round has three steps: which community joins which (primitives.joining), the trees that these
+joins make, and the graph contracted by trees (primitives.contract).  Communities are named by the
+vertex they began with.  A tree is named after its root, and trees are numbered by their roots, so
+names ascend in every round.
 """
 
 from __future__ import annotations

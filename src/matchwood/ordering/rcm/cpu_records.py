@@ -58,7 +58,7 @@ class Limits(NamedTuple):
     band: Any  # the bandwidth comes to this
     arcs: Any  # more arcs than this were followed
     wide: Any  # at least so many arcs leave the next level ...
-    row: Any  # ... which is looked at only if rows of this length would have them
+    row: Any  # ... which is checked only if rows of this length would have them
 
 
 @device

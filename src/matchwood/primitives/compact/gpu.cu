@@ -1,5 +1,5 @@
 // Compaction: count what each tile keeps, then (gpu.py scans the counts) write it in order.
-// A tile is TILE flags; a warp looks at its part in turns of 32 neighbouring flags and votes.
+// A tile is TILE flags; a warp reads its part in turns of 32 neighbouring flags and votes.
 #include "matchwood/threads.cuh"
 
 constexpr int BLOCK = 256;                             // threads of a block

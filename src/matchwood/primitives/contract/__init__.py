@@ -160,7 +160,7 @@ def trusted_contract(
     """`contract` with its diagonal of a symmetric matrix whose arrays have passed a gate.
 
     The arrays are where that engine reads them, and the labels are of the type of the indices.
-    Without `ordered` the rows may come unsorted, which spares the CPU a pass: for integers only,
+    Without `ordered` the rows may come unsorted, which saves the CPU a pass: for integers only,
     since floating sums are made exactly symmetric in that pass.
     """
     module = engines.load(__name__, engine)

@@ -257,8 +257,8 @@ struct alignas(16) Stretch {
 
 template <typename V, typename Op>
 __global__ void walk_stretches(const Row<V>* __restrict__ rows, int spacing, int capacity,
-                               const int* __restrict__ nodes,
-                       const int* __restrict__ number, Stretch<V>* __restrict__ stretches, const unsigned int* words)
+                               const int* __restrict__ nodes, const int* __restrict__ number,
+                               Stretch<V>* __restrict__ stretches, const unsigned int* words)
 {
     Op op;
     int slots = 2 * node_count(words, capacity);
@@ -338,10 +338,11 @@ __global__ void rank_nodes(int capacity, const int* __restrict__ nodes, Stretch<
 // One thread per slot of a node and per end: walk to the next node or end; all vertices on the way
 // get the result of what lies behind them.  A side that is reached gets ~end; states are 0 before.
 template <typename V, typename Op>
-__global__ void distribute(const Row<V>* __restrict__ rows, int spacing, int capacity, const int* __restrict__ nodes,
-                      const int* __restrict__ number, const int* __restrict__ listed,
-                      const Stretch<V>* __restrict__ stretches, const Stretch<V>* __restrict__ spare,
-                      State<V>* __restrict__ states, const unsigned int* words)
+__global__ void distribute(const Row<V>* __restrict__ rows, int spacing, int capacity,
+                           const int* __restrict__ nodes, const int* __restrict__ number,
+                           const int* __restrict__ listed, const Stretch<V>* __restrict__ stretches,
+                           const Stretch<V>* __restrict__ spare, State<V>* __restrict__ states,
+                           const unsigned int* words)
 {
     Op op;
     int slots = 2 * node_count(words, capacity);
@@ -395,7 +396,8 @@ __global__ void distribute(const Row<V>* __restrict__ rows, int spacing, int cap
 // in `spacing` is one), or with one.  Each walks until it meets a node or a smaller vertex.
 template <typename V>
 __global__ void find_cycles(int n, const int* __restrict__ links, int spacing, const int* __restrict__ number,
-                      const State<V>* __restrict__ states, unsigned char* __restrict__ cut, unsigned int* words)
+                            const State<V>* __restrict__ states, unsigned char* __restrict__ cut,
+                            unsigned int* words)
 {
     long long v = global_thread();
     if (v >= n || states[v].side[0].to < 0) return;

@@ -107,7 +107,7 @@ def condensation(
     perm = xp.argsort(level, kind="stable")  # perm[new] = old
     number = xp.empty(count, labels.dtype)
     number[perm] = xp.arange(count, dtype=labels.dtype)
-    # groups of one component each: this only numbers them anew
+    # each label has one component: this only changes their numbers
     indptr, indices = trusted_contract_pattern(indptr, indices, number, count, threads=threads)
     return _result(count, *call.back(indptr, indices, number[labels], level[perm]))
 

@@ -6,7 +6,7 @@ a line of words on the board:
 
     ready, begin, end    its parents are at places begin to end
     owner                the worker that is to take it
-    turn                 all batches before it have looked at their neighbours (discovered them)
+    turn                 all batches before it have read their neighbours (discovered them)
     state                COUNTED: the words pos, next, over, over_arcs hold: where its children go,
                          the number of the next batch to be made, and the overhang: vertices placed
                          right before these that are in no batch yet.  COMPLETED: the overhang is
@@ -292,7 +292,7 @@ def take_turn(words: Array, b: Any) -> None:
 
 @device
 def end_discovery(words: Array, b: Any) -> None:
-    """Batch b has looked at all its neighbours."""
+    """Batch b has read all its neighbours."""
     if atomic_exchange(words, line(b) + WORD.met_turn, ONE) > ZERO:
         take_turn(words, b + ONE)
 

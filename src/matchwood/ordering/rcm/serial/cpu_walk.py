@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 class Steps(NamedTuple):
     """Words of `state`: how far the walk has come, and what it has counted."""
 
-    vertex: int = 0  # to look at next
+    vertex: int = 0  # to visit next
     place: int = 1  # to fill next
     given: int = 2  # which of the given starts to use next
     code: int = 3  # how the walk ended: WHOLE, or CUT in front of a big component

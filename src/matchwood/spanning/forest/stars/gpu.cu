@@ -1,11 +1,11 @@
-// Awerbuch's and Shiloach's rounds on the GPU: the steps of cpu.py, a launch each, which is
-// what keeps anybody from looking at a half-hooked tree.  Host side: gpu.py.
+// Awerbuch's and Shiloach's rounds on the GPU: the steps of cpu.py, one launch each, so
+// that no thread reads a half-hooked tree.  Host side: gpu.py.
 //
-//   find_edges    1, 2  a warp to a row: the first edge into another tree, offered to the root
+//   find_edges    1, 2  one warp per row: the first edge into another tree, offered to the root
 //   hook_stars    3     roots of stars hook
 //   keep_roots    4     of two that chose each other the smaller stays; edges are marked
 //   jump          5     parents become grandparents
-//   find_tall, spread_tall    who is in a star
+//   find_tall, spread_tall    which vertices are in a star
 //
 // Races: chosen[r] is a vertex, replaced by compare-and-swap when another one's edge comes before;
 // what that vertex found, at[], is written before and made visible by a fence.  star[] is only
