@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-_NO_STATUS = 0xFFFF_FFFF_FFFF_FFFF  # what status.cuh takes for "nothing has failed"
-_DETAIL_BITS = 56
+_NO_STATUS = 0xFFFF_FFFF_FFFF_FFFF  # the word of status.cuh for "nothing has failed"
+_DETAIL_BITS = 56  # bits of a status below its code
 
 
 class Captured:
@@ -115,7 +115,7 @@ class Status:
         return self._flag.device_words
 
     def clear(self) -> None:
-        """Forget failures, on the current stream."""
+        """Clear failures, on the current stream."""
         words = self.device_words
         words.data.memset_async(0xFF, words.nbytes)
 
