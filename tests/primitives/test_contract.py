@@ -16,6 +16,7 @@ from matchwood.errors import CheckFailed
 from matchwood.primitives.contract import contract, trusted_contract_pattern
 from matchwood.primitives.contract.check import check_contracted
 from strategies import graphs
+from support import looped
 
 TEAMS = (1, 2, 3, 7)
 SUMS = {None: np.int64, np.int32: np.int64}  # types of sums that differ from those of the data
@@ -142,7 +143,7 @@ def test_integers_that_do_not_fit() -> None:
         contract(*view._replace(data=one), label, 1, inner=np.full(6, 2**60), **options)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@looped("kind", [np.float32, np.float64])
 def test_the_result_is_exactly_symmetric(kind: type) -> None:
     for A in (rmat(9, 8), star(300), complete(40), path(50)):
         view = view_of(A, kind)

@@ -10,6 +10,7 @@ from matchwood.primitives.number import number_labels, reference
 from matchwood.primitives.number.check import check_numbers
 from matchwood.primitives.number.cpu import NO_OFFER, flatten, number_roots, number_wanted
 from matchwood.teams import barrier, crew, kernel, share
+from support import looped
 
 
 @kernel
@@ -36,7 +37,7 @@ def trees(rng, n: int, roots: int) -> np.ndarray:
     return up.astype(np.uint32)
 
 
-@pytest.mark.parametrize(("n", "roots"), [(1, 1), (7, 7), (50, 1), (1000, 1), (5000, 70)])
+@looped(("n", "roots"), [(1, 1), (7, 7), (50, 1), (1000, 1), (5000, 70)])
 def test_roots_are_numbered_in_the_order_of_vertices(n, roots):
     rng = np.random.default_rng(n)
     up = trees(rng, n, roots)
