@@ -13,7 +13,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.primitives.joining import trusted_joins, trusted_trees
-from matchwood.primitives.quotient import trusted_quotient
+from matchwood.primitives.quotient import trusted_quotient, trusted_sums
 
 
 class Joined(NamedTuple):
@@ -53,12 +53,7 @@ def join_all(view: Any, engine: str, threads: int | None) -> Joined:
         count = int(roots.size)
         found = trusted_quotient(*graph, None, label, count, symmetric=True, **where)
         graph = (found.indptr, found.indices, found.data)
-        volume, sizes = (_added_up(xp, x, label, count) for x in (volume, sizes))
+        volume, sizes = (trusted_sums(x, label, count) for x in (volume, sizes))
         names = names[roots]
     joined = xp.concatenate([xp.empty(0, kind), *sequence])
     return Joined(parent, when, joined, names, sizes, number)
-
-
-def _added_up(xp: Any, values: Any, label: Any, count: int) -> Any:
-    """Sums by label; exact, since they are far below 2^53."""
-    return xp.bincount(label, weights=values, minlength=count).astype(np.int64)

@@ -7,97 +7,91 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.sort import radix_sort
 
-WIDTHS = (2, 4, 8, 16, 32)  # lanes to a row
-EACH = 4  # entries for a lane, about; with one each, a mesh of 27 points takes twice as long
-SOURCE = gpu.Source(
-    __package__,
-    "gpu.cu",
-    (
-        "begin<W>",
-        *(f"pull{width} = pull<I,W,{width}>" for width in WIDTHS),
-        "pull_hubs<I,W>",
-        "end_iteration",
-    ),
-)
-BLOCK, LONG = SOURCE.constants("BLOCK", "LONG")
-LOST, ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants(
-    "LOST", "ERROR", "ITERATIONS", "DONE", "WORDS"
-)
-WINDOW_BITS = 12  # rows are sorted by length within windows of 4,096
-LENGTH_BITS = 13  # of lengths up to LONG and one more
-BLOCKS = 16  # of a launch for each multiprocessor
+SOURCE = gpu.Source(__package__, "gpu.cu", ("begin<W>", "begin_words", "pull<I,W>"))
+BLOCK, SPAN, LONG, MOST_ENTRIES = SOURCE.constants("BLOCK", "SPAN", "LONG", "MOST_ENTRIES")
+ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants("ERROR", "ITERATIONS", "DONE", "WORDS")
 LOOKS = 8  # iterations between two looks at whether it is done
+BEGIN_BLOCKS = 1024  # of the launch before the first iteration, at most
 CALLER = "pagerank"
 
 
 class Plan(NamedTuple):
-    """In which order rows are visited, and those too long for a few lanes."""
+    """What each block adds up; `Pieces` of gpu.cu says what the arrays mean."""
 
-    order: Any
-    hubs: Any
-    width: int
+    first: Any
+    last: Any
+    hub: Any
+    hub_begin: Any
+    hub_of: Any
+
+    @property
+    def blocks(self) -> int:
+        return int(self.first.size + self.hub_of.size)
 
 
 def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan:
-    return graph.keep("surfer plan", lambda: _plan(problem.incoming))
+    kind = "pattern" if problem.incoming.data is None else "weights"
+    return graph.keep(f"surfer pieces, {kind}", lambda: _pieces(problem.incoming))
 
 
-def _plan(view: Any) -> Plan:
+def _pieces(view: Any) -> Plan:
+    """Cut the rows where SPAN more entries and rows have been counted, and around long rows."""
     cupy = engines.cupy()
     n, kind = view.n, view.indptr.dtype
-    with gpu.guard(CALLER, 48 * n):
+    with gpu.guard(CALLER, 40 * n):
         length = cupy.diff(view.indptr)
-        window = (cupy.arange(n, dtype=np.int64) >> WINDOW_BITS) << LENGTH_BITS
-        keys = (window + cupy.minimum(length, LONG + 1)).astype(np.uint64)
-        order = radix_sort(keys)[1].astype(kind, copy=False)
-        hubs = cupy.flatnonzero(length > LONG).astype(kind)
-    mean = view.nnz / max(n, 1)
-    width = next((width for width in WIDTHS if mean <= EACH * width), WIDTHS[-1])
-    return Plan(order, hubs, width)
+        is_long = length > LONG
+        counted = cupy.where(is_long, 0, length).astype(np.int64) + 1
+        window = (cupy.cumsum(counted) - counted) // SPAN
+        cut = cupy.ones(n + 1, np.bool_)
+        cut[1:-1] = (window[1:] != window[:-1]) | is_long[1:] | is_long[:-1]
+        cuts = cupy.flatnonzero(cut).astype(kind)
+        first, last = cuts[:-1], cuts[1:]
+        short = ~is_long[first]
+        hub = cupy.flatnonzero(is_long).astype(kind)
+        pieces = -(-length[hub] // MOST_ENTRIES)
+        hub_begin = cupy.zeros(hub.size + 1, kind)
+        hub_begin[1:] = cupy.cumsum(pieces)
+        hub_of = cupy.zeros(int(hub_begin[-1]), kind)
+        hub_of[hub_begin[1:-1]] = 1
+        return Plan(first[short], last[short], hub, hub_begin, cupy.cumsum(hub_of).astype(kind))
 
 
 def iterate(plan: Plan, problem: Any, *, threads: int | None = None) -> tuple[Any, int, float]:
     cupy = engines.cupy()
     view, dtype = problem.incoming, problem.dtype
-    n = view.n
-    most = BLOCKS * gpu.multiprocessors()
-    blocks = min(most, -(-n * plan.width // BLOCK))
-    hub_blocks = min(most, int(plan.hubs.size))
-    parts = blocks + hub_blocks
-    with gpu.guard(CALLER, (3 * n + 2 * parts) * 8):
+    n, blocks = view.n, plan.blocks
+    begins = min(BEGIN_BLOCKS, -(-n // BLOCK))
+    with gpu.guard(CALLER, (3 * n + 3 * blocks + begins) * 8):
         k = SOURCE.kernels(I=view.indices.dtype, W=dtype)
-        pull = getattr(k, f"pull{plan.width}")
         scores = problem.start.copy()
         given = (cupy.empty(n, dtype), cupy.empty(n, dtype))
-        sums = cupy.zeros((2, parts), np.float64)  # changes, lost
+        change, lost = cupy.empty(blocks), cupy.empty(max(blocks, begins))
+        hub_sums = cupy.empty(plan.hub_of.size)
+        arrived = cupy.zeros(1, np.uint32)
         words = cupy.zeros(WORDS, np.float64)
         weights = None if view.data is None else view.data.astype(dtype, copy=False)
-        limit = problem.tol * n
+        pieces = (plan.first.size, plan.hub_of.size, plan.hub.size, *plan)
 
-        def launch(kernel: Any, rows: Any, count: int, first: int, size: int, now: int) -> None:
-            kernel(
+        def pull(now: int) -> None:
+            k.pull(
                 None,
                 (
-                    count, rows, view.indptr, view.indices, weights, given[now], problem.share,
-                    problem.jump, problem.dangling, problem.damping, 1.0 / n, words, scores,
-                    given[1 - now], sums[0, first:], sums[1, first:],
+                    *pieces, view.indptr, view.indices, weights, given[now], problem.share,
+                    problem.jump, problem.dangling, problem.damping, 1.0 / n, problem.tol * n,
+                    scores, given[1 - now], change, lost, hub_sums, arrived, words,
                 ),
                 block=BLOCK,
-                grid=size,
+                grid=blocks,
             )  # fmt: skip
 
-        k.begin(None, (n, problem.share, scores, given[0], sums[1]), block=BLOCK, grid=blocks)
-        end = (parts, sums[0], sums[1], limit)
-        k.end_iteration(None, (*end, False, words), block=BLOCK, grid=1)
+        k.begin(None, (n, problem.share, scores, given[0], lost), block=BLOCK, grid=begins)
+        k.begin_words(None, (begins, lost, words), block=BLOCK, grid=1)
         for iteration in range(problem.most):
-            now = iteration % 2
-            launch(pull, plan.order, n, 0, blocks, now)
-            if hub_blocks:
-                launch(k.pull_hubs, plan.hubs, plan.hubs.size, blocks, hub_blocks, now)
-            k.end_iteration(None, (*end, True, words), block=BLOCK, grid=1)
-            if iteration % LOOKS == LOOKS - 1 and float(words[DONE]) != 0:
+            pull(iteration % 2)
+            looks = problem.tol > 0 and iteration % LOOKS == LOOKS - 1
+            if looks and float(words[DONE]) != 0:
                 break
         found = words.get()
     return scores, int(found[ITERATIONS]), float(found[ERROR])
