@@ -187,8 +187,10 @@ __device__ __forceinline__ void for_vertices(const I* order, const I* begins, Ea
         each(v, (int)threadIdx.x, (int)blockDim.x);
         __syncthreads();
     });
-    for_groups<16>(order, begins[0], begins[BLOCK_CLASS],
+    for_groups<16>(order, begins[2], begins[BLOCK_CLASS],
                    [&](bool here, I v) { each(here ? v : I(-1), lane() & 15, 16); });
+    for_groups<8>(order, begins[1], begins[2], [&](bool here, I v) { each(here ? v : I(-1), lane() & 7, 8); });
+    for_groups<4>(order, begins[0], begins[1], [&](bool here, I v) { each(here ? v : I(-1), lane() & 3, 4); });
 }
 
 // The neighbours of v become active; by thread `me` of `us`.  Four at a time, so that reads overlap.

@@ -114,7 +114,7 @@ __global__ void careful_round(const I* indptr, const I* indices, const long long
         if (us > WARP)
             later = __syncthreads_or(later);
         else
-            later = (__ballot_sync(ALL, later) >> (lane() & ~15)) & 0xffffu;
+            later = (__ballot_sync(ALL, later) >> (lane() & ~(us - 1))) & ((1u << us) - 1);
         if (wants && me == 0) store_relaxed(&first[v], (unsigned char)!later);
     });
     barrier.wait();

@@ -1,42 +1,55 @@
 // PageRank on the GPU.  Host side: gpu.py; the rule: __init__.py.
 //
-// An iteration is one launch.  A block has a piece: rows that follow each other, with at most MOST_ENTRIES
-// entries.  Its threads first read all entries of the piece side by side, whatever rows they are of, and
-// put what comes into shared memory: so many independent reads hide how long each takes.  Then each row
-// is added up from there, and becomes a score.  A row of more than LONG entries is cut into pieces of its
-// own; each of them leaves its sum in hub_sums.
+// A warp has a piece: rows that follow each other, with at most MOST_ENTRIES entries.  Its lanes first
+// read all entries of the piece side by side, whatever rows they are of, and put what comes into shared
+// memory: so many independent reads hide how long each takes.  Then the rows are added up from there,
+// and become scores.  A row of more than LONG entries has pieces of its own, each of which leaves its sum.
 //
-// The block that comes last adds up the long rows and the sums of all blocks, in one order, and says
-// whether it is done.  Pieces depend on the graph alone: the same bits on any device.
+// An iteration is two or three launches:
+//   pull           all pieces
+//   finish_hubs    a warp to a row of more than LONG entries, where there are such
+//   end_iteration  one block: says whether it is done
 //
-// Races: what vertices give lies in two arrays that take turns.  A row writes its own words alone, and a
-// block its own sums; the last block reads them after a fence.  After the last iteration, launches that
-// are under way return at once.
+// Sums over all vertices are integers in units of 2^-60, which are the same in any order of additions;
+// they are at most 2.  So the same graph gives the same bits on any device.
+//
+// Races: what vertices give lies in two arrays that take turns.  A row writes its own words alone.
+// After the last iteration, launches that are under way write nothing.
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 
-constexpr int BLOCK = 256;                          // threads
-[[maybe_unused]] constexpr int SPAN = 1024;         // entries and rows of a piece, but for its last row
-constexpr int LONG = 1024;                          // entries; longer rows are cut
-constexpr int MOST_ENTRIES = SPAN + LONG;           // of a piece
-constexpr int EACH = MOST_ENTRIES / BLOCK;          // entries for a thread
+constexpr int BLOCK = 256;                 // threads
+constexpr int WARPS = BLOCK / WARP;
+constexpr int SPAN = 512;                  // entries and rows of a piece, but for its last row
+constexpr int LONG = 256;                  // entries; longer rows have pieces of their own
+constexpr int MOST_ENTRIES = SPAN + LONG;  // of a piece
+constexpr int EACH = MOST_ENTRIES / WARP;  // entries for a lane
+[[maybe_unused]] constexpr int ROW_SHIFT = 16;  // the size of a piece: rows << ROW_SHIFT | entries
+constexpr int SLOTS = 256;                 // words for each sum, so that few warps add to the same one
 
 // Words of a call, as doubles.
 constexpr int LOST = 0, ERROR = 1, ITERATIONS = 2, DONE = 3;
 [[maybe_unused]] constexpr int WORDS = 4;
 
-// The rows that a block adds up, or a part of a long row where `row` is the only one.
-template <typename I>
-struct Pieces {
-    I count, hub_pieces, hubs;
-    const I* first;      // rows of piece p: first[p] .. last[p] - 1
-    const I* last;
-    const I* hub;        // rows of more than LONG entries
-    const I* hub_begin;  // pieces of hub h: hub_begin[h] .. hub_begin[h + 1] - 1
-    const I* hub_of;     // the hub of a piece
+// Sums over all vertices: of changes, and of what vertices without arcs hold.
+struct Sums {
+    unsigned long long* words;  // [0, SLOTS): changes; [SLOTS, 2 SLOTS): held
+
+    static constexpr double UNIT = 1.0 / (double)(1ll << 60);
+
+    // What a warp has found; all lanes call.
+    __device__ __forceinline__ void add(long long piece, double changed, double held) const
+    {
+        changed = warp_reduce(changed, Plus());
+        held = warp_reduce(held, Plus());
+        if (lane() != 0) return;
+        unsigned long long* mine = words + (piece & (SLOTS - 1));
+        atomicAdd(mine, (unsigned long long)__double2ll_rn(changed / UNIT));
+        if (held != 0) atomicAdd(mine + SLOTS, (unsigned long long)__double2ll_rn(held / UNIT));
+    }
 };
 
-// What a vertex has when it pulled so much; adds to what the block has changed, and holds without arcs.
+// What a vertex has when it pulled so much; adds to what the warp has changed, and holds without arcs.
 template <typename W>
 struct Scores {
     const W* share;
@@ -59,87 +72,52 @@ struct Scores {
     }
 };
 
-// The sums of a block, for all blocks: [0] changes, [1] what vertices without arcs hold.
-struct Sums {
-    double* change;
-    double* lost;
-    double* hub;  // sum of each piece of a long row
-    unsigned int* arrived;
-
-    // Leave the sums of this block.  True in all threads of the block that comes last.
-    __device__ bool leave(double changed, double held) const
-    {
-        __shared__ bool is_last;
-        changed = block_reduce(changed, 0.0, Plus());
-        held = block_reduce(held, 0.0, Plus());
-        if (threadIdx.x == 0) {
-            change[blockIdx.x] = changed;
-            lost[blockIdx.x] = held;
-            __threadfence();
-            is_last = atomicAdd(arrived, 1u) == gridDim.x - 1;
-            if (is_last) *arrived = 0;
-            __threadfence();
-        }
-        __syncthreads();
-        return is_last;
-    }
-};
-
-// One thread to a vertex: what it gives at first, and what those without arcs hold, by blocks.
+// One thread to a vertex: what it gives at first, and what those without arcs hold.
 template <typename W>
-__global__ void begin(long long n, const W* share, const W* scores, W* given, double* lost_parts)
+__global__ void begin(long long n, const W* share, const W* scores, W* given, unsigned long long* sums)
 {
+    long long v = global_thread();
     double lost = 0;
-    for (long long v = global_thread(); v < n; v += all_threads()) {
+    if (v < n) {
         given[v] = scores[v] * share[v];
-        if (share[v] == W(0)) lost += (double)scores[v];
+        if (share[v] == W(0)) lost = (double)scores[v];
     }
-    lost = block_reduce(lost, 0.0, Plus());
-    if (threadIdx.x == 0) lost_parts[blockIdx.x] = lost;
+    Sums{sums}.add(v / WARP, 0.0, lost);
 }
 
-// One block: what vertices without arcs hold at first.
-__global__ void begin_words(int parts, const double* lost_parts, double* words)
-{
-    double lost = 0;
-    for (int k = threadIdx.x; k < parts; k += blockDim.x) lost += lost_parts[k];
-    lost = block_reduce(lost, 0.0, Plus());
-    if (threadIdx.x == 0) words[LOST] = lost;
-}
-
-// What the entries from `from` on bring to this thread: entry from + thread, then every BLOCK-th.
-template <typename I, typename W>
+// What entries k * WARP + lane of a piece bring, for k = FROM .. TO - 1.
+template <int FROM, int TO, typename I, typename W>
 __device__ __forceinline__ void gather(long long from, int count, const I* __restrict__ indices,
                                        const W* __restrict__ weights, const W* __restrict__ given, W (&came)[EACH])
 {
     I who[EACH];
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) {
-        int at = threadIdx.x + k * BLOCK;
+    for (int k = FROM; k < TO; ++k) {
+        int at = k * WARP + lane();
         who[k] = at < count ? indices[from + at] : I(-1);
     }
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) came[k] = who[k] >= 0 ? given[who[k]] : W(0);
+    for (int k = FROM; k < TO; ++k) came[k] = who[k] >= 0 ? given[who[k]] : W(0);
     if (weights == nullptr) return;
 #pragma unroll
-    for (int k = 0; k < EACH; ++k)
-        if (who[k] >= 0) came[k] *= weights[from + (threadIdx.x + k * BLOCK)];
+    for (int k = FROM; k < TO; ++k)
+        if (who[k] >= 0) came[k] *= weights[from + (k * WARP + lane())];
 }
 
 // The rows of a piece, from the values of all its entries; `from` is the first entry.
 template <typename I, typename W>
-__device__ __forceinline__ void add_rows(I first, I last, long long from, const I* __restrict__ indptr, const W* values,
-                                         const Scores<W>& all, double& change, double& lost)
+__device__ __forceinline__ void add_rows(long long first, int rows, long long from, const I* __restrict__ indptr,
+                                         const W* values, const Scores<W>& all, double& change, double& lost)
 {
-    int rows = (int)(last - first), lanes = 1;
-    while (lanes < WARP && 2 * lanes * rows <= BLOCK) lanes *= 2;
-    int steps = (rows * lanes + BLOCK - 1) / BLOCK;
-    for (int step = 0; step < steps; ++step) {
-        int slot = (step * BLOCK + (int)threadIdx.x) / lanes, mine = threadIdx.x & (lanes - 1);
-        long long v = (long long)first + slot;
+    int lanes = 1;
+    while (2 * lanes * rows <= WARP) lanes *= 2;
+    for (int start = 0; start < rows; start += WARP / lanes) {
+        int slot = start + lane() / lanes, mine = lane() & (lanes - 1);
+        long long v = first + slot;
         W sum = 0;
         if (slot < rows) {
             int end = (int)(indptr[v + 1] - from);
+#pragma unroll 4
             for (int at = (int)(indptr[v] - from) + mine; at < end; at += lanes) sum += values[at];
         }
         for (int step = lanes / 2; step > 0; step /= 2) sum += __shfl_xor_sync(ALL, sum, step);
@@ -147,67 +125,77 @@ __device__ __forceinline__ void add_rows(I first, I last, long long from, const 
     }
 }
 
-// The last block: long rows from the sums of their pieces, a thread to a row.
-template <typename I, typename W>
-__device__ __forceinline__ void add_hubs(const Pieces<I>& pieces, const double* hub_sums, const Scores<W>& all,
-                                         double& change, double& lost)
-{
-    for (I h = threadIdx.x; h < pieces.hubs; h += BLOCK) {
-        double sum = 0;
-        for (I p = pieces.hub_begin[h]; p < pieces.hub_begin[h + 1]; ++p) sum += load_relaxed(&hub_sums[p]);
-        all.take(pieces.hub[h], sum, change, lost);
-    }
-}
-
-// Blocks 0 .. hub_pieces - 1 have the parts of long rows, since those are the largest; then the others.
+// Piece p begins at entry[p] and, where it has rows, with row[p].  Those without are of long rows, and
+// come first.
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
-    pull(I count, I hub_pieces, I hubs, const I* first, const I* last, const I* hub, const I* hub_begin, const I* hub_of,
+    pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,
          const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ weights,
          const W* __restrict__ given, const W* share, const W* jump, const W* dangling, double damping, double even,
-         double limit, W* scores, W* next_given, double* change_sums, double* lost_sums, double* hub_sums,
-         unsigned int* arrived, double* words)
+         const double* words, W* scores, W* next_given, double* hub_sums, unsigned long long* sums)
 {
-    if (words[DONE] != 0) return;
-    __shared__ W values[MOST_ENTRIES];
-    Pieces<I> pieces{count, hub_pieces, hubs, first, last, hub, hub_begin, hub_of};
+    __shared__ W all_values[WARPS][MOST_ENTRIES];
+    long long p = global_thread() / WARP;
+    if (p >= pieces) return;
+    long long first = row[p], from = entry[p];
+    int rows = size[p] >> ROW_SHIFT, count = size[p] & ((1 << ROW_SHIFT) - 1);
     Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
-    Sums sums{change_sums, lost_sums, hub_sums, arrived};
-    double change = 0, lost = 0;
+    bool is_done = words[DONE] != 0;  // asked below, so that the reads before need not wait for it
     W came[EACH];
-    if (blockIdx.x < (unsigned)hub_pieces) {
-        I h = hub_of[blockIdx.x], v = hub[h];
-        long long from = indptr[v] + (long long)((I)blockIdx.x - hub_begin[h]) * MOST_ENTRIES;
-        long long left = indptr[v + 1] - from;
-        gather(from, left < MOST_ENTRIES ? (int)left : MOST_ENTRIES, indices, weights, given, came);
+    constexpr int MOST_LANES = SPAN / WARP;
+    gather<0, MOST_LANES>(from, count, indices, weights, given, came);
+    if (count > SPAN)
+        gather<MOST_LANES, EACH>(from, count, indices, weights, given, came);
+    else
+#pragma unroll
+        for (int k = MOST_LANES; k < EACH; ++k) came[k] = W(0);
+    if (is_done) return;
+    if (rows == 0) {
         double sum = 0;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) sum += (double)came[k];
-        sum = block_reduce(sum, 0.0, Plus());
-        if (threadIdx.x == 0) store_relaxed(&hub_sums[blockIdx.x], sum);
-    } else {
-        I p = (I)blockIdx.x - hub_pieces, from_row = first[p], to_row = last[p];
-        long long from = indptr[from_row];
-        gather(from, (int)(indptr[to_row] - from), indices, weights, given, came);
+        sum = warp_reduce(sum, Plus());
+        if (lane() == 0) hub_sums[p] = sum;
+        return;
+    }
+    W* values = all_values[warp()];
 #pragma unroll
-        for (int k = 0; k < EACH; ++k) values[threadIdx.x + k * BLOCK] = came[k];
-        __syncthreads();
-        add_rows(from_row, to_row, from, indptr, values, all, change, lost);
-    }
-    if (!sums.leave(change, lost)) return;
+    for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = came[k];
+    __syncwarp();
+    double change = 0, lost = 0;
+    add_rows(first, rows, from, indptr, values, all, change, lost);
+    Sums{sums}.add(p, change, lost);
+}
 
-    change = lost = 0;
-    add_hubs(pieces, hub_sums, all, change, lost);
-#pragma unroll 8
-    for (unsigned k = threadIdx.x; k < gridDim.x; k += BLOCK) {
-        change += load_relaxed(&change_sums[k]);
-        lost += load_relaxed(&lost_sums[k]);
-    }
-    change = block_reduce(change, 0.0, Plus());
-    lost = block_reduce(lost, 0.0, Plus());
+// Pieces of hub h: hub_begin[h] .. hub_begin[h + 1] - 1.
+template <typename I, typename W>
+__global__ void finish_hubs(I hubs, const I* __restrict__ hub, const I* __restrict__ hub_begin,
+                            const double* __restrict__ hub_sums, const W* share, const W* jump, const W* dangling,
+                            double damping, double even, const double* words, W* scores, W* next_given,
+                            unsigned long long* sums)
+{
+    long long h = global_thread() / WARP;
+    if (h >= hubs || words[DONE] != 0) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
+    double sum = 0, change = 0, lost = 0;
+    for (I p = hub_begin[h] + lane(); p < hub_begin[h + 1]; p += WARP) sum += hub_sums[p];
+    sum = warp_reduce(sum, Plus());
+    if (lane() == 0) all.take(hub[h], sum, change, lost);
+    Sums{sums}.add(h, change, lost);
+}
+
+// One block of SLOTS threads.  `counts`: an iteration has ended, and not only the first sum been made.
+__global__ void end_iteration(double limit, bool counts, unsigned long long* sums, double* words)
+{
+    if (words[DONE] != 0) return;
+    long long change = (long long)sums[threadIdx.x], lost = (long long)sums[SLOTS + threadIdx.x];
+    sums[threadIdx.x] = sums[SLOTS + threadIdx.x] = 0;
+    change = block_reduce(change, 0ll, Plus());
+    lost = block_reduce(lost, 0ll, Plus());
     if (threadIdx.x != 0) return;
-    words[LOST] = lost;
-    words[ERROR] = change;
+    words[LOST] = (double)lost * Sums::UNIT;
+    if (!counts) return;
+    words[ERROR] = (double)change * Sums::UNIT;
     words[ITERATIONS] += 1;
-    if (change < limit) words[DONE] = 1;
+    if (words[ERROR] < limit) words[DONE] = 1;
 }
