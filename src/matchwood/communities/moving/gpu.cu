@@ -73,7 +73,8 @@ __global__ void start_moving(I n, const I* labels, const long long* strength, lo
 }
 
 template <typename I>
-__global__ void move_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
+__global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
+    move_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
                            const I* begins, I* labels, const long long* strength, long long* volume, int* size,
                            unsigned char* active, I* target, double resolution, double total, I* hub_key,
                            long long* hub_weight, long long hub_capacity, const I* hub_vertex,

@@ -96,7 +96,8 @@ __global__ void start_parts(I n, const I* __restrict__ indptr, const I* __restri
 }
 
 template <typename I>
-__global__ void join_parts(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
+__global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
+    join_parts(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
                            const I* begins, const I* labels, const long long* strength, const long long* inside,
                            I* part, long long* volume, int* size, long long* outward, const long long* whole,
                            I* target, long long* before, double scale, unsigned long long start,

@@ -58,7 +58,8 @@ struct Heaviest {
 };
 
 template <typename I>
-__global__ void split_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
+__global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
+    split_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
                             const I* begins, I* labels, int* size, unsigned char* active, I* target, double gamma,
                             I* hub_key, long long* hub_weight, long long hub_capacity, const I* hub_vertex,
                             const long long* hub_slot, const I* hub_piece, const I* piece_hub,
@@ -89,7 +90,8 @@ __global__ void split_round(const I* indptr, const I* indices, const long long* 
 
 // `first` of a vertex that wants to move: no neighbour that wants to is before it by hash.
 template <typename I>
-__global__ void careful_round(const I* indptr, const I* indices, const long long* data, const I* order,
+__global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
+    careful_round(const I* indptr, const I* indices, const long long* data, const I* order,
                               const I* begins, I* labels, int* size, unsigned char* active, I* target, double gamma,
                               unsigned char* first, I* hub_key, long long* hub_weight, long long hub_capacity,
                               const I* hub_vertex, const long long* hub_slot, const I* hub_piece, const I* piece_hub,

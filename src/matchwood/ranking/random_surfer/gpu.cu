@@ -5,8 +5,11 @@
 // memory: so many independent reads hide how long each takes.  Then the rows are added up from there,
 // and become scores.  A row of more than LONG entries has pieces of its own, each of which leaves its sum.
 //
+// Where neighbouring rows have about the same length, a lane has a row instead: then lanes that follow
+// each other mostly read words that follow each other.
+//
 // An iteration is two or three launches:
-//   pull           all pieces
+//   pull           all pieces; or pull_rows: all rows
 //   finish_hubs    a warp to a row of more than LONG entries, where there are such
 //   end_iteration  one block: says whether it is done
 //
@@ -61,11 +64,17 @@ struct Scores {
 
     __device__ __forceinline__ void take(long long v, double pulled, double& change, double& lost) const
     {
+        take(v, pulled, share[v], scores[v], change, lost);
+    }
+
+    // `part`: its share; `before`: its score so far.
+    __device__ __forceinline__ void take(long long v, double pulled, W part, W before, double& change,
+                                         double& lost) const
+    {
         double to = jump == nullptr ? even : (double)jump[v];
         double after = dangling == nullptr ? to : (double)dangling[v];
-        W part = share[v];
         W score = (W)(damping * pulled + (mass * after + (1.0 - damping) * to));
-        change += fabs((double)score - (double)scores[v]);
+        change += fabs((double)score - (double)before);
         if (part == W(0)) lost += (double)score;
         scores[v] = score;
         given[v] = score * part;
@@ -165,6 +174,70 @@ __global__ void __launch_bounds__(BLOCK)
     double change = 0, lost = 0;
     add_rows(first, rows, from, indptr, values, all, change, lost);
     Sums{sums}.add(p, change, lost);
+}
+
+constexpr int STAGE_BYTES = 4096;  // of shared memory for the indices of a warp's rows
+
+// A lane to ROWS rows, WARP apart.  The indices of the warp's rows go through shared memory, where they
+// fit.  AT_ONCE entries of each row are read at the same time.
+template <typename I, typename W, int ROWS, int AT_ONCE>
+__global__ void __launch_bounds__(BLOCK)
+    pull_rows(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ given,
+              const W* share, const W* jump, const W* dangling, double damping, double even, const double* words,
+              W* scores, W* next_given, unsigned long long* sums)
+{
+    constexpr int STAGE = STAGE_BYTES / sizeof(I);
+    __shared__ I staged[WARPS][STAGE];
+    long long group = global_thread() / WARP, first = group * (WARP * ROWS);
+    if (first >= n) return;
+    long long last = first + WARP * ROWS < n ? first + WARP * ROWS : (long long)n;
+    long long from = indptr[first], count = indptr[last] - from;
+    long long begin[ROWS];
+    int length[ROWS], longest = 0;
+    W part[ROWS], before[ROWS], sum[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        long long v = first + r * WARP + lane();
+        bool is_row = v < n;
+        begin[r] = is_row ? indptr[v] : 0;
+        length[r] = is_row ? (int)(indptr[v + 1] - begin[r]) : 0;
+        part[r] = is_row ? share[v] : W(1);
+        before[r] = is_row ? scores[v] : W(0);
+        sum[r] = W(0);
+        longest = longest < length[r] ? length[r] : longest;
+    }
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
+    bool is_done = words[DONE] != 0;  // asked below, so that the reads before need not wait for it
+    const I* entries = indices;
+    long long zero = 0;  // the entry with which `entries` begins
+    if (count <= STAGE) {
+        I* mine = staged[warp()];
+#pragma unroll 8
+        for (int k = lane(); k < (int)count; k += WARP) mine[k] = indices[from + k];
+        __syncwarp();
+        entries = mine;
+        zero = from;
+    }
+    for (int k = 0; k < longest; k += AT_ONCE) {
+        W came[ROWS][AT_ONCE];
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; ++j)
+                came[r][j] = k + j < length[r] ? given[entries[begin[r] - zero + (k + j)]] : W(0);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; ++j) sum[r] += came[r][j];
+    }
+    if (is_done) return;
+    double change = 0, lost = 0;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        long long v = first + r * WARP + lane();
+        if (v < n) all.take(v, (double)sum[r], part[r], before[r], change, lost);
+    }
+    Sums{sums}.add(group, change, lost);
 }
 
 // Pieces of hub h: hub_begin[h] .. hub_begin[h + 1] - 1.

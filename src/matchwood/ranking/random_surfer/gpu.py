@@ -9,17 +9,31 @@ import numpy as np
 from matchwood import engines, gpu
 
 SOURCE = gpu.Source(
-    __package__, "gpu.cu", ("begin<W>", "pull<I,W>", "finish_hubs<I,W>", "end_iteration")
+    __package__,
+    "gpu.cu",
+    (
+        "begin<W>",
+        "pull<I,W>",
+        "pull_rows1 = pull_rows<I,W,1,8>",
+        "pull_rows4 = pull_rows<I,W,4,4>",
+        "finish_hubs<I,W>",
+        "end_iteration",
+    ),
 )
 BLOCK, WARP, SLOTS = SOURCE.constants("BLOCK", "WARP", "SLOTS")
 SPAN, LONG, MOST_ENTRIES, ROW_SHIFT = SOURCE.constants("SPAN", "LONG", "MOST_ENTRIES", "ROW_SHIFT")
 ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants("ERROR", "ITERATIONS", "DONE", "WORDS")
+EVEN = 1.2  # the longest of 32 rows, on average, in lengths of a row: then a lane has a row
+SHORT = 8  # entries of a row on average: then a lane has four rows
 LOOKS = 8  # iterations between two looks at whether it is done
 CALLER = "pagerank"
 
 
 class Plan(NamedTuple):
-    """What each warp adds up; `pull` and `finish_hubs` of gpu.cu say what the arrays mean."""
+    """What each warp adds up; `pull` and `finish_hubs` of gpu.cu say what the arrays mean.
+
+    None where a lane has a row.
+    """
 
     row: Any
     entry: Any
@@ -28,16 +42,27 @@ class Plan(NamedTuple):
     hub_begin: Any
 
 
-def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan:
+def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan | None:
     kind = "pattern" if problem.incoming.data is None else "weights"
     return graph.keep(f"surfer pieces, {kind}", lambda: _plan(problem.incoming))
 
 
-def _plan(view: Any) -> Plan:
+def _is_even(length: Any, nnz: int) -> bool:
+    """Whether rows are short, and those that follow each other of about the same length."""
+    cupy = engines.cupy()
+    whole = length[: length.size // WARP * WARP].reshape(-1, WARP)
+    if int(length.max()) > WARP or whole.size == 0:
+        return False
+    return int(cupy.sum(whole.max(axis=1), dtype=np.int64)) * WARP <= EVEN * nnz
+
+
+def _plan(view: Any) -> Plan | None:
     cupy = engines.cupy()
     n, kind = view.n, view.indptr.dtype
     with gpu.guard(CALLER, 50 * n):
         length = cupy.diff(view.indptr)
+        if view.data is None and _is_even(length, view.nnz):
+            return None
         is_long = length > LONG
         hub = cupy.flatnonzero(is_long).astype(kind)
         hub_begin, hub_entry, hub_size = _cut_hubs(view.indptr[hub], length[hub])
@@ -82,28 +107,35 @@ def _cut_rows(length: Any, is_long: Any) -> tuple[Any, Any]:
     return first[short], rows[short]
 
 
-def iterate(plan: Plan, problem: Any, *, threads: int | None = None) -> tuple[Any, int, float]:
+def iterate(
+    plan: Plan | None, problem: Any, *, threads: int | None = None
+) -> tuple[Any, int, float]:
     cupy = engines.cupy()
     view, dtype = problem.incoming, problem.dtype
-    n, pieces, hubs = view.n, int(plan.size.size), int(plan.hub.size)
+    n = view.n
+    pieces = 0 if plan is None else int(plan.size.size)
     with gpu.guard(CALLER, (3 * n + pieces) * 8):
         k = SOURCE.kernels(I=view.indices.dtype, W=dtype)
         scores = problem.start.copy()
         given = (cupy.empty(n, dtype), cupy.empty(n, dtype))
-        hub_sums = cupy.empty(int(plan.hub_begin[-1]))
+        hub_sums = None if plan is None else cupy.empty(int(plan.hub_begin[-1]))
         sums = cupy.zeros(2 * SLOTS, np.uint64)
         words = cupy.zeros(WORDS, np.float64)
         weights = None if view.data is None else view.data.astype(dtype, copy=False)
         rule = (problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n, words)
 
         def pull(now: int) -> None:
-            end = (scores, given[1 - now], hub_sums, sums)
-            rows = (pieces, plan.row, plan.entry, plan.size)
-            arcs = (view.indptr, view.indices, weights, given[now])
-            k.pull(pieces * WARP, (*rows, *arcs, *rule, *end), block=BLOCK)
-            if hubs:
-                end = (scores, given[1 - now], sums)
-                k.finish_hubs(hubs * WARP, (hubs, plan.hub, plan.hub_begin, hub_sums, *rule, *end))
+            arcs, come, go = (view.indptr, view.indices), given[now], (scores, given[1 - now])
+            if plan is None:
+                rows, kernel = (4, k.pull_rows4) if view.nnz <= SHORT * n else (1, k.pull_rows1)
+                lanes = -(-n // (rows * WARP)) * WARP
+                kernel(lanes, (n, *arcs, come, *rule, *go, sums), block=BLOCK)
+                return
+            cut = (pieces, plan.row, plan.entry, plan.size)
+            k.pull(pieces * WARP, (*cut, *arcs, weights, come, *rule, *go, hub_sums, sums))
+            if plan.hub.size:
+                hubs = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums)
+                k.finish_hubs(plan.hub.size * WARP, (*hubs, *rule, *go, sums))
 
         def close(counts: bool) -> None:
             args = (problem.tol * n, counts, sums, words)
