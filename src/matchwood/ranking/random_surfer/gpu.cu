@@ -28,7 +28,7 @@ constexpr int LONG = 256;                  // entries; longer rows have pieces o
 constexpr int MOST_ENTRIES = SPAN + LONG;  // of a piece
 constexpr int EACH = MOST_ENTRIES / WARP;  // entries for a lane
 [[maybe_unused]] constexpr int ROW_SHIFT = 16;  // the size of a piece: rows << ROW_SHIFT | entries
-constexpr int SLOTS = 256;                 // words for each sum, so that few warps add to the same one
+constexpr int SLOTS = BLOCK;               // words for each sum, so that few warps add to the same one
 
 // Words of a call, as doubles.
 constexpr int LOST = 0, ERROR = 1, ITERATIONS = 2, DONE = 3;
@@ -257,7 +257,7 @@ __global__ void finish_hubs(I hubs, const I* __restrict__ hub, const I* __restri
     Sums{sums}.add(h, change, lost);
 }
 
-// One block of SLOTS threads.  `counts`: an iteration has ended, and not only the first sum been made.
+// One block.  `counts`: an iteration has ended, and not only the first sum been made.
 __global__ void end_iteration(double limit, bool counts, unsigned long long* sums, double* words)
 {
     if (words[DONE] != 0) return;

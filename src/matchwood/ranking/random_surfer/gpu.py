@@ -124,28 +124,28 @@ def iterate(
         weights = None if view.data is None else view.data.astype(dtype, copy=False)
         rule = (problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n, words)
 
-        def pull(now: int) -> None:
+        def launches(now: int) -> list[Any]:
+            """The kernels of an iteration: (kernel, blocks, arguments), checked once."""
             arcs, come, go = (view.indptr, view.indices), given[now], (scores, given[1 - now])
             if plan is None:
                 rows, kernel = (4, k.pull_rows4) if view.nnz <= SHORT * n else (1, k.pull_rows1)
-                lanes = -(-n // (rows * WARP)) * WARP
-                kernel(lanes, (n, *arcs, come, *rule, *go, sums), block=BLOCK)
-                return
-            cut = (pieces, plan.row, plan.entry, plan.size)
-            k.pull(pieces * WARP, (*cut, *arcs, weights, come, *rule, *go, hub_sums, sums))
-            if plan.hub.size:
-                hubs = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums)
-                k.finish_hubs(plan.hub.size * WARP, (*hubs, *rule, *go, sums))
-
-        def close(counts: bool) -> None:
-            args = (problem.tol * n, counts, sums, words)
-            k.end_iteration(None, args, block=SLOTS, grid=1)
+                found: list[Any] = [(kernel, -(-n // rows), (n, *arcs, come, *rule, *go, sums))]
+            else:
+                cut = (pieces, plan.row, plan.entry, plan.size)
+                args = (*cut, *arcs, weights, come, *rule, *go, hub_sums, sums)
+                found = [(k.pull, pieces * WARP, args)]
+                if plan.hub.size:
+                    hubs = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums)
+                    found.append((k.finish_hubs, plan.hub.size * WARP, (*hubs, *rule, *go, sums)))
+            found.append((k.end_iteration, 1, (problem.tol * n, True, sums, words)))
+            return [(kernel, -(-lanes // BLOCK), kernel.prepared(a)) for kernel, lanes, a in found]
 
         k.begin(n, (n, problem.share, scores, given[0], sums), block=BLOCK)
-        close(False)
+        k.end_iteration(None, (problem.tol * n, False, sums, words), block=BLOCK, grid=1)
+        turns = (launches(0), launches(1))
         for iteration in range(problem.most):
-            pull(iteration % 2)
-            close(True)
+            for kernel, blocks, args in turns[iteration % 2]:
+                kernel.launch(blocks, BLOCK, args)
             looks = problem.tol > 0 and iteration % LOOKS == LOOKS - 1
             if looks and float(words[DONE]) != 0:
                 break
