@@ -21,6 +21,7 @@ NETWORKX_TESTS := $(addprefix networkx.algorithms., components tests.test_mis te
 	community.tests.test_louvain community.tests.test_leiden community.tests.test_quality \
 	community.tests.test_label_propagation \
 	tree.tests.test_mst traversal.tests.test_bfs shortest_paths.tests.test_unweighted \
+	shortest_paths.tests.test_generic tests.test_dag \
 	link_analysis.tests.test_pagerank)
 SECONDS ?= 600
 # Every folder whose tests run kernels; adversarial calls all public functions with wrong arrays, and

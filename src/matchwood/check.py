@@ -35,6 +35,7 @@ _HOMES = {
     "check_locally_dominant": "matchwood.matching.check",  # the greedy matching
     "check_bound": "matchwood.matching.bound.check",  # a proof that no matching is heavier
     "check_coarsening": "matchwood.matching.coarsening.check",  # merged vertices and edges
+    "check_hierarchy": "matchwood.matching.coarsening.check",  # level by level
     "is_matching": "matchwood.matching.check",  # the same as answers yes or no
     "is_maximal_matching": "matchwood.matching.check",
     "is_locally_dominant": "matchwood.matching.check",
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from matchwood.matching.check import is_matching as is_matching
     from matchwood.matching.check import is_maximal_matching as is_maximal_matching
     from matchwood.matching.coarsening.check import check_coarsening as check_coarsening
+    from matchwood.matching.coarsening.check import check_hierarchy as check_hierarchy
     from matchwood.matching.proposal.check import (
         check_maximal_matching as check_maximal_matching,
     )

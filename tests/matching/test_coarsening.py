@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
 from matchwood import CheckFailed, coarsen, coarsening_hierarchy, weighted_matching
-from matchwood.check import check_coarsening
+from matchwood.check import check_coarsening, check_hierarchy
 from matchwood.matching.coarsening.two_hop import pair_free
 from strategies import graphs
 from support import cores
@@ -202,3 +202,25 @@ def test_the_check_fails(name: str, text: str) -> None:
     A, mate, answer = spoiled(name)
     with pytest.raises(CheckFailed, match=text):
         check_coarsening(A, mate, answer)
+
+
+def test_the_check_of_a_hierarchy_can_fail() -> None:
+    A = matchwood.generators.grid((8, 8))
+    for method in ("auto", "proposal", "random"):
+        found = matchwood.coarsening_hierarchy(A, until=5, method=method)
+        check_hierarchy(A, found)
+        for k, level in enumerate(found.levels):
+            map = level.map.copy()
+            map[0] = map[-1]
+            matrix = level.matrix.copy()
+            matrix.data[0] += 1
+            weights = level.vertex_weights.copy()
+            weights[-1] += 1
+            for spoiled in (
+                dataclasses.replace(level, map=map),
+                dataclasses.replace(level, matrix=matrix),
+                dataclasses.replace(level, vertex_weights=weights),
+            ):
+                levels = (*found.levels[:k], spoiled, *found.levels[k + 1 :])
+                with pytest.raises(matchwood.CheckFailed):
+                    check_hierarchy(A, dataclasses.replace(found, levels=levels))

@@ -19,6 +19,7 @@ from matchwood.matching.maximal import maximal_matching
 from matchwood.matching.methods import METHODS
 from matchwood.matching.weighted import weighted_matching
 
+MAXIMAL = ("proposal", "random")  # maximal matchings, of heavy edges and of any
 STALLED = 0.95  # part of the vertices; a level that keeps more is not worth making
 
 
@@ -113,9 +114,9 @@ def coarsening_hierarchy(
         Weights as in `weighted_matching`.
     until : int
         Stop at the first level with at most so many vertices.
-    method : {"auto", "greedy", "dominant", "suitor", "random_weighted", "proposal", ...}
-        How vertices are matched: a method of `weighted_matching`, or ``"proposal"``, the weighted
-        `maximal_matching`.
+    method : {"auto", "greedy", "dominant", "suitor", "random_weighted", "proposal", "random", ...}
+        How vertices are matched: a method of `weighted_matching`; ``"proposal"``, the weighted
+        `maximal_matching`; or ``"random"``, a maximal matching that no weight decides.
     rng : int, Generator or None
         Seed of the matchings; level k uses the seed plus k.
     ties : {"hash", "index"}
@@ -159,7 +160,7 @@ def coarsening_hierarchy(
     [1000, 500, 250, 125, 63, 32, 16, 8]
     """
     caller = "coarsening_hierarchy"
-    one_of(caller, "method", method, (*METHODS, "proposal"))
+    one_of(caller, "method", method, (*METHODS, *MAXIMAL))
     one_of(caller, "ties", ties, ("hash", "index"))
     until = count(caller, "until", until, least=1)
     two_hop = flag(caller, "two_hop", two_hop)
@@ -173,8 +174,8 @@ def coarsening_hierarchy(
             "engine": engine,
             "threads": threads,
         }
-        if method == "proposal":
-            mate = maximal_matching(G, weighted=True, **options).mate
+        if method in MAXIMAL:
+            mate = maximal_matching(G, weighted=method == "proposal", **options).mate
         else:
             mate = weighted_matching(G, method=method, ties=ties, **options).mate
         if two_hop:
