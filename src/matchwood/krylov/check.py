@@ -16,7 +16,7 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     Parameters
     ----------
     A, b : as given to `solve`
-    x : Solution, or (n,) array
+    x : Solution, or array of the shape of `b`
         Of a `Solution` also `info`, `converged`, the number of iterations against that of
         residuals, and the last residual are checked.  Those before it cannot be: only the method
         saw them.
@@ -38,7 +38,11 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     atol = arguments.real(caller, "atol", atol, 0.0)
     G = calls.enter(A, caller, "cpu").graph
     matrix = G.sparse_weights().astype(np.float64)
-    right = arguments.numbers(caller, "b", engines.moved(b, "cpu")).astype(np.float64)
+    given = arguments.plain(caller, "b", engines.moved(b, "cpu"))
+    if given.ndim == 2 and given.shape[0] == G.n:
+        _check_columns(G, given, x, rtol, atol, caller)
+        return
+    right = arguments.numbers(caller, "b", given).astype(np.float64)
     if right.shape != (G.n,):
         raise ValueError(f"{caller}: b must have shape ({G.n},), got {right.shape}")
     found = np.asarray(engines.moved(getattr(x, "x", x), "cpu"))
@@ -57,6 +61,25 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
         raise CheckFailed(f"solution: the residual is {residual:g}, more than {allowed:g}")
     if hasattr(x, "residuals"):
         _check_record(x, residual, size, allowed, caller)
+
+
+def _check_columns(G: Any, right: Any, x: Any, rtol: float, atol: float, caller: str) -> None:
+    """Column by column; a `Solution` must say of all what its columns say."""
+    found = np.asarray(engines.moved(getattr(x, "x", x), "cpu"))
+    if found.shape != right.shape:
+        raise CheckFailed(f"solution: x must have shape {right.shape}, got {found.shape}")
+    for j in range(right.shape[1]):
+        check_solution(G, right[:, j], found[:, j], rtol=rtol, atol=atol)
+    if not hasattr(x, "columns"):
+        return
+    if x.info != 0 or not arguments.flag(caller, "converged", x.converged):
+        raise CheckFailed(f"solution: x is one, but info is {x.info}, converged {x.converged}")
+    if len(x.columns) != right.shape[1]:
+        raise CheckFailed(f"solution: {right.shape[1]} columns, but {len(x.columns)} answers")
+    for j, one in enumerate(x.columns):
+        if not np.array_equal(engines.moved(one.x, "cpu"), found[:, j]):
+            raise CheckFailed(f"solution: column {j} of x is not that of its own answer")
+        check_solution(G, right[:, j], one, rtol=rtol, atol=atol)
 
 
 def _check_record(found: Any, residual: float, size: float, allowed: float, caller: str) -> None:

@@ -22,6 +22,7 @@ PRECONDITIONERS = {
     "algebraic_block_tridiagonal": ready.algebraic_block_tridiagonal,
 }
 
+SYMMETRIC = ("cg", "minres")  # methods for symmetric matrices, and definite preconditioners
 Make = Callable[[], Any]
 
 
@@ -47,16 +48,20 @@ def _own(G: Any, given: Any, method: str) -> Any:
     shape = getattr(given, "shape", None)
     if shape != (G.n, G.n):
         raise ValueError(f"solve: preconditioner must have shape {(G.n, G.n)}, got {shape}")
-    if method == "cg" and getattr(given, "definite", None) is False:
+    if method in SYMMETRIC and getattr(given, "definite", None) is False:
         raise ValueError(
-            f"solve: preconditioner must be positive definite for 'cg', and this {given.name} is "
-            "not; make it with definite=True"
+            f"solve: preconditioner must be positive definite for {method!r}, and this "
+            f"{given.name} is not; make it with definite=True"
         )
     return given
 
 
 def _in_turn(G: Any, method: str, threads: int | None) -> Iterator[tuple[str, Make]]:
     forest, singular = "algebraic_tridiagonal", False
+    if method == "minres":
+        yield forest, lambda: _made(G, forest, method, threads)
+        yield "none", lambda: None
+        return
 
     def first() -> Any:
         nonlocal singular
@@ -78,8 +83,12 @@ def _in_turn(G: Any, method: str, threads: int | None) -> Iterator[tuple[str, Ma
 
 
 def _made(G: Any, name: str, method: str, threads: int | None) -> Any:
-    """CG gets one that is positive definite, where the matrix may be."""
+    """CG gets one that is positive definite, where the matrix may be; MINRES no other."""
     make: Callable[..., Any] = PRECONDITIONERS[name]
+    if method == "minres":
+        if name == "jacobi" and not bool((G.diagonal() > 0).all()):
+            raise ValueError("solve: 'minres' needs a positive diagonal for 'jacobi'")
+        return make(G, threads=threads, **({} if name == "jacobi" else {"definite": True}))
     if method == "cg" and name != "jacobi" and G.has_symmetric_values:
         try:
             return make(G, definite=True, threads=threads)

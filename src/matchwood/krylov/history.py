@@ -19,7 +19,7 @@ class Solution:
 
     Attributes
     ----------
-    x : (n,) array
+    x : (n,) or (n, k) array, as the right-hand side
     info : int
         0 when it converged, else what SciPy's or CuPy's `info` says: the number of iterations, or
         below 0 that the method broke down.
@@ -37,6 +37,10 @@ class Solution:
     tried : tuple of (str, str)
         The preconditioners that were tried, by name, and what came of each: ``"used"`` or why it
         was left.
+    columns : tuple of Solution
+        One for each column of a right-hand side of shape (n, k), otherwise empty.  The other
+        attributes are then those of all columns, but `iterations`, `residuals` and `errors`, which
+        are of the column that ended with the largest residual.
     """
 
     x: Any = field(repr=False)
@@ -48,6 +52,7 @@ class Solution:
     preconditioner: Any = field(repr=False)
     seconds: dict[str, float] = field(repr=False)
     tried: tuple[tuple[str, str], ...] = ()
+    columns: tuple[Solution, ...] = field(default=(), repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.x, self.info))
@@ -93,7 +98,7 @@ class Recorder:
         return _norm(x - self._true) / (_norm(self._true) or 1.0)
 
     def step(self, x: Any) -> None:
-        """Called by CG and BiCGStab after each iteration."""
+        """Called by CG, MINRES and BiCGStab after each iteration."""
         self._steps += 1
         if self._enabled:
             self._residuals.append(self._residual(x))
