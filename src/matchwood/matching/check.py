@@ -2,7 +2,8 @@
 
 A matching is locally dominant when every edge outside it shares an end with an edge inside that
 comes before it in the order of primitives/edge_order.  There is exactly one such matching, the
-greedy one: of all edges, the first is in it, and so on.
+greedy one: the first of all edges is in it, then the first of those that share no end with it, and
+so on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from matchwood.primitives.hashing import hash2
 from matchwood.primitives.wide_sums import half_of
 
 Array = np.ndarray[Any, Any]
-ROUNDING = 1e-9  # of sums, as a part of the weight
+ROUNDING = 1e-9  # error of a sum of weights, relative to the sum
 
 
 def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None:
@@ -86,7 +87,7 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     A : as given to `weighted_matching`
     answer : Matching, or mate
     rng, ties : as given to `weighted_matching`
-        A `Generator` has moved on since; pass the seed it gave.
+        A `Generator` gives another number now; pass the seed that it gave to the method.
 
     Examples
     --------
@@ -106,9 +107,9 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     xp = engines.xp(view.indices)
     u, v = rows_of(view), view.indices.astype(np.int64)
     w = view.data.astype(np.float64)
-    # once each, and only those that no heavier edge blocks
-    loose = xp.flatnonzero((u < v) & (mate[u] != v) & (w >= own[u]) & (w >= own[v]))
-    u, v, w = u[loose], v[loose], w[loose]
+    # each edge outside the matching once, and only those that no heavier edge blocks
+    outside = xp.flatnonzero((u < v) & (mate[u] != v) & (w >= own[u]) & (w >= own[v]))
+    u, v, w = u[outside], v[outside], w[outside]
     blocked = xp.zeros(u.size, bool)
     for end in (u, v):
         tied = xp.flatnonzero(own[end] == w)  # own edge of the same weight: the order decides
@@ -191,7 +192,7 @@ def _view(A: Any, weighted: bool, caller: str) -> csr.View:
 
 
 def _mates(view: csr.View, answer: Any, caller: str) -> tuple[Array, Array]:
-    """The mates, checked, and the weight of each vertex's own edge (0 without)."""
+    """The mates, checked, and the weight of each vertex's own edge (0 for free vertices)."""
     mate, tails, used = checked_mates(view, answer, caller, "matching")
     own = engines.xp(mate).zeros(view.n)
     own[tails[used]] = view.data[used]

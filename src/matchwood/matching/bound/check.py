@@ -39,7 +39,7 @@ def check_bound(A: Any, answer: Any) -> None:
     if wrong is not None:
         raise CheckFailed(f"bound: dual[{wrong}] is {dual[wrong]}")
     u, v = np.repeat(np.arange(view.n), np.diff(view.indptr)), view.indices
-    with np.errstate(over="ignore"):  # what is too large covers any edge
+    with np.errstate(over="ignore"):  # an infinite sum is more than any edge weighs
         short = np.flatnonzero(dual[u] + dual[v] < view.data)
     if short.size:
         k = int(short[0])

@@ -1,4 +1,4 @@
-"""Coarsening again and again: the hierarchy that multilevel methods work on."""
+"""Repeated coarsening: the hierarchy that multilevel methods work on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from matchwood.matching.maximal import maximal_matching
 from matchwood.matching.methods import METHODS
 from matchwood.matching.weighted import weighted_matching
 
-STALLED = 0.95  # part of the vertices; a level that keeps more is not worth making
+STALLED = 0.95  # fraction of the vertices; a level that keeps more ends the hierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Hierarchy:
         return whole
 
     def project(self, values: Any) -> Any:
-        """Values of the coarsest vertices, handed down to the vertices of the graph itself.
+        """Give every vertex of the graph the value of its vertex in the coarsest graph.
 
         Examples
         --------
