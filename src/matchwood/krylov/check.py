@@ -1,4 +1,4 @@
-"""Is this a solution?  Its residual decides, calculated anew in float64."""
+"""Is this a solution?  Its residual decides, computed again in float64."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from matchwood.errors import CheckFailed
 
 
 def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 0.0) -> None:
-    """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, calculated anew.
+    """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, computed again.
 
     Parameters
     ----------
     A, b : as given to `solve`
     x : Solution, or (n,) array
         Of a `Solution` also `info`, `converged`, the number of iterations against that of
-        residuals, and the last residual are checked.  Those before it cannot be: only the method
-        saw them.
+        residuals, and the last residual are checked.  Earlier residuals cannot be checked: only the
+        method had those vectors.
     rtol, atol : float
-        As given to `solve`; `rtol` is 1e-5 there where numbers are float32.
+        As given to `solve`, where `rtol` is 1e-5 by default for float32.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
 
 
 def _check_record(found: Any, residual: float, size: float, allowed: float, caller: str) -> None:
-    """What a `Solution` that converged says of itself."""
+    """Check the attributes of a `Solution` that converged."""
     info = arguments.integer(caller, "info", found.info)
     iterations = arguments.integer(caller, "iterations", found.iterations)
     if info != 0 or not arguments.flag(caller, "converged", found.converged):
@@ -84,7 +84,7 @@ def _check_record(found: Any, residual: float, size: float, allowed: float, call
 
 
 def _norm(vector: Any) -> float:
-    """The Euclidean norm, without squares that are too large."""
+    """The Euclidean norm, computed without overflow."""
     largest = float(abs(vector).max(initial=0.0))
     if largest == 0 or not np.isfinite(largest):
         return largest

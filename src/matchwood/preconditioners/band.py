@@ -27,8 +27,8 @@ def tridiagonal(
     allow_singular : bool
         Go on where the tridiagonal part is singular, as `tridiagonal.solve` does.
     definite : bool
-        Make it positive definite, for CG: along paths that are not, what lies off the diagonal is
-        weakened as much as is needed.  `A` must be symmetric, its diagonal positive.
+        Make it positive definite, for CG: along paths that are not, the entries off the diagonal
+        are multiplied by a number below 1.  `A` must be symmetric, its diagonal positive.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
         there.
@@ -47,7 +47,7 @@ def tridiagonal(
     TypeError, ValueError
         If `A` is not square or complex.
     numpy.linalg.LinAlgError
-        If its tridiagonal part is singular (a zero on the diagonal alone need not be a fault).
+        If its tridiagonal part is singular.  (A zero on the diagonal alone need not make it so.)
 
     Examples
     --------

@@ -35,8 +35,8 @@ def algebraic_tridiagonal(
     allow_singular : bool
         Go on where the tridiagonal matrix is singular, as `tridiagonal.solve` does.
     definite : bool
-        Make it positive definite, for CG: along paths that are not, what lies off the diagonal is
-        weakened as much as is needed.  `A` must be symmetric, its diagonal positive.
+        Make it positive definite, for CG: along paths that are not, the entries off the diagonal
+        are multiplied by a number below 1.  `A` must be symmetric, its diagonal positive.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
         there.
@@ -58,7 +58,7 @@ def algebraic_tridiagonal(
     TypeError, ValueError
         If `A` is not square or complex, or an option is out of range.
     numpy.linalg.LinAlgError
-        If the tridiagonal matrix is singular (a zero on the diagonal alone need not be a fault).
+        If the tridiagonal matrix is singular.  (A zero on the diagonal alone need not make it so.)
 
     References
     ----------
