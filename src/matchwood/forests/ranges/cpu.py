@@ -1,11 +1,11 @@
-"""The linear forest by walks within ranges of vertices, one range a member.
+"""The linear forest by walks within ranges of vertices, one range per thread.
 
-Where paths run along the numbering nearly all of them lie within one range.  Each member walks
-those of its own, as walk/cpu.py does; a walk that leaves the range is given up, and the few paths
-and cycles of these are walked by one member afterwards.  Vertices are first written path by path as
-they come, and copied to their places when the lengths of all paths are known.
+Where paths run along the numbering, nearly all of them lie within one range.  Each thread walks
+those of its own range, as walk/cpu.py does.  A walk that leaves the range is given up; one thread
+walks these few paths and cycles afterwards.  Vertices are first written path by path as they come,
+and copied to their places when the lengths of all paths are known.
 
-Members write only what belongs to their own ranges, until a barrier; hence no atomics.
+Until a barrier threads write only what belongs to their own ranges; so no atomics are needed.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _weaker(weight: Any, u: int, v: int, best: Any, low: int, high: int) -> bool
 
 @device
 def _cut(cuts: Cuts, lengths: Array, u: int, v: int, length: int) -> int:
-    """Note that edge (u, v) of a cycle is removed, once; returns the smaller end."""
+    """Record, once, that edge (u, v) of a cycle is removed; returns the smaller end."""
     low = min(u, v)
     if atomic_exchange(lengths, low, length) == 0:
         k = atomic_add(cuts.counters, EDGES_CUT, 1)
@@ -89,8 +89,8 @@ def _survey_on(
 ) -> int:  # fmt: skip
     """Take a step of every survey in turn, until fewer than `wanted` are left; returns how many.
 
-    A survey goes round to its start and cuts the cycle there and then, leaving marks on its way
-    (`rings`), or goes on to the next node and notes the weakest edge of the stretch."""
+    With `rings` a survey goes round to its start, leaves marks on its way, and cuts the cycle.
+    Without, it goes to the next node, and records the weakest edge of the stretch."""
     table, weights = factor
     marks, records, lengths = board
     walks, bests = surveys
@@ -199,7 +199,7 @@ def _survey_stretches(
     slots = 2 * nodes.vertices.size
     active = 0
     for slot in range(team.rank, slots + team.size):
-        last = slot >= slots  # finish those under way
+        last = slot >= slots  # finish the surveys that have begun
         if not last:
             if slot % team.size != team.rank:
                 continue
@@ -233,7 +233,7 @@ def _survey_rings(
                 if load_relaxed(marks, v) != 0:
                     continue
                 store_relaxed(marks, v, mark_of(v, 0))
-                # first to the nearer neighbour, which is marked at once: as a rule it comes next
+                # first to the nearer neighbour, marked now: usually the loop comes to it next
                 one, other = np.int64(table[2 * v]), np.int64(table[2 * v + 1])
                 side = 0 if abs(one - v) <= abs(other - v) else 1
                 store_relaxed(marks, one if side == 0 else other, mark_of(v, 1))
@@ -255,7 +255,7 @@ def resolve(
     team: Team, factor: Pairs, board: Board, nodes: Nodes, stretches: Stretches, cuts: Cuts,
     tally: Array, all_surveys: Surveys,
 ) -> None:  # fmt: skip
-    """Ranks nodes, cuts cycles.  Afterwards all records are known, and `tally` is right."""
+    """Rank the nodes and cut the cycles.  Afterwards all records and `tally` are complete."""
     n = board.marks.size
     surveys = Surveys(all_surveys.walks[team.rank], all_surveys.bests[team.rank])
     if team.rank == 0:

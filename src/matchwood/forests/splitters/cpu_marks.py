@@ -20,8 +20,8 @@ from matchwood.teams import device, store_relaxed
 
 Array = np.ndarray[Any, Any]
 
-WALKS = 8  # that a member has under way at a time: it waits for memory once for all of them
-VERTICES_PER_CHUNK = 4096  # that a member takes at a time
+WALKS = 8  # that a thread has at a time: it waits for memory once for all of them
+VERTICES_PER_CHUNK = 4096  # that a thread takes at a time
 
 STEP_BITS = 24  # of a mark
 STEPS = (1 << STEP_BITS) - 1  # the bits of a mark that hold the steps
@@ -33,7 +33,7 @@ SIGN = 2  # +1 or -1 for each step
 LENGTH = 3
 RECORD_WORDS = 4
 
-# Words of a walk under way.
+# Words of a walk that has not ended.
 FROM = 0  # the vertex before
 AT = 1  # where it is
 COUNT = 2  # steps to there
@@ -62,7 +62,7 @@ class Pairs(NamedTuple):
 
 
 class Board(NamedTuple):
-    """What walks leave behind, for all to read."""
+    """What walks write, for all threads to read."""
 
     marks: Any  # (n,)
     records: Any  # RECORD_WORDS for each walk

@@ -42,7 +42,7 @@ Array = np.ndarray[Any, Any]
 
 @device
 def _join(n: int, one: int, other: int, distance: int, board: Board, nodes: Nodes) -> None:
-    """Two walks have met; from start to start it is so far.  A number >= n is a slot of a node."""
+    """Two walks have met; `distance` is from start to start.  A walk >= n is a slot of a node."""
     links, link_steps = nodes.links, nodes.link_steps
     if one < n and other < n:
         write_path(board, one, other, distance + 1)
@@ -115,7 +115,7 @@ def follow(team: Team, table: Array, board: Board, nodes: Nodes, all_walks: Arra
             marks[natural(np.int64(vertices[node]))] = ~node
     if barrier(team):
         return
-    # this member's slots, then chunks of vertices, at last one empty turn that ends all walks
+    # first this thread's slots, then chunks of vertices, last an empty turn that ends all walks
     active: Any = 0
     v: Any = np.int64(team.rank)
     end: Any = np.int64(slots)

@@ -41,7 +41,7 @@ PHASES = ("paths", "cycles", "permutation")
 
 
 class Clock:
-    """Events between phases; the times are asked for when somebody wants them."""
+    """Events between phases; the times are read when they are asked for."""
 
     def __init__(self) -> None:
         self._event = engines.cupy().cuda.Event
