@@ -8,6 +8,7 @@ import numpy as np
 
 from matchwood import arguments, calls, engines
 from matchwood.errors import CheckFailed
+from matchwood.krylov.norm import norm
 
 
 def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 0.0) -> None:
@@ -50,8 +51,8 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     if not np.isfinite(found).all():
         raise CheckFailed(f"solution: x[{int((~np.isfinite(found)).argmax())}] is not finite")
     with np.errstate(over="ignore", invalid="ignore"):
-        residual = _norm(right - matrix @ found)
-        size = _norm(right)
+        residual = norm(right - matrix @ found)
+        size = norm(right)
     allowed = max(rtol * size, atol)
     if not residual <= allowed:
         raise CheckFailed(f"solution: the residual is {residual:g}, more than {allowed:g}")
@@ -81,12 +82,3 @@ def _check_record(found: Any, residual: float, size: float, allowed: float, call
         raise CheckFailed(
             f"solution: the residual is {residual:g}, but its history ends at {last:g} of |b|"
         )
-
-
-def _norm(vector: Any) -> float:
-    """The Euclidean norm, computed without overflow."""
-    largest = float(abs(vector).max(initial=0.0))
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    power = -int(np.frexp(largest)[1])
-    return float(np.ldexp(np.linalg.norm(np.ldexp(vector, power)), -power))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.krylov.check import check_solution
+from matchwood.krylov.norm import norm
 
 SMALLEST_SQUARE = (
     1e-280  # sums of squares between this and its inverse did not overflow or underflow
@@ -65,7 +66,7 @@ class Recorder:
     def __init__(self, matrix: Any, b: Any, x0: Any, true: Any, enabled: bool) -> None:
         self._matrix, self._b, self._true, self._enabled = matrix, b, true, enabled
         self._exact: Any = None
-        self.size = _norm(b)
+        self.size = norm(b)
         # Where x is zero the residual is b itself, and needs no product.
         self._residuals = [float(self.size > 0) if x0 is None else self._residual(x0)]
         self._errors = [np.nan if true is None else self._error(0 * b if x0 is None else x0)]
@@ -78,7 +79,7 @@ class Recorder:
         self.rounds = self.rounds + 1 if method == "gmres" else self._steps
 
     def _residual(self, x: Any) -> float:
-        return _norm(self._b - self._matrix @ x) / (self.size or 1.0)
+        return norm(self._b - self._matrix @ x) / (self.size or 1.0)
 
     def residual(self, x: Any) -> float:
         """``|b - A x| / |b|`` in float64, for any type of the matrix."""
@@ -87,12 +88,12 @@ class Recorder:
         if self._exact is None:
             self._exact = self._matrix.astype(np.float64)
         wide = self._b.astype(np.float64) - self._exact @ x.astype(np.float64)
-        return _norm(wide) / (self.size or 1.0)
+        return norm(wide) / (self.size or 1.0)
 
     def _error(self, x: Any) -> float:
         if self._true is None:
             return np.nan
-        return _norm(x - self._true) / (_norm(self._true) or 1.0)
+        return norm(x - self._true) / (norm(self._true) or 1.0)
 
     def step(self, x: Any) -> None:
         """Called by CG and BiCGStab after each iteration."""
@@ -153,17 +154,3 @@ class Recorder:
             preconditioner=preconditioner,
             seconds=seconds,
         )
-
-
-def _norm(x: Any) -> float:
-    """The Euclidean norm, also where squares overflow or underflow."""
-    wide = x.astype(np.float64, copy=False)
-    with np.errstate(over="ignore", under="ignore"):
-        square = float((wide**2).sum())
-    if SMALLEST_SQUARE < square < 1 / SMALLEST_SQUARE or square != square:
-        return square**0.5
-    largest = float(abs(wide).max()) if wide.size else 0.0
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    power = np.ldexp(1.0, min(-int(np.frexp(largest)[1]), 1000))  # exact
-    return float((((wide * power) ** 2).sum()) ** 0.5) / float(power)

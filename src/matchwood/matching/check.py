@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import answers, csr, engines
 from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
 from matchwood.matching.mates import checked_mates, rows_of
@@ -55,11 +55,12 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     _mate, own = _mates(view, answer, "check_matching")
     if hasattr(answer, "mate"):
         weight = half_of(own)
-        if not math.isclose(_number(answer.weight, "weight"), weight, rel_tol=ROUNDING):
+        said = answers.number("check_matching", "weight", answer.weight)
+        if not math.isclose(said, weight, rel_tol=ROUNDING):
             raise CheckFailed(f"matching: the edges weigh {weight}, not {answer.weight}")
         bound = vars(answer).get("bound", origin_of(answer).bound)
         if bound is not None:
-            _check_bound_holds(view, weight, _number(bound, "bound"))
+            _check_bound_holds(view, weight, answers.number("check_matching", "bound", bound))
 
 
 def _check_bound_holds(view: csr.View, weight: float, bound: float) -> None:
@@ -69,14 +70,6 @@ def _check_bound_holds(view: csr.View, weight: float, bound: float) -> None:
     heaviest = float(view.data.max()) if view.nnz else 0.0
     if not heaviest <= bound * (1 + ROUNDING):
         raise CheckFailed(f"matching: an edge weighs {heaviest}, more than the bound {bound}")
-
-
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise TypeError(f"check_matching: {name} must be a number, got {type(value).__name__}")
-    return float(value)
 
 
 def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") -> None:

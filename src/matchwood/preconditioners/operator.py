@@ -18,6 +18,7 @@ from matchwood import arguments, calls, engines
 from matchwood._lazy import import_whole
 from matchwood.csr import Graph
 from matchwood.errors import EngineUnavailable
+from matchwood.preconditioners.definite import is_definite, made_definite
 from matchwood.tridiagonal.system import trusted_solve_ordered
 
 
@@ -85,6 +86,43 @@ class Solved:
 
     def __call__(self, rows: Any, transpose: bool) -> Any:
         return trusted_solve_ordered(self.made, rows, self.order, transpose=transpose)
+
+
+def solving_operator(
+    G: Graph,
+    caller: str,
+    clock: SetupClock,
+    factorize: Callable[..., Any],
+    system: Any,
+    coverage: Callable[[], float],
+    *,
+    order: Any = None,
+    what: str = "rows",
+    definite: bool,
+    allow_singular: bool,
+    threads: int | None,
+    **extra: Any,
+) -> Any:
+    """The operator that solves with `system`, dl, d and du: the end of every tridiagonal setup.
+
+    `order` holds the vertex of each row, or the two of each pair; `what` names those in errors.
+    """
+    if definite:
+        system = made_definite(G, system, caller, threads)
+        clock.lap("definite")
+    try:
+        made = factorize(*system, allow_singular=allow_singular, threads=threads)
+    except np.linalg.LinAlgError as error:
+        if order is None:
+            raise
+        where = f"{caller}, {what} in the order of the forest"
+        raise np.linalg.LinAlgError(f"{where}: {error}") from None
+    clock.lap("solver")
+    core = Core(
+        caller, G.n, system[1].dtype, G.engine, Solved(made, order), coverage, clock.seconds,
+        lambda: is_definite(G, system, threads),
+    )  # fmt: skip
+    return operator(core, **extra)
 
 
 class SetupClock:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.found import Found
 from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
@@ -120,7 +121,7 @@ def _ring(
             return -1
         at = natural(at)
         a, b = min(before, np.int64(at)), max(before, np.int64(at))
-        if low < 0 or weight < best or (weight == best and (a, b) < (low, high)):
+        if weaker(weight, a, b, best, low, high):
             best, low, high = weight, a, b
         if at == start:
             break

@@ -114,12 +114,28 @@ def begin(walks: Array, k: int, before: int, at: int, walk: int) -> int:
 
 
 @device
+def replace(walks: Array, k: int, last: int, words: int) -> None:
+    """Walk k has ended; the last one, of which so many words are used, takes its place."""
+    for field in range(words):
+        walks[k, field] = walks[last, field]
+
+
+@device
 def write_record(records: Array, walk: int, path: int, start: int, sign: int, length: int) -> None:
     at = natural(RECORD_WORDS * walk)
     records[at + PATH] = path
     records[at + START] = start
     records[at + SIGN] = sign
     records[at + LENGTH] = length
+
+
+@device
+def write_node(
+    records: Array, n: int, slot: int, path: int, position: int, sign: int, length: int
+) -> None:
+    """The records of both walks of a node at that position; the one of `slot` changes by `sign`."""
+    write_record(records, n + slot, path, position, sign, length)
+    write_record(records, n + (slot ^ 1), path, position, -sign, length)
 
 
 @device

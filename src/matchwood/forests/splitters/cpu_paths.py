@@ -21,8 +21,9 @@ from matchwood.forests.splitters.cpu_marks import (
     Nodes,
     begin,
     mark_of,
+    replace,
+    write_node,
     write_path,
-    write_record,
 )
 from matchwood.primitives.cpu_hints import natural, prefetch, prefetch_write
 from matchwood.teams import (
@@ -90,8 +91,7 @@ def _go_on(
                 slot = 2 * ~mark + (0 if table[2 * at] == before else 1)
                 _join(n, walk, n + slot, steps, board, nodes)
             active -= 1
-            for field in range(WALK + 1):
-                walks[k, field] = walks[active, field]
+            replace(walks, k, active, WALK + 1)
     return active
 
 
@@ -185,8 +185,7 @@ def rank_nodes(board: Board, nodes: Nodes) -> int:
                     state[slot // 2] = ON_PATH
                     forward = 1 if low == first else -1
                     at = distance + 1 if low == first else length - distance
-                    write_record(records, n + slot, low, at, -forward, length)
-                    write_record(records, n + (slot ^ 1), low, at, forward, length)
+                    write_node(records, n, slot, low, at, -forward, length)
                 ahead = np.int64(links[natural(slot ^ 1)])
                 if ahead < 0:
                     last = ~ahead

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.found import Found
 from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
@@ -73,7 +74,7 @@ def _cycles(
                 return
             at, weight = natural(np.int64(table[natural(place)])), weights[natural(place)]
             a, b = min(before, at), max(before, at)
-            if low < 0 or weight < best or (weight == best and (a, b) < (low, high)):
+            if weaker(weight, a, b, best, low, high):
                 best, low, high = weight, a, b
             if at == start:
                 break

@@ -15,8 +15,7 @@ from matchwood.forests import linear_forest
 from matchwood.matching import coarsen
 from matchwood.preconditioners.blocks import pairs
 from matchwood.preconditioners.blocks.coefficients import blocks_of, members_of, weight_inside
-from matchwood.preconditioners.definite import is_definite, made_definite
-from matchwood.preconditioners.operator import Core, SetupClock, Solved, matrix_on, operator
+from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator
 from matchwood.tridiagonal import block_tridiagonal
 
 OPTIONS = ("rounds", "uncharged", "charge_probability", "rng", "ties")
@@ -123,27 +122,16 @@ def algebraic_block_tridiagonal(
         if total - other.inside < LEFT_OUT * (total - best.inside):
             best = other
         clock.lap("comparison")
-    system = best.blocks
-    if definite:
-        system = made_definite(G, system, caller, threads)
-        clock.lap("definite")
-    try:
-        made = block_tridiagonal.factorize(*system, allow_singular=allow_singular, threads=threads)
-    except np.linalg.LinAlgError as error:
-        raise np.linalg.LinAlgError(
-            f"{caller}, pairs in the order of the forest: {error}"
-        ) from None
-    clock.lap("solver")
 
     def coverage() -> float:
         total = _weight_off_diagonal(G)
         return best.inside / total if total > 0 else 0.0
 
-    core = Core(
-        caller, G.n, system[1].dtype, G.engine, Solved(made, best.members), coverage, clock.seconds,
-        lambda: is_definite(G, system, threads),
+    return solving_operator(
+        G, caller, clock, block_tridiagonal.factorize, best.blocks, coverage,
+        order=best.members, what="pairs", definite=definite, allow_singular=allow_singular,
+        threads=threads, forest=best.forest, pairs=best.pairs,
     )  # fmt: skip
-    return operator(core, forest=best.forest, pairs=best.pairs)
 
 
 # A ratio.  Both ways leave some weight out of the blocks.  "side_by_side" is taken when the weight

@@ -43,6 +43,7 @@ SOURCE = gpu.Source(
 
 WHAT = "algebraic_block_tridiagonal"
 BLOCK = 256  # threads
+SHORT_RUN = SOURCE.constant("SHORT_RUN")
 
 
 def side_by_side(view: Any, *, rng: Any, ties: str) -> Any:
@@ -180,7 +181,9 @@ def _order(keys: Any) -> Any:
 def _run_sums(starts: Any, runs: int, order: Any, weights: Any) -> Any:
     """Sums over runs of equal keys; see `struct Run` in gpu.cu."""
     sums = gpu.empty(runs, np.float64, WHAT)
-    space = gpu.workspace(WHAT, listed=(order.size // 32 + 1, np.int64), count=(1, np.uint64))
+    space = gpu.workspace(
+        WHAT, listed=(order.size // SHORT_RUN + 1, np.int64), count=(1, np.uint64)
+    )
     space.count.data.memset_async(0, space.count.nbytes)
     k = SOURCE.kernels("add_runs", "add_long_runs", H=starts.dtype)
     arguments = (
