@@ -361,11 +361,13 @@ def test_definite_paths_equal_the_reference() -> None:
         du[:-1] = dl[1:] if len(shape) == 1 else dl[1:].transpose(0, 2, 1)
         d[7] = -d[7]  # one that nothing makes definite
         expected = [dl.copy(), du.copy()]
-        counts = definite_reference.judge(expected[0], d, expected[1], change=True)
+        counts = definite_reference.examine(expected[0], d, expected[1], change=True)
         assert 0 < counts[1] < counts[0] < 12
         for threads in THREADS:
             found = [dl.copy(), du.copy()]
-            assert definite_cpu.judge(found[0], d, found[1], change=True, threads=threads) == counts
+            assert (
+                definite_cpu.examine(found[0], d, found[1], change=True, threads=threads) == counts
+            )
             for ours, theirs in zip(found, expected, strict=True):
                 assert np.array_equal(ours, theirs)
 
