@@ -75,7 +75,7 @@ def maximal_matching(
         read is not finite; if the weights of the edges found add up to more than double precision
         holds.
     EngineUnavailable
-        If ``"serial"`` is asked of the GPU.
+        If `method` is ``"serial"`` on the GPU.
 
     Notes
     -----

@@ -39,8 +39,8 @@ from matchwood.teams import Team, barrier, crew, device, interrupted, kernel, sh
 
 Array = np.ndarray[Any, Any]
 
-VERTICES_PER_LOOK = 1 << 14  # charged between two tests of the stop word
-VERTICES_PER_ALONE = 16  # charging one vertex alone takes as long as so many by vector instructions
+VERTICES_PER_STOP_TEST = 1 << 14  # charged between two tests of the stop word
+VERTICES_PER_ALONE = 16  # charged by vector instructions in the time of one vertex charged alone
 
 # Words of a member's tally; the cache lines of a processor have 8 words, or 16 by pairs.
 PROPOSED = 0  # proposals of this round
@@ -49,7 +49,7 @@ TALLY_WORDS = 32
 
 
 class Rule(NamedTuple):
-    """The numbers of a `Plan` that the kernels of the rounds go by."""
+    """The numbers of a `Plan` that the kernels of the rounds need."""
 
     n: int
     limit: int
@@ -208,10 +208,10 @@ def _charge(
             v = np.int64(listed[i])
             state[v] = np.uint8(1 + random_bit(v, r, limit))
         return stopping(team)
-    for start in range(natural(lo), hi, VERTICES_PER_LOOK):
+    for start in range(natural(lo), hi, VERTICES_PER_STOP_TEST):
         if stopping(team):
             return True
-        part = state[start : min(start + VERTICES_PER_LOOK, hi)]
+        part = state[start : min(start + VERTICES_PER_STOP_TEST, hi)]
         for i in range(part.size):
             charge = np.uint8(random_bit(start + i, r, limit)) + np.uint8(1)
             part[i] = np.uint8(charge if part[i] != 0 else 0)

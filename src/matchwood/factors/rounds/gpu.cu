@@ -28,8 +28,8 @@
 #include "matchwood/hashing.cuh"
 #include "matchwood/proposal_tiles.cuh"
 
-// Words of `flags`: what the host reads; whether anybody proposed or was answered in
-// an even and in an odd round; the two of the barrier.
+// Words of `flags`: three that the host reads; whether any vertex proposed, and was answered, in an even and in an
+// odd round; two of the barrier.
 constexpr int STOP = 0, ROUNDS = 1, IDLE = 2, PROPOSED = 3, ANSWERED = 5, BARRIER = 7;
 [[maybe_unused]] constexpr int WORDS = 9;
 // What a launch does.
@@ -205,7 +205,7 @@ rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indi
             grid.wait();
         }
         bool stop = !charged && load_relaxed(proposed) == 0;  // line 23: maximal
-        if (global_thread() == 0) {  // nobody reads these before the next round
+        if (global_thread() == 0) {  // not read before the next round
             store_relaxed(&flags[PROPOSED + (k + 1) % 2], 0);
             store_relaxed(&flags[ANSWERED + (k + 1) % 2], 0);
         }

@@ -115,7 +115,7 @@ def begin(walks: Array, k: int, before: int, at: int, walk: int) -> int:
 
 @device
 def replace(walks: Array, k: int, last: int, words: int) -> None:
-    """Walk k has ended; the last one, of which so many words are used, takes its place."""
+    """Walk k has ended; the last one takes its place.  `words`: how many words of it are used."""
     for field in range(words):
         walks[k, field] = walks[last, field]
 

@@ -97,13 +97,13 @@ __device__ __forceinline__ int node_count(const unsigned int* counters, int capa
 
 // ---- follow ----
 
-// What a walk leaves in a slot of a node: the slot at which it arrived, or ~end; the distance; of the
-// nodes met so far the smallest, as the slot at which it was entered, and the distance to it.
+// What a walk writes to a slot of a node: the slot at which it arrived, or ~end; the distance; the smallest
+// node met so far, as the slot at which it was entered; and the distance to that.
 struct alignas(16) Link {
     int to, distance, least, least_distance;
 };
 
-// Threads stride over the walks, each takes its next one when one is over.
+// Threads stride over the walks; each takes its next one when its walk has ended.
 template <typename I>
 __global__ void follow(int n, const I* __restrict__ table, int capacity, const int* __restrict__ nodes,
                        const I* __restrict__ listed, Mark* marks, I* counts, Link* __restrict__ links,

@@ -36,7 +36,7 @@ RANK_BLOCKS = 264  # at most: two for each multiprocessor; the barriers of more 
 BEGIN_BLOCK, VERTICES_PER_THREAD, WORDS, LENGTH_BITS = SOURCE.constants(
     "BEGIN_BLOCK", "VERTICES_PER_THREAD", "WORDS", "OTHER_SHIFT"
 )
-MOST_VERTICES = 1 << LENGTH_BITS  # marks have so many bits for the length of a path
+MOST_VERTICES = 1 << LENGTH_BITS  # marks have LENGTH_BITS bits for the length of a path
 PHASES = ("paths", "cycles", "permutation")
 
 

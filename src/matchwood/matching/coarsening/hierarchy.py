@@ -112,7 +112,7 @@ def coarsening_hierarchy(
     A : (n, n) sparse matrix, or anything `graph` takes
         Weights as in `weighted_matching`.
     until : int
-        Stop at the first level with at most so many vertices.
+        Stop at the first level with at most this number of vertices.
     method : {"auto", "greedy", "dominant", "suitor", "random_weighted", "proposal", ...}
         How vertices are matched: a method of `weighted_matching`, or ``"proposal"``, the weighted
         `maximal_matching`.
