@@ -40,7 +40,7 @@ def test_equals_the_reference(name: str) -> None:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("paired", ["by weight", "at random"])
 def test_rows_of_every_length(kind: type, paired: str) -> None:
-    """Sorted by lanes, by a warp, all edges together; all lengths in one matrix at last."""
+    """Rows sorted by lanes, by a warp, or all edges together; last, all lengths in one matrix."""
     graphs = [complete(9), complete(17), complete(60), complete(250), rmat(8, 16)]
     graphs = [*graphs, disjoint(graphs), complete(300), star(5000)]
     for A in (*graphs, shuffled(disjoint(graphs), isolated=5)):

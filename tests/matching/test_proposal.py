@@ -104,7 +104,7 @@ def test_more_rounds_than_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_first_round_of_a_random_graph() -> None:
-    """Equation 2 of the paper, to 1 %; for it degrees must be large, as there."""
+    """Equation 2 of the paper, to 1 %; it holds for large degrees."""
     A = matchwood.generators.erdos_renyi(50_000, 2_500_000, rng=1)
     G = matchwood.graph((A.indptr, A.indices))
     for p in (0.3, BEST_PROBABILITY, 0.7):

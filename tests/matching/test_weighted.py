@@ -40,7 +40,7 @@ def assert_same(a: Matching, b: Matching) -> None:
 
 @pytest.mark.parametrize("name", ZOO)
 def test_equals_the_reference(name: str) -> None:
-    """Also the three greedy methods each other, and all threads."""
+    """At any number of threads; and the three greedy methods equal each other."""
     A = ZOO[name]()
     kept = A.copy()
     for ties in TIES:
@@ -93,7 +93,7 @@ def test_larger_graphs(index_dtype: type, dtype: type) -> None:
 
 
 def test_many_schedules() -> None:
-    """Equal weights everywhere, so that offers are disputed."""
+    """Equal weights everywhere, so that many vertices propose to the same one."""
     G = matchwood.graph(disjoint([rmat(8, 8), star(400), grid(20, 20, 1.0), complete(40)]))
     G = matchwood.graph(from_edges(G.n, *sp.csr_array(as_matrix(G)).tocoo().coords, 1.0))
     first = weighted_matching(G, method="greedy", threads=1)
@@ -268,7 +268,7 @@ def test_bad_arguments() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2, 1023, 5000])
 def test_the_gpu_notices_ties(size: int) -> None:
-    """It looks at a few entries, of any array."""
+    """It samples a few entries, of an array of any length."""
     from matchwood.matching.suitor.gpu import many_ties
 
     assert many_ties(np.ones(size)) == (size > 1)

@@ -90,7 +90,7 @@ def test_mates_are_those_of_the_cpu(name: str) -> None:
 
 
 def test_weights_below_normal_numbers() -> None:
-    """A quarter of the heaviest is no normal number here, and still decides."""
+    """A quarter of the heaviest weight is subnormal here; comparisons must still be right."""
     tiny = np.float32(2.0**-127)
     A = sp.csr_array(
         (np.repeat(np.float32([4, 1, 0.999, 1]) * tiny, 2),
