@@ -1,7 +1,7 @@
 """Iterative solution of linear systems: SciPy's and CuPy's Krylov solvers, with a history.
 
-Read on in problem.py, choosing.py, history.py and check.py.  The engines are the solvers of SciPy
-and CuPy; there is no reference engine.
+Read on in problem.py, choosing.py, history.py, check.py and norm.py.  The engines are the solvers
+of SciPy and CuPy; there is no reference engine.
 """
 
 from __future__ import annotations
