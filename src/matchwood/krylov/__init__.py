@@ -1,7 +1,7 @@
 """Iterative solution of linear systems: SciPy's and CuPy's Krylov solvers, with a history.
 
-Read on in problem.py, choosing.py, history.py and check.py.  The engines are the solvers of SciPy
-and CuPy; there is no reference of our own.
+Read on in problem.py, choosing.py, history.py, check.py and norm.py.  The engines are the solvers
+of SciPy and CuPy; there is no reference engine.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from matchwood.krylov.problem import Problem, problem
 __all__ = ["Solution", "solve"]
 
 METHODS = ("auto", "bicgstab", "cg", "gmres", "minres")
-AUTO = "bicgstab"  # asks least of the matrix, and needs little memory
+AUTO = "bicgstab"  # needs no symmetry, and little memory
 
-# What can be reached: a few hundred times the rounding error of the type.
+# Default tolerances, relative to |b|: well above the rounding error of the type.
 RTOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-8}
-MINRES_MARGIN = 0.1  # its own measure of the residual is in units of |A| |x|, which may be more
-MOST_STARTS = 10  # times that a method is started; again where its own residual was too small
+MINRES_MARGIN = 0.1  # MINRES measures its residual in units of |A| |x|, which may be more than |b|
+MOST_STARTS = 10  # starts of a method; it is restarted where it stopped too early
 
 
 def solve(
@@ -62,10 +62,10 @@ def solve(
         after the other, with one preconditioner.
     preconditioner : str, LinearOperator, sparse matrix or None
         ``"jacobi"``, ``"tridiagonal"``, ``"algebraic_tridiagonal"``,
-        ``"algebraic_block_tridiagonal"``, or one made already.  ``"auto"`` takes the tridiagonal
-        part in the order as given, or that of a linear forest if it contains more weight; where
-        that is singular, or the method breaks down or runs away with it, Jacobi, and then none.
-        None and ``"none"``: without.
+        ``"algebraic_block_tridiagonal"``, or an operator.  ``"auto"`` takes the tridiagonal
+        part in the order as given, or that of a linear forest if it contains more weight.  Where
+        that is singular, or the method breaks down or diverges with it, Jacobi is tried, and then
+        no preconditioner.  None and ``"none"``: no preconditioner.
     method : {"auto", "bicgstab", "cg", "gmres", "minres"}
         ``"auto"`` is ``"bicgstab"``: it needs no symmetry, and its memory does not grow with the
         iterations.  ``"cg"`` needs a symmetric positive definite matrix and preconditioner.  The
@@ -76,15 +76,15 @@ def solve(
         Stop when ``|b - A x| <= max(rtol |b|, atol)``.  An `rtol` of None is 1e-8 in float64 and
         1e-5 in float32.
     maxiter : int
-        Iterations at most (of GMRES: restarts), with each preconditioner that is tried.
+        Most iterations (of GMRES: restarts), for each preconditioner that is tried.
     restart : int or None
-        Of GMRES: iterations between restarts; None is 20.  Its memory is so many vectors.
+        Of GMRES: iterations between restarts; None is 20.  It keeps this number of vectors.
     x0 : array of the shape of `b`, or None
-        Where to start; None is zero.
+        The starting vector; None is zero.
     true_solution : array of the shape of `b`, or None
         When given, the history also has the forward relative error.
     history : bool
-        Record the residual after every iteration, at the price of one more product with `A`.
+        Record the residual after every iteration, which costs one more product with `A` each.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  With another, matrix and vectors are moved there for
         the call, and `x` comes back; `Solution.preconditioner` stays there.
@@ -103,7 +103,7 @@ def solve(
         If `A` is not square or complex, a number is not finite, shapes do not fit, or a name is
         unknown.
     numpy.linalg.LinAlgError, ValueError
-        If the preconditioner that was named cannot be made.
+        If the preconditioner asked for by name cannot be made.
     EngineUnavailable
         If `engine` is "gpu" and there is none, or "reference".
     OverflowError
@@ -111,16 +111,16 @@ def solve(
 
     Notes
     -----
-    A method updates its residual from step to step, and what it says may become smaller than the
-    true one.  Where it stops too early, it is started again from there.  `converged` is judged by
-    the residual of `x` itself, in float64.
+    A method updates its residual from step to step, and this value may become smaller than the
+    true residual.  Where the method stops too early, it is started again from the vector reached.
+    `converged` is decided by the residual of `x` itself, in float64.
 
-    Numbers near the ends of the range of their type are multiplied by powers of two inside.
+    Very large and very small numbers are multiplied by powers of two inside.
 
-    An iteration of BiCGStab has two products with `A` and two with the preconditioner, one of CG,
-    MINRES and GMRES one each.  Of GMRES the history has the residual of the preconditioned system,
-    as the method estimates it at every step; CuPy's tells it at restarts only, which then count as
-    iterations.
+    An iteration of BiCGStab has two products with `A` and two with the preconditioner; one of CG,
+    MINRES or GMRES has one each.  For GMRES the history has the residual of the preconditioned
+    system, as the method estimates it at every step.  CuPy's GMRES gives it at restarts only, which
+    then count as iterations.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def solve(
 
 
 def _better(one: Solution, other: Solution) -> bool:
-    """A smaller residual; NaN is larger than anything."""
+    """Whether `one` has the smaller residual; NaN counts as the largest."""
     return bool(one.residuals[-1] < other.residuals[-1] or np.isnan(other.residuals[-1]))
 
 
@@ -233,9 +233,9 @@ class _Run:
         before = np.inf
         for _ in range(MOST_STARTS if asked.G.n else 0):
             rounds = limits.maxiter - recorder.rounds
-            if rounds <= 0:  # methods of SciPy fail, or say that they converged
+            if rounds <= 0:  # with maxiter=0 SciPy's methods fail, or say that they converged
                 break
-            with np.errstate(all="ignore"):  # what breaks down says so by its residual
+            with np.errstate(all="ignore"):  # a breakdown shows in the residual
                 x, info = self._solve(asked.matrix, asked.right, x0=x, maxiter=rounds, **options)
             recorder.rounds_of(limits.method)
             residual = recorder.residual(x)
@@ -249,12 +249,12 @@ class _Run:
         return recorder.solution(x, int(info), residual, allowed, operator, seconds)
 
     def failed(self, found: Solution) -> bool:
-        """Did it break down, or end farther away than it began?"""
+        """Did it break down, or end with no smaller residual than it began with?"""
         first, last = found.residuals[0], found.residuals[-1]
         return found.info < 0 or not last < first
 
     def reason(self, found: Solution) -> str:
-        """Why a solution is not what was asked for."""
+        """Why a solution did not converge."""
         if found.info < 0:
             return f"the method broke down at iteration {found.iterations}"
         if self.failed(found):

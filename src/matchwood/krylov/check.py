@@ -1,4 +1,4 @@
-"""Is this a solution?  Its residual decides, calculated anew in float64."""
+"""Is this a solution?  Its residual decides, computed again in float64."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import numpy as np
 
 from matchwood import arguments, calls, engines
 from matchwood.errors import CheckFailed
+from matchwood.krylov.norm import norm
 
 
 def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 0.0) -> None:
-    """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, calculated anew.
+    """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, computed again.
 
     Parameters
     ----------
     A, b : as given to `solve`
     x : Solution, or array of the shape of `b`
         Of a `Solution` also `info`, `converged`, the number of iterations against that of
-        residuals, and the last residual are checked.  Those before it cannot be: only the method
-        saw them.
+        residuals, and the last residual are checked.  Earlier residuals cannot be checked: only the
+        method had those vectors.
     rtol, atol : float
-        As given to `solve`; `rtol` is 1e-5 there where numbers are float32.
+        As given to `solve`, where `rtol` is 1e-5 by default for float32.
 
     Examples
     --------
@@ -54,8 +55,8 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     if not np.isfinite(found).all():
         raise CheckFailed(f"solution: x[{int((~np.isfinite(found)).argmax())}] is not finite")
     with np.errstate(over="ignore", invalid="ignore"):
-        residual = _norm(right - matrix @ found)
-        size = _norm(right)
+        residual = norm(right - matrix @ found)
+        size = norm(right)
     allowed = max(rtol * size, atol)
     if not residual <= allowed:
         raise CheckFailed(f"solution: the residual is {residual:g}, more than {allowed:g}")
@@ -83,7 +84,7 @@ def _check_columns(G: Any, right: Any, x: Any, rtol: float, atol: float, caller:
 
 
 def _check_record(found: Any, residual: float, size: float, allowed: float, caller: str) -> None:
-    """What a `Solution` that converged says of itself."""
+    """Check the attributes of a `Solution` that converged."""
     info = arguments.integer(caller, "info", found.info)
     iterations = arguments.integer(caller, "iterations", found.iterations)
     if info != 0 or not arguments.flag(caller, "converged", found.converged):
@@ -104,12 +105,3 @@ def _check_record(found: Any, residual: float, size: float, allowed: float, call
         raise CheckFailed(
             f"solution: the residual is {residual:g}, but its history ends at {last:g} of |b|"
         )
-
-
-def _norm(vector: Any) -> float:
-    """The Euclidean norm, without squares that are too large."""
-    largest = float(abs(vector).max(initial=0.0))
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    power = -int(np.frexp(largest)[1])
-    return float(np.ldexp(np.linalg.norm(np.ldexp(vector, power)), -power))

@@ -1,4 +1,4 @@
-"""Is this the graph that the matching leaves?  Decided by passes over vertices and entries."""
+"""Is this the graph with matched vertices merged?  Decided by passes over vertices and entries."""
 
 from __future__ import annotations
 

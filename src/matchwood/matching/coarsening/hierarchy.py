@@ -1,4 +1,4 @@
-"""Coarsening again and again: the hierarchy that multilevel methods work on."""
+"""Repeated coarsening: the hierarchy that multilevel methods work on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from matchwood.matching.methods import METHODS
 from matchwood.matching.weighted import weighted_matching
 
 MAXIMAL = ("proposal", "random")  # maximal matchings, of heavy edges and of any
-STALLED = 0.95  # part of the vertices; a level that keeps more is not worth making
+STALLED = 0.95  # fraction of the vertices; a level that keeps more ends the hierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Hierarchy:
         return whole
 
     def project(self, values: Any) -> Any:
-        """Values of the coarsest vertices, handed down to the vertices of the graph itself.
+        """Give every vertex of the graph the value of its vertex in the coarsest graph.
 
         Examples
         --------
@@ -113,10 +113,10 @@ def coarsening_hierarchy(
     A : (n, n) sparse matrix, or anything `graph` takes
         Weights as in `weighted_matching`.
     until : int
-        Stop at the first level with at most so many vertices.
+        Stop at the first level with at most this number of vertices.
     method : {"auto", "greedy", "dominant", "suitor", "random_weighted", "proposal", "random", ...}
         How vertices are matched: a method of `weighted_matching`; ``"proposal"``, the weighted
-        `maximal_matching`; or ``"random"``, a maximal matching that no weight decides.
+        `maximal_matching`; or ``"random"``, a maximal matching that does not look at weights.
     rng : int, Generator or None
         Seed of the matchings; level k uses the seed plus k.
     ties : {"hash", "index"}
