@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import inspect
 import json
 import os
+import reprlib
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +28,42 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+NO_RUSTWORKX = (
+    "" if importlib.util.find_spec("rustworkx") else "method='exact' needs rustworkx here"
+)
+"""Why heaviest matchings of most graphs cannot be tested; empty where they can."""
+
 THREADS = sorted({1, 2, 3, 2 * cores() + 1})
 """Team sizes to try: one, two, three, and more than there are cores."""
+
+
+def looped(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[..., Any]:
+    """As `pytest.mark.parametrize`, but all cases are one test; a failure names its case.
+
+    For many small cases: a test of its own costs more than they do.
+    """
+    listed = list(values)
+    single = isinstance(names, str)
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        def run(**fixtures: Any) -> None:
+            for value in listed:
+                case = {names: value} if single else dict(zip(names, value, strict=True))
+                try:
+                    test(**fixtures, **case)
+                except Exception as error:
+                    error.add_note(f"in the case {reprlib.repr(case)}")
+                    raise
+
+        functools.update_wrapper(run, test)
+        del run.__wrapped__  # pytest would ask it for its arguments
+        given = inspect.signature(test)
+        ours = {names} if single else set(names)
+        left = [p for name, p in given.parameters.items() if name not in ours]
+        run.__signature__ = given.replace(parameters=left)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
 
 
 def environment(sources: Path = SOURCES, **extra: str) -> dict[str, str]:

@@ -261,6 +261,29 @@ def test_negative_weights_where_not_allowed() -> None:
     assert G.undirected_weights().data.tolist() == [3.5, 3.5]
 
 
+def test_values_for_the_entries_are_checked() -> None:
+    """`canonical` hands arrays to a kernel: a wrong one must not get there."""
+    G = matchwood.graph(raw_csr(2, [0, 0, 0], [1, 0, 1], [1.0, 2.0, 4.0]))
+    assert to_dense(G.canonical(np.array([1.0, 2.0, 4.0])), 2).tolist() == [[2, 5], [0, 0]]
+    assert to_dense(G.canonical(np.array([1, 2, 4]), "first"), 2).tolist() == [[2, 1], [0, 0]]
+    assert G.canonical([1.0, 2.0, 4.0]).data.tolist() == [2.0, 5.0]
+    assert G.canonical(np.arange(6.0)[::2], "max").data.tolist() == [2.0, 4.0]
+    for data, error in (
+        (np.ones(2), ValueError), (np.ones(4), ValueError), (np.ones((3, 1)), ValueError),
+        (np.ones(3, complex), TypeError), (np.ones(3, ">f8"), TypeError),
+        (np.array([None] * 3), TypeError), ("abc", ValueError), (1.0, ValueError),
+    ):  # fmt: skip
+        with pytest.raises(error, match=r"Graph\.canonical: data must"):
+            G.canonical(data)
+    for rule in ("keep", "most", None, 3):
+        with pytest.raises(ValueError, match=r"Graph\.canonical: rule must be one of"):
+            G.canonical(None, rule)
+    with pytest.raises(ValueError, match=r"Graph\.on: engine must be one of"):
+        G.on("gup")
+    with pytest.raises(ValueError, match="graph: negative must be one of"):
+        G.undirected_weights(negative="ignore")
+
+
 def test_index_dtype_must_be_an_index_type() -> None:
     with pytest.raises(TypeError, match="index_dtype must be int32 or int64, got int16"):
         matchwood.graph(grid(2, 2), index_dtype=np.int16)

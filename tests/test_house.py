@@ -202,14 +202,14 @@ def test_optional_packages_are_never_imported_with_a_module():
 def test_every_problem_has_the_same_shape():
     """A folder with engines has a public page, a reference and a check.
 
-    The folders of a problem's methods and steps share the reference and the check above them.
+    The folders of methods and steps share the reference and the check above them.
     """
     missing = []
     for rank in (2, PROBLEMS):
         for part in RANKS[rank]:
             for engine in (PACKAGE / part).rglob("cpu.py"):
                 folder = engine.parent
-                places = (folder, folder.parent) if rank == PROBLEMS else (folder,)
+                places = (folder, folder.parent)
                 wanted = {"__init__.py": (folder,), "reference.py": places}
                 if rank == PROBLEMS:
                     wanted["check.py"] = places

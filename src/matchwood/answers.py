@@ -1,10 +1,10 @@
-"""How answers show themselves, what checks ask of them, and how checks pass over a graph.
+"""How answers are printed, what checks require of them, and how checks read a graph.
 
 An answer of the wrong kind cannot be an answer at all: floats, truth values or text where vertices
 are numbered.  That is a TypeError, and nothing is rounded.  What is of the right kind and wrong,
 by its shape too, is a `CheckFailed`.
 
-Passes over the arcs take a block at a time, so that Ctrl-C is heard between two of them and the
+Passes over the arcs take a block at a time, so that Ctrl-C takes effect between two of them and the
 memory that they need does not grow with the graph.  Arrays may be NumPy's or CuPy's: `module` says
 which functions belong to them.
 """
@@ -20,8 +20,8 @@ import numpy as np
 from matchwood import arguments, engines
 from matchwood.errors import CheckFailed
 
-BLOCK = 1 << 18  # entries in a go on the CPU: some 5 ms of a check's pass
-GPU_BLOCK = 1 << 24  # on the GPU, where a pass is a few launches
+BLOCK = 1 << 18  # entries of a block on the CPU: some 5 ms of a check's pass
+GPU_BLOCK = 1 << 24  # entries of a block on the GPU, where a pass is a few launches
 
 
 def with_public_signature(made: type) -> type:

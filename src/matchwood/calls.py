@@ -19,7 +19,7 @@ from matchwood import csr, engines
 
 @dataclass(frozen=True)
 class Call:
-    """A call under way.
+    """A call of a public function.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ _HOMES = {
     "check_modularity": "matchwood.communities.quality.check",  # how good communities are
     "check_maximal_independent_set": "matchwood.independent.maximal.check",  # members of the set
     "is_maximal_independent_set": "matchwood.independent.maximal.check",  # yes or no
-    "check_spanning_forest": "matchwood.spanning.forest.check",  # spans, no circle, lightest
+    "check_spanning_forest": "matchwood.spanning.forest.check",  # spans, no cycle, lightest
     "is_spanning_forest": "matchwood.spanning.forest.check",  # yes or no
     "check_matching": "matchwood.matching.check",  # mates and their weight
     "check_maximal_matching": "matchwood.matching.proposal.check",  # no edge could be added

@@ -165,6 +165,7 @@ class Graph(Entries):
                 return View(*trusted_magnitudes(*view))
             return view
 
+        arguments.one_of(caller, "negative", negative, ("magnitude", "error"))
         if negative == "error" and self.weighted:
             self.refuse_negative(caller)
         return self.keep("weights", make)

@@ -2,7 +2,7 @@
 
 Where the data lives decides: NumPy and SciPy arrays run on CPU threads, CuPy's on their GPU.
 `engine=` overrules that; the data is then moved for the call, and the result comes back to where
-the input was.  Nothing is moved unasked, and no engine is replaced by another without a word.
+the input was.  Nothing is moved unless asked for, and no engine is ever replaced by another.
 
 CuPy and mpi4py are optional: they are imported here, when an engine needs them.
 """
@@ -93,7 +93,7 @@ def moved(array: Any, engine: str) -> Any:
 def resolve(where: str, engine: str | None, caller: str | None = None, threads: Any = None) -> str:
     """The engine of a call on data that lives at `where`; `caller` is named in messages.
 
-    The `threads` of the call are looked at too: also an engine without them refuses wrong ones.
+    The `threads` of the call are checked too: also an engine without threads refuses wrong ones.
     """
     check_threads(threads)
     if engine is None:
@@ -136,7 +136,7 @@ def load(package: str, engine: str) -> Any:
 
 
 class Engine:
-    """A module of an engine, with functions that tell our error when memory runs out."""
+    """A module of an engine, whose functions raise our error when memory runs out."""
 
     __slots__ = ("_module",)
 

@@ -28,7 +28,6 @@ from matchwood.primitives import (
     hashing,
     number,
     path_scan,
-    quotient,
     row_reduce,
     scan,
     sort,
@@ -50,7 +49,7 @@ NO_ARRAYS = {
     "matchwood.io.read_dimacs", "matchwood.io.read_hmetis", "matchwood.io.read_metis",
     "matchwood.io.read_names",
     "matchwood.primitives.hashing.bit_barrier", "matchwood.primitives.hashing.round_number",
-    "matchwood.primitives.quotient.Quotient",
+    "matchwood.primitives.contract.Contracted",
     "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
 }  # fmt: skip
 """They take no array, or are made by us and read by the user alone."""
@@ -528,7 +527,13 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
         ],
         home + "assemble.canonical": lambda: [Call(assemble.canonical, (*csr(), 12))],
         home + "contract.contract": lambda: [
-            Call(contract.contract, (*csr(), np.arange(12) % 3, 3))
+            Call(contract.contract, (*csr(), np.arange(12) % 3, 3)),
+            Call(
+                lambda labels, inner: contract.contract(
+                    *csr(), labels, 4, loops=True, inner=inner, symmetric=False
+                ),
+                (_labels_of_rows(), vector()),
+            ),
         ],
         home + "compact.compact": lambda: [Call(compact.compact, (counts > 2, counts))],
         home + "edge_order.order_edges": lambda: [Call(edge_order.order_edges, (*pair, vector(4)))],
@@ -543,13 +548,6 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
         home + "hashing.quarter_md5": lambda: [Call(hashing.quarter_md5, (counts, 3))],
         home + "hashing.random_bit": lambda: [Call(hashing.random_bit, (counts, 3))],
         home + "number.number_labels": lambda: [Call(number.number_labels, (_labels_of_rows(),))],
-        home + "quotient.quotient": lambda: [
-            Call(lambda *parts: quotient.quotient(*parts, 4), (*csr(), _labels_of_rows())),
-            Call(
-                lambda labels, inner: quotient.quotient(*csr(), labels, 4, inner=inner),
-                (_labels_of_rows(), vector()),
-            ),
-        ],
         home + "path_scan.path_scan": lambda: [
             Call(
                 functools.partial(path_scan.path_scan, method=method),

@@ -29,6 +29,7 @@ from matchwood.matching.exact.check import check_exact
 from matchwood.matching.random_weighted.check import check_random_weighted
 from matchwood.matching.streaming.check import check_streaming
 from matchwood.primitives.edge_order.reference import edge_key
+from support import NO_RUSTWORKX
 
 METHODS = ("greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")
 THREADS = (1, 2, 3, 5, 6, 7, 16)
@@ -186,7 +187,10 @@ def test_checks_refuse_spoiled_numbers() -> None:
         G, edges = random_case(rng)
         if not edges:
             continue
-        found = weighted_matching(G, method=str(rng.choice(METHODS)), threads=1)
+        method = str(rng.choice(METHODS))
+        if method == "exact" and NO_RUSTWORKX:
+            continue
+        found = weighted_matching(G, method=method, threads=1)
         found.check(G)
         assert refused(
             dataclasses.replace(found, weight=spoiled_number(rng, found.weight)).check, G
@@ -209,10 +213,13 @@ def test_checks_refuse_spoiled_numbers() -> None:
         low[u], low[v] = edges[u, v] / 2, edges[u, v] * 0.499
         assert refused(check_bound, G, (float(low.sum()), low))
         assert refused(check_bound, G, (value, dual[:-1]))
+    if NO_RUSTWORKX:
+        pytest.skip(f"{NO_RUSTWORKX}; the other methods passed")
 
 
 def test_each_method_is_held_to_its_promise() -> None:
     """Another matching than the one answer is refused, where there is only one answer."""
+    pytest.importorskip("rustworkx", reason="a heaviest matching needs rustworkx here")
     rng = np.random.default_rng(4)
     for _ in attempts(0.4):
         G, edges = random_case(rng)
@@ -322,6 +329,8 @@ def _attack_extreme(G: Any, method: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_one_answer_at_odd_numbers_of_threads(method: str) -> None:
+    if method == "exact" and NO_RUSTWORKX:
+        pytest.skip(NO_RUSTWORKX)
     rng = np.random.default_rng(7)
     for _ in attempts(0.15):
         G, _ = random_case(rng)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import matchwood
 from matchwood.cli import app
+from support import NO_RUSTWORKX
 from support import run_verb as run
 from support import run_verb_json as run_json
 
@@ -69,6 +70,8 @@ def test_coarsen(tmp_path: Path) -> None:
 def test_match_check_refuses_an_empty_matching(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if method == "exact" and NO_RUSTWORKX:
+        pytest.skip(NO_RUSTWORKX)
     name = "maximal_matching" if method == "proposal" else "weighted_matching"
     real = getattr(matchwood, name)
 

@@ -9,8 +9,8 @@ import pytest
 
 import matchwood
 from graphs import ZOO, complete, disjoint, grid, rmat, shuffled, star
+from matchwood.primitives.contract import contract
 from matchwood.primitives.number import number_labels
-from matchwood.primitives.quotient import quotient
 
 pytestmark = pytest.mark.gpu
 
@@ -113,7 +113,7 @@ def test_modularity_is_the_same_number() -> None:
         assert matchwood.modularity(A, labels, engine="gpu") == expected
 
 
-def test_quotient_and_numbers() -> None:
+def test_contraction_and_numbers() -> None:
     rng = np.random.default_rng(3)
     for A in (rmat(12, 8), grid(40, 41), ZOO["no edges"]()):
         n = A.shape[0]
@@ -121,8 +121,10 @@ def test_quotient_and_numbers() -> None:
         labels = rng.integers(0, count, n).astype(np.int32)
         inner = rng.integers(-(2**50), 2**50, n)
         for data in (None, np.ceil(1e5 * A.data).astype(np.int64)):
-            expected = quotient(A.indptr, A.indices, data, labels, count, inner=inner)
-            found = quotient(A.indptr, A.indices, data, labels, count, inner=inner, engine="gpu")
+            arrays = (A.indptr, A.indices, data, labels, count)
+            options: Any = {"loops": True, "inner": inner}
+            expected = contract(*arrays, **options)
+            found = contract(*arrays, **options, engine="gpu")
             assert all(map(np.array_equal, found, expected))
         cupy = pytest.importorskip("cupy")
         names = rng.integers(0, n, n).astype(np.int32)

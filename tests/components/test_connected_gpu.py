@@ -84,7 +84,7 @@ def test_rounds_of_fastsv_do_not_depend_on_scheduling():
 
 
 def test_more_rounds_than_a_batch(monkeypatch):
-    monkeypatch.setattr(engine, "ROUNDS_PER_LOOK", 1)
+    monkeypatch.setattr(engine, "ROUNDS_PER_CHECK", 1)
     A = path(5000)
     found = matchwood.connected_components(prepared(A), method="fastsv")
     assert found.count == 1

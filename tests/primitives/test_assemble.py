@@ -21,7 +21,7 @@ from matchwood.primitives.symmetrize import reference as symmetrize_reference
 from matchwood.primitives.transpose import check as transpose_check
 from matchwood.primitives.transpose import reference as transpose_reference
 from strategies import graphs
-from support import THREADS
+from support import THREADS, looped
 
 TEAMS = (1, 2, 3, 7)
 
@@ -92,7 +92,7 @@ def assert_facts(A: sp.csr_array, threads: int) -> None:
         )
 
 
-@pytest.mark.parametrize("name", ZOO)
+@looped("name", ZOO)
 def test_facts_of_the_zoo(name: str) -> None:
     for threads in THREADS:
         assert_facts(ZOO[name](), threads)

@@ -11,11 +11,11 @@ from matchwood.errors import CheckFailed
 from matchwood.primitives.compact import FLAGS, VALUES, compact
 from matchwood.primitives.compact.check import check_compact
 from matchwood.primitives.compact.reference import compact as by_definition
-from support import THREADS
+from support import THREADS, looped
 
 
-@pytest.mark.parametrize("kind", FLAGS)
-@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1000])
+@looped("kind", FLAGS)
+@looped("size", [0, 1, 63, 64, 65, 1000])
 def test_engines_equal_the_definition(engine, kind, size):
     mask = np.random.default_rng(size).integers(-1, 2, size).astype(kind)
     kept = compact(mask, engine=engine)
@@ -25,7 +25,7 @@ def test_engines_equal_the_definition(engine, kind, size):
     check_compact(mask, None, kept)
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@looped("kind", VALUES)
 def test_values_of_every_type(engine, kind):
     rng = np.random.default_rng(1)
     mask, values = rng.random(300) < 0.3, rng.integers(0, 99, 300).astype(kind)
@@ -35,8 +35,8 @@ def test_values_of_every_type(engine, kind):
     check_compact(mask, values, kept)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99, 1.0])
-@pytest.mark.parametrize("size", [1, 7, 130, 150_000])
+@looped("share", [0.0, 0.01, 0.5, 0.99, 1.0])
+@looped("size", [1, 7, 130, 150_000])
 def test_threads_do_not_matter(share, size):
     mask = np.random.default_rng(2).random(size) < share
     expected = np.flatnonzero(mask)

@@ -11,13 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import matchwood
-from graphs import complete, path, rmat, star
+from graphs import ZOO, complete, path, random_graph, rmat, star
 from matchwood.errors import CheckFailed
-from matchwood.primitives.contract import contract
+from matchwood.primitives.contract import contract, trusted_contract_pattern
 from matchwood.primitives.contract.check import check_contracted
 from strategies import graphs
+from support import looped
 
 TEAMS = (1, 2, 3, 7)
+SUMS = {None: np.int64, np.int32: np.int64}  # types of sums that differ from those of the data
 
 
 def view_of(A: Any, kind: Any = np.float64) -> Any:
@@ -47,25 +49,47 @@ def valued(view: Any, kind: Any) -> Any:
     if kind is None:
         return view._replace(data=None)
     u = np.repeat(np.arange(view.n), np.diff(view.indptr))
-    values = np.random.default_rng(5).integers(-9, 9, (view.n, view.n)) * 3**20 / 7
+    scale = 3**20 / 7 if np.dtype(kind).itemsize == 8 or kind == np.float32 else 1
+    values = np.random.default_rng(5).integers(-9, 9, (view.n, view.n)) * scale
     return view._replace(data=(values + values.T)[u, view.indices].astype(kind))
 
 
 @given(graphs(max_n=30, max_m=60), st.integers(0, 99), st.integers(1, 9))
 def test_equals_the_reference(A: Any, seed: int, count: int) -> None:
     G = matchwood.graph(A)
-    label = np.random.default_rng(seed).integers(0, count, G.n)
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, count, G.n)
     for way in WAYS:
         options: Any = {name: bool(given) for name, given in way.items()}
         pattern = G.undirected_pattern() if options["symmetric"] else G.directed_pattern()
-        for kind in (np.float32, np.float64, np.int64, None):
+        for kind in (np.float32, np.float64, np.int64, np.int32, None):
             view = valued(pattern, kind)
-            expected = contract(*view, label, count, engine="reference", **options)
-            if kind is not None:
-                check_contracted(view, label, count, expected, "sums", loops=options["loops"])
+            if options["loops"]:
+                options["inner"] = rng.integers(-99, 99, G.n).astype(SUMS.get(kind, kind))
+            expected = contract(*view, labels, count, engine="reference", **options)
+            inner = options.get("inner")
+            check_contracted(view, labels, count, expected, "sums", inner=inner)
             for threads in TEAMS:
-                found = contract(*view, label, count, threads=threads, **options)
+                found = contract(*view, labels, count, threads=threads, **options)
                 assert_same(found, expected)
+
+
+def test_zoo() -> None:
+    rng = np.random.default_rng(2)
+    for make in ZOO.values():
+        A = make()
+        A.sum_duplicates()
+        n = A.shape[0]
+        count = max(1, n // 3)
+        labels = rng.integers(0, count, n)
+        whole = np.ceil(100 * A.data.astype(float)).astype(np.int64)
+        for data in (None, whole, *([A.data] if A.dtype.kind == "f" else [])):
+            arrays = (A.indptr, A.indices, data, labels, count)
+            options: Any = {"loops": True, "symmetric": False}
+            expected = contract(*arrays, engine="reference", **options)
+            check_contracted(arrays[:3], labels, count, expected, "sums")
+            for threads in TEAMS:
+                assert_same(contract(*arrays, threads=threads, **options), expected)
 
 
 def test_the_product_with_the_matrix_of_groups() -> None:
@@ -74,14 +98,35 @@ def test_the_product_with_the_matrix_of_groups() -> None:
     A.data = np.random.default_rng(0).integers(-(2**50), 2**50, A.nnz)
     A = sp.csr_array(A + A.T + sp.diags_array(np.arange(A.shape[0]), dtype=np.int64))
     A.sort_indices()
-    label = np.random.default_rng(1).integers(0, 20, A.shape[0])
-    S = sp.csr_array((np.ones(label.size, np.int64), (np.arange(label.size), label)))
+    labels = np.random.default_rng(1).integers(0, 20, A.shape[0])
+    S = sp.csr_array((np.ones(labels.size, np.int64), (np.arange(labels.size), labels)))
     wanted = (S.T @ A @ S).toarray()
     for symmetric in (False, True):
         options: Any = {"loops": True, "symmetric": symmetric}
-        made = contract(A.indptr, A.indices, A.data, label, 20, **options)
-        assert made[2].dtype == np.int64
-        assert (matrix_of(made).toarray() == wanted).all()
+        made = contract(A.indptr, A.indices, A.data, labels, 20, **options)
+        assert made.data.dtype == made.inner.dtype == np.int64
+        assert (matrix_of(made).toarray() + np.diag(made.inner) == wanted).all()
+
+
+def test_twice_is_once() -> None:
+    """To contract by labels, then by labels of labels, is to contract by the latter."""
+    A = random_graph(150, 600)
+    rng = np.random.default_rng(4)
+    fine, coarse = rng.integers(0, 40, 150), rng.integers(0, 7, 40)
+    between = contract(A.indptr, A.indices, None, fine, 40, loops=True)
+    twice = contract(*between[:3], coarse, 7, loops=True, inner=between.inner)
+    assert_same(twice, contract(A.indptr, A.indices, None, coarse[fine], 7, loops=True))
+
+
+def test_the_pattern_of_a_directed_graph() -> None:
+    for A in (rmat(8, 4), random_graph(60, 200), path(9)):
+        G = matchwood.graph(sp.triu(A, format="csr"))
+        view = G.directed_pattern()
+        labels = (np.arange(view.n) % 7).astype(view.indices.dtype)
+        expected = contract(*view, labels, 7, symmetric=False, engine="reference")
+        for threads in TEAMS:
+            found = trusted_contract_pattern(view.indptr, view.indices, labels, 7, threads=threads)
+            assert_same(found, expected[:2])
 
 
 def test_integers_that_do_not_fit() -> None:
@@ -92,56 +137,68 @@ def test_integers_that_do_not_fit() -> None:
         contract(*large, label, 1, loops=True)
     one = np.zeros(view.nnz, np.int64)
     one[3] = 2**62
-    found = contract(*view._replace(data=one), label, 1, loops=True, symmetric=False)
-    assert found[2].tolist() == [2**62]
+    options: Any = {"loops": True, "symmetric": False}
+    assert contract(*view._replace(data=one), label, 1, **options).inner.tolist() == [2**62]
+    with pytest.raises(ValueError, match=r"contract: the integers in data must add up"):
+        contract(*view._replace(data=one), label, 1, inner=np.full(6, 2**60), **options)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@looped("kind", [np.float32, np.float64])
 def test_the_result_is_exactly_symmetric(kind: type) -> None:
     for A in (rmat(9, 8), star(300), complete(40), path(50)):
         view = view_of(A, kind)
         label = np.random.default_rng(1).integers(0, 11, view.n)
-        made = matrix_of(contract(*view, label, 11, threads=3))
-        assert made.dtype == kind
-        assert (made != made.T).nnz == 0
-        assert not made.diagonal().any()
+        for loops in (False, True):
+            made = matrix_of(contract(*view, label, 11, loops=loops, threads=3))
+            assert made.dtype == kind
+            assert (made != made.T).nnz == 0
+            assert not made.diagonal().any()
 
 
 def test_bad_arguments() -> None:
     indptr, indices, data = view_of(path(4))
     label = np.array([0, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"contract: label must lie in 0..1|contract: label must"):
+    with pytest.raises(ValueError, match=r"contract: labels must lie within 0\.\.1, got 2"):
         contract(indptr, indices, data, np.array([0, 2, 1, 1]), 2)
-    with pytest.raises(ValueError, match="contract: label must have"):
+    with pytest.raises(ValueError, match="contract: labels must have"):
         contract(indptr, indices, data, label[:3], 2)
-    with pytest.raises(TypeError, match="contract: label must hold integers"):
+    with pytest.raises(TypeError, match="contract: labels must hold integers"):
         contract(indptr, indices, data, label / 2, 2)
     with pytest.raises(TypeError, match="contract: data must be"):
-        contract(indptr, indices, data.astype(np.int32), label, 2)
+        contract(indptr, indices, data.astype(np.int8), label, 2)
+    with pytest.raises(TypeError, match="contract: inner must be float64"):
+        contract(indptr, indices, data, label, 2, loops=True, inner=np.zeros(4, np.int64))
+    with pytest.raises(ValueError, match="contract: inner must be None without loops=True"):
+        contract(indptr, indices, data, label, 2, inner=np.zeros(4))
     with pytest.raises(TypeError, match="contract: loops must be"):
         contract(indptr, indices, data, label, 2, loops="yes")
     with pytest.raises(ValueError, match="contract: count must be at least 0"):
         contract(indptr, indices, data, label, -1)
     upper = sp.triu(sp.csr_array((data, indices, indptr), shape=(4, 4)), format="csr")
-    with pytest.raises(ValueError, match="contract: A was taken for symmetric"):
-        contract(upper.indptr, upper.indices, upper.data, np.arange(4), 4)
+    for loops in (False, True):
+        with pytest.raises(ValueError, match="contract: A was taken for symmetric"):
+            contract(upper.indptr, upper.indices, upper.data, np.arange(4), 4, loops=loops)
 
 
 def test_the_check_fails() -> None:
     view = view_of(path(6))
     label = np.array([0, 0, 1, 1, 2, 2])
-    indptr, indices, data = right = contract(*view, label, 3)
+    indptr, indices, data, inner = right = contract(*view, label, 3, loops=True)
     check_contracted(view, label, 3, right, "contraction")
+    check_contracted(view, label, 3, right[:3], "contraction")
     with pytest.raises(CheckFailed, match=r"contraction: entry \(0, 1\) of the matrix is"):
         check_contracted(view, label, 3, (indptr, indices, data * 2), "contraction")
+    with pytest.raises(CheckFailed, match=r"contraction: inner\[0\] is"):
+        check_contracted(view, label, 3, right._replace(inner=inner * 2), "contraction")
+    with pytest.raises(CheckFailed, match=r"contraction: inner\[0\] is"):
+        check_contracted(view, label, 3, right, "contraction", inner=np.ones(6))
     nothing = (np.zeros_like(indptr), indices[:0], data[:0])
     with pytest.raises(CheckFailed, match="is missing"):
         check_contracted(view, label, 3, nothing, "contraction")
-    with pytest.raises(CheckFailed, match=r"entry \(0, 0\) of the matrix is missing"):
-        check_contracted(view, label, 3, right, "contraction", loops=True)
+    loop = sp.csr_array(matrix_of(right) + sp.diags_array([1.0, 0.0, 0.0]))
+    loop.sort_indices()
     with pytest.raises(CheckFailed, match=r"entry \(0, 0\) of the matrix joins nothing"):
-        with_loops = contract(*view, label, 3, loops=True)
-        check_contracted(view, label, 3, with_loops, "contraction")
+        check_contracted(view, label, 3, (loop.indptr, loop.indices, loop.data), "contraction")
 
 
 @pytest.mark.gpu
@@ -151,7 +208,7 @@ def test_the_gpu_equals_the_reference() -> None:
     for A in (rmat(9, 8), star(300), complete(40), path(50)):
         pattern = matchwood.graph(A).undirected_pattern()
         label = np.random.default_rng(1).integers(0, 11, pattern.n).astype(pattern.indices.dtype)
-        for kind in (np.float32, np.float64, np.int64, None):
+        for kind in (np.float32, np.float64, np.int64, np.int32, None):
             view = valued(pattern, kind)
             there = [None if a is None else cupy.asarray(a) for a in (*view, label)]
             for way in WAYS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from matchwood.primitives.cpu_hints import (
     converted,
@@ -16,6 +15,7 @@ from matchwood.primitives.cpu_hints import (
     with_item,
 )
 from matchwood.teams import device
+from support import looped
 
 
 @device
@@ -38,7 +38,7 @@ def _narrow_sum(a, b):
     return converted(a + b, a)
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.float64])
+@looped("kind", [np.int32, np.int64, np.float32, np.float64])
 def test_converted_has_the_type_of_the_example(kind):
     a = kind(16_777_216)
     result = _narrow_sum(a, kind(1))
@@ -57,7 +57,7 @@ def _shift_in(items, item):
     return items
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
+@looped("size", [1, 2, 5])
 def test_with_item(size):
     items = tuple(float(k) for k in range(size))
     assert _shift_in(items, -1.0) == (-1.0, *items[:-1])
@@ -92,7 +92,7 @@ def _larger(x, y):
     return select(x > y, x, y)
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.uint64, np.float32, np.float64])
+@looped("kind", [np.int32, np.uint64, np.float32, np.float64])
 def test_select(kind):
     assert _larger(kind(2), kind(7)) == _larger(kind(7), kind(2)) == 7
     assert _larger(kind(2), kind(2)) == 2

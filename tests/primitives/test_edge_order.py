@@ -16,7 +16,7 @@ from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.edge_order.reference import prefers as by_definition
 from matchwood.teams import crew, kernel
-from support import THREADS
+from support import THREADS, looped
 
 WEIGHTS = {
     "distinct": lambda rng, m: rng.permutation(m) + 0.5,
@@ -38,9 +38,9 @@ def edges(m: int, kind: type = np.int32, *, n: int = 300, ordered: bool = False)
     return u, v
 
 
-@pytest.mark.parametrize("ties", ["hash", "index"])
-@pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize("weights", WEIGHTS)
+@looped("ties", ["hash", "index"])
+@looped("ordered", [False, True])
+@looped("weights", WEIGHTS)
 def test_equals_the_reference(weights, ordered, ties):
     for m in (0, 1, 2, 3, 700):
         u, v = edges(m, ordered=ordered)
@@ -53,8 +53,8 @@ def test_equals_the_reference(weights, ordered, ties):
             assert found.dtype == expected.dtype == np.int32
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize("weight", [np.float32, np.float64])
+@looped("kind", [np.int32, np.int64])
+@looped("weight", [np.float32, np.float64])
 def test_types_do_not_matter(kind, weight):
     u, v = edges(500, kind, ordered=True)
     w = np.random.default_rng(2).integers(1, 50, 500).astype(weight)
@@ -95,7 +95,7 @@ def _compare(team, w, u, v, seed, by_hash, out):
             out[i, j] = prefers(w[i], u[i], v[i], w[j], u[j], v[j], seed, by_hash)
 
 
-@pytest.mark.parametrize("by_hash", [True, False])
+@looped("by_hash", [True, False])
 def test_the_device_function_is_the_rule(by_hash):
     rng = np.random.default_rng(3)
     w, (u, v) = rng.integers(1, 4, 40).astype(np.float32), edges(40, n=12)

@@ -22,12 +22,13 @@ from matchwood.primitives.frontier.cpu import (
     set_bit,
 )
 from matchwood.teams import atomic_add, barrier, crew, kernel, share
+from support import THREADS, looped
 
 SIZES = [0, 1, 63, 64, 65, 128, 5000]
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize("n", SIZES)
+@looped("kind", [np.int32, np.int64])
+@looped("n", SIZES)
 def test_there_and_back(engine, kind, n):
     queue = np.random.default_rng(n).integers(0, max(n, 1), n // 2 + (n > 0)).astype(kind)
     bitmap = bitmap_from_queue(queue, n, engine=engine)
@@ -39,7 +40,8 @@ def test_there_and_back(engine, kind, n):
     assert queue_from_bitmap(bitmap, n, engine=engine).dtype == np.int32
 
 
-@pytest.mark.parametrize("n", [1, 64, 100_000])
+@looped("n", [1, 64, 100_000])
+@looped("threads", THREADS)
 def test_threads_do_not_matter(threads, n):
     queue = np.random.default_rng(1).permutation(n).astype(np.int32)[: n // 3 + 1]
     bitmap = bitmap_from_queue(queue, n, threads=threads)
@@ -57,7 +59,7 @@ def test_random_sets(n, data):
     assert queue_from_bitmap(bitmap, n, threads=2).tolist() == sorted(set(vertices))
 
 
-@pytest.mark.parametrize("name", ["reference", "cpu"])
+@looped("name", ["reference", "cpu"])
 def test_bad_input(name):
     queue = np.array([0, 5, 9, 7], dtype=np.int32)
     for n, place in ((9, 2), (5, 1), (0, 0)):
@@ -82,6 +84,7 @@ def test_bad_input(name):
         queue_from_bitmap(bitmap, 70, dtype=np.uint8, engine=name)
 
 
+@looped("threads", THREADS)
 def test_the_smallest_bad_place_is_named_at_any_number_of_threads(threads):
     queue = np.zeros(300_000, dtype=np.int32)
     queue[[123_456, 200_000, 299_999]] = 7
@@ -99,7 +102,8 @@ def _push_odd(team, n, queue, tail, buffers):
     flush(buffers[team.rank], count, queue, tail)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2 * BUFFER, 2 * BUFFER + 1, 50_000])
+@looped("n", [0, 1, 2 * BUFFER, 2 * BUFFER + 1, 50_000])
+@looped("threads", THREADS)
 def test_queue_with_buffers(threads, n):
     queue, tail = np.full(n // 2 + 1, -1, dtype=np.int32), np.zeros(1, dtype=np.int64)
     buffers = np.empty((threads, BUFFER), dtype=np.int32)
@@ -116,6 +120,7 @@ def _claim_all(team, n, bitmap, won):
             atomic_add(won, v, 1)
 
 
+@looped("threads", THREADS)
 def test_exactly_one_member_claims_a_vertex(threads):
     n = 20_000
     bitmap, won = np.zeros(words_for(n), dtype=np.uint64), np.zeros(n, dtype=np.int32)
@@ -138,6 +143,7 @@ def _set_and_test(team, n, bitmap, seen):
         seen[v] = has_bit(bitmap, v)
 
 
+@looped("threads", THREADS)
 def test_no_bit_is_lost(threads):
     n = 10_007
     bitmap, seen = np.ones(words_for(n), dtype=np.uint64), np.zeros(n, dtype=np.bool_)
@@ -155,6 +161,7 @@ def _round_trip(team, queue, bitmap, back, counts, total):
         total[0] = found
 
 
+@looped("threads", THREADS)
 def test_conversions_inside_a_kernel(threads):
     queue = np.random.default_rng(4).permutation(3000).astype(np.int32)[:1000]
     bitmap, back = np.zeros(words_for(3000), dtype=np.uint64), np.empty(1000, dtype=np.int32)

@@ -16,6 +16,7 @@ from matchwood.primitives.symmetrize import gpu as symmetrize_gpu
 from matchwood.primitives.symmetrize import reference as symmetrize_reference
 from matchwood.primitives.transpose import gpu as transpose_gpu
 from matchwood.primitives.transpose import reference as transpose_reference
+from support import looped
 
 pytestmark = pytest.mark.gpu
 
@@ -25,11 +26,13 @@ def cp():
     return engines.cupy()
 
 
-@pytest.fixture(params=[np.float32, np.float64])
-def arrays(request, zoo_graph):
+CASES = [(name, kind) for name in ZOO for kind in (np.float32, np.float64)]
+
+
+def arrays_of(name, kind):
     """indptr, indices and floating data of a zoo graph."""
-    data = zoo_graph.data.astype(request.param)
-    return zoo_graph.indptr, zoo_graph.indices, data
+    A = ZOO[name]()
+    return A.indptr, A.indices, A.data.astype(kind)
 
 
 def on_gpu(cp, arrays):
@@ -50,7 +53,9 @@ def canonical(arrays):
     return assemble_reference.canonical(indptr, indices, data, indptr.size - 1)
 
 
-def test_structure(cp, arrays):
+@looped(("name", "kind"), CASES)
+def test_structure(cp, name, kind):
+    arrays = arrays_of(name, kind)
     indptr, indices, _ = arrays
     n = indptr.size - 1
     expected = inspect_reference.structure(indptr, indices, n)
@@ -60,14 +65,16 @@ def test_structure(cp, arrays):
         assert found == inspect_reference.symmetry(indptr, indices)
 
 
-def test_values(cp, arrays):
+@looped(("name", "kind"), CASES)
+def test_values(cp, name, kind):
+    arrays = arrays_of(name, kind)
     indptr, indices, data = canonical(arrays)
     facts = inspect_gpu.values(*on_gpu(cp, (indptr, indices, data)))
     expected = inspect_reference.values(indptr, indices, data)
     assert facts == expected
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@looped("value", [np.nan, np.inf, -np.inf])
 def test_first_value_that_is_not_finite(cp, value):
     A = ZOO["random"]()
     A.data[[900, 30, 31]] = value
@@ -88,7 +95,7 @@ def test_subnormal_values_are_no_zeros(cp):
     )
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@looped("kind", [np.int32, np.int64])
 def test_faults(cp, kind):
     good = np.array([0, 2, 2, 4], kind), np.array([1, 2, 0, 1], kind)
 
@@ -135,10 +142,10 @@ def test_large_symmetric_and_almost_symmetric(cp):
     assert not inspect_gpu.symmetry(indptr, cp.asarray(host)).symmetric
 
 
-@pytest.mark.parametrize("symmetric", [False, True])
-@pytest.mark.parametrize("loops", [False, True])
-@pytest.mark.parametrize("reduce", ["sum", "first"])
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@looped("symmetric", [False, True])
+@looped("loops", [False, True])
+@looped("reduce", ["sum", "first"])
+@looped("kind", [np.int32, np.int64])
 def test_assemble(cp, symmetric, loops, reduce, kind):
     rng = np.random.default_rng(9)
     for n_rows, n_cols, m in ((1, 1, 5), (7, 7, 0), (50, 50, 2000), (1000, 1000, 300)):
@@ -158,7 +165,9 @@ def test_assemble_a_wide_matrix(cp):
     equal(assemble_gpu.assemble(3, 100_000, cp.asarray(rows), cp.asarray(cols)), expected)
 
 
-def test_canonical(cp, arrays):
+@looped(("name", "kind"), CASES)
+def test_canonical(cp, name, kind):
+    arrays = arrays_of(name, kind)
     indptr, indices, _ = arrays
     n = indptr.size - 1
     equal(assemble_gpu.canonical(*on_gpu(cp, arrays), n), canonical(arrays))
@@ -166,7 +175,9 @@ def test_canonical(cp, arrays):
     equal(assemble_gpu.canonical(*on_gpu(cp, pattern), n), canonical(pattern))
 
 
-def test_transpose(cp, arrays):
+@looped(("name", "kind"), CASES)
+def test_transpose(cp, name, kind):
+    arrays = arrays_of(name, kind)
     indptr, indices, data = arrays
     n = indptr.size - 1
     equal(
@@ -175,7 +186,9 @@ def test_transpose(cp, arrays):
     )
 
 
-def test_union_and_magnitudes(cp, arrays):
+@looped(("name", "kind"), CASES)
+def test_union_and_magnitudes(cp, name, kind):
+    arrays = arrays_of(name, kind)
     for with_data in (True, False):
         indptr, indices, data = canonical(arrays)
         given = (indptr, indices, data if with_data else None)
@@ -194,10 +207,9 @@ LENGTHS = {
 }
 
 
-@pytest.fixture(params=LENGTHS)
-def rows(request):
+def rows_of(name):
     """indptr, indices, data with rows of these lengths: loops, zeros of both signs, any order."""
-    lengths = np.array(LENGTHS[request.param])
+    lengths = np.array(LENGTHS[name])
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     rng = np.random.default_rng(12)
     indices = rng.integers(0, lengths.size, indptr[-1]).astype(np.int32)
@@ -214,10 +226,11 @@ def shifted(cp, array):
     return longer[1:]
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize("move", [on_gpu, lambda cp, arrays: tuple(shifted(cp, a) for a in arrays)])
-def test_chunks_of_entries(cp, rows, kind, move):
-    indptr, indices, data = rows
+@looped("kind", [np.int32, np.int64])
+@looped("move", [on_gpu, lambda cp, arrays: tuple(shifted(cp, a) for a in arrays)])
+@looped("name", LENGTHS)
+def test_chunks_of_entries(cp, name, kind, move):
+    indptr, indices, data = rows_of(name)
     indptr, indices = indptr.astype(kind), indices.astype(kind)
     n = indptr.size - 1
     moved = move(cp, (indptr, indices, data))
@@ -248,9 +261,11 @@ def test_symmetric_values_need_a_symmetric_pattern(cp):
         assert not inspect_reference.values(indptr, indices, data).symmetric
 
 
-def test_the_gate_makes_its_views_on_the_gpu(cp, zoo_graph):
+@looped("name", ZOO)
+def test_the_gate_makes_its_views_on_the_gpu(cp, name):
     from matchwood.gate import inputs
 
+    zoo_graph = ZOO[name]()
     arrays = (zoo_graph.indptr, zoo_graph.indices, zoo_graph.data)
     before = [array.copy() for array in arrays]
     given = on_gpu(cp, arrays)
@@ -274,8 +289,10 @@ def test_the_gate_makes_its_views_on_the_gpu(cp, zoo_graph):
         np.testing.assert_array_equal(array.get(), old)
 
 
-@pytest.mark.parametrize("reduce", ["sum", "first", "min", "max", "heaviest", "keep"])
-def test_what_becomes_of_duplicates(cp, arrays, reduce):
+@looped("reduce", ["sum", "first", "min", "max", "heaviest", "keep"])
+@looped(("name", "kind"), CASES)
+def test_what_becomes_of_duplicates(cp, name, kind, reduce):
+    arrays = arrays_of(name, kind)
     indptr, indices, data = arrays
     n = indptr.size - 1
     rows = np.repeat(np.arange(n), np.diff(indptr)).astype(indices.dtype)
@@ -285,16 +302,18 @@ def test_what_becomes_of_duplicates(cp, arrays, reduce):
     equal(found, expected)
 
 
-@pytest.mark.parametrize("reduce", ["sum", "max", "min"])
-def test_what_becomes_of_two_directions(cp, arrays, reduce):
+@looped("reduce", ["sum", "max", "min"])
+@looped(("name", "kind"), CASES)
+def test_what_becomes_of_two_directions(cp, name, kind, reduce):
+    arrays = arrays_of(name, kind)
     clean = canonical(arrays)
     expected = symmetrize_reference.union_with_transpose(*clean, reduce=reduce)
     found = symmetrize_gpu.union_with_transpose(*on_gpu(cp, clean), reduce=reduce)
     equal(found, expected)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, np.int32, np.uint8])
-@pytest.mark.parametrize("rule", [None, "sum", "min", "max", "first"])
+@looped("kind", [np.float32, np.float64, np.int64, np.int32, np.uint8])
+@looped("rule", [None, "sum", "min", "max", "first"])
 def test_edge_lists_on_the_gpu(cp, kind, rule):
     """Every rule gives on the GPU what it gives on the CPU, weights of all types."""
     rng = np.random.default_rng(7)
@@ -312,7 +331,7 @@ def test_edge_lists_on_the_gpu(cp, kind, rule):
         assert found.total == right.total
 
 
-@pytest.mark.parametrize("form", ["csr", "csc", "coo", "dia"])
+@looped("form", ["csr", "csc", "coo", "dia"])
 def test_cupy_matrices_with_spoiled_arrays(cp, form):
     """Refused before CuPy converts them."""
     sparse = pytest.importorskip("cupyx.scipy.sparse")

@@ -15,6 +15,7 @@ from matchwood.primitives.scan import gpu as scan_gpu
 from matchwood.primitives.sort import gpu as sort_gpu
 from matchwood.primitives.sort import reference as sort_reference
 from matchwood.primitives.union_find import gpu as union_find_gpu
+from support import looped
 
 pytestmark = pytest.mark.gpu
 
@@ -39,9 +40,9 @@ def equal(ours, expected):
 # scan
 
 
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("kind", INDEX)
-@pytest.mark.parametrize("result", INDEX)
+@looped("n", SIZES)
+@looped("kind", INDEX)
+@looped("result", INDEX)
 def test_scan(cp, n, kind, result):
     counts = np.random.default_rng(n).integers(-3, 50, n).astype(kind)
     expected = np.zeros(n + 1, result)
@@ -56,7 +57,7 @@ def test_scan_of_many_tiles(cp):
         equal(ours, np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
 
 
-@pytest.mark.parametrize("offset", [1, 2, 3])
+@looped("offset", [1, 2, 3])
 def test_scan_of_an_unaligned_array(cp, offset):
     counts = np.arange(20_000, dtype=np.int32)
     ours = scan_gpu.exclusive_scan(cp.asarray(counts)[offset:])
@@ -86,9 +87,9 @@ def test_scan_that_does_not_fit(cp):
 # sort
 
 
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("kind", ["uint32", "uint64", "int32", "int64", "float32", "float64"])
-@pytest.mark.parametrize("payload", [None, np.int32, np.int64])
+@looped("n", SIZES)
+@looped("kind", ["uint32", "uint64", "int32", "int64", "float32", "float64"])
+@looped("payload", [None, np.int32, np.int64])
 def test_sort(cp, n, kind, payload):
     rng = np.random.default_rng(n)
     bits = rng.integers(0, 1 << 63, n, dtype=np.uint64) * np.uint64(2)
@@ -104,8 +105,8 @@ def test_sort(cp, n, kind, payload):
         equal(one, expected)
 
 
-@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
-@pytest.mark.parametrize("bits", [0, 1, 7, 20, 32])
+@looped("kind", [np.uint32, np.uint64])
+@looped("bits", [0, 1, 7, 20, 32])
 def test_sort_by_the_lowest_bits(cp, kind, bits):
     keys = np.random.default_rng(bits).integers(0, 1 << 32, 5000).astype(kind)
     ours = sort_gpu.sort_pairs(cp.asarray(keys), bits=bits)
@@ -116,9 +117,9 @@ def test_sort_by_the_lowest_bits(cp, kind, bits):
 # compact
 
 
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("kind", [np.bool_, np.uint8, np.int8, np.int32, np.int64])
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+@looped("n", SIZES)
+@looped("kind", [np.bool_, np.uint8, np.int8, np.int32, np.int64])
+@looped("share", [0.0, 0.01, 0.5, 1.0])
 def test_compact(cp, n, kind, share):
     rng = np.random.default_rng(n)
     mask = (rng.random(n) < share).astype(kind) * (1 if kind is np.bool_ else 3)
@@ -126,7 +127,7 @@ def test_compact(cp, n, kind, share):
     equal(compact_gpu.compact(cp.asarray(mask)), np.flatnonzero(mask).astype(np.int32))
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64])
+@looped("kind", [np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64])
 def test_compact_values(cp, kind):
     rng = np.random.default_rng(5)
     mask, values = rng.random(30_000) < 0.3, rng.normal(size=30_000).astype(kind)
@@ -138,8 +139,8 @@ def test_compact_values(cp, kind):
 # frontier
 
 
-@pytest.mark.parametrize("n", [1, 63, 64, 65, 2048, 2049, 100_000])
-@pytest.mark.parametrize("kind", INDEX)
+@looped("n", [1, 63, 64, 65, 2048, 2049, 100_000])
+@looped("kind", INDEX)
 def test_frontier(cp, n, kind):
     rng = np.random.default_rng(n)
     queue = rng.integers(0, n, n // 2 + 1).astype(kind)
@@ -170,9 +171,9 @@ def test_frontier_refuses_what_is_no_vertex(cp):
 # union-find
 
 
-@pytest.mark.parametrize("n", [1, 2, 1000, 200_000])
-@pytest.mark.parametrize("kind", INDEX)
-@pytest.mark.parametrize("factor", [0.0, 0.4, 0.5, 3.0])
+@looped("n", [1, 2, 1000, 200_000])
+@looped("kind", INDEX)
+@looped("factor", [0.0, 0.4, 0.5, 3.0])
 def test_union_find(cp, n, kind, factor):
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -189,7 +190,7 @@ def test_union_find(cp, n, kind, factor):
         equal(ours, smallest[component].astype(kind))
 
 
-@pytest.mark.parametrize("order", ["up", "down", "random"])
+@looped("order", ["up", "down", "random"])
 def test_union_find_of_a_long_path(cp, order):
     """All edges hook into one set at the same time."""
     n = 100_000
@@ -209,7 +210,7 @@ def test_union_find_refuses_what_is_no_vertex(cp):
 # hashing
 
 
-@pytest.mark.parametrize("kind", INDEX)
+@looped("kind", INDEX)
 def test_hashes(cp, kind):
     rng = np.random.default_rng(2)
     low, high = (-(1 << 31), 1 << 31) if kind is np.int32 else (-(1 << 62), 1 << 62)

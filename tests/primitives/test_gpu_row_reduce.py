@@ -8,6 +8,7 @@ import pytest
 from matchwood import engines, gpu
 from matchwood.primitives.row_reduce import gpu as ours
 from matchwood.primitives.row_reduce import lowest
+from support import looped
 
 pytestmark = pytest.mark.gpu
 
@@ -70,9 +71,9 @@ def row_sums(indptr, terms, kind):
 CHUNK = 8192  # entries, as row_reduce.cuh has it
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize("size", [1024, 2048])
+@looped("name", CASES)
+@looped("kind", [np.int32, np.int64])
+@looped("size", [1024, 2048])
 def test_tiles_cover_everything_once(cp, name, kind, size):
     indptr, _ = pattern(name, kind)
     tiles = ours.Tiles(cp.asarray(indptr), size)
@@ -98,8 +99,8 @@ def test_tiles_cover_everything_once(cp, name, kind, size):
             assert entry[t] == indptr[first[t]]
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@looped("name", CASES)
+@looped("kind", [np.int32, np.int64])
 def test_chunks_know_their_first_row(cp, name, kind):
     indptr, indices = pattern(name, kind)
     chunks = ours.Chunks(cp.asarray(indptr), indices.size)
@@ -109,8 +110,8 @@ def test_chunks_know_their_first_row(cp, name, kind):
         assert chunks.first_row.get().tolist() == [*expected.tolist(), indptr.size - 2]
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@looped("name", CASES)
+@looped("kind", [np.int32, np.int64])
 def test_spmv_of_integers_is_exact(cp, name, kind):
     indptr, indices = pattern(name, kind)
     rng = np.random.default_rng(1)
@@ -123,10 +124,10 @@ def test_spmv_of_integers_is_exact(cp, name, kind):
     assert y.get().tolist() == row_sums(indptr, x[indices], np.int64).tolist()
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("matrix", [np.float32, np.float64])
-@pytest.mark.parametrize("vector", [np.float32, np.float64])
-@pytest.mark.parametrize("result", [np.float32, np.float64])
+@looped("name", CASES)
+@looped("matrix", [np.float32, np.float64])
+@looped("vector", [np.float32, np.float64])
+@looped("result", [np.float32, np.float64])
 def test_spmv_of_floats(cp, name, matrix, vector, result):
     indptr, indices = pattern(name, np.int32)
     rng = np.random.default_rng(2)
@@ -166,9 +167,9 @@ def test_types_of_sum_and_terms_are_independent(cp):
     assert not truncated.any()  # 0 + 0.75 becomes 0 again after every term
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("n", [1, 3, 8])
-@pytest.mark.parametrize(
+@looped("name", CASES)
+@looped("n", [1, 3, 8])
+@looped(
     ("kind", "weight"),
     [
         (np.int32, np.float32),
@@ -204,9 +205,9 @@ def test_strongest_neighbours(cp, name, n, kind, weight):
     np.testing.assert_array_equal(weights, expected_weights)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize("label_kind", [np.int32, np.int64])
+@looped("name", CASES)
+@looped("kind", [np.int32, np.int64])
+@looped("label_kind", [np.int32, np.int64])
 def test_minimum_label(cp, name, kind, label_kind):
     rows = lengths_of(name).size
     indptr, indices = pattern(name, kind, columns=max(rows, 1))
@@ -218,8 +219,8 @@ def test_minimum_label(cp, name, kind, label_kind):
     np.testing.assert_array_equal(smallest, expected)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32, np.float64])
+@looped("name", CASES)
+@looped("kind", [np.int32, np.int64, np.float32, np.float64])
 def test_maximum_neighbour(cp, name, kind):
     indptr, indices = pattern(name, np.int32)
     x = np.random.default_rng(6).integers(-50, 0, 5000).astype(kind)
@@ -233,7 +234,7 @@ def test_maximum_neighbour(cp, name, kind):
     np.testing.assert_array_equal(largest, expected)
 
 
-@pytest.mark.parametrize("size", [1024, 2048])
+@looped("size", [1024, 2048])
 def test_size_of_tiles_does_not_matter(cp, size):
     indptr, indices = pattern("borders", np.int32)
     data, x = np.arange(indices.size) % 100, np.arange(5000)

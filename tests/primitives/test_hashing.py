@@ -29,6 +29,7 @@ from matchwood.primitives.hashing.check import (
     check_random_bit,
 )
 from matchwood.teams import crew, kernel, share
+from support import THREADS, looped
 
 TWO32 = 2**32
 
@@ -96,7 +97,7 @@ def bits_of(word: int) -> str:
     return format(word, "032b")
 
 
-@pytest.mark.parametrize(("v", "r"), STEPS)
+@looped(("v", "r"), STEPS)
 def test_the_steps_follow_from_one_another(v, r):
     """Each row of the table from the row before, on strings of bits instead of machine words."""
     a = [0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476]
@@ -156,7 +157,7 @@ def test_the_steps_are_those_of_md5():
     assert digest == hashlib.md5(message).digest()
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@looped("kind", [np.int32, np.int64])
 def test_the_vectors_on_every_engine(engine, kind):
     for (v, r), rows in STEPS.items():
         words = quarter_md5(np.array([v], dtype=kind), r, engine=engine)
@@ -196,19 +197,20 @@ def test_splitmix64_of_the_literature(engine):
     assert outputs.tolist() == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 
 
-@pytest.mark.parametrize("size", [0, 1, 100_001])
-def test_threads_do_not_matter(threads, size):
+@looped("size", [0, 1, 100_001])
+def test_threads_do_not_matter(size):
     v = np.arange(size, dtype=np.int32)
-    np.testing.assert_array_equal(
-        quarter_md5(v, 77, threads=threads), reference.quarter_md5_array(v, 77)
-    )
-    np.testing.assert_array_equal(
-        random_bit(v, 77, 0.6, threads=threads),
+    x = v.astype(np.uint64)
+    words, bits = (
+        reference.quarter_md5_array(v, 77),
         reference.random_bit_array(v, 77, bit_barrier(0.6)),
     )
-    np.testing.assert_array_equal(hash2(v, v, 3, threads=threads), reference.hash2_array(v, v, 3))
-    x = v.astype(np.uint64)
-    np.testing.assert_array_equal(mix64(x, threads=threads), reference.mix64_array(x))
+    hashed, mixed = reference.hash2_array(v, v, 3), reference.mix64_array(x)
+    for threads in THREADS:
+        np.testing.assert_array_equal(quarter_md5(v, 77, threads=threads), words)
+        np.testing.assert_array_equal(random_bit(v, 77, 0.6, threads=threads), bits)
+        np.testing.assert_array_equal(hash2(v, v, 3, threads=threads), hashed)
+        np.testing.assert_array_equal(mix64(x, threads=threads), mixed)
 
 
 @given(st.integers(0, 2**31 - 1), st.integers(0, 2**32 - 1))
@@ -263,7 +265,7 @@ def test_one_changed_bit_changes_half_of_them():
         assert abs(np.unpackbits(changed.view(np.uint8)).sum() / x.size - 32) < 1
 
 
-@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.53, 1.0])
+@looped("p", [0.0, 0.1, 0.5, 0.53, 1.0])
 def test_bits_have_their_probability_in_every_round(p):
     v = np.arange(40_000, dtype=np.int32)
     rounds = [random_bit(v, round_number(1, k), p) for k in range(5)]

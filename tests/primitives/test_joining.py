@@ -9,6 +9,7 @@ import matchwood
 from graphs import ZOO
 from matchwood.primitives.joining import trusted_joins, trusted_trees
 from matchwood.primitives.joining.check import check_joins
+from support import looped
 
 
 def cases(A):
@@ -23,7 +24,7 @@ def cases(A):
             yield (graph, volume, names, int(volume.sum())), {"resolution": resolution}
 
 
-@pytest.mark.parametrize("name", ZOO)
+@looped("name", ZOO)
 def test_equals_the_reference(name):
     for given, options in cases(ZOO[name]()):
         expected = trusted_joins(*given, **options, engine="reference")
@@ -39,9 +40,10 @@ def test_equals_the_reference(name):
 
 
 @pytest.mark.gpu
-def test_the_gpu_gives_the_same(zoo_graph):
+@looped("name", ZOO)
+def test_the_gpu_gives_the_same(name):
     cupy = pytest.importorskip("cupy")
-    for (graph, volume, names, total), options in cases(zoo_graph):
+    for (graph, volume, names, total), options in cases(ZOO[name]()):
         there = tuple(None if a is None else cupy.asarray(a) for a in graph)
         found = trusted_joins(there, cupy.asarray(volume), cupy.asarray(names), total, **options)
         expected = trusted_joins(graph, volume, names, total, **options)

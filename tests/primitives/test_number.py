@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from matchwood.errors import CheckFailed
-from matchwood.primitives.number import reference
+from matchwood.primitives.number import number_labels, reference
 from matchwood.primitives.number.check import check_numbers
 from matchwood.primitives.number.cpu import NO_OFFER, flatten, number_roots, number_wanted
 from matchwood.teams import barrier, crew, kernel, share
+from support import looped
 
 
 @kernel
@@ -36,7 +37,7 @@ def trees(rng, n: int, roots: int) -> np.ndarray:
     return up.astype(np.uint32)
 
 
-@pytest.mark.parametrize(("n", "roots"), [(1, 1), (7, 7), (50, 1), (1000, 1), (5000, 70)])
+@looped(("n", "roots"), [(1, 1), (7, 7), (50, 1), (1000, 1), (5000, 70)])
 def test_roots_are_numbered_in_the_order_of_vertices(n, roots):
     rng = np.random.default_rng(n)
     up = trees(rng, n, roots)
@@ -92,3 +93,18 @@ def test_a_way_without_a_root_is_seen():
 @kernel
 def _only_flatten(team, up, found):
     found[0] = 1 if not flatten(up, 0, up.size) else 0
+
+
+def test_labels_are_numbered() -> None:
+    rng = np.random.default_rng(7)
+    for n in (0, 1, 5, 1000):
+        for kind in (np.int32, np.int64):
+            labels = rng.integers(0, max(n, 1), n).astype(kind)
+            count, numbers = number_labels(labels, engine="reference")
+            assert numbers.dtype == kind
+            first = [int(np.flatnonzero(numbers == c)[0]) for c in range(count)]
+            assert first == sorted(first)
+            for threads in (1, 3):
+                found = number_labels(labels, threads=threads)
+                assert found[0] == count
+                assert np.array_equal(found[1], numbers)

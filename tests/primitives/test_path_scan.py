@@ -14,6 +14,7 @@ import matchwood
 from matchwood.primitives.path_scan import Operation, PathScan, cpu_splitters, path_scan
 from matchwood.primitives.path_scan.check import check_path_scan
 from primitives.tables import table_of
+from support import looped
 
 METHODS = ("doubling", "splitters")
 
@@ -57,10 +58,8 @@ def test_equals_the_reference(
     assert np.array_equal(values, before[1])
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    ("index", "dtype"), [(np.int64, np.int64), (np.int32, np.float32), (np.int64, np.float64)]
-)
+@looped("method", METHODS)
+@looped(("index", "dtype"), [(np.int64, np.int64), (np.int32, np.float32), (np.int64, np.float64)])
 def test_types(method: str, index: type, dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_splitters, "SPACING", 20)
     table = table_of([300, 2, 1], [200, 3], dtype=index)
@@ -75,7 +74,7 @@ def test_types(method: str, index: type, dtype: type, monkeypatch: pytest.Monkey
     assert np.allclose(found.values, expected.values, rtol=1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@looped("method", METHODS)
 def test_operations_of_the_users(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_splitters, "SPACING", 7)
     table = table_of([60, 1, 2], [40, 3])
@@ -99,7 +98,7 @@ def test_result() -> None:
     assert scan.distances.tolist()[:3] == [[1, 1], [0, 2], [2, 0]]
 
 
-@pytest.mark.parametrize("engine", ["reference", "cpu"])
+@looped("engine", ["reference", "cpu"])
 def test_broken_tables(engine: str) -> None:
     for table, message in [
         ([[1, -1], [-1, -1]], "vertex 0 lists 1, but 1 does not list 0"),

@@ -10,6 +10,7 @@ import pytest
 from matchwood.primitives.path_scan import Operation, path_scan
 from matchwood.primitives.path_scan.check import check_path_scan
 from primitives.tables import table_of
+from support import looped
 
 pytestmark = pytest.mark.gpu
 
@@ -33,9 +34,9 @@ def same(table: Any, values: Any, op: Any, method: str) -> None:
         assert np.array_equal(found.values, expected.values)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("op", ["add", "minimum", "maximum"])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
+@looped("method", METHODS)
+@looped("op", ["add", "minimum", "maximum"])
+@looped("dtype", [np.int32, np.int64, np.float32, np.float64])
 def test_equals_the_cpu(method: str, op: str, dtype: type) -> None:
     rng = np.random.default_rng(0)
     for index in (np.int32, np.int64):
@@ -43,7 +44,7 @@ def test_equals_the_cpu(method: str, op: str, dtype: type) -> None:
         same(table, rng.integers(1, 100, len(table)).astype(dtype), op, method)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@looped("method", METHODS)
 def test_shapes(method: str) -> None:
     for table in (
         table_of([], []), table_of([1], []), table_of([1] * 3000, []), table_of([2] * 3000, []),
@@ -53,7 +54,7 @@ def test_shapes(method: str) -> None:
         same(table, np.arange(len(table)), "add", method)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@looped("method", METHODS)
 def test_an_operation_of_the_users(method: str) -> None:
     table = table_of([500, 3], [400, 5])
     same(table, np.random.default_rng(1).integers(0, 65536, len(table)), COMPOSE, method)
@@ -61,7 +62,7 @@ def test_an_operation_of_the_users(method: str) -> None:
         path_scan(table, np.zeros(len(table)), lambda a, b: a, engine="gpu")
 
 
-@pytest.mark.parametrize("spacing", [1, 2, 1 << 20])
+@looped("spacing", [1, 2, 1 << 20])
 def test_any_spacing(spacing: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from matchwood.primitives.path_scan import gpu
 

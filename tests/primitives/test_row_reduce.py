@@ -26,7 +26,7 @@ from matchwood.primitives.row_reduce.check import (
 )
 from matchwood.teams import device
 from strategies import graphs
-from support import same
+from support import THREADS, looped, same
 
 SQUARE = [name for name in ZOO if ZOO[name]().shape[0] == ZOO[name]().shape[1]]
 
@@ -35,7 +35,7 @@ def parts(A, index=np.int32, value=np.float64):
     return A.indptr.astype(index), A.indices.astype(index), A.data.astype(value)
 
 
-@pytest.mark.parametrize("name", SQUARE)
+@looped("name", SQUARE)
 def test_every_graph_of_the_zoo(engine, name):
     A = ZOO[name]()
     indptr, indices, data = parts(A)
@@ -76,7 +76,7 @@ def random_matrix(index=np.int32, value=np.float32, n=40):
 TYPES = ["int32", "int64", "float32", "float64"]
 
 
-@pytest.mark.parametrize(
+@looped(
     ("index", "value", "vector"),  # each costs a compilation
     [
         ("int32", None, "float32"),
@@ -96,7 +96,7 @@ def test_spmv_of_all_types(engine, index, value, vector):
     check_spmv(indptr, indices, data, x, y)
 
 
-@pytest.mark.parametrize(("result", "accumulator"), [("float32", "float64"), ("int64", "int32")])
+@looped(("result", "accumulator"), [("float32", "float64"), ("int64", "int32")])
 def test_result_and_accumulator_are_independent(engine, result, accumulator):
     indptr, indices, data = random_matrix(value="int32")
     x = np.random.default_rng(5).integers(-5, 5, 40).astype("int64")
@@ -126,8 +126,8 @@ def test_integers_wrap_alike():
         assert spmv(indptr, indices, data, x, dtype=np.int64, engine=name).tolist() == [6 * 2**30]
 
 
-@pytest.mark.parametrize("rows", [0, 1, 5, 30_000])
-def test_threads_do_not_matter(threads, rows):
+@looped("rows", [0, 1, 5, 30_000])
+def test_threads_do_not_matter(rows):
     """One row has half of all entries: shares are by entries, and no row is split."""
     rng = np.random.default_rng(rows)
     counts = rng.integers(0, 4, rows)
@@ -137,19 +137,22 @@ def test_threads_do_not_matter(threads, rows):
     indices = rng.integers(0, max(rows, 1), indptr[-1]).astype(np.int32)
     data, x = rng.standard_normal(indptr[-1]), rng.standard_normal(max(rows, 1))
     label = np.arange(rows, dtype=np.int32)
-    ours = spmv(indptr, indices, data, x, threads=threads)
-    assert same(ours, spmv(indptr, indices, data, x, threads=1))
-    check_spmv(indptr, indices, data, x, ours)
-    found = strongest_neighbours(indptr, indices, data, 2, threads=threads)
-    assert same(found, strongest_neighbours(indptr, indices, data, 2, threads=1))
-    smallest = minimum_label(indptr, indices, label, threads=threads)
+    y = spmv(indptr, indices, data, x, threads=1)
+    check_spmv(indptr, indices, data, x, y)
+    strongest = strongest_neighbours(indptr, indices, data, 2, threads=1)
+    check_strongest_neighbours(indptr, indices, data, 2, *strongest)
+    smallest = minimum_label(indptr, indices, label, threads=1)
     check_minimum_label(indptr, indices, label, smallest)
-    check_maximum_neighbour(
-        indptr, indices, x, maximum_neighbour(indptr, indices, x, threads=threads)
-    )
+    largest = maximum_neighbour(indptr, indices, x, threads=1)
+    check_maximum_neighbour(indptr, indices, x, largest)
+    for threads in THREADS:
+        assert same(spmv(indptr, indices, data, x, threads=threads), y)
+        assert same(strongest_neighbours(indptr, indices, data, 2, threads=threads), strongest)
+        assert same(minimum_label(indptr, indices, label, threads=threads), smallest)
+        assert same(maximum_neighbour(indptr, indices, x, threads=threads), largest)
 
 
-@pytest.mark.parametrize(
+@looped(
     ("count", "index", "value"),
     [
         *((count, np.int32, np.float64) for count in (1, 2, 3, 4, 8)),
@@ -173,7 +176,7 @@ def test_strongest_with_ties_diagonals_and_short_rows(engine, count, index, valu
     assert same((columns, weights), right)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@looped("kind", TYPES)
 def test_maximum_of_all_types(engine, kind):
     indptr, indices, _ = random_matrix()
     x = np.random.default_rng(7).integers(-100, 100, 40).astype(kind)
@@ -189,7 +192,7 @@ def test_nan_is_never_the_largest(engine):
     assert largest.tolist() == [3.0, -np.inf]
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@looped("kind", [np.int32, np.int64])
 def test_minimum_label_of_both_types(engine, kind):
     indptr, indices, _ = random_matrix(kind)
     label = np.random.default_rng(8).permutation(40).astype(kind)
@@ -228,7 +231,7 @@ def propose(i, best, out):
 PROPOSAL = Operation(nobody, candidate, heavier, propose)
 
 
-@pytest.mark.parametrize("name", ["reference", "cpu"])
+@looped("name", ["reference", "cpu"])
 def test_an_operation_of_ones_own(name):
     indptr, indices, data = random_matrix(value=np.float64)
     rng = np.random.default_rng(9)
@@ -243,14 +246,15 @@ def test_an_operation_of_ones_own(name):
         assert (-out[1][i], out[0][i]) == expected
 
 
-def test_an_operation_at_any_number_of_threads(threads):
+def test_an_operation_at_any_number_of_threads():
     indptr, indices, data = random_matrix(n=3000)
     charge, free = np.arange(3000) % 2, np.ones(3000, dtype=np.bool_)
-    ours = np.empty(3000, dtype=np.int64), np.empty(3000)
     right = np.empty(3000, dtype=np.int64), np.empty(3000)
-    reduce_rows(PROPOSAL, indptr, indices, data, (charge, free), ours, threads=threads)
     reduce_rows(PROPOSAL, indptr, indices, data, (charge, free), right, engine="reference")
-    assert same(ours, right)
+    for threads in THREADS:
+        ours = np.full(3000, -9, dtype=np.int64), np.full(3000, np.nan)
+        reduce_rows(PROPOSAL, indptr, indices, data, (charge, free), ours, threads=threads)
+        assert same(ours, right)
 
 
 def test_compiled_functions_and_no_data():

@@ -11,14 +11,14 @@ from matchwood.errors import CheckFailed
 from matchwood.primitives.scan import exclusive_scan
 from matchwood.primitives.scan.check import check_exclusive_scan
 from matchwood.primitives.scan.reference import exclusive_scan as by_definition
-from support import THREADS
+from support import THREADS, looped
 
 INDEX = [np.int32, np.int64]
 
 
-@pytest.mark.parametrize("kind", INDEX)
-@pytest.mark.parametrize("result", [None, *INDEX])
-@pytest.mark.parametrize("size", [0, 1, 2, 5, 1000])
+@looped("kind", INDEX)
+@looped("result", [None, *INDEX])
+@looped("size", [0, 1, 2, 5, 1000])
 def test_engines_equal_the_definition(engine, kind, result, size):
     counts = np.random.default_rng(size).integers(-5, 50, size).astype(kind)
     before = counts.copy()
@@ -29,7 +29,7 @@ def test_engines_equal_the_definition(engine, kind, result, size):
     np.testing.assert_array_equal(counts, before)
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, 70_000])
+@looped("size", [0, 1, 3, 70_000])
 def test_threads_do_not_matter(size):
     counts = np.random.default_rng(1).integers(0, 9, size).astype(np.int32)
     expected = np.concatenate([[0], np.cumsum(counts)])
@@ -52,11 +52,10 @@ def test_views_are_read_in_their_order():
 LARGEST = 2**31 - 1
 
 
-@pytest.mark.parametrize("name", ["reference", "cpu"])
-@pytest.mark.parametrize(
+@looped("name", ["reference", "cpu"])
+@looped(
     "values",
     [[LARGEST, 1], [LARGEST, 1, -1], [-LARGEST, -2], [1, LARGEST, -LARGEST], [0, LARGEST, LARGEST]],
-    ids=str,
 )
 def test_a_sum_that_does_not_fit_is_an_error(name, values):
     counts = np.array(values, dtype=np.int32)
@@ -65,7 +64,7 @@ def test_a_sum_that_does_not_fit_is_an_error(name, values):
     assert exclusive_scan(counts, dtype=np.int64, engine=name)[-1] == sum(values)
 
 
-@pytest.mark.parametrize("name", ["reference", "cpu"])
+@looped("name", ["reference", "cpu"])
 def test_the_last_that_fits_is_none(name):
     for values in ([LARGEST], [LARGEST, 0], [-LARGEST, -1], [LARGEST, -LARGEST, -LARGEST, -1]):
         offsets = exclusive_scan(np.array(values, dtype=np.int32), engine=name)

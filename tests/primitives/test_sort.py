@@ -15,7 +15,7 @@ from matchwood.primitives.sort import radix_sort
 from matchwood.primitives.sort.check import check_radix_sort
 from matchwood.primitives.sort.reference import order_bits, sort_pairs
 from matchwood.teams import on_progress
-from support import THREADS
+from support import THREADS, looped
 
 KEYS = ["uint32", "uint64", "int32", "int64", "float32", "float64"]
 
@@ -31,8 +31,8 @@ def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
     return one.dtype == other.dtype and one.tobytes() == other.tobytes()
 
 
-@pytest.mark.parametrize("kind", KEYS)
-@pytest.mark.parametrize("size", [0, 1, 2, 3000])
+@looped("kind", KEYS)
+@looped("size", [0, 1, 2, 3000])
 def test_engines_equal_the_definition(engine, kind, size):
     keys = random_keys(kind, size)
     keys[size // 2 :] = keys[: size - size // 2]  # equal keys
@@ -45,8 +45,8 @@ def test_engines_equal_the_definition(engine, kind, size):
     assert same_bits(keys, before)
 
 
-@pytest.mark.parametrize("kind", ["uint32", "uint64"])
-@pytest.mark.parametrize("carried", ["int32", "int64"])
+@looped("kind", ["uint32", "uint64"])
+@looped("carried", ["int32", "int64"])
 def test_a_payload_travels_with_its_key(engine, kind, carried):
     keys = random_keys(kind, 500) % np.dtype(kind).type(50)
     payload = np.random.default_rng(3).integers(-9, 9, 500).astype(carried)
@@ -55,8 +55,8 @@ def test_a_payload_travels_with_its_key(engine, kind, carried):
     assert travelled.dtype == payload.dtype
 
 
-@pytest.mark.parametrize("kind", ["uint32", "float64"])
-@pytest.mark.parametrize("size", [1, 5, 200_000])
+@looped("kind", ["uint32", "float64"])
+@looped("size", [1, 5, 200_000])
 def test_threads_do_not_matter(kind, size):
     keys = random_keys(kind, size)
     right, right_order = sort_pairs(keys)
@@ -96,7 +96,7 @@ def test_the_total_order_of_floats():
     assert same_bits(radix_sort(mixed)[0], ordered)
 
 
-@pytest.mark.parametrize("kind", KEYS)
+@looped("kind", KEYS)
 def test_the_map_to_unsigned_keeps_the_order(kind):
     keys = np.sort(random_keys(kind, 1000))
     keys = keys[keys == keys]

@@ -14,10 +14,10 @@ from matchwood.primitives.union_find.check import check_union_find
 from matchwood.primitives.union_find.cpu import compress, find, link
 from matchwood.primitives.union_find.reference import union_find as by_definition
 from matchwood.teams import atomic_add, barrier, crew, kernel, share
-from support import THREADS
+from support import THREADS, looped
 
 
-@pytest.mark.parametrize("name", ZOO)
+@looped("name", ZOO)
 def test_every_graph_of_the_zoo(engine, name):
     edges = ZOO[name]().tocoo()
     n, u, v = edges.shape[0], edges.row.astype(np.int32), edges.col.astype(np.int32)
@@ -26,8 +26,8 @@ def test_every_graph_of_the_zoo(engine, name):
     assert label.dtype == u.dtype
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-@pytest.mark.parametrize(("n", "m"), [(0, 0), (1, 0), (1, 3), (2, 1), (500, 300), (500, 2000)])
+@looped("kind", [np.int32, np.int64])
+@looped(("n", "m"), [(0, 0), (1, 0), (1, 3), (2, 1), (500, 300), (500, 2000)])
 def test_engines_equal_the_definition(engine, kind, n, m):
     u, v = np.random.default_rng(m).integers(0, max(n, 1), (2, m)).astype(kind)
     label = union_find(n, u, v, engine=engine)
@@ -48,7 +48,7 @@ def star_of_stars(n: int) -> tuple[np.ndarray, np.ndarray]:
     return v, v // 100
 
 
-@pytest.mark.parametrize("edges", [chain, star_of_stars])
+@looped("edges", [chain, star_of_stars])
 def test_threads_do_not_matter(edges):
     n = 60_000
     u, v = edges(n)
@@ -103,7 +103,7 @@ def test_device_functions():
         assert n - joined[0] == np.unique(parent).size
 
 
-@pytest.mark.parametrize("name", ["reference", "cpu"])
+@looped("name", ["reference", "cpu"])
 def test_bad_input(name):
     u, v = np.array([0, 3, 1]), np.array([1, 1, 4])
     with pytest.raises(ValueError, match=r"u\[1\] and v\[1\] must be in 0 .. n - 1 with n = 3"):

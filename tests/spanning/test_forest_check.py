@@ -37,8 +37,8 @@ def test_right_answers_pass() -> None:
         ([[0, 1], [1, 2]], "vertices 2 and 3 are joined in the graph, but not in the forest|"
                            "vertices 0 and 3 are joined in the graph, but not in the forest"),
         ([], "vertices 0 and 1 are joined"),
-        ([[0, 1], [1, 2], [0, 2], [2, 3]], r"edge \(0, 2\) closes a circle"),
-        ([[0, 1], [0, 1], [1, 2], [2, 3]], r"edge \(0, 1\) closes a circle"),
+        ([[0, 1], [1, 2], [0, 2], [2, 3]], r"edge \(0, 2\) closes a cycle"),
+        ([[0, 1], [0, 1], [1, 2], [2, 3]], r"edge \(0, 1\) closes a cycle"),
         ([[0, 1], [1, 2], [0, 3]],
          r"edge \(2, 3\) of weight 3.0 comes before edge \(0, 3\) of weight 4.0"),
         ([[0, 1], [2, 3], [0, 2]],

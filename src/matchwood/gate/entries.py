@@ -9,14 +9,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import arguments, engines
 from matchwood.gate import inputs, refusals
 from matchwood.gate.keeping import Keeper
 from matchwood.gate.views import View, ones, sparse_matrix
-from matchwood.primitives.assemble import trusted_canonical
+from matchwood.primitives.assemble import REDUCE, trusted_canonical
 from matchwood.primitives.inspect import structure
+from matchwood.primitives.patterns import NUMBERS, contiguous, one_place
 
 DUPLICATES = (None, "sum", "min", "max", "first", "error")
+RULES = tuple(rule for rule in REDUCE if rule != "keep")  # that leave an entry once
 
 Same = TypeVar("Same", bound="Entries")
 
@@ -138,7 +140,17 @@ class Entries(Keeper):
         return view
 
     def canonical(self, data: Any, rule: str = "sum") -> View:
-        """The entries with sorted rows and these values, duplicates joined by `rule`."""
+        """The entries with sorted rows and these values, duplicates joined by `rule`.
+
+        `data` has a number for each entry as it came, in the order of `entries`, on the same
+        engine; or it is None.  `rule` is that of `primitives.assemble`, except "keep".
+        """
+        caller = f"{type(self).__name__}.canonical"
+        arguments.one_of(caller, "rule", rule, RULES)
+        if data is not None:
+            data = contiguous(arguments.vector(caller, "data", data, NUMBERS))
+            arguments.same_size(caller, "data", data, "the entries", self._indices)
+            one_place(caller, self._indices, data)
         arrays = (self._indptr, self._indices, data, self.shape[1])
         return View(*trusted_canonical(*arrays, reduce=rule, ordered=self._ordered))
 
@@ -162,6 +174,7 @@ class Entries(Keeper):
 
     def on(self: Same, engine: str) -> Same:
         """The same with its arrays on that engine; itself when they are there."""
+        arguments.one_of(f"{type(self).__name__}.on", "engine", engine, engines.ENGINES)
         place = engines.home(engine)
         if place == self.engine:
             return self

@@ -1,4 +1,4 @@
-"""The matrix that the generators hand out."""
+"""The matrix that the generators return."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Matrix = Any  # scipy.sparse.csr_array, or cupyx.scipy.sparse.csr_matrix with en
 def matrix(n: int, indptr: Array, indices: Array, data: Array, *, canonical: bool = True) -> Matrix:
     """The finished graph, on the engine of its arrays.
 
-    canonical: rows are sorted and free of duplicates, and SciPy need not look.
+    canonical: rows are sorted and free of duplicates, and SciPy need not check that.
     """
     if engines.location(indices) == "cpu":
         A = sp.csr_array((data, indices, indptr), shape=(n, n))

@@ -15,7 +15,7 @@ from matchwood import engines
 from matchwood.gpu.signature import Parameter
 
 BLOCK = 256  # threads; any kernel of ours reaches full occupancy with it
-STATIC_SHARED = 48 * 1024  # bytes of shared memory that need no permission
+STATIC_SHARED = 48 * 1024  # bytes of shared memory that a kernel has without a request for more
 _NULL = np.uint64(0)
 _ON_THE_HOST = (np.ndarray, np.generic)
 
@@ -238,7 +238,7 @@ def _debug() -> bool:
 
 
 def _is_contiguous(array: Any) -> bool:
-    # CuPy's own mark where it has one: its flags take ten times as long
+    # CuPy's private attribute where it has one: `flags` takes ten times as long
     return getattr(array, "_c_contiguous", False) or bool(array.flags.c_contiguous)
 
 

@@ -1,6 +1,6 @@
-"""GPU memory: say what is needed before taking it; our own error when it is not there.
+"""GPU memory: ask for what is needed before taking it; our own error when there is not enough.
 
-Everything comes from CuPy's pool, whose limit is obeyed.  A call adds up what it will take and
+Everything comes from CuPy's pool, and its limit holds.  A call adds up what it will take and
 asks once, before it starts; out of memory then leaves the input as it was.
 """
 
@@ -93,7 +93,7 @@ def workspace(what: str, **arrays: tuple[int | tuple[int, ...], Any]) -> Any:
         total += -(-_elements(size) * np.dtype(kind).itemsize // ALIGNMENT) * ALIGNMENT
     reserve(total, what)
     block = empty(max(total, 1), np.uint8, what).data
-    array = engines.cupy().ndarray  # at an address: a slice of the block would take thrice the time
+    array = engines.cupy().ndarray  # at an address; a slice of the block takes 3 times as long
     space = SimpleNamespace(nbytes=total)
     for (name, (size, kind)), start in zip(arrays.items(), starts, strict=True):
         setattr(space, name, array(size, kind, block + start))

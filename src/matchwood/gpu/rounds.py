@@ -1,7 +1,7 @@
 """Rounds on the device: captured launches, a convergence flag, a status word.
 
 A launch from Python costs 8 us, one inside a captured graph 0.7 us (H200), so rounds that repeat
-are captured once and replayed; the host looks at a flag in pinned memory every few rounds:
+are captured once and replayed; the host reads a flag in pinned memory every few rounds:
 
     flag = gpu.Flag()
     rounds = gpu.capture(lambda: [one_round(flag) for _ in range(4)])
@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-_NO_STATUS = 0xFFFF_FFFF_FFFF_FFFF  # what status.cuh takes for "nothing has failed"
-_DETAIL_BITS = 56
+_NO_STATUS = 0xFFFF_FFFF_FFFF_FFFF  # the word of status.cuh for "nothing has failed"
+_DETAIL_BITS = 56  # bits of a status below its code
 
 
 class Captured:
@@ -115,7 +115,7 @@ class Status:
         return self._flag.device_words
 
     def clear(self) -> None:
-        """Forget failures, on the current stream."""
+        """Clear failures, on the current stream."""
         words = self.device_words
         words.data.memset_async(0xFF, words.nbytes)
 

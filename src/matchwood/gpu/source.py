@@ -3,7 +3,7 @@
 A `Source` is declared at module level and needs no cupy until `kernels` is called.  Every one
 registers itself in `SOURCES`, so that a test can compile all of them without a GPU.
 
-Our headers are put inline, once each: CuPy's kernel cache looks at the text it is given and not
+Our headers are put inline, once each: CuPy's kernel cache compares the text it is given and not
 into the files that the text includes.  A hash of the whole goes into the options as well.  An
 include is looked for beside the file that asks, then in the folders above it up to its family,
 then in the primitive of the same name, then in gpu/device/.

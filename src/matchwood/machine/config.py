@@ -78,7 +78,7 @@ def _facts() -> dict[str, Any]:
 
 
 def _files(folder: Path | None) -> list[int]:
-    """Sizes of the files; those that another process takes away meanwhile do not count."""
+    """Sizes of the files; those that another process removes at the same time do not count."""
     sizes = []
     for path in [] if folder is None else folder.rglob("*"):
         with contextlib.suppress(OSError):

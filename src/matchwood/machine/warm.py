@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matchwood.csr import Graph
 
 
-MANY = 1 << 17  # vertices; a graph of so many takes the ways that are left to large ones
+MANY = 1 << 17  # vertices; a graph of so many takes the code paths for large graphs
 
 
 def warmup(

@@ -1,7 +1,7 @@
 """How much memory there is for a call: asked before it is taken.
 
-The kernel hands out more pages than there are, and kills who touches them.  So requests whose size
-is known beforehand are compared with what is free, here and nowhere else.
+The operating system promises more memory than there is, and ends a process that uses it.  So
+requests whose size is known beforehand are compared with what is free, here and nowhere else.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from pathlib import Path
 
 from matchwood.errors import OutOfMemory
 
-SMALL = 64 << 20  # bytes that are given without a look at what is free
-ADDRESSES = 1 << 47  # bytes that a process can name; the limit where nothing else is known
-VERTEX_ARRAYS = 4  # the starts of rows, once more while they are counted, and those of an answer
+SMALL = 64 << 20  # bytes that are given without asking how much is free
+ADDRESSES = 1 << 47  # bytes that a process can address; the limit where nothing else is known
+VERTEX_ARRAYS = 4  # arrays of n: row pointers, the same while they are counted, two of an answer
 
 
 def require_vertices(caller: str, n: int, where: str = "cpu") -> None:
     """Raise `OutOfMemory` where there is no room for the arrays of a graph with `n` vertices.
 
-    For inputs that only name their number of vertices.  A GPU tells itself when it is full.
+    For inputs that only name their number of vertices.  A GPU reports itself when it is full.
     """
     nbytes = VERTEX_ARRAYS * n * (4 if n < 1 << 31 else 8)
     if where == "cpu" or nbytes > ADDRESSES:

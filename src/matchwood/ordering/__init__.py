@@ -3,7 +3,7 @@
     reverse_cuthill_mckee     entries near the diagonal; for solvers and for caches
     cuthill_mckee             the same, not reversed
     rcm_ordering              both, with measures, counters and times
-    pseudo_peripheral_vertex  a vertex at the rim, where such an order starts
+    pseudo_peripheral_vertex  a vertex at the edge of the graph, where such an order starts
 
     rabbit_order              communities within communities lie together
     shingle_order             vertices with common neighbours lie together

@@ -73,7 +73,7 @@ def locality_ordering(
     refine : {None, "log_gap", "linear_gap"}
         The metric by which the order is refined afterwards, if any: see `refine_order`.
     fraction : float
-        The part of the vertices that refinement looks at.
+        The part of the vertices that refinement tries to move.
     rng : int, Generator or None
         Seed of methods that need one.
     engine : {None, "reference", "cpu", "gpu"}

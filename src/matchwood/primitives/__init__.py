@@ -9,13 +9,15 @@
     row_reduce   reduce_rows        reduce over a row's neighbours with your own operation
     path_scan    path_scan          scans along paths known only by neighbours, both ways at once
     assemble     assemble           an edge list into sorted CSR
-    contract     contract           groups of vertices made one, their edges added up
+    contract     contract           groups of vertices made one, their entries added up
     number       number_roots       numbers for the roots of trees; for kernels
-    quotient     quotient           a graph added up by labels: one vertex for each
     edge_order   order_edges        the total order of weighted edges, without ties
 
+For kernels only: `tally` (the weight of each label in a row) and `joining` (communities that join a
+neighbour).  For the gate: `inspect`, `symmetrize` and `transpose`.
+
 Each folder's page says more.  Import from the folder (``from matchwood.primitives.sort import
-radix_sort``); nothing is re-exported here, since some folders bear the name of their function.
+radix_sort``); nothing is re-exported here, since some folders have the name of their function.
 
 Kernels of other folders call the device functions in ``frontier/cpu.py``, ``union_find/cpu.py``,
 ``hashing/cpu.py``, ``row_reduce/cpu.py`` and ``tally/cpu.py``; on the GPU, those in the ``.cuh`` of

@@ -1,8 +1,8 @@
-"""Small things that a kernel tells the compiler: facts, types, what memory comes next.
+"""Hints that kernels give the compiler: facts, types, and which memory is needed next.
 
-Numba takes a negative index as counted from the end, and so compares every signed index with 0.
-In a loop over neighbours that costs up to half the time (SpMV on R-MAT: 10.5 against 6.2 ms).
-Three ways out, in the order of preference: loop over ``range(part.size)`` of a slice
+Numba counts a negative index from the end, and so compares every signed index with 0.  In a loop
+over neighbours that costs up to half the time (SpMV on R-MAT: 10.5 against 6.2 ms).
+Three remedies, in the order of preference: loop over ``range(part.size)`` of a slice
 ``part = a[lo:hi]``; index with ``np.uint64``; or say that a number is not negative with `natural`.
 """
 
@@ -53,9 +53,9 @@ def with_item(typingctx: Any, items: Any, place: Any, item: Any) -> Any:
 
 @intrinsic
 def select(typingctx: Any, condition: Any, x: Any, y: Any) -> Any:
-    """x or y, both of one type, without a branch: for conditions that nobody can foresee.
+    """x or y, both of one type, without a branch: for conditions that cannot be predicted.
 
-    Of ``x if condition else y``, LLVM often makes one.
+    LLVM often compiles ``x if condition else y`` to a branch.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -85,8 +85,8 @@ def _prefetch(write: int) -> Any:
     return intrinsic(hint)
 
 
-prefetch = _prefetch(0)  # (array, index): is read soon; an index past the end does no harm
-prefetch_write = _prefetch(1)  # (array, index): is written soon; likewise
+prefetch = _prefetch(0)  # (array, index) is read soon; an index past the end does no harm
+prefetch_write = _prefetch(1)  # (array, index) is written soon; likewise
 
 
 @intrinsic

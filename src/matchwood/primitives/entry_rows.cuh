@@ -3,8 +3,8 @@
 // The entries are cut into chunks of CHUNK, whatever rows they belong to, and a list says in which
 // row each chunk begins (primitives/row_reduce/gpu.py, Chunks).  A block takes a chunk; a thread
 // takes EACH neighbouring entries, looks for the row of the first among the rows of the chunk, and
-// walks on from there.  So the work is even whatever the lengths of rows are, and no row need be
-// known as a whole.
+// walks on from there.  So all threads have the same work, however long the rows are, and no
+// thread needs a whole row.
 #pragma once
 #include "matchwood/threads.cuh"
 
@@ -13,7 +13,7 @@ constexpr int EACH = 8;                       // entries of a thread
 constexpr int CHUNK = CHUNK_THREADS * EACH;   // entries of a block
 
 // The first number in low .. high - 1 for which `before` is false, high where there is none; it is
-// true up to there.  All lanes of the warp call, and look at 32 numbers at a time.
+// true up to there.  All lanes of the warp call, and test 32 numbers at a time.
 template <typename I, typename Before>
 __device__ __forceinline__ I warp_search(I low, I high, Before before)
 {
@@ -46,7 +46,7 @@ struct alignas(16) Sixteen {
     T value[16 / sizeof(T)];
 };
 
-// Entries first .. first + count - 1 of an array, 16 bytes at a time where they lie so; `first` is a
+// Entries first .. first + count - 1 of an array, 16 bytes at a time where that is aligned; `first` is a
 // multiple of EACH.  The rest is 0.
 template <typename T>
 __device__ __forceinline__ void load_entries(const T* __restrict__ array, long long first, int count,
@@ -90,7 +90,7 @@ __device__ __forceinline__ unsigned int find_rows(const I* __restrict__ indptr,
     if (count == 0) return begins;
     I low = first_row[chunk], last = first_row[chunk + 1], k = (I)first;
 
-    // where rows are alike, the first one is as far into those of the chunk as this thread is
+    // a first guess: if all rows are equally long, rows are spread evenly over the threads
     I guess = low + (I)((unsigned long long)(last - low) * threadIdx.x / CHUNK_THREADS);
     I above = max(low, guess - 1), below = min(last, guess + 1);
     I starts = indptr[above], ends = indptr[below + 1];

@@ -1,12 +1,12 @@
-"""What public primitives ask of CSR arrays before a kernel sees them.
+"""Checks that public primitives make of CSR arrays before a kernel reads them.
 
-Kernels take columns and places as they are, so a wrong one would read or write what is not
-theirs.  Types and lengths are looked at in no time.  To look at every entry is a pass over them:
-primitives that take long compared with it make it first (`look_through`), those that are as quick
-look while they run and call `fault` only when something is wrong.
+Kernels do not check columns and row pointers: a wrong one would make them read or write outside
+the arrays.  To check types and lengths takes no time.  To check every entry takes a pass over them.
+A primitive that is much slower than this pass makes it first (`look_through`).  One that is as
+quick as the pass checks while it runs, and calls `fault` only when something is wrong.
 
-One convention: a public primitive `f` looks at its arrays and then calls `trusted_f`, which looks
-at nothing.  Code whose arrays have passed a gate calls `trusted_f` itself.
+One convention: a public primitive `f` checks its arrays and then calls `trusted_f`, which checks
+nothing.  Code whose arrays have passed a gate calls `trusted_f` itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def csr_arrays(
     if data is not None:
         data = vector(function, "data", data, kinds)
         same_size(function, "data", data, "indices", indices)
-    if one_place(function, indptr, indices, data) == "cpu":  # on a GPU to ask is to wait
+    if one_place(function, indptr, indices, data) == "cpu":  # on a GPU this would wait
         if indptr[0] != 0:
             raise ValueError(f"{function}: {_start(indptr)}")
         if indptr[-1] != indices.size:
@@ -83,7 +83,7 @@ def fault(function: str, indptr: Any, indices: Any, columns: int) -> ValueError 
 
 
 def _structure(indptr: Any, indices: Any, columns: int) -> Any:
-    from matchwood.primitives.inspect import structure  # which asks here for its own arrays
+    from matchwood.primitives.inspect import structure  # not above: it imports this file
 
     return structure(indptr, indices, columns)
 
@@ -116,13 +116,13 @@ def _end(indptr: Any, indices: Any) -> str:
 
 
 ANY = int(np.iinfo(np.int64).max)
-"""As the number of columns: any that is not negative will do."""
+"""Given as the number of columns: every column that is not negative is allowed."""
 
 
 def not_symmetric(function: str) -> ValueError:
     """The error of kernels that rely on symmetry, and find that it does not hold.
 
-    Symmetry is judged by hashed sums, so this happens to none by chance.  Kernels stay inside
-    their arrays all the same, and end.
+    Symmetry is tested by hashed sums, which are almost never wrong (primitives/inspect).  Where
+    they are, kernels stay inside their arrays and end.
     """
     return ValueError(f"{function}: A was taken for symmetric, but its pattern is not")

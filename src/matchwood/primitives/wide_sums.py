@@ -1,7 +1,8 @@
-"""Sums and ratios of sums that stay right where double precision ends.  For NumPy and CuPy arrays.
+"""Sums and ratios of sums that do not overflow on the way.  For NumPy and CuPy arrays.
 
-Weights near 1e308 are finite while their sum is not.  A power of two takes them down and the result
-up again without an error; only what is no number of double precision itself is refused.
+Weights near 1e308 are finite while their sum is not.  They are scaled down by a power of two and
+the result is scaled up again, which is exact.  Only a result that double precision cannot hold is
+refused.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import numpy as np
 
 from matchwood import engines
 
-SCALE = 2.0**-64  # room for the sum of as many terms as there can be addresses
+SCALE = 2.0**-64  # a factor; with it a sum of 2^64 terms does not overflow
 
 
 def total(values: Any) -> float:
-    """The sum in double precision, infinite where that has no such number."""
+    """The sum in double precision, infinite where double precision cannot hold it."""
     if getattr(getattr(values, "dtype", None), "kind", "O") not in "biuf":  # made by hand
         got = getattr(values, "dtype", type(values).__name__)
         raise TypeError(f"weights must be an array of real numbers, got {got}")
@@ -37,7 +38,7 @@ def ratio(part: Any, whole: Any) -> float:
     above, below = total(part), total(whole)
     if not (math.isfinite(above) and math.isfinite(below)):
         above, below = (total(a.astype(np.float64) * SCALE) for a in (part, whole))
-    return min(1.0, above / below) if below > 0 else 0.0  # sums round in their own ways
+    return min(1.0, above / below) if below > 0 else 0.0  # the two sums are rounded differently
 
 
 def mean_of_two(a: Any, b: Any) -> Any:

@@ -2,7 +2,7 @@
 
 Compiling takes longer than everything else in a first demo, and one process compiles on one core.
 So a second process runs the problems in the opposite order; each finds in the cache what the other
-has compiled, and they meet in the middle.  On small graphs, and before anything is timed.
+has compiled, so each compiles about half.  This is done on small graphs, before anything is timed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def compile_all(threads: int | None, say: Callable[[str], object] = lambda _: No
     try:
         _run(PROBLEMS, threads, say)
     finally:
-        if other is not None:  # whatever it is at, this process has it by now
+        if other is not None:  # what it still compiles, this process has compiled by now
             other.kill()
             other.wait()
 

@@ -30,7 +30,7 @@ from matchwood.report.drawings import (
 
 @dataclass(frozen=True)
 class Problem:
-    """What to call, whom to compare with, and how to tell and show the answer."""
+    """What to call, what to compare with, and how to describe and draw the answer."""
 
     name: str  # in tables
     short: str  # on the command line
@@ -151,7 +151,7 @@ PROBLEMS: tuple[Problem, ...] = (
     ),
 )
 
-NEAR = 1e-12  # sums of floats on a CPU and on a GPU differ by no more
+NEAR = 1e-12  # relative; sums of floats on a CPU and on a GPU differ by no more
 
 
 def same(one: Any, other: Any) -> bool:

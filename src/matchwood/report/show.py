@@ -1,4 +1,4 @@
-"""What the demo shows: tables in the terminal, and the page with the pictures."""
+"""The output of the demo: tables in the terminal, and the page with the pictures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How times are compared: the same graph, the same process, taking turns, the median of several.
+"""How times are compared: the same graph, the same process, calls in turn, the median of several.
 
-A time alone says little on a machine that others use too; taking turns gives both sides the same
-neighbours, and what is reported is their ratio.
+A time alone says little on a machine that others use too.  Calls in turn meet the same conditions,
+and what is reported is the ratio of their times.
 """
 
 from __future__ import annotations

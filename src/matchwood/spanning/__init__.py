@@ -1,4 +1,4 @@
-"""Trees that join all that can be joined, as light as possible.
+"""Spanning trees of least total weight.
 
 minimum_spanning_forest    the lightest edges that join each connected component; or the heaviest
 is_spanning_forest         are these the edges?

@@ -25,9 +25,9 @@ from matchwood.communities.moving.plan import (
     Plan,
 )
 from matchwood.communities.weights import Level, finished
+from matchwood.primitives.contract import trusted_contract
 from matchwood.primitives.joining import trusted_joins, trusted_trees
 from matchwood.primitives.number import trusted_number_labels
-from matchwood.primitives.quotient import trusted_quotient
 from matchwood.stopwatch import Stopwatch
 
 
@@ -66,9 +66,9 @@ class Steps(NamedTuple):
 
     def contract(self, level: Level, labels: Any, count: int) -> Level:
         """The graph of the labels; what lies inside one is its diagonal."""
-        arrays = trusted_quotient(
+        arrays = trusted_contract(
             level.indptr, level.indices, level.data, level.inner, labels, count,
-            symmetric=True, engine=self.name, threads=self.threads, ordered=False,
+            engine=self.name, threads=self.threads, ordered=False,
         )  # fmt: skip
         return finished(*arrays)
 

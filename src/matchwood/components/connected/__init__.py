@@ -69,7 +69,7 @@ def connected_components(
         zero or not.
     method : {"auto", "afforest", "fastsv", "bfs"}
         ``"afforest"`` joins each vertex to two neighbours, finds out which component is by far
-        the largest, and looks at the other edges only of vertices outside it [1]_.
+        the largest, and reads the other edges only of vertices outside it [1]_.
         ``"fastsv"`` lets labels flow along all edges at once, until none changes [2]_.
         ``"bfs"`` searches from one vertex after the other.  ``"auto"`` takes Afforest, the
         fastest in every measurement so far.

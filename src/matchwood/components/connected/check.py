@@ -23,7 +23,7 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
     A : as given to `connected_components`
     answer : Components, (count, labels), labels or sets of vertices
         As matchwood, SciPy, igraph (an object with `membership`) or NetworkX (sets of the
-        vertices 0..n-1) return it.  The number of rounds is not looked at.
+        vertices 0..n-1) return it.  The number of rounds is not checked.
     numbering : {"exact", "any"}
         ``"exact"``: labels are 0, 1, ... in the order of their smallest vertices, as
         `connected_components` returns them.  ``"any"``: they may be any integers; only which
@@ -38,7 +38,7 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
 
     Notes
     -----
-    Runs where `A` lives; labels that live elsewhere are moved there.  A look at every edge and a
+    Runs where `A` lives; labels that live elsewhere are moved there.  A pass over every edge and a
     breadth-first search; memory for some arrays of n.  With ``numbering="any"``, labels that are
     spread over more than 4 n numbers are sorted first.
 

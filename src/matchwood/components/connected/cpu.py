@@ -5,7 +5,7 @@ into 0, 1, ...  Races are those of primitives/union_find for Afforest.  In FastS
 goes down, by atomic minimum, to vertices of the same component, so the order of arrival changes
 the number of rounds at most, never the labels.
 
-Vertices are unsigned in the kernels: Numba looks at every signed index for a sign.
+Vertices are unsigned in the kernels: Numba tests every signed index for its sign.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _first_neighbours(
         me = parent.dtype.type(v)
         parent[v] = me
         # An empty row reads another's neighbour and drops it: cheaper than a branch that is
-        # foreseen badly where every third row is empty.
+        # mispredicted where every third row is empty.
         filled = indptr[v] < indptr[v + 1]
         first = indices[min(np.uint64(indptr[v]), last)]
         root = min(me, first if filled else me)

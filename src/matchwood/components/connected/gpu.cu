@@ -1,11 +1,11 @@
 // Connected components on the GPU.  Host side: gpu.py.  The rule and the papers: __init__.py.
 //
 // Afforest, a few launches:
-//   hook_near      every vertex under a smaller neighbour, near by if it can be; and what hangs
-//                  together within NEAR vertices in a row directly under the first of them
+//   hook_near      every vertex under a smaller neighbour, a near one if possible; and of NEAR
+//                  consecutive vertices, those that are connected directly under the first of them
 //   compress       every vertex directly under its root
 //   find_largest   the root that most of a sample have: probably the largest component's
-//   hook_more      unless that are most: a try with one more neighbour of each, then compress
+//   hook_more      unless most have it: hook along one more neighbour of each, then compress
 //   hook_rest      all entries of the rows of the other vertices, shared out evenly
 // FastSV, two launches a round:
 //   sv_hook, sv_follow
@@ -25,7 +25,7 @@
 
 constexpr int TILE = 2048;   // rows and entries of a warp in a pass over all of them
 constexpr int NEAR = 1024;   // vertices, one for each thread of a block
-constexpr int SAMPLE = 1024; // vertices, one for each thread of the block that looks at them
+constexpr int SAMPLE = 1024; // vertices, one for each thread of the block that counts them
 constexpr int SLOTS = 2048;  // of the table that counts their roots
 constexpr int OTHERS_PART = 8;  // settled: at most 1 / OTHERS_PART of the sample have another root
 
@@ -64,8 +64,8 @@ __global__ void hook_near(I n, const I* indptr, const I* indices, I* parent)
 
 // Vertices in turn: a try to join each with its last neighbour, or its middle one.  Both are
 // directly under their roots at first, and the larger root is lowered to the smaller one; a hook
-// made before may be overwritten by a lower one.  What is missed so hook_rest does: trees stay
-// trees of one component, and this only makes them large.
+// made before may be overwritten by a lower one.  hook_rest does what is missed here: this
+// step only makes trees large, and each stays within one component.
 template <typename I>
 __global__ void hook_more(I n, const I* indptr, const I* indices, bool last, const I* settled, I* parent)
 {
@@ -80,9 +80,9 @@ __global__ void hook_more(I n, const I* indptr, const I* indices, bool last, con
     }
 }
 
-// Vertices in turn.  `outer`: only those that hook_near hung under a vertex of another block;
+// Vertices in turn.  `outer`: only those that hook_near hooked under a vertex of another block;
 // few, so they follow a long chain all at once, each halving the way of the others.
-// Others may be walking through v meanwhile: any ancestor is right for them.
+// Other threads may follow v at the same time: any ancestor is right for them.
 template <typename I>
 __global__ void compress(I n, bool outer, const I* settled, I* parent)
 {
@@ -145,7 +145,8 @@ __device__ __forceinline__ void join_ends(I* parent, I v, I w)
     if (a != b) join_sets(parent, a, b);
 }
 
-// TILE entries to a warp.  Races: union_find.cuh.  With a symmetric pattern, rows of vertices under *largest are skipped.
+// TILE entries to a warp.  Races: union_find.cuh.  With a symmetric pattern, rows of vertices under *largest
+// are skipped.
 template <typename I>
 __global__ void hook_rest(
     I n, I nnz, const I* indptr, const I* indices, bool symmetric, const I* largest, I* parent)
@@ -162,7 +163,7 @@ __global__ void hook_rest(
     });
 }
 
-// After a search: what it reached hangs under `root`, the smallest of them; others on their own.
+// After a search: the parent of all reached vertices is `root`, the smallest; others are roots.
 template <typename I>
 __global__ void adopt_reached(I n, const I* level, const I* root, I* parent)
 {
@@ -216,7 +217,7 @@ __global__ void sv_hook(I n, I nnz, const I* indptr, const I* indices, bool symm
     });
 }
 
-// A thread to a vertex: the new grandparent, which is also where the next round starts from, and
+// One thread per vertex: the new grandparent, which is also where the next round starts from, and
 // whether any differs from the old one.  `spare` is the old parents' memory, free now.
 template <typename I>
 __global__ void sv_follow(I n, const I* next, I* grand, I* spare, const int* before, int* changed)
@@ -233,7 +234,7 @@ __global__ void sv_follow(I n, const I* next, I* grand, I* spare, const int* bef
     if (__syncthreads_or(differs) && threadIdx.x == 0 && load_relaxed(changed) == 0) store_relaxed(changed, 1);
 }
 
-// Numbering (number.cuh).  Vertices are dealt to blocks in runs of `length`; a block counts its roots.
+// Numbering (number.cuh).  Vertices are distributed to blocks in runs of `length`; a block counts its roots.
 template <typename I>
 __global__ void count_roots(I n, I length, const I* parent, I* counts)
 {
@@ -251,7 +252,7 @@ __global__ void number_roots(I n, I length, const I* counts, I* parent, I* total
     if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) *total = end;
 }
 
-// A thread to a vertex: up to the root, whose number is the label.
+// One thread per vertex: up to the root, whose number is the label.
 template <typename I>
 __global__ void write_labels(I n, const I* parent, I* label)
 {

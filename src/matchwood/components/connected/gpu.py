@@ -32,7 +32,7 @@ SAMPLE = SOURCE.constant("SAMPLE")
 PASS_THREADS = 1 << 19  # of a pass over the vertices that may turn out to be needless
 RUNS = 1024  # blocks that number the roots; each adds up the counts of all before it
 RUN_BLOCK = 512  # threads of such a block
-ROUNDS_PER_LOOK = 4  # of FastSV, between two looks of the host
+ROUNDS_PER_CHECK = 4  # rounds of FastSV between two checks by the host
 MORE = (True, False)  # neighbours that hook_more tries: the last of a row, the middle one
 SAMPLED_NEIGHBOURS = 2  # passes over all vertices before the largest component is skipped
 
@@ -107,13 +107,13 @@ def _fastsv(k: Any, view: Any, symmetric: bool, space: Any) -> int:
     parent, following, grand = space.parent, space.spare, space.grand
     for array in (parent, following, grand):
         array[...] = cupy.arange(n, dtype=array.dtype)
-    flag = gpu.Flag(ROUNDS_PER_LOOK + 1)
-    changed = [flag.device_words[i : i + 1] for i in range(ROUNDS_PER_LOOK + 1)]
+    flag = gpu.Flag(ROUNDS_PER_CHECK + 1)
+    changed = [flag.device_words[i : i + 1] for i in range(ROUNDS_PER_CHECK + 1)]
     rounds = 0
     while True:
         flag.clear()
         changed[0].fill(1)
-        for i in range(ROUNDS_PER_LOOK):
+        for i in range(ROUNDS_PER_CHECK):
             pattern = (n, nnz, view.indptr, view.indices, symmetric)
             k.sv_hook(_tiles(view), (*pattern, parent, grand, following, changed[i]))
             k.sv_follow(n, (n, following, grand, parent, changed[i], changed[i + 1]))

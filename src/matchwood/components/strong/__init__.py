@@ -3,7 +3,7 @@
 tarjan/, forward_backward/, multistep/, propagation/    the methods
 largest/           the step with which most of them begin
 cpu.py, gpu.py     which steps a method takes
-quotient/          what components make of a graph: the condensation
+quotient/          the graph of the components: the condensation
 """
 
 from __future__ import annotations

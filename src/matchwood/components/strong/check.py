@@ -28,7 +28,7 @@ def check_strongly_connected_components(A: Any, answer: Any, *, numbering: str =
     A : as given to `strongly_connected_components`
     answer : Components, (count, labels), labels or sets of vertices
         As matchwood, SciPy, igraph (an object with `membership`) or NetworkX (sets of the
-        vertices 0..n-1) return it.  The number of rounds is not looked at.
+        vertices 0..n-1) return it.  The number of rounds is not checked.
     numbering : {"exact", "any"}
         ``"exact"``: labels are 0, 1, ... in the order of their smallest vertices.  ``"any"``:
         they may be any integers; only which vertices share one is checked, and `count` where it

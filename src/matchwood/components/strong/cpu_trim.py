@@ -8,8 +8,8 @@ one end, and the whole is linear, however long the chain.
 A member follows the chain by itself, by a stack linked through `following`: a vertex is on one
 stack at most, and once.
 
-Races.  Counters are lowered atomically; whoever brings one to zero claims the vertex by an atomic
-"or" on its mark, and the first to do so has it.
+Races.  Counters are lowered atomically; a member that lowers one to zero claims the vertex by an
+atomic "or" on its mark, and the first to do so has it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Kernels: largest/gpu.cu, the largest component and trivial ones; propagation/gpu.cu, the others and
 the numbering.  "multistep" does both; "propagation" only the second, with every vertex a pivot;
-"forward_backward" both, with a pivot for each set that remains.  Two launches, and one look at the
-device.
+"forward_backward" both, with a pivot for each set that remains.  Two launches, and one wait for
+the device.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STAGE, PASS, TOTAL, FINISHED = SPREAD.constants("STAGE", "PASS", "TOTAL", "FINIS
 CONTROL = 16  # words for each of the two kernels; more than either needs
 
 ENTRIES_PER_THREAD = 8  # a small graph gets fewer threads
-PASSES_PER_LAUNCH = 256  # at most; Ctrl-C is heard between launches
+PASSES_PER_LAUNCH = 256  # at most; Ctrl-C takes effect between launches
 
 
 def label(

@@ -13,8 +13,8 @@ from matchwood.generators import weights as edge_weights
 from matchwood.generators.geometric import plans
 from matchwood.generators.matrices import Array, Matrix
 
-BORDER = 0.2  # of the neighbours a point in a corner has a quarter, one in the middle has all
-QHULL = 400  # bytes for each point, measured; what Qhull takes to triangulate
+BORDER = 0.2  # least share of the expected entries: points near the border have fewer neighbours
+QHULL = 400  # bytes of memory for each point that Qhull takes to triangulate; measured
 KINDS = (*edge_weights.KINDS, "distance")
 
 
@@ -126,9 +126,9 @@ def random_geometric(
     Distances are compared as squares of whole numbers, exactly, so every engine makes the same
     graph at any number of threads.
 
-    Points are sorted into cells no narrower than the radius, and each looks into the cells around
-    its own.  Work O(n + edges) for a radius that gives a bounded degree.  Memory beside the result:
-    two indices for each edge, and what the assembly takes.
+    Points are sorted into cells no narrower than the radius, and each is compared with the points
+    of its own cell and of those around it.  Work O(n + edges) for a radius that gives a bounded
+    degree.  Memory beside the result:  two indices for each edge, and what the assembly takes.
 
     References
     ----------
@@ -210,8 +210,8 @@ def delaunay(
     Notes
     -----
     Triangulated by Qhull [1]_ through SciPy, on the same coordinates everywhere.  Qhull cannot be
-    stopped: on Ctrl-C this call ends at once, and the triangulation goes on unseen in a thread of
-    its own, whose result is thrown away.
+    stopped: on Ctrl-C this call ends at once, and the triangulation goes on in a thread of its
+    own, whose result is dropped.
 
     References
     ----------

@@ -1,6 +1,6 @@
-"""Graphs of points on a team: draw them, sort them into cells, look into the cells around.
+"""Graphs of points on a team: draw points, sort them into cells, compare neighbouring cells.
 
-Within a cell the points stand in the order in which members came by.  That order reaches only
+Within a cell the points stand in the order in which members placed them.  That order reaches only
 the edge list, which `assemble` sorts; so the graph does not depend on it.
 """
 
@@ -119,8 +119,8 @@ def _join(
     """Edges from each slot to later ones.
 
     counting: counts[slot] = how many.  Otherwise counts[slot] says where they go in rows, cols.
-    Cells in a line along x are neighbours in the numbering, so a point looks at one range of
-    slots for each of the lines around it, beginning with its own.
+    Cells in a line along x are neighbours in the numbering, so a point is compared with one range
+    of slots for each of the lines around it, beginning with its own.
     """
     nz, ny, nx = shape
     dim, n = placed.shape

@@ -64,7 +64,7 @@ __device__ __forceinline__ u64 square(long long n, int dim, const int* points, l
 }
 
 // COUNTING: counts[slot] = how many edges.  Otherwise counts[slot] says where they go in rows and
-// cols.  Cells in a line along x are neighbours in the numbering, so a point looks at one range of
+// cols.  Cells in a line along x are neighbours in the numbering, so a point is compared with one range of
 // slots for each of the lines around it, beginning with its own.
 template <typename I, bool COUNTING>
 __global__ void join(long long n, int dim, long long width, long long nz, long long ny,

@@ -232,7 +232,7 @@ def dense_random(
 ) -> Matrix:
     """Random graph that has each possible edge with probability `density`: G(n, p).
 
-    Made for many edges: every pair of vertices is looked at, and the rows come out sorted.
+    Made for many edges: every pair of vertices is tried, and the rows come out sorted.
 
     Parameters
     ----------

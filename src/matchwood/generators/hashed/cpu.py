@@ -19,7 +19,7 @@ from matchwood.teams import crew, device, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 
-CHUNK = 1024  # edges; their two ends stay in the first-level cache while the levels go over them
+CHUNK = 1024  # edges; their two ends stay in the first-level cache through all levels
 ROWS = 8  # rows of a dense graph that a member takes at a time
 
 _ONE, _TWO = np.uint64(1), np.uint64(2)
@@ -197,8 +197,8 @@ def _fill_row(
 ) -> None:
     """The neighbours of u into its row.
 
-    Every v is written to this member's `line` and kept by moving on, which needs no branch; a
-    guess of whether an edge is there would be wrong half of the time.
+    Every v is written to this member's `line`; it is kept if the place then moves on.  That needs
+    no branch, which would be mispredicted half of the time.
     """
     size = np.uint64(n)
     mine = line[team.rank]

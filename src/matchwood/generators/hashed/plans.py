@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from matchwood.generators import streams
 
-LABEL_ROUNDS = 4  # of the renumbering; it need not withstand more than a look at the degrees
+LABEL_ROUNDS = 4  # rounds of the renumbering; it only has to hide the order of the degrees
 
 # Rounds of the Feistel network.  Where the halves have few bits it needs more of them: with 8,
-# a chi-square test over all graphs of 4 vertices still tells it from chance, with 16 it does not.
+# a chi-square test over all graphs of 4 vertices still rejects it, with 16 it does not.
 ROUNDS, ROUNDS_OF_SMALL, SMALL_BITS = 6, 16, 24
 
 

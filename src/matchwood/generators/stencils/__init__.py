@@ -75,7 +75,7 @@ def stencil(
     >>> stencil([-1, 2, -1], (4,)).toarray().astype(int).tolist()
     [[2, -1, 0, 0], [-1, 2, -1, 0], [0, -1, 2, -1], [0, 0, -1, 2]]
 
-    A stencil need not be symmetric; here each point looks at the one below it:
+    A stencil need not be symmetric; here each point has the one below it as a neighbour:
 
     >>> stencil([[0], [0], [1]], (2, 2)).toarray().astype(int).tolist()
     [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]]

@@ -1,8 +1,8 @@
 """Random numbers that depend on a seed, a stream and a counter, and on nothing else.
 
-A generator that walks from one number to the next gives a graph that depends on who walks.  Here
-number k of a stream is computed from k alone, so any thread of any engine can ask for any of them
-and all get the same graph:
+A generator that computes each number from the one before gives a graph that depends on how threads
+share the work.  Here number k of a stream is computed from k alone, so any thread of any engine can
+compute any of them, and all make the same graph:
 
     key(seed, stream) = mix64(mix64(seed) + stream * GOLDEN)
     value(key, k)     = mix64(key + k * GOLDEN)                   all modulo 2^64

@@ -9,7 +9,7 @@ import numpy as np
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.teams import device
 
-STEP = np.uint64(0x9E3779B97F4A7C15)  # GOLDEN, written out in a file that the cache sees
+STEP = np.uint64(0x9E3779B97F4A7C15)  # GOLDEN; written here, where the cache sees a change
 
 
 @device

@@ -82,7 +82,7 @@ def random_weights(
 
 
 def _pattern(A: Any, caller: str) -> tuple[Array, Array]:
-    """The index arrays of a sparse matrix, looked at before anything follows them."""
+    """The index arrays of a sparse matrix, checked before they are used."""
     kind = getattr(getattr(A, "indices", None), "dtype", None)
     own = kind if kind in (np.dtype(np.int32), np.dtype(np.int64)) else None
     view = csr.as_graph(A, caller, index_dtype=own).entries()

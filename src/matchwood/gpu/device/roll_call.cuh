@@ -7,9 +7,9 @@
 // streams, or clusters that do not all fit.  Work must be shared by `rank` and `members`, not by
 // blockIdx and gridDim.
 //
-// A meeting also adds up a number: what the threads `add` between two meetings, all of them learn
-// at the second meeting.  The sum is in the word that counts arrivals, so it costs no memory access.
-// There is also a second sum, in a word of its own; `meet` reads it only where it is wanted.
+// A meeting is a barrier of all members.  It also adds up a number: what the threads `add` between two
+// meetings, all of them get at the second one.  The sum is in the word that counts arrivals, so it costs no
+// memory access.  There is also a second sum, in a word of its own; `meet` reads it only where it is wanted.
 //
 // Caller: kernel CLUSTERED; the grid a multiple of CLUSTER; ROLL_WORDS words that are 0 at launch.
 #pragma once
@@ -19,7 +19,7 @@
 constexpr int ROLL_WORDS = 8;              // signed in, members, and two for each of three meetings
 constexpr long long ROLL_CYCLES = 8000;    // clock cycles, 4 us; blocks of one grid start closer together
 constexpr int ADDED_BITS = 40;             // low bits of a meeting's word: the sum; above: arrivals
-constexpr unsigned long long CLOSED = 1ull << 63;  // in words[0]: nobody may sign in any more
+constexpr unsigned long long CLOSED = 1ull << 63;  // in words[0]: no block may sign in any more
 
 // Orders this thread's accesses, and those of its block before the last __syncthreads, for others
 // that fence as well.  Cheaper than __threadfence, which is sequentially consistent.

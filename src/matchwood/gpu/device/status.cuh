@@ -8,7 +8,7 @@ __device__ __forceinline__ void fail(unsigned long long* status, unsigned int co
     atomicMin(status, (unsigned long long)code << 56 | (unsigned long long)detail);
 }
 
-// True when something has failed; a long kernel may look now and then and return early.
+// True when something has failed; a long kernel may read this sometimes and return early.
 __device__ __forceinline__ bool failed(const unsigned long long* status)
 {
     return *const_cast<const volatile unsigned long long*>(status) != ~0ull;

@@ -1,4 +1,4 @@
-// Who am I, and what a warp or a block does together.  Blocks are one-dimensional throughout, and
+// The numbers of this thread, and what a warp or a block does together.  Blocks are one-dimensional throughout, and
 // their size is a multiple of WARP.
 #pragma once
 

@@ -62,10 +62,10 @@ def maximal_independent_set(
         (class of the degree, hash of the vertex, seed),   the smaller first,
 
     with two classes for each doubling of the degree: 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, ...
-    (matchwood/independent/maximal/order.py).  Whoever decides first decides right: a vertex
-    joins when all neighbours before it are out, is out when one of them has joined, and waits
-    otherwise.  So there are no rounds to agree on [2]_ [3]_, and a random order makes long waits
-    unlikely [2]_.
+    (matchwood/independent/maximal/order.py).  A vertex can be decided at any time, and always in
+    the same way: it joins when all neighbours before it are out, is out when one of them has
+    joined, and waits otherwise.  So no rounds are needed [2]_ [3]_, and a random order makes long
+    waits unlikely [2]_.
 
     In ``"luby_sampling"`` vertex v is drawn in round k when
     ``x = (hash2(k, v, seed) >> 32) * 2 * d`` is less than 2^32.  Where no vertex is drawn, as is
@@ -73,7 +73,7 @@ def maximal_independent_set(
     vertex, there are at most n, and nothing can stall.
 
     Work O(n + m), each row read once, up to where its vertex is decided, and again by members.
-    Memory besides the graph and the result: none to speak of on the CPU, two index arrays of n on
+    Memory besides the graph and the result: almost none on the CPU, two index arrays of n on
     the GPU (three for ``"lexicographic"``); for ``"luby_sampling"`` two on both.
 
     References

@@ -1,4 +1,4 @@
-"""Is this a maximal independent set, and the greedy one?  Decided by a look at every edge."""
+"""Is this a maximal independent set, and the greedy one?  Decided by a pass over every edge."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_maximal_independent_set(
     Notes
     -----
     Runs where `A` lives; members that live elsewhere are moved there, and for ``"luby"`` the
-    degrees go to the CPU and a byte a vertex comes back.  A look at every edge; memory for two
+    degrees go to the CPU and a byte a vertex comes back.  A pass over every edge; memory for two
     bytes a vertex, and 9 more for ``"luby"``.
 
     Examples

@@ -88,8 +88,8 @@ def _settle(
     """Decide v, after those that it has to wait for.
 
     The stack holds the last STACK_VERTICES of a chain of vertices that wait for each other.  Where
-    a chain is longer, its beginning is forgotten.  Then v is not decided yet, but STACK_VERTICES
-    others are, and the caller asks again.
+    a chain is longer, its beginning is dropped.  Then v is not decided yet, but STACK_VERTICES
+    others are, and the caller calls again.
     """
     base = np.int64(team.rank) * STACK_VERTICES
     depth, floor = np.int64(0), np.int64(0)

@@ -1,14 +1,14 @@
 // The greedy independent set on the GPU.  Host side: gpu.py.  The order: order.py.
 //
 // One kernel, all of whose warps are resident.  Tiles of up to 32 vertices, fewer where there are not
-// enough for all warps, are dealt out to the warps in turn; each warp goes through its undecided
-// vertices again and again until none is left, and waits for nobody: there are no rounds.
+// enough for all warps, are distributed to the warps in turn; each warp goes through its undecided
+// vertices again and again until none is left, and waits for no other warp: there are no rounds.
 //
 //   begin     the byte of each vertex, then a barrier of the grid, the only one
 //   look      on from the place in the row where a vertex had to wait before: the row is read once
 //   join      a vertex that joins puts all its neighbours out, whose rows then need not be read
 //
-// Rows: a thread to the next SHORT entries, then the warp to what is left.  Rows longer than LONG are
+// Rows: one thread reads the next SHORT entries, then the warp reads the rest.  Rows longer than LONG are
 // those of hubs, cut into pieces that all warps share; the warp that is done with the last piece of a
 // hub decides.
 //
@@ -20,21 +20,21 @@
 // has a link (x, p) as well, link[v] becomes (x, 1 - p), and so on: twice as far at each step.
 //
 // Races.  A byte goes from undecided to OUT or JOINED once.  v joins when it has seen all neighbours
-// before it OUT, which is final, so no neighbour can join as well; and whoever puts v out has seen,
-// or is, a member among its neighbours.  The greedy set is unique, so schedules do not matter.
+// before it OUT, which is final, so no neighbour can join as well; and the vertex that puts v out
+// has seen, or is, a member among its neighbours.  The greedy set is unique, so schedules do not matter.
 // A link is true for ever, and written by the owner of v alone.  Nothing else is shared between
 // warps, so relaxed accesses will do.
 //
-// It ends: the first of all undecided vertices has nobody to wait for, and its warp is running.
+// It ends: the first of all undecided vertices has no other to wait for, and its warp is running.
 #include "matchwood/atomics.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/hashing.cuh"
 #include "matchwood/threads.cuh"
 
 constexpr int BLOCK = 512;  // threads
-constexpr int SHORT = 32;  // entries of a row that a thread looks at alone at a time
-constexpr int BATCH = 4;   // entries that a lane has under way at once
-constexpr int LONG = 16384;  // entries; a longer row is cut into pieces, which several warps look at
+constexpr int SHORT = 32;  // entries of a row that a thread reads alone at a time
+constexpr int BATCH = 4;   // entries whose loads a lane has in flight at once
+constexpr int LONG = 16384;  // entries; a longer row is cut into pieces, which several warps read
 constexpr int PIECE = 4096;  // entries of such a piece
 constexpr int PASSES_TO_FULL = 8;  // by index, one pass in so many goes over the whole list
 constexpr unsigned char OUT = 0, JOINED = 1, FIRST = 2;  // FIRST and above: undecided
@@ -76,7 +76,7 @@ __device__ __forceinline__ bool precedes(I w, I v, unsigned long long start)
     return BY_INDEX ? w < v : hash_of(start, w) < hash_of(start, v);
 }
 
-// Look at entries from k on, up to `stop`, in a row that goes up to `end`; k becomes the place to go
+// Read entries from k on, up to `stop`, in a row that goes up to `end`; k becomes the place to go
 // on from.
 template <bool BY_INDEX, typename I>
 __device__ __forceinline__ Verdict look_alone(I v, unsigned char mine, I& k, I stop, I end, const I* indices,
@@ -164,7 +164,7 @@ __device__ __forceinline__ Verdict look_together(
     return JOINS;
 }
 
-// A vertex that joins puts its neighbours out.  Looks first: of a hub's many neighbours only one needs
+// A vertex that joins puts its neighbours out.  Reads first: of a hub's many neighbours only one needs
 // to write.  Measured: bench/independent/maximal_gpu.py, H200, R-MAT 22: 0.32 against 0.97 ms.
 template <int STRIDE, typename I>
 __device__ __forceinline__ void put_out(I e, I end, const I* indices, unsigned char* status)
@@ -194,7 +194,7 @@ struct Call {
     I *hub, *pieces;  // the vertices with long rows, and how many pieces of each are not done
 };
 
-// One vertex v for each lane that is `open`, or a piece of one; looked at from entry k on.  `at` is
+// One vertex v for each lane that is `open`, or a piece of one; read from entry k on.  `at` is
 // v itself, or ~i for a piece of hub i.  True: still undecided.
 template <bool BY_INDEX, typename I>
 __device__ __forceinline__ bool decide(bool open, I at, I& k, const Call<I>& call)
@@ -242,7 +242,7 @@ __device__ __forceinline__ bool decide(bool open, I at, I& k, const Call<I>& cal
     }
     bool joins = open && verdict == JOINS, large = false;
     if (joins && piece) {
-        // the last piece speaks for all; a hub's neighbours find out for themselves
+        // the last piece decides for all; a hub's neighbours read its state themselves
         if (take(&call.pieces[~at], I(-1)) == 1) store_relaxed(&status[v], JOINED);
     } else if (joins) {
         store_relaxed(&status[v], JOINED);
@@ -281,7 +281,7 @@ struct List {
     }
 };
 
-// The pieces of hubs, numbered through, are dealt out to the warps in turn.
+// The pieces of hubs, numbered through, are distributed to the warps in turn.
 template <typename I>
 __device__ __forceinline__ void take_pieces(I hubs, long long me, long long warps, const Call<I>& call, List<I>& list)
 {

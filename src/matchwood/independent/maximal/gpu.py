@@ -22,7 +22,7 @@ WARP = SOURCE.constant("WARP")
 LONG, PIECE, WORDS = SOURCE.constants("LONG", "PIECE", "WORDS")
 LEFT, ROUND_WORDS = SAMPLING.constants("LEFT", "ROUND_WORDS")
 
-CYCLES_PER_LAUNCH = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C is heard in between
+CYCLES_PER_LAUNCH = 100_000_000  # of the device's clock, some 50 ms; Ctrl-C takes effect in between
 ROUNDS_PER_LAUNCH = 128  # of sampling, for the same reason; most graphs need less than 30
 CALLER = "maximal_independent_set"
 
@@ -37,7 +37,7 @@ def choose(view: Any, method: str, seed: int, *, threads: int | None = None) -> 
     return status.view(np.bool_), rounds
 
 
-def _dealt(kernel: Any, n: int) -> tuple[int, int, int, int]:
+def _shares(kernel: Any, n: int) -> tuple[int, int, int, int]:
     """Blocks, warps, vertices of a tile, and of a warp at most."""
     most = kernel.resident(BLOCK) * (BLOCK // WARP)
     tile = min(WARP, -(-n // most))
@@ -51,7 +51,7 @@ def _greedy(view: Any, method: str, seed: int, status: Any) -> int:
     n, kind = view.n, view.indices.dtype
     name = "by_index" if method == "lexicographic" else "by_degree"
     kernel = getattr(SOURCE.kernels(name, I=kind), name)
-    blocks, warps, tile, room = _dealt(kernel, n)
+    blocks, warps, tile, room = _shares(kernel, n)
     hubs = view.nnz // LONG  # at most
     room += -(-(view.nnz // PIECE + hubs) // warps)
     links = n if name == "by_index" else 0
@@ -78,7 +78,7 @@ def _greedy(view: Any, method: str, seed: int, status: Any) -> int:
 def _sample(view: Any, method: str, seed: int, status: Any) -> int:
     n, kind = view.n, view.indices.dtype
     kernel = SAMPLING.kernels(I=kind).sample
-    blocks, warps, tile, room = _dealt(kernel, n)
+    blocks, warps, tile, room = _shares(kernel, n)
     space = gpu.workspace(
         CALLER,
         words=(1 + ROUND_WORDS * ROUNDS_PER_LAUNCH, np.uint64),

@@ -1,21 +1,21 @@
 // Luby's sampling on the GPU.  Host side: gpu.py.  The rule: __init__.py.
 //
 // One cooperative kernel runs the rounds, the phases of which are those of cpu_sampling.py, with a
-// barrier of the grid after each.  Tiles of up to 32 vertices are dealt out to the warps in turn; each
+// barrier of the grid after each.  Tiles of up to 32 vertices are distributed to the warps in turn; each
 // warp keeps those of its vertices that are left in a list of its own.
 //
-// Rows: a thread to a row of up to SHORT entries, the warp to a longer one.  When a vertex with more
+// Rows: one thread per row of up to SHORT entries, the warp for a longer one.  When a vertex with more
 // than LONG entries leaves, all warps share them, after one more barrier.  A vertex whose neighbours
-// have all gone joins without a look at them.  Races: as there.
+// have all gone joins without reading them.  Races: as there.
 #include "matchwood/atomics.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/hashing.cuh"
 #include "matchwood/threads.cuh"
 
 constexpr int BLOCK = 512;  // threads
-constexpr int SHORT = 16;  // entries
-constexpr int LONG = 16384;  // entries
-constexpr int BATCH = 8;   // entries that a lane has under way at once
+constexpr int SHORT = 16;  // entries of a row that one thread reads
+constexpr int LONG = 16384;  // entries; longer rows are shared by all warps
+constexpr int BATCH = 8;   // entries whose loads a lane has in flight at once
 constexpr unsigned char OUT = 0, JOINED = 1, FREE = 2, DRAWN = 3, WINNER = 4, LEAVING = 5;
 constexpr long long MOST = (1ll << 31) - 1;  // neighbours that count; more would make 2 d x overflow
 constexpr unsigned long long NO_DRAW = ~0ull;  // larger than any draw
@@ -64,8 +64,8 @@ __device__ __forceinline__ unsigned long long draw(I v, I degree, unsigned long 
     return (hash2((long long)round, v, seed) >> 32) * (2 * d);
 }
 
-// live: `room` words for each warp.  hub: a word for each row longer than LONG.  `done` rounds have been made by launches before; this one makes
-// at most `rounds`, each with its ROUND_WORDS words, 0 at launch.
+// live: `room` words for each warp.  hub: a word for each row longer than LONG.  `done` rounds have been made
+// by launches before; this one makes at most `rounds`, each with its ROUND_WORDS words, 0 at launch.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK) sample(
     I n, const I* indptr, const I* indices, unsigned long long seed, long long done, int rounds, int tile, I room,

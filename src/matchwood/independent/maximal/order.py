@@ -8,7 +8,7 @@
 
 Classes are 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, 17-24, ...: two for each doubling.  The hash is one
 to one, so there are no ties.  Engines keep the first bits of (class, hash) in one byte a vertex
-and look at the rest only where these are equal:
+and compare the rest only where these are equal:
 
     byte(v) = 254 - 4 class(degree) - (hash >> 62),   the larger first;  1 in the set, 0 not
 """

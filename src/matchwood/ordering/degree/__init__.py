@@ -40,7 +40,8 @@ def degree_order(A: Any, *, engine: str | None = None, threads: int | None = Non
 
     Notes
     -----
-    Vertices of large degree, which most edges lead to, share cache lines; all else is torn apart.
+    Vertices of large degree, which most edges lead to, share cache lines.  The other vertices lose
+    the order that they had.
     Work O(n) beside the pattern, memory four arrays of n.
 
     Examples

@@ -6,7 +6,7 @@ up to i, less the i rows that ended before: one count and one scan.
 Squares are added up exactly, the low 32 bits and the rest apart, so that the root is the same
 number at any number of threads.
 
-Vertices and places are unsigned in the kernels: Numba looks at every signed index for a sign.
+Vertices and places are unsigned in the kernels: Numba tests every signed index for its sign.
 Races: members count in `begun` by atomic additions alone; all else that they write is their own.
 """
 

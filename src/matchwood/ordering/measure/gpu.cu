@@ -19,7 +19,7 @@ __global__ void start_rows(I n, const I* place, I* first)
 }
 
 // first[u]: the least place of u and its neighbours; its own at first.  Lowered by atomicMin alone,
-// after a look that spares most of them; long rows are shared by many warps.
+// after a read, which saves most atomics; long rows are shared by many warps.
 template <typename I>
 __global__ void lower_rows(I n, I nnz, const I* indptr, const I* indices, const I* place, I* first)
 {

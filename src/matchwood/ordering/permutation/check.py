@@ -113,7 +113,7 @@ def _permuted_keys(view: csr.View, place: Any) -> tuple[Any, Any]:
     if found.size <= answers.BLOCK:
         origin = np.argsort(found, kind="stable")
         return found[origin], origin
-    # the same, and Ctrl-C is heard
+    # the same sort, and Ctrl-C interrupts it
     ascending, origin = radix_sort(found.view(np.uint64), bits=(view.n * view.n).bit_length())
     return ascending.view(np.int64), origin
 

@@ -18,8 +18,8 @@ Array = np.ndarray[Any, Any]
 
 SHORT = 32  # entries sorted by insertion
 ONE = np.uint64(1)
-LOOK_ENTRIES = 1 << 16  # entries, or words of a sort, between two looks for Ctrl-C: a few ms
-LAST = LOOK_ENTRIES - 1
+CHECK_ENTRIES = 1 << 16  # entries, or words of a sort, between two checks for Ctrl-C: a few ms
+LAST = CHECK_ENTRIES - 1
 
 
 @kernel
@@ -85,12 +85,12 @@ def _rows(
     words, other = buffers[team.rank, 0], buffers[team.rank, 1]
     mask = (ONE << shift) - ONE
     lo, hi = share_rows(team, out_indptr)
-    since = np.int64(0)  # entries since the last look
+    since = np.int64(0)  # entries since the last check
     for i in range(lo, hi):
         first = np.int64(indptr[perm[i]])
         count = np.int64(indptr[perm[i] + 1]) - first
         since += count + 1
-        if since > LOOK_ENTRIES:
+        if since > CHECK_ENTRIES:
             since = np.int64(0)
             if stopping(team):
                 return

@@ -21,7 +21,7 @@ def check_rabbit_order(A: Any, answer: Any) -> None:
     ----------
     A : as given to `rabbit_order`
     answer : what ``locality_ordering(A, "rabbit")`` returns
-        Its `perm` and its `tree` are looked at.
+        Its `perm` and its `tree` are checked.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _check_joins(view: Any, parent: Any, joined: Any) -> None:
         rows, columns = np.divmod(keys, max(count, 1))
         volume = np.bincount(label, weights=volume, minlength=count).astype(np.int64)
         names = names[roots]
-    # who is left never joined
+    # those that are left never joined
     at = answers.first((joined[names] != 0) | (parent[names] != names))
     if at is not None:
         raise CheckFailed(f"{PROBLEM}: vertex {names[at]} joins none, but has a parent or a round")

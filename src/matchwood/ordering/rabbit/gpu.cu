@@ -2,7 +2,7 @@
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 
-// One thread to a vertex; children of each, 0 at first.
+// One thread per vertex; children of each, 0 at first.
 template <typename I>
 __global__ void count_children(I n, const I* parent, I* children)
 {
@@ -10,8 +10,8 @@ __global__ void count_children(I n, const I* parent, I* children)
     if (v < n && parent[v] != v) take(&children[parent[v]], I(1));
 }
 
-// One thread to a leaf, which climbs: it adds the size of its subtree to its parent's, and the thread
-// of the last child goes on from there.  So a size is complete before it is passed on; fences order
+// One thread per leaf, which goes up: it adds the size of its subtree to its parent's, and the thread
+// of the last child continues from there.  So a size is complete before it is passed on; fences order
 // what the other children added before.  `size` is 1 at first, `waiting` a copy of `children`.
 template <typename I>
 __global__ void add_sizes(I n, const I* parent, const I* children, I* waiting, I* size)
@@ -28,7 +28,7 @@ __global__ void add_sizes(I n, const I* parent, const I* children, I* waiting, I
     }
 }
 
-// One thread to a vertex: the sum up to its ancestor, and on from there.  The sum of a vertex is that
+// One thread per vertex: the sum up to its ancestor, and on from there.  The sum of a vertex is that
 // of all from it up to its ancestor, which is left out; -1 where none is left.
 template <typename I>
 __global__ void leap(I n, const I* ancestor, const I* sum, I* next_ancestor, I* next_sum, int* changed)

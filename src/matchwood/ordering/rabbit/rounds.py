@@ -1,8 +1,9 @@
 """The tree of joins, round by round; on any engine, whose primitives do the work.
 
-A round: who joins whom (primitives.joining), the trees that makes, the graph added up by trees
-(primitives.quotient).  Communities are named by the vertex they began with.  A tree is named after
-its root, and trees are numbered by their roots, so names ascend in every round.
+A round has three steps: which community joins which (primitives.joining), the trees that these
+joins make, and the graph contracted by trees (primitives.contract).  Communities are named by the
+vertex they began with.  A tree is named after its root, and trees are numbered by their roots, so
+names ascend in every round.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
+from matchwood.primitives.contract import trusted_contract, trusted_sums
 from matchwood.primitives.joining import trusted_joins, trusted_trees
-from matchwood.primitives.quotient import trusted_quotient, trusted_sums
 
 
 class Joined(NamedTuple):
@@ -51,7 +52,7 @@ def join_all(view: Any, engine: str, threads: int | None) -> Joined:
         sequence.append(movers)
         label, roots = trusted_trees(target, **where)
         count = int(roots.size)
-        found = trusted_quotient(*graph, None, label, count, symmetric=True, **where)
+        found = trusted_contract(*graph, None, label, count, **where)
         graph = (found.indptr, found.indices, found.data)
         volume, sizes = (trusted_sums(x, label, count) for x in (volume, sizes))
         names = names[roots]

@@ -66,14 +66,14 @@ def reverse_cuthill_mckee(
         Where components start, at most one vertex in each.  Components without one find their
         own: see `pseudo_peripheral_vertex`.
     method : {"auto", "serial", "leveled", "unordered", "batch_basic", "batch"}
-        All give the same order.  ``"serial"`` follows a queue.  ``"leveled"`` takes a level at
-        a time, all threads together.  ``"unordered"`` finds the levels first, then gives each
-        to one thread, which passes vertices on to the next [3]_.  ``"batch_basic"`` cuts the
-        queue into batches that are worked on before it is known whether their children are
-        theirs, and put right in order [4]_; ``"batch"`` is the same with signals that are sent
-        as early as possible, batches that are merged when small, and several batches in work
-        per thread.  ``"auto"`` chooses by the size of the graph, the threads and the width of
-        the frontier.  The GPU has ``"leveled"`` and ``"batch"``.
+        All give the same order.  ``"serial"`` follows a queue.  ``"leveled"`` takes a level at a
+        time, all threads together.  ``"unordered"`` finds the levels first, then gives each to one
+        thread, which passes vertices on to the next [3]_.  ``"batch_basic"`` cuts the queue into
+        batches.  Threads find the children of a batch before it is known whether an earlier batch
+        owns them; later such children are removed, batch by batch [4]_.  ``"batch"`` is the same
+        with signals that are sent as early as possible, small batches that are merged, and several
+        batches in work per thread.  ``"auto"`` chooses by the size of the graph, the threads and
+        the width of the frontier.  The GPU has ``"leveled"`` and ``"batch"``.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
@@ -218,7 +218,7 @@ def rcm_ordering(
 def pseudo_peripheral_vertex(
     A: Any, vertex: int = 0, *, engine: str | None = None, threads: int | None = None
 ) -> int:
-    """A vertex at the rim of a component, where an order with small bandwidth can start.
+    """A vertex at the edge of a component, where an order with small bandwidth can start.
 
     Search breadth first from the vertex v of least (degree, vertex), and from the vertex x of least
     (degree, vertex) in the last level of that search.
@@ -254,13 +254,13 @@ def pseudo_peripheral_vertex(
 
     Notes
     -----
-    The bandwidth of the order from a start is less than the width.  Looking at the number of levels
-    alone, as is usual, gives bandwidths up to a third above those from the vertex of least degree;
-    looking at the width takes another 8 percent off the sum over some 60 real matrices.  Two or
+    The bandwidth of the order from a start is less than the width.  To compare the number of levels
+    alone, as is usual, gives bandwidths up to a third above those from the vertex of least degree.
+    To compare the width lowers the sum over some 60 real matrices by another 8 percent.  Two or
     three searches, as a rule; the last one is given up as soon as its width is too large.
 
-    Trying four starts takes 3 percent off the sum over 73 small real matrices and graphs, and up to
-    a quarter off one of them; on a CPU it is a few milliseconds' work at most.
+    Trying four starts lowers the sum over 73 small real matrices and graphs by 3 percent, and one
+    of them by a quarter.  On a CPU it takes a few milliseconds at most.
 
     References
     ----------

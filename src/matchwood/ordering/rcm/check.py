@@ -63,7 +63,7 @@ def check_rcm_order(A: Any, perm: Any, *, start: Any = None, reverse: bool = Tru
     Notes
     -----
     Runs on the CPU: a graph and an order that live on a GPU are moved.  Some breadth-first
-    searches and a look at every edge; memory for some arrays of n.
+    searches and a pass over every edge; memory for some arrays of n.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 The rule is in reference.py.  Components are placed in the order of their smallest vertices.  Small
 ones are walked through by one thread (serial/cpu_walk.py), in one kernel however many there are.
-A big one interrupts the walk and is ordered by the method asked for, cpu.py of its folder.  Where
+A big one interrupts the walk; the method asked for orders it (cpu.py of its folder).  Where
 its start is not given, start/cpu.py finds it.
 """
 
@@ -42,8 +42,8 @@ ORDERS: dict[str, Callable[..., None]] = {
 METHODS = tuple(ORDERS)
 
 SMALL_ARCS = 1 << 16
-"""Arcs of a component that the walk still orders; a few hundred microseconds' work, below which a
-team is not worth its start."""
+"""Arcs of a component that the walk still orders; that takes a few hundred microseconds; with less
+work, starting a team costs more than it saves."""
 
 TEAM_ARCS = 1 << 21
 """Arcs below which "auto" stays with one thread, however many are asked for.  With two, R-MAT

@@ -25,7 +25,7 @@ EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 BROKEN = 1
 """What kernels fail with when a search from another vertex of a component does not reach all of it:
-the pattern is not symmetric.  To go on would place vertices twice, and some behind the end."""
+the pattern is not symmetric.  Going on would place vertices twice, and write past the end."""
 
 
 class Csr(NamedTuple):
@@ -58,7 +58,7 @@ class Limits(NamedTuple):
     band: Any  # the bandwidth comes to this
     arcs: Any  # more arcs than this were followed
     wide: Any  # at least so many arcs leave the next level ...
-    row: Any  # ... which is looked at only if rows of this length would have them
+    row: Any  # ... which is checked only if rows of this length would have them
 
 
 @device

@@ -18,13 +18,13 @@ from matchwood.teams import device, inlined, load_relaxed, share
 
 Array = np.ndarray[Any, Any]
 
-SHORT = np.uint64(32)  # children; up to so many by insertion, which is quicker than 256 counts
+SHORT = np.uint64(32)  # children; insertion sort up to here, which is quicker than 256 counters
 DIGIT = np.uint64(8)  # bits of a digit of the radix sort
 BINS = 256  # values of a digit
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
-PLACES_AHEAD = np.uint64(4)  # rows that far ahead in the queue are fetched. bench/ordering/rcm.py
+PLACES_AHEAD = np.uint64(4)  # places; rows so far ahead are prefetched. bench/ordering/rcm.py
 LINE_ENTRIES = np.uint64(16)  # entries of 32 bits in a cache line
 
 
@@ -32,9 +32,9 @@ LINE_ENTRIES = np.uint64(16)  # entries of 32 bits in a cache line
 def fetch_rows(indptr: Array, indices: Array, queue: Array, i: Any, end: Any) -> None:
     """Fetch a row that is needed soon, and the pointer of a row that is needed a little later.
 
-    Rows are read in the order of the queue, which no hardware can guess: on a mesh larger than the
-    caches this halves the time.  Three cache lines hold a row of a mesh of 27 points.  On a grid
-    they also hold the next vertices' rows, which come soon, and halve the time again.
+    Rows are read in the order of the queue, which the hardware cannot predict: on a mesh larger
+    than the caches this halves the time.  Three cache lines hold a row of a mesh of 27 points.  On
+    a grid they also hold the next vertices' rows, which come soon, and halve the time again.
     """
     ahead = i + PLACES_AHEAD
     if ahead < end:
@@ -100,8 +100,8 @@ def _one_digit(source: Array, target: Array, count: Any, digit: Any, bins: Array
 def sort_children(indptr: Array, list_: Array, a: Any, count: Any, sorter: Sorter) -> None:
     """Sort the vertices list_[a:a+count] of one parent, ascending so far, by (degree, vertex).
 
-    Expanded where it is called.  It is called for every parent, and most have few children: to
-    hand over the arrays took twice as long as the rest on a grid.
+    Always inlined.  It is called for every parent, and most have few children: on a grid, passing
+    the arrays took twice as long as the rest.
     """
     if count == np.uint64(2):
         u, v = list_[a], list_[a + ONE]
@@ -146,7 +146,7 @@ def delay(team: Any, delays: Array) -> None:
     x ^= x >> np.uint64(7)
     x ^= x << np.uint64(17)
     delays[at] = x
-    # mostly short, now and then long enough for others to overtake by several phases
+    # mostly short, sometimes long enough for others to be several phases ahead
     spins: Any = (x >> np.uint64(20)) & np.uint64(0x3F if x & np.uint64(7) else 0x3FFF)
     for _ in range(spins):
         load_relaxed(delays, at)

@@ -3,7 +3,7 @@
 // order[place] = vertex is the result and the queue at once.  owner[v] is the least place of a
 // neighbour that has offered itself: `none` before any has, -1 for a start.  It is lowered by
 // atomicMin alone, so it does not depend on scheduling once all smaller places have offered, and a
-// vertex that has its place is never changed: its owner stands before all who offer later.
+// vertex that has its place is never changed: its owner is placed before all vertices that offer later.
 #pragma once
 #include "matchwood/atomics.cuh"
 #include "matchwood/block_sort.cuh"

@@ -18,7 +18,7 @@ from matchwood.teams import device
 Array = np.ndarray[Any, Any]
 
 ONE = np.uint64(1)
-SCAN = np.uint64(12)  # places of a row that are looked at one after the other
+SCAN = np.uint64(12)  # places of a row up to which it is searched from the start, not by bisection
 AROUND = (-2, -1, 1, 2)  # as in plan.py
 
 

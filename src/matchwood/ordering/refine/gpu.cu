@@ -1,13 +1,13 @@
 // Refinement on the GPU.  Host side: gpu.py; the rule: __init__.py; swaps: swaps.cuh.
 //
-//   evaluate   a warp to a pair of a chosen vertex and a partner: what their swap would gain
-//   choose     a thread to a pair: of the pairs that gain most, the smallest partner
+//   evaluate   one warp per pair of a chosen vertex and a partner: what their swap would gain
+//   choose     one thread per pair: of the pairs that gain most, the smallest partner
 //   complete   all warps, one kernel: the sequence of swaps by reservations, a window at a time
 //
 // Races of `complete`.  A round has three parts with a barrier of the grid after each.  In the first,
 // swaps lower the words of their rows and ends, by atomicMin alone.  In the second, a swap that finds
-// its word in all of them runs; it reads and writes those rows and ends alone, and nobody else holds
-// them.  In the third, one thread goes on to the next round or window.  Words of later rounds are
+// its word in all of them runs; it reads and writes those rows and ends alone, and no other swap
+// holds them.  In the third, one thread goes on to the next round or window.  Words of later rounds are
 // smaller than all before, so they are never cleared.
 #include "matchwood/atomics.cuh"
 #include "matchwood/grid_barrier.cuh"
@@ -70,7 +70,7 @@ __global__ void choose(I n, long long items, const I* chosen, const long long* s
     }
 }
 
-// each(place in claims) for the rows and the end of v; a lane to each.
+// each(place in claims) for the rows and the end of v; one lane for each.
 template <typename I, typename Each>
 __device__ __forceinline__ void for_claims(const PlacedGraph<I>& order, I n, I v, Each each)
 {

@@ -17,8 +17,8 @@ BLOCK, WARP, AROUND, ROUNDS = SOURCE.constants("BLOCK", "WARP", "AROUND", "ROUND
 START, LEFT, ROUND, KEPT, STOP, WORDS = SOURCE.constants(
     "START", "LEFT", "ROUND", "KEPT", "STOP", "WORDS"
 )
-PAIRS = 1 << 22  # of a launch: Ctrl-C is heard between two
-WINDOW = 1 << 15  # swaps that are looked at together
+PAIRS = 1 << 22  # pairs of a launch; Ctrl-C takes effect between launches
+WINDOW = 1 << 15  # swaps that are tried together
 CYCLES = 100_000_000  # of the device's clock, some 50 ms, for the same reason
 CALLER = "refine_order"
 

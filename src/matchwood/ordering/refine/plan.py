@@ -1,4 +1,4 @@
-"""What a refinement looks at: metrics, partners, and the vertices chosen."""
+"""The choices of a refinement: metrics, partners, and vertices."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ __device__ __forceinline__ void replace(I* near, I begin, I end, I a, I b)
     near[i] = b;
 }
 
-// b instead of a in the rows of v's neighbours, a lane to a row.
+// b instead of a in the rows of v's neighbours, one lane per row.
 template <typename I>
 __device__ __forceinline__ void move(const PlacedGraph<I>& order, I v, I a, I b)
 {

@@ -5,7 +5,7 @@
 
 constexpr int TILE = 2048;  // rows and entries of a warp
 
-// One thread to a vertex: its two hashes, one after the other, and words that any hash is below.
+// One thread per vertex: its two hashes, one after the other, and words that any hash is below.
 __global__ void hash_vertices(long long n, unsigned long long seed, unsigned long long* hashed, unsigned long long* least)
 {
     long long v = global_thread();
@@ -15,7 +15,7 @@ __global__ void hash_vertices(long long n, unsigned long long seed, unsigned lon
     least[v] = least[n + v] = ~0ull;
 }
 
-// Lowered by atomicMin alone, after a look that spares most of them: a minimum is the same in any
+// Lowered by atomicMin alone, after a read, which saves most atomics: a minimum is the same in any
 // order of arrival.  Long rows are shared by many warps.
 template <typename I>
 __global__ void lower_rows(I n, I nnz, const I* indptr, const I* indices, const unsigned long long* hashed,

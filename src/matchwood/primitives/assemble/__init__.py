@@ -46,16 +46,16 @@ def assemble(
     Parameters
     ----------
     n_rows, n_cols : int
-    rows, cols : (m,) int32 or int64 arrays, both the same; every value within the shape
+    rows, cols : (m,) int32 or int64 arrays, both of one type; every value within the shape
     data : (m,) array of float32, float64, int32 or int64, or None
     symmetric : bool
         Store (c, r) for every (r, c) too, after all entries of the list.
     loops : bool
         False drops entries with r == c.
     reduce : {"sum", "first", "min", "max", "heaviest", "keep"}
-        What becomes of entries that are given more than once: their sum, the first, the least,
-        the largest, the one of largest magnitude; "keep" leaves them all, in the order of the
-        list, side by side.  Of equal ones the first counts.
+        How entries that are given more than once are joined: their sum, the first, the least,
+        the largest, the one of largest magnitude.  "keep" leaves them all side by side, in the
+        order of the list.  Of equal values the first is kept.
     threads : int or None
 
     Raises
@@ -100,7 +100,7 @@ def assemble(
 def trusted_assemble(
     n_rows: int, n_cols: int, rows: Any, cols: Any, data: Any = None, **options: Any
 ) -> tuple[Any, Any, Any]:
-    """`assemble` for arrays that have passed a gate: nothing is looked at."""
+    """`assemble` for arrays that have passed a gate: nothing is checked."""
     engine = engines.load(__name__, engines.location(rows))
     result: tuple[Any, Any, Any] = engine.assemble(n_rows, n_cols, rows, cols, data, **options)
     return result
@@ -157,7 +157,7 @@ def canonical(
 def trusted_canonical(
     indptr: Any, indices: Any, data: Any, columns: int, **options: Any
 ) -> tuple[Any, Any, Any]:
-    """`canonical` for arrays that have passed a gate: nothing is looked at."""
+    """`canonical` for arrays that have passed a gate: nothing is checked."""
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.canonical(indptr, indices, data, columns, **options)
     return result

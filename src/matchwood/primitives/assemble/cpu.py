@@ -83,7 +83,8 @@ def _count_distinct(team: Any, indptr: Array, indices: Array, out_indptr: Array)
         out_indptr[i + 1] = _distinct(indptr, indices, i)
 
 
-# What becomes of entries that are given more than once, as gpu.cu has it.  Of equal ones the first.
+# How entries that are given more than once are joined; the same numbers as in gpu.cu.  Of equal
+# values the first is kept.
 SUM, FIRST, LEAST, GREATEST, HEAVIEST = range(5)
 WAYS = {"sum": SUM, "first": FIRST, "min": LEAST, "max": GREATEST, "heaviest": HEAVIEST}
 

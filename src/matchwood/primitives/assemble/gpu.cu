@@ -37,7 +37,8 @@ __global__ void columns(long long m, const Key* __restrict__ keys, int shift, I*
 // Mirrored entries follow the list and have the values of those they mirror.
 __device__ __forceinline__ long long source(long long k, long long half) { return k < half ? k : k - half; }
 
-// What becomes of entries that are given more than once, as cpu.py has it.  Of equal ones the first.
+// How entries that are given more than once are joined; the same numbers as in cpu.py.  Of equal
+// values the first is kept.
 constexpr int SUM = 0, FIRST = 1, LEAST = 2, GREATEST = 3, HEAVIEST = 4;
 
 template <typename W>

@@ -1,4 +1,4 @@
-"""Compaction on a team: count in the own share, then write from where the others' end.
+"""Compaction on a team: each member counts in its share, then writes behind the shares before.
 
 The host needs the count to allocate, so there are two runs; each member writes its own stretch of
 `kept`, and no two members write the same word.
@@ -13,9 +13,9 @@ import numpy as np
 from matchwood.arguments import index_type
 from matchwood.teams import Team, crew, device, kernel, share, stopping
 
-_LINE = 16  # words between the counts of two members
+_LINE = 16  # words between the counts of two members, so that they share no cache line
 _BLOCK = 64  # flags that are counted at once, in vector registers, and skipped when all are 0
-_LOOK = 1 << 16  # flags between two looks at the stop word
+_LOOK = 1 << 16  # flags between two checks of the stop word
 
 
 @device
@@ -40,7 +40,10 @@ def _count(team: Team, mask: Any, counts: Any) -> None:
 
 @kernel
 def _write(team: Team, mask: Any, values: Any, starts: Any, kept: Any) -> None:
-    """Fill kept[starts[rank]:starts[rank + 1]] from the own share; `values` None: positions."""
+    """Fill kept[starts[rank]:starts[rank + 1]] from the member's share.
+
+    `values` None: positions.
+    """
     lo, hi = share(team, mask.size)
     place, end = np.uint64(starts[team.rank]), np.uint64(starts[team.rank + 1])
     for start in range(lo, hi, _BLOCK):
@@ -52,8 +55,8 @@ def _write(team: Team, mask: Any, values: Any, starts: Any, kept: Any) -> None:
             continue
         last = place + count == end  # nothing is kept in this share after this block
         for i in range(flags.size):
-            # written whether kept or not, and overwritten by the next: a random mask then costs
-            # no mispredicted branches.  But never past the own end.
+            # Written whether kept or not, and overwritten by the next one: so a random mask costs
+            # no mispredicted branches.  But never past the end of this member's part.
             if last and place == end:
                 return
             if values is None:

@@ -1,9 +1,9 @@
 // Compaction: count what each tile keeps, then (gpu.py scans the counts) write it in order.
-// A tile is TILE flags; a warp looks at its part in turns of 32 neighbouring flags and votes.
+// A tile is TILE flags; a warp reads its part in turns of 32 neighbouring flags and votes.
 #include "matchwood/threads.cuh"
 
 constexpr int BLOCK = 256;                             // threads of a block
-constexpr int TURNS = 16;                              // of a warp
+constexpr int TURNS = 16;                              // turns of a warp; WARP flags in each
 constexpr int TILE = TURNS * WARP * (BLOCK / WARP);    // flags of a block
 
 // The votes of this warp's turns, in every lane; returns how many it keeps.

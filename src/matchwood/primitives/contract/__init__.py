@@ -1,19 +1,19 @@
 """Contraction: groups of vertices become one vertex each, and the entries between groups add up.
 
-    contract         groups of any size, given by labels
-    contract_pairs   groups of one or two vertices, given by mates: quicker on a GPU
+    listed/    entries between groups are listed and sorted; the diagonal is not needed
+    tallied/   the rows of each group are added up in a table of labels; the diagonal comes along
+    pairs/     groups of one or two vertices, given by mates: quicker on a GPU
 
-Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu.
+Read on in reference.py and check.py, then in cpu.py and gpu.py, which choose among these.
 
-Entries that meet in one place are added in the order of the rows.  Of a symmetric matrix each edge
-is read once, from the end whose group has the smaller number, and its sum is stored on both sides.
-So all engines, at any number of threads, return the same bits, and what was symmetric is exactly
-symmetric afterwards.
+Entries that meet in one place are added in the order of the rows.  Of a symmetric matrix with
+floating values, the sum above the diagonal is stored on both sides.  So all engines, at any number
+of threads, return the same numbers, and what was symmetric is exactly symmetric afterwards.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,74 +21,104 @@ from matchwood import arguments, engines
 from matchwood.memory import require_memory
 from matchwood.primitives.patterns import contiguous, csr_arrays, look_through, one_place
 
-__all__ = ["contract"]
+__all__ = ["Contracted", "contract"]
 
 Csr = tuple[Any, Any, Any]
-KINDS = ("float32", "float64", "int64")
+
+
+class Contracted(NamedTuple):
+    """The graph of the groups.
+
+    Attributes
+    ----------
+    indptr, indices, data : arrays
+        The matrix without its diagonal, rows sorted, every entry once.
+    inner : (count,) array or None
+        The diagonal, where it was asked for: what lies inside each group.
+    """
+
+    indptr: Any
+    indices: Any
+    data: Any
+    inner: Any
 
 
 def contract(
     indptr: Any,
     indices: Any,
     data: Any,
-    label: Any,
+    labels: Any,
     count: int,
     *,
     loops: bool = False,
+    inner: Any = None,
     symmetric: bool = True,
     engine: str | None = None,
     threads: int | None = None,
-) -> Csr:
-    """(indptr, indices, data) of the graph whose vertices are groups of vertices.
+) -> Contracted:
+    """Make one vertex of all vertices with the same label, and add up the entries.
 
-    With S the 0/1 matrix of vertices and their groups, that is ``S.T @ A @ S``: sorted rows, every
-    entry once.  An entry stays where its sum is zero.
+        C[c, d] = sum of A[u, v] over all u with label c and v with label d
+
+    With S the 0/1 matrix of vertices and their labels, that is ``S.T @ A @ S``, the quotient graph
+    of A.  An entry stays where its sum is zero.
 
     Parameters
     ----------
-    indptr, indices, data : arrays
-        A square matrix with sorted rows and no duplicates; float32, float64 or int64.  Sums are of
-        the same type; those of integers are exact.  `data` may be None: then only the pattern is
-        made.
-    label : (n,) integer array
+    indptr, indices : int32 or int64 arrays
+        A square CSR matrix with sorted rows and no duplicates.
+    data : (nnz,) array of int32, int64, float32 or float64, or None
+        Integers are added up exactly, as int64.  Floating sums are of the type of `data`.  None:
+        every entry counts 1.
+    labels : (n,) integer array
         The group of each vertex, 0 .. count - 1.
     count : int
-        How many groups there are; some may be empty.
+        Number of groups; some may be empty.
     loops : bool
-        True keeps what lies inside a group, as the diagonal of the result: all entries (u, v) and
-        (v, u) between members, and their own loops.  False drops it.
+        True returns the diagonal as ``inner``: all entries (u, v) and (v, u) inside a group, and
+        the loops of its members.  False drops it, which is quicker where most groups are small.
+    inner : (n,) array of the type of the sums, or None
+        With `loops`, a diagonal of A beside its entries: the ``inner`` of an earlier contraction.
     symmetric : bool
-        The matrix is symmetric: of (u, v) and (v, u) only the one from the smaller label is read.
-        False reads every entry.
+        The matrix is symmetric.  Then less is read, or one pass less is needed.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where the arrays live.
     threads : int or None
+        CPU only.
+
+    Returns
+    -------
+    Contracted
+        ``indptr, indices, data`` of the matrix without its diagonal, and ``inner``.
 
     Raises
     ------
     TypeError, ValueError
-        If an array is of another type, sizes differ, or a label lies outside; if integers add up
-        to more than int64 holds; if a `symmetric` matrix has more entries on one side of the
-        diagonal than it can have.
+        If an array is of another type, sizes differ, or a label lies outside; if `inner` is given
+        without `loops`; if integers could add up to more than int64 holds; if a matrix said to be
+        `symmetric` is seen not to be.  That is not looked for where integers are counted or added
+        up with `loops`.
 
     Notes
     -----
-    Work O(m + count), memory beside the result about as much as half the matrix (all of it where
-    it is not symmetric), and a counter for each group and thread.  A GPU sorts the entries.
+    Work O(m + count).  Memory beside the result: without `loops` about half the matrix (all of it
+    where it is not symmetric), and a counter for each group and thread; with `loops` an index and
+    a value for each entry, and a word for each group and thread.  A GPU sorts the entries.
 
     Examples
     --------
     >>> import matchwood
     >>> from matchwood.primitives.contract import contract
     >>> A = matchwood.generators.cycle(6)
-    >>> indptr, indices, data = contract(A.indptr, A.indices, A.data, [0, 0, 1, 1, 1, 2], 3)
+    >>> arrays = (A.indptr, A.indices, A.data, [0, 0, 1, 1, 1, 2], 3)
+    >>> indptr, indices, data, _ = contract(*arrays)
     >>> indptr.tolist(), indices.tolist(), data.tolist()
     ([0, 2, 4, 6], [1, 2, 0, 2, 0, 1], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
 
     The path of three vertices in the middle has two edges, each of which is stored twice:
 
-    >>> contract(A.indptr, A.indices, A.data, [0, 0, 1, 1, 1, 2], 3, loops=True)[2].tolist()
-    [2.0, 1.0, 1.0, 1.0, 4.0, 1.0, 1.0, 1.0]
+    >>> contract(*arrays, loops=True).inner.tolist()
+    [2.0, 4.0, 0.0]
     """
     caller = "contract"
     count = arguments.count(caller, "count", count)
@@ -96,37 +126,61 @@ def contract(
         require_memory(caller, 8 * count, f"a matrix of {count} rows")
     loops = arguments.flag(caller, "loops", loops)
     symmetric = arguments.flag(caller, "symmetric", symmetric)
-    indptr, indices, data = csr_arrays(caller, indptr, indices, data, KINDS)
+    indptr, indices, data = csr_arrays(caller, indptr, indices, data)
     look_through(caller, indptr, indices, indptr.size - 1)
-    label = arguments.integers(caller, "label", label, low=0, high=count - 1)
-    arguments.same_size(caller, "label", label, "the rows", indptr[1:])
+    labels = arguments.integers(caller, "labels", labels, low=0, high=count - 1)
+    arguments.same_size(caller, "labels", labels, "the rows", indptr[1:])
     if count > np.iinfo(indices.dtype).max:
         raise ValueError(f"{caller}: count = {count} does not fit {indices.dtype}")
-    label = contiguous(label.astype(indices.dtype, copy=False))
-    one_place(caller, indptr, label)
-    _refuse_overflow(caller, data)
-    return engines.call(
-        __name__, caller, (indptr, indices, data, label, count), engine,
-        loops=loops, symmetric=symmetric, threads=threads,
-    )  # type: ignore[no-any-return]  # fmt: skip
+    labels = contiguous(labels.astype(indices.dtype, copy=False))
+    if inner is not None:
+        if not loops:
+            raise ValueError(f"{caller}: inner must be None without loops=True, got an array")
+        inner = contiguous(arguments.vector(caller, "inner", inner, (sums_type(data).name,)))
+        arguments.same_size(caller, "inner", inner, "labels", labels)
+    one_place(caller, indptr, labels, inner)
+    _refuse_overflow(caller, data, inner)
+    arrays = (indptr, indices, data, inner, labels, count)
+    options = {"loops": loops, "symmetric": symmetric, "threads": threads}
+    return Contracted(*engines.call(__name__, caller, arrays, engine, **options))
 
 
 def trusted_contract(
     indptr: Any,
     indices: Any,
     data: Any,
-    label: Any,
+    inner: Any,
+    labels: Any,
     count: int,
     *,
-    loops: bool = False,
-    symmetric: bool = True,
+    engine: str,
     threads: int | None = None,
-) -> Csr:
-    """`contract` for arrays that have passed a gate, labels of the type of the indices."""
-    engine = engines.load(__name__, engines.location(indices))
-    made: Csr = engine.contract(
-        indptr, indices, data, label, count, loops=loops, symmetric=symmetric, threads=threads
-    )
+    ordered: bool = True,
+) -> Contracted:
+    """`contract` with its diagonal of a symmetric matrix whose arrays have passed a gate.
+
+    The arrays are where that engine reads them, and the labels are of the type of the indices.
+    Without `ordered` the rows may come unsorted, which saves the CPU a pass: for integers only,
+    since floating sums are made exactly symmetric in that pass.
+    """
+    module = engines.load(__name__, engine)
+    return Contracted(
+        *module.contract(
+            indptr, indices, data, inner, labels, count,
+            loops=True, symmetric=True, threads=threads, ordered=ordered,
+        )
+    )  # fmt: skip
+
+
+def trusted_contract_pattern(
+    indptr: Any, indices: Any, labels: Any, count: int, *, threads: int | None = None
+) -> tuple[Any, Any]:
+    """(indptr, indices) of a directed graph of groups, without loops.
+
+    For arrays that have passed a gate, labels of the type of the indices.
+    """
+    module = engines.load(__name__, engines.location(indices))
+    made: tuple[Any, Any] = module.contract_pattern(indptr, indices, labels, count, threads)
     return made
 
 
@@ -144,17 +198,37 @@ def trusted_contract_pairs(
     return made
 
 
-def _refuse_overflow(caller: str, data: Any) -> None:
+def trusted_sums(values: Any, labels: Any, count: int) -> Any:
+    """The sum of the int64 values of each label, where `labels` live; sums stay below 2^53."""
+    if engines.location(labels) == "gpu":
+        return engines.load(__name__, "gpu").sums_by_label(values, labels, count)
+    return np.bincount(labels, weights=values, minlength=count).astype(np.int64)
+
+
+def sums_type(data: Any) -> Any:
+    """The type in which entries are added up."""
+    if data is None or data.dtype.kind == "i":
+        return np.dtype(np.int64)
+    return np.dtype(data.dtype)
+
+
+def _refuse_overflow(caller: str, *arrays: Any) -> None:
     """Raise where integers could add up to more than int64 holds, whatever the groups."""
-    if data is None or data.dtype.kind == "f" or data.size == 0:
+    whole = [a for a in arrays if a is not None and a.dtype.kind == "i" and a.size]
+    if not whole:
         return
-    largest = max(abs(int(data.max())), abs(int(data.min())))
+    largest = max(max(abs(int(a.max())), abs(int(a.min()))) for a in whole)
+    terms = sum(int(a.size) for a in whole)
     most = np.iinfo(np.int64).max
-    if largest * data.size <= most:
+    if largest * terms <= most:
         return
-    high, low = abs(data >> 32), data & 0xFFFF_FFFF  # sums of each half are exact
-    if (int(high.sum()) << 32) + int(low.sum()) > most:
+    total = 0
+    for a in whole:
+        wide = a.astype(np.int64, copy=False)
+        high, low = abs(wide >> 32), wide & 0xFFFF_FFFF  # sums of each half are exact
+        total += (int(high.sum()) << 32) + int(low.sum())
+    if total > most:
         raise ValueError(
             f"{caller}: the integers in data must add up to less than 2**63, signs left out, got "
-            f"{data.size} of them, up to {largest}"
+            f"{terms} of them, up to {largest}"
         )

@@ -13,27 +13,51 @@ ROUNDING = {"float32": 1e-5, "float64": 1e-12}  # of a sum of a few weights, rel
 
 
 def check_contracted(
-    view: Any, label: Any, count: int, found: Any, what: str, *, loops: bool = False
+    view: Any, labels: Any, count: int, found: Any, what: str, *, inner: Any = None
 ) -> None:
     """Raise `CheckFailed` unless the arrays `found` are `contract` of these arrays, on the CPU.
 
-    `view` is (indptr, indices, data), `found` the same of `count` rows, in any order; both have
-    values.  `label` is within 0 .. count - 1; `what` begins messages.  Of a symmetric matrix all
-    entries are read here, so the result is the same.
+    `view` is (indptr, indices, data).  `found` is the same of `count` rows, in any order, and may
+    end with the diagonal, to which `inner` adds; without it no diagonal is looked for.  `labels`
+    are within 0 .. count - 1; `what` begins messages.  All entries are read, also of a symmetric
+    matrix: the result is the same.
     """
     indptr, indices, data = view
-    rows, columns = np.repeat(label, np.diff(indptr)), label[indices]
-    kept = slice(None) if loops else rows != columns
-    wide = data[kept].astype(np.int64 if data.dtype.kind in "iu" else np.float64)
-    wanted = _added(rows[kept], columns[kept], wide, count)
-    sizes = _added(rows[kept], columns[kept], abs(wide), count)
-    terms = _added(rows[kept], columns[kept], np.ones_like(wide), count)
-    allowed = np.zeros(wanted.nnz)
-    if data.dtype.kind == "f":
-        step = np.finfo(data.dtype).eps
-        with np.errstate(over="ignore", invalid="ignore"):
-            allowed = np.maximum(ROUNDING[data.dtype.name], step * terms.data) * sizes.data
-    _compare(found, wanted, allowed, what)
+    rows, columns = np.repeat(labels, np.diff(indptr)), labels[indices]
+    values = np.ones(indices.size, np.int64) if data is None else data
+    between = rows != columns
+    sums = _Sums(rows[between], columns[between], values[between], count)
+    _compare(found[:3], sums.wanted, sums.allowed, what)
+    if len(found) < 4 or found[3] is None:
+        return
+    inside, values = rows[~between], values[~between]
+    if inner is not None:
+        inside, values = np.concatenate([inside, labels]), np.concatenate([values, inner])
+    sums = _Sums(inside, np.zeros_like(inside), values, count)
+    i = np.repeat(np.arange(count), np.diff(sums.wanted.indptr))
+    right, allowed = np.zeros(count, sums.wanted.dtype), np.zeros(count)
+    right[i], allowed[i] = sums.wanted.data, sums.allowed
+    with np.errstate(over="ignore", invalid="ignore"):
+        wrong = ~(np.abs(found[3] - right) <= allowed)  # also where one is NaN
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise CheckFailed(f"{what}: inner[{at}] is {found[3][at]}, must be {right[at]}")
+
+
+class _Sums:
+    """The sums by place, and how far from them a sum in another order may be."""
+
+    def __init__(self, rows: Any, columns: Any, values: Any, count: int) -> None:
+        wide = values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
+        self.wanted = _added(rows, columns, wide, count)
+        self.allowed = np.zeros(self.wanted.nnz)
+        if values.dtype.kind == "f":
+            sizes = _added(rows, columns, abs(wide), count)
+            terms = _added(rows, columns, np.ones_like(wide), count)
+            step = np.finfo(values.dtype).eps
+            with np.errstate(over="ignore", invalid="ignore"):
+                part = np.maximum(ROUNDING[values.dtype.name], step * terms.data)
+                self.allowed = part * sizes.data
 
 
 def _added(rows: Any, columns: Any, values: Any, count: int) -> Any:

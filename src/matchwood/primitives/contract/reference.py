@@ -1,4 +1,4 @@
-"""Contraction from the definition."""
+"""Contraction from the definition: one entry after the other."""
 
 from __future__ import annotations
 
@@ -6,35 +6,52 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.primitives.contract import sums_type
+
 
 def contract(
     indptr: Any,
     indices: Any,
     data: Any,
-    label: Any,
+    inner: Any,
+    labels: Any,
     count: int,
     *,
-    loops: bool = False,
-    symmetric: bool = True,
+    loops: bool,
+    symmetric: bool,
     threads: int | None = None,
+    ordered: bool = True,
 ) -> Any:
+    """See matchwood.primitives.contract.contract.  Of two equal sums the upper one is stored."""
+    kind = sums_type(data)
     table: list[dict[int, Any]] = [{} for _ in range(count)]
+    diagonal, inside = np.zeros(count, kind), np.zeros(count, kind)
     for u in range(len(indptr) - 1):
+        if inner is not None:
+            diagonal[labels[u]] += inner[u]
         for e in range(indptr[u], indptr[u + 1]):
-            i, j = int(label[u]), int(label[indices[e]])
-            if (i == j and not loops) or (i > j and symmetric):
-                continue
-            w = 1 if data is None else data[e]
-            table[i][j] = table[i][j] + w if j in table[i] else w
-            if symmetric:
-                table[j][i] = table[i][j]
+            i, j = int(labels[u]), int(labels[indices[e]])
+            w = kind.type(1 if data is None else data[e])
+            if i == j:
+                inside[i] += w
+            elif i < j or not symmetric:
+                table[i][j] = table[i][j] + w if j in table[i] else w
+                if symmetric:
+                    table[j][i] = table[i][j]
     rows = [sorted(row.items()) for row in table]
     out = np.zeros(count + 1, indptr.dtype)
     out[1:] = np.cumsum([len(row) for row in rows])
     columns = np.array([j for row in rows for j, _ in row], indices.dtype)
-    if data is None:
-        return out, columns, None
-    return out, columns, np.array([w for row in rows for _, w in row], data.dtype)
+    sums = np.array([w for row in rows for _, w in row], kind)
+    return out, columns, sums, diagonal + inside if loops else None
+
+
+def contract_pattern(
+    indptr: Any, indices: Any, labels: Any, count: int, threads: int | None
+) -> Any:
+    """(indptr, indices) of the directed graph of groups."""
+    options: Any = {"loops": False, "symmetric": False}
+    return contract(indptr, indices, None, None, labels, count, **options)[:2]
 
 
 def contract_pairs(
@@ -51,5 +68,6 @@ def contract_pairs(
         else:
             label[v] = len(weights)
             weights.append(members[v])
-    made = contract(indptr, indices, data, label, len(weights))
-    return made, label, np.array(weights, members.dtype)
+    options: Any = {"loops": False, "symmetric": True}
+    made = contract(indptr, indices, data, None, label, len(weights), **options)
+    return made[:3], label, np.array(weights, members.dtype)

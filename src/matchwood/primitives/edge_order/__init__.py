@@ -1,14 +1,14 @@
 """The total order of weighted edges.  Read on in reference.py, check.py, cpu.py.
 
-Every problem that prefers heavy edges asks this page which of two edges comes first:
+For every problem that prefers heavy edges, this rule says which of two edges comes first:
 
     1. the heavier one
     2. of equal weights, the one with the larger hash2(min(u, v), max(u, v), seed)
     3. of equal hashes, the one with the smaller min(u, v), then the smaller max(u, v)
 
-With ``ties="index"`` the second line is left out.  The third then decides, and says the same as
-"each vertex prefers its neighbour with the smaller index", column order in a matrix: for a
-vertex v with neighbours a < b, the edge {v, a} comes before {v, b} wherever v lies.
+With ``ties="index"`` the second line is left out.  Then the third decides: each vertex prefers its
+neighbour with the smaller index, as in the column order of a matrix.  For a vertex v with
+neighbours a < b, the edge {v, a} comes before {v, b}, whether v is below, between or above them.
 
 No two edges are equal, so "the first edge", "heavier than all its neighbours" and the greedy
 matching are the same on every engine.  The hash keeps equal weights from forming chains: by index
@@ -76,7 +76,7 @@ def order_edges(
     -----
     A radix sort by weight.  Only edges whose weight is not unique are hashed and sorted once
     more.  Edges that come in the order of (min, max), as the upper triangle of a matrix with
-    sorted rows does, need no third sort; that is looked at first.  Memory: three times weights and
+    sorted rows does, need no third sort; that is checked first.  Memory: three times weights and
     positions.
 
     Examples

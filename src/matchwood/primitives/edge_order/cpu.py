@@ -1,8 +1,8 @@
 """The order of edges as device functions, and a list of edges sorted on a team.
 
 The rule: __init__.py.  Sorting goes by weight first; then the edges whose weight is not unique are
-sorted by their hash, and back by the run of equal weights they belong to.  All sorts are stable,
-so ends decide last when the edges come in their order.
+sorted by their hash, and then by the number of their run of equal weights.  All sorts are stable,
+so edges that come in the order of their ends need no further sort.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from matchwood.primitives.sort.cpu import sort_pairs
 from matchwood.teams import Team, barrier, crew, device, kernel, share, stopping
 
 Array = np.ndarray[Any, Any]
-BLOCK = 1 << 14  # elements between two looks at the stop word
+BLOCK = 1 << 14  # elements between two checks of the stop word
 
 
 @device
@@ -62,7 +62,7 @@ def prefers(w1: Any, u1: Any, v1: Any, w2: Any, u2: Any, v2: Any, seed: Any, by_
 def _survey(
     team: Team, u: Array, v: Array, bits: Array, keys: Array, ones: Any, faults: Array
 ) -> None:
-    """keys = ~bits, so that heavy comes first; faults[rank] = edges before a smaller one."""
+    """keys = ~bits, heavy edges first; faults[rank] = edges that a smaller one follows."""
     lo, hi = share(team, u.size)
     late = 0
     for start in range(lo, hi, BLOCK):
@@ -109,7 +109,7 @@ def _gather_tied(
     hashes: Array,
     slots: Array,
 ) -> None:
-    """List the tied edges: their places in the order, their hashes (turned round), 0, 1, ..."""
+    """List the tied edges: their places in the order, their inverted hashes, 0, 1, ..."""
     lo, hi = share(team, keys.size)
     at = before[team.rank]
     for start in range(lo, hi, BLOCK):

@@ -1,9 +1,9 @@
 """The two forms of a set of vertices: a queue that lists them, a bitmap that marks them.
 
-A search that walks outwards wants the queue (work for each vertex in the set); one that asks
-"is v in the set" wants the bitmap, n bits that stay in cache.  Read on in reference.py, check.py,
-cpu.py, gpu.py: the engines' files hold the device functions that kernels call (append to a queue
-through a buffer, set and test bits), and the two conversions below.
+A search that visits the vertices of the set uses the queue: its work grows with the set.  A search
+that asks "is v in the set" uses the bitmap: n bits, which stay in cache.  Read on in reference.py,
+check.py, cpu.py, gpu.py: the engines' files hold the device functions that kernels call (append to
+a queue through a buffer, set and test bits), and the two conversions below.
 
 A bitmap is an array of uint64 words; vertex v is bit v % 64 of word v // 64.  Bits past n are 0.
 """

@@ -1,8 +1,8 @@
 """Queue and bitmap on a team: device functions for kernels, and the two conversions.
 
 Queue.  All members append to one array `queue`; `tail[0]` is its length.  An append goes to a
-buffer of the member's own, and only a full buffer touches `tail`, by one atomic add: with 128
-slots one append in 128 meets the other members.  The order between members is arbitrary.
+buffer of the member's own.  Only a full buffer touches `tail`, by one atomic add: with 128 slots,
+one append in 128 competes with the other members.  The order between members is arbitrary.
 
     count = 0
     for ...:
@@ -42,8 +42,8 @@ from matchwood.teams import (
 )
 
 BUFFER = 128  # slots of a member's buffer: one or two kB
-BLOCK = 1 << 16  # elements between two looks at the stop word
-_OUT_OF_RANGE = 1
+BLOCK = 1 << 16  # elements between two checks of the stop word
+_OUT_OF_RANGE = 1  # code of the failure
 
 
 @device
@@ -81,7 +81,7 @@ def set_bit(bitmap: Any, v: Any) -> None:
 @device
 def claim_bit(bitmap: Any, v: Any) -> bool:
     """Mark v.  Of all members that claim it at once, exactly one gets True."""
-    if has_bit(bitmap, v):  # most claims come too late; a load leaves the line shared
+    if has_bit(bitmap, v):  # most claims come too late; a load leaves the cache line shared
         return False
     bit = np.uint64(1) << np.uint64(v & 63)
     return atomic_or(bitmap, v >> 6, bit) & bit == 0
@@ -111,7 +111,7 @@ def list_bitmap(team: Team, bitmap: Any, queue: Any, counts: Any) -> int:
     """List all marked vertices in increasing order; returns how many, or -1: the team stops.
 
     Each member lists its share of the words behind those of the members before it.  `counts` has
-    a line of int64 words for each member.  A barrier must follow before the queue is read.
+    a cache line of int64 words for each member.  A barrier must follow before the queue is read.
     """
     lo, hi = share(team, bitmap.size)
     marked = np.uint64(0)

@@ -47,7 +47,7 @@ __device__ __forceinline__ bool test_bit(const Word* bitmap, I v)
     return bitmap[v >> 6] >> (v & 63) & 1;
 }
 
-// True when this call set the bit.  Looks first: most visits find it set, and a read is cheaper.
+// True when this call set the bit.  Reads first: most visits find it set, and a read is cheaper.
 template <typename I>
 __device__ __forceinline__ bool set_bit(Word* bitmap, I v)
 {

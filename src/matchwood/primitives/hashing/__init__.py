@@ -1,7 +1,7 @@
 """Hashes that give the same bits on every engine.  Read on in reference.py, cpu.py, gpu.py.
 
     mix64(x)              64 bits to 64 bits, one to one, each output bit depends on all of x
-    hash2(u, v, seed)     64 bits from two numbers and a seed: tie breaks, counter-based randomness
+    hash2(u, v, seed)     64 bits from two numbers and a seed: for ties and random numbers
     quarter_md5(v, r)     32 bits, the first quarter of MD5 over v, r v, r^2 v, ...
     random_bit(v, r, p)   True with probability p: quarter_md5(v, r) < p 2^32
     round_number(seed, k) the odd r of round k
@@ -29,7 +29,7 @@ K(i) = floor(2^32 |sin(i + 1)|), R(i) = 7, 12, 17, 22 in turn.  From h = a = (67
     v *= r
 
 and the result is h0 + h1 + h2 + h3, all modulo 2^32.  As in the paper's listing (and unlike MD5
-itself) the words are added to h after every step.  An odd r keeps r^i v from dying out.  The
+itself) the words are added to h after every step.  An odd r keeps r^i v from becoming 0.  The
 array of v = 0 is 0 whatever r is: vertex 0 has the same bit in all rounds.
 
 References

@@ -1,7 +1,7 @@
 """The hashes as device functions, and over whole arrays on a team.
 
-Numba turns uint64 with int64 into float64 and any sum of uint32 into uint64, so operands are made
-unsigned and results cut to 32 bits by hand.
+Numba turns uint64 with int64 into float64, and any sum of uint32 into uint64.  So operands are
+converted to unsigned types and results are cut to 32 bits explicitly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from matchwood.primitives.cpu_hints import rotated
 from matchwood.teams import Team, crew, device, inlined, kernel, share, stopping
 
-BLOCK = 1 << 14  # elements between two looks at the stop word
+BLOCK = 1 << 14  # elements between two checks of the stop word
 
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -7,7 +7,7 @@ process draws for itself (keys.py).  A matrix that is symmetric always passes, w
 Another one passes when two sums of 64 bits both happen to be zero.
 
 CPU.  Every vertex v has four numbers modulo 2^64: x1, y1, x2, y2.  They are a chain of keyed steps,
-each a product with a secret odd number and a shift of the result onto itself.  With s_ij = 1 where
+each a product with a secret odd number, then h ^= h >> shift.  With s_ij = 1 where
 (i, j) is stored and (j, i) is not, -1 the other way round, else 0, the two sums are
 
     x'A y - y'A x = sum of s_ij x_i y_j
@@ -17,7 +17,7 @@ weighted by a keyed hash of its bits.  -0.0 counts as 0.0.
 
 GPU.  It takes entries one by one.  The pair {i, j}, smaller number first, and the bits of the value
 go through rounds of Philox [1]_, with secret multipliers and masks; two hashes come out.  They are
-added where i < j and taken away where i > j.
+added where i < j and subtracted where i > j.
 
 What is proven, and what is not.  Were the numbers of vertices independent and uniform, a sum would
 be zero with a probability of 33 / 2^64 at most: a number times a coefficient that 2^v divides takes
@@ -25,16 +25,16 @@ a value with probability 2^(v - 64), and the mean over v is 1 + 64 / 2 times 2^-
 of pairs so, it would be 1 / 2^64.  Both sums are then zero with a probability below 2^-117; on the
 CPU, where values alone differ, below 2^-61, since both sums share the hash of a value.
 
-The steps only look random: there is no proof that they are as good.  But who makes a file knows
-none of the secret numbers, and answers do not depend on them, so there is nothing to compute with.
-What is left are patterns that cancel under many keys at once.  The tests try such (fewer rounds
-on the GPU would let some pass) and find none.
+The steps only look random: there is no proof that they are as good.  But the author of a file does
+not know the secret numbers, and no answer depends on them, so they cannot be learned from answers.
+What remains are patterns that cancel under many keys at once.  The tests try such patterns and
+find none (fewer rounds on the GPU would let some pass).
 
-A lie would not be dangerous: kernels that rely on symmetry stay inside their arrays without it, and
-end (patterns.not_symmetric).
+A matrix that passes wrongly does no harm: kernels that rely on symmetry stay inside their arrays
+without it, and end (patterns.not_symmetric).
 
-A forked child has the key of its parent.  Nothing that is kept or pickled holds a hash, so what two
-processes found can be compared.
+A forked child has the key of its parent.  Nothing that is kept or pickled holds a hash, so the
+findings of two processes can be compared.
 
 .. [1] J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw. Parallel random numbers: as easy as
    1, 2, 3. SC 2011. doi:10.1145/2063384.2063405
@@ -93,7 +93,7 @@ def symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmet
 
 
 def trusted_symmetry(indptr: Any, indices: Any, *, threads: int | None = None) -> Symmetry:
-    """`symmetry` for arrays that have passed a gate: nothing is looked at.
+    """`symmetry` for arrays that have passed a gate: nothing is checked.
 
     Rows need not be sorted, as long as none holds a column twice.
     """
@@ -110,7 +110,7 @@ def values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) 
 
 
 def trusted_values(indptr: Any, indices: Any, data: Any, *, threads: int | None = None) -> Values:
-    """`values` for arrays that have passed a gate: nothing is looked at."""
+    """`values` for arrays that have passed a gate: nothing is checked."""
     engine = engines.load(__name__, engines.location(indices))
     found: Values = engine.values(indptr, indices, data, threads=threads)
     return found

@@ -1,13 +1,12 @@
 // `inspect` on the GPU, entry by entry (matchwood/entry_rows.cuh).
 //
 // Symmetry: every entry (i, j) off the diagonal adds two keyed hashes of the pair {i, j} (and of its
-// value) where i < j and takes them away where i > j.  A symmetric matrix leaves two sums of zero.
+// value) where i < j and subtracts them where i > j.  A symmetric matrix leaves two sums of zero.
 // What another one leaves: __init__.py.
 //
-// Past the end of a thread's entries, column and row are both 0, and the value: nothing is counted.
-// Blocks go on through the chunks until there are no more, and then add up what their threads
-// found, with one atomic for each fact.  Sums are modulo 2^64 and extremes are extremes, so
-// scheduling changes nothing.
+// Past the end of a thread's entries, column, row and value are 0, which counts nothing.  Blocks take
+// chunks until there are no more, then combine what their threads found, with one atomic for each
+// fact.  Sums modulo 2^64, minima and maxima do not depend on scheduling.
 #include "matchwood/entry_rows.cuh"
 #include "matchwood/exact.cuh"
 #include "matchwood/status.cuh"
@@ -20,7 +19,7 @@ constexpr unsigned INDPTR_START = 1, INDPTR_ORDER = 2, INDPTR_END = 3, INDEX_RAN
 constexpr unsigned NOT_FINITE = 1;
 
 // Places in the table of facts, all 0 at first, but STATUS as status.cuh wants it.  Extremes are
-// ordered like unsigned numbers, the least one turned over, so that both begin at 0.
+// ordered like unsigned numbers; of the least one all bits are inverted, so that both begin at 0.
 constexpr int STATUS = 0, DESCENTS = 1, LONGEST = 2, LOOPS = 3, ZEROS = 4, LEAST = 5, MOST = 6,
               SUM1 = 7, SUM2 = 8;
 [[maybe_unused]] constexpr int WORDS = 9;
@@ -30,14 +29,14 @@ constexpr int STATUS = 0, DESCENTS = 1, LONGEST = 2, LOOPS = 3, ZEROS = 4, LEAST
 constexpr int KEY_WORDS = 4;
 
 // Secret words of the process (keys.py): an odd multiplier above, a mask below.  Kernels get them as
-// numbers and not as an array, so that instructions read them where the arguments are.
+// numbers and not as an array, so that instructions read them from the constant bank of arguments.
 struct Secret {
     Hash word[KEY_WORDS];
 };
 
-constexpr int ROUNDS_BETWEEN = 3;  // after a word that another one follows
-constexpr int ROUNDS_FIRST = 6;    // from the last word to the first hash
-constexpr int ROUNDS_SECOND = 3;   // from there to the second hash
+constexpr int ROUNDS_BETWEEN = 3;  // rounds after a word that another word follows
+constexpr int ROUNDS_FIRST = 6;    // rounds from the last word to the first hash
+constexpr int ROUNDS_SECOND = 3;   // rounds from there to the second hash
 
 // 64 bits that words are mixed into.
 struct State {
@@ -98,7 +97,7 @@ private:
         }
         state.mix<ROUNDS_FIRST>(secret, round);
         Hash first = state.hash();
-        state.take((unsigned int)u, (unsigned int)v);  // else the second would follow from the first
+        state.take((unsigned int)u, (unsigned int)v);  // otherwise the second hash would follow from the first
         state.mix<ROUNDS_SECOND>(secret, round);
         Hash second = state.hash();
         // plus where i < j, minus where i > j, nothing where they are equal; without branches

@@ -22,8 +22,8 @@ _STATUS, _DESCENTS, _LONGEST, _LOOPS, _ZEROS, _LEAST, _MOST, _SUM1, _SUM2, _WORD
     )
 )
 _KEY_WORDS = SOURCE.constant("KEY_WORDS")
-_SOUND = 0xFFFF_FFFF_FFFF_FFFF  # of the status, as status.cuh has it
-_DETAIL_BITS = 56
+_SOUND = 0xFFFF_FFFF_FFFF_FFFF  # the status without a failure; see status.cuh
+_DETAIL_BITS = 56  # bits of a status below its code
 
 
 def _table() -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Key(NamedTuple):
-    """What the CPU's hashes are made of; uint64, uniformly random, multipliers odd."""
+    """The secret numbers of the CPU's hashes; uint64, uniformly random, multipliers odd."""
 
     start: Any  # of a vertex: a term
     spread: Any  # and five multipliers, from step to step

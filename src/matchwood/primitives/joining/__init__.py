@@ -9,14 +9,15 @@ included), 2m being the sum of all volumes:
             above 0; of equal ones the u whose name has the larger mix64
     join    r joins its pick u if  (k, mix64 of the name, name)  of r is the smaller one
 
-Names tell communities apart from round to round: the vertex that each began with.  Since every join
-goes up in the order of (k, mix64, name), joins form trees, and no two communities swap places.
-`rabbit_order` and `louvain(method="joining")` both contract these trees and go on until none joins.
+The name of a community is the vertex that it began with; it stays the same in all rounds.  Since
+every join goes up in the order of (k, mix64, name), joins form trees, and no two communities swap
+places.  `rabbit_order` and `louvain(method="joining")` both contract these trees and go on until
+none joins.
 
 The difference is in float64, ``w - resolution * k_r * k_u / 2m`` from left to right without fused
 multiplication: the same bits on every engine.
 
-These functions are for arrays that have passed a gate; they look at nothing.
+These functions are for arrays that have passed a gate; they check nothing.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ CHUNK = 2048  # rows that a member takes at a time
 
 @device
 def _gain(w: Any, scaled: Any, k: Any, total: Any) -> Any:
-    """What joining a community of volume k would gain; `scaled` is resolution times the own k."""
+    """The gain of r from joining a community of volume k; `scaled` is resolution times k_r."""
     return np.float64(w) - scaled * np.float64(k) / total
 
 
@@ -42,7 +42,7 @@ def _pick(
     """The neighbour that r would join best, or r itself."""
     best = 0.0
     pick = r
-    mixed = np.uint64(0)  # of the pick; once two of them gain the same
+    mixed = np.uint64(0)  # mix64 of the pick; computed once two neighbours gain the same
     known = False
     scaled = resolution * np.float64(volume[r])
     weighted = weights.size > 0

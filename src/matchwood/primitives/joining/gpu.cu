@@ -1,7 +1,7 @@
 // A round of joins on the GPU.  Host side: gpu.py; the rule: __init__.py.
 //
-// Rows and entries are dealt out to warps in tiles, so that hubs are shared by many.  Three passes over
-// the entries, each of which only raises words, so the order of arrival does not matter:
+// Rows and entries are distributed to warps in tiles, so that many warps share a hub.  Three passes over
+// the entries.  Each only raises words to a maximum, so the order of arrival does not matter:
 //   raise_gains       the largest gain of each row, as bits: positive doubles ascend as integers do
 //   pick_neighbours   of the neighbours that gain as much, the largest mix64
 //   settle_joins      the neighbour with that gain and that mix64, if it goes up: only one has both
@@ -11,7 +11,7 @@
 
 constexpr int TILE = 2048;  // rows and entries of a warp
 
-// In the order of operations that all engines have; rounded after each, so no fused multiplication.
+// In the same order of operations on all engines; rounded after each, so no fused multiplication.
 __device__ __forceinline__ double gain_of(long long w, long long mine, long long other, double total, double resolution)
 {
     double product = __dmul_rn(__dmul_rn(resolution, (double)mine), (double)other);
@@ -84,7 +84,7 @@ __global__ void settle_joins(I n, I nnz, const I* indptr, const I* indices, cons
 
 constexpr int STEPS = 32;  // up a tree, in one launch
 
-// One thread to a community: its ancestor STEPS further up, or the root.  *changed is set unless all
+// One thread per community: its ancestor STEPS further up, or the root.  *changed is set unless all
 // ancestors are roots.
 template <typename I>
 __global__ void climb(I n, const I* __restrict__ parent, I* __restrict__ ancestor, int* changed)

@@ -5,7 +5,7 @@ gets the number of its root.  Where the root is the smallest vertex of a tree, t
 their smallest vertex.  A step of connected and strong components, and of Boruvka's rounds.
 
     check.py       are these the numbers?
-    cpu.py         `flatten` hangs every vertex under its root, `number_roots` numbers; on a team
+    cpu.py         `flatten` links every vertex to its root, `number_roots` numbers; on a team
     number.cuh     the same numbering for the blocks of a grid
     gpu.py gpu.cu  labels numbered on the GPU
 

@@ -21,11 +21,11 @@ def check_numbers(root: Any, numbers: Any, count: int) -> None:
             f"numbers: must have {root.size} elements, as the roots, got shape {numbers.shape}"
         )
     n = root.size
-    hung = answers.first(root >= n)
-    if hung is None:
-        hung = answers.first(root[root] != root)
-    if hung is not None:
-        raise CheckFailed(f"numbers: {root[hung]}, above vertex {hung}, is no root")
+    wrong = answers.first(root >= n)
+    if wrong is None:
+        wrong = answers.first(root[root] != root)
+    if wrong is not None:
+        raise CheckFailed(f"numbers: {root[wrong]}, above vertex {wrong}, is no root")
     roots = np.flatnonzero(root == np.arange(n))
     if roots.size != count:
         raise CheckFailed(f"numbers: there are {roots.size} roots, got a count of {count}")

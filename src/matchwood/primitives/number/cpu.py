@@ -19,15 +19,15 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-NO_OFFER = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+NO_OFFER = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # the word of a root without an offer
 
 
 @device
 def flatten(up: Array, lo: int, hi: int) -> bool:
     """up[v] = the root of v for v in lo..hi; no tree may be hooked under another meanwhile.
 
-    Every vertex on the way is hung under the root too, so a chain costs its length once.  Races:
-    members store nothing but final roots.  False: there is no root, the way is a cycle.
+    Every vertex on the way gets the root as its parent too, so a chain costs its length once.
+    Races: members store final roots only.  False: there is no root, the way is a cycle.
     """
     for v in range(lo, hi):
         above = load_relaxed(up, v)
@@ -78,7 +78,7 @@ def number_wanted(
     if total == 1:
         numbers[lo:hi] = 0
         return total
-    # Others get a number here too, which the second loop replaces, and a root its own once more:
+    # Vertices that are no wanted roots get a number here too, which the second loop replaces.  So
     # there is no branch to predict.
     for v in range(lo, hi):
         numbers[v] = number

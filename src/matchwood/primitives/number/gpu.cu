@@ -2,7 +2,7 @@
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 
-// One thread to a vertex; first[] is n everywhere before.  A minimum is the same in any order.
+// One thread per vertex; first[] is n everywhere before.  A minimum is the same in any order.
 template <typename I>
 __global__ void find_first(I n, const I* __restrict__ labels, I* first)
 {

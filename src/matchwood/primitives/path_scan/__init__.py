@@ -1,4 +1,4 @@
-"""Scans along paths that are known only by who is next to whom, in both directions at once.
+"""Scans along paths that are known only by their neighbours, in both directions at once.
 
 Every vertex lists up to two neighbours, and which of the two is "forward" is unknown.  See
 `path_scan`.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu.
@@ -89,7 +89,7 @@ def path_scan(
     Parameters
     ----------
     neighbours : (N, 2) int32 or int64 array
-        -1 for none.  Symmetric: who lists w is listed by w.  As in
+        -1 for none.  Symmetric: where v lists w, w lists v.  As in
         ``degree_factor(A, 2).neighbours``.
     values : (N,) int32, int64, float32 or float64 array
     op : {"add", "minimum", "maximum"}, callable, str or Operation
@@ -98,9 +98,9 @@ def path_scan(
         A function is compiled by Numba when first used.
     method : {"auto", "doubling", "splitters"}
         ``"doubling"``: every vertex knows who is 1, 2, 4, ... steps away, until all have reached
-        an end; work O(N log of the longest path) [1]_.  ``"splitters"``: sampled vertices walk to
-        the next sampled one, a short list of them is ranked, and they walk once more to bring
-        everybody the result; work O(N).  ``"auto"`` takes splitters.
+        an end; work O(N log of the longest path) [1]_.  ``"splitters"``: from sampled
+        vertices, walks lead to the next sampled one; the short list of samples is scanned; second
+        walks give every vertex its result; work O(N).  ``"auto"`` takes splitters.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `neighbours` lives.
     threads : int or None

@@ -1,7 +1,7 @@
 """Path scans on a team.  What they are: __init__.py.
 
-Links know the way: links[2 v + side] is 2 w + (the side of w that leads on from v), or ~v where
-there is no neighbour.  So nobody has to ask which neighbour he came from.
+A link holds the direction too: links[2 v + side] is 2 w + (the side of w that leads on from v), or
+~v where there is no neighbour.  So a walk need not find out which neighbour it came from.
 
 Doubling: every member owns a range of vertices and two copies of the state take turns.
 Splitters: cpu_splitters.py.
@@ -32,7 +32,7 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-_LINE = 16  # words of a member's tally
+_LINE = 16  # words of a member's counts, which share no cache line with another member's
 
 
 @device
@@ -93,8 +93,8 @@ def compiled(op: Any) -> Any:
 
 
 def marked(op: Any) -> Any:
-    """The decorator for kernels with that operation: one of the user's own is compiled anew in
-    each process, since nobody can tell whether it has changed."""
+    """The decorator for kernels with that operation.  One of the user's own is compiled again in
+    each process, since a change of it would not be noticed."""
     return kernel if isinstance(op, str) else device
 
 
@@ -110,7 +110,7 @@ def doubling_with(op_of_user: Any) -> Any:
     ) -> None:  # fmt: skip
         """Algorithm 3.  Ends when the number of sides that have reached no end stops falling: the
         rest are cycles.  `until_still`: when no value on a cycle changes, for an idempotent `op`;
-        then every window has gone round.  result: (which copy is the last, sides left, rounds)."""
+        then every window covers its cycle.  result: (which copy is last, sides left, rounds)."""
         n = values.size
         lo, hi = share(team, n)
         for v in range(natural(lo), hi):

@@ -2,12 +2,13 @@
 
 Sampled vertices ("nodes") cut long paths into stretches:
 
-    survey   from each node, both ways, to the next node or end: what the stretch adds up to
-    rank     one member follows the short list of nodes from the ends of their paths
-    bring    from each node and end, both ways: everybody on the stretch learns what lies behind
+    walk_stretches   from each node, both ways, to the next node or end: the sum of the stretch
+    rank             one member follows the short list of nodes from the ends of their paths
+    distribute       from each node and end, both ways: all vertices of the stretch get the result
+                     of what lies behind it
 
-A stretch is walked from both sides, since its two results are built up from opposite sides.  No two
-walks write the same word: the one from the left writes the left sides.
+A stretch is walked from both sides, since its two results start from opposite ends.  No two walks
+write the same word: the one from the left writes the left sides.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-SPACING = 1024  # vertices for each node
+SPACING = 1024  # vertices per node, on average
 CHUNK = 4096  # walks or vertices that a thread takes at a time
-UNKNOWN = -(1 << 31)  # of a slot of a node; what is known is above -2^30, or needs 64 bits
-NOBODY = -1  # in `ends`: not reached; ROUND: on a cycle, known
-ROUND = -2
+UNKNOWN = -(1 << 31)  # a slot of a node without a result; results are above -2^30, or need 64 bits
+UNREACHED = -1  # in `ends`: no walk has come here
+ON_CYCLE = -2  # in `ends`: the vertex is known to be on a cycle
 
 
 @functools.lru_cache(maxsize=64)
@@ -44,7 +45,7 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
     op = compiled(op_of_user)
 
     @marked(op_of_user)
-    def _survey(
+    def _walk_stretches(
         team: Team, links: Array, values: Array, nodes: Array, number: Array, to: Array,
         total: Array, least: Array,
     ) -> None:  # fmt: skip
@@ -117,7 +118,7 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
                     break
 
     @marked(op_of_user)
-    def _bring(
+    def _distribute(
         team: Team, links: Array, values: Array, nodes: Array, number: Array, end: Array,
         behind: Array, ends: Array, reduced: Array, smallest: Array,
     ) -> None:  # fmt: skip
@@ -133,7 +134,7 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
                     if last < 0:  # a cycle
                         if ~last == v or walk % 2 == 0:
                             store_relaxed(smallest, ~last, np.uint8(1))
-                        ends[2 * v + side] = ROUND
+                        ends[2 * v + side] = ON_CYCLE
                         continue
                     mine = converted(op(mine, behind[walk ^ 1]), mine)
                     ends[2 * v + 1 - side], reduced[2 * v + 1 - side] = last, mine
@@ -166,11 +167,11 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
             chunk = next_chunk(team, all_walks, CHUNK)
         if barrier(team):
             return
-        # what nobody has reached: cycles, walked round by whoever comes first, or by several
+        # What no walk has reached are cycles.  One member or several walk round each of them.
         chunk = next_chunk(team, n, CHUNK)
         while chunk >= 0:
             for v in range(natural(chunk), min(chunk + CHUNK, n)):
-                if load_relaxed(ends, 2 * v) != NOBODY or number[v] >= 0:
+                if load_relaxed(ends, 2 * v) != UNREACHED or number[v] >= 0:
                     continue
                 least, at, steps, with_node = np.int64(v), np.int64(links[2 * v]), 0, False
                 while True:
@@ -179,10 +180,10 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
                         return
                     at = natural(at)
                     w = natural(at >> 1)
-                    if number[w] >= 0:  # its node knows
+                    if number[w] >= 0:  # a cycle with a node was seen by `_rank`
                         with_node = True
                         break
-                    store_relaxed(ends, 2 * w, ends.dtype.type(ROUND))
+                    store_relaxed(ends, 2 * w, ends.dtype.type(ON_CYCLE))
                     if w == v:
                         break
                     least = min(least, w)
@@ -191,7 +192,7 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
                     store_relaxed(smallest, least, np.uint8(1))
             chunk = next_chunk(team, n, CHUNK)
 
-    return _survey, _rank, _bring
+    return _walk_stretches, _rank, _distribute
 
 
 def splitters(
@@ -206,14 +207,14 @@ def splitters(
     slots = 2 * nodes.size
     to, least, end = (np.empty(slots, links.dtype) for _ in range(3))
     total, behind = np.empty(slots, values.dtype), np.empty(slots, values.dtype)
-    survey, rank, bring = _with(op)
+    walk_stretches, rank, distribute = _with(op)
     team = crew(threads, work=8 * n)
     if slots:
-        team.run(survey, links, values, nodes, number, to, total, least)
+        team.run(walk_stretches, links, values, nodes, number, to, total, least)
         crew(1, work=4 * slots).run(rank, nodes, to, total, least, end, behind)
-    ends, reduced = np.full(2 * n, NOBODY, links.dtype), np.empty(2 * n, values.dtype)
+    ends, reduced = np.full(2 * n, UNREACHED, links.dtype), np.empty(2 * n, values.dtype)
     smallest = np.zeros(n, np.uint8)
     team.run(
-        bring, links, values, nodes, number, end, behind, ends, reduced, smallest
+        distribute, links, values, nodes, number, end, behind, ends, reduced, smallest
     )  # fmt: skip
     return ends, reduced, np.flatnonzero(smallest)

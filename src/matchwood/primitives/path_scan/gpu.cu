@@ -1,14 +1,14 @@
 // Path scans on the GPU.  Host: gpu.py; what they are: __init__.py; the same on the CPU: cpu.py,
 // cpu_splitters.py.
 //
-// A link knows the way: link `side` of v is 2 w + (the side of w that leads on from v), or ~v where
+// A link holds the direction too: link `side` of v is 2 w + (the side of w that leads on from v), or ~v where
 // there is no neighbour.
 //
 // Doubling (Algorithm 3 of the paper): the state of a vertex, both sides, is one load of 16 bytes for
 // values of 4.  Two copies take turns, with a barrier of the grid between rounds, in one launch.
 //
-// Splitters: one vertex in SPACING is a node; `survey` walks from each node to the next, `rank_nodes`
-// doubles over nodes, `bring` walks from nodes and ends again and writes.  The walk that comes to a
+// Splitters: one vertex in SPACING is a node; `walk_stretches` walks from each node to the next, `rank_nodes`
+// doubles over nodes, `distribute` walks from nodes and ends again and writes.  The walk that comes to a
 // vertex from the left writes its left side, so no two write the same word.  What a walk reads of a
 // vertex lies in one sector, and so does what it writes.
 //
@@ -37,7 +37,7 @@ struct Own {
 constexpr int BARRIER = 0, COUNT = 2;
 constexpr int LEFT = 5;     // vertices that have not found an end: they lie on cycles
 constexpr int LAST = 6;     // which of two arrays holds the last states
-constexpr int ROUNDS = 7;   // made
+constexpr int ROUNDS = 7;   // rounds made
 constexpr int NODES = 8, ENDS = 9;
 constexpr int CYCLES = 10;  // whether there are any
 [[maybe_unused]] constexpr int WORDS = 11;
@@ -71,7 +71,7 @@ __global__ void orient(int n, const I* __restrict__ table, int2* __restrict__ li
     links[v] = make_int2(link[0], link[1]);
 }
 
-// One thread per vertex: the smallest of a cycle parts from its larger neighbour.
+// One thread per vertex: the smallest of a cycle is cut from its larger neighbour.
 __global__ void cut_links(int n, const unsigned char* __restrict__ cut, int* links)
 {
     long long v = global_thread();
@@ -97,7 +97,7 @@ struct alignas(16) State {
 };
 
 // Ends when the number of sides without an end stops falling: the rest are cycles.  `until_still`:
-// when no value on a cycle changes, for an idempotent operation: then every window has gone round.
+// when no value on a cycle changes, for an idempotent operation: then every window covers its cycle.
 // Cooperative launch; words 0 before.
 template <typename V, typename Op>
 __global__ void double_up(int n, const int2* __restrict__ links, const V* __restrict__ values, bool until_still,
@@ -256,8 +256,9 @@ struct alignas(16) Stretch {
 };
 
 template <typename V, typename Op>
-__global__ void survey(const Row<V>* __restrict__ rows, int spacing, int capacity, const int* __restrict__ nodes,
-                       const int* __restrict__ number, Stretch<V>* __restrict__ stretches, const unsigned int* words)
+__global__ void walk_stretches(const Row<V>* __restrict__ rows, int spacing, int capacity,
+                               const int* __restrict__ nodes, const int* __restrict__ number,
+                               Stretch<V>* __restrict__ stretches, const unsigned int* words)
 {
     Op op;
     int slots = 2 * node_count(words, capacity);
@@ -334,13 +335,14 @@ __global__ void rank_nodes(int capacity, const int* __restrict__ nodes, Stretch<
     }
 }
 
-// One thread per slot of a node and per end: walk to the next node or end; all on the way learn what
-// is behind.  A side that is reached gets ~end; states are 0 before.
+// One thread per slot of a node and per end: walk to the next node or end; all vertices on the way
+// get the result of what lies behind them.  A side that is reached gets ~end; states are 0 before.
 template <typename V, typename Op>
-__global__ void bring(const Row<V>* __restrict__ rows, int spacing, int capacity, const int* __restrict__ nodes,
-                      const int* __restrict__ number, const int* __restrict__ listed,
-                      const Stretch<V>* __restrict__ stretches, const Stretch<V>* __restrict__ spare,
-                      State<V>* __restrict__ states, const unsigned int* words)
+__global__ void distribute(const Row<V>* __restrict__ rows, int spacing, int capacity,
+                           const int* __restrict__ nodes, const int* __restrict__ number,
+                           const int* __restrict__ listed, const Stretch<V>* __restrict__ stretches,
+                           const Stretch<V>* __restrict__ spare, State<V>* __restrict__ states,
+                           const unsigned int* words)
 {
     Op op;
     int slots = 2 * node_count(words, capacity);
@@ -393,8 +395,9 @@ __global__ void bring(const Row<V>* __restrict__ rows, int spacing, int capacity
 // One thread per vertex that no walk has reached: on a cycle without a node (short, since one vertex
 // in `spacing` is one), or with one.  Each walks until it meets a node or a smaller vertex.
 template <typename V>
-__global__ void rings(int n, const int* __restrict__ links, int spacing, const int* __restrict__ number,
-                      const State<V>* __restrict__ states, unsigned char* __restrict__ cut, unsigned int* words)
+__global__ void find_cycles(int n, const int* __restrict__ links, int spacing, const int* __restrict__ number,
+                            const State<V>* __restrict__ states, unsigned char* __restrict__ cut,
+                            unsigned int* words)
 {
     long long v = global_thread();
     if (v >= n || states[v].side[0].to < 0) return;

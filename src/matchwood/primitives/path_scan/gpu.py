@@ -21,17 +21,17 @@ _KERNELS = (
     "find_smallest<I>",
     "mark_cycles<I>",
     "choose<V>",
-    "survey<V,Op>",
+    "walk_stretches<V,Op>",
     "rank_nodes<V,Op>",
-    "bring<V,Op>",
-    "rings<V>",
+    "distribute<V,Op>",
+    "find_cycles<V>",
 )
 _OPERATIONS = {"add": "Plus", "minimum": "Least", "maximum": "Most"}
 # What the compile test builds: values of 4 and of 8 bytes, an operation of ours and the user's.
 _TYPES = {"V": (np.int32, np.float64), "Op": ("Least", "Own")}
 SOURCE = gpu.Source(__package__, "gpu.cu", _KERNELS, types=_TYPES)
 
-SPACING = 32  # vertices for each node
+SPACING = 32  # vertices per node, on average
 BLOCK = 256  # threads
 RANK_BLOCK, RANK_BLOCKS = 512, 264  # fewer blocks, cheaper barriers: two for each multiprocessor
 MOST = 1 << 30  # vertices; links have 31 bits
@@ -47,7 +47,7 @@ def _source(op: str) -> gpu.Source:
     made = gpu.Source(
         __package__, "gpu.cu", _KERNELS, types=_TYPES, options=(f"-DMATCHWOOD_OWN={op}",)
     )
-    gpu.SOURCES[SOURCE.package, SOURCE.file] = SOURCE  # the list is of what belongs to the package
+    gpu.SOURCES[SOURCE.package, SOURCE.file] = SOURCE  # not `made`, which is the user's
     return made
 
 
@@ -111,19 +111,19 @@ class Scan:
         rows = (space.rows, SPACING, self._capacity, space.nodes, space.number)
         chosen = (space.rows, space.number, space.nodes, space.listed, space.words)
         k.choose(n, (n, space.links, self.values, SPACING, self._capacity, *chosen))
-        threads = min(n, k.survey.resident() * BLOCK)
-        k.survey(threads, (*rows, space.stretches, space.words))
+        threads = min(n, k.walk_stretches.resident() * BLOCK)
+        k.walk_stretches(threads, (*rows, space.stretches, space.words))
         ranked = (space.nodes, space.stretches, space.spare, space.cut, space.words)
         blocks = min(k.rank_nodes.resident(RANK_BLOCK), -(-self._capacity // RANK_BLOCK))
         k.rank_nodes(
             None, (self._capacity, *ranked), block=RANK_BLOCK, grid=min(blocks, RANK_BLOCKS),
             cooperative=True,
         )  # fmt: skip
-        brought = (space.listed, space.stretches, space.spare, space.states, space.words)
-        threads = min(n, k.bring.resident() * BLOCK)
-        k.bring(threads, (*rows, *brought))
-        ringed = (space.states, space.cut, space.words)
-        k.rings(n, (n, space.links, SPACING, space.number, *ringed))
+        distributed = (space.listed, space.stretches, space.spare, space.states, space.words)
+        threads = min(n, k.distribute.resident() * BLOCK)
+        k.distribute(threads, (*rows, *distributed))
+        found_cycles = (space.states, space.cut, space.words)
+        k.find_cycles(n, (n, space.links, SPACING, space.number, *found_cycles))
         k.unpack(n, (n, space.states, space.states, space.words, self.ends, self.reduced))
 
     def has_cycles(self) -> bool:
@@ -142,7 +142,7 @@ class Scan:
         self._k.find_smallest(n, args)
 
     def finish_cycles(self) -> None:
-        """Cut, run again, tell everybody."""
+        """Cut the cycles, run again, and mark their vertices."""
         if self.method == "doubling":
             self.find_smallest()
         kept = self.space.cut.copy()

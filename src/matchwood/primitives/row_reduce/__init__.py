@@ -7,17 +7,17 @@ For row i of a CSR matrix, with neighbours j and entries a (1 where there are no
     finish(i, accumulator, out)
 
 `x` and `out` are arrays or tuples of arrays (and numbers), the accumulator is a number or a
-tuple; the types of matrix, input, output and accumulator have nothing to do with each other.  So
+tuple; the types of matrix, input, output and accumulator are independent of each other.  So
 one skeleton serves SpMV, the n strongest neighbours with their weights (the edge proposition of
-Klein and Strzodka [1]_, whose `multiply` also looks at charges and confirmed edges), label
+Klein and Strzodka [1]_, whose `multiply` also reads charges and confirmed edges), label
 propagation, and more.
 
 The instances below run on every engine.  The skeleton itself: `cpu.reduce_rows` inside Numba
 kernels, `reduce_rows` here for functions of your own, `row_reduce.cuh` in CUDA.  Read on in
 reference.py, check.py, cpu.py, gpu.py.
 
-The pattern must be CSR: `indptr` from 0 to nnz, never falling, and columns in range.  The CPU looks
-at that block by block while it works, `reduce_rows` and the GPU in a pass of their own before.
+The pattern must be CSR: `indptr` from 0 to nnz, never falling, and columns in range.  The CPU
+checks that block by block while it works; `reduce_rows` and the GPU check it in a pass before.
 
 References
 ----------
@@ -83,8 +83,8 @@ def reduce_rows(
     data : array or None
         None: `multiply` gets the number 1.
     x, out : array, or tuple of arrays and numbers
-        Handed to the functions as they are; `finish` writes to `out`.  What they read and write
-        is theirs to keep in range, as in every function that Numba compiles: with ``i`` below
+        Passed to the functions as they are; `finish` writes to `out`.  The functions themselves
+        must stay inside these arrays, as everything that Numba compiles: with ``i`` below
         the number of rows, and ``j`` below `columns`.
     columns : int or None
         All columns must be smaller; None: they only must not be negative.
@@ -174,7 +174,7 @@ def spmv(
     """
     indptr, indices, data = csr_arrays("spmv", indptr, indices, data)
     x = vector("spmv", "x", x, NUMBERS)
-    _look_unless_cpu("spmv", indptr, indices, x.size, engine)
+    _check_unless_cpu("spmv", indptr, indices, x.size, engine)
     if dtype is None:
         dtype = x.dtype if data is None else np.result_type(data.dtype, x.dtype)
     dtype = _number_type("spmv", "dtype", dtype)
@@ -226,7 +226,7 @@ def strongest_neighbours(
     """
     vector("strongest_neighbours", "data", data, FLOATS)  # there must be some
     indptr, indices, data = csr_arrays("strongest_neighbours", indptr, indices, data, FLOATS)
-    _look_unless_cpu("strongest_neighbours", indptr, indices, ANY, engine)
+    _check_unless_cpu("strongest_neighbours", indptr, indices, ANY, engine)
     return trusted_strongest_neighbours(indptr, indices, data, n, engine=engine, threads=threads)
 
 
@@ -284,7 +284,7 @@ def minimum_label(
             f"minimum_label: label must have one element for each of {indptr.size - 1} rows, "
             f"got {label.size}"
         )
-    _look_unless_cpu("minimum_label", indptr, indices, label.size, engine)
+    _check_unless_cpu("minimum_label", indptr, indices, label.size, engine)
     return call(__name__, "minimum_label", (indptr, indices, label), engine, threads=threads)
 
 
@@ -316,7 +316,7 @@ def maximum_neighbour(
     """
     indptr, indices, _ = csr_arrays("maximum_neighbour", indptr, indices, None)
     x = vector("maximum_neighbour", "x", x, NUMBERS)
-    _look_unless_cpu("maximum_neighbour", indptr, indices, x.size, engine)
+    _check_unless_cpu("maximum_neighbour", indptr, indices, x.size, engine)
     return call(__name__, "maximum_neighbour", (indptr, indices, x), engine, threads=threads)
 
 
@@ -326,8 +326,8 @@ def lowest(dtype: Any) -> Any:
     return dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
 
 
-def _look_unless_cpu(function: str, indptr: Any, indices: Any, columns: int, engine: Any) -> None:
-    """CPU kernels look for themselves; before others the pattern is looked at here."""
+def _check_unless_cpu(function: str, indptr: Any, indices: Any, columns: int, engine: Any) -> None:
+    """CPU kernels check the pattern while they run; for other engines it is checked here."""
     if engines.resolve(engines.location(indices), engine, function) != "cpu":
         look_through(function, indptr, indices, columns)
 

@@ -91,7 +91,7 @@ def check_maximum_neighbour(indptr: Any, indices: Any, x: Any, largest: Any) -> 
 
 
 def _check_rows(name: str, indptr: Any, answer: Any) -> Any:
-    """The row of every entry, after a look at the size of the answer."""
+    """The row of every entry, after a check of the size of the answer."""
     n = indptr.size - 1
     if answer.shape != (n,):
         raise CheckFailed(f"{name}: one value for each of {n} rows expected, got {answer.shape}")

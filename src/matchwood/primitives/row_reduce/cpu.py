@@ -10,8 +10,8 @@ Members take ranges of whole rows with about the same number of entries, and wri
 belongs to their rows: no races, and results that do not depend on the number of members.  One row
 is the work of one member, however long it is.
 
-Rows and columns are looked at before they are used, a block at a time: the second reading finds
-them in the cache.  (A pass of its own before would cost SpMV a third.)  A block with a column that
+Rows and columns are checked before they are used, a block at a time: the second reading finds them
+in the cache.  (A separate pass before would slow SpMV by a third.)  A block with a column that
 is not below `columns` makes the team fail with BROKEN.
 
 Give the accumulator one type: what `combine` returns must be what `init` returns (`converted` in
@@ -31,8 +31,8 @@ from matchwood.primitives.patterns import ANY, fault
 from matchwood.primitives.row_reduce import Operation, lowest
 from matchwood.teams import Team, crew, device, fail, inlined, kernel, share_rows, stopping
 
-ROWS = 1 << 10  # rows between two looks at the stop word
-BROKEN = 1
+ROWS = 1 << 10  # rows between two checks of the stop word
+BROKEN = 1  # code of the failure: the arrays are not CSR
 
 
 @device
@@ -71,7 +71,7 @@ def reduce_rows(
     """Reduce this member's share of the rows; see __init__.py.  `data` None: `multiply` gets 1."""
     lo, hi = share_rows(team, indptr)
     if team.rank == 0:
-        lo = 0  # in an array that is not sound the search may end elsewhere; all rows are looked at
+        lo = 0  # with a broken indptr the search may end elsewhere; here all rows are checked
     for start in range(natural(lo), hi, ROWS):
         if stopping(team):
             return
@@ -175,7 +175,8 @@ def _strongest(
     )
 
 
-# Smallest label (the own counts), largest neighbour: x = (values, smallest value of their type)
+# Smallest label (the vertex's own included), largest neighbour.  x = (values, smallest value of
+# their type)
 
 
 @device
@@ -220,7 +221,7 @@ def _maximum(team: Team, indptr: Any, indices: Any, columns: int, x: Any, out: A
 
 @functools.lru_cache(maxsize=64)
 def _kernel_of(operation: Operation) -> Any:
-    """The kernel for functions of the user's own; compiled anew in each process."""
+    """The kernel for functions of the user's own; compiled again in each process."""
     compiled = [
         f if isinstance(f, numba.core.dispatcher.Dispatcher) else device(f) for f in operation
     ]

@@ -10,7 +10,7 @@
 //     void merge(Accumulator& a, const Accumulator& b)  // associative and commutative
 //     void finish(I row, const Accumulator& a)          // once for every row: write the result
 //
-// What depends on the row belongs into `start` (which may keep it in the accumulator) and `add`.
+// What depends on the row belongs in `start` (which may keep it in the accumulator) and `add`.
 // `finish` may also collect sums in members of the struct, for the block to reduce afterwards.
 //
 // How: the work is cut into tiles of about TILE rows and entries together, so that blocks are
@@ -25,8 +25,8 @@
 
 constexpr int ROW_BLOCK = 256;   // threads
 constexpr int ROW_CHUNK = 8192;  // entries of a chunk
-constexpr int ROW_EACH = 8;      // entries that a lane adds, at least ...
-constexpr int ROW_MOST = 64;     // ... and at most; a warp takes rows with more
+constexpr int ROW_EACH = 8;      // entries that a lane adds on average, at least
+constexpr int ROW_MOST = 64;     // entries that a lane adds, at most; a warp takes longer rows
 constexpr int CHUNK_AHEAD = 4;   // entries of a chunk that a thread loads before it uses the first
 
 // TILE, the rows and entries of a tile together, is a template parameter: 2048 is best where

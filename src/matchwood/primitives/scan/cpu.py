@@ -1,7 +1,7 @@
-"""Exclusive scan on a team: sum the own share, then scan it from where the others' end.
+"""Exclusive scan on a team: each member sums its share, then scans it behind the shares before.
 
-Two barriers' worth of work: every member writes its own share of `offsets` and its own words of
-`sums`, so no two members write the same word and no atomics are needed.
+Every member writes its own share of `offsets` and its own words of `sums`.  So no two members write
+the same word and no atomics are needed; two barriers are enough.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from matchwood.primitives.scan import does_not_fit
 from matchwood.teams import Team, barrier, crew, fail, kernel, share, stopping
 
-BLOCK = 1 << 16  # elements between two looks at the stop word
-_TOO_LARGE = 1
-_SUM, _LEAST, _LINE = 0, 1, 16  # words of a member in `sums`; a line apart from the next member's
+BLOCK = 1 << 16  # elements between two checks of the stop word
+_TOO_LARGE = 1  # code of the failure
+_SUM, _LEAST, _LINE = 0, 1, 16  # words of a member in `sums`; 16 are two cache lines
 
 
 @kernel

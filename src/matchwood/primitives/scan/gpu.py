@@ -23,8 +23,8 @@ _DOES_NOT_FIT = SOURCE.constant("DOES_NOT_FIT")
 def scan_into(counts: Any, offsets: Any, status: Any = None) -> None:
     """Scan `counts` (n) into `offsets` (n + 1) on the current stream, without waiting.
 
-    A `gpu.Status` learns when an offset does not fit (code 1); where `offsets` are int64 none is
-    needed.  Both arrays are contiguous.  Allocates a few words for every 4096 counts.
+    A `gpu.Status` is told when an offset does not fit (code 1); none is needed where `offsets` are
+    int64.  Both arrays are contiguous.  Allocates a few words for every 4096 counts.
     """
     tiles = counts.size // TILE + 1  # offsets has one element more than counts
     space = gpu.workspace(

@@ -24,7 +24,7 @@ from matchwood.teams import Team, barrier, crew, device, kernel, share, stopping
 DIGIT_BITS = 8  # 256 counters and twice as many lines being written stay in a first-level cache
 DIGITS = 1 << DIGIT_BITS
 AHEAD = 8  # elements from a write to the line that is fetched; 16 measured 20 % slower
-BLOCK = 1 << 16  # elements between two looks at the stop word
+BLOCK = 1 << 16  # elements between two checks of the stop word
 
 UNSIGNED, SIGNED, FLOATING = 0, 1, 2
 _KINDS = {"u": UNSIGNED, "i": SIGNED, "f": FLOATING}

@@ -49,7 +49,7 @@ def union_with_transpose(
 def trusted_union(
     indptr: Any, indices: Any, data: Any, *, reduce: str = "sum", threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """`union_with_transpose` for arrays that have passed a gate: nothing is looked at."""
+    """`union_with_transpose` for arrays that have passed a gate: nothing is checked."""
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.union_with_transpose(
         indptr, indices, data, reduce=reduce, threads=threads
@@ -79,7 +79,7 @@ def magnitudes(
 def trusted_magnitudes(
     indptr: Any, indices: Any, data: Any, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """`magnitudes` for arrays that have passed a gate: nothing is looked at."""
+    """`magnitudes` for arrays that have passed a gate: nothing is checked."""
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.magnitudes(indptr, indices, data, threads=threads)
     return result

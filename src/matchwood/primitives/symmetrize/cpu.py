@@ -12,7 +12,7 @@ from matchwood.teams import crew, device, interrupted, kernel, share_rows
 Array = np.ndarray[Any, Any]
 
 
-# What becomes of the two values of an edge.  From ADD on magnitudes are taken, and edges of weight
+# How the two values of an edge are joined.  From ADD on magnitudes are taken, and edges of weight
 # zero are dropped.
 LEAST, GREATEST, ADD, HEAVIEST, LIGHTEST = range(5)
 WAYS = {"sum": ADD, "max": HEAVIEST, "min": LIGHTEST}

@@ -4,8 +4,8 @@
 //   (gpu.py scans the counts of the parts)
 //   move_...   to their places; rows to theirs
 //
-// A part is what a warp marks: PART entries, WORDS words of 32 bits.  The bits are all that one pass
-// over the entries leaves for the next, which need not know any rows.
+// A part is what a warp marks: PART entries, WORDS words of 32 bits.  The bits are all that the second
+// pass needs of the first; it reads no rows.
 #include "matchwood/entry_rows.cuh"
 #include "matchwood/exact.cuh"
 

@@ -1,8 +1,8 @@
-"""The weight of each label in a row: how strongly a vertex is tied to each community around it.
+"""The weight of each label in a row: how strongly a vertex is linked to each community around it.
 
     K(v, c) = sum of a[v, u] over the neighbours u of v that have label c
 
-A step of moving vertices between communities, of label propagation, and of `quotient`.  It is
+A step of moving vertices between communities, of label propagation, and of `contract`.  It is
 called by kernels, row by row, and has no function of its own for whole graphs.
 
     cpu.py        dense places for each member of a team: one word for each label

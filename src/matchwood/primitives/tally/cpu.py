@@ -3,7 +3,7 @@
     found = tally_row(scratch, rank, rows, labels, v)   # labels scratch.label[rank, :found],
                                                         # their weights scratch.weight[rank]
 
-Several rows together: `gather` for each of them, and `forget` at last.
+Several rows together: `gather` for each of them, then `clear_list`.
 
 `place[rank, c]` is 1 + where label c stands in the list of this row, 0 where it does not.  The list
 itself is short and stays in the nearest cache.  Only `place` is as long as there are labels.  No
@@ -21,7 +21,7 @@ from matchwood.teams import device
 
 Array = np.ndarray[Any, Any]
 
-SHORT_ROW = 8  # entries; to look for a label among so few takes less than a miss in the cache
+SHORT_ROW = 8  # entries; a linear search among so few takes less time than a cache miss
 
 
 class Rows(NamedTuple):
@@ -71,7 +71,7 @@ def gather(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any, found
     begin = np.uint64(rows.indptr[np.uint64(v)])
     end = np.uint64(rows.indptr[np.uint64(v) + one])
     count = np.uint64(found)
-    # Without branches: whether a label is new, nobody can foresee.
+    # Without branches: whether a label is new cannot be predicted.
     if rows.data.size > 0:
         for k in range(begin, end):
             c = labels[rows.indices[k]]
@@ -126,12 +126,12 @@ def tally_row(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any) ->
     if rows.indptr[np.uint64(v) + one] - rows.indptr[np.uint64(v)] <= SHORT_ROW:
         return search(scratch, rank, rows, labels, v, 0)
     found = gather(scratch, rank, rows, labels, v, 0)
-    forget(scratch, rank, found)
+    clear_list(scratch, rank, found)
     return found
 
 
 @device
-def forget(scratch: Scratch, rank: int, found: int) -> None:
+def clear_list(scratch: Scratch, rank: int, found: int) -> None:
     """Empty the list, so that the next row can be added up."""
     place, label = scratch.place[rank], scratch.label[rank]
     for i in range(found):

@@ -1,6 +1,6 @@
 // The weights of the labels in a row, and the best of them.  The idea: primitives/tally/__init__.py.
 //
-// Who works on what goes by the length of a row:
+// The length of a row decides who works on it:
 //   up to 32 entries      4, 8, 16 or 32 lanes, an entry for each: every lane sees all others by shuffles
 //   up to WARP_ROW        a warp, with a hash table in shared memory
 //   up to MEDIUM_ROW      a block, with a hash table in shared memory

@@ -47,7 +47,7 @@ def transpose(
 def trusted_transpose(
     indptr: Any, indices: Any, data: Any, columns: int, *, threads: int | None = None
 ) -> tuple[Any, Any, Any]:
-    """`transpose` for arrays that have passed a gate: nothing is looked at."""
+    """`transpose` for arrays that have passed a gate: nothing is checked."""
     engine = engines.load(__name__, engines.location(indices))
     result: tuple[Any, Any, Any] = engine.transpose(indptr, indices, data, columns, threads=threads)
     return result

@@ -1,7 +1,7 @@
 """The transpose on a team: count, add up, place.
 
-Every member counts the columns of its own rows in counters of its own.  Added up by column and,
-within a column, by member, they say where each member's first entry of each column goes.  So no
+Every member counts the columns of its own rows in counters of its own.  A prefix sum over
+columns and, within a column, over members gives the place of each member's first entry.  So no
 two members write the same word, no atomics are needed, and the order of arrival is kept.
 """
 

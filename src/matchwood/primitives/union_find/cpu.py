@@ -18,7 +18,7 @@ Races, all by relaxed atomics, none of which can break the invariant or lose a j
   path, not a wrong one.
 - `link` hooks by compare-and-swap on the root's own word, from itself to a smaller vertex.  It
   succeeds only while the root is still a root, so no hook overwrites another.
-- `compress` runs after a barrier, when no hooks come any more; roots no longer change.
+- `compress` runs after a barrier, when there are no more hooks; roots no longer change.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from matchwood.teams import (
     store_relaxed,
 )
 
-BLOCK = 1 << 14  # edges between two looks at the stop word
-_OUT_OF_RANGE = 1
+BLOCK = 1 << 14  # edges between two checks of the stop word
+_OUT_OF_RANGE = 1  # code of the failure
 
 
 @device
@@ -86,7 +86,7 @@ def compress(parent: Any, lo: int, hi: int) -> None:
             if above == root:
                 break
             root = above
-        if root != first:  # a store, needed or not, takes the line from other members' caches
+        if root != first:  # an unneeded store would take the cache line from other members
             store_relaxed(parent, v, root)
 
 

@@ -1,4 +1,4 @@
-"""Union-find: the definition.  Whenever two labels meet, the smaller one wins everywhere."""
+"""Union-find: the definition.  An edge between two labels replaces the larger one everywhere."""
 
 from __future__ import annotations
 

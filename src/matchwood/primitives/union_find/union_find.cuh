@@ -7,8 +7,8 @@
 #pragma once
 #include "matchwood/atomics.cuh"
 
-// The root of v as far as this thread sees, halving the path on the way: every vertex passed is
-// hung under its grandparent.  Two threads that halve the same path may undo each other's step
+// The root of v as far as this thread sees, halving the path on the way: every vertex passed
+// gets its grandparent as its parent.  Two threads that halve the same path may undo each other's step
 // (write an older grandparent); that costs time, not correctness.
 template <typename I>
 __device__ __forceinline__ I find_root(I* parent, I v)

@@ -1,4 +1,4 @@
-"""The drawings of the demo: a graph on points, a matrix from afar, distributions, ratios.
+"""The drawings of the demo: a graph on points, the pattern of a matrix, distributions, ratios.
 
 All take plain arrays and return an `Svg`; none computes an answer.
 """
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 SIDE = 360  # units; the width of every square picture
 LEGEND = 28  # units below a drawing on points
-MARGIN = 12
+MARGIN = 12  # units
 SHADES = 6  # steps of opacity in `spy`; few of them keep the file small
 
 
@@ -114,7 +114,7 @@ def matched_edges(points: Array, A: Any, mate: Array, title: str = "matching") -
 
 
 def spy(A: Any, cells: int = 60, title: str = "where the entries are") -> Svg:
-    """The matrix from afar: the darker a cell, the more entries lie in it.
+    """The pattern of a matrix in coarse cells: the darker a cell, the more entries lie in it.
 
     Shades run from the least to the largest count of a cell that has any entries, so entries spread
     at random look speckled.

@@ -112,7 +112,7 @@ def minimum_spanning_forest(
 ) -> Forest:
     """Find the lightest edges that join everything that can be joined.
 
-    A spanning forest is a set of edges without a circle that joins all vertices of each connected
+    A spanning forest is a set of edges without a cycle that joins all vertices of each connected
     component.  Of all of them this is one with the least sum of weights, and of those the one
     that Kruskal's algorithm finds when it takes edges in the order
 
@@ -130,7 +130,7 @@ def minimum_spanning_forest(
         a NetworkX graph the lightest (heaviest) counts; `graph` has ``duplicates=`` for the rest.
     method : {"auto", "boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal"}
         ``"boruvka"`` hooks every tree along its first edge, all at once, round by round [1]_, and
-        looks at the light edges first where there are many for each vertex [2]_.
+        takes the light edges first where there are many for each vertex [2]_.
         ``"awerbuch_shiloach"`` hooks only trees of height one, and needs no list of edges [3]_
         [4]_.  ``"kruskal"`` sorts the edges and takes them in turn [5]_; ``"filter_kruskal"``
         sorts the lightest and drops most others unsorted [6]_.  ``"auto"`` takes Boruvka.
@@ -186,7 +186,7 @@ def minimum_spanning_forest(
 
     Examples
     --------
-    A circle of four edges, one of them of weight zero, and a vertex alone:
+    A cycle of four edges, one of them of weight zero, and a vertex alone:
 
     >>> import matchwood
     >>> A = (5, [[0, 1], [1, 2], [2, 3], [0, 3]], [2.0, 0.0, -1.0, 3.0])

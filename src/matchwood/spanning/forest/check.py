@@ -1,13 +1,13 @@
 """Is this the minimum spanning forest?  Decided from the definition.
 
 A set of edges is the forest when they are edges of the graph (with their weights), they close no
-circle, they join what the graph joins, and every other edge is the last, in the order (weight,
-ends), of the circle that it closes with them.
+cycle, they join what the graph joins, and every other edge is the last, in the order (weight,
+ends), of the cycle that it closes with them.
 
 The last point in near-linear time: joining the forest's edges in their order, the smaller set
-under the larger, gives a second forest of height log2(n) in which the edge that joined a vertex to
+under the larger, gives a second forest of height log2(n), in which the edge that joined a vertex to
 its parent comes after all edges below.  The last edge on the way between u and v in the first
-forest is then the last link on their ways up to where they meet in the second.
+forest is then the last link on the ways from u and v up to their common ancestor in the second.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def check_spanning_forest(
     entries = _entries(costs, edges, weights)
     order = orders.make(costs, bool(maximum))
     sequence = _sequence(costs, entries, order)
-    hung = _hung(G, costs, edges, sequence)
-    _check_minimal(costs, order, hung, entries[sequence], ties == "index")
+    joined = _join_forest(G, costs, edges, sequence)
+    _check_minimal(costs, order, joined, entries[sequence], ties == "index")
     if hasattr(answer, "components"):
         check_numbers(caller, answer, G.n, edges, costs.data[entries])
 
@@ -126,23 +126,23 @@ def _sequence(costs: Costs, entries: Any, order: orders.Order) -> Any:
     codes = orders.codes(costs.data[entries], order)
     if entries.size <= answers.BLOCK:
         return np.lexsort((entries, codes))
-    # the same, and Ctrl-C is heard
+    # the same sort, and Ctrl-C interrupts it
     _, sequence = radix_sort(entries.astype(np.uint64))
     _, place = radix_sort(codes[sequence])
     return sequence[place]
 
 
-def _hung(G: csr.Graph, costs: Costs, edges: Any, sequence: Any) -> Any:
-    """The second forest, after a look whether the first is one and spans."""
-    from matchwood.spanning.forest.cpu_check import hang_up
+def _join_forest(G: csr.Graph, costs: Costs, edges: Any, sequence: Any) -> Any:
+    """The second forest, after a check that the first is a forest and spans."""
+    from matchwood.spanning.forest.cpu_check import join_forest
 
-    hung = hang_up(costs.n, edges[sequence])
-    if hung.circle >= 0:
-        u, v = edges[sequence[hung.circle]].tolist()
-        raise CheckFailed(f"spanning forest: edge ({u}, {v}) closes a circle")
+    joined = join_forest(costs.n, edges[sequence])
+    if joined.cycle >= 0:
+        u, v = edges[sequence[joined.cycle]].tolist()
+        raise CheckFailed(f"spanning forest: edge ({u}, {v}) closes a cycle")
     count = connected_components(G).count
     if edges.shape[0] == costs.n - count:
-        return hung
+        return joined
     ours = connected_components((costs.n, edges)).labels
     for _, u, v in answers.arcs(costs):
         at = answers.first(ours[u] != ours[v])
@@ -154,10 +154,12 @@ def _hung(G: csr.Graph, costs: Costs, edges: Any, sequence: Any) -> Any:
     raise AssertionError("a forest has too few edges, but joins the ends of all")
 
 
-def _check_minimal(costs: Costs, order: orders.Order, hung: Any, entries: Any, exact: bool) -> None:
+def _check_minimal(
+    costs: Costs, order: orders.Order, joined: Any, entries: Any, exact: bool
+) -> None:
     from matchwood.spanning.forest.cpu_check import find_earlier
 
-    at, rank = find_earlier(costs, order, hung, entries, exact)
+    at, rank = find_earlier(costs, order, joined, entries, exact)
     if at < 0:
         return
     u, v = _ends(costs, at)

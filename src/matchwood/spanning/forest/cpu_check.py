@@ -1,4 +1,4 @@
-"""The loops of check.py: edges looked up, circles found, ways up compared."""
+"""The loops of check.py: edges looked up, cycles found, ways up compared."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _root(parent: Array, v: int) -> int:
 
 
 @kernel
-def _link(team: Any, u: Array, v: Array, parent: Array, link: Array, circle: Array) -> None:
-    """Join sets in turn, the smaller under the larger; link[x] = which edge hung x up.
+def _link(team: Any, u: Array, v: Array, parent: Array, link: Array, cycle: Array) -> None:
+    """Join sets in turn, the smaller under the larger; link[x] = the edge from x to its parent.
 
     Sizes are kept in `link` of roots, negative.  One member works; no paths are shortened.
     """
@@ -56,7 +56,7 @@ def _link(team: Any, u: Array, v: Array, parent: Array, link: Array, circle: Arr
             return
         a, b = _root(parent, u[i]), _root(parent, v[i])
         if a == b:
-            circle[0] = i
+            cycle[0] = i
             return
         if link[a] < link[b]:  # a has more
             a, b = b, a
@@ -65,21 +65,21 @@ def _link(team: Any, u: Array, v: Array, parent: Array, link: Array, circle: Arr
         parent[a] = b
 
 
-class Hung(NamedTuple):
-    """A forest of low height: the parent of each vertex, and which edge hung it up there."""
+class JoinForest(NamedTuple):
+    """A forest of low height: the parent of each vertex, and the edge that joined it there."""
 
     parent: Array
     link: Array
-    circle: int  # the first edge of the sequence that closes one with those before; -1: none does
+    cycle: int  # the first edge of the sequence that closes one with those before; -1: none does
 
 
-def hang_up(n: int, edges: Array) -> Hung:
+def join_forest(n: int, edges: Array) -> JoinForest:
     """Join the ends of the edges in turn."""
     parent, link = np.empty(n, np.int64), np.empty(n, np.int64)
-    circle = np.full(1, -1, np.int64)
+    cycle = np.full(1, -1, np.int64)
     u, v = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
-    crew(1, work=8 * n).run(_link, u, v, parent, link, circle)
-    return Hung(parent, link, int(circle[0]))
+    crew(1, work=8 * n).run(_link, u, v, parent, link, cycle)
+    return JoinForest(parent, link, int(cycle[0]))
 
 
 @kernel
@@ -131,16 +131,16 @@ def _last_on_way(parent: Array, link: Array, u: int, v: int) -> int:
 
 
 def find_earlier(
-    costs: Any, order: Any, hung: Hung, entries: Array, exact: bool = True
+    costs: Any, order: Any, joined: JoinForest, entries: Array, exact: bool = True
 ) -> tuple[int, int]:
     """An entry (u, v) that comes before an edge on the way from u to v, and that edge's rank.
 
-    `entries` is the forest in the order of edges, and `hung` was made from it; it must span.
+    `entries` is the forest in the order of edges, and `joined` was made from it; it must span.
     (-1, -1): there is none.
     """
     if costs.nnz == 0:
         return -1, -1
-    parent, link, _ = hung
+    parent, link, _ = joined
     found = np.full(1, np.iinfo(np.int64).max, np.int64)
     crew(None, work=8 * costs.nnz).run(
         _compare, costs.indptr, costs.indices, rows_of(costs).bits, order, parent, link,

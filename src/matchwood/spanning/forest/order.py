@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 PREFIX_BITS = 32
-SAMPLE = 4096  # weights looked at to learn which are light
+SAMPLE = 4096  # weights of the sample that decides which edges are light
 EVERYTHING = 1 << 63  # no prefix is as large: all edges are light
 
 

@@ -1,8 +1,8 @@
 """Is this the breadth-first search from these sources?  Decided without searching.
 
-Four rules, each looked at for all arcs at once, in linear time:
+Four rules, each checked for all arcs at once, in linear time:
 
-1. just the sources have level 0, and they are their own parents; what is not reached has level
+1. the sources alone have level 0, and they are their own parents; what is not reached has level
    and parent -1;
 2. no arc leads from a vertex of level l to one that is unreached or of a level above l + 1
    (so levels are not too large; with a limit, arcs out of the last level do not count);
@@ -47,7 +47,7 @@ def check_bfs(
 
     Notes
     -----
-    Runs where `A` lives; arrays of the answer that live elsewhere are moved there.  Two looks at
+    Runs where `A` lives; arrays of the answer that live elsewhere are moved there.  Two passes over
     every arc, and memory for a few arrays of n.
 
     Examples

@@ -8,21 +8,21 @@ One kernel for the whole search, level after level, in one of three ways:
                 (cpu_bottom_up.py)
 
 `level[v]` and `parent[v]` are all ones (that is, -1) where v is not reached.  A vertex gets its
-level from whoever reaches it first.  Its parent is the minimum over all vertices of the level
-before that reach it; where rows are short and arcs into v are known, it is found at the end, as
-the first of v's sorted row that is one level above, which all members do at once.
+level from the first member that reaches it.  Its parent is the minimum over all vertices of the
+level before that reach it; where rows are short and arcs into v are known, it is found at the end,
+as the first of v's sorted row that is one level above, which all members do at once.
 
 The frontier is what the members found, one after the other: member j has `sums[., j]` vertices in
 blocks of `pool[side]`, whose numbers are `blocks[side, j]`.  The next frontier goes to the other
 side.  Members share the frontier in that order.  So a member goes on where it has been, and
-vertices of one neighbourhood stay in one core's cache.  (Small chunks, given to whichever member
+vertices of one neighbourhood stay in one core's cache.  (Small chunks, each given to a member that
 is free, took three times as long on meshes.)
 
 Races.  Top down, several members may reach v at once: one of them changes `level[v]`, by
 compare-and-swap, and appends v; `parent[v]` only goes down, by an atomic minimum, and is not read
 before the next barrier but to save that.  Bottom up there are none.
 
-Vertices are unsigned in the kernels: Numba looks at every signed index for a sign.
+Vertices are unsigned in the kernels: Numba tests every signed index for its sign.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ SHARED = 13 * _LINE
 
 @device
 def _open_slot(team: Any, shared: Array, step: int) -> int:
-    """The slot of this step; member 0 empties the next one, which nobody uses now.
+    """The slot of this step; member 0 empties the next one, which no member uses now.
 
     Every step must open its slot, used or not: a slot left out would be found full later.
     """

@@ -1,4 +1,4 @@
-"""What the kernels of breadth-first search hand on together.  Read cpu.py first."""
+"""Arrays that the kernels of breadth-first search pass together.  Read cpu.py first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Queues(NamedTuple):
 class Rules(NamedTuple):
     """What holds for the whole search."""
 
-    late: bool  # parents are looked for at the end
+    late: bool  # parents are found at the end
     backwards: bool  # the arcs into a vertex are known
     limit: int  # levels
     few: Any  # vertices; a smaller frontier is one member's work

@@ -46,7 +46,7 @@ def _prefetch_row(rows: Rows, frontier: Array, i: int, end: int) -> None:
 def pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
     """Is it less work to go bottom up from a frontier with so many arcs?
 
-    An arc ends in the frontier with probability q = arcs / m, so an unvisited vertex looks at about
+    An arc ends in the frontier with probability q = arcs / m, so an unvisited vertex reads about
     1 / q arcs before it finds one: unvisited * m / arcs in all, against `arcs` top down.  Meshes,
     whose frontiers are thin, never get there; where degrees are skewed, the second or third level
     does.  (Beamer's rule, arcs > unseen / 15, sends meshes bottom up, three times slower.)
@@ -56,7 +56,7 @@ def pays_bottom_up(arcs: int, unvisited: int, m: int) -> bool:
 
 @device
 def _claim(rows: Rows, level: Array, below: Any, u: Any, found: Array, tail: int) -> int:
-    """Append the neighbours of u that nobody has reached; returns how many are in `found`."""
+    """Append the neighbours of u that are not reached yet; returns how many are in `found`."""
     unseen = unreached(level)
     first, last = _row(rows, u)
     for k in range(first, last):

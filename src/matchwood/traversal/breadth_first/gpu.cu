@@ -13,8 +13,8 @@
 // the parent.  Otherwise the vertices look for their parents after the search, all at once; they
 // rarely have to look far.
 //
-// The queue lists the frontier as pieces of rows (pieces.cuh).  The thread that finds a vertex looks
-// its row up, while it waits for other memory anyway.  A vertex enters the queue at most once, so
+// The queue lists the frontier as pieces of rows (pieces.cuh).  The thread that finds a vertex reads
+// where its row is, while it waits for other memory anyway.  A vertex enters the queue at most once, so
 // the queue never wraps around; the frontier is a window of it.
 //
 // Races.  level[v] goes from UNSEEN to its level once: forwards by compare-and-swap, whose winner
@@ -137,7 +137,7 @@ __device__ __forceinline__ bool in_bitmap(const unsigned int* bits, I v)
     return bits[v >> 5] >> (v & 31) & 1;
 }
 
-// One level backwards, 32 vertices to a warp: who is unvisited and has an arc from the frontier?
+// One level backwards, 32 vertices per warp: which are unvisited and have an arc from the frontier?
 // Each bitmap word, level and parent has one writer.  Counts, for each thread, the found ones and
 // the entries of their rows.
 template <typename I>
@@ -176,8 +176,8 @@ __device__ __forceinline__ void add_block(Wide value, Wide* part, Wide* total)
     if (threadIdx.x == 0 && *part != 0) atomicAdd(total, *part);
 }
 
-// Levels by one cluster, until the frontier is large or empty, or `stop` comes.  Blocks tell each
-// other their counts before the barrier that ends a level, so all know them after it.  The first
+// Levels by one cluster, until the frontier is large or empty, or `stop` comes.  Blocks store their
+// counts in each other's shared memory before the barrier that ends a level, so all know them after it.  The first
 // frontier is in the queue; the last is put there.  Returns the entries of all rows found, by thread.
 template <typename I>
 __device__ __forceinline__ Wide run_cluster(
@@ -243,7 +243,7 @@ __device__ __forceinline__ Wide run_cluster(
         fits = most <= NearQueue<I>::ROOM;
         if (size == 0 || size > CLUSTER_LEAVE || found > CLUSTER_ENTRIES || !fits || next >= stop) break;
         first = false;
-        shared = most > 2 * pieces / CLUSTER + UNEVEN_PIECES;  // else everyone goes on with what it found
+        shared = most > 2 * pieces / CLUSTER + UNEVEN_PIECES;  // else each block continues with what it found
         fill = 1 - fill;
     }
     // what lies in shared memory goes to the queue; what did not fit is there

@@ -29,7 +29,7 @@ ROLL_WORDS, STAGE, DONE, DEEPEST, UNFINISHED, CONTROL_WORDS = SOURCE.constants(
 
 RESIDENT = 1024  # threads that a multiprocessor has registers for
 ENTRIES = 1024  # rows and entries for each block; a small graph gets fewer blocks
-ROUNDS_PER_LAUNCH = 16384  # at most some 80 ms; Ctrl-C is heard between launches
+ROUNDS_PER_LAUNCH = 16384  # at most some 80 ms; Ctrl-C takes effect between launches
 
 
 def search(
@@ -62,7 +62,7 @@ def search(
     blocks = min(_blocks(), CLUSTER * -(-(n + nnz) // (ENTRIES * CLUSTER)))
     while True:
         k.search(None, arguments, block=BLOCK, grid=blocks)
-        # at once, without a look at the device: it does nothing unless the search has ended
+        # at once, without waiting for the device: it does nothing unless the search has ended
         _choose_parents(outward, to, level, parent, space)
         words = control.get()
         if words[STAGE] == DONE:

@@ -24,7 +24,7 @@ __device__ __forceinline__ void record_deepest(I level, unsigned long long* deep
     if (threadIdx.x == 0 && level > (I)load_relaxed(deepest)) raise_to(deepest, (unsigned long long)level);
 }
 
-// A vertex to each lane.  Who has no parent yet takes the first in its row of arcs to it that has
+// One lane per vertex.  A vertex without a parent takes the first in its row of arcs to it that has
 // the level before; a source takes itself.  Marks in `bits`, and in *unfinished, the vertices
 // whose rows are so long that choose_rest goes on.
 template <typename I>

@@ -1,6 +1,6 @@
 // A frontier of vertices as pieces of their rows, [begin, end) in `indices`, each at most PIECE
-// entries long: long rows are shared out by themselves, and whoever works on a piece need not look
-// up where the row is.  The vertex itself is not kept.
+// entries long: so long rows are shared among warps, and the warp of a piece need not read
+// where the row is.  The vertex itself is not kept.
 #pragma once
 #include "matchwood/edges.cuh"
 

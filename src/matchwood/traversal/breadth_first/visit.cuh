@@ -11,7 +11,7 @@
 using Wide = unsigned long long;
 
 constexpr int UNSEEN = -1;
-constexpr int VISIT_BATCH = 4;  // entries that a lane has under way at once
+constexpr int VISIT_BATCH = 4;  // entries whose loads a lane has in flight at once
 constexpr int THIN = 4;  // lanes that share a piece, where there are more lanes than pieces
 
 // A graph that is being searched.
@@ -45,7 +45,7 @@ struct FarQueue {
 };
 
 // Neighbours w (or -1) of the frontier: those unvisited get the level `next` and are appended.
-// `look`: see first whether w is visited, which spares the swap.  All lanes of the warp call.
+// `look`: read first whether w is visited, which saves the swap.  All lanes of the warp call.
 template <int COUNT, typename I, typename Queue>
 __device__ __forceinline__ void visit(
     const Graph<I>& graph, const I (&w)[COUNT], I next, bool look, I leaf, Queue& queue)

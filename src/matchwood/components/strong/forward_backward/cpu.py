@@ -3,7 +3,7 @@
 A task is a set of vertices that no component crosses.  Its pivot reaches a part F of it and is
 reached from a part B; the component of the pivot is F and B, and no component crosses the
 borders of what remains: F without B, B without F, and the rest.  These three are tasks of the next
-round, all of which are worked at side by side, one member to a task.
+round, all of which are searched at the same time, one member per task.
 
 A task is a range of `listed`, and its name the place where that starts: `task[v]` of all its
 vertices.  An arc is followed when both ends have one name.  Names of live tasks differ, since
@@ -12,8 +12,8 @@ their ranges do; vertices whose component is known have the name NO_TASK.
 The pivot is drawn by a hash of the range, so a task is expected to fall apart into much smaller
 ones; should it not, ROUNDS ends it, and the rest is one member's work (tarjan/).
 
-Races: none but on `task`, read by members that look at neighbours in other tasks: what they see
-is a name that is not theirs, old or new.
+Races: none but on `task`, read by members whose vertices have neighbours in other tasks: what they
+read is the name of another task, old or new.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-SAMPLES = 4096  # vertices that each member looks at for a pivot, "auto"
+SAMPLES = 4096  # vertices of which each member takes its pivot, "auto"
 QUICK_LEVELS = 6  # levels of a search within which it must have grown large, "auto"
 CHUNK = 1024  # vertices that a member takes at a time
-PROBED_VERTICES = 1024  # that the pivot must reach, both ways, to be worth the team's search
+PROBED_VERTICES = 1024  # vertices that a pivot must reach, both ways, before the team searches
 
 # words of `shared`: what the searches use, then
 PROBED = REACH_WORDS  # does the pivot reach that many?
@@ -57,7 +57,7 @@ def _start(
     scores: Array,
     pivots: Array,
 ) -> None:
-    """Mark lonely vertices; find this member's best pivot.  `sample`: just look at a few."""
+    """Mark lonely vertices; find this member's best pivot.  `sample`: among a few only."""
     lo, hi = share(team, mark.size)
     best, pivot = 0.0, np.int64(-1)
     if sample:

@@ -8,8 +8,8 @@ Beside the marks of cpu_arcs.py there are NEW_EVEN and NEW_ODD, in turn: found i
 backwards, or in the one before.
 
 Races.  `mark[v]` gains a bit once.  In a search forwards, by an atomic "or", whose caller appends v
-if the bit was not there.  In a pass, by the one member that has v in its chunk; others look at it
-meanwhile and see the bit in this pass or in the next one.
+if the bit was not there.  In a pass, by the one member that has v in its chunk; others read it
+at the same time and see the bit in this pass or in the next one.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _queue_new(
 
 @device
 def _open_slot(team: Any, shared: Array, step: int) -> int:
-    """The counters of this step; member 0 empties the next ones, which nobody uses now."""
+    """The counters of this step; member 0 empties the next ones, which no member uses now."""
     if team.rank == 0:
         after = (step + 1) % 3 * LINE
         store_relaxed(shared, TAIL + after, 0)
@@ -243,7 +243,7 @@ def reach(
         if levels <= 0 or budget <= 0:
             return -1
         if np.float64(arcs) * np.float64(arcs) > np.float64(n - reached) * np.float64(m):
-            # more arcs to follow than a pass looks at (see breadth-first search)
+            # more arcs to follow than a pass reads (see breadth-first search)
             new, before = NEW_EVEN, NEW_ODD
             levels = n
             found = n

@@ -8,19 +8,19 @@
 //   search    what the pivot reaches; then, within that, what reaches the pivot
 //   finish    vertices reached both ways are the pivot's component
 //   trim      a few rounds: vertices without open ones before or behind them
-//   peel      the same for as many rounds as that takes away many: a round looks just at the
-//             neighbours of those that the round before took away, who count what they have left
+//   peel      the same for as many rounds as that takes away many: a round reads only the
+//             neighbours of those that the round before took away, and lowers their counters
 //
 // A search is passes over all open vertices: each looks for a reached one among those it has arcs
 // from, and stops at the first.  Only whether it is reached matters, not how far it is, so a pass
-// uses what it has found itself.  Where degrees are skewed, a handful of passes do, and most rows
-// are left after a few entries.  After PASSES the search is given up: then the graph is deep, and
+// uses what it has found itself.  Where degrees are skewed, a few passes are enough, and of most rows
+// only a few entries are read.  After PASSES the search is given up: then the graph is deep, and
 // propagation/gpu.cu, whose rounds are few on deep graphs too, does all of it.
 //
 // Races.  mark[v] is written by the thread that owns v, and by those that mark the pivot's row,
 // all the same.  Marks go up only, OPEN, FORWARD, FORWARD | BACKWARD, so a stale one costs a pass,
 // never a vertex: the last pass finds nothing new anywhere.  In peeling, counters go down by
-// atomicSub; who brings one to 0 claims the vertex by compare-and-swap on its component.
+// atomicSub; the thread that lowers one to 0 claims the vertex by compare-and-swap on its component.
 #include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
 #include "matchwood/frontier.cuh"
@@ -29,13 +29,13 @@
 constexpr int BLOCK = 256;  // threads
 constexpr int SERIAL = 8;   // entries that a lane tries alone before its warp helps
 constexpr int HELP = 1 << 30;  // entries that the warp then tries: all
-constexpr int PASSES = 12;  // of a search, at most; R-MAT 22 takes 4
+constexpr int PASSES = 12;  // passes of a search, at most; R-MAT 22 takes 4
 constexpr int TRIMS = 6;    // rounds of trimming, at most
 constexpr int TRIM_PART = 512;  // trimming ends with a round that takes away at most n / TRIM_PART vertices
 constexpr int PEEL_PART = 8;    // peel where more than n / PEEL_PART vertices are open
 constexpr int PEEL_WINDOW = 64;    // rounds of peeling between two decisions whether it still pays
-constexpr int PEEL_VERTICES = 16;  // that a round of the window must take away, on average
-constexpr int PEEL_ROUNDS = 8192;  // at most
+constexpr int PEEL_VERTICES = 16;  // vertices that a round of the window must take away, on average
+constexpr int PEEL_ROUNDS = 8192;  // rounds of peeling, at most
 constexpr int TILE = 2048;  // rows and entries of a warp in a pass over all of them
 
 constexpr unsigned char OPEN = 0, DONE = 1, FORWARD = 2, BACKWARD = 4;

@@ -35,8 +35,8 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-ROUNDS = 8  # at most; each finds the components of all roots
-PASSES = 24  # at most in a round
+ROUNDS = 8  # rounds, at most; each finds the components of all roots
+PASSES = 24  # passes of a round, at most
 CHUNK = 512  # vertices that a member takes at a time
 
 # words of `shared`

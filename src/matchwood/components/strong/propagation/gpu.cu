@@ -22,7 +22,7 @@
 // more than DRAW_PASSES passes is broken off, and a new hash is drawn; after each such round in a row the
 // limit is twice as high.  With one pivot ways take their length; after PASSES all are made pivots.
 //
-// A pass looks at all open vertices, and follows the arcs of those whose value the pass before has
+// A pass reads all open vertices, and follows the arcs of those whose value the pass before has
 // changed.  Rows are cut into parts of PART entries, so that a long one is shared out.  Parts of
 // open vertices are listed again in every round.
 //
@@ -31,8 +31,8 @@
 // Races.  into and from go up by atomicMax alone, to values of vertices that do reach v (are
 // reached from it); who raises one stamps the vertex for the next pass, and the last pass changes
 // nothing, so they do not depend on scheduling.  A vertex stamped twice gives its latest value, in
-// the later of the two passes.  kind[v] goes to 0, by whoever sees that v is trivial; a neighbour may
-// have v's value still, which is true nevertheless.
+// the later of the two passes.  kind[v] goes to 0, by any thread that sees that v is trivial; a neighbour may
+// still have v's value, which is right nevertheless.
 #include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
 #include "matchwood/grid_barrier.cuh"
@@ -41,8 +41,9 @@
 
 constexpr int BLOCK = 256;  // threads
 constexpr int PART = 256;   // entries of a part of a row
-constexpr int PASSES = 64;  // at most, in a round with one pivot
-constexpr int DRAW_PASSES = 128;  // at most, in a round with all pivots; a path of 10^6 takes 40, a chain of 10^4 cycles 100
+constexpr int PASSES = 64;  // passes, at most, in a round with one pivot
+// Passes, at most, in a round with all pivots.  A path of 10^6 takes 40, a chain of 10^4 cycles 100.
+constexpr int DRAW_PASSES = 128;
 constexpr unsigned char OPEN = 0;
 
 // Words of `control`, all 0 before the first launch.
@@ -95,7 +96,7 @@ struct alignas(2 * sizeof(I)) Part {
 };
 
 // One direction: rows of the pattern or of its transpose, the values that go along them, and the
-// parts to look at.
+// parts to read.
 template <typename I>
 struct Side {
     const I *indptr, *indices;
@@ -192,7 +193,7 @@ struct Spread {
         return rows.size > 0;
     }
 
-    // A pass over both sides, 32 parts to a warp, their entries dealt out evenly: vertices whose value
+    // A pass over both sides, 32 parts per warp, their entries distributed evenly: vertices whose value
     // has changed give it to their neighbours.  Returns whether the thread changed a value.
     __device__ bool pass() const
     {
@@ -239,7 +240,7 @@ struct Spread {
                 if (!is_entry) return;
                 I w = side.indices[place];
                 if (w == giver || load_relaxed(&kind[w]) != wanted) return;
-                anys[owner] = 1;  // whoever writes, it is a 1
+                anys[owner] = 1;  // all writers write 1
                 if (load_relaxed(&side.value[w]) < value && raise_to(&side.value[w], value) < value) {
                     store_relaxed(&side.stamp[w], now + 1);
                     changed = true;
@@ -268,7 +269,7 @@ struct Spread {
         return again;
     }
 
-    // Who is done, and the classes of the others.  `settled`: the values are final.
+    // Which vertices are done, and the classes of the others.  `settled`: the values are final.
     __device__ void end_round(bool settled)
     {
         for_vertices([&](I v, bool is_vertex) {

@@ -12,7 +12,7 @@ from matchwood import calls, engines
 from matchwood.arguments import one_of
 from matchwood.components.strong import METHODS, quickest, strongly_connected_components
 from matchwood.primitives.assemble import trusted_assemble as assemble
-from matchwood.primitives.contract import trusted_contract
+from matchwood.primitives.contract import trusted_contract_pattern
 
 
 @dataclass(frozen=True)
@@ -98,18 +98,17 @@ def condensation(
     count, labels = strongly_connected_components(
         H, method=quickest(method, call), engine=call.engine, threads=threads
     )
-    indptr, indices, _ = trusted_contract(
-        *H.directed_pattern(), labels, count, symmetric=False, threads=threads
+    arcs = H.directed_pattern()
+    indptr, indices = trusted_contract_pattern(
+        arcs.indptr, arcs.indices, labels, count, threads=threads
     )
     level = call.load(__name__).levels(indptr, indices, threads=threads)
     xp = engines.xp(labels)
     perm = xp.argsort(level, kind="stable")  # perm[new] = old
     number = xp.empty(count, labels.dtype)
     number[perm] = xp.arange(count, dtype=labels.dtype)
-    # groups of one component each: this only numbers them anew
-    indptr, indices, _ = trusted_contract(
-        indptr, indices, None, number, count, symmetric=False, threads=threads
-    )
+    # each label has one component: this only changes their numbers
+    indptr, indices = trusted_contract_pattern(indptr, indices, number, count, threads=threads)
     return _result(count, *call.back(indptr, indices, number[labels], level[perm]))
 
 

@@ -12,7 +12,7 @@ SOURCE = gpu.Source(__package__, "gpu.cu", ("peel_levels<I>",))
 
 BLOCK = SOURCE.constant("BLOCK")
 TAIL, HEAD, CONTROL_WORDS = SOURCE.constants("TAIL", "HEAD", "CONTROL_WORDS")
-LEVELS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C is heard between launches
+LEVELS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C takes effect between launches
 
 
 def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Tarjan's method: one depth-first search by one thread, in which each arc is looked at once.
+"""Tarjan's method: one depth-first search by one thread, in which each arc is read once.
 
 A vertex remembers the earliest open vertex that it is known to reach.  When the search leaves a
 vertex that reaches nothing earlier than itself, this vertex and all that were left behind since are

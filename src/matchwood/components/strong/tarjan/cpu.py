@@ -1,4 +1,4 @@
-"""Tarjan's algorithm without recursion: one depth-first search, each arc looked at once.
+"""Tarjan's algorithm without recursion: one depth-first search, each arc read once.
 
 `low[v]` is 0 where v is not seen yet, DONE where its component is known, and else the number of
 the earliest vertex known to be reachable from v that is still open.  DONE is more than every
@@ -77,7 +77,7 @@ def tarjan(
                 else:
                     mine = min(mine, there)
             if mine == first:
-                # nobody before v is reached: v and what was left behind since are a component
+                # no vertex before v is reached: v and what was left behind since are a component
                 least = v
                 if bottom < size and low[path[bottom]] >= first:
                     top = bottom

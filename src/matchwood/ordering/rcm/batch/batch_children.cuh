@@ -67,7 +67,7 @@ struct Children {
         __syncthreads();
     }
 
-    // Offer the places; threads to a parent by the longest row.
+    // Offer the places; the longest row decides how many threads a parent gets.
     __device__ void discover()
     {
         int rows = (int)(s.end - s.begin), log = 0;

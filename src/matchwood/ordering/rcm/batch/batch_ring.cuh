@@ -1,10 +1,10 @@
-// The ring in which batches are kept and tell each other how far they are, and what is counted; see
-// gpu.cu for what is told, and gpu.py for the size.
+// The ring buffer that holds the batches and their signals, and the counters.  What the signals mean:
+// gpu.cu.  The size of the ring: gpu.py.
 #pragma once
 #include "matchwood/batch_children.cuh"
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
-constexpr int SLEEP_NANOSECONDS = 20;        // nanoseconds at first between two looks at a signal,
+constexpr int SLEEP_NANOSECONDS = 20;        // nanoseconds between two reads of a signal, at first,
 constexpr int MOST_SLEEP_NANOSECONDS = 160;  // and at most
 
 // Two bits below number + 1, in `discovered`.
@@ -40,10 +40,10 @@ struct Ring {
     }
 
     __device__ __forceinline__ unsigned int at(unsigned int b) const { return b & mask; }
-    // 24 bits above 40 of content: how often the ring has been gone round.
+    // 24 bits above 40 of content: how often the ring has wrapped round.
     __device__ __forceinline__ Wide tag(unsigned int b) const { return (Wide)((b >> log) + 1 & 0xffffff) << 40; }
 
-    // Tell that batch b has offered, or that all up to it have.  Caller: one warp, behind a fence.
+    // Signal that batch b has offered, or that all up to it have.  Caller: one warp, after a fence.
     __device__ __forceinline__ void tell(unsigned int b, unsigned int state) const
     {
         if (lane() == 0) store_relaxed(&discovered[at(b)], b + 1 << 2 | state);
@@ -83,7 +83,7 @@ struct Ring {
 
 // Words of `control`.
 constexpr int TICKET = 0, OVER = 1, MADE = 2, COUNTERS = 3;
-// Counters behind them, then cycles by stage.
+// Counters follow, then cycles by stage.
 constexpr int DEQUEUED = 0, EXECUTED = 1, EMPTY = 2, REDISCOVERIES = 3, REMOVED = 4, STAGES = 5;
 constexpr int DISCOVER = 0, SORT = 1, REDISCOVER = 2, SIGNAL = 3, OUTPUT = 4, STALL = 5, ALL_STAGES = 6;
 

@@ -3,29 +3,29 @@
 The board, its signals and the work on one batch are those of batch_basic, in its cpu_board.py and
 cpu_work.py.
 
-A worker has several batches in work, each in a slot, and goes on with whichever can go on.  The
-stages of a slot, and what it waits for:
+A worker has several batches in work, each in a slot, and continues with any that need not wait.
+The stages of a slot, and what it waits for:
 
     FRESH      nothing; but a batch with very many arcs waits for its turn and for the one wide list
-    BEGUN      nothing: it looks at its neighbours, in pieces, and at the other slots in between
+    BEGUN      nothing: it reads its neighbours in pieces; between pieces other slots are served
     GUESSED    for its turn: children are sorted, but some may belong to batches before
-    KNOWN      for its fate: children are certain, their places are not
+    KNOWN      for the decision what becomes of its children: they are certain, their places are not
     WRITTEN    for the overhang to be written, before it goes into batches or is passed on
 
 A batch is taken by the worker that made it, whose caches have the neighbourhood, unless another has
 clearly less to do (cpu_board.py).  A wide frontier has one batch for each worker: then few vertices
-are claimed by two workers, and nobody waits for a worker that has two batches.
+are claimed by two workers, and no worker waits for one that has two batches.
 
 A batch whose turn has come before it starts keeps all that it claims.  One whose turn comes while
-it looks drops what others have claimed, then sorts.  Any other sorts what it has, and drops later.
-As soon as children are certain their number is told, before they are sorted.  What does not fill a
-batch is left to the next one as overhang, unless there is none to take it: then the worker goes on
-alone with it, as in the serial method, until there is enough for all.
+it reads neighbours drops what others have claimed, then sorts.  Any other sorts what it has, and
+drops later.  As soon as children are certain their number is signalled, before they are sorted.
+What does not fill a batch is left to the next one as overhang, unless there is none to take it:
+then the worker goes on alone with it, as in the serial method, until there is enough for all.
 
-When all places are filled, batches whose fate is open have no children, and are dropped.
+When all places are filled, batches without a decision have no children, and are dropped.
 
 No deadlock: each worker takes its batches in order, and only with a slot to put them in; so the
-first of those not finished is in work or can be taken, and waits for nobody.  The wide list is
+first of those not finished is in work or can be taken, and waits for no other.  The wide list is
 taken by a batch whose turn has come, so those before have had it; and its holder waits only for
 batches before.
 """
@@ -103,8 +103,8 @@ class Slot(NamedTuple):
     arcs: int = 3  # that leave them
     wide: int = 4  # 1 if it needs the wide list
     weight: int = 5
-    at: int = 6  # the place up to which it has looked
-    certain: int = 7  # 1 if it has looked in its turn from the start
+    at: int = 6  # the place up to which neighbours have been read
+    certain: int = 7  # 1 if its turn had come before it read the first neighbour
 
 
 SLOT = Slot()
@@ -123,8 +123,8 @@ class Worker(NamedTuple):
 
 
 @expanded
-def _first_to_look(slots: Array) -> Any:
-    """Of the batches that could go on to look at neighbours the first; the others wait for it."""
+def _first_to_discover(slots: Array) -> Any:
+    """The first of the batches that could read neighbours now; the others wait for it."""
     first = EVERYTHING
     for s in range(slots.shape[0]):
         slot = slots[s]
@@ -135,8 +135,8 @@ def _first_to_look(slots: Array) -> Any:
 
 
 @expanded
-def _look(w: Worker, slot: Array, turn: bool, found: Array, ends: Array) -> None:
-    """BEGUN: look at a piece of the neighbours; after the last piece sort them.
+def _discover_piece(w: Worker, slot: Array, turn: bool, found: Array, ends: Array) -> None:
+    """BEGUN: read a piece of the neighbours; after the last piece sort them.
 
     The stage is then GUESSED, or KNOWN if the turn has come.
     """
@@ -182,8 +182,8 @@ def _drop(w: Worker, slot: Array, found: Array, ends: Array, parents: Any) -> No
 
 
 @expanded
-def _be_certain(w: Worker, slot: Array, found: Array, ends: Array, parents: Any) -> None:
-    """GUESSED, and the turn has come: drop what belongs to others, tell the number; KNOWN."""
+def _settle_children(w: Worker, slot: Array, found: Array, ends: Array, parents: Any) -> None:
+    """GUESSED, and the turn has come: drop what belongs to others, signal the number; KNOWN."""
     lap(w.watch, COUNT.in_stall)
     _drop(w, slot, found, ends, parents)
     slot[SLOT.arcs] = arcs_between(w.csr.indptr, found, ZERO, slot[SLOT.count], w.board.sizes)
@@ -197,7 +197,7 @@ def _be_certain(w: Worker, slot: Array, found: Array, ends: Array, parents: Any)
 
 @expanded
 def _write(w: Worker, slot: Array, found: Array) -> None:
-    """KNOWN, and the fate is decided: write the children to their places; WRITTEN."""
+    """KNOWN, and the decision is made: write the children to their places; WRITTEN."""
     lap(w.watch, COUNT.in_stall)
     pos = w.board.words[line(slot[SLOT.b]) + WORD.pos]
     for x in range(slot[SLOT.count]):
@@ -211,8 +211,8 @@ def _write(w: Worker, slot: Array, found: Array) -> None:
 
 
 @expanded
-def _hand_on(w: Worker, slot: Array, fate: Any) -> None:
-    """WRITTEN, and the overhang is too: do with the children what their fate says; IDLE."""
+def _finish_batch(w: Worker, slot: Array, decision: Any) -> None:
+    """WRITTEN, and the overhang is too: do with the children what was decided; IDLE."""
     words, rank, size = w.board.words, w.team.rank, w.team.size
     lap(w.watch, COUNT.in_stall)
     b = slot[SLOT.b]
@@ -222,10 +222,10 @@ def _hand_on(w: Worker, slot: Array, fate: Any) -> None:
     tail = pos + over + slot[SLOT.count]
     following = words[mine + WORD.next]
     atomic_add(w.board.loads, 16 * rank, ZERO - slot[SLOT.weight])
-    if fate == LEFT:
+    if decision == LEFT:
         store_release(words, mine + BEHIND + WORD.state, COMPLETED)
         lap(w.watch, COUNT.in_signal)
-    elif fate == CUT:
+    elif decision == CUT:
         arcs = words[mine + WORD.over_arcs] + slot[SLOT.arcs]
         behind = mine + BEHIND
         if words[behind + WORD.over] > ZERO:
@@ -236,9 +236,9 @@ def _hand_on(w: Worker, slot: Array, fate: Any) -> None:
         cut(w.csr.indptr, w.queue, pos, tail, arcs, w.board, following, made, rank, size)
         w.watch.counts[COUNT.generated] += made
         lap(w.watch, COUNT.in_output)
-    elif fate == LONE:
+    elif decision == LONE:
         before = tail
-        pos, tail, arcs = _alone(w, b, pos, tail)
+        pos, tail, arcs = _follow_alone(w, b, pos, tail)
         advance(w.team, np.int64(tail - before))
         if pos == tail or tail >= w.board.limit:
             finish(w.board.shared, tail)
@@ -252,10 +252,10 @@ def _hand_on(w: Worker, slot: Array, fate: Any) -> None:
 
 
 @device
-def _alone(w: Worker, b: Any, i: Any, tail: Any) -> tuple[Any, Any, Any]:
+def _follow_alone(w: Worker, b: Any, i: Any, tail: Any) -> tuple[Any, Any, Any]:
     """Follow the queue from place i on, while there is too little for all.
 
-    Nobody else has a batch.  Returns the places that are left, and their arcs.
+    No other worker has a batch.  Returns the places that are left, and their arcs.
     """
     indptr, indices = w.csr
     queue, claim, sizes, sorter = w.queue, w.claim, w.board.sizes, w.sorter
@@ -307,20 +307,20 @@ def _go_on(w: Worker, slot: Array, found: Array, ends: Array, turn: bool) -> boo
         slot[SLOT.at], slot[SLOT.count] = words[mine + WORD.begin], ZERO
         slot[SLOT.certain] = ONE if turn else ZERO
     if slot[SLOT.stage] == BEGUN:
-        _look(w, slot, turn, found, ends)
+        _discover_piece(w, slot, turn, found, ends)
         moved = True
         if slot[SLOT.stage] == BEGUN:
             return moved
         turn = load_acquire(words, mine + WORD.turn) > ZERO
     if slot[SLOT.stage] == GUESSED and turn:
-        _be_certain(w, slot, found, ends, words[mine + WORD.end] - words[mine + WORD.begin])
+        _settle_children(w, slot, found, ends, words[mine + WORD.end] - words[mine + WORD.begin])
         moved = True
-    fate = load_acquire(words, mine + WORD.fate)
-    if slot[SLOT.stage] == KNOWN and fate > ZERO:
+    decision = load_acquire(words, mine + WORD.decision)
+    if slot[SLOT.stage] == KNOWN and decision > ZERO:
         _write(w, slot, found)
         moved = True
     if slot[SLOT.stage] == WRITTEN and load_acquire(words, mine + WORD.state) >= COMPLETED:
-        _hand_on(w, slot, fate)
+        _finish_batch(w, slot, decision)
         moved = True
     return moved
 
@@ -346,8 +346,8 @@ def order_batch(
     """
     rank = team.rank
     words, shared, slots = board.words, board.shared, all_slots[rank]
-    ahead = ZERO  # batches below are taken, by their owners; the next one may be ours
-    looks = 0
+    ahead = ZERO  # lower batches are taken by their owners; this one may be ours
+    checks = 0
     if begin_all(team, start, at, claim, queue, words):
         return
     watch = own_watch(watches, rank)
@@ -356,7 +356,7 @@ def order_batch(
         moved = False
         busy = 0
         vacant = -1
-        first = _first_to_look(slots)
+        first = _first_to_discover(slots)
         for s in range(slots.shape[0]):
             slot = slots[s]
             stage, b = slot[SLOT.stage], slot[SLOT.b]
@@ -364,9 +364,13 @@ def order_batch(
                 vacant = s
                 continue
             wide = slot[SLOT.wide] > ZERO
-            finished = load_acquire(shared, SHARED.finished) > ZERO  # first: then fates are seen
+            finished = load_acquire(shared, SHARED.finished) > ZERO  # read before the decision
             turn = load_acquire(words, line(b) + WORD.turn) > ZERO
-            if finished and stage < WRITTEN and load_acquire(words, line(b) + WORD.fate) == ZERO:
+            if (
+                finished
+                and stage < WRITTEN
+                and load_acquire(words, line(b) + WORD.decision) == ZERO
+            ):
                 slot[SLOT.stage] = IDLE
                 moved = True
                 continue
@@ -401,7 +405,7 @@ def order_batch(
                     moved = True
         if stopping(team):
             return
-        looks = 0 if moved else wait_a_little(looks)
+        checks = 0 if moved else wait_a_little(checks)
     if reverse and shared[SHARED.filled] == np.uint64(queue.size) and not barrier(team):
         reverse_places(team, queue)
 

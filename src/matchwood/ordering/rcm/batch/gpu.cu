@@ -4,8 +4,8 @@
 // A batch is a window of `order`: some vertices, parents now, whose children come next.  Blocks take
 // batches in order, offer the parents' places to their neighbours, and sort those that kept them
 // before it is known whether all batches before have offered.  Owners are places, not numbers of
-// batches, so one minimum decides between batches and between the parents of one.  Batches tell
-// each other:
+// batches, so one minimum decides between batches and between the parents of one.  Batches signal
+// to each other:
 //   discovered   this batch has offered; or, all up to it have: then what kept a place of the next
 //                one is its child.  A warp looks back at the 32 batches before, so this goes 32 at a
 //                time, and not from one to the next.
@@ -14,15 +14,15 @@
 //                to the next, as soon as it is known, often before the sort.
 //   completed    the overhang is written, so a batch may be made of it
 //
-// No deadlock, whatever blocks are running: a block that takes number b waits only for what batches
-// before b tell and for b to be made, which is done by a batch before b; numbers are taken in order,
+// No deadlock, whatever blocks are running: a block that takes number b waits only for signals of
+// batches before b and for b to be made, which is done by a batch before b; numbers are taken in order,
 // so the batch of the lowest unfinished number is held by a running block and never waits for one
-// that is not.  When the last vertex has its place, or no children are left, OVER is set, and
-// whoever waits leaves: it has no children.  Who has some waits for nothing but `completed`, and
-// that after they are written.
+// that is not.  When the last vertex has its place, or no children are left, OVER is set, and blocks
+// that wait leave: their batches have no children.  A block with children waits only for `completed`,
+// after the children are written.
 //
-// Batches are kept in a ring.  What is told carries the number of the batch, or how often the ring
-// has been gone round, so the ring needs no clearing; gpu.py shows why it is large enough.
+// Batches are kept in a ring buffer.  A signal carries the number of the batch, or how often the ring
+// has wrapped round, so the ring needs no clearing; gpu.py shows why it is large enough.
 // Batches get numbers before it is known where they end, so some at the end of those made together
 // may stay empty; `counted` leads past them, and the look back jumps over them.
 //
@@ -31,8 +31,8 @@
 // fence, and read before a fence and a barrier: release and acquire, so what the sender did is
 // visible to all threads of the receiver.  `counted` is three words, each with its tag, and guards
 // nothing else, so relaxed accesses do.  An entry of the ring is written again only when its last
-// reader has gone on: the writer's number depends on what the reader told.  The holder of an empty
-// batch may come later and then finds a larger number: it leaves it at that.
+// reader has gone on: the writer's number depends on the reader's signal.  The holder of an empty
+// batch may come later and then finds a larger number: it does nothing.
 #include "matchwood/batch_ring.cuh"
 
 constexpr int FORWARD = 0, MAKE = 1, LAST = 2;  // what becomes of the children
@@ -127,7 +127,7 @@ struct Worker : Children<I> {
     }
 
     // Thread 0: `size` children are known, and where they go.  Decide what becomes of them, and
-    // tell the next batch.
+    // signal that to the next batch.
     __device__ void signal_counted(I size)
     {
         delay_at_random(2);
@@ -169,7 +169,7 @@ struct Worker : Children<I> {
         store_relaxed(&ring.carried[there], tag | carried);
     }
 
-    // Where batch j of those made leads; an empty one is told by who makes it.
+    // Where batch j of those made leads; its maker sends the signal of an empty one.
     __device__ __forceinline__ void link(unsigned int j, unsigned int used)
     {
         unsigned int b = s.number + j, here = at(b);
@@ -279,7 +279,7 @@ struct Worker : Children<I> {
             if (lane() == 0) delay_at_random(1);
             fence();
             ring.tell(s.batch, OFFERED);
-            bool known = ring.look_back(s.batch, far, &control[OVER]);  // where the row does not fit, there is nothing to do meanwhile
+            bool known = ring.look_back(s.batch, far, &control[OVER]);  // where the row does not fit, there is no other work
             if (far) clock.lap(STALL);
             if (known) ring.tell(s.batch, FULL);
             if (lane() == 0) {

@@ -25,7 +25,7 @@ OVER, MADE, COUNTERS, STAGES, ALL_STAGES = SOURCE.constants(
 )
 CYCLES = COUNTERS + STAGES  # where the cycles of each stage begin
 CONTROL_WORDS = CYCLES + ALL_STAGES
-LOOK_SECONDS = 50e-6  # between two looks whether the device has ended
+POLL_SECONDS = 50e-6  # seconds between two queries whether the device has ended
 COUNTED = ("dequeued", "executed", "empty", "rediscoveries", "removed")
 TIMED = ("discover", "sort", "rediscover", "signal", "output", "stall")
 
@@ -87,13 +87,13 @@ def place_batches(
 
 
 def _wait(control: Any) -> None:
-    """Wait for the current stream; after Ctrl-C tell the kernel to end, and wait for that."""
+    """Wait for the current stream; after Ctrl-C stop the kernel, and wait for its end."""
     cuda = engines.cupy().cuda
     done = cuda.Event(disable_timing=True)
     done.record()
     try:
         while not done.done:
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
     except BaseException:
         second = cuda.Stream(non_blocking=True)  # the current one waits for the kernel
         control[OVER : OVER + 1].data.memset_async(1, control.itemsize, second)
@@ -102,7 +102,7 @@ def _wait(control: Any) -> None:
 
 
 def ring_size(n: int, nnz: int, slots: int, first: int) -> int:
-    """Entries of the ring, a power of two: more than batches that can be looked at at once.
+    """Entries of the ring, a power of two: more than the batches that can be in use at once.
 
     Of `nodes` vertices whose rows have `value` entries (each counted as `slots` at most), at most
     ``1 + 2 long + short / (slots / 2) + nodes / MOST_PARENTS`` batches are made, where `long` rows
@@ -110,7 +110,7 @@ def ring_size(n: int, nnz: int, slots: int, first: int) -> int:
     Unless no other batch is left, ``1 <= 2 value / slots + 2 nodes / MOST_PARENTS``, for fewer are
     passed on.  Vertices of unfinished batches are distinct; empty batches count with those made
     together with them.  Blocks may hold batches that finish out of order; they are far fewer.
-    Who looks back from an unfinished batch passes at most as many empty ones: twice that.
+    A look back from an unfinished batch passes at most as many empty ones: twice that.
     """
     unfinished = 6 * (nnz // slots + 1) + 3 * (n // MOST_PARENTS + 1) + first
     return 1 << (2 * unfinished + 4096).bit_length()

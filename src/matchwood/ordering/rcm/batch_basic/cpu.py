@@ -4,7 +4,7 @@ A worker takes batches one after the other and waits where it must: for its turn
 all batches before have discovered and dropped what is not theirs, then for the place of its
 children.  Every batch with children makes new ones.
 
-No deadlock: batches are taken in order, and of those not finished the first waits for nobody.
+No deadlock: batches are taken in order, and of those not finished the first waits for no other.
 """
 
 from __future__ import annotations
@@ -114,12 +114,12 @@ def begin_all(team: Any, start: Any, at: Any, claim: Array, queue: Array, words:
 @device
 def _await(team: Any, board: Board, at: Any, value: Any) -> bool:
     """Wait until words[at] >= value; False when the order is finished or the team stops."""
-    looks = 0
+    checks = 0
     while load_acquire(board.words, at) < value:
         if stopping(team) or load_acquire(board.shared, SHARED.finished) > ZERO:
-            # it may have come between the two looks
+            # it may have come between the two reads
             return load_acquire(board.words, at) >= value
-        looks = wait_a_little(looks)
+        checks = wait_a_little(checks)
     return True
 
 
@@ -129,11 +129,11 @@ def _take_wide_list(team: Any, board: Board, at: Any) -> bool:
     the order is finished or the team stops."""
     if not _await(team, board, at + WORD.turn, ONE):
         return False
-    looks = 0
+    checks = 0
     while load_acquire(board.shared, SHARED.wide_taken) > ZERO:
         if stopping(team):
             return False
-        looks = wait_a_little(looks)
+        checks = wait_a_little(checks)
     store_release(board.shared, SHARED.wide_taken, ONE)  # no other wide batch has its turn now
     return True
 

@@ -6,20 +6,21 @@ a line of words on the board:
 
     ready, begin, end    its parents are at places begin to end
     owner                the worker that is to take it
-    turn                 all batches before it have looked at their neighbours (discovered them)
+    turn                 all batches before it have read their neighbours (discovered them)
     state                COUNTED: the words pos, next, over, over_arcs hold: where its children go,
-                         the number of the next batch to be made, and the overhang, vertices placed
-                         just before that are in no batch yet.  COMPLETED: the overhang is written
+                         the number of the next batch to be made, and the overhang: vertices placed
+                         right before these that are in no batch yet.  COMPLETED: the overhang is
+                         written
     children, arcs       of this batch, once they are certain
-    fate, made           what becomes of its children, and into how many batches they are cut
+    decision, made       what becomes of its children, and into how many batches they are cut
 
 Two signals run along the chain of batches: the turn, and the count of children.  In the paper each
 worker receives and sends them; then they wait wherever a worker is busy with another batch.  Here
-a signal that meets a batch whose own part is done is sent on at once by whoever brought it, as far
-as it can go.  Otherwise the batch's worker sends it on.  The signal and the worker both mark the
-words met_turn or met_count; who comes second is the one that goes on.
+a worker that sends a signal to a batch whose own part is done sends it on at once, as far as it
+can go.  Otherwise the batch's worker sends it on.  The signal and the worker both mark the word
+met_turn or met_count; the second of the two sends the signal on.
 
-Races.  Words are published with release (ready, turn, state, fate) and read with acquire; an
+Races.  Words are published with release (ready, turn, state, decision) and read with acquire; an
 exchange on met_turn and met_count is both.  So what was written before, the queue included, is
 seen.  `claim` only goes down, by atomic minimum; a batch whose turn has come is the least that is
 left and may store plainly, since no claim of others can be below.  Once a batch's turn has come,
@@ -74,7 +75,7 @@ class Words(NamedTuple):
     over_arcs: Any
     children: Any
     arcs: Any
-    fate: Any
+    decision: Any
     made: Any
     met_turn: Any
     met_count: Any
@@ -82,14 +83,15 @@ class Words(NamedTuple):
 
 
 WORD = Words(*(np.uint64(k) for k in range(LINE)))
-BEHIND = np.uint64(LINE)  # from the words of a batch to those of the next one
+BEHIND = np.uint64(LINE)  # words from one batch to the next on the board
 
 COUNTED, COMPLETED = np.uint64(1), np.uint64(2)
 """Values of the word `state`."""
 
 CUT, LEFT, LONE, NOTHING = (np.uint64(k) for k in range(1, 5))
-"""Fates of children: made into batches, but for what is left to the next as overhang; left to it as
-a whole; followed alone; there are none."""
+"""Values of the word `decision`, about the children of a batch.  CUT: made into batches, except for
+an overhang left to the next batch.  LEFT: all are left to it.  LONE: one worker follows them alone.
+NOTHING: there are none."""
 
 
 class Shared(NamedTuple):
@@ -106,7 +108,7 @@ SHARED_WORDS = 64
 
 
 class Board(NamedTuple):
-    """What workers tell each other."""
+    """The words by which workers signal to each other."""
 
     words: Array  # LINE words for each batch
     shared: Array  # as named by SHARED
@@ -168,8 +170,8 @@ def lap(watch: Watch, stage: int) -> None:
         watch.counts[COUNT.since] = now
 
 
-SPIN_LOOKS = 200  # looks, with the hint between them, before the core is offered to others ...
-YIELD_LOOKS = 20_000  # ... and before sleeping
+SPIN_CHECKS = 200  # reads of a signal, with the pause hint between them, before yielding the core
+YIELD_CHECKS = 20_000  # reads of a signal before sleeping
 
 _ARM = platform.machine().lower() in ("aarch64", "arm64")
 _X86 = platform.machine().lower() in ("x86_64", "amd64", "x64")
@@ -177,7 +179,7 @@ _X86 = platform.machine().lower() in ("x86_64", "amd64", "x64")
 
 @intrinsic
 def ticks(typingctx: Any) -> Any:
-    """A clock of the core, in steps of its own; 0 where there is none that programs may read."""
+    """The cycle counter of the core; 0 where there is none that programs may read."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
@@ -279,7 +281,7 @@ def cut(
 
 @device
 def take_turn(words: Array, b: Any) -> None:
-    """All batches before b have discovered: tell b, and those behind as far as that holds."""
+    """All batches before b have discovered: signal b, and those after it as far as that holds."""
     while line(b) < np.uint64(words.size):
         at = line(b)
         store_release(words, at + WORD.turn, ONE)
@@ -290,7 +292,7 @@ def take_turn(words: Array, b: Any) -> None:
 
 @device
 def end_discovery(words: Array, b: Any) -> None:
-    """Batch b has looked at all its neighbours."""
+    """Batch b has read all its neighbours."""
     if atomic_exchange(words, line(b) + WORD.met_turn, ONE) > ZERO:
         take_turn(words, b + ONE)
 
@@ -317,7 +319,7 @@ def finish(shared: Array, end: Any) -> None:
 
 @device
 def count_from(board: Board, b: Any) -> None:
-    """Batch b knows its children and where they go: decide on them, and tell those behind.
+    """Batch b knows its children and where they go: decide on them, and signal those after it.
 
     Goes on as long as batches know their children.  What does not fill a batch is left to the next
     one, so that all are of one size; where rows are uneven, only if it is far from that.  If there
@@ -338,15 +340,15 @@ def count_from(board: Board, b: Any) -> None:
         rest = ZERO
         done = False
         if end >= board.limit:  # all places are filled, or will be
-            fate, done = NOTHING, True
+            decision, done = NOTHING, True
         elif total == ZERO:
-            fate, done = NOTHING, last
+            decision, done = NOTHING, last
         elif last and weight < sizes.enough:
-            fate = LONE
+            decision = LONE
         elif not last and weight < (full if even else full // np.uint64(4)):
-            fate, rest = LEFT, total
+            decision, rest = LEFT, total
         else:
-            fate = CUT
+            decision = CUT
             made = batches_for(total, total_arcs, full)
             if even and not last and made * full > weight:
                 made -= ONE
@@ -355,12 +357,12 @@ def count_from(board: Board, b: Any) -> None:
             following += made
         if rest > ZERO:
             send(words, b + ONE, end, following, rest, total_arcs * rest // total, COUNTED)
-        elif fate != LONE and not done:
+        elif decision != LONE and not done:
             send(words, b + ONE, end, following, ZERO, ZERO, COMPLETED)
-        store_release(words, at + WORD.fate, fate)
-        if done:  # after the fate: who sees this sees the fates of all that have one
+        store_release(words, at + WORD.decision, decision)
+        if done:  # stored after the decision: a reader of this sees all decisions made
             finish(board.shared, end)
-        if done or fate == LONE:
+        if done or decision == LONE:
             return
         if atomic_exchange(words, at + BEHIND + WORD.met_count, ONE) == ZERO:
             return
@@ -379,20 +381,20 @@ def children_known(board: Board, b: Any, count: Any, arcs: Any) -> None:
 
 @device
 def resume(board: Board, b: Any, pos: Any, following: Any) -> None:
-    """Tell batch b where its children go, after some were placed alone."""
+    """Signal to batch b where its children go, after some were placed alone."""
     send(board.words, b, pos, following, ZERO, ZERO, COMPLETED)
     if atomic_exchange(board.words, line(b) + WORD.met_count, ONE) > ZERO:
         count_from(board, b)
 
 
 @device
-def wait_a_little(looks: int) -> int:
-    """Wait for another worker.  Signals come soon, so sleep only after many looks."""
-    if looks < SPIN_LOOKS:
-        back_off(0)  # the hint, no more
-    elif looks < YIELD_LOOKS:
-        back_off(SPINS)  # offers the core
+def wait_a_little(checks: int) -> int:
+    """Wait for another worker.  Signals come soon, so sleep only after many checks."""
+    if checks < SPIN_CHECKS:
+        back_off(0)  # the pause hint only
+    elif checks < YIELD_CHECKS:
+        back_off(SPINS)  # yields the core
     else:
         back_off(SPINS + YIELDS)  # sleeps
-        return looks
-    return looks + 1
+        return checks
+    return checks + 1

@@ -32,11 +32,14 @@ class Tuning(NamedTuple):
     enough: int = 1 << 15  # weight from which a lone worker makes batches for all
     room: int = 1 << 18  # children that a worker's own buffer holds; for more it takes turns
     slots: int = 2  # batches in work per thread
-    piece: int = 1 << 13  # arcs, some 10 us, between two looks at the worker's other batches
+    piece: int = 1 << 13  # arcs, some 10 us, after which the worker serves its other batches
 
     @classmethod
     def of(cls, workers: int) -> Tuning:
-        """The usual sizes.  Few workers need large batches, to have one each of a wide front."""
+        """The usual sizes.
+
+        Few workers need large batches, so that each has one of a wide frontier.
+        """
         largest = max(1 << 19, (1 << 23) // workers)
         return cls(largest=largest, room=largest // 2)
 
@@ -60,10 +63,13 @@ class Tuning(NamedTuple):
 FEW_WORKERS = 8
 """Of a frontier cut into one batch for each worker, a part is always overhang, and one worker is
 idle.  So few workers get one batch more: on a mesh of 128^3 that saves 6 percent with 8.  With 16
-it takes longer, since now and then a worker has two batches, which all others wait for."""
+it takes longer, since sometimes a worker has two batches, and all others wait for it."""
 
 EVEN_ROW = 64
-"""Entries; where no row is longer they all count as the average, which saves looking at them."""
+"""Entries.
+
+Where no row is longer, all count as the average row, which saves reading their lengths.
+"""
 
 
 class Sizes(NamedTuple):

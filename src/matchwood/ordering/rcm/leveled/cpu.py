@@ -2,11 +2,11 @@
 
 The frontier, places begin to end of the queue, is cut into segments.  A segment's parents are read
 in order by one member, which claims free neighbours for the segment and lists them, so the list
-has the right order already but for two things: children that an earlier segment claims, too, must
-go, and the children of one parent must be sorted.  Three phases, a barrier after each:
+is almost in the right order.  Two things are left: children that an earlier segment claims as well
+must be removed, and the children of one parent must be sorted.  Three phases, a barrier after each:
 
-    claim     mark[v] = min(mark[v], number of the segment); who lowered it lists v
-    settle    keep what still bears the segment's number; sort each parent's children; count
+    claim     mark[v] = min(mark[v], number of the segment); the member that lowers it lists v
+    settle    keep what still has the segment's number; sort each parent's children; count
     place     the segment's part of the queue starts behind those before it; mark[v] = PLACED
 
 The claim does what the paper's atomic minimum of the parent does, with one byte a vertex; and
@@ -53,7 +53,7 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 MOST_SEGMENTS = 250  # they must fit a byte, between PLACED and FREE
-SEGMENTS_EACH = 8  # per member where rows are uneven: a member that is ready takes another one
+SEGMENTS_EACH = 8  # segments per member where rows are uneven: who is done takes another
 EVEN_ROWS = 64  # entries; where no row is longer, equal numbers of parents are equal work
 WIDE_ARCS = 1 << 14  # arcs from a level; with fewer one member is as quick. bench/ordering/rcm.py
 

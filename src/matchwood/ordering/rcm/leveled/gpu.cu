@@ -9,7 +9,7 @@
 // rows is left to one block or one cluster, others are for all blocks.
 //
 // Levels alone: narrow levels come in order all the same, as that costs little.  The vertices of a
-// wide one stay as they are found, so that it takes one meeting and not six.
+// wide one stay in the order in which they are found, so that it takes one barrier and not six.
 #include "matchwood/mixed_levels.cuh"
 #include "matchwood/narrow_levels.cuh"
 #include "matchwood/wide_levels.cuh"
@@ -63,7 +63,7 @@ struct Search {
     __device__ __forceinline__ Wide threads() const { return (Wide)warps * WARP; }
     __device__ __forceinline__ Wide key(I v) const { return (Wide)places.degree(v) * (Wide)places.n + (Wide)v; }
 
-    // From so many starts; or, if there are none, from v; or, if that is -1, from the vertex of least
+    // From the given starts; if there are none, from v; if that is -1, from the vertex of least
     // (degree, vertex).
     __device__ void start(const I* starts, I n_starts, I v)
     {
@@ -144,7 +144,7 @@ struct Search {
         MixedLevel<I> level{places, roll, front, *finds, warp_, warps};
         bool skewed = front.longest > LONG_ROW;
         float arcs = skewed ? (float)level.front_arcs() : 0.0f, open = (float)(total - front.tail);
-        // backwards, a free vertex looks at some nnz / arcs neighbours
+        // backwards, a free vertex reads some nnz / arcs neighbours
         if (arcs * arcs > open * (float)places.indptr[places.n]) {
             level.go_backwards();
         } else if (front.longest <= WARP) {
@@ -206,7 +206,7 @@ struct Search {
 
 // Caller: control 0 at the first launch, its first ROLL_WORDS words at every one; block LEVEL_BLOCK; grid a
 // multiple of CLUSTER.  `total` vertices can be reached from the starts, or from `start`; see there.
-// Stops after `most_levels` levels, to be launched again, so that the host is heard now and then.
+// Stops after `most_levels` levels, to be launched again, so that the host can interrupt.
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
     I n, const I* indptr, const I* indices, const I* starts, I n_starts, I start, I total, I most_levels, I* order,

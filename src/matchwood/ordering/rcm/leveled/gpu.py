@@ -20,7 +20,7 @@ TAIL, DEPTH, WIDTH, FIRST, FAR, MIXED, CONTROL_WORDS = SOURCE.constants(
 RANKED_CHILDREN, LONG_ROW = SOURCE.constants("RANKED_CHILDREN", "LONG_ROW")
 
 ENTRIES_PER_BLOCK = 1024  # rows and entries of a small graph for each block that takes part
-LEVELS_PER_LAUNCH = 8192  # at most some 80 ms; Ctrl-C is heard between launches
+LEVELS_PER_LAUNCH = 8192  # levels; at most some 80 ms.  Ctrl-C takes effect between launches
 
 
 class Levels(NamedTuple):

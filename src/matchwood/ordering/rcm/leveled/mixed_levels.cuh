@@ -1,4 +1,4 @@
-// Wide levels, as in wide_levels.cuh, whose vertices stay as they are found: one meeting, and not six.
+// Wide levels, as in wide_levels.cuh, whose vertices stay in the order of discovery: one barrier, not six.
 //
 // Races: owner[v] goes from none to the head of the frontier once, forwards by compare-and-swap, whose
 // winner lists v, backwards by the one lane that has v.  Which vertices a level has does not depend
@@ -11,8 +11,8 @@ constexpr int FINDS_BYTES = 16384;       // shared memory for what a block finds
 constexpr int ENTRIES_ALONE = 16;        // entries that a free vertex tries alone before its warp helps,
 constexpr int ENTRIES_HELPED = 1 << 30;  // and that the warp tries: all; as for breadth-first search
 
-// What a block has found in a level.  It asks for places once, and not each warp for its own: all
-// that ask wait for one another at the same word.
+// What a block has found in a level.  It reserves places once, not once per warp: all
+// atomics on the one counter wait for each other.
 template <typename I>
 struct Finds {
     static constexpr unsigned int ROOM = FINDS_BYTES / sizeof(I);
@@ -103,7 +103,7 @@ struct MixedLevel {
         list(w, length, fresh);
     }
 
-    // All rows of the frontier are short: some lanes to a row, a few rows at once.
+    // All rows of the frontier are short: some lanes per row, a few rows at once.
     __device__ __forceinline__ void go_evenly()
     {
         int log = lanes_log(front.longest), rows = WARP >> log;

@@ -1,6 +1,6 @@
 // Levels of an order of Cuthill and McKee with few vertices and short rows: one block, or one cluster,
-// goes on by itself, the frontier in shared memory, some lanes to a row.  A level takes two barriers:
-//   offer | count and rank children, tell the others how many | write them
+// works without the others, the frontier in shared memory, some lanes per row.  A level takes two barriers:
+//   offer | count and rank children, send the counts to the other blocks | write them
 //
 // Owners are read after the barrier behind all offers of the level; the next offers come after the
 // barrier behind those reads.  Every place of `order` has one writer.
@@ -9,10 +9,10 @@
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
 constexpr int ROOM_BYTES = 4096;     // shared memory of one of the six lists of a block
-constexpr int SOLO_LANES = 1024;     // lanes for which one block goes on alone
-constexpr int NARROW_LANES = 16384;  // lanes for which a cluster does
+constexpr int SOLO_LANES = 1024;     // lanes up to which one block works alone
+constexpr int NARROW_LANES = 16384;  // lanes up to which one cluster works alone
 constexpr int NARROW_ROW = 128;       // entries of the longest row of a narrow level
-constexpr int ENTRIES_PER_LANE = 4;  // entries of a lane where rows are longer than a warp
+constexpr int ENTRIES_PER_LANE = 4;  // entries per lane where rows have more than 32
 constexpr bool FETCH_AHEAD = true;   // fetch what the next step reads
 constexpr int SPARE_ROWS = 64;       // rows that a block may have beyond twice its share
 
@@ -36,7 +36,7 @@ struct Near {
     unsigned int mine;                                     // longest row found by this block
 };
 
-// Have a word brought near, without waiting for it.
+// Prefetch a word, without waiting for it.
 __device__ __forceinline__ void fetch_ahead(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
 // The rows of a side offer their places.  Where their neighbours' rows are is needed next.
@@ -55,7 +55,7 @@ __device__ __forceinline__ void offer_rows(
 }
 
 // The children of the rows of a side, in their order, go to the other side, or to `target` if there
-// is one.  Returns how many there are.  COUNT entries to a lane.
+// is one.  Returns how many there are.  COUNT entries per lane.
 template <int COUNT, typename I>
 __device__ __forceinline__ int place_rows(
     const Places<I>& places, Near<I>& near, int side, int rows, I place, int log, I* target)

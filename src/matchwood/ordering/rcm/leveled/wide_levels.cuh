@@ -1,7 +1,7 @@
 // Levels of an order of Cuthill and McKee with many vertices or long rows, by all blocks.  Long rows are
-// cut in pieces; whoever is the first to offer to a vertex lists it.  Count children by owner, scan the
-// counts, place children with their owner, rank them among its children; owners with many sort
-// them, a block to an owner.
+// cut in pieces; the thread whose offer to a vertex is the first lists it.  Count children by owner, scan
+// the counts, place children with their owner, rank them among its children.  The children of owners
+// with many are sorted, one block per owner.
 //
 // The list is in the order of arrival, and so are children with their owner before they are ranked;
 // ranks do not depend on it.  Between two meetings every word of `order` and of the lists has one
@@ -11,8 +11,8 @@
 #include "matchwood/levels.cuh"
 
 // Measured: bench/ordering/rcm_gpu.py, H200.
-constexpr int LONG_ROW = 1024;       // entries; longer rows are cut into pieces so long
-constexpr int LEVEL_BATCH = 4;       // entries that a lane has under way at once
+constexpr int LONG_ROW = 1024;       // entries; longer rows are cut into pieces of this length
+constexpr int LEVEL_BATCH = 4;       // entries whose loads a lane has in flight at once
 constexpr int RANKED_CHILDREN = 64;  // children of an owner that are ranked by counting
 
 // Scratch of wide levels, n elements each unless said.
@@ -202,7 +202,7 @@ struct Level {
         }
     }
 
-    // A block to each owner of many; `found` and `slot` are not needed any more.
+    // One block per owner of many; `found` and `slot` are not needed any more.
     __device__ void place_bigs(Wide bigs, unsigned long long* taken, SortSpace<LEVEL_BLOCK>& space)
     {
         __shared__ Wide next;

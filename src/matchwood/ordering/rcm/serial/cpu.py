@@ -30,7 +30,7 @@ from matchwood.teams import advance, device, kernel, stopping
 
 Array = np.ndarray[Any, Any]
 
-LOOK_MASK = np.uint64(4095)  # Ctrl-C is looked for at every 4096th place: where these bits are 0
+CHECK_MASK = np.uint64(4095)  # Ctrl-C is checked for at every 4096th place: where these bits are 0
 
 
 @device
@@ -77,7 +77,7 @@ def follow(
             begin, end = end, tail
             if (end - begin) * row >= wide and arcs_of(indptr, queue, begin, end) >= wide:
                 return begin, end, levels, width, tail, band, WIDE
-        if i & LOOK_MASK == ZERO and stopping(team):
+        if i & CHECK_MASK == ZERO and stopping(team):
             return begin, end, levels, width, tail, band, CUT
         u = queue[i]
         i += ONE

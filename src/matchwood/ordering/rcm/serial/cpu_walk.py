@@ -17,7 +17,7 @@ from matchwood.ordering.rcm.cpu_records import (
     Sorter,
 )
 from matchwood.ordering.rcm.cpu_sort import ONE, ZERO
-from matchwood.ordering.rcm.serial.cpu import LOOK_MASK, component, release
+from matchwood.ordering.rcm.serial.cpu import CHECK_MASK, component, release
 from matchwood.ordering.rcm.start.cpu_serial import search_start, try_start
 from matchwood.teams import advance, fail, kernel, stopping
 
@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 class Steps(NamedTuple):
     """Words of `state`: how far the walk has come, and what it has counted."""
 
-    vertex: int = 0  # to look at next
+    vertex: int = 0  # to visit next
     place: int = 1  # to fill next
     given: int = 2  # which of the given starts to use next
     code: int = 3  # how the walk ended: WHOLE, or CUT in front of a big component
@@ -67,7 +67,7 @@ def walk(
     limits = Limits(n, EVERYTHING, EVERYTHING, arcs, EVERYTHING, ONE)
     state[STEP.code] = WHOLE
     for v in range(np.uint64(state[STEP.vertex]), stop):
-        if v & LOOK_MASK == ZERO and stopping(team):
+        if v & CHECK_MASK == ZERO and stopping(team):
             break
         if mark[v] == PLACED:
             continue

@@ -6,7 +6,7 @@ levels one after the other, each in any order; that is enough for their widths a
 one.  An order from the start follows.  On R-MAT graphs this takes a third of the time of an order.
 
 The placed neighbours of a free vertex are in the current level, or were placed in this step.
-`mark` tells them apart by two values that alternate.
+`mark` distinguishes them by two values that alternate.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def find_levels(
             return
         arcs = np.float64(arcs_of(indptr, queue, begin, end))
         unseen = np.float64(n) - np.float64(end) if left < 0 else np.float64(left)
-        # as in `bfs`: a free vertex looks at some indices.size / arcs neighbours
+        # as in `bfs`: a free vertex reads some indices.size / arcs neighbours
         if arcs * arcs > unseen * np.float64(indices.size):
             if left < 0:
                 left = 0

@@ -3,7 +3,7 @@
 //
 // label[v] is the component of v.  A word of a component is raised or lowered by atomics alone, and
 // least and most do not depend on the order of arrival; a warp whose vertices all belong to one
-// component reduces first, and a look at the word spares most atomics.
+// component reduces first, and reading the word before saves most atomics.
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 

@@ -1,7 +1,7 @@
 """The starts of a small graph, all components at once, in NumPy.
 
-The rule is `_tried_start` in reference.py.  Who calls has a way to levels and to orders from given
-starts: the check of an order, and the GPU.
+The rule is `_tried_start` in reference.py.  The callers, the check of an order and the
+GPU, pass functions that give levels and orders from given starts.
 """
 
 from __future__ import annotations

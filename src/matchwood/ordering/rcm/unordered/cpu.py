@@ -5,7 +5,7 @@ levels k, k + size, k + 2 size, ...: it reads the vertices of its level as soon 
 and places their children, which are the next level, read by the next member in turn.
 
 `placed[l]` says how far level l is filled.  Its one writer publishes it with release after the
-children of a parent, its one reader looks with acquire, so what is read was written before.  A
+children of a parent, its one reader reads it with acquire, so what is read was written before.  A
 vertex of level l + 1 is marked only by the member of level l.  No deadlock: the member of the first
 level that is not finished has finished all its earlier ones, and its input is complete.
 """
@@ -58,13 +58,13 @@ def order_unordered(
         known = np.uint64(bounds[mine])
         tail = np.uint64(bounds[mine + 1])
         for i in range(np.uint64(bounds[mine]), np.uint64(bounds[mine + 1])):
-            looks = 0
+            checks = 0
             while i >= known:
                 known = np.uint64(load_acquire(placed, mine * _LINE))
                 if i >= known:
                     if stopping(team):
                         return
-                    looks = back_off(looks)
+                    checks = back_off(checks)
             if i & np.uint64(4095) == np.uint64(0) and stopping(team):
                 return
             u = queue[i]

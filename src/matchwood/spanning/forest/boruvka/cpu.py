@@ -13,7 +13,7 @@ A round at least halves the number of trees with edges, so there are at most log
 
 Where the average degree is high, the list is first made of the light edges alone: about
 LIGHT_EDGES for each vertex, by a weight found in a sample.  They join nearly everything, and of the
-heavy edges, looked at afterwards, hardly any joins two trees.  (As ECL-MST does on GPUs.)
+heavy edges, which come afterwards, hardly any joins two trees.  (As ECL-MST does on GPUs.)
 
 Races: `best` is lowered by compare-and-swap alone, and the order is total, so the result does not
 depend on scheduling.  A member keeps its edges in its own part of the list, in their order, so
@@ -60,7 +60,7 @@ Array = np.ndarray[Any, Any]
 LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
 LIGHT_EDGES = 1.5  # edges for each vertex that are light; 0.7 to 3 measured, R-MAT 18, mesh 64^3
 CHUNK = 4096  # vertices that a member takes at a time: their work differs
-ROW_WORK = 4  # edges; a row costs as much as so many, beside its own
+ROW_WORK = 4  # edges; the overhead of a row is as much work as so many edges
 BLOCKS = 1024  # of rows; members share the list by whole blocks
 EVERYTHING = orders.EVERYTHING
 
@@ -190,7 +190,7 @@ def _comes_first(order: Any, x: Any, y: Any, entry: Array, bits: Array) -> bool:
 
 @device
 def _offer_closely(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array) -> None:
-    seen = load_acquire(best, c)  # who put it there has listed it before
+    seen = load_acquire(best, c)  # the member that stored it has listed its edge before
     while _comes_first(order, word, seen, entry, bits):
         before = atomic_cas(best, c, seen, word)
         if before == seen:
@@ -202,7 +202,7 @@ def _offer_closely(best: Array, c: Any, word: Any, order: Any, entry: Array, bit
 def _offer(best: Array, c: Any, word: Any, order: Any, entry: Array, bits: Array) -> None:
     """best[c] = the first of itself and word.
 
-    Expanded where it is called: a call with so many arrays takes longer than what it does.
+    Always inlined: a call with so many arrays takes longer than the work itself.
     """
     seen = load_relaxed(best, c)
     if order.exact:
@@ -230,7 +230,7 @@ def _list_edges(
     """List from `start` on the edges between different trees with a prefix below `light`.
 
     Each is offered to its trees.  Returns the list's end.  Of each row those that may be listed
-    are found first, without a branch that would be guessed wrong every other time.
+    are found first, without a branch that would be mispredicted every other time.
     """
     indptr, indices, bits = rows
     a, b, prefix, entry = edges

@@ -6,7 +6,7 @@
 //   list_edges      the light edges between different trees, or all; each offered to both trees
 //
 // What differs from the CPU: trees get no new numbers in a round but keep the vertex that is
-// their root, and the list is written by whichever warp comes first; its words carry the order.
+// their root, and warps write the list in the order of arrival; its words carry the order.
 #include "matchwood/edges.cuh"
 #include "matchwood/frontier.cuh"
 #include "matchwood/lists.cuh"
@@ -91,7 +91,7 @@ first_edges(const I* __restrict__ indptr, const I* __restrict__ indices,
     reduce_rows<TILE>(indptr, indices, RowTiles<I>{tile_row, tile_entry}, op, partials, chunks_done);
 }
 
-// A thread to a vertex.  The smaller of two that chose each other stays a root.
+// One thread per vertex.  The smaller of two that chose each other stays a root.
 template <typename I>
 __global__ void hook_vertices(I n, const I* indptr, const I* indices, const I* near, const I* entry,
                               I* up, Word* marks)
@@ -106,7 +106,7 @@ __global__ void hook_vertices(I n, const I* indptr, const I* indices, const I* n
     if (k >= 0) set_bit(marks, k);
 }
 
-// TILE_ENTRIES to a warp.  `up` is flat and read-only here.  Light: a prefix below `light`; of the
+// TILE_ENTRIES per warp.  `up` is flat and read-only here.  Light: a prefix below `light`; of the
 // others there is none left within `heavy`, so all that join two trees are listed.
 template <typename I, typename B, bool EXACT>
 __global__ void __launch_bounds__(LIST_BLOCK)

@@ -73,7 +73,10 @@ def _comes_first(cupy: Any, a: Any, b: Any, maximum: bool) -> Any:
 def join_duplicates(
     indptr: Any, indices: Any, data: Any, n: int, rule: str
 ) -> tuple[Any, Any, Any]:
-    """Rows sorted, int64 values of equal entries joined; sums must fit (__init__.py looks)."""
+    """Rows sorted, int64 values of equal entries joined.
+
+    Sums must fit (__init__.py checks that).
+    """
     cupy = engines.cupy()
     shift = _shift(n)
     with gpu.guard("minimum_spanning_forest", 80 * indices.size):

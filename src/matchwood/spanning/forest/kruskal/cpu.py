@@ -4,8 +4,8 @@ Kruskal: the edges are sorted by the codes of their weights (a stable radix sort
 then taken one after the other, by one member, wherever two sets are joined.
 
 Filter-Kruskal: only the lightest edges, about as many as there are vertices, are sorted and taken;
-then those with both ends in one set are thrown away, and so on with the lightest of what is left,
-twice as many each time.  Of a graph with many edges for each vertex few are ever sorted.
+then those with both ends in one set are dropped, and the lightest of the rest are next, twice as
+many each time.  Of a graph with many edges for each vertex few are ever sorted.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _split(
 ) -> None:
     """Drop the edges within one set; put the places of those up to `limit` into `chosen`.
 
-    Members keep the order and close ranks at the end: sums[0, size] edges are left, of which
+    Members keep the order and remove the gaps at the end: sums[0, size] edges are left, of which
     sums[1, size] are chosen.
     """
     lo, hi = share(team, count)

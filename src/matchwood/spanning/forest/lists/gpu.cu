@@ -14,9 +14,9 @@
 
 constexpr int HOPS = 64;  // steps up a tree in one launch; no chain is longer than 64^4
 
-// A thread to a vertex, which goes at most HOPS steps up.  The first vertices may be at the end of a
-// chain as long as the graph, and would walk it alone while the others wait for their turn; so
-// everybody gets nearer to the root, and *again says that some are not there yet.
+// One thread per vertex, which goes at most HOPS steps up.  The first vertices may be at the end of a
+// chain as long as the graph, and would follow it alone while the others wait.  So each launch
+// brings every vertex nearer to its root, and *again says that some are not there yet.
 template <typename I>
 __global__ void flatten(I n, I* up, int* again)
 {

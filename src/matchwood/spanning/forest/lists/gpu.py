@@ -19,7 +19,7 @@ SOURCE = gpu.Source(
 
 CALLER = "minimum_spanning_forest"
 LIST_BLOCK = SOURCE.constant("LIST_BLOCK")
-ROUNDS_AHEAD = 3  # rounds between two looks at the list's size
+ROUNDS_AHEAD = 3  # rounds between two reads of the list's size
 
 
 class Lists:
@@ -95,7 +95,7 @@ class Lists:
         )  # fmt: skip
 
     def flatten(self) -> None:
-        """Everybody directly under its root; one launch unless there are long chains."""
+        """Every vertex directly under its root; one launch unless there are long chains."""
         for _ in range(self.costs.n.bit_length() + 4):  # a launch more than doubles all steps
             self.again.clear()
             self.k.flatten(self.costs.n, (self.costs.n, self.up, self.again))

@@ -5,7 +5,7 @@
 
 constexpr int MANY_MARKS = 4;  // in a word of the bitmap, from which on a warp writes them
 
-// Words of the bitmap are dealt to blocks in runs of `length`; each block counts its marks.
+// Words of the bitmap are distributed to blocks in runs of `length`; each block counts its marks.
 template <typename I>
 __global__ void count_marks(long long n_words, long long length, const Word* marks, I* counts)
 {
@@ -13,8 +13,8 @@ __global__ void count_marks(long long n_words, long long length, const Word* mar
     if (threadIdx.x == 0) counts[blockIdx.x] = count;
 }
 
-// A block adds up the counts of the blocks before it, and writes its edges: a thread to a word, a
-// warp to one with many marks, a lane to a bit.
+// A block adds up the counts of the blocks before it, and writes its edges: one thread per
+// word, or for a word with many marks one warp, a lane per bit.
 template <typename I, typename B>
 __global__ void write_edges(I n, long long n_words, long long length, const Word* marks, const I* counts,
                             const I* indptr, const I* indices, const B* bits, I* edges, B* weights, I* total)

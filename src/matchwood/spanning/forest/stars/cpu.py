@@ -7,12 +7,12 @@ Trees are kept in one array, parent[v]; a star is a tree of height one.  A round
 2.  Every root of a star gets the first of what its vertices found.
 3.  Roots of stars are hooked: under the parent of the other end of that edge.
 4.  Of two stars that chose the same edge the one with the smaller root stays a root.
-5.  Everybody's parent becomes its grandparent; who is in a star now is found out.
+5.  The grandparent of each vertex becomes its parent; then the stars are determined.
 
 Why it ends.  Step 1 compares edges by the total order (weight, ends), so stars that hook in a
-circle could only do so along one and the same edge, which makes two of them; step 4 breaks just
-these.  (With weights alone a circle of equal weights is longer, and is never broken.)  Steps are
-separated by barriers, so nobody looks at a half-hooked tree.  A star that has an edge leaves the
+cycle could only do so along one and the same edge, which makes two of them; step 4 breaks just
+these.  (With weights alone a cycle of equal weights is longer, and is never broken.)  Steps are
+separated by barriers, so no member reads a half-hooked tree.  A star that has an edge leaves the
 roots or is hooked to, a tree that is no star loses height: no more than log2(n) / log2(1.5) + 2
 rounds [1].  Which stars hook depends on the graph alone, and so does the number of rounds.
 

@@ -1,11 +1,11 @@
-// Awerbuch's and Shiloach's rounds on the GPU: the steps of cpu.py, a launch each, which is
-// what keeps anybody from looking at a half-hooked tree.  Host side: gpu.py.
+// Awerbuch's and Shiloach's rounds on the GPU: the steps of cpu.py, one launch each, so
+// that no thread reads a half-hooked tree.  Host side: gpu.py.
 //
-//   find_edges    1, 2  a warp to a row: the first edge into another tree, offered to the root
+//   find_edges    1, 2  one warp per row: the first edge into another tree, offered to the root
 //   hook_stars    3     roots of stars hook
 //   keep_roots    4     of two that chose each other the smaller stays; edges are marked
 //   jump          5     parents become grandparents
-//   find_tall, spread_tall    who is in a star
+//   find_tall, spread_tall    which vertices are in a star
 //
 // Races: chosen[r] is a vertex, replaced by compare-and-swap when another one's edge comes before;
 // what that vertex found, at[], is written before and made visible by a fence.  star[] is only
@@ -65,7 +65,7 @@ __global__ void find_edges(I n, const I* __restrict__ indptr, const I* __restric
     }
 }
 
-// A thread to a vertex.
+// One thread per vertex.
 template <typename I>
 __global__ void hook_stars(I n, const I* indices, const I* parent, const int* star, const I* at, const I* chosen,
                            I* above, int* changed)
@@ -77,7 +77,7 @@ __global__ void hook_stars(I n, const I* indices, const I* parent, const int* st
     if (hooks && load_relaxed(changed) == 0) store_relaxed(changed, 1);
 }
 
-// A thread to a vertex.  kept[r]: r stays a root.
+// One thread per vertex.  kept[r]: r stays a root.
 template <typename I>
 __global__ void keep_roots(I n, const I* indptr, const I* indices, const I* parent, const int* star, const I* at,
                            const I* chosen, const I* above, bool* kept, Word* marks)
@@ -96,7 +96,7 @@ __global__ void keep_roots(I n, const I* indptr, const I* indices, const I* pare
     if (k >= 0) set_bit(marks, k);
 }
 
-// A thread to a vertex.
+// One thread per vertex.
 template <typename I>
 __global__ void jump(I n, const I* above, const bool* kept, I* parent, int* star, I* chosen, int* changed)
 {

@@ -3,8 +3,8 @@
 The vertices are sorted by label, so that a row of the result is a run of rows of the graph, which
 one member adds up with the dense places of primitives/tally.  It writes them where the entries of
 those rows would stand: a row never grows.  Then the gaps are closed and rows are sorted.  A
-transpose sorts: it visits rows in order, so columns come out in order; a symmetric matrix needs one
-of them, any other two.
+transpose sorts: it visits rows in order, so columns come out in order.  A symmetric matrix of
+integers needs one of them, any other two.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.quotient import sums_type
+from matchwood.primitives.contract import sums_type
+from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.tally.cpu import (
     Rows,
     Scratch,
-    forget,
+    clear_list,
     gather,
     rows_of,
     scratch_of,
@@ -88,7 +89,7 @@ def _add_up(
             out.indptr[c + 1] = place - room[c]
             diagonal[c] = within
             if not short:
-                forget(scratch, rank, found)
+                clear_list(scratch, rank, found)
         chunk = next_chunk(team, count, CHUNK)
 
 
@@ -118,7 +119,7 @@ def quotient(
     *,
     ordered: bool = True,
 ) -> tuple[Array, Array, Array, Array]:
-    """See matchwood.primitives.quotient.quotient."""
+    """The matrix of the labels without its diagonal, and the diagonal, to which `inner` adds."""
     n, kind = labels.size, sums_type(data)
     team = crew(threads, work=indices.size + n)
     rows = rows_of(indptr, indices, data, kind)
@@ -148,6 +149,16 @@ def quotient(
     if not ordered:
         return lengths, columns, packed.data, diagonal
     matrix = transpose(lengths, columns, packed.data, count, threads=threads)
-    if not symmetric:
-        matrix = transpose(*matrix, count, threads=threads)
-    return (*matrix, diagonal)
+    if symmetric and kind.kind == "i":
+        return (*matrix, diagonal)
+    again = transpose(*matrix, count, threads=threads)
+    return (*(_upper_sums(matrix, again) if symmetric else again), diagonal)
+
+
+def _upper_sums(flipped: Any, matrix: Any) -> Any:
+    """The matrix with the sums above its diagonal on both sides: they differ in the last bits."""
+    (indptr, indices, below), above = flipped, matrix[2]
+    if not np.array_equal(indptr, matrix[0]) or not np.array_equal(indices, matrix[1]):
+        raise not_symmetric("contract")
+    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    return indptr, indices, np.where(indices > rows, above, below)

@@ -1,4 +1,4 @@
-// Contraction of pairs of vertices on the GPU.  Host side: gpu.py; the rule: __init__.py.
+// Contraction of pairs of vertices on the GPU.  Host side: gpu.py; the rule: ../__init__.py.
 //
 // A coarse row is the union of at most two fine rows.  Its entries become numbers, which are sorted
 // within the row: coarse column first, then the place of the weight in the sum over a coarse edge.
@@ -13,9 +13,9 @@
 #include "matchwood/threads.cuh"
 
 using Key = unsigned long long;
-constexpr int BLOCK = 256;       // threads
+constexpr int BLOCK = 256;       // threads of a block for short rows
 constexpr int WARP_ROW = 512;    // entries that a warp sorts
-constexpr int LONG_BLOCK = 128;  // threads for a sorted row
+constexpr int LONG_BLOCK = 128;  // threads of a block for long rows
 constexpr int WARPS = LONG_BLOCK / WARP;
 
 // Vertices that are the smaller of their pair, or alone.
@@ -26,7 +26,7 @@ __global__ void mark_leaders(I n, const I* __restrict__ mate, I* __restrict__ le
     if (v < n) leads[v] = mate[v] < 0 || mate[v] > v;
 }
 
-// A thread to a vertex: its number on the coarse side.  `code` holds the same, negated bit by bit where
+// One thread per vertex: its number on the coarse side.  `code` holds the same, negated bit by bit where
 // the vertex is the second of its pair.  Rows of more than `width` entries are listed, with the place
 // where their keys go.  sizes: coarse vertices; listed rows; their entries; rows too long for a warp.
 template <typename I>
@@ -99,7 +99,7 @@ __device__ __forceinline__ Key sort_lanes(Key key)
     return key;
 }
 
-// A thread to a coarse vertex: the sum of its members' weights.
+// One thread per coarse vertex: the sum of its members' weights.
 template <typename I, typename V>
 __global__ void add_members(I rows, const I* __restrict__ leaders, const I* __restrict__ mate,
                             const V* __restrict__ members, V* __restrict__ weights)
@@ -110,7 +110,7 @@ __global__ void add_members(I rows, const I* __restrict__ leaders, const I* __re
     weights[i] = second >= 0 ? members[first] + members[second] : members[first];
 }
 
-// WIDTH lanes to a coarse row.  With WRITE its columns and weights, otherwise how many there are.
+// WIDTH lanes per coarse row.  With WRITE its columns and weights, otherwise how many there are.
 template <typename I, typename W, int WIDTH, bool WRITE>
 __global__ void __launch_bounds__(BLOCK)
 short_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,
@@ -157,7 +157,7 @@ short_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, 
     out_data[place] = sum;
 }
 
-// A warp to each listed row: its keys, sorted.
+// One warp per listed row: its keys, sorted.
 template <typename I>
 __global__ void __launch_bounds__(LONG_BLOCK)
 sort_by_warps(long long listed_rows, I rows, const I* __restrict__ indptr, const I* __restrict__ indices,
@@ -213,7 +213,7 @@ __device__ __forceinline__ W weight_of(const Row<I>& row, Key key, const I* __re
     return data[from];
 }
 
-// A block to each listed row, whose keys are sorted: as `short_rows`.
+// One block per listed row, whose keys are sorted: as `short_rows`.
 template <typename I, typename W, bool WRITE>
 __global__ void __launch_bounds__(LONG_BLOCK)
 long_rows(I rows, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ data,

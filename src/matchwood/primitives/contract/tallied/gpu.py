@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.assemble.gpu import assemble, rows_of_keys
+from matchwood.primitives.assemble.gpu import rows_of_keys
 from matchwood.primitives.compact.gpu import compact
-from matchwood.primitives.quotient import sums_type
 from matchwood.primitives.transpose.gpu import expand_rows
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("label_entries<I>", "add_by_label<I>"))
@@ -31,14 +30,12 @@ def quotient(
     *,
     ordered: bool = True,
 ) -> tuple[Any, Any, Any, Any]:
-    """See matchwood.primitives.quotient.quotient.
+    """See matchwood.primitives.contract.tallied.cpu.quotient.
 
     Memory beside the result: about 60 bytes for each entry, most of it the sort's.
     """
-    kind, m = sums_type(data), int(indices.size)
-    if kind.kind == "f":
-        return _of_floats(indptr, indices, data, inner, labels, count)
     cupy = engines.cupy()
+    kind, m = np.dtype(np.int64), int(indices.size)
     k = SOURCE.kernels(I=indices.dtype)
     shift = max(count - 1, 1).bit_length()
     with gpu.guard("quotient", m * (indices.itemsize + 26)):
@@ -60,30 +57,8 @@ def quotient(
 
 
 def sums_by_label(values: Any, labels: Any, count: int) -> Any:
-    """See matchwood.primitives.quotient.trusted_sums."""
+    """See matchwood.primitives.contract.trusted_sums."""
     sums = engines.cupy().zeros(count, np.int64)
     k = SOURCE.kernels("add_by_label", I=labels.dtype)
     k.add_by_label(labels.size, (labels.size, labels, values, sums))
     return sums
-
-
-def _of_floats(
-    indptr: Any, indices: Any, data: Any, inner: Any, labels: Any, count: int
-) -> tuple[Any, Any, Any, Any]:
-    """`quotient` of floating weights: equal entries are added in the order of the rows."""
-    m = int(indices.size)
-    with gpu.guard("quotient", m * (2 * indices.itemsize + 9)):
-        rows, columns = labels[expand_rows(indptr, m)], labels[indices]
-        between = rows != columns
-        diagonal = _added(rows[~between], data[~between], count)
-        if inner is not None:
-            diagonal += _added(labels, inner, count)
-        entries = (rows[between], columns[between], data[between])
-    return (*assemble(count, count, *entries), diagonal)
-
-
-def _added(labels: Any, weights: Any, count: int) -> Any:
-    cupy = engines.cupy()
-    if count == 0 or labels.size == 0:
-        return cupy.zeros(count, weights.dtype)
-    return cupy.bincount(labels, weights=weights, minlength=count).astype(weights.dtype)
