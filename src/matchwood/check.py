@@ -55,11 +55,11 @@ _HOMES = {
     "check_rabbit_order": "matchwood.ordering.rabbit.check",  # the tree of joins and the order
     "is_rabbit_order": "matchwood.ordering.rabbit.check",  # yes or no
     "check_shingle_order": "matchwood.ordering.shingle.check",  # keys ascend
-    "check_layered_order": "matchwood.ordering.llp.check",  # layers and what they give
+    "check_layered_order": "matchwood.ordering.llp.check",  # layers, propagated anew
     "check_degree_order": "matchwood.ordering.degree.check",  # degrees descend
     "is_degree_order": "matchwood.ordering.degree.check",  # yes or no
     "check_hub_order": "matchwood.ordering.degree.check",  # hubs come first
-    "check_refinement": "matchwood.ordering.refine.check",  # never worse than before
+    "check_refinement": "matchwood.ordering.refine.check",  # its swaps, replayed
     "check_pagerank": "matchwood.ranking.random_surfer.check",  # one more iteration
     "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
 }

@@ -195,7 +195,7 @@ def _check_locality(A: Any, found: Any, method: str, seed: int) -> None:
     if method == "rabbit":
         check.check_rabbit_order(A, found)
     elif method == "llp":
-        check.check_layered_order(A, found)
+        check.check_layered_order(A, found, rng=seed)
     elif method == "shingle":
         check.check_shingle_order(A, found, rng=seed)
     elif method == "degree":

@@ -53,6 +53,20 @@ class Steps(NamedTuple):
         done: int = self.module.move(level, labels, self.plan, limit, self.threads)
         return done
 
+    def move_back(
+        self, level: Level, labels: Any, limit: Limit, some: Any, edges: bool
+    ) -> tuple[int, Any]:
+        """`move`, and which vertices may have neighbours in another community, before and after.
+
+        Of engines that do not ask, None: any may.
+        """
+        if self.name != "cpu":
+            return self.move(level, labels, limit), None
+        found: tuple[int, Any] = self.module.move_some(
+            level, labels, self.plan, limit, self.threads, some, edges
+        )
+        return found
+
     def refine(self, level: Level, labels: Any) -> Any:
         return self.module.refine(level, labels, self.plan, self.threads)
 
@@ -115,11 +129,13 @@ def partitions(steps: Steps, base: Level) -> Iterator[tuple[int, Any]]:
 
 def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> tuple[Any, int]:
     """Labels of the given graph, moved a little on each level on the way to it; and the rounds."""
-    rounds = 0
+    rounds, edges = 0, None
     labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
     for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
         labels = map if labels is None else labels[map]
-        rounds += steps.move(level, labels, limit)
+        some = None if edges is None else edges[map]  # who is inside above is inside here
+        done, edges = steps.move_back(level, labels, limit, some, level is not levels[0])
+        rounds += done
     return labels, rounds
 
 
