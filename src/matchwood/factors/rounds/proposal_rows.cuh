@@ -88,7 +88,7 @@ __device__ __forceinline__ void merge_warp(Best<double, N>& best)
 
 // Improve `best` by every STEP-th entry of a row, from k on.
 template <int STEP, typename I, typename W, int N, bool FIRST>
-__device__ __forceinline__ void scan_row(const Entries<I, W>& from, int k, int end,
+__device__ __forceinline__ void find_best(const Entries<I, W>& from, int k, int end,
                                             const Propose<I, W, N, false, FIRST>& op,
                                             const typename Propose<I, W, N, false, FIRST>::Accumulator& sum,
                                             Best<W, N>& best, typename WeightKey<W>::Key& differ)
@@ -143,7 +143,7 @@ __device__ __forceinline__ void propose_short(const Entries<I, W>& from, I row, 
 {
     auto sum = op.start(row);
     Best<W, N> best;
-    scan_row<1>(from, begin, end, op, sum, best, differ);
+    find_best<1>(from, begin, end, op, sum, best, differ);
     finish_row(from, row, best, sum, op);
 }
 
@@ -153,7 +153,7 @@ __device__ __forceinline__ void propose_long(const Entries<I, W>& from, I row, i
 {
     auto sum = op.start(row);
     Best<W, N> best;
-    scan_row<WARP>(from, begin + lane(), end, op, sum, best, differ);
+    find_best<WARP>(from, begin + lane(), end, op, sum, best, differ);
     merge_warp(best);
     if (lane() == 0) finish_row(from, row, best, sum, op);
 }
