@@ -47,7 +47,7 @@ class Graph(Entries):
         The directed view: sorted rows, duplicates added up.  `data` is None where none came in.
         Where the input fits they are its own memory: do not write to them.
 
-    A Graph can be pickled and copied; what was found out about it is found out anew.  A forked
+    A Graph can be pickled and copied; the copy works out its facts again.  A forked
     child can use the Graphs of its parent, also those that another thread was preparing.
     """
 

@@ -14,11 +14,12 @@ workspace), rounds.py (captured rounds, convergence flag, status word), constant
 CUDA and Python share).  Headers that several families include are in device/, the others beside
 their problem or primitive; all are included as ``#include "matchwood/atomics.cuh"``:
 
-    threads, atomics    numbers of a thread, warp and block sums; relaxed accesses, extremes,
-    counters edges, sorted_row   entries of rows shared among lanes; a search in a sorted row status
-    how a kernel reports an error grid_barrier        many rounds in one kernel cluster, roll_call
-    blocks that read each other's memory; a barrier of the blocks that run exact
-    float32 as the CPU has it (CuPy flushes subnormal numbers to zero)
+    threads, atomics    numbers of a thread, warp and block sums; relaxed accesses, counters
+    edges, sorted_row   entries of rows shared among lanes; a search in a sorted row
+    status              how a kernel reports an error
+    grid_barrier        many rounds in one kernel
+    cluster, roll_call  blocks that read each other's memory; a barrier of the blocks that run
+    exact               float32 as the CPU has it (CuPy flushes subnormal numbers to zero)
 
 Rules: everything runs on the current stream; nothing waits for the device except `Flag.read`
 and `Status.check`; nothing here imports cupy before it is called.

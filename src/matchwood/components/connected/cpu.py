@@ -37,13 +37,13 @@ from matchwood.traversal.breadth_first import bfs
 Array = np.ndarray[Any, Any]
 
 SAMPLED_NEIGHBOURS = 2  # the first and the last, before the largest component is looked for [1]
-SAMPLES = 1024  # vertices asked for their component; the paper's figure
+SAMPLES = 1024  # vertices whose component is read; the paper's number
 CHUNK = 2048  # vertices that a member takes at a time when their work is not known
 
 
 @device
 def _largest(parent: Array) -> Any:
-    """The component most often met among sampled vertices (a majority vote, in one pass).
+    """The component that most of the sampled vertices have (a majority vote, in one pass).
 
     A wrong guess costs time only.
     """
@@ -60,7 +60,7 @@ def _largest(parent: Array) -> Any:
 
 @device
 def _join(parent: Array, u: Any, v: Any) -> None:
-    """`link`, with a quick look first: most ends have the same grandparent already."""
+    """`link`, after a quick test: most ends have the same grandparent already."""
     a, b = load_relaxed(parent, u), load_relaxed(parent, v)
     a, b = load_relaxed(parent, a), load_relaxed(parent, b)
     if a != b:

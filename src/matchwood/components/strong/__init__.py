@@ -70,8 +70,8 @@ def strongly_connected_components(
     A `Graph` with a symmetric pattern has its connected components found.
 
     Work O(n + m) for Tarjan; expected O((n + m) log n) for tasks of forward-backward search and
-    for propagation.  No method can run on for ever: rounds of the parallel steps are limited, and
-    what they leave over is done by Tarjan's search (on the GPU by propagation, in which every
+    for propagation.  Every method ends: rounds of the parallel steps are limited, and what
+    they leave is done by Tarjan's search (on the GPU by propagation, in which every
     round finishes a component).  Memory on the CPU: four arrays of n for Tarjan, six and a byte a
     vertex for ``"auto"``, eight for the others, nothing for each arc beside the transpose; on the
     GPU twelve arrays of n, a byte a vertex, and an index for every 64 arcs.

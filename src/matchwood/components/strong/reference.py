@@ -12,9 +12,9 @@ def label(
 ) -> tuple[int, Any, int]:
     n = view.n
     rows = [view.indices[view.indptr[v] : view.indptr[v + 1]].tolist() for v in range(n)]
-    index: dict[int, int] = {}  # when a vertex was met
+    index: dict[int, int] = {}  # when a vertex was first seen
     low: dict[int, int] = {}  # the earliest vertex that it is known to reach, in its component
-    waiting: list[int] = []  # vertices met whose component is not known
+    waiting: list[int] = []  # vertices seen whose component is not known
     component = [-1] * n
     count = 0
     for root in range(n):
@@ -38,7 +38,7 @@ def label(
                 if path:
                     u = path[-1][0]
                     low[u] = min(low[u], low[v])
-                if low[v] == index[v]:  # v and what was met after it are a component
+                if low[v] == index[v]:  # v and what was seen after it are a component
                     while component[v] < 0:
                         component[waiting.pop()] = count
                     count += 1

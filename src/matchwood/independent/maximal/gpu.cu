@@ -22,7 +22,7 @@
 // Races.  A byte goes from undecided to OUT or JOINED once.  v joins when it has seen all neighbours
 // before it OUT, which is final, so no neighbour can join as well; and the vertex that puts v out
 // has seen, or is, a member among its neighbours.  The greedy set is unique, so schedules do not matter.
-// A link is true for ever, and written by the owner of v alone.  Nothing else is shared between
+// A link stays true, and is written by the owner of v alone.  Nothing else is shared between
 // warps, so relaxed accesses will do.
 //
 // It ends: the first of all undecided vertices has no other to wait for, and its warp is running.

@@ -34,7 +34,7 @@ def gaps(
 ) -> Gaps:
     """Measure how far apart neighbours lie, in the order of a matrix or in another one.
 
-    With p(v) the place of v, counted from 0, and v_1 < ... < v_d the places of u's neighbours:
+    With p(v) the place of v, counted from 0, and v_1 < ... < v_d the places of u's neighbours::
 
         linear_arrangement   sum over edges {u, v} of |p(u) - p(v)|
         log_arrangement      sum over edges {u, v} of log2 |p(u) - p(v)|

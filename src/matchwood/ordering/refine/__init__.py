@@ -53,8 +53,8 @@ def refine_order(
 ) -> Refinement:
     """Make an order better by swapping vertices of small degree with their neighbours [1]_.
 
-    S holds the vertices with neighbours, by (degree, vertex); the first ceil(fraction |S|) of them
-    are looked at.  A sweep has two steps:
+    S holds the vertices with neighbours, by (degree, vertex).  The first ``ceil(fraction |S|)`` of
+    them are chosen.  A sweep has two steps::
 
         desire     each u finds the neighbour v whose swap with u lowers the metric most, from the
                    places that the sweep began with; of equal gains the smaller v
@@ -72,7 +72,7 @@ def refine_order(
     metric : {"log_gap", "linear_gap"}
         What is lowered: see `gaps`.
     fraction : float
-        The part of S that is looked at, above 0 and at most 1; read as the decimal number that
+        The part of S that is chosen, above 0 and at most 1; read as the decimal number that
         Python prints.
     sweeps : int or None
         None sweeps until nothing gains.

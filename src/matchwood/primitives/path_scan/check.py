@@ -17,7 +17,7 @@ def check_path_scan(neighbours: Any, values: Any, op: Any, answer: Any) -> None:
 
     Side s of v ends where its neighbour's far side ends, one step further, and combines v's value
     with the neighbour's; where there is no neighbour it is v itself.  Distances that go down by
-    one at each step show that no walk goes round.  Floating-point values may differ by rounding.
+    one at each step show that no walk is a cycle.  Floating-point values may differ by rounding.
     """
     table, values, ends, found, cycle, distances = (
         np.asarray(engines.moved(array, "cpu"))

@@ -102,7 +102,7 @@ class Lists:
             self.again.fetch()
             if not self.again.read():
                 return
-        raise not_symmetric("minimum_spanning_forest")  # trees that go round and round
+        raise not_symmetric("minimum_spanning_forest")  # the parents form a cycle
 
 
 def clear(array: Any) -> None:
