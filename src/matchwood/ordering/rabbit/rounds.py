@@ -51,7 +51,9 @@ def join_all(view: Any, engine: str, threads: int | None) -> Joined:
         sequence.append(movers)
         label, roots = trusted_trees(target, **where)
         count = int(roots.size)
-        found = trusted_quotient(*graph, None, label, count, symmetric=True, **where)
+        found = trusted_quotient(
+            *graph, None, label, count, symmetric=True, ordered=False, **where
+        )  # who joins whom does not depend on the order within a row
         graph = (found.indptr, found.indices, found.data)
         volume, sizes = (_added_up(xp, x, label, count) for x in (volume, sizes))
         names = names[roots]
