@@ -21,13 +21,14 @@ NETWORKX_TESTS := $(addprefix networkx.algorithms., components tests.test_mis te
 	community.tests.test_louvain community.tests.test_leiden community.tests.test_quality \
 	community.tests.test_label_propagation \
 	tree.tests.test_mst traversal.tests.test_bfs shortest_paths.tests.test_unweighted \
+	shortest_paths.tests.test_generic tests.test_dag \
 	link_analysis.tests.test_pagerank)
 SECONDS ?= 600
 # Every folder whose tests run kernels; adversarial calls all public functions with wrong arrays, and
 # all that rely on symmetry with patterns that have none.
-BOUNDS_TESTS := $(addprefix tests/, adversarial components factors forests generators independent io \
-	krylov matching networkx_backend ordering preconditioners primitives spanning teams traversal \
-	tridiagonal test_checks.py test_csr.py test_gate.py test_memory.py test_rectangles.py)
+BOUNDS_TESTS := $(addprefix tests/, adversarial communities components factors forests generators independent io \
+	krylov matching networkx_backend ordering preconditioners primitives ranking spanning teams \
+	traversal tridiagonal test_checks.py test_csr.py test_gate.py test_memory.py test_rectangles.py)
 # They call everything from one process, so they wait until the others have compiled it.
 BOUNDS_LAST := $(addprefix tests/adversarial/, test_false_symmetry.py test_wrong_arrays.py)
 

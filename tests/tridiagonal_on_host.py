@@ -45,7 +45,7 @@ def _library(p: int, kind: str) -> Any:
     level = [PLACE, LONG, LONG, LONG]
     arguments = {
         "reduce_rows": [LONG, *[PLACE] * 7, LONG, LONG, PLACE],
-        "substitute_and_judge": [
+        "substitute_and_check": [
             *[LONG, *[PLACE] * 5, LONG, LONG, *[PLACE] * 3],
             *[number, ctypes.c_int, ctypes.c_int, PLACE, PLACE],
         ],

@@ -35,6 +35,7 @@ _HOMES = {
     "check_locally_dominant": "matchwood.matching.check",  # the greedy matching
     "check_bound": "matchwood.matching.bound.check",  # a proof that no matching is heavier
     "check_coarsening": "matchwood.matching.coarsening.check",  # merged vertices and edges
+    "check_hierarchy": "matchwood.matching.coarsening.check",  # level by level
     "is_matching": "matchwood.matching.check",  # the same as answers yes or no
     "is_maximal_matching": "matchwood.matching.check",
     "is_locally_dominant": "matchwood.matching.check",
@@ -54,11 +55,11 @@ _HOMES = {
     "check_rabbit_order": "matchwood.ordering.rabbit.check",  # the tree of joins and the order
     "is_rabbit_order": "matchwood.ordering.rabbit.check",  # yes or no
     "check_shingle_order": "matchwood.ordering.shingle.check",  # keys ascend
-    "check_layered_order": "matchwood.ordering.llp.check",  # layers and what they give
+    "check_layered_order": "matchwood.ordering.llp.check",  # layers, propagated anew
     "check_degree_order": "matchwood.ordering.degree.check",  # degrees descend
     "is_degree_order": "matchwood.ordering.degree.check",  # yes or no
     "check_hub_order": "matchwood.ordering.degree.check",  # hubs come first
-    "check_refinement": "matchwood.ordering.refine.check",  # never worse than before
+    "check_refinement": "matchwood.ordering.refine.check",  # its swaps, replayed
     "check_pagerank": "matchwood.ranking.random_surfer.check",  # one more iteration
     "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
 }
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from matchwood.matching.check import is_matching as is_matching
     from matchwood.matching.check import is_maximal_matching as is_maximal_matching
     from matchwood.matching.coarsening.check import check_coarsening as check_coarsening
+    from matchwood.matching.coarsening.check import check_hierarchy as check_hierarchy
     from matchwood.matching.proposal.check import (
         check_maximal_matching as check_maximal_matching,
     )

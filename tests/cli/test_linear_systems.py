@@ -30,7 +30,7 @@ def test_precondition() -> None:
     assert rows["algebraic_tridiagonal"]["coverage"] > rows["tridiagonal"]["coverage"]
     assert "factor" in rows["algebraic_tridiagonal"]["phases"]
     shown = run("precondition", MATRIX, "--kind", "algebraic_block_tridiagonal", "-m", "1")
-    long = ("--period", "1", "--rounds", "5", "--ties", "index", "--seed", "0")
+    long = ("--period", "1", "--rounds", "5", "--ties", "index", "--rng", "0")
     assert "algebraic block tridiagonal" in run("precondition", MATRIX, *long)
     assert "algebraic block tridiagonal" in shown
     assert "jacobi" not in shown

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from matchwood.cli import app, load, output, progress
+from matchwood.cli import app, errors, load, output, progress
 from matchwood.cli.files import generate
+from support import run_verb
 
 
 @pytest.mark.parametrize(
@@ -164,3 +168,43 @@ def test_help_is_quick_and_light() -> None:
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
     assert done.stderr == "[]\n"
     assert "components" in done.stdout
+
+
+def test_json_holds_only_what_json_knows() -> None:
+    found = {"a": float("inf"), "b": [np.float64("nan"), -np.inf], "c": np.arange(2), "d": 0.5}
+    text = output.json_text(found, indent=1)
+    read = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert read == {"a": "Infinity", "b": ["NaN", "-Infinity"], "c": [0, 1], "d": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("read: so many; pass most_bytes=9 to read so many", "give --read most_bytes=9 to read"),
+        ("read: pass compact=True to number, or most_vertices=5 to", "or --read most_vertices=5"),
+        ("read: pass header=True or header=False", "give --read header=True or --read header="),
+        ("read: what is it?; pass format=", "give --read format=NAME"),
+        ("write: what is it?; pass format=", "give --format NAME"),
+    ],
+)
+def test_advice_is_for_the_command_line(said: str, shown: str) -> None:
+    text = errors.one_line(ValueError(said))
+    assert shown in text
+    assert "pass" not in text
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    """As with `matchwood ... | head -1`, where tables come too late."""
+    command = [sys.executable, "-m", "matchwood.cli", "info", "path:5"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_old_name_of_rng_works_and_says_so() -> None:
+    answers = [run_verb("mis", "rmat:6", name, "3", "--json") for name in ("--rng", "--seed")]
+    new, old = (json.loads(answer.stdout) for answer in answers)
+    assert {**new, "seconds": 0} == {**old, "seconds": 0}
+    assert "--seed is now --rng" in answers[1].stderr

@@ -228,3 +228,26 @@ def test_how_to_read_can_be_said(flights: str, tmp_path: Path) -> None:
     assert sorted(rows) == ['"""mary""",2,grace', "ada,0,ada", "grace,1,ada"]
     run("bfs", str(path), "--read", "names=yes", "-s", "grace", "-o", str(out))
     assert "ada,-1,-1" in out.read_text().splitlines()
+
+
+def test_values_can_be_left_out(tmp_path: Path) -> None:
+    """Real files hold infinite weights."""
+    path = tmp_path / "infinite.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 inf\n2 3 nan\n")
+    with pytest.raises(AssertionError, match="must be finite"):
+        run("match", str(path))
+    assert run_json("match", str(path), "--pattern")["edges"] == 1
+    assert matchwood.io.read(path, pattern=True).data.tolist() == [1.0, 1.0]
+    assert matchwood.io.read(path, pattern=True, dtype=np.int64).data.dtype == np.int64
+    with pytest.raises(TypeError, match="read: pattern"):
+        matchwood.io.read(path, pattern="yes")
+
+
+def test_convert_to_a_name_without_suffix(tmp_path: Path) -> None:
+    run("convert", "path:5", str(tmp_path / "plain"), "--format", "mtx")
+    assert matchwood.io.read(tmp_path / "plain", format="mtx").shape == (5, 5)
+
+
+def test_coarsening_is_checked() -> None:
+    for method in ("auto", "proposal", "random"):
+        assert run_json("coarsen", "rmat:7", "--method", method, "--check")["checked"] is True

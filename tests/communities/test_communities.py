@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 from fractions import Fraction
@@ -371,6 +372,10 @@ def test_checks_can_fail() -> None:
     wrong = matchwood.Communities(found.count, found.labels, found.modularity + 1e-6)
     with pytest.raises(matchwood.CheckFailed, match="communities: modularity is"):
         matchwood.check.check_communities(A, wrong)
+    for field, value in (("levels", 0), ("rounds", -1)):
+        wrong = dataclasses.replace(found, **{field: value})
+        with pytest.raises(matchwood.CheckFailed, match=f"{field} is {value}, but must be"):
+            matchwood.check.check_communities(A, wrong)
     with pytest.raises(matchwood.CheckFailed, match="count is 3"):
         matchwood.check.check_communities(A, (3, found.labels))
     with pytest.raises(TypeError, match="check_communities: labels must hold integers"):

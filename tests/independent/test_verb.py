@@ -23,7 +23,7 @@ def run(*words: str) -> str:
 @pytest.mark.parametrize("method", ["luby", "lexicographic", "luby_sampling"])
 def test_mis(method: str, tmp_path: Path) -> None:
     out = tmp_path / "set.npz"
-    text = run("mis", "rmat:7", "--method", method, "--seed", "4", "--check", "--json",
+    text = run("mis", "rmat:7", "--method", method, "--rng", "4", "--check", "--json",
                "-o", str(out))  # fmt: skip
     found = json.loads(text)
     A = matchwood.generators.rmat(7)

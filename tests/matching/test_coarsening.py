@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import matchwood
 from graphs import ZOO, complete, disjoint, grid, path, rmat, shuffled, star
 from matchwood import CheckFailed, coarsen, coarsening_hierarchy, weighted_matching
-from matchwood.check import check_coarsening
+from matchwood.check import check_coarsening, check_hierarchy
 from matchwood.matching.coarsening.two_hop import pair_free
 from strategies import graphs
 from support import cores
@@ -82,22 +82,22 @@ def test_a_small_case_by_hand() -> None:
 
 
 @pytest.mark.parametrize("name", ZOO)
-@pytest.mark.parametrize("method", ["auto", "proposal"])
-def test_hierarchies(name: str, method: str) -> None:
+def test_hierarchies(name: str) -> None:
     A = ZOO[name]()
-    found = coarsening_hierarchy(A, until=3, method=method)
-    sizes = found.sizes
-    assert sizes[-1] <= 3
-    for fine, coarse in itertools.pairwise(sizes):
-        assert coarse <= 0.75 * fine + 1
-    if len(found):
-        assert int(found.levels[-1].vertex_weights.sum()) == A.shape[0]
-        assert np.array_equal(
-            np.bincount(found.map, minlength=sizes[-1]), found.levels[-1].vertex_weights
-        )
-    other = coarsening_hierarchy(A, until=3, method=method, threads=3)
-    for one, two in zip(found, other, strict=True):
-        assert_same(one, two)
+    for method in ("auto", "proposal"):
+        found = coarsening_hierarchy(A, until=3, method=method)
+        sizes = found.sizes
+        assert sizes[-1] <= 3
+        for fine, coarse in itertools.pairwise(sizes):
+            assert coarse <= 0.75 * fine + 1
+        if len(found):
+            assert int(found.levels[-1].vertex_weights.sum()) == A.shape[0]
+            assert np.array_equal(
+                np.bincount(found.map, minlength=sizes[-1]), found.levels[-1].vertex_weights
+            )
+        other = coarsening_hierarchy(A, until=3, method=method, threads=3)
+        for one, two in zip(found, other, strict=True):
+            assert_same(one, two)
 
 
 @pytest.mark.parametrize(
@@ -202,3 +202,25 @@ def test_the_check_fails(name: str, text: str) -> None:
     A, mate, answer = spoiled(name)
     with pytest.raises(CheckFailed, match=text):
         check_coarsening(A, mate, answer)
+
+
+def test_the_check_of_a_hierarchy_can_fail() -> None:
+    A = matchwood.generators.grid((8, 8))
+    for method in ("auto", "proposal", "random"):
+        found = matchwood.coarsening_hierarchy(A, until=5, method=method)
+        check_hierarchy(A, found)
+        for k, level in enumerate(found.levels):
+            map = level.map.copy()
+            map[0] = map[-1]
+            matrix = level.matrix.copy()
+            matrix.data[0] += 1
+            weights = level.vertex_weights.copy()
+            weights[-1] += 1
+            for spoiled in (
+                dataclasses.replace(level, map=map),
+                dataclasses.replace(level, matrix=matrix),
+                dataclasses.replace(level, vertex_weights=weights),
+            ):
+                levels = (*found.levels[:k], spoiled, *found.levels[k + 1 :])
+                with pytest.raises(matchwood.CheckFailed):
+                    check_hierarchy(A, dataclasses.replace(found, levels=levels))

@@ -1,4 +1,4 @@
-"""Results travel: pickled, copied, returned by a worker of a pool; and are held to their method."""
+"""Results can be pickled, copied and returned by a worker; each is checked by its method."""
 
 from __future__ import annotations
 

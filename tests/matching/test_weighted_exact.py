@@ -1,4 +1,4 @@
-"""The heaviest matching: SciPy for bipartite graphs, rustworkx for others, brute force as judge."""
+"""The heaviest matching: SciPy for bipartite graphs, rustworkx for others, against brute force."""
 
 from __future__ import annotations
 

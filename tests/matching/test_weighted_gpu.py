@@ -5,8 +5,8 @@ Only the GPU engines and the reference run here, so these tests need no compiler
 
 from __future__ import annotations
 
-import functools
 import importlib
+import itertools
 
 import numpy as np
 import pytest
@@ -67,12 +67,6 @@ LARGER = {
 }
 
 
-@functools.cache
-def expected_of(name, by_hash):
-    """The definition's answer, which the types of weights and indices do not change."""
-    return reference.match(view_of(LARGER[name](np.float64), np.int32), SEED, by_hash)
-
-
 def weight_of(A, mate):
     u = np.flatnonzero(mate > np.arange(mate.size))
     return float(A[u, mate[u]].astype(np.float64).sum())
@@ -95,44 +89,42 @@ def assert_same(found, mate, weight, index_dtype):
     assert found.weight == pytest.approx(weight, rel=1e-12, abs=0)
 
 
-@pytest.mark.parametrize("types", [(np.int32, np.float32), (np.int64, np.float64),
-                                   (np.int32, np.float64), (np.int64, np.float32)],
-                         ids=lambda types: f"{types[0].__name__}, {types[1].__name__}")  # fmt: skip
 @pytest.mark.parametrize("name", LARGER)
-def test_larger(name, types):
-    index_dtype, kind = types
-    A = LARGER[name](kind)
-    view = view_of(A, index_dtype)
-    assert view.data.dtype == kind
-    there = on_gpu(view)
-    for by_hash in (True, False):
-        expected = expected_of(name, by_hash)
-        weight = weight_of(A, expected.mate)
-        for method in METHODS:
-            for _ in range(3):  # other schedules
-                found = engine(method).match(there, SEED, by_hash)
-                assert_same(found, expected.mate, weight, index_dtype)
-            if method == "dominant":
-                assert found.rounds == expected.rounds
+def test_larger(name):
+    """The types of weights and indices do not change the definition's answer."""
+    view = view_of(LARGER[name](np.float64), np.int32)
+    expected = {by_hash: reference.match(view, SEED, by_hash) for by_hash in (True, False)}
+    for index_dtype, kind in itertools.product((np.int32, np.int64), (np.float32, np.float64)):
+        A = LARGER[name](kind)
+        view = view_of(A, index_dtype)
+        assert view.data.dtype == kind
+        there = on_gpu(view)
+        for by_hash, right in expected.items():
+            weight = weight_of(A, right.mate)
+            for method in METHODS:
+                for _ in range(3):  # other schedules
+                    found = engine(method).match(there, SEED, by_hash)
+                    assert_same(found, right.mate, weight, index_dtype)
+                if method == "dominant":
+                    assert found.rounds == right.rounds
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_zoo(zoo_graph, method):
+def test_zoo(zoo_graph):
     cupy = pytest.importorskip("cupy")
     A = abs(zoo_graph)
     A.sum_duplicates()
     arrays = tuple(cupy.asarray(array) for array in (A.indptr, A.indices, A.data))
     G = matchwood.graph(arrays)
     view = G.undirected_weights()
-    found = weighted_matching(G, method=method, rng=SEED)
     expected = reference.match(csr.View(*(array.get() for array in view)), SEED, True)
-    assert np.array_equal(found.mate.get(), expected.mate)
-    assert found.weight == pytest.approx(expected.weight, rel=1e-12)
+    for method in METHODS:
+        found = weighted_matching(G, method=method, rng=SEED)
+        assert np.array_equal(found.mate.get(), expected.mate)
+        assert found.weight == pytest.approx(expected.weight, rel=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_no_edges(method):
-    for n in (0, 1, 5):
+def test_no_edges():
+    for method, n in itertools.product(METHODS, (0, 1, 5)):
         view = csr.View(np.zeros(n + 1, np.int32), np.zeros(0, np.int32), np.zeros(0))
         found = engine(method).match(on_gpu(view), SEED, True)
         assert found.mate.tolist() == [-1] * n

@@ -100,7 +100,7 @@ def test_loops_zeros_and_repeated_edges() -> None:
 def test_many_blocks_of_a_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     A = random_graph(300, 2000)
     expected = weighted_matching(A, method="streaming")
-    monkeypatch.setattr("matchwood.matching.streaming.cpu.BLOCK", 17)
+    monkeypatch.setattr("matchwood.matching.streaming.cpu.ENTRIES_PER_BLOCK", 17)
     found = weighted_matching(A, method="streaming")
     assert np.array_equal(found.mate, expected.mate)
 

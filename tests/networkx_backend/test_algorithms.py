@@ -98,10 +98,11 @@ def test_weak(directed):
 
 def test_strong(directed):
     G = directed
-    theirs, ours = both(nx.strongly_connected_components, G)
-    assert sorted(map(sorted, theirs)) == sorted(map(sorted, ours))
-    place = {node: i for i, component in enumerate(ours) for node in component}
-    assert all(place[u] >= place[v] for u, v in G.edges)  # reverse topological
+    for function in (nx.strongly_connected_components, nx.kosaraju_strongly_connected_components):
+        theirs, ours = both(function, G)
+        assert sorted(map(sorted, theirs)) == sorted(map(sorted, ours))
+        place = {node: i for i, component in enumerate(ours) for node in component}
+        assert all(place[u] >= place[v] for u, v in G.edges)  # reverse topological
     assert_same(nx.number_strongly_connected_components, G)
     assert_same(nx.is_strongly_connected, G)
 
@@ -168,6 +169,12 @@ def searches(G):
             assert list(theirs.items()) == list(ours.items())
             theirs, ours = both(nx.single_target_shortest_path_length, G, source, cutoff=limit)
             assert dict(theirs) == dict(ours)
+            theirs, ours = both(nx.single_source_shortest_path, G, source, cutoff=limit)
+            assert list(theirs.items()) == list(ours.items())
+        assert_same(nx.descendants, G, source)
+        assert_same(nx.ancestors, G, source)
+        for target in list(G)[-3:]:
+            assert_same(nx.has_path, G, source, target)
         assert_same(nx.generic_bfs_edges, G, source)
         assert_same(nx.bfs_layers, G, source)
         for distance in (0, 1, 2, 3, 99, 1.0, 1.5, -1):
@@ -190,6 +197,19 @@ def test_a_source_that_is_no_node():
             nx.single_source_shortest_path_length(G, 9, backend="matchwood")
         with pytest.raises(nx.NodeNotFound):
             nx.single_target_shortest_path_length(G, 9, backend="matchwood")
+        for function, args in (
+            (nx.descendants, (9,)),
+            (nx.ancestors, (9,)),
+            (nx.single_source_shortest_path, (9,)),
+            (nx.has_path, (9, 0)),
+            (nx.has_path, (0, 9)),
+        ):
+            said = []
+            for backend in ("networkx", "matchwood"):
+                with pytest.raises(nx.NetworkXException) as refused:
+                    function(G, *args, backend=backend)
+                said.append((type(refused.value), str(refused.value)))
+            assert said[0] == said[1]
 
 
 # Spanning trees

@@ -230,6 +230,10 @@ def python_objects(value):
 ARGUMENTS = {
     "node_connected_component": (0,),
     "descendants_at_distance": (0, 1),
+    "descendants": (0,),
+    "ancestors": (0,),
+    "has_path": (0, 1),
+    "single_source_shortest_path": (0,),
     "bfs_layers": ([0, 1],),
     **{name: (0,) for name in FUNCTIONS if name.startswith(("bfs_e", "bfs_p", "bfs_s", "bfs_t"))},
     "generic_bfs_edges": (0,),
@@ -266,6 +270,8 @@ def test_arguments_that_are_left_to_networkx():
         ("minimum_spanning_tree", (G,), {"algorithm": "boruvka"}),
         ("minimum_spanning_tree", (D,), {}),
         ("max_weight_matching", (G,), {}),
+        ("kosaraju_strongly_connected_components", (D, 0), {}),
+        ("has_path", (G, 0, None), {}),
         ("triangles", (G,), {}),
         ("is_connected", (G, 1, 2), {}),
     ]

@@ -157,6 +157,25 @@ def test_wrong_layers_are_seen() -> None:
             check.check_layered_order(A, dataclasses.replace(found, layers=layers))
 
 
+def test_layers_are_replayed() -> None:
+    """Layers that fit together and are not those of label propagation; of another seed too."""
+    A = shuffled(grid(6, 7))
+    found = locality_ordering(A, "llp")
+    with pytest.raises(matchwood.CheckFailed, match="has label"):
+        check.check_layered_order(A, found, rng=1)
+    n = A.shape[0]
+    alone = dataclasses.replace(found.layers, labels=np.tile(np.arange(n), (12, 1)))
+    gammas = (*(2.0**-k for k in range(11)), 0.0)  # one log_gap: as they came
+    order = dataclasses.replace(alone, gammas=gammas)
+    whole = dataclasses.replace(found, perm=np.arange(n), layers=order)
+    with pytest.raises(matchwood.CheckFailed, match="vertex 0 has label 0 in layer 0, not"):
+        check.check_layered_order(A, whole)
+    rounds = (found.layers.rounds[0] + 1, *found.layers.rounds[1:])
+    late = dataclasses.replace(found.layers, rounds=rounds)
+    with pytest.raises(matchwood.CheckFailed, match=r"layer 0 took \d+ rounds, not"):
+        check.check_layered_order(A, dataclasses.replace(found, layers=late))
+
+
 def test_bad_arguments() -> None:
     A = path(4)
     for call, error, message in [

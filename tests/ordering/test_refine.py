@@ -34,7 +34,7 @@ def test_equals_the_reference(name: str) -> None:
     order = np.random.default_rng(2).permutation(A.shape[0])
     for kind in KINDS:
         expected = refine_order(A, order, engine="reference", **kind)
-        check_refinement(A, expected, order, metric=kind.get("metric", "log_gap"))
+        check_refinement(A, expected, order, **kind)
         for threads in (1, 2, 3, 7):
             assert numbers(refine_order(A, order, threads=threads, **kind)) == numbers(expected)
 
@@ -138,11 +138,56 @@ def test_the_check_finds_every_fault() -> None:
         ("kept", 0, "vertices moved by 0 swaps"),
         ("proposed", 0, "swaps were kept of"),
         ("sweeps", 0, "sweeps is 0"),
+        ("sweeps", 2, "sweeps is 2, but must be 1"),
+        ("proposed", right.proposed + 1, "proposed is"),
+        ("kept", right.kept - 1, "vertices moved by"),
     ]:
         with pytest.raises(matchwood.CheckFailed, match=message):
-            check_refinement(A, dataclasses.replace(right, **{name: value}))
+            check_refinement(A, dataclasses.replace(right, **{name: value}), fraction=1.0)
     with pytest.raises(TypeError, match="answer must be a Refinement"):
         check_refinement(A, right.perm)
+
+
+def test_an_order_that_is_as_good_is_not_the_one() -> None:
+    """Mirrored, all gaps are the same; and a refinement of other vertices lowers them too."""
+    A = shuffled(grid(7, 7))
+    right = refine_order(A, fraction=1.0)
+    for wrong in (
+        dataclasses.replace(right, perm=right.perm[::-1].copy(), kept=right.proposed),
+        refine_order(A, fraction=0.9),
+        refine_order(A, fraction=1.0, partners="median"),
+        refine_order(A, fraction=1.0, sweeps=2),
+    ):
+        with pytest.raises(matchwood.CheckFailed):
+            check_refinement(A, wrong, fraction=1.0)
+
+
+def test_every_way_to_leave_out_a_swap_is_seen() -> None:
+    """Answers that are right but for one swap: valid, better than before, and wrong."""
+    from matchwood.ordering.refine import reference
+    from matchwood.ordering.refine.plan import chosen_vertices, exact_fraction
+
+    A = matchwood.graph(shuffled(grid(5, 6)))
+    view = A.undirected_pattern()
+    chosen = chosen_vertices(view, exact_fraction("refine_order", 1.0), None)
+    seen = 0
+    for k in range(chosen.size):
+        fewer = np.delete(chosen, k)
+        place, proposed, kept, done = reference.refine(
+            view, np.arange(view.n), fewer, "log_gap", False, 1
+        )
+        perm = np.argsort(place)
+        after = matchwood.log_gap(A, perm)
+        right = refine_order(A, fraction=1.0)
+        if np.array_equal(perm, right.perm):
+            continue
+        wrong = dataclasses.replace(
+            right, perm=perm, after=after, proposed=proposed, kept=kept, sweeps=done
+        )
+        seen += 1
+        with pytest.raises(matchwood.CheckFailed):
+            check_refinement(A, wrong, fraction=1.0)
+    assert seen > 5
 
 
 def test_bad_arguments() -> None:

@@ -251,8 +251,8 @@ def test_strong_coupling_across_the_indices() -> None:
 
 
 PROBLEMS = problems(80, (16, 24, 24), "cpu")
-HOPELESS = {"bcsstk13", "bcsstk19", "cryg2500"}  # with the scalar one it does not converge
-SINGULAR = {"fidapex6"}  # both are, see below
+HOPELESS = {"bcsstk13", "bcsstk19", "cryg2500"}  # no convergence with the scalar preconditioner
+SINGULAR = {"fidapex6"}  # both preconditioners are singular, see below
 
 
 @pytest.mark.parametrize("name", sorted(PROBLEMS.keys() - HOPELESS - SINGULAR))
@@ -322,7 +322,7 @@ def test_positive_definite_matrices_whose_forests_are_not(name: str) -> None:
         if A.shape[0] < 1000:  # takes long
             whole = matrix_of(M)
             assert np.linalg.eigvalsh((whole + whole.T) / 2).min() > 0
-    if name == "bcsstk10":  # as it is, 700
+    if name == "bcsstk10":  # without definite=True it takes 700 iterations
         b, steps = A @ np.random.default_rng(0).standard_normal(A.shape[0]), []
         M = algebraic_tridiagonal(A, definite=True, threads=1)
         cg(A, b, M=M, rtol=1e-8, maxiter=900, callback=lambda x: steps.append(1))
@@ -335,7 +335,7 @@ def test_blocks_equal_the_reference() -> None:
         n = A.shape[0]
         order = np.random.default_rng(2).permutation(n + n % 2)
         members = np.where(order < n, order, -1).reshape(-1, 2)
-        members = np.where(members[:, :1] < 0, members[:, ::-1], members)  # ghosts come second
+        members = np.where(members[:, :1] < 0, members[:, ::-1], members)  # dummies come second
         place = np.empty(n, np.int64)
         for k, pair in enumerate(members.tolist()):
             place[[v for v in pair if v >= 0]] = k
@@ -359,13 +359,15 @@ def test_definite_paths_equal_the_reference() -> None:
         dl[::5] = 0
         du = np.zeros(shape)
         du[:-1] = dl[1:] if len(shape) == 1 else dl[1:].transpose(0, 2, 1)
-        d[7] = -d[7]  # one that nothing makes definite
+        d[7] = -d[7]  # a path that no factor makes definite
         expected = [dl.copy(), du.copy()]
-        counts = definite_reference.judge(expected[0], d, expected[1], change=True)
+        counts = definite_reference.examine(expected[0], d, expected[1], change=True)
         assert 0 < counts[1] < counts[0] < 12
         for threads in THREADS:
             found = [dl.copy(), du.copy()]
-            assert definite_cpu.judge(found[0], d, found[1], change=True, threads=threads) == counts
+            assert (
+                definite_cpu.examine(found[0], d, found[1], change=True, threads=threads) == counts
+            )
             for ours, theirs in zip(found, expected, strict=True):
                 assert np.array_equal(ours, theirs)
 

@@ -150,12 +150,17 @@ def test_the_check_finds_every_fault() -> None:
     moved[0] += 1e-3
     moved[1] -= min(1e-3, moved[1])
     moved /= moved.sum()
+    infinite = scores.copy()
+    infinite[3] = math.inf
     nan[3] = math.nan
     negative[3] = -negative[3]
     for name, value, message in [
         ("scores", moved, "another iteration changes"),
         ("scores", nan, "the score of vertex 3 is nan"),
         ("scores", negative, "the score of vertex 3"),
+        ("scores", infinite, "the score of vertex 3 is inf"),
+        ("iterations", 0, "0 iterations on 64 vertices"),
+        ("iterations", 2**40, "after 1099511627776 iterations it is at most 0"),
         ("scores", 2 * scores, "the scores add up to"),
         ("scores", scores[:-1], "must have 64 elements"),
         ("error", -1.0, "must not be negative"),

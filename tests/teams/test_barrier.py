@@ -1,4 +1,4 @@
-"""Barriers and the ways to divide work: nobody runs ahead, nothing is lost or done twice."""
+"""Barriers and the ways to divide work: no member runs ahead, no work is lost or done twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C: a long kernel ends in less than 100 ms and the process goes on as if nothing was."""
+"""Ctrl-C: a long kernel ends in less than 100 ms, and the process goes on as before."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_ctrl_c_from_outside_as_from_a_terminal(tmp_path):
 
 @kernel
 def _stubborn(team, arrived, finished):
-    """Told to stop, still has something to finish that it must not be torn away from."""
+    """Does not stop at once: it has work left that must be finished."""
     atomic_add(arrived, 0, 1)
     while not stopping(team):
         pass
@@ -173,7 +173,7 @@ def test_a_second_ctrl_c_does_not_abandon_the_members():
 
 
 def test_ctrl_c_at_any_moment_leaves_the_engine_whole(tmp_path):
-    """Signals that fall anywhere: while members are called, at work, or sent home."""
+    """Signals at any time: while members are started, work, or are given back."""
     script = """
     import random, signal, threading, time
     import numpy as np

@@ -1,4 +1,4 @@
-"""Whose compiled code is loaded: to load it is to run it, so only what nobody else could write."""
+"""Which compiled code is loaded: loading means running, so only files no other user can write."""
 
 from __future__ import annotations
 

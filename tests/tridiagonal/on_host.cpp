@@ -147,7 +147,7 @@ extern "C" void reduce_rows_(int grid, int threads, long long n, T* dl, T* d, T*
 {
     launch(grid, threads, [=] { reduce_rows<T, Index>(n, dl, d, du, b, perm, gathered, elements, total, parts, status); });
 }
-extern "C" void substitute_and_judge_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* elements,
+extern "C" void substitute_and_check_(int grid, int threads, long long n, T* dl, T* d, T* du, T* b, T* elements,
                                  long long total, long long parts, T* ends, Index* perm, T* x, T limit, int few,
                                  int usual, unsigned* marks, unsigned long long* status)
 {

@@ -123,7 +123,7 @@ def test_solve_ordered() -> None:
     assert np.array_equal(x[order], solve(dl, d, du, b[order]))
     dl, d, du, _ = blocks(40)
     order = rng.permutation(80).reshape(40, 2)
-    dl[7, 0], d[7, 0], du[7, 0] = 0, (1, 0), 0  # a ghost
+    dl[7, 0], d[7, 0], du[7, 0] = 0, (1, 0), 0  # a dummy unknown
     dl[8, :, 0], d[7, 1, 0], du[6, :, 0] = 0, 0, 0
     order[7, 0] = -1
     b = rng.standard_normal(80)

@@ -100,7 +100,8 @@ def test_as_accurate_as_lapack(kind: str, dtype: type) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [1, 33, 1025, 70_001])
 def test_in_another_order(n: int, dtype: type) -> None:
-    """Right-hand side and solution elsewhere than the rows; a ghost has 1 and is not returned.
+    """Right-hand side and solution in another order than the rows; a dummy unknown has a right-hand
+    side of 1 and is not returned.
 
     Rows that are off by chance are mended by `solve` only.
     """

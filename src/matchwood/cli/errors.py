@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Any
 
@@ -19,8 +20,11 @@ class OneLineErrors(typer.core.TyperGroup):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the program and leave it with its exit code."""
         options["standalone_mode"] = False  # errors come to us
+        given = args[0] if args else options.pop("args", None)
+        words = _new_names(sys.argv[1:] if given is None else list(given))
         try:
-            code = super().main(*args, **options)
+            code = super().main(words, *args[1:], **options)
+            sys.stdout.flush()  # so that a closed pipe is noticed here
         except (KeyboardInterrupt, typer.Abort):
             code = INTERRUPTED
         except BrokenPipeError:
@@ -38,6 +42,13 @@ class OneLineErrors(typer.core.TyperGroup):
         sys.exit(code)
 
 
+def _new_names(words: list[str]) -> list[str]:
+    """The command line with options by their present names; old ones work for one release."""
+    if any(word.split("=")[0] == "--seed" for word in words):
+        typer.echo("matchwood: --seed is now --rng", err=True)
+    return ["--rng" + w[6:] if w.split("=")[0] == "--seed" else w for w in words]
+
+
 def one_line(error: BaseException) -> str:
     """What went wrong, in one line, for a reader who does not know the source."""
     message = getattr(error, "format_message", None)  # wrong use of the command line
@@ -49,7 +60,17 @@ def one_line(error: BaseException) -> str:
         text = str(error) or type(error).__name__
     else:
         text = f"{type(error).__name__}: {error} (MATCHWOOD_DEBUG=1 shows where)"
-    return " ".join(text.split())
+    return " ".join(as_options(text).split())
+
+
+def as_options(text: str) -> str:
+    """Advice about arguments of Python's functions, as options of the command line."""
+    text = text.replace("pass compact=True", "give --compact")
+    if text.startswith("write:"):
+        return text.replace("pass format=", "give --format NAME")
+    text = text.replace("pass format=", "give --read format=NAME")
+    text = re.sub(r"\b(pass|or) (header|most_\w+)=", r"\1 --read \2=", text)
+    return text.replace("pass --read", "give --read")
 
 
 def _is_ours(error: BaseException) -> bool:

@@ -35,7 +35,9 @@ class Loaded:
         return int(found[0])
 
 
-def load(text: str, *, compact: bool = False, read: Iterable[str] | None = None) -> Loaded:
+def load(
+    text: str, *, compact: bool = False, pattern: bool = False, read: Iterable[str] | None = None
+) -> Loaded:
     """The graph named by a GRAPH argument: a path, or ``generator:arguments``."""
     from matchwood.cli.progress import progress
 
@@ -44,12 +46,14 @@ def load(text: str, *, compact: bool = False, read: Iterable[str] | None = None)
     if colon and not Path(text).exists() and name in generators():
         with clock() as taken, progress(f"making {name}"):
             matrix = make(name, split(arguments))
+            if pattern:
+                matrix.data[:] = 1
     else:
         import matchwood
 
         options = _named("read", matchwood.io.read, read or ())
-        if compact:
-            options["compact"] = True
+        options.update({"compact": True} if compact else {})
+        options.update({"pattern": True} if pattern else {})
         with clock() as taken, progress(f"reading {text}"):
             matrix = matchwood.io.read(text, **options)
         if isinstance(matrix, tuple):
@@ -68,7 +72,7 @@ def generators() -> dict[str, Callable[..., Any]]:
 
 
 def make(name: str, words: Iterable[str], **extra: Any) -> Any:
-    """Call a generator with arguments as they were typed: ``16``, ``seed=3``, ``shape=30x40``."""
+    """Call a generator with arguments as they were typed: ``16``, ``rng=3``, ``shape=30x40``."""
     known = generators()
     if name not in known:
         raise ValueError(f"there is no generator {name!r}; there are {', '.join(sorted(known))}")
@@ -88,7 +92,7 @@ def make(name: str, words: Iterable[str], **extra: Any) -> Any:
 
 
 def _named(name: str, function: Callable[..., Any], words: Iterable[str]) -> dict[str, Any]:
-    """Words like ``seed=3`` as keyword arguments of a function."""
+    """Words like ``rng=3`` as keyword arguments of a function."""
     parameters = inspect.signature(function).parameters
     named: dict[str, Any] = {}
     for word in words:

@@ -11,7 +11,7 @@ Graph = Annotated[
     str,
     typer.Argument(
         metavar="GRAPH",
-        help="A file, or a generator and its arguments: rmat:16  delaunay:n=5000,seed=3",
+        help="A file, or a generator and its arguments: rmat:16  delaunay:n=5000,rng=3",
     ),
 ]
 Engine = Annotated[
@@ -25,6 +25,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of table
 Check = Annotated[bool, typer.Option("--check", help="Check the answer against the definition.")]
 Compact = Annotated[
     bool, typer.Option("--compact", help="The ids in the file have gaps: take those that occur.")
+]
+Pattern = Annotated[
+    bool, typer.Option("--pattern", help="Every entry is 1, whatever the file says.")
 ]
 Read = Annotated[
     list[str] | None,
@@ -43,9 +46,7 @@ Output = Annotated[
         help="Write the result: .npy, .npz, .txt or .csv.",
     ),
 ]
-Rng = Annotated[
-    int, typer.Option("--rng", "--seed", min=0, help="Seed of all that is drawn at random.")
-]
+Rng = Annotated[int, typer.Option("--rng", min=0, help="Seed of all that is drawn at random.")]
 Ties = Annotated[
     str, typer.Option("--ties", help="index or hash: which of equally heavy edges to prefer.")
 ]

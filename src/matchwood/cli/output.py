@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,19 +17,37 @@ def console() -> Any:
     """The terminal, or a pipe wide enough for our tables."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would leave the program with code 1; we treat it like any other print."""
+            raise BrokenPipeError
+
+    return Terminal(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
-    """One JSON object on stdout; NumPy's numbers and arrays as plain ones."""
-    print(json.dumps(facts, default=_plain, indent=2))
+    """One JSON object on stdout."""
+    print(json_text(facts, indent=2))
+
+
+def json_text(value: Any, indent: int) -> str:
+    """Text that any reader of JSON takes: NumPy's numbers and arrays as plain ones.
+
+    JSON has no infinite numbers and no NaN; they become the words "Infinity", "-Infinity", "NaN".
+    """
+    return json.dumps(_plain(value), indent=indent, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    """NumPy scalars and arrays for the JSON writer."""
     if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+    return value
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from matchwood.cli import results
-from matchwood.cli.options import Check, Compact, Engine, Json, Output, Read, Threads
+from matchwood.cli.options import Check, Compact, Engine, Json, Output, Pattern, Read, Threads
 from matchwood.cli.output import print_facts, print_json
 from matchwood.cli.progress import progress
 from matchwood.report.timing import Clock, clock
@@ -30,6 +30,7 @@ class Shared(NamedTuple):
     threads: int | None = None
     check: bool | None = None  # None: the verb has no check
     compact: bool = False
+    pattern: bool = False
     read: list[str] | None = None
     output: Path | None = None
     as_json: bool = False
@@ -39,7 +40,7 @@ class Shared(NamedTuple):
         from matchwood.cli.load import load
 
         results.check_suffix(self.output)
-        return load(graph, compact=self.compact, read=self.read)
+        return load(graph, compact=self.compact, pattern=self.pattern, read=self.read)
 
     @property
     def where(self) -> dict[str, Any]:
@@ -63,6 +64,7 @@ _OPTIONS: dict[str, tuple[Any, Any]] = {  # kind and default
     "threads": (Threads, None),
     "check": (Check, False),
     "compact": (Compact, False),
+    "pattern": (Pattern, False),
     "read": (Read, None),
     "output": (Output, None),
     "as_json": (Json, False),

@@ -8,8 +8,19 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, csr
+from matchwood.communities.result import Communities
 from matchwood.communities.weights import Level, level_of
 from matchwood.errors import CheckFailed
+
+
+def counted(caller: str, problem: str, answer: Any) -> None:
+    """Raise unless the counters of an answer of ours are numbers that a run may have."""
+    if not isinstance(answer, Communities):
+        return
+    for name, least in (("levels", 1), ("rounds", 0)):
+        value = answers.whole(caller, name, getattr(answer, name))
+        if value < least:
+            raise CheckFailed(f"{problem}: {name} is {value}, but must be at least {least}")
 
 
 def stated(problem: str, level: Level, labels: Any, resolution: float, value: Any) -> None:

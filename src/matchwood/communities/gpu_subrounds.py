@@ -12,15 +12,35 @@ from matchwood.communities.weights import Level
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.reference import mix64_number
 
-SOURCE = gpu.Source(__package__, "gpu_subrounds.cu", ("count_turns<I>", "deal_turns<I>"))
+SOURCE = gpu.Source(
+    __package__, "gpu_subrounds.cu", ("count_turns<I>", "deal_turns<I>", "place_hubs<I>")
+)
 TILE, CLASSES, BLOCK = SOURCE.constants("TILE", "ROW_CLASSES", "TALLY_BLOCK")
-MEDIUM_ROW = SOURCE.constant("MEDIUM_ROW")
-HUB_TABLES = 64  # tables in global memory, at most ...
-HUB_BYTES = 1 << 30  # ... and bytes that they take together
+MEDIUM_ROW, HUB_WORDS, HUB_PART_BYTES = SOURCE.constants(
+    "MEDIUM_ROW", "HUB_WORDS", "HUB_PART_BYTES"
+)
+MOST_SLOTS = 1 << 26  # of the tables of hubs; more only where a single row needs it
+
+
+class Hubs(NamedTuple):
+    """Rows that are too long for shared memory; what the arrays mean: `Hubs` in subrounds.cuh.
+
+    All None where there are none.
+    """
+
+    key: Any = None
+    weight: Any = None
+    capacity: int = 0
+    vertex: Any = None
+    first_slot: Any = None
+    first_piece: Any = None
+    piece_hub: Any = None
+    turns: Any = None
+    found: Any = None
 
 
 class Turns(NamedTuple):
-    """Sub-rounds of a level; `order` and `begins` are of the round that was dealt out last."""
+    """Sub-rounds of a level; the arrays are of the round that was dealt out last."""
 
     level: Level
     parts: int
@@ -28,6 +48,7 @@ class Turns(NamedTuple):
     order: Any
     counts: Any
     begins: Any
+    hubs: Hubs
 
     def deal(self, round_number: int) -> None:
         """Sort the vertices for a round."""
@@ -43,11 +64,17 @@ class Turns(NamedTuple):
         self.counts[...] = self.begins[:-1]
         shared = 4 * (pairs + pairs % 2) + pairs * self.counts.itemsize
         k.deal_turns(None, (*arguments, self.counts, self.order), grid=blocks, shared_mem=shared)
+        if self.hubs.turns is not None:
+            _, _, _, *placed, _ = self.hubs
+            given = (self.parts, level.indptr, self.order, self.begins)
+            used = engines.cupy().zeros(1, np.uint64)
+            k.place_hubs(None, (*given, *placed, used), block=BLOCK, grid=self.parts)
 
 
-def turns_of(level: Level, seed: int, caller: str) -> Turns:
+def turns_of(level: Level, seed: int, caller: str, parts: int | None = None) -> Turns:
     """Room for the sub-rounds of a level."""
-    kind, parts = level.indices.dtype, subrounds_of(level.n)
+    kind = level.indices.dtype
+    parts = subrounds_of(level.n) if parts is None else parts
     cupy = engines.cupy()
     return Turns(
         level,
@@ -56,28 +83,33 @@ def turns_of(level: Level, seed: int, caller: str) -> Turns:
         gpu.empty(level.n, kind, caller),
         cupy.empty(parts * CLASSES, kind),
         cupy.zeros(parts * CLASSES + 1, kind),
+        _hubs(level, parts, caller),
     )
 
 
-class Tables(NamedTuple):
-    """Hash tables in global memory for long rows: (keys, weights, slots of each, how many)."""
-
-    key: Any
-    weight: Any
-    slots: int
-    tables: int
-
-
-def tables_of(level: Level, blocks: int, caller: str) -> Tables:
-    """Tables for the longest rows of a level; none where all fit into shared memory."""
-    kind = level.indices.dtype
+def _hubs(level: Level, parts: int, caller: str) -> Hubs:
+    """Room for the tables of long rows, for twice as many as a sub-round has on average."""
     if level.longest <= MEDIUM_ROW:
-        return Tables(None, None, 0, 0)
-    slots = 1 << (2 * level.longest - 1).bit_length()
-    each = slots * (kind.itemsize + 8)
-    count = max(1, min(blocks, HUB_TABLES, HUB_BYTES // each))
-    space = gpu.workspace(caller, key=(count * slots, kind), weight=(count * slots, np.int64))
-    return Tables(space.key, space.weight, slots, count)
+        return Hubs()
+    cupy, kind = engines.cupy(), level.indices.dtype
+    lengths = cupy.diff(level.indptr)
+    lengths = lengths[lengths > MEDIUM_ROW].astype(np.int64)
+    hubs, entries = int(lengths.size), int(lengths.sum())
+    pieces = entries // MEDIUM_ROW + hubs
+    largest = 1 << (2 * level.longest - 1).bit_length()
+    capacity = max(largest, min(8 * entries // parts, MOST_SLOTS))
+    with gpu.guard(caller, 2 * capacity * (kind.itemsize + 8) + 40 * (hubs + pieces)):
+        return Hubs(
+            cupy.full(2 * capacity, -1, kind),
+            cupy.zeros(2 * capacity, np.int64),
+            capacity,
+            cupy.empty(hubs, kind),
+            cupy.empty(hubs, np.int64),
+            cupy.empty(hubs, kind),
+            cupy.empty(pieces, kind),
+            cupy.empty(parts * HUB_WORDS, np.int64),
+            cupy.empty(pieces * HUB_PART_BYTES, np.uint8),
+        )
 
 
 def blocks_of(kernel: Any, level: Level, parts: int) -> int:

@@ -4,17 +4,39 @@
 // (matchwood/tally.cuh has the classes).  begins[p * ROW_CLASSES + class] says where they begin in
 // `order`; vertices without neighbours are not in it.
 #pragma once
+#include "matchwood/grid_barrier.cuh"
 #include "matchwood/tally.cuh"
 
-// Tables in global memory for rows that are too long for shared memory: one for each of the first
-// `blocks` blocks.
+// The hubs of a round: rows of more than MEDIUM_ROW entries, cut into pieces; made by place_hubs.
+//
+// Blocks take the pieces of a sub-round in turn.  Hub h has the pieces first_piece[h] ..., as many as
+// pieces_of says, and its table begins at slot first_slot[h] of its sub-round.  There is room for tables
+// that begin within `capacity` slots; where a sub-round has more, it takes several waves.
 template <typename I>
 struct Hubs {
-    I* key;
+    I* key;  // room for tables, which are empty between two waves
     long long* weight;
-    long long slots;  // of a table
-    int blocks;
+    long long capacity;
+    const I* vertex;
+    const long long* first_slot;
+    const I* first_piece;
+    const I* piece_hub;            // the hub of a piece
+    const long long* turns;        // HUB_WORDS for each sub-round; null where there are no hubs
+    unsigned char* found;          // a HubPart for each piece
 };
+
+// Words of a sub-round.
+constexpr int FIRST_HUB = 0, HUB_COUNT = 1, FIRST_PIECE = 2, PIECE_COUNT = 3, SLOT_COUNT = 4, HUB_WORDS = 5;
+
+template <typename I>
+struct HubPart {
+    TalliedLabel<I> best;
+    long long inside;
+};
+[[maybe_unused]] constexpr int HUB_PART_BYTES = 40;
+static_assert(sizeof(HubPart<int>) <= HUB_PART_BYTES && sizeof(HubPart<long long>) <= HUB_PART_BYTES, "see gpu.py");
+
+__device__ __forceinline__ long long pieces_of(long long length) { return (length + MEDIUM_ROW - 1) / MEDIUM_ROW; }
 
 // each(open, v) for groups of WIDTH lanes; all lanes of a warp call at the same time.
 template <int WIDTH, typename I, typename Each>
@@ -37,21 +59,106 @@ __device__ __forceinline__ void for_blocks(const I* order, I begin, I end, int b
     for (long long i = begin + (long long)blockIdx.x; i < end; i += blocks) each(order[i]);
 }
 
-// Every open vertex of a sub-round looks at its row; hubs first, they take longest.  All threads call.
+// The pieces of the hubs of a wave that are open: each(v, h, k, pieces) for piece k of hub h, vertex v.
+template <typename I, typename Rule, typename Each>
+__device__ __forceinline__ void for_pieces(const LabelRows<I>& rows, const Hubs<I>& hubs, const long long* turn,
+                                           long long wave, Rule& rule, Each each)
+{
+    for (long long at = blockIdx.x; at < turn[PIECE_COUNT]; at += gridDim.x) {
+        long long t = turn[FIRST_PIECE] + at;
+        I h = hubs.piece_hub[t], v = hubs.vertex[h];
+        if (hubs.first_slot[h] / hubs.capacity != wave || !rule.open(v)) continue;
+        each(v, h, t - hubs.first_piece[h], pieces_of(rows.indptr[v + 1] - rows.indptr[v]));
+    }
+}
+
+template <typename I>
+__device__ __forceinline__ Table<I> table_of(const Hubs<I>& hubs, I h)
+{
+    long long at = hubs.first_slot[h] % hubs.capacity;
+    return Table<I>{hubs.key + at, hubs.weight + at};
+}
+
+// First step of a wave: the entries of its hubs go into their tables.
+template <typename I, typename Rule>
+__device__ __forceinline__ void fill_hubs(const LabelRows<I>& rows, const Hubs<I>& hubs, const long long* turn,
+                                          long long wave, const Table<I>& shared, Rule& rule)
+{
+    for_pieces(rows, hubs, turn, wave, rule, [&](I v, I h, long long k, long long) {
+        long long begin = rows.indptr[v] + k * MEDIUM_ROW, end = rows.indptr[v + 1];
+        if (end > begin + MEDIUM_ROW) end = begin + MEDIUM_ROW;
+        long long slots = fill_table(rows, (I)begin, (I)end, shared, rule);
+        Table<I> whole = table_of(hubs, h);
+        long long all = slots_of(rows.indptr[v + 1] - rows.indptr[v]);
+        for (int s = threadIdx.x; s < slots; s += blockDim.x)
+            if (shared.key[s] >= 0) whole.add(all, shared.key[s], shared.weight[s]);
+        __syncthreads();
+    });
+}
+
+// Second step: the best label in each part of a table, which is empty again afterwards.
+template <typename I, typename Rule>
+__device__ __forceinline__ void scan_hubs(const LabelRows<I>& rows, const Hubs<I>& hubs, const long long* turn,
+                                          long long wave, Rule& rule)
+{
+    HubPart<I>* found = reinterpret_cast<HubPart<I>*>(hubs.found);
+    for_pieces(rows, hubs, turn, wave, rule, [&](I v, I h, long long k, long long pieces) {
+        long long all = slots_of(rows.indptr[v + 1] - rows.indptr[v]);
+        long long from = all * k / pieces, to = all * (k + 1) / pieces;
+        Table<I> table = table_of(hubs, h);
+        auto row = rule.begin(v);
+        long long inside = 0;
+        TalliedLabel<I> best =
+            best_of_slots(table, from + threadIdx.x, to, (int)blockDim.x, row, v, rule, inside);
+        Table<I>{table.key + from, table.weight + from}.clear(to - from, threadIdx.x, blockDim.x);
+        best = best_of_block(best);
+        inside = block_reduce(inside, 0ll, Plus());
+        if (threadIdx.x == 0) found[hubs.first_piece[h] + k] = HubPart<I>{best, inside};
+    });
+}
+
+// Third step: the best of a hub, by a block.
+template <typename I, typename Rule>
+__device__ __forceinline__ void settle_hubs(const LabelRows<I>& rows, const Hubs<I>& hubs, const long long* turn,
+                                            long long wave, Rule& rule)
+{
+    const HubPart<I>* found = reinterpret_cast<const HubPart<I>*>(hubs.found);
+    for (long long at = blockIdx.x; at < turn[HUB_COUNT]; at += gridDim.x) {
+        I h = (I)(turn[FIRST_HUB] + at), v = hubs.vertex[h];
+        if (hubs.first_slot[h] / hubs.capacity != wave || !rule.open(v)) continue;
+        long long pieces = pieces_of(rows.indptr[v + 1] - rows.indptr[v]), inside = 0;
+        TalliedLabel<I> best = no_label<I>();
+        for (long long k = threadIdx.x; k < pieces; k += blockDim.x) {
+            const HubPart<I>& part = found[hubs.first_piece[h] + k];
+            best = better(best, part.best);
+            inside += part.inside;
+        }
+        best = best_of_block(best);
+        inside = block_reduce(inside, 0ll, Plus());
+        if (threadIdx.x == 0) rule.settle(rule.begin(v), v, best, inside);
+        __syncthreads();  // open(v) has been read by all threads
+    }
+}
+
+// Every open vertex of sub-round p looks at its row; hubs first, they take longest.  All threads of the
+// grid call.  Races: labels and what is known of them are only read here; tables of hubs are filled and
+// read in steps with a barrier between them, and each hub is settled by one thread after that.
 template <typename I, typename Rule>
 __device__ __forceinline__ void look_around(const LabelRows<I>& rows, const I* order, const I* begins, const Hubs<I>& hubs,
-                                            Rule& rule)
+                                            int p, const GridBarrier& barrier, Rule& rule)
 {
     __shared__ I keys[SHARED_SLOTS];
     __shared__ long long weights[SHARED_SLOTS];
-    if (hubs.blocks > 0) {
-        long long mine = (long long)blockIdx.x * hubs.slots;
-        for_blocks(order, begins[5], begins[6], hubs.blocks, [&](I v) {
-            if (rule.open(v)) tally_block(rows, v, Table<I>{hubs.key + mine, hubs.weight + mine}, rule);
-        });
-    }
-    for_blocks(order, begins[4], begins[5], (int)gridDim.x, [&](I v) {
-        if (rule.open(v)) tally_block(rows, v, Table<I>{keys, weights}, rule);
+    Table<I> shared{keys, weights};
+    const long long* turn = hubs.turns == nullptr ? nullptr : hubs.turns + p * HUB_WORDS;
+    bool has_hubs = turn != nullptr && turn[HUB_COUNT] > 0;
+    if (has_hubs) fill_hubs(rows, hubs, turn, 0, shared, rule);
+    for_blocks(order, begins[BLOCK_CLASS], begins[HUB_CLASS], (int)gridDim.x, [&](I v) {
+        if (rule.open(v)) tally_block(rows, v, shared, rule);
+    });
+    Table<I> own{keys + warp() * WARP_SLOTS, weights + warp() * WARP_SLOTS};
+    for_groups<32>(order, begins[WARP_CLASS], begins[BLOCK_CLASS], [&](bool here, I v) {
+        if (here && rule.open(v)) tally_warp(rows, v, own, rule);
     });
     for_groups<32>(order, begins[3], begins[4],
                    [&](bool here, I v) { tally_lanes<32>(rows, here && rule.open(v), v, rule); });
@@ -61,6 +168,14 @@ __device__ __forceinline__ void look_around(const LabelRows<I>& rows, const I* o
                   [&](bool here, I v) { tally_lanes<8>(rows, here && rule.open(v), v, rule); });
     for_groups<4>(order, begins[0], begins[1],
                   [&](bool here, I v) { tally_lanes<4>(rows, here && rule.open(v), v, rule); });
+    if (!has_hubs) return;
+    for (long long wave = 0; wave * hubs.capacity < turn[SLOT_COUNT]; ++wave) {
+        if (wave > 0) fill_hubs(rows, hubs, turn, wave, shared, rule);
+        barrier.wait();
+        scan_hubs(rows, hubs, turn, wave, rule);
+        barrier.wait();
+        settle_hubs(rows, hubs, turn, wave, rule);
+    }
 }
 
 // each(v, me, us) for every vertex of a sub-round: it is number `me` of `us` threads that have v, lanes
@@ -68,12 +183,29 @@ __device__ __forceinline__ void look_around(const LabelRows<I>& rows, const I* o
 template <typename I, typename Each>
 __device__ __forceinline__ void for_vertices(const I* order, const I* begins, Each each)
 {
-    for_blocks(order, begins[4], begins[6], (int)gridDim.x, [&](I v) {
+    for_blocks(order, begins[BLOCK_CLASS], begins[ROW_CLASSES], (int)gridDim.x, [&](I v) {
         each(v, (int)threadIdx.x, (int)blockDim.x);
         __syncthreads();
     });
-    for_groups<16>(order, begins[0], begins[4],
+    for_groups<16>(order, begins[2], begins[BLOCK_CLASS],
                    [&](bool here, I v) { each(here ? v : I(-1), lane() & 15, 16); });
+    for_groups<8>(order, begins[1], begins[2], [&](bool here, I v) { each(here ? v : I(-1), lane() & 7, 8); });
+    for_groups<4>(order, begins[0], begins[1], [&](bool here, I v) { each(here ? v : I(-1), lane() & 3, 4); });
+}
+
+// The neighbours of v become active; by thread `me` of `us`.  Four at a time, so that reads overlap.
+template <typename I>
+__device__ __forceinline__ void wake_neighbours(const LabelRows<I>& rows, I v, int me, int us, unsigned char* active)
+{
+    constexpr int EACH = 4;
+    for (long long e = rows.indptr[v] + me, end = rows.indptr[v + 1]; e < end; e += (long long)EACH * us) {
+        I who[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) who[k] = e + (long long)k * us < end ? rows.indices[e + (long long)k * us] : I(-1);
+#pragma unroll
+        for (int k = 0; k < EACH; ++k)
+            if (who[k] >= 0) store_relaxed(&active[who[k]], (unsigned char)1);
+    }
 }
 
 // What the threads that share a vertex must pass before one of them writes what all have read.

@@ -68,22 +68,28 @@ def _all_ones(loops: Any) -> bool:
     return loops is None or bool(((loops == 0) | (loops == 1)).all())
 
 
-def finished(indptr: Any, indices: Any, data: Any, inner: Any) -> Level:
-    """A level of these arrays, its strengths added up."""
+def finished(indptr: Any, indices: Any, data: Any, inner: Any, strength: Any = None) -> Level:
+    """A level of these arrays; its strengths are added up where they are not known."""
     xp = engines.xp(indices)
     lengths = xp.diff(indptr)
-    if data is None:
-        strength = lengths.astype(np.int64)
-    else:
-        before = xp.zeros(data.shape[0] + 1, np.int64)
-        before[1:] = xp.cumsum(data, dtype=np.int64)
-        strength = xp.diff(before[indptr])
-    if inner is not None:
-        strength = strength + inner
+    if strength is None:
+        strength = _strengths(indptr, lengths, data, inner)
     n = int(strength.shape[0])
     longest = int(lengths.max()) if n else 0
     tied = int(xp.count_nonzero(lengths))
     return Level(indptr, indices, data, inner, strength, int(strength.sum()), longest, tied)
+
+
+def _strengths(indptr: Any, lengths: Any, data: Any, inner: Any) -> Any:
+    """The sum of each row, with its diagonal."""
+    if data is None:
+        found = lengths.astype(np.int64)
+    else:
+        xp = engines.xp(data)
+        before = xp.zeros(data.shape[0] + 1, np.int64)
+        before[1:] = xp.cumsum(data, dtype=np.int64)
+        found = xp.diff(before[indptr])
+    return found if inner is None else found + inner
 
 
 def _scaled(data: Any, loops: Any) -> tuple[Any, Any]:

@@ -53,7 +53,7 @@ __all__ = [
     "is_maximal_factor",
 ]
 
-ENTRIES_PER_STEP = 1 << 24  # so that the rows of all entries need not be held at once
+ENTRIES_PER_STEP = 1 << 24  # entries whose rows are expanded at a time, to save memory
 
 
 def degree_factor(
@@ -127,18 +127,19 @@ def degree_factor(
     -----
     In a round every vertex with c < n confirmed neighbours proposes to the n - c it prefers, of
     those that are not full, not confirmed yet, and of the other charge where charges are on.
-    Edges that both ends propose are confirmed.  A round without charges in which nobody proposes
+    Edges that both ends propose are confirmed.  A round without charges in which no vertex proposes
     ends the search: the factor is maximal.
 
-    Why charges: equal weights, or weights that grow in one direction, make vertices propose in a
-    row, each to the next, and only the last is answered.  Random charges cut such rows.
+    Why charges: equal weights, or weights that grow in one direction, make long chains of vertices
+    in which each proposes to the next, and only the last proposal is answered.  Random charges cut
+    such chains.
 
     Deterministic: charges are hashes of vertex, round and `rng`, preferences have no ties, and
     the neighbours of a vertex are listed by them.  Every engine, at any number of threads,
     returns the same arrays.  Without charges and with ``rounds=None`` the parallel method gives
     the greedy factor, and so the GPU finds that one.
 
-    Where ``directed=True`` meets a matrix without symmetry, vertices may go on proposing in vain.
+    With ``directed=True`` and a matrix that is not symmetric, some proposals are never answered.
     So ``rounds=None`` also ends after `period` rounds in a row that confirm nothing.
 
     Work: a pass over the matrix in the first round, later over the rows that have room left.
@@ -213,11 +214,11 @@ def factor(A: Any, n: int, **options: Any) -> Factor:
 
 
 def coverage_of_order(A: Any) -> float:
-    """The part of the weight that lies beside the diagonal, in the order as given.
+    """The fraction of the weight that lies beside the diagonal, in the order as given.
 
-    That is the sum of ``|a_ij|`` with ``|i - j| = 1`` over the sum with ``i != j``: what a
-    tridiagonal preconditioner of the matrix as it is would catch.  A [0,2]-factor whose coverage
-    is larger promises a better one.  0 for a matrix without entries off the diagonal.
+    That is the sum of ``|a_ij|`` with ``|i - j| = 1`` divided by the sum with ``i != j``: the
+    fraction that a tridiagonal preconditioner in this order contains.  A [0,2]-factor with a larger
+    coverage promises a better preconditioner.  0 for a matrix without entries off the diagonal.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 Whether it is the one that `degree_factor` gives for its arguments: check_method.py.
 
 A factor lists every edge twice, once at each end.  So the pairs (v, w) that it lists must be
-edges, no pair may come twice, and turned round they must be the same set.
+edges, no pair may come twice, and the pairs (w, v) must be the same set.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def check_factor(
 ) -> None:
     """Raise `CheckFailed` unless `answer` is a [0,n]-factor of the graph of `A`.
 
-    There are many.  A `Factor` that `degree_factor` made remembers its arguments, and must be the
-    one factor that these give; so must any answer when `method` is given here.
+    A graph has many factors.  A `Factor` that `degree_factor` made keeps its arguments, and must be
+    the one factor that these give; so must any answer when `method` is given here.
 
     Parameters
     ----------
@@ -48,14 +48,15 @@ def check_factor(
     answer : Factor, or an (N, n) array of neighbours with -1 for none
         Of a `Factor` the weights and their order are checked as well.
     method : {None, "auto", "parallel", "greedy"}
-        None asks for no more than the `answer` says of itself.
+        None checks against the arguments that the `answer` keeps, if any.
     rounds, period, uncharged, charge_probability, rng, ties, directed : as for `degree_factor`
-        Read where `method` is given.  A `Generator` has moved on since; pass the seed it gave.
+        Read only if `method` is given.  A `Generator` gives another number now; pass the seed that
+        it gave.
 
     Notes
     -----
-    A greedy factor is decided in a pass over the edges.  What rounds with charges give cannot be
-    told from the answer alone, so they are gone through again, by other means than the engines':
+    A greedy factor is checked in a pass over the edges.  The result of rounds with charges cannot
+    be checked from the answer alone, so the rounds are repeated, by other code than the engines':
     work as for `degree_factor`, and memory for some ten arrays of the size of the matrix.
 
     Examples

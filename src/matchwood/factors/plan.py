@@ -1,4 +1,4 @@
-"""The arguments of `degree_factor`, checked: what its engines and its check go by."""
+"""The arguments of `degree_factor`, checked, for its engines and its check."""
 
 from __future__ import annotations
 

@@ -68,11 +68,11 @@ class Factor:
 
     Notes
     -----
-    A factor that `degree_factor` made remembers its graph, for `coverage`, and the arguments of the
-    call, to which `check` holds it.
+    A factor that `degree_factor` made keeps its graph, for `coverage`, and the arguments of the
+    call, for `check`.
 
-    On the CPU its arrays are read-only, since other functions rely on them without a check; copy
-    one to change it.  Can be copied and pickled; what comes back is checked again.
+    On the CPU its arrays are read-only, since other functions use them without a check; copy one to
+    change it.  Can be copied and pickled; a factor from a pickle is checked again.
     """
 
     neighbours: Any
@@ -99,7 +99,7 @@ class Factor:
         return int(self._table("n").shape[1])
 
     def _table(self, asked: str) -> Any:
-        """The neighbours, where they are a table of integers; those made by hand need not be."""
+        """The neighbours; an error if a `Factor` made by hand holds no table of integers."""
         table = plain(f"Factor.{asked}", "neighbours", self.neighbours)
         if table.ndim != 2 or table.dtype.kind not in "iu":
             raise ValueError(
@@ -120,7 +120,7 @@ class Factor:
 
     @cached_property
     def coverage(self) -> float:
-        """Part of the weight of all edges that the factor has; 0 without edges."""
+        """Fraction of the weight of all edges that the factor has; 0 without edges."""
         view = origin_of(self).view
         if view is None:
             raise ValueError("Factor.coverage: this factor does not know its graph")
@@ -145,8 +145,8 @@ class Factor:
         return xp.stack((u.astype(ends.dtype), ends[u, slot]), axis=1)
 
     def check(self, A: Any) -> None:
-        """Raise `CheckFailed` unless this is a factor of `A`, maximal where it says so, and the one
-        that the arguments of its call give where it remembers them.
+        """Raise `CheckFailed` unless this is a factor of `A`, maximal if `maximal` is True, and the
+        one that the arguments of its call give, if they are known.
 
         Examples
         --------
@@ -167,7 +167,7 @@ with_public_signature(Factor)
 
 
 def origin_of(answer: Any) -> Origin:
-    """What a factor remembers of its graph and its arguments; nothing where it is no `Factor`."""
+    """The graph and the arguments of a `Factor`; an empty `Origin` for anything else."""
     origin = answer._origin if isinstance(answer, Factor) else None
     if origin is None:
         return Origin(None, None)
@@ -177,8 +177,9 @@ def origin_of(answer: Any) -> Origin:
 
 
 class Seal(NamedTuple):
-    """What `degree_factor` made: as the user sees it, and as kernels take it (to which read-only
-    arrays are another type).  A factor that still has these arrays need not be checked again."""
+    """The arrays that `degree_factor` made: read-only for the user, and writeable views of them,
+    since read-only arrays are another type for kernels.  A factor that still has these arrays need
+    not be checked again."""
 
     neighbours: Any
     weights: Any
@@ -222,6 +223,6 @@ def _read_only(array: Any) -> Any:
 
 
 def _locked(seal: Seal) -> bool:
-    """Nobody has made the arrays writeable again."""
+    """Whether the arrays are still read-only."""
     arrays = (seal.neighbours, seal.weights)
     return all(engines.location(a) == "gpu" or not a.flags.writeable for a in arrays)

@@ -18,8 +18,9 @@ from a matrix is the strongest part of it that a tridiagonal solver can handle.
 C. Klein, R. Strzodka. Highly parallel linear forest extraction from a weighted graph on GPUs.
 ICPP 2022.
 
-Shared by all methods: given.py (the factor), reference.py (the definition), found.py (what a method
-returns), result.py, check.py.  The values along the paths: coefficients/.
+Shared by all methods: given.py (the factor), reference.py (the definition), cpu_weakest.py (where a
+cycle is cut), found.py (what a method returns), result.py, check.py.  The values along the paths:
+coefficients/.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from matchwood.teams import crew
 VERTICES_ASKED = 1024  # sampled, to see how far their neighbours are
 NEAR = 64  # difference of two vertex numbers; such a neighbour is usually in the cache
 NEAR_SHARE = 0.4  # of the neighbours; if more are near, paths run along the numbering
-FEW_THREADS = 2  # with so many, plain walks are quicker where most neighbours are near
+FEW_THREADS = 2  # up to this number plain walks are faster where most neighbours are near
 
 
 def best_method(engine: str, neighbours: Any, threads: int | None) -> str:

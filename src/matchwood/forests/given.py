@@ -16,8 +16,8 @@ from matchwood.primitives.wide_sums import mean_of_two
 
 
 def as_factor(G: csr.Graph, H: csr.Graph, factor: Any, caller: str) -> Factor:
-    """What the user gave as a [0,2]-factor of G, with weights; checked unless `degree_factor` made
-    it for this very graph.  H is G on the engine of the call."""
+    """The user's [0,2]-factor of G, with weights; checked unless `degree_factor` made it for this
+    same graph.  H is G on the engine of the call."""
     table = factor.neighbours if isinstance(factor, Factor) else factor
     shape = getattr(table, "shape", None) or np.shape(table)
     if len(shape) != 2 or shape[0] != G.n or shape[1] not in (1, 2):

@@ -70,7 +70,7 @@ class LinearForest:
         return xp.concatenate((starts, xp.full(1, perm.size))).astype(perm.dtype)
 
     def _order(self, asked: str) -> tuple[Any, Any]:
-        """`perm` and `position`; of a forest made by hand they may be anything."""
+        """`perm` and `position`, checked: in a forest made by hand they may be anything."""
         if self.untouched():
             return self.perm, self.position
         caller = f"LinearForest.{asked}"
@@ -113,7 +113,7 @@ class LinearForest:
 
     @cached_property
     def coverage(self) -> float:
-        """Part of the weight of all edges of the graph that the forest has; 0 without edges."""
+        """Fraction of the weight of all edges of the graph that the forest has; 0 without edges."""
         covered = self.factor.coverage
         if covered <= 0:
             return 0.0
@@ -154,7 +154,7 @@ class LinearForest:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: what engines would be asked for later is worked out, and travels."""
+        """For pickle and copy: values that engines compute when first read are computed now."""
         known = {"removed": self.removed, "seconds": self.seconds}
         return {**self.__dict__, **known, "_found": None}
 

@@ -1,6 +1,6 @@
 """Entries that have passed the gate: of a square matrix (csr.Graph) or of any (Rectangle).
 
-The arrays are checked once, when they come in.  Views are made when first asked for, and kept.
+The arrays are checked once, when they are given.  Views are made when first needed, and kept.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Same = TypeVar("Same", bound="Entries")
 
 
 class Entries(Keeper):
-    """Checked arrays, as they came, and what they are as a matrix with sorted rows."""
+    """Checked arrays as they were given, and views of them with sorted rows."""
 
     def __init__(
         self, raw: inputs.Raw, index_dtype: Any, caller: str, duplicates: str | None = None
@@ -55,18 +55,18 @@ class Entries(Keeper):
             refusals.refuse_duplicates(self._indptr, self._indices, caller)
 
     def raw(self) -> inputs.Raw:
-        """The arrays as they came in, to make another object of them."""
+        """The arrays as they were given, to make another object of them."""
         arrays = (self._indptr, self._indices, self._source)
         return inputs.Raw(self.shape[0], *arrays, self._edges, self._ordered, self.shape[1])
 
     @property
     def weighted(self) -> bool:
-        """Values came in; they may not have been looked at yet."""
+        """Values were given; they may not have been read yet."""
         return self._source is not None
 
     @property
     def ascending(self) -> bool:
-        """The rows came in sorted and without duplicates."""
+        """The rows were given sorted and without duplicates."""
         return self._structure.ascending
 
     @property
@@ -80,7 +80,7 @@ class Entries(Keeper):
         return self._structure.longest
 
     def given_values(self, caller: str) -> Any:
-        """The values as they came, of any type, read if nobody has yet; or None."""
+        """The values as they were given, of any type, or None.  A Column is read at first use."""
         column = self._source
         if not isinstance(column, inputs.Column):
             return column
@@ -88,15 +88,15 @@ class Entries(Keeper):
         def read() -> Any:
             array = column.read(caller)
             if self.engine == "gpu" and isinstance(inputs.carried(array), inputs.Column):
-                inputs.as_weights(array, caller)  # no GPU holds it, and weights it cannot be
+                inputs.as_weights(array, caller)  # raises: no GPU array can hold this type
             return engines.moved(array, self.engine)
 
         return self.keep("column", read)
 
     def entries(self) -> View:
-        """The arrays as they came, checked: rows may be unsorted and hold duplicates.
+        """The arrays as they were given, checked: rows may be unsorted and hold duplicates.
 
-        For problems to which that makes no difference.
+        For problems whose results do not depend on that.
         """
         return View(self._indptr, self._indices)
 
@@ -107,7 +107,7 @@ class Entries(Keeper):
         return self.keep("directed", lambda: self.canonical(None))
 
     def directed_weights(self, caller: str = "graph") -> View:
-        """`directed_pattern` with values; 1 where none came in.  Duplicates are added up."""
+        """`directed_pattern` with values; 1 where none were given.  Duplicates are added up."""
 
         def make() -> View:
             if not self.weighted:
@@ -123,7 +123,7 @@ class Entries(Keeper):
         return self._edges and self.duplicates is None and self.weighted and not self.ascending
 
     def rule(self, usual: str) -> str:
-        """What becomes of duplicates: what was asked for, or else what is usual."""
+        """How duplicates are joined: as asked for, or else as is usual."""
         return usual if self.duplicates in (None, "error") else self.duplicates
 
     def joined(self, rule: str, caller: str) -> View:
@@ -155,9 +155,9 @@ class Entries(Keeper):
         return View(*trusted_canonical(*arrays, reduce=rule, ordered=self._ordered))
 
     def matrix(self, caller: str = "graph") -> View:
-        """The matrix itself: sorted rows, values of the type that came, or None.
+        """The matrix itself: sorted rows, values of the type that was given, or None.
 
-        Where duplicates are to be added up, values become weights.
+        Where duplicates have to be joined, values become weights.
         """
         if not self.weighted:
             return self.directed_pattern()
@@ -191,5 +191,5 @@ class Entries(Keeper):
         return self.keep(place, make)
 
     def remade(self: Same, raw: inputs.Raw, index_dtype: Any) -> Same:
-        """Another one of this kind, of these arrays."""
+        """Another object of this class, with these arrays."""
         return type(self)(raw, index_dtype, "graph", self.duplicates)

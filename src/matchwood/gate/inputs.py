@@ -1,9 +1,9 @@
 """What the gate accepts, and how each kind becomes CSR arrays.  The gate itself is csr.py.
 
 `read` recognises the kind of its argument and returns raw arrays: of integer type, one-dimensional
-and of fitting lengths, but with contents not looked at yet.  Nothing is changed in place, and
-arrays that fit are passed on as they are.  Values are carried along and not looked at: what they
-are is asked by the functions that use them (`as_weights`).
+and of fitting lengths, but with contents not checked yet.  Nothing is changed in place, and arrays
+that fit are passed on as they are.  Values are passed on unread: the functions that use them check
+them (`as_weights`).
 
 Sparse matrices are in sparse_inputs.py.
 """
@@ -27,16 +27,16 @@ MOST_VERTICES = 1 << 62  # sums of two indices fit in int64
 
 
 class Raw(NamedTuple):
-    """CSR arrays as they came."""
+    """CSR arrays as they were given."""
 
     n: int
     indptr: Any
     indices: Any
     data: Any  # an array, a Column, or None
     edges: bool = False  # edges of a list or graph, not entries of a matrix
-    ordered: bool = False  # rows are sorted, equal entries in the order in which they came
+    ordered: bool = False  # rows are sorted, equal entries in the order in which they were given
     columns: int | None = None  # None: as many as rows
-    spare: bool = False  # indices and data may be longer than indptr says; they end where it does
+    spare: bool = False  # indices and data may be longer than indptr[-1]; the rest is not used
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -45,7 +45,7 @@ class Raw(NamedTuple):
 
 
 class Column:
-    """Values that no array type of ours can hold, or that nobody has looked at yet."""
+    """Values of a type that only NumPy can hold, or that have not been read yet."""
 
     def __init__(self, values: Any, order: Any = None) -> None:
         self.values = values  # a list or a NumPy array
@@ -70,7 +70,7 @@ def read(A: Any, caller: str, weight: str | None = "weight") -> Raw:
 
 
 def no_attribute(weight: str | None, caller: str) -> None:
-    """Only a NetworkX graph has attributes."""
+    """Raise if an edge attribute was asked for: only a NetworkX graph has attributes."""
     if weight not in (None, "weight"):
         raise TypeError(
             f"{caller}: weight must be None, or an attribute of a NetworkX graph, got {weight!r}"
@@ -111,7 +111,7 @@ def _from_tuple(A: tuple[Any, ...], caller: str) -> Raw:
 
 
 def from_arrays(indptr: Any, indices: Any, data: Any = None, *, caller: str) -> Raw:
-    """CSR arrays as they came, with as many columns as rows."""
+    """CSR arrays as they were given, with as many columns as rows."""
     indptr = _indices(indptr, "indptr", caller)
     indices = _indices(indices, "indices", caller)
     if indptr.size == 0:
@@ -127,7 +127,7 @@ def from_arrays(indptr: Any, indices: Any, data: Any = None, *, caller: str) -> 
 
 
 def carried(data: Any) -> Any:
-    """Values that both engines can hold as they are, others in a Column."""
+    """The values, if both engines can hold their type; else in a Column."""
     if data is None:
         return None
     kind, size = data.dtype.kind, data.dtype.itemsize
@@ -174,7 +174,7 @@ def edge_arrays(edges: Any, weights: Any, caller: str) -> tuple[Any, Any]:
 
 
 def sorted_entries(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
-    """The entries (u, v) by row and column, equal ones in the order in which they came.
+    """The entries (u, v) by row and column, equal ones in the order in which they were given.
 
     They must be within the shape.  `data` is an array of any type, a Column or None.
     """
@@ -188,7 +188,9 @@ def _sorted(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
     xp, rows = engines.xp(u), shape[0]
     if data is None:
         return Raw(rows, *engine.assemble(*shape, u, v, reduce="keep"))
-    if not isinstance(data, Column) and data.dtype in _MOVED:  # the sort takes them along
+    if (
+        not isinstance(data, Column) and data.dtype in _SORTED_TYPES
+    ):  # the sort moves the values too
         data = xp.ascontiguousarray(data)
         return Raw(rows, *engine.assemble(*shape, u, v, data, reduce="keep"))
     places = xp.arange(u.shape[0], dtype=np.int64)
@@ -199,7 +201,7 @@ def _sorted(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
     return Raw(rows, indptr, indices, carried(data[order]))
 
 
-_MOVED = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
+_SORTED_TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
 
 
 def _is_networkx(A: Any) -> bool:
@@ -208,7 +210,7 @@ def _is_networkx(A: Any) -> bool:
 
 
 def _from_networkx(A: Any, caller: str, weight: str | None) -> Raw:
-    """Vertices are numbered in the graph's own order; attributes are taken along unread."""
+    """Vertices are numbered in the graph's own order; attributes are passed on unread."""
     if weight is not None and not isinstance(weight, str):
         raise TypeError(f"{caller}: weight must name an edge attribute or be None, got {weight!r}")
     number = {node: i for i, node in enumerate(A)}
@@ -231,7 +233,7 @@ def _from_networkx(A: Any, caller: str, weight: str | None) -> Raw:
 
 
 def _real_numbers(values: list[Any], caller: str) -> Any:
-    """An array of Python's numbers; integers are not rounded."""
+    """An array of Python numbers; an error where an integer would be rounded."""
     try:
         array = np.asarray(values) if len(values) else np.empty(0)
     except (ValueError, OverflowError):
@@ -265,7 +267,7 @@ def from_dense(A: Any, caller: str, square: bool = True) -> Raw:
 
 
 def is_foreign_array(A: Any) -> bool:
-    """Something of another library that offers its memory: PyTorch, JAX, CuPy, ..."""
+    """An array of another library that shares its memory: PyTorch, JAX, CuPy, ..."""
     return hasattr(A, "__cuda_array_interface__") or hasattr(A, "__dlpack__")
 
 
@@ -300,7 +302,7 @@ def _values(value: Any, name: str, caller: str) -> Any:
         if array.ndim != 1:
             raise TypeError(f"{caller}: {name} must be one-dimensional, got {type(value).__name__}")
         if array.dtype.kind == "f":
-            return _real_numbers(list(value), caller)  # among floats, an integer may be rounded
+            return _real_numbers(list(value), caller)  # an integer among floats may be rounded
         return array
     if isinstance(value, np.ndarray):
         return arguments.plain(caller, name, value)
@@ -344,7 +346,7 @@ def as_indices(array: Any, name: str, caller: str) -> Any:
 
 
 def as_weights(array: Any, caller: str) -> Any:
-    """float32 or float64: as given, integers as float64 where that is exact, truth as 0 or 1."""
+    """float32 or float64: as given, integers as float64 where that is exact, bool as 0 or 1."""
     dtype = array.dtype
     if dtype.kind == "b" or (dtype.kind == "f" and dtype.itemsize == 2):
         return array.astype(np.float32)

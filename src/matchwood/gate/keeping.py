@@ -1,8 +1,8 @@
-"""Things worked out once and kept, whoever asks: threads, pickles and forked children.
+"""Objects that are made once and kept, safe with threads, pickles and forks.
 
-Two threads that ask at once get the same object.  A pickle or copy leaves out what was kept.  In a
-forked child every lock is new: a thread of the parent that held one does not exist there, and would
-never give it back.
+Two threads that ask at the same time get the same object.  A pickle or copy leaves out what was
+kept.  In a forked child every lock is new: a thread of the parent that held one does not exist
+there, and would never release it.
 """
 
 from __future__ import annotations

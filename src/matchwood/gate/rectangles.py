@@ -8,7 +8,7 @@ for duplicates.  A rectangle may be
     ((rows, columns), edges[, weights])     with `edges` of shape (m, 2): row, column
     a Rectangle, or a Graph, which is square
 
-The shape is a tuple, which tells it from arrays that are given as lists.
+The shape must be a tuple: arrays may be lists, so a list would not be recognised as the shape.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Rectangle(Entries):
 
 
 def as_rectangle(A: Any, caller: str, *, duplicates: str | None = None) -> Rectangle:
-    """The Rectangle of an argument `A`; a Rectangle itself passes.
+    """The Rectangle of an argument `A`; a Rectangle is returned as it is.
 
     `duplicates` is that of `matchwood.graph`; None adds them up.
     """

@@ -1,4 +1,4 @@
-"""What the gate refuses, and in which words.  The gate itself is csr.py."""
+"""What the gate refuses, and the error messages.  The gate itself is csr.py."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def index_kind(n: int, nnz: int, asked: Any, caller: str) -> Any:
 
 
 def refuse_length(indptr: Any, rows: int, caller: str) -> None:
-    """Raise where the number of rows is another: before a kernel reads the last of them."""
+    """Raise unless indptr has rows + 1 elements; before a kernel reads the last of them."""
     if indptr.shape[0] != rows + 1:
         raise ValueError(
             f"{caller}: indptr must have {rows + 1} elements for {rows} rows, got {indptr.shape[0]}"
@@ -37,7 +37,7 @@ def refuse_length(indptr: Any, rows: int, caller: str) -> None:
 
 
 def refuse_fault(facts: Structure, indptr: Any, indices: Any, columns: int, caller: str) -> None:
-    """Raise where `structure` found a fault."""
+    """Raise if `structure` found a fault."""
     at = facts.at
     if facts.fault == "indptr_start":
         raise ValueError(f"{caller}: indptr must start at 0, got {int(indptr[0])}")
@@ -65,7 +65,7 @@ def place(view: Any, at: int) -> tuple[int, int]:
 
 
 def raise_infinite(view: Any, at: int, caller: str) -> NoReturn:
-    """Entry `at` is not finite."""
+    """Raise the error that entry `at` is not finite."""
     row, column = place(view, at)
     raise ValueError(
         f"{caller}: weights must be finite, got {float(view.data[at])} at row {row}, "
@@ -75,13 +75,13 @@ def raise_infinite(view: Any, at: int, caller: str) -> NoReturn:
 
 def refuse_infinite(view: Any, caller: str) -> None:
     """Raise unless all values are finite."""
-    good = abs(view.data) < float("inf")  # not for NaN
+    good = abs(view.data) < float("inf")  # false for NaN
     if not bool(good.all()):
         raise_infinite(view, int(good.argmin()), caller)
 
 
 def refuse_overflow(given: Any, sums: Any, integers: bool, caller: str) -> None:
-    """Sums of duplicates must be finite where what was added is, and of integers exact."""
+    """Raise if a sum of finite duplicates overflows, or a sum of integers is not exact."""
     limit = float(np.finfo(sums.dtype).max)
     if sums.size and not bool((abs(sums) <= limit).all()) and bool((abs(given) <= limit).all()):
         raise ValueError(f"{caller}: duplicates must have a finite sum, got overflow; scale them")
@@ -104,7 +104,7 @@ def refuse_overflow_of_directions(view: Any, caller: str) -> None:
 
 
 def refuse_duplicates(indptr: Any, indices: Any, caller: str) -> NoReturn:
-    """Name an entry that is given more than once; there must be one."""
+    """Raise the error that names an entry given more than once; there must be one."""
     indptr, indices = engines.moved(indptr, "cpu"), engines.moved(indices, "cpu")
     rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     order = np.lexsort((indices, rows))

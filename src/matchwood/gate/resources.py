@@ -1,8 +1,8 @@
-"""What a call may take of the machine: memory that is there, and time that Ctrl-C can end.
+"""Memory and time of a call: refused where memory is missing, stopped by Ctrl-C.
 
-`require_memory` and `require_vertices`, from memory/, refuse a request before it is made,
-where it cannot be met.  `interruptible` runs a long call of another library, which would not hear
-Ctrl-C until it is over.
+`require_memory` and `require_vertices`, from memory/, raise before memory is requested that the
+machine does not have.  `interruptible` runs a long call of another library, which alone would not
+react to Ctrl-C until it is over.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ __all__ = ["ADDRESSES", "available_memory", "interruptible", "require_memory", "
 
 Result = TypeVar("Result")
 
-WAIT = 0.05  # seconds between two looks at a helper; a signal wakes the waiting thread at once
+WAIT_SECONDS = 0.05  # of one wait for the helper; a signal ends the wait at once
 
 
 def interruptible(function: Callable[..., Result], *args: Any) -> Result:
-    """``function(*args)`` in a helper thread, so that Ctrl-C is heard while it runs.
+    """``function(*args)`` in a helper thread, so that Ctrl-C works while it runs.
 
     For calls of other libraries that take long and cannot be stopped.  On Ctrl-C the caller goes
-    on at once; the helper ends its work unseen, and what it returns is thrown away.  So `args`
-    must not be changed afterwards, and `function` must change nothing that others see.
+    on at once; the helper finishes in the background, and its result is dropped.  So `args` must
+    not be changed afterwards, and `function` must change nothing that others see.
     """
     if threading.current_thread() is not threading.main_thread():
         return function(*args)  # signals go to the main thread alone
     results: list[Result] = []
     errors: list[BaseException] = []
-    gate = threading.Lock()
-    gate.acquire()
+    running = threading.Lock()
+    running.acquire()
 
     def work() -> None:
         try:
@@ -45,10 +45,10 @@ def interruptible(function: Callable[..., Result], *args: Any) -> Result:
         except BaseException as error:
             errors.append(error)
         finally:
-            gate.release()
+            running.release()
 
     threading.Thread(target=work, daemon=True, name="matchwood-helper").start()
-    while not gate.acquire(timeout=WAIT):
+    while not running.acquire(timeout=WAIT_SECONDS):
         pass
     if errors:
         raise errors[0]

@@ -1,8 +1,8 @@
-"""Sparse matrices of SciPy and CuPy as the gate takes them in.  The other kinds: inputs.py.
+"""Sparse matrices of SciPy and CuPy as input of the gate.  The other kinds: inputs.py.
 
 The arrays of a sparse matrix are plain attributes, which anyone can replace, and the converters of
-SciPy and CuPy write wherever these arrays say.  So they are looked at before anything is converted:
-length, type and range.  What a matrix says of itself (sorted, canonical, nnz) is not believed.
+SciPy and CuPy use their contents as addresses without a check.  So length, type and range are
+checked before any conversion.  The flags of a matrix (sorted, canonical, nnz) are not trusted.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from matchwood import arguments, engines
 from matchwood.gate import inputs, resources
 from matchwood.primitives.inspect import structure
 
-_LEAKS = (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError)
+_CONVERSION_ERRORS = (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError)
 
 
 def is_sparse(A: Any) -> bool:
-    """A sparse matrix or array of SciPy or CuPy, or of a class made from one."""
+    """Whether A is a sparse matrix or array of SciPy or CuPy, or of a subclass."""
     for name in ("scipy.sparse", "cupyx.scipy.sparse"):
         module = sys.modules.get(name)
         if module is not None and module.issparse(A):
@@ -37,13 +37,13 @@ def read(A: Any, caller: str, square: bool = True) -> inputs.Raw:
         engines.cupy()
     shape = inputs.two_sides(A.shape, caller, square)
     kind = str(A.format)
-    if kind != "csr":  # of others the arrays may be much shorter than the shape
+    if kind != "csr":  # in other formats the arrays may be much shorter than the shape
         resources.require_vertices(caller, max(shape), _place(A))
     try:
         if kind == "dia":
             return _from_diagonals(A, shape, caller)
         if kind in ("dok", "lil"):
-            A = _other(A, kind, shape[0], caller)
+            A = _checkable(A, kind, shape[0], caller)
         elif kind in ("csc", "bsr"):
             _check_before_conversion(A, kind, shape, caller)
             A = A.tocsr()
@@ -51,7 +51,7 @@ def read(A: Any, caller: str, square: bool = True) -> inputs.Raw:
             return _from_coordinates(A, shape, caller)
         if A.format != "csr":
             raise TypeError(f"{caller}: A must be {inputs.EXPECTED}, got {type(A).__name__}")
-    except _LEAKS as error:
+    except _CONVERSION_ERRORS as error:
         if str(error).startswith(f"{caller}: "):
             raise
         raise ValueError(f"{caller}: A is a broken {kind.upper()} matrix: {error}") from None
@@ -63,7 +63,7 @@ def _place(A: Any) -> str:
 
 
 def _own(A: Any, name: str, dimensions: int, caller: str) -> Any:
-    """An array of the matrix; integers for all but the values."""
+    """An array of the matrix, checked; all but the values must be integers."""
     array: Any = getattr(A, name, None)
     if engines.location(array) != "gpu":
         if not isinstance(array, np.ndarray):
@@ -82,7 +82,8 @@ def _from_rows(A: Any, shape: Shape, caller: str) -> inputs.Raw:
     rows, columns = shape
     indptr, indices = (_own(A, name, 1, caller) for name in ("indptr", "indices"))
     data = _own(A, "data", 1, caller)
-    if engines.location(indptr) == "gpu" and data.size == indices.size:  # to look is to wait
+    # on a GPU, reading indptr[-1] would wait for the device; `Entries` looks at it later
+    if engines.location(indptr) == "gpu" and data.size == indices.size:
         return inputs.Raw(rows, indptr, indices, data, columns=columns, spare=True)
     # a SciPy matrix may have room for more entries than it holds
     end = int(indptr[-1]) if indptr.size else 0
@@ -98,7 +99,7 @@ def _from_rows(A: Any, shape: Shape, caller: str) -> inputs.Raw:
 
 
 def _check_before_conversion(A: Any, kind: str, shape: Shape, caller: str) -> None:
-    """Of the arrays of BSR, by rows, or CSC, by columns."""
+    """Check the arrays of a BSR matrix (by rows) or a CSC matrix (by columns)."""
     indptr, indices = (
         inputs.as_indices(_own(A, name, 1, caller), name, caller) for name in ("indptr", "indices")
     )
@@ -124,7 +125,7 @@ def _check_before_conversion(A: Any, kind: str, shape: Shape, caller: str) -> No
 
 
 def _from_coordinates(A: Any, shape: Shape, caller: str) -> inputs.Raw:
-    """Entries in any order.  Not by `tocsr`, which adds up duplicates before anyone is asked."""
+    """Entries in any order.  Not by `tocsr`, which adds up duplicates whatever the rule is."""
     rows, cols = _own(A, "row", 1, caller), _own(A, "col", 1, caller)
     data = _own(A, "data", 1, caller)
     if not rows.size == cols.size == data.size:
@@ -138,12 +139,12 @@ def _from_coordinates(A: Any, shape: Shape, caller: str) -> inputs.Raw:
             raise ValueError(
                 f"{caller}: {name} must be within 0..{n - 1}, got {int(array[at])} at entry {at}"
             )
-    if data.dtype.kind not in "biuf":  # no weights; a pattern, or complex numbers to be moved
+    if data.dtype.kind not in "biuf":  # never weights: only the pattern, or complex values, count
         return _from_rows(A.tocsr(), shape, caller)
     return inputs.sorted_entries(shape, rows, cols, data)
 
 
-def _other(A: Any, kind: str, n: int, caller: str) -> Any:
+def _checkable(A: Any, kind: str, n: int, caller: str) -> Any:
     """The same matrix in a format whose arrays can be checked."""
     if kind == "lil":
         rows, data = A.rows, A.data

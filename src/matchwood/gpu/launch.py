@@ -113,6 +113,14 @@ class Kernel:
         if _debug():
             self._wait()
 
+    def prepared(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments, checked, in the form that `launch` takes.  Keep the arrays alive."""
+        converted = self._converted(args)
+        return tuple(
+            value if isinstance(value, np.generic) else np.uint64(value.data.ptr)
+            for value in converted
+        )
+
     def resident(self, block: int = BLOCK, shared_mem: int = 0) -> int:
         """Blocks of this kernel that the device runs at the same time."""
         known = self._resident.get((block, shared_mem))

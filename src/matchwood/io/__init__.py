@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
+from matchwood.arguments import flag
 from matchwood.io.files import PathLike
 from matchwood.io.formats.dimacs import DimacsFile, read_dimacs
 from matchwood.io.formats.edge_list import Compacted
@@ -59,6 +60,7 @@ class _Options(TypedDict, total=False):
     shape: int | tuple[int, int] | None
     symmetric: bool
     header: bool | None
+    pattern: bool
     most_vertices: int | None
     most_bytes: int | None
 
@@ -92,6 +94,7 @@ def read(
     compact: bool = False,
     names: bool = False,
     header: bool | None = None,
+    pattern: bool = False,
     most_vertices: int | None = None,
     most_bytes: int | None = None,
 ) -> csr_array | Compacted:
@@ -154,6 +157,9 @@ def read(
     header : bool, optional
         Whether the first line that is no comment is a header.  None looks: with numbers for ids
         a header is a line without numbers; with `names` see Notes.
+    pattern : bool
+        For files of any format: every entry is 1, whatever the file says.  So a graph whose
+        weights are infinite or NaN can be used as one without weights.
     most_vertices : int, optional
         Rows or columns that a file of any format may declare.  By default ten million, or a
         thousand for each entry in the file where that is more.
@@ -234,9 +240,10 @@ def read(
     limits = Limits(most_vertices, most_bytes).checked("read")
     result = reading.read(path, format, options.checked(), limits)
     rounded = format_of(path, format, "read") not in reading.EXACT
+    change = build.as_pattern if flag("read", "pattern", pattern) else build.converted
     if isinstance(result, Compacted):
-        return result._replace(matrix=build.converted(result.matrix, kind, rounded))
-    return build.converted(result, kind, rounded)
+        return result._replace(matrix=change(result.matrix, kind, rounded))
+    return change(result, kind, rounded)
 
 
 def write(

@@ -99,6 +99,12 @@ def value_type(dtype: Any) -> np.dtype[Any] | None:
     return kind
 
 
+def as_pattern(A: Matrix, kind: np.dtype[Any] | None, rounded: bool) -> Matrix:
+    """The matrix with 1 for every entry, of the type asked for or as `converted` would leave it."""
+    ones = np.ones(A.nnz, A.dtype if kind is None else kind)
+    return type(A)((ones, A.indices, A.indptr), shape=A.shape)
+
+
 def converted(A: Matrix, kind: np.dtype[Any] | None, rounded: bool) -> Matrix:
     """The matrix with values of the type asked for; an error where a value would change.
 

@@ -1,4 +1,4 @@
-"""Is this a solution?  Its residual decides, calculated anew in float64."""
+"""Is this a solution?  Its residual decides, computed again in float64."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import numpy as np
 
 from matchwood import arguments, calls, engines
 from matchwood.errors import CheckFailed
+from matchwood.krylov.norm import norm
 
 
 def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 0.0) -> None:
-    """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, calculated anew.
+    """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, computed again.
 
     Parameters
     ----------
     A, b : as given to `solve`
-    x : Solution, or (n,) array
+    x : Solution, or array of the shape of `b`
         Of a `Solution` also `info`, `converged`, the number of iterations against that of
-        residuals, and the last residual are checked.  Those before it cannot be: only the method
-        saw them.
+        residuals, and the last residual are checked.  Earlier residuals cannot be checked: only the
+        method had those vectors.
     rtol, atol : float
-        As given to `solve`; `rtol` is 1e-5 there where numbers are float32.
+        As given to `solve`, where `rtol` is 1e-5 by default for float32.
 
     Examples
     --------
@@ -38,7 +39,11 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     atol = arguments.real(caller, "atol", atol, 0.0)
     G = calls.enter(A, caller, "cpu").graph
     matrix = G.sparse_weights().astype(np.float64)
-    right = arguments.numbers(caller, "b", engines.moved(b, "cpu")).astype(np.float64)
+    given = arguments.plain(caller, "b", engines.moved(b, "cpu"))
+    if given.ndim == 2 and given.shape[0] == G.n:
+        _check_columns(G, given, x, rtol, atol, caller)
+        return
+    right = arguments.numbers(caller, "b", given).astype(np.float64)
     if right.shape != (G.n,):
         raise ValueError(f"{caller}: b must have shape ({G.n},), got {right.shape}")
     found = np.asarray(engines.moved(getattr(x, "x", x), "cpu"))
@@ -50,8 +55,8 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
     if not np.isfinite(found).all():
         raise CheckFailed(f"solution: x[{int((~np.isfinite(found)).argmax())}] is not finite")
     with np.errstate(over="ignore", invalid="ignore"):
-        residual = _norm(right - matrix @ found)
-        size = _norm(right)
+        residual = norm(right - matrix @ found)
+        size = norm(right)
     allowed = max(rtol * size, atol)
     if not residual <= allowed:
         raise CheckFailed(f"solution: the residual is {residual:g}, more than {allowed:g}")
@@ -59,8 +64,27 @@ def check_solution(A: Any, b: Any, x: Any, *, rtol: float = 1e-8, atol: float = 
         _check_record(x, residual, size, allowed, caller)
 
 
+def _check_columns(G: Any, right: Any, x: Any, rtol: float, atol: float, caller: str) -> None:
+    """Column by column; a `Solution` must say of all what its columns say."""
+    found = np.asarray(engines.moved(getattr(x, "x", x), "cpu"))
+    if found.shape != right.shape:
+        raise CheckFailed(f"solution: x must have shape {right.shape}, got {found.shape}")
+    for j in range(right.shape[1]):
+        check_solution(G, right[:, j], found[:, j], rtol=rtol, atol=atol)
+    if not hasattr(x, "columns"):
+        return
+    if x.info != 0 or not arguments.flag(caller, "converged", x.converged):
+        raise CheckFailed(f"solution: x is one, but info is {x.info}, converged {x.converged}")
+    if len(x.columns) != right.shape[1]:
+        raise CheckFailed(f"solution: {right.shape[1]} columns, but {len(x.columns)} answers")
+    for j, one in enumerate(x.columns):
+        if not np.array_equal(engines.moved(one.x, "cpu"), found[:, j]):
+            raise CheckFailed(f"solution: column {j} of x is not that of its own answer")
+        check_solution(G, right[:, j], one, rtol=rtol, atol=atol)
+
+
 def _check_record(found: Any, residual: float, size: float, allowed: float, caller: str) -> None:
-    """What a `Solution` that converged says of itself."""
+    """Check the attributes of a `Solution` that converged."""
     info = arguments.integer(caller, "info", found.info)
     iterations = arguments.integer(caller, "iterations", found.iterations)
     if info != 0 or not arguments.flag(caller, "converged", found.converged):
@@ -81,12 +105,3 @@ def _check_record(found: Any, residual: float, size: float, allowed: float, call
         raise CheckFailed(
             f"solution: the residual is {residual:g}, but its history ends at {last:g} of |b|"
         )
-
-
-def _norm(vector: Any) -> float:
-    """The Euclidean norm, without squares that are too large."""
-    largest = float(abs(vector).max(initial=0.0))
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    power = -int(np.frexp(largest)[1])
-    return float(np.ldexp(np.linalg.norm(np.ldexp(vector, power)), -power))

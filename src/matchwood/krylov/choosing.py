@@ -1,7 +1,8 @@
 """Which preconditioner: the one that was asked for, or several in turn.
 
-`auto` begins with the one that contains most.  It goes on to the next where one cannot be made, the
-method breaks down with it, or it ends farther from the solution than it began.
+`auto` begins with the one that contains most weight.  It goes on to the next one if a
+preconditioner cannot be made, if the method breaks down with it, or if the method ends with no
+smaller residual than it began with.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ PRECONDITIONERS = {
     "algebraic_block_tridiagonal": ready.algebraic_block_tridiagonal,
 }
 
+SYMMETRIC = ("cg", "minres")  # methods for symmetric matrices, and definite preconditioners
 Make = Callable[[], Any]
 
 
 def candidates(
     G: Any, given: Any, method: str, threads: int | None = None
 ) -> Iterator[tuple[str, Make]]:
-    """Names and how to make them, in the order in which they are to be tried."""
+    """Names, and functions that make the preconditioners, in the order in which to try them."""
     if given is None or (isinstance(given, str) and given == "none"):
         yield "none", lambda: None
     elif not isinstance(given, str):
@@ -43,20 +45,24 @@ def candidates(
 
 
 def _own(G: Any, given: Any, method: str) -> Any:
-    """The user's, if it fits."""
+    """The user's preconditioner, if it fits the matrix and the method."""
     shape = getattr(given, "shape", None)
     if shape != (G.n, G.n):
         raise ValueError(f"solve: preconditioner must have shape {(G.n, G.n)}, got {shape}")
-    if method == "cg" and getattr(given, "definite", None) is False:
+    if method in SYMMETRIC and getattr(given, "definite", None) is False:
         raise ValueError(
-            f"solve: preconditioner must be positive definite for 'cg', and this {given.name} is "
-            "not; make it with definite=True"
+            f"solve: preconditioner must be positive definite for {method!r}, and this "
+            f"{given.name} is not; make it with definite=True"
         )
     return given
 
 
 def _in_turn(G: Any, method: str, threads: int | None) -> Iterator[tuple[str, Make]]:
     forest, singular = "algebraic_tridiagonal", False
+    if method == "minres":
+        yield forest, lambda: _made(G, forest, method, threads)
+        yield "none", lambda: None
+        return
 
     def first() -> Any:
         nonlocal singular
@@ -78,8 +84,15 @@ def _in_turn(G: Any, method: str, threads: int | None) -> Iterator[tuple[str, Ma
 
 
 def _made(G: Any, name: str, method: str, threads: int | None) -> Any:
-    """CG gets one that is positive definite, where the matrix may be."""
+    """The preconditioner of that name; for CG a positive definite one, where that is possible.
+
+    MINRES takes no other.
+    """
     make: Callable[..., Any] = PRECONDITIONERS[name]
+    if method == "minres":
+        if name == "jacobi" and not bool((G.diagonal() > 0).all()):
+            raise ValueError("solve: 'minres' needs a positive diagonal for 'jacobi'")
+        return make(G, threads=threads, **({} if name == "jacobi" else {"definite": True}))
     if method == "cg" and name != "jacobi" and G.has_symmetric_values:
         try:
             return make(G, definite=True, threads=threads)

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from matchwood.krylov.check import check_solution
+from matchwood.krylov.norm import norm
 
-SAFE = 1e-280  # sums of squares between this and its inverse have lost nothing
+SMALLEST_SQUARE = (
+    1e-280  # sums of squares between this and its inverse did not overflow or underflow
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,24 +22,28 @@ class Solution:
 
     Attributes
     ----------
-    x : (n,) array
+    x : (n,) or (n, k) array, as the right-hand side
     info : int
         0 when it converged, else what SciPy's or CuPy's `info` says: the number of iterations, or
         below 0 that the method broke down.
     converged : bool
-        Whether ``|b - A x| <= max(rtol |b|, atol)``, calculated anew from `x`, in float64.
+        Whether ``|b - A x| <= max(rtol |b|, atol)``, computed from `x` in float64.
     iterations : int
     residuals : (iterations + 1,) array
-        ``|b - A x| / |b|`` at the start and after each iteration; the first and the last only
-        where no history was asked for.  The last one is that of `x`, calculated in float64.
+        ``|b - A x| / |b|`` at the start and after each iteration; without a history only the first
+        and the last.  The last one is that of `x`, computed in float64.
     errors : array or None
-        ``|x - true| / |true|``, likewise; of GMRES the first and the last.
+        ``|x - true| / |true|``, likewise; for GMRES only the first and the last.
     preconditioner : LinearOperator or None
     seconds : dict
         ``setup`` of the preconditioner and ``iterations``.
     tried : tuple of (str, str)
-        The preconditioners that were tried, by name, and what came of each: ``"used"`` or why it
-        was left.
+        The preconditioners that were tried, by name, and the result of each: ``"used"``, or why it
+        was given up.
+    columns : tuple of Solution
+        One for each column of a right-hand side of shape (n, k), otherwise empty.  The other
+        attributes are then those of all columns, but `iterations`, `residuals` and `errors`, which
+        are of the column that ended with the largest residual.
     """
 
     x: Any = field(repr=False)
@@ -48,52 +55,53 @@ class Solution:
     preconditioner: Any = field(repr=False)
     seconds: dict[str, float] = field(repr=False)
     tried: tuple[tuple[str, str], ...] = ()
+    columns: tuple[Solution, ...] = field(default=(), repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.x, self.info))
 
     def check(self, A: Any, b: Any, *, rtol: float = 1e-8, atol: float = 0.0) -> None:
-        """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, calculated anew."""
+        """Raise `CheckFailed` unless ``|b - A x| <= max(rtol |b|, atol)``, computed again."""
         check_solution(A, b, self, rtol=rtol, atol=atol)
 
 
 class Recorder:
-    """Callbacks for the methods, and the Solution that comes of them."""
+    """Callbacks for the methods; makes the Solution from what they recorded."""
 
     def __init__(self, matrix: Any, b: Any, x0: Any, true: Any, enabled: bool) -> None:
         self._matrix, self._b, self._true, self._enabled = matrix, b, true, enabled
         self._exact: Any = None
-        self.size = _norm(b)
-        # From zero the residual is b itself, which needs no product.
+        self.size = norm(b)
+        # Where x is zero the residual is b itself, and needs no product.
         self._residuals = [float(self.size > 0) if x0 is None else self._residual(x0)]
         self._errors = [np.nan if true is None else self._error(0 * b if x0 is None else x0)]
         self._steps = 0
         self._last: Any = None
-        self.rounds = 0  # as `maxiter` counts them
+        self.rounds = 0  # iterations, as `maxiter` counts them
 
     def rounds_of(self, method: str) -> None:
-        """Count what one start of a method has done; that of GMRES cannot be seen, and is one."""
+        """Count the iterations of one start of a method; GMRES does not tell, and counts as one."""
         self.rounds = self.rounds + 1 if method == "gmres" else self._steps
 
     def _residual(self, x: Any) -> float:
-        return _norm(self._b - self._matrix @ x) / (self.size or 1.0)
+        return norm(self._b - self._matrix @ x) / (self.size or 1.0)
 
     def residual(self, x: Any) -> float:
-        """``|b - A x| / |b|`` in float64, whatever the type of the matrix."""
+        """``|b - A x| / |b|`` in float64, for any type of the matrix."""
         if self._matrix.dtype == np.float64:
             return self._residual(x)
         if self._exact is None:
             self._exact = self._matrix.astype(np.float64)
         wide = self._b.astype(np.float64) - self._exact @ x.astype(np.float64)
-        return _norm(wide) / (self.size or 1.0)
+        return norm(wide) / (self.size or 1.0)
 
     def _error(self, x: Any) -> float:
         if self._true is None:
             return np.nan
-        return _norm(x - self._true) / (_norm(self._true) or 1.0)
+        return norm(x - self._true) / (norm(self._true) or 1.0)
 
     def step(self, x: Any) -> None:
-        """Called by CG and BiCGStab after each iteration."""
+        """Called by CG, MINRES and BiCGStab after each iteration."""
         self._steps += 1
         if self._enabled:
             self._residuals.append(self._residual(x))
@@ -119,9 +127,9 @@ class Recorder:
         preconditioner: Any,
         seconds: dict[str, float],
     ) -> Solution:
-        """The answer, given the residual of `x` in float64.
+        """The Solution, given the residual of `x` in float64.
 
-        A last half step, after which no callback came, is counted as one.
+        BiCGStab may stop in the middle of an iteration, without a callback; this counts as one.
         """
         residuals, errors, steps = self._residuals, self._errors, self._steps
         if self._last is None:  # GMRES, or no history
@@ -139,7 +147,7 @@ class Recorder:
         converged = bool(np.isfinite(residual) and residual * self.size <= allowed)
         if converged:
             info = 0
-        elif info == 0:  # the method thinks so, or was allowed no iteration
+        elif info == 0:  # the method reports convergence, or was allowed no iteration
             info = max(steps, 1)
         return Solution(
             x=x,
@@ -151,17 +159,3 @@ class Recorder:
             preconditioner=preconditioner,
             seconds=seconds,
         )
-
-
-def _norm(x: Any) -> float:
-    """The Euclidean norm; squares may be too large or too small for their type."""
-    wide = x.astype(np.float64, copy=False)
-    with np.errstate(over="ignore", under="ignore"):
-        square = float((wide**2).sum())
-    if SAFE < square < 1 / SAFE or square != square:
-        return square**0.5
-    largest = float(abs(wide).max()) if wide.size else 0.0
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    power = np.ldexp(1.0, min(-int(np.frexp(largest)[1]), 1000))  # exact
-    return float((((wide * power) ** 2).sum()) ** 0.5) / float(power)

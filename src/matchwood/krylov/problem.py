@@ -1,4 +1,4 @@
-"""A linear system as a Krylov method can work on it: checked, of one type, of a sane size."""
+"""A linear system for a Krylov method: checked, of one type, scaled where numbers are extreme."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from matchwood import calls, csr, engines
 from matchwood.arguments import plain
 from matchwood.errors import EngineUnavailable
 
-# Exponents of two between which squares and products of a few numbers stay within the type.
-MODEST = {np.dtype(np.float32): 30, np.dtype(np.float64): 250}
+# Exponents e: for numbers between 2^-e and 2^e, squares and products of a few do not overflow.
+SAFE_EXPONENT = {np.dtype(np.float32): 30, np.dtype(np.float64): 250}
 
 
 @dataclass(frozen=True)
 class Problem:
-    """``A x = b``; matrix and right-hand side are multiplied by powers of two where they must be.
+    """``A x = b``; matrix and right-hand side are multiplied by powers of two where needed.
 
-    That changes no digit of the answer, only its exponent, by `shift`.
+    That does not change the digits of the solution, only its exponent, by `shift`.
     """
 
     G: Any
@@ -29,7 +29,7 @@ class Problem:
     true: Any
     shift: int
     right_shift: int
-    place: str  # where the answer goes: where the matrix was given
+    place: str  # where the solution goes: where the matrix was given
 
     def unscaled(self, x: Any) -> Any:
         """The solution of the system that was given, where it was given."""
@@ -75,19 +75,19 @@ def problem(
         for array, name in ((x0, "x0"), (true_solution, "true_solution"))
     )
     right = right.astype(kind, copy=False)
-    down, right_down = _exponent(size, kind), _exponent(_largest(right), kind)
-    if down or data.dtype != kind:
+    exponent, right_exponent = _exponent(size, kind), _exponent(_largest(right), kind)
+    if exponent or data.dtype != kind:
         wide = data.astype(kind, copy=False)
-        G = csr.as_graph((view.indptr, view.indices, _by(xp, wide, -down)), caller)
-    shift = right_down - down
+        G = csr.as_graph((view.indptr, view.indices, _scaled(xp, wide, -exponent)), caller)
+    shift = right_exponent - exponent
     start, true = (
-        None if array is None else _by(xp, array, -shift) for array in (start, true)
+        None if array is None else _scaled(xp, array, -shift) for array in (start, true)
     )  # fmt: skip
-    right = _by(xp, right, -right_down)
-    return Problem(G, G.sparse_weights(), right, start, true, shift, right_down, place)
+    right = _scaled(xp, right, -right_exponent)
+    return Problem(G, G.sparse_weights(), right, start, true, shift, right_exponent, place)
 
 
-def _by(xp: Any, array: Any, power: int) -> Any:
+def _scaled(xp: Any, array: Any, power: int) -> Any:
     with np.errstate(under="ignore"):
         return xp.ldexp(array, power) if power else array
 
@@ -98,9 +98,9 @@ def _largest(array: Any) -> float:
 
 
 def _exponent(largest: float, kind: Any) -> int:
-    """By which power of two the largest number is too large or too small; 0 where it is not."""
+    """The exponent of the largest number if it is outside SAFE_EXPONENT, else 0."""
     power = int(np.frexp(largest)[1]) if largest else 0
-    return power if abs(power) > MODEST[kind] else 0
+    return power if abs(power) > SAFE_EXPONENT[kind] else 0
 
 
 def _vector(array: Any, name: str, n: int, where: str) -> Any:

@@ -1,19 +1,20 @@
-"""Edges of which no two share an end.
+"""Matchings: sets of edges, no two of which share an end.
 
     weighted_matching     a heavy one: greedy, locally dominant, suitor, streaming, random, exact
     maximal_matching      one to which no edge can be added: random proposals, random order
     streaming_matching    a heavy one from a stream of edges that need not fit in memory
     matching_bound        how heavy any matching can be at most, proved by a dual solution
     coarsen               the graph in which matched vertices are one
-    coarsening_hierarchy  the same again and again: a hierarchy of ever coarser graphs
+    coarsening_hierarchy  the same, repeated: a hierarchy of ever coarser graphs
 
-    is_matching           do these mates belong together?
-    is_maximal_matching   ... and no edge could be added?
+    is_matching           is this array of mates a matching?
+    is_maximal_matching   ... and can no edge be added?
     is_locally_dominant   ... and is it the greedy matching?
 
 ``method="auto"`` of `weighted_matching` is the one to begin with.  Its methods "greedy",
-"dominant" and "suitor" return the same edges, those of the greedy matching, which lacks a few per
-cent of the best; "exact" shows how many on small graphs, `Matching.quality` a bound on all.
+"dominant" and "suitor" return the same edges, those of the greedy matching.  It is a few per cent
+lighter than the best one.  "exact" finds the best one on small graphs; `Matching.quality` is a
+lower bound on weight / best weight for any graph.
 """
 
 from matchwood._lazy import old_names

@@ -2,7 +2,8 @@
 
 A matching is locally dominant when every edge outside it shares an end with an edge inside that
 comes before it in the order of primitives/edge_order.  There is exactly one such matching, the
-greedy one: of all edges, the first is in it, and so on.
+greedy one: the first of all edges is in it, then the first of those that share no end with it, and
+so on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import csr, engines
+from matchwood import answers, csr, engines
 from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
 from matchwood.matching.mates import checked_mates, rows_of
@@ -23,7 +24,7 @@ from matchwood.primitives.hashing import hash2
 from matchwood.primitives.wide_sums import half_of
 
 Array = np.ndarray[Any, Any]
-ROUNDING = 1e-9  # of sums, as a part of the weight
+ROUNDING = 1e-9  # error of a sum of weights, relative to the sum
 
 
 def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None:
@@ -54,11 +55,12 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     _mate, own = _mates(view, answer, "check_matching")
     if hasattr(answer, "mate"):
         weight = half_of(own)
-        if not math.isclose(_number(answer.weight, "weight"), weight, rel_tol=ROUNDING):
+        said = answers.number("check_matching", "weight", answer.weight)
+        if not math.isclose(said, weight, rel_tol=ROUNDING):
             raise CheckFailed(f"matching: the edges weigh {weight}, not {answer.weight}")
         bound = vars(answer).get("bound", origin_of(answer).bound)
         if bound is not None:
-            _check_bound_holds(view, weight, _number(bound, "bound"))
+            _check_bound_holds(view, weight, answers.number("check_matching", "bound", bound))
 
 
 def _check_bound_holds(view: csr.View, weight: float, bound: float) -> None:
@@ -70,14 +72,6 @@ def _check_bound_holds(view: csr.View, weight: float, bound: float) -> None:
         raise CheckFailed(f"matching: an edge weighs {heaviest}, more than the bound {bound}")
 
 
-def _number(value: Any, name: str) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise TypeError(f"check_matching: {name} must be a number, got {type(value).__name__}")
-    return float(value)
-
-
 def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "hash") -> None:
     """Raise `CheckFailed` unless `answer` is the greedy matching of `A`.
 
@@ -86,7 +80,7 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     A : as given to `weighted_matching`
     answer : Matching, or mate
     rng, ties : as given to `weighted_matching`
-        A `Generator` has moved on since; pass the seed it gave.
+        A `Generator` gives another number now; pass the seed that it gave to the method.
 
     Examples
     --------
@@ -106,9 +100,9 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     xp = engines.xp(view.indices)
     u, v = rows_of(view), view.indices.astype(np.int64)
     w = view.data.astype(np.float64)
-    # once each, and only those that no heavier edge blocks
-    loose = xp.flatnonzero((u < v) & (mate[u] != v) & (w >= own[u]) & (w >= own[v]))
-    u, v, w = u[loose], v[loose], w[loose]
+    # each edge outside the matching once, and only those that no heavier edge blocks
+    outside = xp.flatnonzero((u < v) & (mate[u] != v) & (w >= own[u]) & (w >= own[v]))
+    u, v, w = u[outside], v[outside], w[outside]
     blocked = xp.zeros(u.size, bool)
     for end in (u, v):
         tied = xp.flatnonzero(own[end] == w)  # own edge of the same weight: the order decides
@@ -191,7 +185,7 @@ def _view(A: Any, weighted: bool, caller: str) -> csr.View:
 
 
 def _mates(view: csr.View, answer: Any, caller: str) -> tuple[Array, Array]:
-    """The mates, checked, and the weight of each vertex's own edge (0 without)."""
+    """The mates, checked, and the weight of each vertex's own edge (0 for free vertices)."""
     mate, tails, used = checked_mates(view, answer, caller, "matching")
     own = engines.xp(mate).zeros(view.n)
     own[tails[used]] = view.data[used]

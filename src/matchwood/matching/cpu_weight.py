@@ -1,8 +1,8 @@
 """The weight of a matching on a team, the same to the last bit at any number of threads.
 
-Each vertex knows the weight of its own edge, so every edge is counted twice, and halving is exact.
-Blocks of a fixed size are summed one by one, then their sums, so the order of additions depends on
-neither the members nor the method.
+Each vertex has the weight of its own edge, so every edge is counted twice.  Half of a sum is exact.
+Blocks of a fixed size are summed one by one, then their sums, so the order of additions depends
+neither on the number of threads nor on the method.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BLOCK = 4096  # vertices
 
 
 def block_sums(n: int) -> Array:
-    """Where `sum_blocks` puts its sums."""
+    """The array that `sum_blocks` fills."""
     return np.zeros(-(-n // BLOCK), np.float64)
 
 
@@ -35,6 +35,6 @@ def sum_blocks(team: Team, weights: Array, sums: Array) -> None:
 
 
 def matched_weight(sums: Array) -> float:
-    """The weight of the matching from its blocks; infinite where twice the weight is."""
+    """The weight of the matching from its blocks; infinite where twice the weight overflows."""
     with np.errstate(over="ignore"):
         return float(sums.sum()) / 2

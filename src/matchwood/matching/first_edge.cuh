@@ -1,9 +1,9 @@
-// The first edge of a row, in the order of edge_order.cuh, among those that the neighbours admit.
+// The first edge of a row, in the order of edge_order.cuh, among those that the neighbours accept.
 //
-// Weights are positive, so they are handled as their bits: unsigned integers in the same order, of
-// which 0 is "no edge".  Who decides about neighbours is a struct with
-//   B held(I v)                   v has no use for an edge of less weight; all ones: for none at all
-//   bool takes(I v, I u, B w)     whether v would take {u, v} of just the weight held(v)
+// Weights are positive floats, so their bits, read as unsigned integers, have the same order.  0 means
+// "no edge".  The parameter `Others` says which edges a neighbour accepts.  It is a struct with
+//   B held(I v)                   v accepts no edge of less weight; all ones: v accepts none at all
+//   bool takes(I v, I u, B w)     whether v accepts {u, v}, asked only where w equals held(v)
 #pragma once
 #include "matchwood/atomics.cuh"
 #include "matchwood/edge_order.cuh"
@@ -14,7 +14,7 @@ using WeightBits = typename WordOf<sizeof(W)>::type;
 
 template <typename I, typename B>
 struct Edge {
-    B w;  // 0: none
+    B w;  // 0: no edge
     I v;
 };
 
@@ -30,14 +30,15 @@ struct Rows {
     Ties ties;
 };
 
-// Of two edges of equal weight.  Not inlined: seldom reached, and a lot of code.
+// Whether {u1, v1} comes before {u2, v2}, edges of equal weight.  Not inlined: rarely reached, and
+// much code.
 template <typename I>
 __device__ __noinline__ bool tied_first(I u1, I v1, I u2, I v2, Ties ties)
 {
     return prefers_tied(u1, v1, u2, v2, ties.seed, ties.by_hash);
 }
 
-// Of two edges of u.
+// Whether edge a of u comes before edge b of u.
 template <typename I, typename B>
 __device__ __forceinline__ bool comes_first(I u, Edge<I, B> a, Edge<I, B> b, Ties ties)
 {
@@ -45,8 +46,8 @@ __device__ __forceinline__ bool comes_first(I u, Edge<I, B> a, Edge<I, B> b, Tie
     return a.w != 0 && tied_first(u, a.v, u, b.v, ties);
 }
 
-// The entries from `begin + rank` on, every `step`-th.  AHEAD of them are under way at once.
-// SELECTIVE: columns are read only where the weight is not below the best; pays in long rows.
+// Improve `best` by the entries from `begin + rank` on, every `step`-th.  AHEAD of them are loaded at
+// once.  SELECTIVE: columns are read only where the weight is not below the best; faster in long rows.
 template <int AHEAD, bool SELECTIVE, typename I, typename W, typename Others>
 __device__ __forceinline__ void scan_row(const Rows<I, W>& rows, I u, I begin, I end, int rank, int step,
                                          const Others& others, Edge<I, WeightBits<W>>& best)
@@ -79,8 +80,8 @@ __device__ __forceinline__ void scan_row(const Rows<I, W>& rows, I u, I begin, I
     }
 }
 
-// The first of the edges of u that WIDTH neighbouring lanes hold, in all of them.  All lanes of
-// the warp call.
+// `best` becomes the first of the edges of u that WIDTH neighbouring lanes hold, in each of these
+// lanes.  All lanes of the warp call.
 template <int WIDTH, typename I, typename B>
 __device__ __forceinline__ void first_of_lanes(I u, Edge<I, B>& best, Ties ties)
 {
@@ -91,16 +92,16 @@ __device__ __forceinline__ void first_of_lanes(I u, Edge<I, B>& best, Ties ties)
     }
 }
 
-// WIDTH lanes to a vertex, the whole warp to one whose row is long.  All lanes of the warp call,
+// WIDTH lanes per vertex, the whole warp for a vertex with a long row.  All lanes of the warp call,
 // those of a group with the same u, begin and end; begin == end where there is nothing to do.
 template <int WIDTH, typename I, typename W, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W>& rows, I u, I begin, I end,
                                                            const Others& others)
 {
-    constexpr int LONG = 16 * WIDTH;  // entries
+    constexpr int LONG_ROW = 16 * WIDTH;  // entries
     using Found = Edge<I, WeightBits<W>>;
     Found best{0, u};
-    bool is_long = end - begin > LONG;
+    bool is_long = end - begin > LONG_ROW;
     if (!is_long) scan_row<4, false>(rows, u, begin, end, lane() % WIDTH, WIDTH, others, best);
     __syncwarp();
     first_of_lanes<WIDTH>(u, best, rows.ties);
@@ -118,7 +119,7 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W
     return best;
 }
 
-// A block to a vertex; the answer in all threads.  All threads of the block call.
+// One block per vertex.  All threads of the block call, and all get the result.
 template <typename I, typename W, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W>& rows, I u, const Others& others)
 {

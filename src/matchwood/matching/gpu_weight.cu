@@ -4,9 +4,10 @@
 #include "matchwood/sorted_row.cuh"
 #include "matchwood/threads.cuh"
 
-// A thread to a vertex: mate[u] is read and written by it alone.
+// One thread per vertex: mate[u] is read and written by it alone.
 // The weight of an edge is looked up in the row of its end with fewer neighbours.
-// sums[block] = the edges of its vertices; always the same blocks, so always the same bits.
+// sums[block] = the weight of the edges of the block's vertices.  The grid is always the same, so the
+// order of additions is, and the result is the same to the last bit.
 template <typename I, typename W>
 __global__ void finish_matching(I n, const I* indptr, const I* indices, const W* data, I* mate, double* sums)
 {
@@ -18,7 +19,7 @@ __global__ void finish_matching(I n, const I* indptr, const I* indices, const W*
         bool shorter = indptr[u + 1] - indptr[u] <= indptr[v + 1] - indptr[v];
         I row = shorter ? (I)u : v, wanted = shorter ? v : (I)u;
         I end = indptr[row + 1], k = first_not_below(indices, indptr[row], end, wanted);
-        if (k < end) sum += widened(data[k]);  // always, where the pattern is symmetric
+        if (k < end) sum += widened(data[k]);  // always true where the pattern is symmetric
     }
     sum = block_reduce(sum, 0.0, Plus());
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;

@@ -34,8 +34,8 @@ def maximal_matching(
     It has at least half as many edges as the largest matching.  The method ``"proposal"`` [1]_
     works in rounds.  In each, free vertices become blue with probability `blue_probability`, else
     red.  Every blue vertex proposes to one red free neighbour.  Every red vertex accepts one
-    proposal, and the two are matched.  A vertex without free neighbours is dead, and is not looked
-    at again.
+    proposal, and the two are matched.  A vertex without free neighbours is dead: it takes part in
+    no later round.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def maximal_matching(
         read is not finite; if the weights of the edges found add up to more than double precision
         holds.
     EngineUnavailable
-        If ``"serial"`` is asked of the GPU.
+        If `method` is ``"serial"`` on the GPU.
 
     Notes
     -----
@@ -84,20 +84,22 @@ def maximal_matching(
 
     - A vertex v is blue in round k = 0, 1, ... when its random bit (quarter MD5 [1]_) for the
       round's number ``round_number(s, k)`` is set.
-    - A blue vertex begins to look at its sorted row at a random place, the
-      ``(hash2(k, v, s) >> 32) * degree >> 32``-th, goes round, and proposes to the first red
-      free neighbour.  (The paper looks from the row's beginning, in a graph with shuffled rows.)
+    - A blue vertex searches its sorted row from a random place on, the
+      ``(hash2(k, v, s) >> 32) * degree >> 32``-th, and from the row's end on at its beginning.  It
+      proposes to the first red free neighbour.  (The paper searches from the row's beginning, in
+      a graph with shuffled rows.)
       With `weighted` it takes the first edge in the order of `matchwood.primitives.edge_order`.
     - A red vertex accepts the proposer with the smallest index; with `weighted` the first edge.
     - Vertices without neighbours take no part.  A blue vertex without a free neighbour dies.
 
-    Always ends.  Colours alone do not see to that: vertex 0 has the same colour in all rounds,
-    by the definition of the hash, and so have others in graphs of more than 2^30 vertices; and
-    `blue_probability` may be next to 0.  So a round that matched nobody is followed by one without
-    colours: every free vertex points at its first free edge in the order of edges, and edges
-    pointed at from both ends are matched.  (Unless `weighted`, all weights are equal in that
-    order.)  The first of all free edges is matched so.  Hence every two rounds match an edge or
-    find that none is left, and there are at most n + 2 rounds; in practice 10 to 25.
+    The method always ends.  Colours alone do not guarantee that: vertex 0 has the same colour in
+    all rounds, by the definition of the hash, and so have others in graphs of more than 2^30
+    vertices; and `blue_probability` may be close to 0.  So a round that matched no vertex is
+    followed by one without colours.  There every free vertex points at its first free edge in the
+    order of edges, and edges pointed at from both ends are matched.  (Unless `weighted`, all
+    weights are equal in that order.)  At least the first of all free edges is matched.  Hence every
+    two rounds match an edge or find that none is left, and there are at most n + 2 rounds; in
+    practice 10 to 25.
 
     Memory besides the graph and `mate`: 9 bytes a vertex with 32-bit indices, 17 with 64-bit.
 

@@ -1,7 +1,6 @@
-"""The methods of weighted matching: their names, how one is run, and what an answer remembers.
+"""The methods of weighted matching: their names, how one is run, and what a result stores.
 
-Everything above it (the public functions, the bound, the checks) asks here for a matching; nothing
-here knows of them.
+The public functions, the bound and the checks import this file; it imports none of them.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from matchwood import engines
 
 METHODS = ("auto", "greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")
 AUTO = {"reference": "greedy", "cpu": "suitor", "gpu": "suitor"}  # the fastest of each engine
-GREEDY = ("greedy", "dominant", "suitor")  # three ways to the greedy matching
+GREEDY = ("greedy", "dominant", "suitor")  # three methods that find the greedy matching
 
 
 class Found(NamedTuple):
-    """What an engine's ``match(view, seed, by_hash, threads)`` returns; a plain tuple will do."""
+    """What an engine's ``match(view, seed, by_hash, threads)`` returns, or a plain tuple of it."""
 
     mate: Any  # (n,) of the view's index type, where the view lives; -1 for free vertices
     weight: float
@@ -25,12 +24,12 @@ class Found(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """How a matching was found, as far as is known: what `Matching.bound` and `check` ask for."""
+    """How a matching was found, as far as is known.  `Matching.bound` and `check` need it."""
 
     graph: Any = None  # a Graph; None where the bound is known
     bound: float | None = None  # proved by the method itself
     weighted: bool | None = None  # is the weight that of the edges, or their number?
-    seed: int | None = None  # what decided between equal weights; None: not to be checked
+    seed: int | None = None  # of the order of equal weights; None: the method is not checked
     ties: str = "hash"
 
 
@@ -45,6 +44,6 @@ def heavy_matching(view: Any, engine: str = "cpu", threads: int | None = None) -
 
 
 def origin_of(answer: Any) -> Origin:
-    """Of a `Matching` what it remembers; nothing is known of anything else."""
+    """How a `Matching` was found; an empty `Origin` for anything else."""
     found = vars(answer).get("_origin") if hasattr(answer, "__dict__") else None
     return found if isinstance(found, Origin) else Origin()

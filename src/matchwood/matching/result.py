@@ -33,7 +33,7 @@ class Matching:
     rounds : int
         Passes of the method over the vertices; 0 for methods without rounds.
     method : str
-        What found it.
+        Name of the method that found it.
     seconds : dict
         Seconds by phase.
     matched_by_round : list of int, or None
@@ -41,11 +41,11 @@ class Matching:
 
     Notes
     -----
-    A matching that a function of this library made remembers its graph and the arguments of the
-    call, for `bound` and `check`.
+    A matching that a function of this library made keeps its graph and the arguments of the call,
+    for `bound` and `check`.
 
-    Can be copied and pickled.  A matching whose bound is not known yet takes its graph with it;
-    ask for `bound` first to send less.
+    Can be copied and pickled.  A matching whose bound is not known yet is pickled together with
+    its graph; read `bound` first to make the pickle smaller.
     """
 
     mate: Any
@@ -74,7 +74,7 @@ class Matching:
     def bound(self) -> float:
         """A proved upper bound on the weight of every matching of the graph.
 
-        From a dual solution (`matchwood.matching_bound`), worked out when first asked for.
+        From a dual solution (`matchwood.matching_bound`), computed when first read.
         """
         if self._origin.bound is not None:
             return self._origin.bound
@@ -84,7 +84,7 @@ class Matching:
 
     @property
     def quality(self) -> float:
-        """weight / bound: at least this part of the best possible; 1.0 without edges."""
+        """weight / bound, a lower bound on weight / best weight; 1.0 without edges."""
         return self.weight / self.bound if self.bound > 0 else 1.0
 
     def edges(self) -> Any:
@@ -104,15 +104,16 @@ class Matching:
         return xp.stack((u.astype(mate.dtype), mate[u]), axis=1)
 
     def _mates(self, asked: str) -> Any:
-        """The mates, where they are an array of integers; one made by hand need not be."""
+        """The mates; an error if a `Matching` made by hand holds no array of integers."""
         return integers(f"Matching.{asked}", "mate", self.mate)
 
     def check(self, A: Any) -> None:
         """Raise `CheckFailed` unless this is a matching of `A`, and the one its method promises.
 
-        That is: of that weight and within its bound; the greedy one, a maximal one, the heaviest
-        or what the order of vertices gives.  A matching made by hand has no method to hold it to.
-        `EngineUnavailable` where "exact" cannot be decided without rustworkx.
+        The weight must be that of the edges and not exceed the bound.  Depending on the method, the
+        matching must be the greedy one, a maximal one, the heaviest one, or the one that the random
+        order of vertices gives.  A `Matching` made by hand promises nothing more than its weight.
+        `EngineUnavailable` if "exact" cannot be checked without rustworkx.
 
         Examples
         --------
@@ -137,14 +138,14 @@ class Matching:
             check_maximal_matching(A, self, weighted=bool(self._origin.weighted))
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy: where the bound is known nothing else asks for the graph."""
+        """For pickle and copy: only the bound needs the graph, so a known bound replaces it."""
         state = dict(self.__dict__)
         if self._origin.bound is not None or "bound" in state:
             state["_origin"] = self._origin._replace(graph=None)
         return state
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """For pickle and copy; those of version 0.1.0 have a graph and a bound, and no origin."""
+        """For pickle and copy; pickles of version 0.1.0 have a graph and a bound, and no origin."""
         fields = dict(state)
         graph, bound = fields.pop("graph", None), fields.pop("known_bound", None)
         fields.setdefault("_origin", Origin(graph, bound))

@@ -16,8 +16,8 @@ from matchwood.matching.streaming import EPSILON
 from matchwood.primitives.wide_sums import finite
 from matchwood.stopwatch import Stopwatch
 
-EXACT = 2**53  # integers beyond are rounded in double precision
-BLOCK = 1 << 16  # edges that are handed to the kernel at a time, when they come one by one
+LARGEST_EXACT = 2**53  # larger integers are rounded in double precision
+EDGES_PER_BLOCK = 1 << 16  # edges that are given to the kernel at a time, when they come one by one
 
 
 def streaming_matching(
@@ -25,20 +25,20 @@ def streaming_matching(
 ) -> Matching:
     """Find a heavy matching among edges that come one after the other, each seen once.
 
-    Every vertex has a potential, 0 in the beginning.  An edge whose weight exceeds (1 + epsilon)
-    times the potentials of its ends is put on a stack, and what it exceeds them by is added to
-    both; any other edge is forgotten.  In the end the stack is unwound, and each edge taken whose
-    ends are still free [1]_ [2]_.  The weight is at least 1 / (2 + 2 epsilon) of the best
-    possible, whatever the order of the edges.
+    Every vertex has a potential, 0 at first.  An edge whose weight exceeds (1 + epsilon) times the
+    sum of its ends' potentials is pushed onto a stack, and its weight minus that sum is added to
+    both potentials; any other edge is dropped.  At the end the edges are popped from the stack, and
+    each whose ends are both free is taken [1]_ [2]_.  The weight is at least 1 / (2 + 2 epsilon) of
+    the best possible, for any order of the edges.
 
     Parameters
     ----------
     edges : iterable
         Either of edges ``(u, v, w)``, or of blocks ``(u, v, w)`` of three arrays of the same
-        length, which is faster.  It is read once; it may be longer than memory.  Loops and
+        length, which is faster.  It is read once; it need not fit in memory.  Self loops and
         weights of 0 are left out; an edge that comes several times counts as several.
     n : int or None
-        Number of vertices; None takes the largest vertex met, plus one.
+        Number of vertices; None takes the largest vertex seen, plus one.
     epsilon : float
         Not negative.  Larger keeps fewer edges and loses more weight.
 
@@ -109,7 +109,7 @@ def _blocks(edges: Iterable[Any], caller: str) -> Iterator[tuple[Any, Any, Any]]
     if len(first) != 3:
         raise ValueError(f"{caller}: edges must be (u, v, w), got {len(first)} items")
     if np.ndim(first[0]) == 0:
-        while block := list(itertools.islice(items, BLOCK)):
+        while block := list(itertools.islice(items, EDGES_PER_BLOCK)):
             u, v, w = zip(*block, strict=True)
             yield _same_length(_integers(u, caller), _integers(v, caller), _numbers(w, caller))
     else:
@@ -139,7 +139,7 @@ def _numbers(values: Any, caller: str) -> Any:
     array = plain(caller, "weights", values)
     if array.dtype.kind not in "iufb":
         raise TypeError(f"{caller}: weights must be real numbers, got {array.dtype}")
-    if array.dtype.kind in "iu" and array.size and int(array.max()) > EXACT:
+    if array.dtype.kind in "iu" and array.size and int(array.max()) > LARGEST_EXACT:
         raise ValueError(
             f"{caller}: integer weights must be at most 2**53, got {int(array.max())}; "
             "pass them as floats to have them rounded"
@@ -148,7 +148,7 @@ def _numbers(values: Any, caller: str) -> Any:
 
 
 def _check(u: Any, v: Any, w: Any, n: int | None, seen: int, caller: str) -> None:
-    """The errors of a block, `seen` edges after the beginning."""
+    """Raise for the first wrong edge of a block; `seen` edges came before the block."""
     if not u.size:
         return
     for ends in (u, v):

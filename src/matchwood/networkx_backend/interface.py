@@ -22,6 +22,7 @@ from matchwood.networkx_backend.algorithms.components import (
     is_connected,
     is_strongly_connected,
     is_weakly_connected,
+    kosaraju_strongly_connected_components,
     node_connected_component,
     number_connected_components,
     number_strongly_connected_components,
@@ -42,13 +43,17 @@ from matchwood.networkx_backend.algorithms.spanning import (
     minimum_spanning_tree,
 )
 from matchwood.networkx_backend.algorithms.traversal import (
+    ancestors,
     bfs_edges,
     bfs_layers,
     bfs_predecessors,
     bfs_successors,
     bfs_tree,
+    descendants,
     descendants_at_distance,
     generic_bfs_edges,
+    has_path,
+    single_source_shortest_path,
     single_source_shortest_path_length,
     single_target_shortest_path_length,
 )
@@ -57,6 +62,11 @@ from matchwood.networkx_backend.rules import can_run, should_run
 from matchwood.networkx_backend.testing import on_start_tests
 
 __all__ = [
+    "ancestors",
+    "descendants",
+    "has_path",
+    "kosaraju_strongly_connected_components",
+    "single_source_shortest_path",
     "asyn_lpa_communities",
     "fast_label_propagation_communities",
     "label_propagation_communities",

@@ -65,6 +65,10 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
         return "neighbours are those of the graph"
     if asked.get("reverse") and G.is_directed():
         return "the order of predecessors is not kept"
+    if name == "kosaraju_strongly_connected_components" and asked["source"] is not None:
+        return "components of the whole graph"
+    if name == "has_path" and (asked["source"] is None or asked["target"] is None):
+        return "None stands for all nodes, which is no path"
     if name.endswith(("spanning_edges", "spanning_tree")):
         if asked["algorithm"] != "kruskal":
             return "edges are chosen as Kruskal's algorithm does"

@@ -1,22 +1,23 @@
 """Preconditioners that a tridiagonal solver applies, as linear operators.
 
     jacobi                        the diagonal
-    tridiagonal                   the diagonal and its neighbours, in the order as given
-    algebraic_tridiagonal         the same along the paths of a linear forest: the strongest entries
+    tridiagonal                   the three middle diagonals, in the order as given
+    algebraic_tridiagonal         the same along the paths of a linear forest: strong entries
     algebraic_block_tridiagonal   pairs of vertices, then paths of pairs: 2x2 blocks
 
 Each returns a `scipy.sparse.linalg.LinearOperator`, or CuPy's where the engine is a GPU: ready
 for ``M=`` of their solvers.  Besides ``matvec``, ``matmat``, ``rmatvec`` and ``.H`` it has
 
-    coverage      part of the weight off the diagonal that it contains
+    coverage      fraction of the weight off the diagonal that it contains
     definite      True or False: is it positive definite, as CG needs it?  None: not symmetric
     seconds       time of its setup by phase
     name
 
-They can be pickled and copied where they lie on the CPU.
+On the CPU they can be pickled and copied.
 
-Read on in diagonal.py, band.py, paths.py, blocks/ (one for each, in this order); operator.py is
-what all return, definite/ makes them fit for CG, check.py says what holds for each.
+Read on in diagonal.py, band.py, paths.py, blocks/ (one for each, in this order).  operator.py has
+the class that all return, definite/ makes a preconditioner positive definite for CG, check.py says
+what holds for each.
 """
 
 from matchwood.preconditioners.band import tridiagonal

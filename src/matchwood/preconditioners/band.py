@@ -6,8 +6,7 @@ from typing import Any
 
 from matchwood import engines
 from matchwood.factors import coverage_of_order
-from matchwood.preconditioners.definite import is_definite, made_definite
-from matchwood.preconditioners.operator import Core, SetupClock, Solved, matrix_on, operator
+from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator
 from matchwood.tridiagonal import factorize
 
 
@@ -27,8 +26,8 @@ def tridiagonal(
     allow_singular : bool
         Go on where the tridiagonal part is singular, as `tridiagonal.solve` does.
     definite : bool
-        Make it positive definite, for CG: along paths that are not, what lies off the diagonal is
-        weakened as much as is needed.  `A` must be symmetric, its diagonal positive.
+        Make it positive definite, for CG: along paths that are not, the entries off the diagonal
+        are multiplied by a number below 1.  `A` must be symmetric, its diagonal positive.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
         there.
@@ -47,7 +46,7 @@ def tridiagonal(
     TypeError, ValueError
         If `A` is not square or complex.
     numpy.linalg.LinAlgError
-        If its tridiagonal part is singular (a zero on the diagonal alone need not be a fault).
+        If its tridiagonal part is singular.  (A zero on the diagonal alone need not make it so.)
 
     Examples
     --------
@@ -70,14 +69,7 @@ def tridiagonal(
     if G.n > 1:
         dl[1:], du[:-1] = matrix.diagonal(-1), matrix.diagonal(1)
     clock.lap("coefficients")
-    system = (dl, d, du)
-    if definite:
-        system = made_definite(G, system, caller, threads)
-        clock.lap("definite")
-    made = factorize(*system, allow_singular=allow_singular, threads=threads)
-    clock.lap("solver")
-    core = Core(
-        caller, G.n, d.dtype, G.engine, Solved(made), lambda: coverage_of_order(G), clock.seconds,
-        lambda: is_definite(G, system, threads),
+    return solving_operator(
+        G, caller, clock, factorize, (dl, d, du), lambda: coverage_of_order(G),
+        definite=definite, allow_singular=allow_singular, threads=threads,
     )  # fmt: skip
-    return operator(core)

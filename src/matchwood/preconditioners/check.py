@@ -9,26 +9,27 @@ import numpy as np
 from matchwood import arguments, calls, engines
 from matchwood.errors import CheckFailed
 
-ROUNDING = {"float32": 1e-3, "float64": 1e-9}  # of an application, relative to its largest number
-VECTORS = 4  # random vectors
+ROUNDING = {"float32": 1e-3, "float64": 1e-9}  # error of M x, relative to its largest element
+VECTORS = 4  # pairs of random vectors that are tried
 
 
 def check_preconditioner(A: Any, M: Any) -> None:
-    """Raise `CheckFailed` unless `M` is linear, fits `A`, and is what it says of itself.
+    """Raise `CheckFailed` unless `M` is linear, fits `A`, and its attributes are right.
 
-    That is: of the matrix's shape; linear, with ``M.H`` as its adjoint; its coverage between 0 and
-    1; and where ``M.definite`` is True, x.Mx is positive for all vectors that are tried.
+    It must have the matrix's shape, be linear with ``M.H`` as its adjoint, and have a coverage
+    between 0 and 1.  Where ``M.definite`` is True, x.Mx must be positive for all vectors tried.
 
     Parameters
     ----------
     A : (n, n) sparse matrix, or anything `graph` takes
     M : LinearOperator
-        One of `matchwood.preconditioners`, or another; then without coverage and definiteness.
+        One of `matchwood.preconditioners`, or any other; then coverage and definiteness are not
+        checked.
 
     Notes
     -----
-    The vectors are random, the same at every call.  What changes the result by less than rounding
-    does is not seen.
+    The vectors are random, the same at every call.  Faults that change the result by less than the
+    rounding errors are not found.
 
     Examples
     --------
@@ -45,7 +46,7 @@ def check_preconditioner(A: Any, M: Any) -> None:
         raise TypeError(f"{caller}: M must be a linear operator of float32 or float64, got {got}")
     if tuple(M.shape) != (G.n, G.n):
         raise CheckFailed(f"preconditioner: the shape must be {(G.n, G.n)}, got {M.shape}")
-    _check_words(M, caller)
+    _check_attributes(M, caller)
     home = "gpu" if any(base.__module__.startswith("cupy") for base in type(M).__mro__) else "cpu"
     rng = np.random.default_rng(0)
     for _ in range(VECTORS if G.n else 0):
@@ -55,8 +56,8 @@ def check_preconditioner(A: Any, M: Any) -> None:
             _check_vectors(M, x, y, ROUNDING[kind.name])
 
 
-def _check_words(M: Any, caller: str) -> None:
-    """What it says of itself, where it does."""
+def _check_attributes(M: Any, caller: str) -> None:
+    """Check the attributes `definite` and `coverage`, if there are any."""
     definite = getattr(M, "definite", None)
     if definite is not None:
         arguments.flag(caller, "definite", definite)
@@ -70,10 +71,10 @@ def _check_words(M: Any, caller: str) -> None:
 
 
 def _check_vectors(M: Any, x: Any, y: Any, rounding: float) -> None:
-    """`x` and `y` are two random vectors."""
+    """Check linearity, the adjoint and definiteness with two random vectors."""
     try:
         one, other, both, back = M @ x, M @ y, M @ (x + y), M.H @ y
-    except ValueError as error:  # of its own, or SciPy's where a result has another shape
+    except ValueError as error:  # raised by M, or by SciPy where a result has another shape
         raise CheckFailed(f"preconditioner: it cannot be applied: {error}") from error
     size = float(max(abs(one).max(), abs(other).max()))
     if not float(abs(one + other - both).max()) <= rounding * size:

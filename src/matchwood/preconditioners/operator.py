@@ -1,6 +1,6 @@
-"""What all preconditioners share: the matrix on its engine, the operator, the clock of a setup.
+"""What all preconditioners share: the matrix on its engine, the operator, the timing of the setup.
 
-An operator is SciPy's or CuPy's, from one description, `Core`.
+`Core` describes a preconditioner; `operator` makes SciPy's or CuPy's LinearOperator of it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from matchwood import arguments, calls, engines
 from matchwood._lazy import import_whole
 from matchwood.csr import Graph
 from matchwood.errors import EngineUnavailable
+from matchwood.preconditioners.definite import is_definite, made_definite
 from matchwood.tridiagonal.system import trusted_solve_ordered
 
 
 def matrix_on(A: Any, caller: str, engine: str | None, threads: int | None) -> Graph:
-    """The Graph of A on the engine of the call; complex and rectangular matrices end here."""
+    """The Graph of A on the engine of the call; complex and rectangular matrices are refused."""
     call = calls.enter(A, caller, engine, threads)
     if call.engine == "reference":
         raise EngineUnavailable(f"{caller} has no 'reference' engine")
@@ -32,7 +33,7 @@ def matrix_on(A: Any, caller: str, engine: str | None, threads: int | None) -> G
 
 @dataclass(frozen=True)
 class Core:
-    """What a preconditioner is, whoever's interface it will have."""
+    """A preconditioner, independent of the interface (SciPy's or CuPy's)."""
 
     name: str
     n: int
@@ -44,7 +45,10 @@ class Core:
     definite: Callable[[], bool | None]
 
     def settled(self) -> Core:
-        """The same with all that is found out when asked for found out, so that it can be sent."""
+        """The same with all values computed that are otherwise computed when first read.
+
+        It can be pickled: it holds no functions of the setup.
+        """
         return dataclasses.replace(
             self,
             coverage=Known(self.coverage()),
@@ -55,7 +59,7 @@ class Core:
 
 @dataclass(frozen=True)
 class Known:
-    """A function that has its answer already."""
+    """A function that returns a value computed before."""
 
     value: Any
 
@@ -65,7 +69,7 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """Each unknown times a number."""
+    """Multiplies each unknown by a number."""
 
     inverse: Any
 
@@ -75,7 +79,7 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The solution with a tridiagonal matrix whose rows are in some order."""
+    """Solves with a tridiagonal matrix whose rows are in the order given by `order`."""
 
     made: Any
     order: Any = None
@@ -84,8 +88,45 @@ class Solved:
         return trusted_solve_ordered(self.made, rows, self.order, transpose=transpose)
 
 
+def solving_operator(
+    G: Graph,
+    caller: str,
+    clock: SetupClock,
+    factorize: Callable[..., Any],
+    system: Any,
+    coverage: Callable[[], float],
+    *,
+    order: Any = None,
+    what: str = "rows",
+    definite: bool,
+    allow_singular: bool,
+    threads: int | None,
+    **extra: Any,
+) -> Any:
+    """The operator that solves with `system`, dl, d and du: the end of every tridiagonal setup.
+
+    `order` holds the vertex of each row, or the two of each pair; `what` names those in errors.
+    """
+    if definite:
+        system = made_definite(G, system, caller, threads)
+        clock.lap("definite")
+    try:
+        made = factorize(*system, allow_singular=allow_singular, threads=threads)
+    except np.linalg.LinAlgError as error:
+        if order is None:
+            raise
+        where = f"{caller}, {what} in the order of the forest"
+        raise np.linalg.LinAlgError(f"{where}: {error}") from None
+    clock.lap("solver")
+    core = Core(
+        caller, G.n, system[1].dtype, G.engine, Solved(made, order), coverage, clock.seconds,
+        lambda: is_definite(G, system, threads),
+    )  # fmt: skip
+    return operator(core, **extra)
+
+
 class SetupClock:
-    """Seconds of a setup by phase.  On the GPU events are recorded, and read when somebody asks."""
+    """Seconds of a setup by phase.  On the GPU events are recorded; only `seconds` waits."""
 
     def __init__(
         self, engine: str, before: Callable[[], Mapping[str, float]] | None = None
@@ -102,11 +143,11 @@ class SetupClock:
         return event
 
     def lap(self, phase: str) -> None:
-        """The time since the last mark belongs to `phase`."""
+        """Add the time since the last mark to `phase`."""
         self._marks.append((phase, self._now()))
 
     def skip(self, known: Callable[[], Mapping[str, float]]) -> None:
-        """The time since the last mark is known elsewhere."""
+        """Take the phases since the last mark from `known`, which measured them itself."""
         self._others.append(known)
         self._marks.append(("", self._now()))
 
@@ -129,7 +170,7 @@ class SetupClock:
 
 
 def operator(core: Core, **extra: Any) -> Any:
-    """A LinearOperator; `extra` become attributes of it."""
+    """A LinearOperator; `extra` become its attributes."""
     made = _class(core.engine)(core)
     made._extra = extra
     for name, value in extra.items():
@@ -138,7 +179,7 @@ def operator(core: Core, **extra: Any) -> Any:
 
 
 def _restored(core: Core, extra: dict[str, Any]) -> Any:
-    """What was pickled."""
+    """The operator from its pickled parts."""
     return operator(core, **extra)
 
 
@@ -164,15 +205,15 @@ def _class(engine: str) -> Any:
 
         @functools.cached_property
         def coverage(self) -> float:
-            """Part of the weight off the diagonal that the preconditioner contains."""
+            """Fraction of the weight off the diagonal that the preconditioner contains."""
             return self._core.coverage()
 
         @functools.cached_property
         def definite(self) -> bool | None:
             """Is it symmetric and positive definite?  None where the matrix is not symmetric.
 
-            Found out when first asked for.  On the GPU its coefficients are copied to the host for
-            that, where the pivots are walked along the paths.
+            Computed when first read, from the pivots along the paths.  On the GPU the coefficients
+            are copied to the host for that.
             """
             return self._core.definite()
 
@@ -185,7 +226,7 @@ def _class(engine: str) -> Any:
             return self._core.seconds()
 
         def _apply(self, columns: Any, transpose: bool) -> Any:
-            """A vector (n,) or (n, 1), or columns (n, k); the result has the wider type."""
+            """Apply to a vector (n,) or (n, 1), or columns (n, k); returns the wider type."""
             columns = arguments.plain(self.name, "vectors", columns)
             if columns.dtype.kind not in "fiub":
                 raise TypeError(f"{self.name}: vectors must be real, got {columns.dtype}")

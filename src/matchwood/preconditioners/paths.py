@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from matchwood.factors.renamed import options_in_words
 from matchwood.forests import linear_forest, tridiagonal_of
-from matchwood.preconditioners.definite import is_definite, made_definite
-from matchwood.preconditioners.operator import Core, SetupClock, Solved, matrix_on, operator
+from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator
 from matchwood.tridiagonal import factorize
 
 OPTIONS = ("rounds", "period", "uncharged", "charge_probability", "rng", "ties", "directed")
@@ -35,8 +32,8 @@ def algebraic_tridiagonal(
     allow_singular : bool
         Go on where the tridiagonal matrix is singular, as `tridiagonal.solve` does.
     definite : bool
-        Make it positive definite, for CG: along paths that are not, what lies off the diagonal is
-        weakened as much as is needed.  `A` must be symmetric, its diagonal positive.
+        Make it positive definite, for CG: along paths that are not, the entries off the diagonal
+        are multiplied by a number below 1.  `A` must be symmetric, its diagonal positive.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
         there.
@@ -58,7 +55,7 @@ def algebraic_tridiagonal(
     TypeError, ValueError
         If `A` is not square or complex, or an option is out of range.
     numpy.linalg.LinAlgError
-        If the tridiagonal matrix is singular (a zero on the diagonal alone need not be a fault).
+        If the tridiagonal matrix is singular.  (A zero on the diagonal alone need not make it so.)
 
     References
     ----------
@@ -80,16 +77,7 @@ def algebraic_tridiagonal(
     clock = SetupClock(G.engine, lambda: forest.seconds)
     system = tridiagonal_of(G, forest, threads=threads)
     clock.lap("coefficients")
-    if definite:
-        system = made_definite(G, system, caller, threads)
-        clock.lap("definite")
-    try:
-        made = factorize(*system, allow_singular=allow_singular, threads=threads)
-    except np.linalg.LinAlgError as error:
-        raise np.linalg.LinAlgError(f"{caller}, rows in the order of the forest: {error}") from None
-    clock.lap("solver")
-    core = Core(
-        caller, G.n, system[1].dtype, G.engine, Solved(made, forest.perm), lambda: forest.coverage,
-        clock.seconds, lambda: is_definite(G, system, threads),
+    return solving_operator(
+        G, caller, clock, factorize, system, lambda: forest.coverage, order=forest.perm,
+        definite=definite, allow_singular=allow_singular, threads=threads, forest=forest,
     )  # fmt: skip
-    return operator(core, forest=forest)

@@ -1,7 +1,7 @@
 """The CPU engine: a team of threads that runs one kernel, as a GPU runs a grid.
 
 Read team.py first (what a kernel sees), then crew.py (threads, waiting, Ctrl-C), atomics.py,
-compiled.py (decorators) and cache.py (where machine code is kept, and whose is trusted).
+compiled.py (decorators) and cache.py (where machine code is kept, and which files are trusted).
 
     from matchwood.teams import barrier, crew, kernel, share
 

@@ -1,4 +1,4 @@
-"""Imports Numba, before any other file here does, such that Ctrl-C does not leave half of it."""
+"""Imports Numba before any other file here does, so that Ctrl-C cannot leave it half imported."""
 
 from matchwood._lazy import import_whole
 

@@ -6,17 +6,17 @@ taken as it is: no wrap-around of negative values, and a bounds check only where
 
 Which one to use:
 
-    atomic_add, atomic_min, atomic_max, atomic_or   return the old value; relaxed: they order
-                                                    nothing but the word itself
-    atomic_cas(a, i, old, new)                      returns what was there; acquire and release
-    atomic_exchange(a, i, new)                      returns what was there; acquire and release
-    load_relaxed, store_relaxed                     a racing access that orders nothing
+    atomic_add, atomic_min, atomic_max, atomic_or   return the old value; relaxed: they order no
+                                                    other accesses
+    atomic_cas(a, i, old, new)                      returns the old value; acquire and release
+    atomic_exchange(a, i, new)                      returns the old value; acquire and release
+    load_relaxed, store_relaxed                     a racing access that orders no others
     load_acquire, store_release                     a racing access that publishes other writes
     relax_core()                                    inside a loop that waits: leaves the core to
                                                     its other hardware thread for a moment
 
-Everything written before a `store_release` is visible to whoever reads that value by
-`load_acquire`.  On x86 plain accesses often behave so by luck; on Arm they do not.
+Everything written before a `store_release` is visible to a thread that reads that value by
+`load_acquire`.  On x86 plain accesses often behave so by chance; on Arm they do not.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _element(context: Any, builder: Any, array_type: Any, array: Any, index: Any
 
 
 def _as_integer(context: Any, builder: Any, value_type: Any, pointer: Any) -> tuple[Any, Any]:
-    """The integer type as wide as `value_type`, and `pointer` to it: LLVM compares only those."""
+    """The integer type as wide as `value_type`, and `pointer` to it: LLVM needs integers."""
     width = context.get_abi_sizeof(context.get_data_type(value_type)) * 8
     integer = ir.IntType(width)
     return integer, builder.bitcast(pointer, integer.as_pointer())
@@ -153,7 +153,7 @@ store_release = _store("release")
 
 @intrinsic
 def relax_core(typingctx: Any) -> Any:
-    """The processor's hint that this is a waiting loop; nothing where it has none."""
+    """The processor's hint for a waiting loop; does nothing where there is no such hint."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         machine = platform.machine().lower()

@@ -1,16 +1,16 @@
-"""Where machine code is kept between processes, and whose files may be loaded.
+"""Where machine code is kept between processes, and which files may be loaded.
 
-To load compiled code is to run it, so nothing is loaded that another user could have written:
+Loading compiled code means running it, so no file is loaded that another user could have written:
 
-- the folder is this user's, and nobody else may write in it;
-- the same holds for every folder above it, except that they may be the system's (root's), and a
-  shared one may be sticky, as /tmp is: there nobody can replace what is somebody else's;
-- a file is opened without following a link, and is a regular file of this user's that nobody else
-  may write.  What is asked is the open file, not its name, which could change in between.
+- the folder belongs to this user, and no other user may write in it;
+- the same holds for every folder above it, but these may also belong to the system (root), and a
+  shared one may be sticky, as /tmp is: there a user cannot replace files of other users;
+- a file is opened without following a link, and is a regular file of this user that no other user
+  may write.  The open file is checked, not its name, which could change in between.
 
-Where that does not hold, kernels are compiled in every process, and a warning says why.  What is
-made is made for this user alone (0700).  Systems without owners of files, as Windows, have no such
-questions.
+Where that does not hold, kernels are compiled in every process, and a warning says why.  Folders
+are made for this user alone (0700).  On systems whose files have no owners, as on Windows, these
+checks are left out.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from pathlib import Path
 
 from matchwood._version import __version__
 
-OWNED = hasattr(os, "geteuid")  # files here have owners
+OWNED = hasattr(os, "geteuid")  # files have owners on this system
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-LARGEST = 64 * 2**20  # bytes of a file; the code of our largest kernels takes 0.3 MB
-MOST_LINKS = 40  # followed on the way to a folder, as many as Linux does
+LARGEST = 64 * 2**20  # bytes of a file; the code of the largest kernels takes 0.3 MB
+MOST_LINKS = 40  # links followed on the way to a folder, the limit of Linux
 _DIGEST = hashlib.sha256().digest_size
-# A FIFO would wait for a writer: O_NONBLOCK.
+# O_NONBLOCK: opening a FIFO would otherwise wait for a writer.
 _FLAGS = os.O_RDONLY | sum(
     getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 )
 
 
 class Distrusted(Exception):
-    """Somebody else could have put code there; the message says what is wrong and where."""
+    """Another user could have put code there; the message says what is wrong and where."""
 
 
 def user_cache() -> Path | None:
     """Folder for compiled code: MATCHWOOD_CACHE_DIR, else the user's cache folder.
 
-    None where the user has no home.  A home or XDG_CACHE_HOME that is not absolute does not count
-    (as the XDG specification asks): it would be in whatever folder the program was started.
+    None where the user has no home.  A home or XDG_CACHE_HOME that is not absolute is ignored (as
+    the XDG specification asks): it would depend on the folder where the program was started.
     """
     chosen = os.environ.get("MATCHWOOD_CACHE_DIR")
     if chosen:
@@ -64,7 +64,7 @@ def user_cache() -> Path | None:
 
 
 def _home_of_account() -> str | None:
-    """What the system's list of accounts says; containers run under numbers that it lacks."""
+    """The home from the system's list of accounts; in containers a user may not be listed."""
     try:
         import pwd
 
@@ -75,9 +75,9 @@ def _home_of_account() -> str | None:
 
 @functools.cache
 def cache_folder() -> Path | None:
-    """Where this version keeps its code; None when there is no folder that is ours alone.
+    """Where this version keeps its code; None when there is no folder of this user alone.
 
-    Looked for once in a process.  A warning says why there is none.
+    Searched once per process.  A warning says why there is none.
     """
     reason = "no folder can be written"
     for base in (user_cache, _temporary):
@@ -89,7 +89,7 @@ def cache_folder() -> Path | None:
             continue
         except Distrusted as error:
             reason = str(error)
-            break  # to go on elsewhere in silence would hide it
+            break  # taking another folder would hide the problem
     warnings.warn(
         f"matchwood compiles its kernels again in every process: {reason}. "
         "MATCHWOOD_CACHE_DIR names another folder",
@@ -105,7 +105,7 @@ def _temporary() -> Path:
 
 
 def _prepared(folder: Path) -> Path:
-    """The folder, made where it is missing, that only this user can write; else an error."""
+    """The folder, made if it is missing; an error unless only this user can write in it."""
     missing = []
     place = folder
     while not os.path.lexists(place):
@@ -114,11 +114,11 @@ def _prepared(folder: Path) -> Path:
     if OWNED:
         _require_trusted(place)  # before anything is made in it
     for path in reversed(missing):
-        with contextlib.suppress(FileExistsError):  # another process is as fast
+        with contextlib.suppress(FileExistsError):  # another process made it at the same time
             os.mkdir(path, 0o700)
     if OWNED:
         _require_trusted(folder)
-        # as they are now: the folder that the version's is in must be the user's as well
+        # checked again now that they exist; the folder above that of the version counts as well
         for path in (folder, folder.parent):
             _require_own(os.path.realpath(path))
     with tempfile.TemporaryFile(dir=folder):
@@ -138,16 +138,16 @@ def _require_own(path: str) -> None:
 
 
 def _require_trusted(path: Path) -> None:
-    """Raise unless nobody but this user and root can change what is found at `path`.
+    """Raise unless only this user and root can change what is found at `path`.
 
-    Walks from the root, through every link, and asks each folder on the way.
+    Goes from the root through every link, and checks each folder on the way.
     """
     waiting = list(reversed(path.parts[1:]))
     here, links = path.anchor, 0
     _require_safe(here, os.lstat(here))
     while waiting:
         name = waiting.pop()
-        if name == "..":  # from a link: as the system reads it, from where we are
+        if name == "..":  # from a link; relative to the current folder, as the system reads it
             here = os.path.dirname(here)
             continue
         here = os.path.join(here, name)
@@ -177,10 +177,10 @@ def _require_safe(path: str, found: os.stat_result) -> None:
 
 @functools.cache
 def _system() -> frozenset[int]:
-    """Users whose folders the system's are: root.
+    """The users that own the system's folders: root.
 
-    In a user namespace that does not know root (rootless containers of clusters), all that it does
-    not know has one number, and root's folders have it too.
+    In a user namespace without root (rootless containers of clusters) all users that the namespace
+    does not know appear under one number, and so do root's folders.
     """
     try:
         known = [line.split() for line in Path("/proc/self/uid_map").read_text().splitlines()]
@@ -192,7 +192,7 @@ def _system() -> frozenset[int]:
 
 
 def load(path: Path) -> bytes | None:
-    """What `save` wrote there; None when it is not there, not ours alone, or damaged."""
+    """What `save` wrote there; None when it is missing, damaged, or not this user's alone."""
     try:
         descriptor = os.open(path, _FLAGS)
     except OSError:
@@ -212,7 +212,7 @@ def load(path: Path) -> bytes | None:
 
 
 def save(path: Path, code: bytes) -> None:
-    """Put the code there, whole or not at all; where it cannot be written, nothing happens."""
+    """Write the code there, all of it or nothing; a file that cannot be written is no error."""
     if len(code) > LARGEST - _DIGEST:
         return
     with contextlib.suppress(OSError):

@@ -1,12 +1,13 @@
-"""How kernels are compiled, and by what name the machine code is kept (where: cache.py).
+"""How kernels are compiled, and under which name the machine code is kept (where: cache.py).
 
 `@kernel` marks a function that a team runs (team.py); `@device` a function that kernels call.
 Both release the interpreter lock.
 
-Numba's own cache looks only at the file of the kernel, so it serves stale code when a helper in
-another file changes.  Ours names the code by a hash over the kernel's file, all of teams/, and
-every file of the package that they import, directly or not, at the top of the file: where the
-functions and constants that a kernel uses come from.  An edit recompiles what it can touch.
+Numba's own cache looks only at the file of the kernel, so it returns old code when a helper in
+another file changes.  This cache names the code by a hash over the kernel's file, all of teams/,
+and every file of the package that they import, directly or not, at the top of the file: all
+functions and constants that a kernel uses come from there.  So an edit recompiles all kernels that
+it can change.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ from matchwood.teams import cache
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
-# No `fastmath`: it would break NaN checks and the promise of one answer.  The NumPy error model
-# drops the division-by-zero branch, which no kernel relies on.  Kernels allocate nothing, so arrays
-# need no reference counts: with them every call of a device function inside a loop counts
-# atomically, which made a matching four times slower.  A kernel that allocates does not compile.
+# No `fastmath`: it would break NaN checks, and results would depend on the compiler.  The NumPy
+# error model drops the division-by-zero branch, which no kernel relies on.  Kernels allocate
+# nothing, so arrays need no reference counts.  With them every call of a device function inside a
+# loop counts atomically, which made a matching four times slower.  A kernel that allocates does not
+# compile.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": False}
 
 
@@ -62,7 +64,8 @@ def _imported(path: Path) -> frozenset[Path]:
 
 @functools.cache
 def source_hash(path: Path) -> str:
-    """Hash over all that decides what the kernels of a file do: sources, compiler, settings."""
+    """A hash over everything that the code of a file's kernels depends on: sources, compiler,
+    settings."""
     settings = [getattr(numba.config, name, None) for name in ("BOUNDSCHECK", "OPT", "DEBUGINFO")]
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
     digest.update(repr(settings).encode())
@@ -78,11 +81,11 @@ def source_hash(path: Path) -> str:
 
 
 class _Cache(_NumbaCache):  # type: ignore[misc]
-    """One file for each compiled signature, named by what it was compiled for.
+    """One file for each compiled signature, named by a hash of what it was compiled for.
 
     Numba numbers its files through an index; two processes that compile at the same time can then
-    take one number for different code.  Here there is nothing to agree on.  A file that is
-    damaged, or cannot be written, costs a compilation, no more.
+    take one number for different code.  With hashes there is no such conflict.  A file that is
+    damaged, or cannot be written, costs one more compilation and does no other harm.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -100,7 +103,7 @@ class _Cache(_NumbaCache):  # type: ignore[misc]
             return None
         try:
             return CompileResult._rebuild(target_context, *pickle.loads(code))
-        except Exception:  # whatever is wrong with it, it will be made again
+        except Exception:  # any fault of the file: it is compiled again
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -109,7 +112,7 @@ class _Cache(_NumbaCache):  # type: ignore[misc]
             cache.save(path, serialize.dumps(data._reduce()))
 
     def enable(self) -> None:
-        """Always in use where there is a folder."""
+        """Does nothing: the cache is always in use where there is a folder."""
 
     disable = flush = enable
 
@@ -124,17 +127,17 @@ class _Cache(_NumbaCache):  # type: ignore[misc]
         code, file = self._function.__code__, _file(self._function)
         key = repr((source_hash(file), named, codegen.magic_tuple(), code.co_code))
         digest = hashlib.sha256(key.encode()).hexdigest()[:16]
-        # whose code it is, for people: the digest alone decides
+        # the function's name is for human readers; the digest alone would be enough
         name = f"{self._function.__module__}.{self._function.__qualname__}"
         name = name.replace("<", "").replace(">", "")
         return folder / f"{name}.{digest}.nbc"
 
 
 def _name(value: Any) -> str | None:
-    """What an argument's type, or a value that a function encloses, is called in every process.
+    """A name, the same in every process, for an argument's type or a value of a closure.
 
-    A function of ours is known by its name and the hash of its sources; one from elsewhere may
-    change at any time and has no name.
+    A function of this package is named by its name and the hash of its sources.  A function from
+    elsewhere may change at any time, so it gets None.
     """
     if isinstance(value, types.Dispatcher):
         value = value.dispatcher
@@ -164,7 +167,7 @@ def _require_hashed(function: Callable[..., Any]) -> None:
 
 
 def device(function: Callable[..., Any]) -> Any:
-    """A function that kernels call; its code becomes part of theirs."""
+    """A function that kernels call; it is compiled into them."""
     _require_hashed(function)
     return numba.njit(**_OPTIONS)(function)
 
@@ -176,9 +179,9 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def expanded(function: Callable[..., Any]) -> Any:
-    """A `device` function that is expanded where it is called, after compiling.
+    """A `device` function that LLVM inlines where it is called.
 
-    For the stages of a long kernel: records with many arrays cost nothing as arguments then.
+    For the stages of a long kernel: then records with many arrays cost nothing as arguments.
     """
     _require_hashed(function)
     return numba.njit(**{**_OPTIONS, "forceinline": True})(function)

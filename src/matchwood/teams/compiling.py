@@ -1,12 +1,12 @@
-"""Compiling a kernel for the arguments at hand, such that Ctrl-C and forks do no harm.
+"""Compiling a kernel for given arguments, so that Ctrl-C and forks do no harm.
 
-A compilation runs in a thread of its own: LLVM cannot be interrupted, and Numba, cut off in the
-middle, may not recover.  On Ctrl-C the caller is free at once; the code is finished behind its
-back, and there when it is next asked for.
+A compilation runs in a thread of its own: LLVM cannot be interrupted, and Numba may not recover
+from an exception in the middle.  On Ctrl-C the caller goes on at once; the compilation finishes in
+the background, and the code is there for the next call.
 
 A fork copies the calling thread alone.  A lock that another thread holds stays locked in the child
-for ever, and LLVM's memory is what that thread left in the middle of its work.  So a fork waits
-until nobody compiles; if that takes too long, the child knows that it must not compile.
+for ever, and LLVM's memory is in the state of an unfinished compilation.  So a fork waits until no
+thread compiles; if that takes too long, the child remembers that it must not compile.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from matchwood.teams.cpus import called_function
 from matchwood.teams.members import Member, dismiss, enlist
 from matchwood.teams.team import Team
 
-LOOK_SECONDS = 0.05  # between looks, for systems where waiting for a lock does not end at Ctrl-C
-FORK_SECONDS = 60.0  # that a fork waits for a compilation; the longest of ours takes 6
+WAIT_SECONDS = 0.05  # of one wait; on some systems Ctrl-C works only between waits
+FORK_SECONDS = 60.0  # that a fork waits for a compilation; the longest one takes 6
 LAYOUT = 0x403  # bits of `ndarray.flags.num`: C order, Fortran order, writeable
 _LOCKS = [  # in the order in which Numba takes them
     wrapper._lock for wrapper in (global_compiler_lock, ffi.lib._lock) if hasattr(wrapper, "_lock")
 ]
 
-_compiled: set[tuple[Any, ...]] = set()  # (kernel, kinds of its arguments) seen before
-_under_way: list[str] = []  # kernels that are being compiled
+_compiled: set[tuple[Any, ...]] = set()  # (kernel, kinds of its arguments) compiled before
+_being_compiled: list[str] = []  # kernels that are being compiled
 _held: list[Any] = []  # locks that this thread took for a fork
-_lost = False  # this process was forked in the middle of a compilation
+_forked_while_compiling = False  # this process was forked in the middle of a compilation
 
 
 def ensure_compiled(kernel: Any, team: Team, args: tuple[Any, ...]) -> None:
     """Make sure that machine code for these arguments exists.
 
-    Numba's own look at the types costs 12 us an argument, ours 0.5 us.
+    Numba's own test of the types takes 12 us per argument, this one 0.5 us.
     """
     kinds = (kernel, *map(_kind, args))
     if kinds not in _compiled:
@@ -53,7 +53,7 @@ def ensure_compiled(kernel: Any, team: Team, args: tuple[Any, ...]) -> None:
             _compile(kernel, (team, *args))
         except NumbaError as error:
             if not kernel.__module__.startswith("matchwood."):
-                raise  # who writes a kernel wants to know why it does not compile
+                raise  # the author of a kernel outside the package needs Numba's own message
             found = ", ".join(_described(value) for value in args)
             raise TypeError(
                 f"{called_function()}: {kernel.__name__} has no form for arguments of the types "
@@ -63,9 +63,9 @@ def ensure_compiled(kernel: Any, team: Team, args: tuple[Any, ...]) -> None:
 
 
 def _compile(kernel: Any, values: tuple[Any, ...]) -> None:
-    cache_folder()  # its warning is for the thread that called us
-    if not _lost:
-        _apart(functools.partial(_compile_here, kernel, values), kernel.__name__)
+    cache_folder()  # here, so that its warning appears in the calling thread
+    if not _forked_while_compiling:
+        _in_own_thread(functools.partial(_compile_here, kernel, values), kernel.__name__)
     elif _signature(kernel, values) not in kernel.overloads:
         raise RuntimeError(
             f"{called_function()}: {kernel.__name__} cannot be compiled in this process, which was "
@@ -75,8 +75,8 @@ def _compile(kernel: Any, values: tuple[Any, ...]) -> None:
 
 
 def _compile_here(kernel: Any, values: tuple[Any, ...]) -> None:
-    # Numba imports modules when it first looks at a type, and a child forked in the middle of an
-    # import waits for ever: so that, too, under the lock which forks wait for.
+    # Numba imports modules when it first meets a type, and a child forked in the middle of an
+    # import waits for ever.  So this, too, is done under the lock that forks wait for.
     with global_compiler_lock:
         signature = _signature(kernel, values)
         if signature not in kernel.overloads:
@@ -87,11 +87,11 @@ def _signature(kernel: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(kernel.typeof_pyval(value) for value in values)
 
 
-def _apart(task: Callable[[], object], name: str) -> None:
-    """Run the task in a thread of its own, and wait for it where Ctrl-C is heard."""
+def _in_own_thread(task: Callable[[], object], name: str) -> None:
+    """Run the task in a thread of its own, and wait for it so that Ctrl-C works."""
     members: list[Member] = []
-    if not global_compiler_lock.is_locked():  # by this thread, which another would wait for
-        with contextlib.suppress(RuntimeError):  # no thread to be had: then here
+    if not global_compiler_lock.is_locked():  # if this thread has it, another would wait for ever
+        with contextlib.suppress(RuntimeError):  # no thread can be started: run the task here
             enlist(1, members)
     if not members:
         task()
@@ -100,19 +100,19 @@ def _apart(task: Callable[[], object], name: str) -> None:
 
     def work() -> None:
         error: BaseException | None = None
-        _under_way.append(name)
+        _being_compiled.append(name)
         try:
             task()
         except BaseException as caught:
             error = caught
-        _under_way.remove(name)
+        _being_compiled.remove(name)
         dismiss(members)
         outcome.put(error)
 
     members[0].assign(work)
     while True:
         try:
-            error = outcome.get(timeout=LOOK_SECONDS)
+            error = outcome.get(timeout=WAIT_SECONDS)
             break
         except queue.Empty:
             continue
@@ -121,7 +121,7 @@ def _apart(task: Callable[[], object], name: str) -> None:
 
 
 def _kind(value: Any) -> Any:
-    """What of an argument decides its Numba type."""
+    """The properties of an argument that decide its Numba type."""
     if isinstance(value, np.ndarray):
         return value.dtype, value.ndim, value.flags.num & LAYOUT
     if isinstance(value, tuple):
@@ -144,16 +144,16 @@ def _before_fork() -> None:
 
 def _after_fork() -> None:
     mine = _held[::-1]
-    _held.clear()  # while they are ours: another thread that forks waits for the last
+    _held.clear()  # before the release: then another thread that forks may fill it
     for lock in mine:
         lock.release()
 
 
 def _after_fork_in_child() -> None:
-    global _lost
-    _under_way.clear()
+    global _forked_while_compiling
+    _being_compiled.clear()
     if len(_held) < len(_LOCKS):
-        _lost = True
+        _forked_while_compiling = True
     _after_fork()
 
 
@@ -165,6 +165,6 @@ if hasattr(os, "register_at_fork"):
 
 @atexit.register
 def _let_compilations_end() -> None:
-    """Wait: LLVM frees its memory at the end of the process, which must not be in use then."""
-    if _under_way and _LOCKS:
+    """Wait for compilations: LLVM frees its memory at exit, and must not be using it then."""
+    if _being_compiled and _LOCKS:
         _LOCKS[0].acquire(timeout=FORK_SECONDS)

@@ -1,4 +1,4 @@
-"""How many threads: what the machine has, what was asked for, and what is too many."""
+"""How many threads: the CPUs of the machine, the number asked for, and the largest allowed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-FEWEST_ALLOWED = 64  # threads that may be asked for on any machine, to try things out
-PER_CPU = 8  # threads for each CPU; more would only wait for each other
+FEWEST_ALLOWED = 64  # threads that may be asked for on any machine, for tests
+PER_CPU = 8  # threads per CPU; more would only wait for each other
 
 
 def available_cpus() -> int:
@@ -31,7 +31,7 @@ def _cgroup_quota(
 ) -> float | None:
     """CPUs granted by cgroup v2 or v1; None where there is no limit.
 
-    A limit on a group holds for the groups inside it, so the least of all ancestors counts.
+    A limit on a group holds for the groups inside it, so the least limit of all ancestors counts.
     """
     try:
         lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
@@ -89,7 +89,7 @@ def checked_threads(threads: Any) -> int:
         raise TypeError(f"{called_function()}: threads must be an integer or None, got {threads!r}")
     if threads < 1:
         raise ValueError(f"{called_function()}: threads must be at least 1, got {threads}")
-    if threads > FEWEST_ALLOWED and threads > most_threads():  # quick for the usual ones
+    if threads > FEWEST_ALLOWED and threads > most_threads():  # the first test is the fast one
         raise ValueError(
             f"{called_function()}: threads must be at most {most_threads()} on this machine "
             f"({PER_CPU} for each CPU, and {FEWEST_ALLOWED} on any), got {threads}"
@@ -98,7 +98,7 @@ def checked_threads(threads: Any) -> int:
 
 
 def called_function() -> str:
-    """The public function of ours that the user called: the outermost of our frames."""
+    """The public function that the user called: the outermost frame of this package."""
     frame, name = sys._getframe(1), "matchwood"
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "matchwood":
         if not frame.f_code.co_name.startswith(("_", "<")):

@@ -1,11 +1,11 @@
-"""The host side of a team: how many members, who they are, waiting for them, stopping them.
+"""The host side of a team: the number of its threads (members), waiting for them, stopping them.
 
-A crew owns its threads from the first to the last instruction of a kernel.  Members never queue
-behind another crew's: two crews that shared a pool could each wait at a barrier for members that
-the other holds.  members.py has the threads, cpus.py says how many, compiling.py compiles.
+A crew owns its threads from the first to the last instruction of a kernel.  Crews share no thread
+pool with a queue: two crews could then each wait at a barrier for members that the other holds.
+members.py has the threads, cpus.py says how many, compiling.py compiles.
 
-The calling thread does not work: it waits, reports progress, and hears Ctrl-C.  Only a kernel too
-small to be worth a hand-over runs in the calling thread itself.
+The calling thread does not run the kernel: it waits, reports progress, and reacts to Ctrl-C.  Only
+a kernel so small that a hand-over would cost more runs in the calling thread itself.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from matchwood.teams.members import Member, dismiss, enlist
 from matchwood.teams.team import DETAIL, DONE, FAILURE, STOP, TOTAL, WORDS, Team
 
 INLINE_WORK = 20_000
-"""Steps (edges, say) below which a kernel runs in the calling thread.  A hand-over costs 10 us for
-an empty kernel and 20 to 30 with a few arrays, the time of some 15,000 steps.  Not more than that,
-since Ctrl-C is not heard in the meantime.  Measured: bench/teams/overhead.py."""
+"""Steps (for example edges) below which a kernel runs in the calling thread.  A hand-over takes
+10 us for an empty kernel and 20 to 30 us with a few arrays, the time of some 15,000 steps.  The
+limit is not larger, since Ctrl-C does not work meanwhile.  Measured: bench/teams/overhead.py."""
 
 SECOND_THREAD_WORK = 100_000
-"""Steps below which one member does the work: two are faster from some 70,000 steps of 2 ns, by a
-quarter at 120,000, by 1.7 at a million.  Measured: bench/teams/overhead.py, 2 cores."""
+"""Steps below which a team has one member.  Two are faster from some 70,000 steps of 2 ns on, 1.25
+times at 120,000 and 1.7 times at a million.  Measured: bench/teams/overhead.py, 2 cores."""
 
-PROGRESS_SECONDS = 0.05
-STOPPING_SECONDS = 0.0005  # between looks at members that were told to stop
+PROGRESS_SECONDS = 0.05  # between two calls of a progress callback
+STOPPING_SECONDS = 0.0005  # between two tests whether members that were told to stop have ended
 
 Progress = Callable[[int, int], None]
 _progress: contextvars.ContextVar[Progress | None] = contextvars.ContextVar(
@@ -48,7 +48,7 @@ def on_progress(callback: Progress) -> Iterator[None]:
     """Call ``callback(done, total)`` about twenty times a second while kernels run.
 
     It runs in the calling thread, for calls made inside the ``with`` block, in this thread or
-    task only.  `total` is 0 where the work is not known beforehand.  An exception that it raises
+    task only.  `total` is 0 where the work is not known in advance.  An exception that it raises
     ends the kernel and reaches the caller.
 
     Examples
@@ -66,20 +66,20 @@ def on_progress(callback: Progress) -> Iterator[None]:
 
 
 class _Watch:
-    """Which ranks have begun and ended.  The last one to end opens the gate."""
+    """Which ranks have begun and ended.  The last one to end releases the lock `wait` waits for."""
 
     def __init__(self, size: int, words: np.ndarray[Any, Any]) -> None:
         self._size = size
         self._words = words
         self._lock = threading.Lock()
-        self._gate = threading.Lock()
-        self._gate.acquire()
+        self._running = threading.Lock()
+        self._running.acquire()
         self._runner: dict[int, str] = {}
         self._ended: set[int] = set()
         self.error: BaseException | None = None  # the first one
 
     def begins(self, rank: int) -> bool:
-        """False when the rank was called off."""
+        """False when `call_off` came before this rank began."""
         return self._runner.setdefault(rank, "member") == "member"
 
     def ends(self, rank: int, error: BaseException | None) -> None:
@@ -89,17 +89,17 @@ class _Watch:
                 self._words[STOP] = 1
             self._ended.add(rank)
             if len(self._ended) == self._size:
-                self._gate.release()
+                self._running.release()
 
     def wait(self, timeout: float) -> bool:
-        """True when all are done.  Wakes up at once for a signal, so Ctrl-C is heard."""
-        return self._gate.acquire(timeout=timeout)
+        """True when all ranks have ended.  A signal ends the wait at once, so Ctrl-C works."""
+        return self._running.acquire(timeout=timeout)
 
     def call_off(self) -> None:
         """Stop the members, and wait for those that have begun.
 
-        The arrays are the caller's again afterwards, so a second Ctrl-C must not cut this short:
-        it may come at any point, and then everything is looked at again.
+        Afterwards the caller may change the arrays, so a second Ctrl-C must not end this early: it
+        may come at any point, and then the loop begins again.
         """
         while True:
             try:
@@ -109,12 +109,12 @@ class _Watch:
                 while not self._ended.issuperset(begun):
                     time.sleep(STOPPING_SECONDS)
                 return
-            except BaseException:  # noqa: S112  the first exception is on its way already
+            except BaseException:  # noqa: S112  the first exception is raised by the caller
                 continue
 
 
 class Crew:
-    """A team to be: its size is known, so that the host can allocate for each member."""
+    """A team before it runs: its size is known, so that the host can allocate for each member."""
 
     def __init__(self, size: int, inline: bool) -> None:
         self.size = size
@@ -177,7 +177,7 @@ class Crew:
             enlist(self.size, members)
         except (RuntimeError, MemoryError) as error:
             if self.size == 1:
-                alone()  # better here, where Ctrl-C has to wait, than not at all
+                alone()  # in this thread; Ctrl-C has to wait until the kernel ends
                 return
             raise RuntimeError(
                 f"{called_function()}: {self.size} threads are needed, and the system starts no "
@@ -195,10 +195,10 @@ class Crew:
 
 
 def crew(threads: int | None = None, *, work: int) -> Crew:
-    """The crew for a kernel of about `work` steps (edges, as a rule).
+    """The crew for a kernel of about `work` steps (usually edges).
 
-    Asked-for `threads` are given, up to `most_threads`; None takes `default_threads`, and one
-    where the work is too small to gain from a second.
+    `threads` is the number of members, at most `most_threads`.  None takes `default_threads`, or
+    one where a second thread would gain nothing.
     """
     if threads is None:
         size = default_threads() if work >= SECOND_THREAD_WORK else 1

@@ -1,7 +1,7 @@
 """The threads of teams: started when needed, kept while idle, forgotten after a fork.
 
-Members never wait in a queue for another team's to be done: who needs five gets five, free ones
-first and then new ones.  Idle ones are kept for the next team, as many as the largest team has.
+A team never waits for threads of another team: it gets as many as it needs, idle ones first and
+then new ones.  Idle threads are kept for the next team, as many as the largest team may have.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from matchwood.teams.cpus import most_threads
 
-KEPT_THREADS = most_threads()  # idle ones, at most
-JOIN_SECONDS = 5  # for a thread that has nothing left to do
+KEPT_THREADS = most_threads()  # most idle threads that are kept
+JOIN_SECONDS = 5  # longest wait for an idle thread to end
 
 
 class Member(threading.Thread):
@@ -22,13 +22,13 @@ class Member(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True, name="matchwood")
-        # Of the ways to hand over a task this one survives Ctrl-C at any point: a semaphore whose
-        # release was interrupted may lose its waiter.
+        # A SimpleQueue works even if Ctrl-C comes at any point.  A semaphore whose release is
+        # interrupted may never wake its waiter.
         self._tasks: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self.start()
 
     def assign(self, task: Callable[[], None]) -> None:
-        """Have a task run.  It must not raise."""
+        """Run a task in this thread.  It must not raise."""
         self._tasks.put(task)
 
     def retire(self) -> None:
@@ -36,7 +36,8 @@ class Member(threading.Thread):
         self._tasks.put(lambda: _RETIRED)
 
     def run(self) -> None:
-        while self._tasks.get()() is not _RETIRED:  # no name here keeps the task's arrays alive
+        # without a variable for the task, which would keep its arrays alive while waiting
+        while self._tasks.get()() is not _RETIRED:
             pass
 
 
@@ -58,10 +59,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def enlist(count: int, members: list[Member]) -> None:
-    """Fill `members`, which the caller gives back by `dismiss` whatever happens.
+    """Fill `members`; the caller gives them back by `dismiss`, also after an error.
 
-    Raises RuntimeError where the system starts no more threads; those that were started for this
-    call are ended, since others need what they hold.
+    Raises RuntimeError where the system starts no more threads.  Threads started for this call are
+    then ended, so that others can use their memory.
     """
     with _free_lock:
         while _free and len(members) < count:
@@ -81,7 +82,7 @@ def enlist(count: int, members: list[Member]) -> None:
 
 
 def dismiss(members: list[Member]) -> None:
-    """Take back members that are idle; of more than `KEPT_THREADS` the rest end."""
+    """Take back idle members; those beyond `KEPT_THREADS` end."""
     with _free_lock:
         _free.extend(members)
         surplus = _free[KEPT_THREADS:]

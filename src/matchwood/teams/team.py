@@ -1,4 +1,4 @@
-"""What a kernel sees of its team: rank, size, barrier, shares of work, progress, failure.
+"""What a kernel sees of its team: rank, size, barrier, parts of the work, progress, failure.
 
 A kernel is one function that every member runs at the same time, as a CUDA grid runs a kernel:
 
@@ -7,14 +7,14 @@ A kernel is one function that every member runs at the same time, as a CUDA grid
         lo, hi = share(team, x.size)          # a fixed part of the work for each member
         for i in range(lo, hi):
             x[i] *= 2
-        if barrier(team):                     # everybody's x is doubled after this
+        if barrier(team):                     # all of x is doubled after this
             return                            # cancelled, or another member failed
         ...
 
-`barrier`, `next_chunk` and `fail` are where a kernel learns that it must stop (Ctrl-C in the
-calling thread, an error in another member).  The rule is: **return when `barrier` returns True**.
-Numba leaks references when a compiled function raises, so stopping is a return value and no
-exception.  A kernel allocates nothing; the host hands it its arrays.
+`barrier`, `next_chunk` and `fail` tell a kernel that it must stop (Ctrl-C in the calling thread, an
+error in another member).  The rule is: **return when `barrier` returns True**.  Numba leaks
+references when a compiled function raises, so stopping is a return value and no exception.  A
+kernel allocates nothing; the host gives it its arrays.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from matchwood.teams.atomics import (
 )
 from matchwood.teams.compiled import device
 
-# The control words lie a cache line apart (two lines of 64 bytes; one of Apple's), so that
-# members who spin on one do not slow down those who write another.
+# The control words lie 128 bytes apart (two cache lines of 64 bytes, or one of Apple's), so that
+# members that spin on one do not slow down those that write another.
 _LINE = 16
 ARRIVED = 0 * _LINE  # members waiting at the barrier
 GENERATION = 1 * _LINE  # barriers passed
@@ -49,9 +49,9 @@ FAILURE = 5 * _LINE  # error code, 0 = none
 DETAIL = 5 * _LINE + 1  # what the error is about (a vertex, an edge)
 WORDS = 6 * _LINE
 
-SPINS = 64  # looks (with relax_core between them) before the core is yielded to others: 1 to 4 us
-YIELDS = 512  # times that the core is yielded before a member sleeps, which saves power
-SLEEP_US = 50  # microseconds; the delay it adds is small against YIELDS yields
+SPINS = 64  # tests (with relax_core between them) before the core is yielded: 1 to 4 us
+YIELDS = 512  # yields of the core before a member sleeps, which saves power
+SLEEP_US = 50  # microseconds; this delay is small compared with YIELDS yields
 
 
 class Team(NamedTuple):
@@ -80,7 +80,10 @@ else:
 
 @device
 def back_off(looks: int) -> int:
-    """Wait a little in a loop that waits for another member; returns looks + 1."""
+    """Wait a little in a loop that waits for another member; returns looks + 1.
+
+    `looks` counts the tests so far.
+    """
     if looks >= SPINS + YIELDS:
         _pause()
     elif looks >= SPINS:
@@ -92,30 +95,30 @@ def back_off(looks: int) -> int:
 
 @device
 def stopping(team: Team) -> bool:
-    """True when the team was cancelled or a member failed: return as soon as you can."""
+    """True when the team was cancelled or a member failed: return as soon as possible."""
     return load_relaxed(team.words, STOP) != 0
 
 
 @device
 def interrupted(team: Team, i: int) -> bool:
-    """`stopping`, looked at only when i is a multiple of 256: for long loops over rows.
+    """`stopping`, tested only when i is a multiple of 256: for long loops over rows.
 
-    256 rows of thousands of entries, next to each other in a skewed graph that is in order, are
-    sorted in some 20 ms; 4096 would take a third of a second, in which Ctrl-C is not heard.
+    In a skewed graph 256 neighbouring rows may have thousands of entries each, and sorting them
+    takes some 20 ms.  4096 rows would take a third of a second, in which Ctrl-C does not work.
     """
     return i & 255 == 0 and stopping(team)
 
 
 @device
 def barrier(team: Team) -> bool:
-    """Wait for all members.  True: the team stops, return at once."""
+    """Wait for all members.  True: the team stops, so return at once."""
     words = team.words
     if team.size == 1:
         words[CURSOR] = 0
         return stopping(team)
     generation = load_acquire(words, GENERATION)
-    # cas instead of add because it carries acquire and release: what each member wrote before
-    # is visible to all members afterwards
+    # compare-and-swap instead of add, because it has acquire and release order: what each member
+    # wrote before is visible to all members afterwards
     arrived = load_relaxed(words, ARRIVED)
     while True:
         seen = atomic_cas(words, ARRIVED, arrived, arrived + 1)
@@ -137,7 +140,7 @@ def barrier(team: Team) -> bool:
 
 @device
 def share(team: Team, n: int) -> tuple[int, int]:
-    """This member's range of 0..n, the same at every call: ranges differ by at most one."""
+    """This member's range of 0..n, the same at every call.  Lengths differ by at most one."""
     each, rest = n // team.size, n % team.size
     lo = team.rank * each + min(team.rank, rest)
     return lo, lo + each + (1 if team.rank < rest else 0)
@@ -168,11 +171,11 @@ def _row_at(indptr: np.ndarray[Any, Any], n: int, part: int, parts: int) -> int:
 
 @device
 def next_chunk(team: Team, n: int, size: int) -> int:
-    """Start of the next `size` items of 0..n that nobody has taken, or -1 when none are left.
+    """Start of the next `size` items of 0..n that no member has taken, or -1 when none are left.
 
-    For work whose cost is not known beforehand.  The cursor starts again at every barrier, so
-    between two barriers there is one such loop.  Also -1 when the team stops: the barrier that
-    follows says so.
+    For work whose cost is not known in advance.  The cursor starts again at every barrier, so
+    between two barriers there must be only one such loop.  Also -1 when the team stops; the next
+    barrier then returns True.
     """
     if stopping(team):
         return -1

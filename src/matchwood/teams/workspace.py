@@ -2,9 +2,9 @@
 
 Several arrays of a few megabytes each lie at the top of the heap.  When the call ends, glibc gives
 them back to the system, and the next call has a page fault for each 4 KiB: for the forest of half a
-million vertices 3,300 of them, a third of its time.  One large block is different.  glibc keeps
-free memory up to twice the largest block that it has seen, so a workspace that is larger than the
-results of the call stays with the process; and NumPy asks for huge pages from 4 MB on.
+million vertices 3,300 of them, a third of its time.  With one large block this does not happen:
+glibc keeps free memory up to twice the largest block so far.  So a workspace that is larger than
+the results of the call stays with the process.  NumPy also asks for huge pages from 4 MB on.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ LINE = 64  # bytes of a cache line: arrays do not share one
 def workspace(**arrays: tuple[int | tuple[int, ...], Any]) -> Any:
     """Uninitialised arrays by name, ``workspace(queue=(n, np.int32), bits=((64, 2), np.uint32))``.
 
-    The block lives as long as any of its arrays: return none of them, results are arrays of their
-    own.
+    The block lives as long as any of its arrays.  So a function must return none of them; results
+    are separate arrays.
     """
     total, starts = 0, []
     for shape, kind in arrays.values():

@@ -1,12 +1,12 @@
 """Tridiagonal systems, plain and with 2x2 blocks, solved in parallel with pivoting.
 
     solve               one system, one or many right-hand sides
-    factorize           a matrix that is solved with again and again, or transposed
+    factorize           a matrix that is solved with many times, or transposed
     block_tridiagonal   the same for 2x2 blocks
 
 Read on in system.py and check.py; plain/ and block/ hold the engines, which share cpu_elements.py,
-gpu_elements.py and elements.cuh.  trust.py says which answers are right, mending/ repairs the
-others, and solves what no parts can.
+gpu_elements.py and elements.cuh.  trust.py says which solutions are right.  mending/ repairs the
+others, and solves the systems that the engines cannot solve in parts.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ def solve(
     Parameters
     ----------
     dl, d, du : (n,) arrays
-        Below, on and above the diagonal.  ``dl[0]`` and ``du[n-1]`` are there but not read.
-        Zeros in both make independent systems in one array, at the same speed.
+        Below, on and above the diagonal.  ``dl[0]`` and ``du[n-1]`` are not read.
+        Several independent systems can be put into one array, with zeros in ``dl`` and ``du``
+        between them, at the same speed.
     b : (n,) or (n, k) array
         One right-hand side or k of them.
     allow_singular : bool
-        Where an unknown has no pivot, go on with one of the size of rounding errors instead of
-        raising; the answer is then one of a matrix nearby.
+        Where an unknown has no pivot, go on with a pivot of the size of rounding errors instead of
+        raising; the solution is then that of a nearby matrix.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where the arrays lie.  Nothing is ever moved silently.
     threads : int or None
@@ -64,22 +65,22 @@ def solve(
 
     Notes
     -----
-    Rows are cut into parts of fixed length.  The inner unknowns of a part are eliminated by its own
-    rows with scaled partial pivoting, which leaves two equations between its ends; those of
-    neighbouring parts are joined in the same way, level by level, until two unknowns are left;
-    then everything is substituted back, with the elimination repeated instead of stored [1]_.
+    Rows are divided into parts of fixed length.  The inner unknowns of a part are eliminated by its
+    own rows with scaled partial pivoting, which leaves two equations between its ends.  Those of
+    neighbouring parts are joined in the same way, level by level, until two unknowns are left.
+    Then everything is substituted back, with the elimination repeated instead of stored [1]_.
     Unlike in [1]_, both equations of a part are carried together and exchange rows: all rows that
-    contain an unknown compete for its pivot, so none lacks one unless the matrix is singular.
+    contain an unknown are candidates for its pivot, so it has one unless the matrix is singular.
 
-    Every row of the answer is looked at, and must be within 8 rounding units of its terms.  Of a
-    random system one row in a thousand is not; such rows are mended where they are.  Where many are
-    off, as with columns on very different scales, the whole answer is refined.  Where that does not
-    do, the system is solved row after row on one CPU thread, also from the GPU.  Both take longer.
-    So no row is off by more than 10 units (the look itself is rounded) unless LAPACK's answer is no
-    better.
+    The residual of every row is computed, and must be within 8 rounding units of the row's terms.
+    In a random system one row in a thousand is not; such rows are mended locally, by a change of
+    the unknowns around.  Where many rows are off, as with columns on very different scales, the
+    whole solution is refined.  Where that is not enough, the system is solved row after row on one
+    CPU thread, also from the GPU.  Both take longer.  So no row is off by more than 10 units (the
+    residual itself is rounded) unless LAPACK's solution is no better.
 
     Deterministic: the parts do not depend on the number of threads.  CPU and GPU have parts of
-    different lengths, so their answers agree up to rounding only.
+    different lengths, so their solutions agree up to rounding only.
 
     Work O(n); the arrays are read twice.  Memory besides the result: 0.2 n numbers on the CPU,
     0.5 n on the GPU.
@@ -95,7 +96,7 @@ def solve(
     >>> matchwood.tridiagonal.solve([0, 1, 1], [0, 0, 1], [1, 1, 0], [2.0, 4.0, 5.0]).tolist()
     [1.0, 2.0, 3.0]
 
-    Its diagonal has zeros: without exchanging rows there is no solution to be found.
+    Its diagonal has zeros: elimination without row exchanges would fail.
     """
     made = system("tridiagonal.solve", f"{__name__}.plain", dl, d, du, block=False)
     return made.solve(b, allow_singular=allow_singular, engine=engine, threads=threads)
@@ -104,7 +105,7 @@ def solve(
 def factorize(
     dl: Any, d: Any, du: Any, *, allow_singular: bool = False, threads: int | None = None
 ) -> Factorization:
-    """Make a tridiagonal matrix ready for many solves, with it or its transpose.
+    """Prepare a tridiagonal matrix for many solves, with it or its transpose.
 
     Parameters
     ----------

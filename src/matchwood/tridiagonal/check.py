@@ -1,9 +1,9 @@
-"""Does x solve the system?  Decided by the residual of each row, with more digits than x has.
+"""Does x solve the system?  Decided by the residual of each row, in a type with more digits than x.
 
-Row i holds when |b - A x| is no more than `tolerance` times |A| |x| + |b| there: then x solves a
-system whose entries differ from the given ones by that much, each relative to itself (Oettli and
-Prager 1964).  Rows and right-hand sides are judged one by one, so nothing large elsewhere hides a
-row that is wrong.
+Row i holds when |b - A x| is at most `tolerance` times |A| |x| + |b| in that row.  Then x solves a
+system whose entries differ from the given ones by at most `tolerance`, each relative to itself
+(Oettli and Prager 1964).  Every row of every right-hand side is checked by itself, so a wrong row
+is found also where numbers in other rows are large.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from matchwood.tridiagonal.trust import product
 
 Array = np.ndarray[Any, Any]
 
-UNITS = 256, 4  # rounding units that are allowed: 256, or 4 for each row
-MOST = 2.0**-6  # never more than this
+UNITS = 256, 4  # rounding units that are allowed: 256, or 4 for each row, whichever is more
+LARGEST_TOLERANCE = 2.0**-6  # the largest default tolerance
 
 
 def check_tridiagonal_solution(
@@ -28,29 +28,28 @@ def check_tridiagonal_solution(
 ) -> None:
     """Raise `CheckFailed` unless `x` solves the tridiagonal (or 2x2 block) system.
 
-    Every row of every right-hand side is looked at:
-    ``|b - A x| <= tolerance (|A| |x| + |b|)`` must hold in each, with the absolute value of every
-    entry.
+    ``|b - A x| <= tolerance (|A| |x| + |b|)`` must hold in every row of every right-hand side,
+    with the absolute value of every entry.
 
     Parameters
     ----------
     dl, d, du, b : as given to `tridiagonal.solve` or `block_tridiagonal.solve`
-    x : their answer
+    x : the solution that they returned
     tolerance : float or None
         None is max(256, 4 n) times the rounding unit of x, and 1/64 at most.
 
     Notes
     -----
-    Why this much: a stable elimination leaves some rounding units in most rows, but no elimination
-    bounds the residual of each row by the row's own terms.  Where three neighbouring unknowns
-    happen to be small, rounding errors of the rows around count more.  For random matrices the
-    share of rows that are off by more than t units falls like 1/t, so the worst of n rows grows
-    like n: some n / 300 units, for LAPACK's ``gtsv`` as for the engines here.  4 n is a thousand
-    times that, and a row that is off by more does not come from rounding.  Rows of very different
-    size are another matter: there ``gtsv``, which does not scale, may leave much more, and is then
-    not accepted.
+    Why this default: a stable elimination leaves a few rounding units in most rows, but no
+    elimination bounds the residual of each row by the row's own terms.  Where three neighbouring
+    unknowns happen to be small, rounding errors of the rows around are large for that row.  In
+    random matrices the fraction of rows that are off by more than t units falls like 1/t.  So the
+    worst of n rows grows like n: some n / 300 units, for LAPACK's ``gtsv`` as for the engines here.
+    4 n is a thousand times that, and a row that is off by more is not explained by rounding.  If
+    rows differ much in size, ``gtsv``, which does not scale rows, may leave much more; its solution
+    is then not accepted.
 
-    Where x is so small that its type has no more digits, half of its last one is allowed as well.
+    Where x is subnormal, half of its last digit is allowed as well.
 
     Examples
     --------
@@ -109,11 +108,11 @@ def _wide(caller: str, name: str, value: Any) -> Array:
 
 
 def _default(n: int, kind: Any) -> float:
-    return min(max(UNITS[0], UNITS[1] * n) * float(kind.eps), MOST)
+    return min(max(UNITS[0], UNITS[1] * n) * float(kind.eps), LARGEST_TOLERANCE)
 
 
 def _check_one(matrix: Any, b: Array, x: Array, allowed: float, least: Any, which: str) -> None:
-    """One right-hand side."""
+    """Check one right-hand side."""
     dl, d, du = matrix
     sizes = abs(dl), abs(d), abs(du)
     with np.errstate(all="ignore"):

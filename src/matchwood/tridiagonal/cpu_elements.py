@@ -1,16 +1,17 @@
-"""Elements: what is left of many rows.  Joining them, solving for their ends, expanding again.
+"""Elements: the equations left of many rows.  Joining them, solving for their ends, expanding.
 
 An element stands for block rows s..e with blocks of P x P (P = 1: plain rows).  It is 2 P
 equations in X[s-1], X[s], X[e], X[e+1], stored as (2 P, 4 P + 3): coefficients of the left two,
-of the right two, right-hand side, and the largest size of the row so far; one column more is for
-the row numbers of the pivots, which the way down repeats.
+of the right two, right-hand side, and the largest size of the row so far.  The last column is for
+the row numbers of the pivots, which `repeat` uses on the way down.
 
-Two neighbours share X[e] and X[e+1].  These occur nowhere else, so their 4 P equations eliminate
-them with row pivoting and leave 2 P: the joined element.  GROUP at a time are joined, level by
-level, until one is left; its 2 P equations have only X[first] and X[last].  `expand` goes back
-down: with the ends of a joined element known, it repeats the elimination and substitutes back.
+Two neighbours share X[e] and X[e+1].  These occur nowhere else, so they can be eliminated from the
+4 P equations with row pivoting, which leaves 2 P: the joined element.  GROUP elements at a time are
+joined, level by level, until one is left; its 2 P equations have only X[first] and X[last].
+`_expand_group` goes back down: it knows the ends of a joined element, repeats the elimination and
+substitutes back.
 
-Elements are in double precision, whatever the rows were: there are few of them.
+Elements are in double precision for rows of any type: there are few of them.
 
 The work matrix has 4 P rows and columns [left 2 P | shared 2 P | right 2 P | b | size].
 """
@@ -25,14 +26,14 @@ from matchwood.teams import atomic_min, barrier, device, share
 
 Array = np.ndarray[Any, Any]
 
-GROUP = 16  # elements joined to one
+GROUP = 16  # elements that are joined to one
 
 # Sizes of rows are multiplied with each other, so they must lie between 1/LARGE and LARGE.
 LARGE = 2.0**400
-TINY = 2.0**-900  # added to sizes, so that a row of zeros is no pivot; spikes below it are zero
+TINY = 2.0**-900  # added to sizes, so that a row of zeros is no pivot; smaller entries become zero
 EPSILON = 2.0**-52
 NO_FAULT = np.iinfo(np.int64).max
-_LEVEL_BITS = 48  # a fault is level << 48 | row: those of lower levels count first
+_LEVEL_BITS = 48  # a fault is level << 48 | row, so that the least one is on the lowest level
 _ROW_MASK = (1 << _LEVEL_BITS) - 1
 
 
@@ -50,7 +51,7 @@ class Ends(NamedTuple):
     """The elements of all levels, and the ends of the parts.
 
     A part has `rows` block rows, the system `n`.  `report` writes to the first word of `fault`; the
-    second is set where something was not finite.  Each member of a team has a work matrix.
+    second is set where a number was out of range.  Each thread has a work matrix.
     """
 
     elements: Array
@@ -74,7 +75,7 @@ def plan(parts: int) -> Array:
 
 @device
 def report(fault: Array, level: int, row: int) -> None:
-    """A column without a pivot: keep the first by (level, row), whatever the schedule."""
+    """Report a column without a pivot.  The least (level, row) is kept, in any order of arrival."""
     atomic_min(fault, 0, (level << _LEVEL_BITS) | row)
 
 
@@ -88,10 +89,10 @@ def is_off(residual: Any, size: Any, limit: Any) -> int:
 def eliminate(w: Array, rows: int, first: int, last: int, right: int, picks: Array) -> int:
     """Eliminate columns first..last-1 from the first `rows` rows, pivot rows on top.
 
-    Coefficients are in the columns before `right`, which is the right-hand side; the column after
-    it is for this function's own use.  The pivot is the largest coefficient, measured against the
-    largest of its row as it is now; where it was goes to `picks`.  Returns the first column,
-    counted from `first`, that had no pivot; -1 when all had.
+    Coefficients are in the columns before `right`, which is the right-hand side.  The column after
+    it holds the sizes of rows.  The pivot is the coefficient that is largest relative to the size
+    of its row, the largest coefficient that the row has or had; its row number goes to `picks`.
+    Returns the first column, counted from `first`, that had no pivot; -1 when all had.
     """
     lacking = -1
     for i in range(rows):
@@ -112,7 +113,7 @@ def eliminate(w: Array, rows: int, first: int, last: int, right: int, picks: Arr
 
 @device
 def repeat(w: Array, rows: int, first: int, last: int, right: int, picks: Array) -> None:
-    """The same once more, with the pivots that were picked then: columns may be missing now."""
+    """`eliminate` again, with the pivots it picked; columns of the left may be zero now."""
     for c in range(first, last):
         _pivot(w, rows, first, c, right, int(picks[c - first]))
 
@@ -148,7 +149,7 @@ def _pivot(w: Array, rows: int, first: int, c: int, right: int, at: int) -> bool
 
 @device
 def _begin(w: Array, element: Array, p: int, left: bool) -> None:
-    """The first element of a group into rows 0..2p-1; its right is what will be shared."""
+    """Put the first element of a group into rows 0..2p-1; its right unknowns will be shared."""
     for i in range(2 * p):
         for k in range(2 * p):
             w[i, k] = element[i, k] if left else w.dtype.type(0)
@@ -160,7 +161,7 @@ def _begin(w: Array, element: Array, p: int, left: bool) -> None:
 
 @device
 def _append(w: Array, element: Array, p: int) -> None:
-    """The next element into rows 2p..4p-1; its left is what is shared."""
+    """Put the next element into rows 2p..4p-1; its left unknowns are the shared ones."""
     for i in range(2 * p):
         for k in range(2 * p):
             w[2 * p + i, k] = 0
@@ -172,7 +173,7 @@ def _append(w: Array, element: Array, p: int) -> None:
 
 @device
 def _move_up(w: Array, p: int) -> None:
-    """What is left of a join becomes the first element of the next."""
+    """The joined element becomes the first element of the next join."""
     for i in range(2 * p):
         for k in range(2 * p):
             w[i, k] = w[2 * p + i, k]
@@ -184,7 +185,7 @@ def _move_up(w: Array, p: int) -> None:
 
 @device
 def _join_group(elements: Array, begin: int, count: int, out: Array, w: Array, p: int) -> int:
-    """Join `count` elements into `out`.  Returns where a pivot lacked: 2 p (k - 1) + column."""
+    """Join `count` elements into `out`.  Returns the first 2 p (k - 1) + column without a pivot."""
     lacking = -1
     _begin(w, elements[begin], p, True)
     for k in range(1, count):
@@ -206,7 +207,7 @@ def _join_group(elements: Array, begin: int, count: int, out: Array, w: Array, p
 def _expand_group(
     elements: Array, begin: int, count: int, ends: Array, first: int, step: int, w: Array, p: int
 ) -> None:
-    """Ends between the elements of a group, those beside the group being known.
+    """Compute the ends between the elements of a group, from the ends beside the group.
 
     Element k lies between ends[first + k * step] and the next; the last end is number
     len(ends) - 1 at most.  The elements are overwritten by the pivot rows.
@@ -264,9 +265,9 @@ def _solve_last(element: Array, ends: Array, w: Array, p: int) -> int:
 
 @device
 def solve_ends(team: Any, e: Ends) -> bool:
-    """The whole way up and down: from the elements of level 0 to their ends.
+    """All levels up and down: from the elements of level 0 to their ends.
 
-    All members call, after a barrier; true when they shall stop.  Ends with a barrier.
+    All threads call, after a barrier; returns true when they have to stop.  Ends with a barrier.
     """
     w, p = e.work[team.rank], e.ends.shape[1] // 2
     levels = e.starts.size - 1
@@ -304,7 +305,7 @@ def solve_ends(team: Any, e: Ends) -> bool:
 
 
 def new_ends(parts: int, p: int, rows: int, n: int, threads: int) -> Ends:
-    """Room for the elements of so many parts and their ends, for a team of that size."""
+    """Arrays for the elements of so many parts and their ends, for a team of that size."""
     starts = plan(parts)
     elements = np.empty((int(starts[-1]), 2 * p, 4 * p + 3))
     work = np.empty((threads, 4 * p, 6 * p + 2))
@@ -313,5 +314,5 @@ def new_ends(parts: int, p: int, rows: int, n: int, threads: int) -> Ends:
 
 
 def row_without_pivot(ends: Ends) -> int:
-    """The first one, -1 when there is none."""
+    """The first row whose unknown had no pivot; -1 when all had one."""
     return -1 if ends.fault[0] == NO_FAULT else int(ends.fault[0]) & _ROW_MASK

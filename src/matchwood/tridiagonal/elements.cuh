@@ -1,16 +1,15 @@
-// Elements of a block tridiagonal system: what is left of many rows.  The idea: tridiagonal/cpu_elements.py.
+// Elements of a block tridiagonal system: the equations left of many rows.  The idea: tridiagonal/cpu_elements.py.
 //
-// An element is 2 P equations in X[s-1], X[s] | X[e], X[e+1]; equation i has 4 P coefficients and a
-// right-hand side: FIELDS numbers.  Field f of element k is at data[f * total + k], where `total` and the
-// first k of a level are multiples of EACH.  After them, elements that are parts have 2 P words more, which
-// say what rows their pivots were in.  The 2 P numbers of an end are X[s-1] and X[s]: end k is before
-// element k.
+// An element is 2 P equations in X[s-1], X[s] | X[e], X[e+1].  Each has 4 P coefficients and a right-hand side;
+// an element has FIELDS such numbers.  Field f of element k is at data[f * total + k], where `total` and the
+// first k of a level are multiples of EACH.  After these fields, elements that are parts have 2 P more words:
+// the rows of their pivots.  An end is the 2 P numbers X[s-1] and X[s]; end k is before element k.
 //
-// A block joins its elements to one: each thread EACH of them in registers, one after the other, and the
-// rest is a binary tree in shared memory, in place: at step s element i takes in element i + s.  What
-// expresses the unknowns between two joined elements by those around is kept, in registers or in the
-// place of element i + s; with the outer ends known, the same way back gives the ends between.  At each
-// step a thread touches only the two places that it joins; barriers separate the steps.
+// A thread block joins its elements to one.  Each thread joins EACH of them in registers, one after the other.
+// Then follows a binary tree in shared memory, in place: at step s element i becomes the join of i and i + s.
+// Equations that give the unknowns between two joined elements from those around are kept, in registers or in
+// the place of element i + s.  With the outer ends known, the way back gives the ends between.  At each step a
+// thread reads and writes only the two places that it joins; barriers separate the steps.
 #pragma once
 
 #include "matchwood/pivoting.cuh"
@@ -18,13 +17,14 @@
 #include "matchwood/threads.cuh"
 #include "matchwood/tile.cuh"
 
+// Codes of faults; the smallest is reported.  Rows that are "off": tridiagonal/trust.py.
 constexpr unsigned NOT_FINITE = 1;
-constexpr unsigned SINGULAR = 2;  // and the level: a fault on a lower level counts first
-constexpr unsigned OFF = 100;     // many rows that the solution does not satisfy, or one that cannot be mended
-constexpr unsigned SOME_OFF = 101;  // more than chance explains
-constexpr unsigned FEW_OFF = 102;   // to be mended where they are
+constexpr unsigned SINGULAR = 2;  // plus the level: a fault on a lower level counts first
+constexpr unsigned OFF = 100;     // many rows are off, or one that cannot be mended
+constexpr unsigned SOME_OFF = 101;  // more rows are off than usual for a random matrix
+constexpr unsigned FEW_OFF = 102;   // few rows are off; they can be mended
 
-// Threads of a tree of elements, and how many each of them takes: for plain rows and for blocks.
+// Threads of a tree of elements, and elements of each thread: for plain rows and for blocks.
 constexpr int PLAIN_THREADS = 256, PLAIN_EACH = 4;
 constexpr int BLOCK_THREADS = 64, BLOCK_EACH = 2;
 
@@ -33,14 +33,14 @@ struct Element {
     T row[2 * P][4 * P + 1];  // left 2 P | right 2 P | right-hand side
 };
 
-// The 2 P unknowns between two joined elements, one a row: coefficients of the left and of the right end,
-// right-hand side.
+// The equations for the 2 P unknowns between two joined elements, one per row: coefficients of the left and of
+// the right end, right-hand side.
 template <int P, typename T>
 struct Between {
     T row[2 * P][4 * P + 1];
 };
 
-// Join a and b, neighbours: a becomes the joined element.  Returns the first of the unknowns between them
+// Join the neighbours a and b: a becomes the joined element.  Returns the first of the unknowns between them
 // that had no pivot, or -1.
 template <int P, typename T>
 __device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, T>& b, Between<P, T>& between)
@@ -67,7 +67,7 @@ __device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, 
     unsigned unused = 0;
     int lacking = eliminate<2 * P, 2 * P>(w, size, unused);
 #pragma unroll
-    for (int c = 2 * P - 1; c > 0; --c)  // the pivot rows, freed of the other shared unknowns
+    for (int c = 2 * P - 1; c > 0; --c)  // eliminate the other shared unknowns from the pivot rows
 #pragma unroll
         for (int i = 0; i < c; ++i)
 #pragma unroll
@@ -88,7 +88,7 @@ __device__ __forceinline__ int join_elements(Element<P, T>& a, const Element<P, 
     return lacking;
 }
 
-// The end between, from the ends to the left and to the right.
+// The end between two joined elements, from the ends to the left and to the right.
 template <int P, typename T>
 __device__ __forceinline__ void end_between(const Between<P, T>& between, const T* left, const T* right, T* end)
 {
@@ -105,12 +105,12 @@ __device__ __forceinline__ void end_between(const Between<P, T>& between, const 
 template <int P, typename T>
 struct Elements {
     static constexpr int ROW = 4 * P + 1;
-    static constexpr int FIELDS = 2 * P * ROW;  // and 2 P of picks, see gpu.cu
+    static constexpr int FIELDS = 2 * P * ROW;  // numbers of an element; then 2 P words of picks, see gpu.cu
 
     T* data;
     long long total;
 
-    // How many rows are off: after all fields.
+    // The number of rows that are off; it is stored after all fields.
     __device__ __forceinline__ unsigned* count() { return (unsigned*)(data + (FIELDS + 2 * P) * total); }
 
     __device__ __forceinline__ T& at(long long k, int row, int column)
@@ -119,8 +119,8 @@ struct Elements {
     }
 };
 
-// What rows the pivots of a part were in: bits in two words from field FIRST on.  Of those that were pushed
-// in from the top the last `bits` are wanted.
+// The rows of the pivots of a part: bits in two words from field FIRST on.  They were shifted in from the top, so
+// get_picks returns the upper `bits` bits.
 template <int FIRST, typename T>
 __device__ __forceinline__ void put_picks(T* data, long long total, long long part, unsigned long long picks)
 {
@@ -138,9 +138,9 @@ __device__ __forceinline__ unsigned long long get_picks(const T* data, long long
     return ((unsigned long long)words[1] << 32 | words[0]) >> (64 - bits);
 }
 
-// The elements of one block on their way up and down.  Its shared memory holds an element a thread and
-// the ends beside them.  One number is left free after each 128 bytes, so that elements 2, 4, 8, ... apart,
-// which a step of the tree reads at once, are in different banks.
+// The elements of one thread block on the way up and down.  Shared memory holds an element per thread and the
+// ends beside them.  One number is left free after each 128 bytes, so that elements 2, 4, 8, ... apart, which a
+// step of the tree reads at once, are in different banks.
 template <int P, typename T>
 struct Tree {
     static constexpr int THREADS = P == 1 ? PLAIN_THREADS : BLOCK_THREADS;
@@ -155,9 +155,9 @@ struct Tree {
     };
 
     T* room;
-    long long first;  // of the block's elements, within their level
-    int count;        // of the block's elements
-    int places;       // in shared memory
+    long long first;  // the first of the block's elements, within their level
+    int count;        // the number of the block's elements
+    int places;       // elements in shared memory
     Between<P, T> inner[EACH - 1];
 
     __device__ __forceinline__ Tree(void* shared, long long size)
@@ -208,8 +208,8 @@ struct Tree {
         return lacking;
     }
 
-    // Join all, those from `start` on, to one at place 0.  Element k of the level covers `rows` rows from
-    // k * rows on; a fault is reported unless `status` is null.  Ends with a barrier.
+    // Join all elements of the block to one at place 0; the level begins at `start`.  Element k of the level covers
+    // `rows` rows from k * rows on; a fault is reported unless `status` is null.  Ends with a barrier.
     __device__ __forceinline__ void up(Elements<P, T> elements, long long start, unsigned level, long long rows,
                                        long long n, unsigned long long* status)
     {
@@ -243,8 +243,8 @@ struct Tree {
         }
     }
 
-    // The way back: the ends beside the block are in shared memory; all ends to `out`, where those of the
-    // level are.  After a barrier.
+    // The way back: the ends beside the block are in shared memory; all its ends are written to `out`, the ends of
+    // the level.  Caller: a barrier before.
     __device__ __forceinline__ void down(T* out)
     {
         T* known = ends();
@@ -289,7 +289,7 @@ struct Tree {
     }
 };
 
-// X[first] and X[last] from the one element that is left, as the ends before and after.  By one thread.
+// X[first] and X[last] from the last element, as the ends before and after it.  One thread calls.
 template <int P, typename T>
 __device__ __noinline__ void solve_last(T* room, T* before, T* after, unsigned level, long long n, unsigned long long* status)
 {
@@ -320,7 +320,7 @@ __device__ __noinline__ void solve_last(T* room, T* before, T* after, unsigned l
     }
 }
 
-// One level up: each block's elements, from `start` on, become one, at `out`.
+// One level up: each thread block joins its elements; the level begins at `start`, the next one at `out`.
 template <int P, typename T>
 __device__ __forceinline__ void join_level(Elements<P, T> elements, long long start, long long size, long long out,
                                            void* shared, unsigned level, long long rows, long long n,
@@ -332,7 +332,7 @@ __device__ __forceinline__ void join_level(Elements<P, T> elements, long long st
         elements.at(out + blockIdx.x, 0, f) = tree.at(tree.room, 0, 0, f);
 }
 
-// One level down: `ends` of the elements from `start` on, `outer` those of the level above.
+// One level down: computes `ends` of the level that begins at `start` from `outer`, those of the level above.
 template <int P, typename T>
 __device__ __forceinline__ void expand_level(Elements<P, T> elements, long long start, long long size, void* shared,
                                              const T* outer, T* ends)
@@ -346,7 +346,7 @@ __device__ __forceinline__ void expand_level(Elements<P, T> elements, long long 
     tree.down(ends);
 }
 
-// All that is left, by one block: up, the solution, and down again.
+// The last levels by one thread block: up, the solution, and down again.
 template <int P, typename T>
 __device__ __forceinline__ void solve_top(Elements<P, T> elements, long long start, long long size, void* shared,
                                           T* ends, unsigned level, long long rows, long long n,
@@ -360,7 +360,7 @@ __device__ __forceinline__ void solve_top(Elements<P, T> elements, long long sta
     tree.down(ends);
 }
 
-// The kernels of plain and block systems alike.
+// The kernels, for plain (P = 1) and block systems (P = 2).
 template <int P, typename T>
 __global__ void __launch_bounds__(Tree<P, T>::THREADS)
     join(T* elements, long long total, long long start, long long size, long long out, unsigned level, long long rows,

@@ -1,6 +1,6 @@
 """Two passes over the rows and the levels of elements between them, on the GPU.
 
-For plain and block systems alike; the kernels are in plain/gpu.cu, block/gpu.cu and elements.cuh.
+For plain and block systems; the kernels are in plain/gpu.cu, block/gpu.cu and elements.cuh.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.tridiagonal import trust
 
-ZONES_OF_BLOCK = 128  # in the first round; of systems of blocks half as many
-MENDING_BLOCKS = 1024  # at most where there is a list: a thread takes one zone after the other
+ZONES_PER_BLOCK = 128  # zones of a thread block in the first round; for block systems half as many
+MOST_MENDING_BLOCKS = (
+    1024  # most thread blocks in later rounds; a thread takes several zones if needed
+)
 
 
 class MendRound(NamedTuple):
-    """A round of mending: block rows of a zone, and by how many it begins earlier; windows."""
+    """A round of mending: its zones and its windows."""
 
-    zone: int
-    shift: int
-    least: int  # block rows of a window to each side
-    most: int
-    threads: int  # of a block: few, so that no one waits for others
+    zone: int  # block rows of a zone
+    shift: int  # block rows by which zones begin earlier
+    least: int  # block rows of the first window, to each side of a row
+    most: int  # of the widest window
+    threads: int  # of a thread block; few, so that no thread waits long for others
 
 
 MEND_ROUNDS = (
@@ -37,9 +39,9 @@ MEND_ROUNDS = (
 
 
 def levels(parts: int, threads: int, each: int) -> list[tuple[int, int]]:
-    """(start, size) of each level of elements: of parts, of trees of parts, ... , of the last.
+    """(start, size) of each level of elements: of the parts, of trees of parts, and so on.
 
-    A tree has that many threads; each of them takes that many elements.
+    A tree has `threads` threads; each of them takes `each` elements.
     """
     found, start, size = [], 0, parts
     while True:
@@ -53,12 +55,12 @@ def _rounded(size: int, each: int) -> int:
     return -(-size // each) * each
 
 
-_spare: dict[int, list[Any]] = {}  # by device
+_spare: dict[int, list[Any]] = {}  # unused status words, by device
 _lock = threading.Lock()
 
 
 def take_status() -> Any:
-    """A cleared status word; give it back with `return_status`.  A new one costs pinned memory."""
+    """A cleared status word; give it back with `return_status`.  A new one takes pinned memory."""
     device = engines.cupy().cuda.runtime.getDevice()
     with _lock:
         spare = _spare.setdefault(device, [])
@@ -75,7 +77,7 @@ def return_status(status: Any) -> None:
 
 
 class Codes(NamedTuple):
-    """What kernels report; smaller ones count first, and those up to `off` are no answer."""
+    """What kernels report; the smallest counts.  With a code up to `off` there is no solution."""
 
     not_finite: int
     off: int
@@ -115,7 +117,7 @@ class Solver:
         self._room = (fields * places + 2 * p * (self._threads + 1)) * size
         self._layout = gpu.Layout(
             "tridiagonal.solve",
-            # numbers, picks, and how many rows are off
+            # numbers, picks, and the number of rows that are off
             elements=((fields + 2 * p) * self._total + 1, self.dtype),
             gathered=(n * p if permuted else 0, self.dtype),
             marks=(self._parts + _list_words(source, self._parts), np.uint32),
@@ -136,11 +138,11 @@ class Solver:
     ) -> Any:
         """x for one right-hand side; with `perm`, row i belongs to b[perm[i]] and x[perm[i]].
 
-        All are contiguous arrays of the solver's types: nothing is checked.  Faults are reported to
-        `status`, if there is one.  Returns the memory in which rows that are off are marked.
+        All are contiguous arrays of the solver's types; this is not checked.  Faults are reported
+        to `status`, if there is one.  Returns the memory block with the marks of rows that are off.
         """
         k, n, parts = self._kernels, np.int64(self.n), np.int64(self._parts)
-        block = self._layout.take()  # its own: calls may overlap
+        block = self._layout.take()  # one for each call, since calls may overlap
         matrix = (_address(dl), _address(d), _address(du))
         right, out = _address(b), _address(x)
         order = np.uint64(0) if perm is None else _address(perm)
@@ -153,13 +155,13 @@ class Solver:
         right = right if perm is None else gathered
         ends = self._place(block, "ends0")
         known = (n, *matrix, right, elements, total, parts, ends, order, out, *self._limits)
-        substitute = k.substitute_rows if status is None else k.substitute_and_judge
+        substitute = k.substitute_rows if status is None else k.substitute_and_check
         marks = self._place(block, "marks")
         substitute.launch(self._blocks, self._warp, (*known, marks, word), self._tile)
         return block
 
     def mend(self, dl: Any, d: Any, du: Any, b: Any, x: Any, block: Any, status: Any) -> None:
-        """Mend the rows that `solve` has marked in `block`; what is still off goes to `status`."""
+        """Mend the rows that `solve` marked in `block`; rows still off are reported to `status`."""
         matrix = (_address(dl), _address(d), _address(du), _address(b), _address(x))
         where = (np.int64(self.n), *matrix, self._place(block, "marks"), np.int64(self._parts))
         word = _address(status.device_words)
@@ -167,20 +169,20 @@ class Solver:
             self._kernels.mend.launch(blocks, threads, (*where, *rest, word), room)
 
     def _mend_rounds(self, source: Any, p: int, limit: float, far: float) -> list[Any]:
-        """(blocks, threads of a block, arguments, shared memory) of each round."""
+        """(thread blocks, threads of a block, arguments, bytes of shared memory) of each round."""
         made: list[Any] = []
         for step, one in enumerate(MEND_ROUNDS):
             after = MEND_ROUNDS[min(step + 1, len(MEND_ROUNDS) - 1)]
             rows = (one.zone, one.shift, after.zone, after.shift)
             sizes = [count // self.rows for count in rows]
             zones = -(-(self._parts + sizes[1]) // sizes[0])
-            each = ZONES_OF_BLOCK // p if step == 0 else one.threads
+            each = ZONES_PER_BLOCK // p if step == 0 else one.threads
             blocks = -(-zones // each)
             counts = (step, self.rows, *sizes, each, one.least, one.most)
             rest = (*map(np.int32, counts), np.float64(limit), np.float64(far))
             triangle = (2 * one.most + 1) * p * (3 * p + 1)
             room = 8 * (source.constant("MEND_LIST") + one.threads * triangle)
-            blocks = blocks if step == 0 else min(blocks, MENDING_BLOCKS)
+            blocks = blocks if step == 0 else min(blocks, MOST_MENDING_BLOCKS)
             made.append((blocks, one.threads, rest, room))
         assert len(made) == source.constant("MEND_ROUNDS")
         return made
@@ -189,7 +191,7 @@ class Solver:
         return np.uint64(block.ptr + getattr(self._layout, name))
 
     def _solve_ends(self, block: Any, elements: Any, total: Any, n: Any, status: Any) -> None:
-        """The ends of the parts, from their elements."""
+        """Compute the ends of the parts from their elements."""
         k, last = self._kernels, len(self.levels) - 1
         rows = self.rows
         for level in range(last):
@@ -210,7 +212,7 @@ class Solver:
 
 
 def _list_words(source: Any, parts: int) -> int:
-    """Words of the lists of zones: `Lists` in mend.cuh."""
+    """32-bit words that the lists of zones need: `Lists` in mend.cuh."""
     rounds, rows = source.constants("MEND_ROUNDS", "MEND_ROWS")
     most = parts // (rows // 32) + 2
     words: int = rounds + (rounds - 1) * (most // 32 + 1 + most)
@@ -223,7 +225,7 @@ def _address(array: Any) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def _solver(make: Any, n: int, dtype: Any, index: Any, permuted: bool, device: int) -> Solver:
-    """Made once for systems alike: making it takes as long as two launches."""
+    """A solver, kept for later systems of that size and type: making one costs two launches."""
     solver: Solver = make(n, dtype, index, permuted=permuted)
     return solver
 
@@ -238,7 +240,7 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Any, int, int]:
-    """Solution for every row of b; the row without a pivot or -1; a verdict (trust.py)."""
+    """The solution for every row of b; the row without a pivot or -1; a verdict (trust.py)."""
     x = gpu.empty(b.shape, b.dtype, "tridiagonal.solve")
     if d.shape[0] == 0 or b.shape[0] == 0:
         return x, -1, trust.RIGHT
@@ -254,12 +256,12 @@ def solve(
 def solve_all(
     solver: Solver, matrix: Any, b: Any, x: Any, perm: Any, status: Any
 ) -> tuple[int, int]:
-    """Solve for every row of b.  The row without a pivot or -1; a verdict."""
+    """Solve for every row of b.  Returns the row without a pivot or -1, and a verdict."""
     codes, (dl, d, du) = solver.codes, matrix
     pairs = list(zip(b, x, strict=True)) if b.shape[0] > 1 else [(b, x)]
     blocks = [solver.solve(dl, d, du, one, out, perm, status) for one, out in pairs]
     code, detail = status.read()
-    if codes.not_finite < code < codes.off:  # singular, on one level or another
+    if codes.not_finite < code < codes.off:  # SINGULAR plus a level
         return detail, trust.RIGHT
     if code not in (codes.some_off, codes.few_off) or perm is not None:
         return -1, trust.RIGHT if code == 0 else trust.WRONG

@@ -1,27 +1,27 @@
-// Rows that are off here and there, mended where they are.  The idea: mending/cpu_local.py.
+// Mend single rows that are off, by a change of the unknowns around each.  The idea: mending/cpu_local.py.
 //
 // A thread has a zone of parts, and changes only unknowns inside of it: not the first and not the last, on which
-// rows of its neighbours depend.  So no two threads touch the same unknown, and no row is looked at while another
-// thread changes it.  Most rows need a small window only, so each round has wider ones than the round before, and
-// other borders of zones; the last tries all widths.
+// rows of its neighbours depend.  So no two threads change the same unknown, and no row is read while another
+// thread changes its unknowns.  Most rows need only a small window, so each round has wider windows than the round
+// before, and other borders of zones; the last round tries all widths.
 //
-// In the first round a block of threads finds the zones with marked rows among a range of its own.  What stays
-// marked is handed on: its zone of the next round is listed there, once.  The order of a list is that of arrival,
-// and changes nothing: zones do not depend on each other.
+// In the first round each thread block searches a range of zones for marked rows.  If a row stays marked, its zone
+// of the next round is added to the list of that round, once.  The order of a list is that of arrival; it does not
+// matter, since zones are independent.
 //
-// Memory behind the marks of the parts: a count of listed zones for each round; for each round but the first a bit
-// for each zone that is listed; then their lists.
+// Memory after the marks of the parts: for each round the number of listed zones; for each round but the first a
+// bit for each zone that is listed; then the lists.
 #pragma once
 
 #include "matchwood/elements.cuh"
 
 constexpr int MEND_ROUNDS = 4;
-constexpr int MEND_WIDER = 4;   // a window to the next one that is tried
-constexpr int MEND_ROWS = 512;  // block rows of a zone at least, in rounds with a list
-constexpr int MEND_SCAN = 8;    // parts that are looked at together
+constexpr int MEND_WIDER = 4;   // ratio of a window to the one tried before
+constexpr int MEND_ROWS = 512;  // least block rows of a zone in rounds with a list
+constexpr int MEND_SCAN = 8;    // parts whose marks are read together
 constexpr int MEND_LIST = 65;   // doubles of shared memory for the list of the first round: a count and 128 zones
 
-// About 1 / sqrt(x), to 20 bits.
+// 1 / sqrt(x) to about 20 bits.
 __device__ __forceinline__ double about_rsqrt(double x)
 {
     double y;
@@ -33,7 +33,7 @@ __device__ __forceinline__ double about_rsqrt(double x)
     return y;
 }
 
-// A block row of the system: zeros where there is none.
+// A block row of the system; zeros outside of the matrix.
 template <int P, typename T>
 struct Line {
     T left[P][P], middle[P][P], right[P][P], b[P];
@@ -48,7 +48,7 @@ struct Mender {
     long long n;
     const T *dl, *d, *du, *b;
     T* x;
-    double* room;  // a finished row of the triangle for each unknown; items of one thread are blockDim.x apart
+    double* room;  // finished rows of the triangle, one per unknown; items of one thread are blockDim.x apart
     double limit;
 
     __device__ __forceinline__ double& at(int c, int k) { return room[(c * ITEMS + k) * blockDim.x]; }
@@ -76,7 +76,7 @@ struct Mender {
         return one;
     }
 
-    // b - A x of equation e of a block row, and the sizes of its terms, from the unknowns X[row-1] to X[row+1].
+    // b - A x of equation e of a block row, and the sum of its |terms|, from the unknowns X[row-1] to X[row+1].
     static __device__ __forceinline__ double residual(const Line<P, T>& one, const T (&around)[WIDTH], int e,
                                                       double& size)
     {
@@ -92,7 +92,7 @@ struct Mender {
         return value;
     }
 
-    // Is each residual of a block row small beside its terms?
+    // Is each residual of a block row at most `within` times its terms?
     __device__ __forceinline__ bool holds(long long row, double within)
     {
         Line<P, T> one = line(row);
@@ -108,8 +108,8 @@ struct Mender {
         return good;
     }
 
-    // Rotate an equation, whose entries before K are zeros, into the triangle of the unknowns that it has.  The
-    // length need not be precise: it scales both rows alike.
+    // Add an equation, whose entries before K are zeros, to the triangle of its unknowns by Givens rotations.  The
+    // length need not be precise: an error scales both rows by the same factor.
     template <int K>
     static __device__ __forceinline__ void insert(double (&triangle)[WIDTH][ITEMS], double (&row)[ITEMS], bool& fits)
     {
@@ -137,7 +137,7 @@ struct Mender {
         }
     }
 
-    // The first P rows of the triangle are finished: they are those of X[column].  The others move up.
+    // The first P rows of the triangle are finished: store them as the rows of X[column].  The others move up.
     __device__ __forceinline__ void pass(double (&triangle)[WIDTH][ITEMS], int column)
     {
         if (column >= 0) {
@@ -154,14 +154,14 @@ struct Mender {
         for (int r = 0; r < WIDTH; ++r)
 #pragma unroll
             for (int t = 0; t < ITEMS; ++t) {
-                int from = t == WIDTH ? WIDTH : (t + P) % WIDTH;  // the column; there is none after the last
+                int from = t == WIDTH ? WIDTH : (t + P) % WIDTH;  // the column; not used past the last one
                 bool known = r + P < WIDTH && (t == WIDTH || t + P < WIDTH);
                 triangle[r][t] = known ? triangle[(r + P) % WIDTH][from] : 0;
             }
     }
 
-    // The triangle of the least squares for the change of X[lo] to X[hi-1].  Rows and unknowns are read before
-    // the row before is rotated.  False when numbers are out of range.
+    // The triangle of the least squares problem for the change of X[lo] to X[hi-1].  Each row and its unknowns are
+    // loaded before the previous row is added, so that the loads overlap.  False when numbers are out of range.
     __device__ __forceinline__ bool triangle_of(long long lo, long long hi)
     {
         double triangle[WIDTH][ITEMS];
@@ -201,11 +201,11 @@ struct Mender {
         return fits;
     }
 
-    // Change the unknowns by the solution of the triangle, whose last column then has the former ones.
+    // Change the unknowns by the solution of the triangle, whose last column then holds the former unknowns.
     __device__ __forceinline__ void change(long long lo, int columns)
     {
         T* mine = x + lo * P;
-        double changes[WIDTH], now[ITEMS];  // of the unknowns after this one
+        double changes[WIDTH], now[ITEMS];  // changes of the unknowns after this one; its row of the triangle
 #pragma unroll
         for (int k = 0; k < WIDTH; ++k) changes[k] = 0;
         T before = mine[columns - 1];
@@ -233,7 +233,7 @@ struct Mender {
         }
     }
 
-    // Do all rows hold that a change of X[lo] to X[hi-1] touches?
+    // Do all rows hold that contain one of X[lo] to X[hi-1]?
     __device__ __forceinline__ bool all_hold(long long lo, long long hi)
     {
         bool good = true;
@@ -245,8 +245,8 @@ struct Mender {
         return good;
     }
 
-    // Mend a block row by changing X[first] to X[end-1] only; windows have `least` block rows to each side, and
-    // more up to `most`.
+    // Mend a block row by changing X[first] to X[end-1] only; windows have from `least` to `most` block rows to each
+    // side.
     __device__ __forceinline__ bool mend(long long row, long long first, long long end, int least, int most)
     {
 #pragma unroll 1
@@ -275,17 +275,18 @@ struct Zone {
     }
 };
 
-// The lists of zones behind the marks.  A zone with a list has at least 16 parts, of 32 rows at most.
+// The lists of zones, stored after the marks.  In rounds with a list a zone has at least MEND_ROWS block rows, and a
+// part has at most 32.
 struct Lists {
     unsigned* counts;
-    long long most, words;  // zones of a list, and words with a bit for each
+    long long most, words;  // most zones of a list, and words with a bit for each
 
     __device__ __forceinline__ Lists(unsigned* marks, long long parts)
         : counts(marks + parts), most(parts / (MEND_ROWS / 32) + 2), words(most / 32 + 1)
     {
     }
 
-    // Words that are zero at the beginning.
+    // The number of words that must be zero at the beginning.
     __device__ __forceinline__ long long cleared() { return MEND_ROUNDS + (MEND_ROUNDS - 1) * words; }
 
     __device__ __forceinline__ unsigned* of(int round) { return counts + cleared() + (round - 1) * most; }
@@ -299,7 +300,7 @@ struct Lists {
     }
 };
 
-// Is a row marked in MEND_SCAN parts from `begin` on?  All are read at the same time.
+// Is a row marked in the MEND_SCAN parts from `begin` on?  Their marks are read at the same time.
 __device__ __forceinline__ bool some_marked(const unsigned* marks, long long begin, long long end)
 {
     unsigned any = 0;
@@ -308,7 +309,7 @@ __device__ __forceinline__ bool some_marked(const unsigned* marks, long long beg
     return any != 0;
 }
 
-// The zones with marked rows among those of a block, `each` of them: how many, and then which.
+// List the zones with marked rows among the `each` zones of this thread block: list[0] is their number.
 __device__ __forceinline__ void list_own(unsigned* list, const unsigned* marks, long long parts, int size, int each)
 {
     if (threadIdx.x == 0) list[0] = 0;
@@ -323,8 +324,8 @@ __device__ __forceinline__ void list_own(unsigned* list, const unsigned* marks, 
     __syncthreads();
 }
 
-// One round: the marked rows of the listed zones.  Those that are mended lose their mark; what is marked after the
-// last round is reported, and rows that were off by more than `far`.  A zone has `size` parts of `rows` block
+// One round: mends the marked rows of the listed zones.  Mended rows lose their mark.  Rows that are marked after the
+// last round are reported, and so are rows that were off by more than `far`.  A zone has `size` parts of `rows` block
 // rows, and begins `shift` parts earlier; in the next round it has `next_size`, and begins `next_shift` earlier.
 template <int P, typename T>
 __global__ void mend(long long n, const T* dl, const T* d, const T* du, const T* b, T* x, unsigned* marks,

@@ -1,16 +1,16 @@
-// The two passes over the rows, for plain rows and blocks alike: one warp a block, one part a thread.
+// The two passes over the rows, for plain rows and blocks: a thread block is one warp, a thread has one part.
 //
 //   reduce_rows         a thread reduces its part to its element
-//   substitute_rows     a thread finds the unknowns between the two ends of its part
+//   substitute_rows     a thread computes the unknowns between the two ends of its part
 //
-// The rows of a block's parts lie in shared memory (tile.cuh), loaded in whole lines.  A thread reads and writes
-// only its own part there, apart from loading and storing, which are fenced by barriers.  plain/gpu.cu and
-// block/gpu.cu say what a part is:
+// The rows of a thread block's parts are in shared memory (tile.cuh), loaded in whole lines.  A thread reads and
+// writes only its own part there; loads and stores of the whole tile are separated from that by barriers.
+// plain/gpu.cu and block/gpu.cu define a part:
 //
-//   Rows<T>             P, block rows of a part and of a block of threads, chunks of 16 bytes, where the solution lies
+//   Rows<T>             P, block rows of a part and of a thread block, chunks of 16 bytes, place of the solution
 //   reduce_part         the elimination of a part; its element
-//   picks_of            the pivots of a part, as the reduction left them
-//   substitute_part     the elimination once more, and back; the solution takes its place in the tile
+//   picks_of            the pivots of a part, as reduce_part stored them
+//   substitute_part     the elimination again, and back; the solution goes to its place in the tile
 //   mark_rows           which rows are off
 #pragma once
 
@@ -22,12 +22,12 @@
 template <typename T>
 struct Rows;
 
-// A constant as an argument, by which a function of the including file is chosen.
-template <bool LOOK>
-struct Looking {};
+// A constant as the type of an argument, so that substitute_part of the including file can depend on it.
+template <bool CHECK>
+struct Checking {};
 
-// Four arrays of the block's tile; rows past the end are X = 0.  With `perm` the right-hand side of equation i is
-// b[perm[i]], which is also written to gathered[i]; 1 where perm is negative.
+// Load the four arrays of the thread block's tile; rows past the end are X = 0.  With `perm` the right-hand side of
+// equation i is b[perm[i]], which is also written to gathered[i]; 1 where perm is negative.
 template <typename T, typename I>
 __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl, const T* d, const T* du, const T* b,
                                           const I* perm, T* gathered)
@@ -47,7 +47,7 @@ __device__ __forceinline__ void load_rows(Chunk* tile, long long n, const T* dl,
     }
 }
 
-// Wait for them, and clear what is not part of the matrix.
+// Wait for the loads, and clear dl of the first row and du of the last, which are not part of the matrix.
 template <typename T>
 __device__ __forceinline__ void rows_loaded(Chunk* tile, long long n)
 {
@@ -79,7 +79,7 @@ __global__ void reduce_rows(long long n, const T* __restrict__ dl, const T* __re
     reduce_part(tile, out, part, status);
 }
 
-template <typename T, typename I, bool LOOK>
+template <typename T, typename I, bool CHECK>
 __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* __restrict__ d,
                                 const T* __restrict__ du, const T* __restrict__ b, T* elements, long long total,
                                 long long parts, const T* __restrict__ ends, const I* __restrict__ perm,
@@ -94,8 +94,8 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     Elements<P, T> known = {elements, total};
     auto picks = picks_of(known, there ? part : 0);
     rows_loaded<T>(tile, n);
-    Judge<T> judge(limit);
-    if (there) substitute_part(tile, ends + 2 * P * part, picks, judge, Looking<LOOK>());
+    RowChecker<T> checker(limit);
+    if (there) substitute_part(tile, ends + 2 * P * part, picks, checker, Checking<CHECK>());
     __syncwarp();
     Chunk* solution = tile + Rows<T>::SOLUTION;
     if (perm == nullptr) {
@@ -103,15 +103,15 @@ __global__ void substitute_rows(long long n, const T* __restrict__ dl, const T* 
     } else {
         scatter_tile<RIGHT_CHUNKS>(solution, x, perm, P * first, P * n);
     }
-    if (LOOK) {
+    if (CHECK) {
         Lists lists(marks, parts);
         if (part < lists.cleared()) lists.counts[part] = 0;
-        mark_rows(solution, n, dl, d, du, b, ends, there ? marks + part : nullptr, marks, judge);
-        if (judge.report(known.count(), few, usual, first, status)) {
+        mark_rows(solution, n, dl, d, du, b, ends, there ? marks + part : nullptr, marks, checker);
+        if (checker.report(known.count(), few, usual, first, status)) {
             const T* arrays[3] = {dl, d, du};
             for (const T* array : arrays)
-                look_for_subnormal(array, P * P * first, P * P * BLOCK, P * P * n, first, status);
-            look_for_subnormal(b, P * first, P * BLOCK, P * n, first, status);
+                report_subnormal(array, P * P * first, P * P * BLOCK, P * P * n, first, status);
+            report_subnormal(b, P * first, P * BLOCK, P * n, first, status);
         }
     }
 }

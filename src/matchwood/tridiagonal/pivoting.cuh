@@ -1,12 +1,12 @@
-// A few equations in registers: sizes of rows, pivots, elimination.  For elements.cuh and the solvers above it.
+// A few equations in registers: sizes of rows, pivots, elimination.  For elements.cuh and the files that include it.
 //
-// A pivot is measured against the largest coefficient that its row has or had: so a row that grows while it
-// is carried along counts less and less, and none grows without bound.  See docs/problems/tridiagonal.rst.
+// A pivot is compared relative to the size of its row, the largest coefficient that the row has or had.  So a row
+// that grows becomes a worse pivot, and no row grows without bound.  See docs/problems/tridiagonal.rst.
 #pragma once
 
 #include "matchwood/threads.cuh"
 
-// The instructions have these built in; a comparison would take two more.
+// Absolute values cost nothing as operands of an instruction; a comparison would take two instructions more.
 __device__ __forceinline__ float magnitude(float x) { return fabsf(x); }
 __device__ __forceinline__ double magnitude(double x) { return fabs(x); }
 
@@ -14,8 +14,8 @@ __device__ __forceinline__ double magnitude(double x) { return fabs(x); }
 template <typename T>
 __device__ __forceinline__ T epsilon() { return sizeof(T) == 8 ? T(2.220446049250313e-16) : T(1.1920929e-7); }
 
-// 1 / x, with an error of one rounding at most; of the numbers that are smaller than 2^-126 (float) or
-// larger than 2^126 it is infinite or zero.  A tenth of the instructions of a division.
+// 1 / x, with an error of at most one rounding unit; infinite or zero for floats below 2^-126 or above 2^126.  Takes
+// a tenth of the instructions of a division.
 __device__ __forceinline__ float inverse_of(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -38,8 +38,8 @@ __device__ __forceinline__ double inverse_of(double x)
 #endif
 }
 
-// Sizes of rows, which pivots are measured against.  Of a double the upper half will do, as an integer,
-// whose maximum is one instruction instead of three.
+// Sizes of rows, relative to which pivots are compared.  For a double the upper 32 bits are precise enough, as an
+// integer: a maximum of integers is one instruction instead of three.
 __device__ __forceinline__ float size_of(float x) { return fabsf(x); }
 __device__ __forceinline__ int size_of(double x) { return __double2hiint(x) & 0x7fffffff; }
 __device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
@@ -49,15 +49,15 @@ __device__ __forceinline__ double as_number(int size) { return __hiloint2double(
 template <typename T>
 using Size = decltype(size_of(T()));
 
-// Sizes are multiplied with coefficients, so those of rows must lie between 1 / LARGE and LARGE.  None is
-// below least_size: a row of zeros is no pivot.
+// Sizes are multiplied with coefficients, so they must lie between 1 / large and large.  No size is below
+// least_size, so that a row of zeros is no pivot.
 template <typename T>
 __device__ __forceinline__ T large() { return sizeof(T) == 8 ? T(0x1p400) : T(0x1p60); }
 template <typename T>
 __device__ __forceinline__ Size<T> least_size() { return size_of(sizeof(T) == 8 ? T(0x1p-600) : T(0x1p-63)); }
 
-// The smallest size so far, as a whole number less one: so that zero is the largest of all.  A row of zeros
-// lacks a pivot, whatever the scale of the others, and is no number that is too small.
+// The smallest size so far, as an unsigned integer minus one, so that zero becomes the largest of all.  A row of
+// zeros has no pivot at any scale, and must not count as a number that is too small.
 __device__ __forceinline__ unsigned rank_of(float size) { unsigned bits; memcpy(&bits, &size, 4); return bits - 1; }
 __device__ __forceinline__ unsigned rank_of(int size) { return (unsigned)size - 1; }
 template <typename S>
@@ -69,14 +69,14 @@ __device__ __forceinline__ unsigned smaller_rank(unsigned least, S size)
 template <typename T>
 __device__ __forceinline__ bool too_small(unsigned least) { return least < rank_of(size_of(1 / large<T>())); }
 
-// Is row i, with pivot a and size a_size, better than the one with b and b_size?
+// Is a row with pivot a and size a_size better than one with b and b_size?
 template <typename T, typename S>
 __device__ __forceinline__ bool better_pivot(T a, S a_size, T b, S b_size)
 {
     return magnitude(a) * as_number(b_size) > magnitude(b) * as_number(a_size);
 }
 
-// What replaces a pivot that is zero: a number of the size of the rounding errors of its row.
+// The replacement of a zero pivot: a number of the size of the rounding errors of its row.
 template <int FROM, int TO, int C, typename T>
 __device__ __forceinline__ T stand_in(const T (&row)[C])
 {
@@ -98,7 +98,7 @@ __device__ __forceinline__ void swap_rows(T (&a)[C], T (&b)[C], bool wanted)
     }
 }
 
-// Eliminate column FIRST + c by row c, whose pivot is not zero any more.
+// Eliminate column FIRST + c by row c, whose pivot is not zero.
 template <int FIRST, int COLUMN, int R, int C, typename T>
 __device__ __forceinline__ void eliminate_below(T (&w)[R][C])
 {
@@ -116,8 +116,8 @@ __device__ __forceinline__ void eliminate_below(T (&w)[R][C])
     }
 }
 
-// One column of `eliminate`.  Which exchanges were made goes to `picks`, a bit for each; with REPEAT they
-// are taken from there.
+// One column of `eliminate`.  `picks` gets a bit for each possible row exchange: was it made?  With REPEAT the
+// bits are read from there.
 template <bool REPEAT, int FIRST, int COLUMN, int R, int C, typename T>
 __device__ __forceinline__ bool eliminate_column(T (&w)[R][C], Size<T> (&size)[R], unsigned& picks)
 {
@@ -144,10 +144,10 @@ __device__ __forceinline__ bool eliminate_column(T (&w)[R][C], Size<T> (&size)[R
 }
 
 // Eliminate columns FIRST..FIRST+COUNT-1 (one or two or four) of R equations by row pivoting; the pivot
-// rows, divided by their pivots, end on top.  The last column is the right-hand side.  Pivots are measured
-// against the largest coefficient of their row as it is now, or as it was: `size`, which is brought up to
-// date; that of the last NEW rows is so already, and the others have no coefficients in the last EMPTY columns.
-// Returns the first column, from FIRST, that had no pivot, or -1.
+// rows, divided by their pivots, end on top.  The last column is the right-hand side.  Pivots are compared
+// relative to `size`, the largest coefficient that their row has or had.  It is updated first, except for the
+// last NEW rows, whose size is up to date; the others have no coefficients in the last EMPTY columns.
+// Returns the first column, counted from FIRST, that had no pivot, or -1.
 template <int FIRST, int COUNT, int NEW = 0, int EMPTY = 0, int R, int C, typename T>
 __device__ __forceinline__ int eliminate(T (&w)[R][C], Size<T> (&size)[R], unsigned& picks)
 {

@@ -1,4 +1,5 @@
-"""What the public functions of tridiagonal/ and tridiagonal/block/ share: arrays in, errors out."""
+"""What the public functions of tridiagonal/ and tridiagonal/block/ share: argument checks, the call
+of an engine, and errors."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class System:
 
     @property
     def block(self) -> tuple[int, ...]:
-        """() for plain rows, (2,) for block rows: what a right-hand side has at each."""
+        """() for plain rows, (2,) for block rows: the shape of a right-hand side at each row."""
         return tuple(self.d.shape[1:2])
 
     @property
@@ -53,7 +54,7 @@ class System:
         return System(self.caller, self.package, *arrays)
 
     def right_hand_side(self, b: Any) -> Any:
-        """b, checked, with the system's or a wider type; where the system lies."""
+        """b, checked: an array of float32 or float64 on the engine of the system."""
         array = _floating(b, "b", self.caller)
         shape = (self.n, *self.block)
         if array.shape[: len(shape)] != shape or array.ndim > len(shape) + 1:
@@ -82,7 +83,7 @@ class System:
     def examined(
         self, b: Any, allow_singular: bool, engine: str | None, threads: int | None
     ) -> tuple[Any, bool]:
-        """x, and whether the matrix is too hard for the engine alone."""
+        """x, and whether the matrix is too hard to be solved by the engine alone."""
         b = self.right_hand_side(b)
         kind = np.result_type(self.d.dtype, b.dtype)
         chosen = engines.resolve(self.where, engine, threads=threads)
@@ -110,7 +111,8 @@ class System:
         return x, doubtful or verdict == trust.HARD
 
     def probe(self) -> Any:
-        """A right-hand side whose terms are all of the size of their column's largest entry."""
+        """A right-hand side for a test of the matrix: the product of the matrix with unknowns of
+        random sign, each about the inverse of its column's largest entry."""
         xp = _module(self.where)
         size = abs(self.d)
         size[1:] = xp.maximum(size[1:], abs(self.du[:-1]))
@@ -119,7 +121,7 @@ class System:
             size = size.max(axis=1)
         reach = np.finfo(self.d.dtype).maxexp - 4
         power = xp.clip(xp.frexp(size)[1], -reach, reach)
-        # signs without a pattern, the same on both engines; a quarter: no sum of terms overflows
+        # pseudo-random signs, the same on both engines; 0.25, so that no sum of terms overflows
         signs = 0.5 * ((xp.arange(size.size) * 2654435761 >> 13) & 1) - 0.25
         x = xp.ldexp(signs.reshape(size.shape).astype(self.d.dtype), -power)
         with np.errstate(all="ignore"):
@@ -135,7 +137,7 @@ class System:
         )
 
     def _refuse_what_no_check_accepts(self, b: Any, x: Any) -> None:
-        """Raise the error for a matrix that no pivots solve: nearly singular, for its type."""
+        """Raise the error for a nearly singular matrix, if the check of tridiagonal/ refuses x."""
         try:
             check_tridiagonal_solution(self.dl, self.d, self.du, b, x)
         except CheckFailed as error:
@@ -146,7 +148,7 @@ class System:
             ) from None
 
     def refuse_not_finite(self, b: Any) -> None:
-        """Raise the error that names what is not finite."""
+        """Raise the error that names the first number that is not finite, if there is one."""
         arrays = {"dl": self.dl[1:], "d": self.d, "du": self.du[:-1], "b": b}
         for name, array in arrays.items():
             bad = np.argwhere(~np.isfinite(np.asarray(engines.moved(array, "cpu"))))
@@ -155,7 +157,7 @@ class System:
                 raise ValueError(f"{self.caller}: {name} must be finite, but is not at row {row}")
 
     def _refuse_overflow(self, x: Any) -> None:
-        """Raise the error that names the first unknown beyond the range of its type."""
+        """Raise the error that names the first unknown beyond the range of its type, if any."""
         bad = np.argwhere(~np.isfinite(np.asarray(engines.moved(x, "cpu")).T))
         if bad.size:
             kind = "block row" if self.block else "row"
@@ -166,7 +168,7 @@ class System:
 
 
 def _brought(array: Any, home: str, kind: Any) -> Any:
-    """The array there, of that type; itself if it is so already."""
+    """The array on that engine, of that type; itself if it is so already."""
     array = engines.moved(array, home)
     return array if array.dtype == kind else widened(array)
 
@@ -191,7 +193,7 @@ def _floating(array: Any, name: str, caller: str) -> Any:
 
 
 def system(caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool) -> System:
-    """The gate for coefficients."""
+    """The coefficients, checked."""
     given = {"dl": dl, "d": d, "du": du}
     arrays = {name: _floating(array, name, caller) for name, array in given.items()}
     shape = arrays["d"].shape
@@ -214,17 +216,17 @@ def system(caller: str, package: str, dl: Any, d: Any, du: Any, *, block: bool) 
 
 
 class Factorization:
-    """A matrix made ready to be solved with many times; made by `factorize`.
+    """A matrix prepared for many solves; made by `factorize`.
 
-    The coefficients are kept, checked once, in the form that the engine reads; a solve repeats the
-    elimination, which costs less than reading its stored result would.
+    The coefficients are kept, checked once, in the form that the engine reads.  Each solve repeats
+    the elimination, which costs less than reading a stored factorization.
 
     Attributes
     ----------
     n : int
         Rows, or block rows.
     dtype : numpy.dtype
-        Of the coefficients; a wider right-hand side is solved in its own.
+        Of the coefficients.  A right-hand side of a wider type is solved in that type.
     """
 
     def __init__(self, made: System, allow_singular: bool, threads: int | None) -> None:
@@ -232,11 +234,11 @@ class Factorization:
         self._threads = threads
         self.n, self.dtype = made.n, made.d.dtype
         self._solvers: dict[Any, Any] = {}
-        # which of the matrix and its transpose are too hard for the engine alone
+        # by `transpose`: is the matrix, or its transpose, too hard for the engine alone?
         self._hard = {False: self._is_hard(made, allow_singular)}
 
     def _is_hard(self, made: System, allow_singular: bool) -> bool:
-        """Whether a solution had many rows that are off.  Raises what `solve` does."""
+        """Whether many rows of a solution were off.  Raises the same errors as `solve`."""
         return made.examined(made.probe(), allow_singular, None, self._threads)[1]
 
     def __repr__(self) -> str:
@@ -269,16 +271,17 @@ class Factorization:
         """Solve where the rows of the matrix are in another order than b and x.
 
         Row i has its right-hand side at ``b[order[i]]`` and its unknown at ``x[order[i]]``.
-        Neither the values of `b` nor the pivots are looked at or waited for.
-        Only where a first solution with this matrix had to be mended, every one is.
+        Neither the values of `b` nor the residuals are checked, and on a GPU the call does not
+        wait.  Only if a test solution with this matrix had many rows off, every solution is checked
+        and mended.
 
         Parameters
         ----------
         b : (k, m) contiguous array of `dtype`
             k right-hand sides.
         order : (n,) or (n, 2) integers, or None
-            None is the order of the rows.  Of blocks the places of both unknowns; there -1 is an
-            unknown that is not there: its right-hand side is 1, and it is not returned.
+            None is the order of the rows.  For blocks, the places of both unknowns; there -1 is a
+            dummy unknown: its right-hand side is 1, and it is not returned.
         transpose : bool
 
         Returns
@@ -288,7 +291,8 @@ class Factorization:
         Raises
         ------
         TypeError, ValueError
-            If `b` or `order` have another type or shape, or `order` leads outside of `b`.
+            If `b` or `order` have another type or shape, or an element of `order` is no place in
+            `b`.
         """
         b, order = _ordered_arrays(self._system, b, order)
         return self._solve_ordered(b, order, transpose) if b.size else b
@@ -298,7 +302,7 @@ class Factorization:
         if transpose not in self._hard:
             self._hard[transpose] = self._is_hard(made, True)
         if self._hard[transpose]:
-            return _solve_elsewhere(made, b, order, self._threads)
+            return _solve_checked(made, b, order, self._threads)
         if made.where == "cpu":
             run = engines.load(made.package, "cpu").solve
             return run(made.dl, made.d, made.du, b, order, threads=self._threads)[0]
@@ -316,12 +320,12 @@ class Factorization:
 
 
 def trusted_solve_ordered(made: Factorization, b: Any, order: Any, *, transpose: bool) -> Any:
-    """`Factorization.solve_ordered` without a look at its arguments, for preconditioners."""
+    """`Factorization.solve_ordered` without checks of its arguments, for preconditioners."""
     return made._solve_ordered(b, order, transpose)
 
 
 def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
-    """The arguments of `solve_ordered`, checked: kernels go where the order says."""
+    """The arguments of `solve_ordered`, checked: kernels use the order as addresses."""
     caller, kind = "solve_ordered", made.d.dtype
     b = plain(caller, "b", b)
     if b.dtype != kind or engines.location(b) != made.where:
@@ -342,21 +346,21 @@ def _ordered_arrays(made: System, b: Any, order: Any) -> tuple[Any, Any]:
             f"{caller}: order must have shape {shape} on the {made.where.upper()}, "
             f"got {order.shape}"
         )
-    least = -1 if made.block else 0  # unknowns that are not there: of blocks only
+    least = -1 if made.block else 0  # only blocks can have dummy unknowns
     flat = integers(caller, "order", order.reshape(-1), low=least, high=int(b.shape[1]) - 1)
     index = np.int32 if flat.dtype == np.int32 else np.int64
     return b, _module(made.where).ascontiguousarray(flat.astype(index, copy=False)).reshape(shape)
 
 
-def _solve_elsewhere(made: System, b: Any, order: Any, threads: int | None) -> Any:
-    """`solve_ordered` for hard matrices: gathered, solved with a look at every row, scattered."""
+def _solve_checked(made: System, b: Any, order: Any, threads: int | None) -> Any:
+    """`solve_ordered` for hard matrices: gathered, solved with a check of every row, scattered."""
     shape = (made.n, *made.block)
     x = _module(made.where).empty_like(b)
     for one, out in zip(b, x, strict=True):
         right = one if order is None else one[order.clip(0)]
         right = right.reshape(shape)
         if order is not None:
-            right[order.reshape(shape) < 0] = 1  # those that are not there
+            right[order.reshape(shape) < 0] = 1  # dummy unknowns
         found = made.solve(right, allow_singular=True, threads=threads)
         if order is None:
             out[:] = found.reshape(-1)

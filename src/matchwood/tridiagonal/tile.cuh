@@ -1,12 +1,12 @@
-// Tiles of arrays in shared memory: loaded in whole lines, read by one thread in a row.
+// Tiles of arrays in shared memory: loaded in whole cache lines, then each thread reads its own consecutive part.
 //
-// A block is one warp.  Each of its threads owns CHUNKS consecutive chunks of 16 bytes of every array.
-// Written as they lie in memory, eight neighbouring threads would read from the same banks; so the lowest
-// three bits of a chunk's number are mixed with those of its thread, and any eight threads that read the
-// same chunk of theirs hit eight different bank groups.
+// A thread block is one warp.  Each of its threads owns CHUNKS consecutive chunks of 16 bytes of every array.  In
+// the order of global memory, eight neighbouring threads would read from the same banks.  So the lowest three bits
+// of a chunk's number are combined by XOR with those of its thread.  Then any eight threads that read their k-th
+// chunk use eight different groups of banks.
 //
-// Loops over chunks are unrolled and of known length, so that places are constants beside one address:
-// reckoning them anew for each took a fifth of all instructions.
+// Loops over chunks are unrolled and of known length, so that places are one address plus constants.  Computing
+// each place took a fifth of all instructions.
 #pragma once
 
 #include "matchwood/threads.cuh"
@@ -15,7 +15,7 @@ struct alignas(16) Chunk {
     unsigned int word[4];
 };
 
-constexpr int TILE_THREADS = 32;
+constexpr int TILE_THREADS = 32;  // threads of a block: one warp
 
 template <int CHUNKS>
 __device__ __forceinline__ int chunk_place(int chunk)
@@ -24,7 +24,7 @@ __device__ __forceinline__ int chunk_place(int chunk)
     return chunk ^ ((chunk / CHUNKS) & 7);
 }
 
-// The place of chunk TILE_THREADS * j + thread: the same, with all that depends on j known beforehand.
+// The place of chunk TILE_THREADS * j + thread, from that of chunk `thread`; what depends on j is a constant.
 template <int CHUNKS>
 __device__ __forceinline__ int chunk_place(int thread_place, int j)
 {
@@ -57,7 +57,7 @@ __device__ __forceinline__ T& tile_item(Chunk* tile, int item)
     return ((T*)(tile + chunk_place<CHUNKS>(item / EACH)))[item % EACH];
 }
 
-// Items first.. of an array of `size` into the tile; those past the end become `filler(item)`.
+// Load the tile from an array of `size` items, from item `first` on; items past the end become `filler(item)`.
 // All threads of the block call; `tile_loaded` must follow.
 template <int CHUNKS, typename T, typename Filler>
 __device__ __forceinline__ void load_tile(Chunk* tile, const T* array, long long first, long long size,
@@ -76,7 +76,7 @@ __device__ __forceinline__ void load_tile(Chunk* tile, const T* array, long long
     }
 }
 
-// Chunk number `chunk` of this thread's own.
+// Read chunk number `chunk` of this thread.
 template <int CHUNKS, typename T>
 __device__ __forceinline__ void get_chunk(const Chunk* tile, int chunk, T (&values)[16 / sizeof(T)])
 {
@@ -92,7 +92,7 @@ __device__ __forceinline__ void put_chunk(Chunk* tile, int chunk, const T (&valu
     tile[chunk_place<CHUNKS>((int)threadIdx.x * CHUNKS + chunk)] = whole;
 }
 
-// The tile into items first.. of an array.  All threads of the block call, after __syncwarp.
+// Store the tile to an array, from item `first` on.  All threads of the block call, after __syncwarp.
 template <int CHUNKS, typename T>
 __device__ __forceinline__ void store_tile(Chunk* tile, T* array, long long first, long long size)
 {
@@ -109,8 +109,8 @@ __device__ __forceinline__ void store_tile(Chunk* tile, T* array, long long firs
     }
 }
 
-// Item i of the tile is array[order[first + i]], and a copy of it goes to gathered[first + i]; 1 where the
-// order is negative, 0 past the end.  All indices are asked for before the first is used.
+// Item i of the tile becomes array[order[first + i]], and a copy of it goes to gathered[first + i]; 1 where the
+// order is negative, 0 past the end.  All indices are loaded before the first is used, so that loads overlap.
 template <int CHUNKS, typename T, typename I>
 __device__ __forceinline__ void gather_tile(Chunk* tile, const T* array, const I* order, long long first,
                                             long long size, T* gathered)
@@ -134,7 +134,7 @@ __device__ __forceinline__ void gather_tile(Chunk* tile, const T* array, const I
     }
 }
 
-// Item i of the tile to array[order[first + i]], unless that is negative.  After __syncwarp.
+// Item i of the tile goes to array[order[first + i]], unless that place is negative.  Caller: __syncwarp before.
 template <int CHUNKS, typename T, typename I>
 __device__ __forceinline__ void scatter_tile(Chunk* tile, T* array, const I* order, long long first, long long size)
 {

@@ -1,15 +1,16 @@
-"""When is a solution right?  The limit that every engine holds each row of its answers against.
+"""When is a solution right?  The limit that every engine checks each row of its solutions against.
 
-A row is judged by its residual relative to its terms, |b - A x| / (|A| |x| + |b|): the smallest
-relative change of its entries that makes the equation true (Oettli and Prager).  Every row must be
-within UNITS rounding units, whatever the size of the system.  The residual is itself rounded: this
-hides at most 2 units of a plain row, 3.5 of a block row.  So no plain row is off by more than 10.
+The measure is the residual of a row relative to its terms, |b - A x| / (|A| |x| + |b|).  This is
+the smallest relative change of its entries that makes the equation true (Oettli and Prager).  It
+must be at most UNITS rounding units in every row, for systems of any size; a row that exceeds the
+limit is "off".  The residual is itself rounded, by at most 2 units in a plain row, 3.5 in a block
+row.  So no plain row is off by more than 10.
 
 Elimination alone does not keep this limit, neither here nor in LAPACK.  Where the terms of a row
-happen to be much smaller than those of its neighbours, the rounding errors of the neighbours count
-more.  On random matrices this is one row in a thousand.  If few rows are off, they are mended where
-they are (mending/cpu_local.py, mend.cuh).  If many are, or if that does not do, the whole
-system is solved again (mending/).
+happen to be much smaller than those of its neighbours, the rounding errors of the neighbours are
+large for it.  On random matrices this happens in one row in a thousand.  If few rows are off, they
+are mended, that is, repaired by a change of the unknowns around (mending/cpu_local.py, mend.cuh).
+If many are off, or if that is not enough, the whole system is solved again (mending/).
 """
 
 from __future__ import annotations
@@ -18,16 +19,18 @@ from typing import Any
 
 import numpy as np
 
-UNITS = 8.0  # rounding units that a row may be off
-FEW = 16  # rows that are mended where they are, in any system,
-RARE = 64  # or one in so many
+UNITS = 8.0  # rounding units; the limit for a row
+# Rows are mended locally if at most this many are off: FEW_ROWS, or one in ROWS_PER_MENDED,
+# whichever is more.
+FEW_ROWS = 16
+ROWS_PER_MENDED = 64
 
-# Of a random system, so many rows are off before they are mended.
-SURE = 8192  # rows; of fewer none
-CHANCE = 256  # of more, one in so many; of block rows one in half as many
-WORST = 4  # by no more than n / 4 units
+# How many rows of a random system are off before they are mended, at most.
+ROWS_WITHOUT_CHANCE = 8192  # rows; in a system of no more than these, none
+ROWS_PER_CHANCE = 256  # rows; in a larger system one in so many, of block rows one in half as many
+ROWS_PER_UNIT = 4  # such a row of a system of n rows is off by no more than n / 4 units
 
-# What an engine says of its answer: wrong; right, but the matrix is hard; right.
+# An engine's verdict on its solution: wrong; right, but the matrix is hard; right.
 WRONG, HARD, RIGHT = range(3)
 
 
@@ -37,18 +40,18 @@ def limit(kind: Any) -> float:
 
 
 def few(equations: int) -> int:
-    """How many of so many equations are mended where they are; if more are off, all are."""
-    return max(FEW, equations // RARE)
+    """If more of the equations than this are off, the whole system is solved again."""
+    return max(FEW_ROWS, equations // ROWS_PER_MENDED)
 
 
 def by_chance(n: int, p: int = 1) -> int:
-    """How many equations of n rows, or block rows of p, are off although the matrix is not hard."""
-    return 0 if n <= SURE else n * p // (CHANCE // p)
+    """How many equations of n rows, or block rows of p, may be off in a matrix that is not hard."""
+    return 0 if n <= ROWS_WITHOUT_CHANCE else n * p // (ROWS_PER_CHANCE // p)
 
 
 def worst_by_chance(n: int) -> float:
-    """How many times the limit they are off."""
-    return max(1.0, n / WORST / UNITS)
+    """How far these equations may be off, in multiples of the limit."""
+    return max(1.0, n / ROWS_PER_UNIT / UNITS)
 
 
 def product(dl: Any, d: Any, du: Any, x: Any) -> Any:

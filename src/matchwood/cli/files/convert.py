@@ -9,14 +9,19 @@ from typing import Annotated
 import typer
 
 from matchwood.cli import results
-from matchwood.cli.options import Compact, Graph, Json, Read
+from matchwood.cli.options import Compact, Graph, Json, Pattern, Read
 
 
 def command(
     graph: Graph,
     output: Annotated[Path, typer.Argument(metavar="OUT", help="The suffix is the format.")],
     compact: Compact = False,
+    pattern: Pattern = False,
     read: Read = None,
+    format: Annotated[
+        str | None,
+        typer.Option("--format", metavar="NAME", help="Of OUT, where its suffix does not say."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Read a graph and write it in the format of OUT's suffix (.mtx, .txt, .graph, .npz, ...)."""
@@ -28,11 +33,11 @@ def command(
     from matchwood.report.timing import clock
 
     results.check_place(output, "OUT")
-    format_of(output, None, "write")
-    loaded = load(graph, compact=compact, read=read)
+    format_of(output, format, "write")
+    loaded = load(graph, compact=compact, pattern=pattern, read=read)
     matrix = loaded.matrix
     with clock() as taken, progress(f"writing {output}"):
-        matchwood.io.write(output, matrix)
+        matchwood.io.write(output, matrix, format=format)
     facts = {
         "graph": graph,
         "output": str(output),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from matchwood.cli.options import Compact, Graph, Json, Read, Threads
+from matchwood.cli.options import Compact, Graph, Json, Pattern, Read, Threads
 
 
 def command(
     graph: Graph,
     threads: Threads = None,
     compact: Compact = False,
+    pattern: Pattern = False,
     read: Read = None,
     as_json: Json = False,
 ) -> None:
@@ -20,7 +21,7 @@ def command(
     from matchwood.cli.output import print_facts, print_json
     from matchwood.cli.progress import progress
 
-    loaded = load(graph, compact=compact, read=read)
+    loaded = load(graph, compact=compact, pattern=pattern, read=read)
     with progress("looking"):
         facts = describe(loaded.matrix, threads)
     facts["seconds"] = {"load": asdict(loaded.clock)}

@@ -12,14 +12,14 @@ from matchwood.cli.output import print_table
 from matchwood.cli.shared import Shared, report, timed, with_shared
 
 
-@with_shared(without=("check",))
+@with_shared
 def command(
     graph: Graph,
     until: Annotated[int, typer.Option("--until", min=1, help="Vertices at the end, at most.")] = (
         100
     ),
     method: Annotated[
-        str, typer.Option("--method", help="A method of weighted matching, or proposal.")
+        str, typer.Option("--method", help="A method of weighted matching, proposal or random.")
     ] = "auto",
     rng: Rng = 0,
     ties: Ties = "hash",
@@ -36,11 +36,13 @@ def command(
     """
     loaded = shared.load(graph)
     import matchwood
+    from matchwood.check import check_hierarchy
 
     with timed("coarsening") as taken:
         found = matchwood.coarsening_hierarchy(
             loaded.matrix, until=until, method=method, rng=rng, ties=ties, **shared.where
         )
+    shared.verify(check_hierarchy, loaded.matrix, found)
     edges = [level.matrix.nnz // 2 for level in found]
     shared.write(loaded, {"part": found.map}, parts=found.sizes[-1])
     if coarsest is not None:

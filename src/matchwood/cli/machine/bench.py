@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from matchwood.cli import results
-from matchwood.cli.options import Compact, Json, Read, Threads
+from matchwood.cli.options import Compact, Json, Pattern, Read, Threads
 
 
 def command(
@@ -24,6 +24,7 @@ def command(
     repeats: Annotated[int, typer.Option("--repeats", min=1, help="Rounds; median counts.")] = 7,
     threads: Threads = None,
     compact: Compact = False,
+    pattern: Pattern = False,
     read: Read = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Also write as JSON.")
@@ -36,17 +37,16 @@ def command(
     """
     if output is not None:
         results.check_place(output)
-    import json
 
     from matchwood.cli.load import load
-    from matchwood.cli.output import console, print_json
+    from matchwood.cli.output import console, json_text, print_json
     from matchwood.cli.progress import progress
     from matchwood.report import bench as report
     from matchwood.report import scenes
 
     chosen = report.choose(problem or [])
     places: Iterable[scenes.Scene] = [
-        scenes.Scene(text, "", load(text, compact=compact, read=read).matrix)
+        scenes.Scene(text, "", load(text, compact=compact, pattern=pattern, read=read).matrix)
         for text in graph or []
     ]
     if not graph:
@@ -54,7 +54,7 @@ def command(
     with progress("starting") as bar:
         found = report.run(chosen, places, threads=threads, repeats=repeats, say=bar.say)
     if output is not None:
-        results.write_text(output, json.dumps(found, indent=1) + "\n")
+        results.write_text(output, json_text(found, indent=1) + "\n")
     if as_json:
         print_json(found)
     else:

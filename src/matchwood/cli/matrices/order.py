@@ -35,7 +35,7 @@ def command(
     fraction: Annotated[
         float, typer.Option("--fraction", help="Of the vertices that refinement looks at.")
     ] = 0.01,
-    seed: Annotated[int, typer.Option("--rng", "--seed", min=0, help="Of shingle and llp.")] = 0,
+    seed: Annotated[int, typer.Option("--rng", min=0, help="Of shingle and llp.")] = 0,
     algorithm: Annotated[
         str,
         typer.Option(
@@ -66,13 +66,14 @@ def command(
     """
     from matchwood.cli import results
 
-    engine, threads, check, compact, read, output, as_json = shared
+    engine, threads, check, output, as_json = (
+        shared.engine, shared.threads, shared.check, shared.output, shared.as_json
+    )  # fmt: skip
     results.check_suffix(output)
     for option, path in (("--permuted", permuted), ("--plot", plot)):
         if path is not None:
             results.check_place(path, option)
     import matchwood
-    from matchwood.cli.load import load
     from matchwood.cli.output import print_facts, print_json, print_table
     from matchwood.cli.progress import progress
     from matchwood.report.timing import clock
@@ -84,7 +85,7 @@ def command(
         raise ValueError(f"--refine is for orders other than rcm and cm, got --method {method}")
     if not banded and start:
         raise ValueError(f"--start is for rcm and cm, got --method {method}")
-    loaded = load(graph, compact=compact, read=read)
+    loaded = shared.load(graph)
     starts = [loaded.vertex(text) for text in start] if start else None
     found: Any
     with clock() as taken, progress("ordering"):
@@ -194,7 +195,7 @@ def _check_locality(A: Any, found: Any, method: str, seed: int) -> None:
     if method == "rabbit":
         check.check_rabbit_order(A, found)
     elif method == "llp":
-        check.check_layered_order(A, found)
+        check.check_layered_order(A, found, rng=seed)
     elif method == "shingle":
         check.check_shingle_order(A, found, rng=seed)
     elif method == "degree":

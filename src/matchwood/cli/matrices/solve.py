@@ -31,7 +31,9 @@ def command(
             "algebraic_block_tridiagonal.  With all they are compared.",
         ),
     ] = "auto",
-    method: Annotated[str, typer.Option("--method", help="auto, bicgstab, cg or gmres.")] = "auto",
+    method: Annotated[
+        str, typer.Option("--method", help="auto, bicgstab, cg, gmres or minres.")
+    ] = "auto",
     rtol: Annotated[
         float | None,
         typer.Option(
@@ -41,6 +43,9 @@ def command(
         ),
     ] = None,
     maxiter: Annotated[int, typer.Option("--maxiter", min=1, help="Iterations at most.")] = 1000,
+    restart: Annotated[
+        int | None, typer.Option("--restart", min=1, help="Of gmres: iterations between restarts.")
+    ] = None,
     engine: Engine = None,
     threads: Threads = None,
     plot: Annotated[
@@ -88,6 +93,7 @@ def command(
                     method=method,
                     rtol=rtol,
                     maxiter=maxiter,
+                    restart=restart,
                     threads=threads,
                     true_solution=engines.moved(true, where),
                 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import answers, arguments, csr
-from matchwood.communities.answers import graph_and_level, stated
+from matchwood.communities.answers import counted, graph_and_level, stated
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
 from matchwood.traversal.breadth_first import bfs
@@ -63,6 +63,7 @@ def check_communities(
             f"communities: no path inside community {given[lost]} joins vertices {lost} and "
             f"{first[labels[lost]]}"
         )
+    counted(caller, "communities", answer)
     if hasattr(answer, "modularity") and not callable(answer.modularity):
         stated("communities", level, labels, resolution, answer.modularity)
 

@@ -2,8 +2,10 @@
 
 A sub-round has two phases with a barrier after each.  In the first, members take chunks of its
 vertices; an active one adds up the weights to the communities around it (primitives/tally) and
-notes where it goes, and the movers of a chunk are put together at its beginning.  In the second,
-all movers change their labels, and their neighbours become active.
+notes where it goes, and the movers of a chunk are put together at its beginning (cpu_subrounds.py).
+In the second, all movers change their labels, and their neighbours become active.
+
+On the way back a vertex inside a community stays inside on the finer level: `move_some`.
 
 Races: in the first phase labels, volumes and sizes are only read; `active[v]` and `target[v]` are
 written by whoever has v.  In the second, volumes and sizes change by atomic sums of integers, which
@@ -16,7 +18,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.communities.cpu_subrounds import Split, split_of, split_round
+from matchwood.communities.cpu_subrounds import (
+    AWAKE,
+    CHUNK,
+    Split,
+    choose,
+    is_inside,
+    split_of,
+    split_round,
+)
 from matchwood.communities.moving import cpu_refine
 from matchwood.communities.moving.plan import Limit, Plan
 from matchwood.communities.weights import Level
@@ -40,9 +50,8 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-CHUNK = 256  # vertices of a sub-round that a member takes at a time
 ALONE = 1 << 17  # entries and vertices of a level below which one member moves them: with more,
-# barriers between 256 sub-rounds cost more than they gain.  Measured: bench/communities/moving.py
+# barriers between 256 sub-rounds cost more than they gain.  Measured: bench/communities/limits.py
 
 
 class State(NamedTuple):
@@ -64,6 +73,7 @@ class Numbers(NamedTuple):
     total: float
     rounds: int
     enough: int
+    edges: bool  # whether those on the edge of a community are asked for in the end
 
 
 @device
@@ -75,56 +85,27 @@ def _best(rows: Rows, state: State, scratch: Scratch, rank: int, numbers: Number
     found = tally_row(scratch, rank, rows, state.labels, v)
     label, weight = scratch.label[rank], scratch.weight[rank]
     inside = weight.dtype.type(0)
+    for i in range(found):
+        if label[i] == own:
+            inside = weight[i]
+    stay = np.float64(inside) - scale * np.float64(state.volume[own] - strength)
     best, best_value = own, -np.inf
+    least = stay  # less weight is less value: the volume, far away, need not be read
     for i in range(found):
         c = label[i]
-        if c == own:
-            inside = weight[i]
-        if c == own or weight[i] == 0:
+        if np.float64(weight[i]) < least or c == own or weight[i] == 0:
             continue
         value = np.float64(weight[i]) - scale * np.float64(state.volume[c])
         if value > best_value:
             best, best_value = c, value
+            least = max(value, stay)
         elif value == best_value and best != own and mix64(np.uint64(c)) < mix64(np.uint64(best)):
             best = c
-    if not best_value > np.float64(inside) - scale * np.float64(state.volume[own] - strength):
+    if not best_value > stay:
         return own
     if best > own and state.size[own] == 1 and state.size[best] == 1:
         return own
     return best
-
-
-@device
-def _choose(
-    team: Any,
-    rows: Rows,
-    state: State,
-    scratch: Scratch,
-    numbers: Numbers,
-    order: Array,
-    begin: int,
-    end: int,
-) -> int:
-    """Targets of order[begin:end]; movers to the front of each chunk.  Returns their number."""
-    moved = 0
-    chunk = next_chunk(team, end - begin, CHUNK)
-    while chunk >= 0:
-        first = begin + chunk
-        place = first
-        for i in range(first, min(first + CHUNK, end)):
-            v = order[i]
-            if state.active[v] == 0:
-                continue
-            state.active[v] = 0
-            target = _best(rows, state, scratch, team.rank, numbers, v)
-            if target != state.labels[v]:
-                state.target[v] = target
-                order[place] = v
-                place += 1
-        state.movers[chunk // CHUNK] = place - first
-        moved += place - first
-        chunk = next_chunk(team, end - begin, CHUNK)
-    return moved
 
 
 @device
@@ -143,7 +124,7 @@ def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: i
             atomic_add(state.size, target, 1)
             state.labels[v] = target
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
-                store_relaxed(state.active, rows.indices[k], 1)
+                store_relaxed(state.active, rows.indices[k], AWAKE)
         chunk = next_chunk(team, end - begin, CHUNK)
 
 
@@ -154,13 +135,26 @@ def _count(team: Any, state: State) -> bool:
     for v in range(lo, hi):
         state.volume[v] = 0
         state.size[v] = 0
-        state.active[v] = 1
     if barrier(team):
         return True
     for v in range(lo, hi):
         atomic_add(state.volume, state.labels[v], state.strength[v])
         atomic_add(state.size, state.labels[v], 1)
     return barrier(team)
+
+
+@device
+def _keep_edges(team: Any, rows: Rows, state: State) -> None:
+    """active[v] = 1 where v has a neighbour elsewhere, else 0.
+
+    Who was never active has none: it had none before, and no neighbour has moved.
+    """
+    lo, hi = share(team, state.labels.size)
+    for v in range(lo, hi):
+        if interrupted(team, v):
+            return
+        seen = state.active[v] != 0
+        state.active[v] = seen and not is_inside(rows, state.labels, np.uint64(v))
 
 
 @kernel
@@ -183,7 +177,9 @@ def _move(
         moved = 0
         for p in range(split.begins.size - 1):
             begin, end = split.begins[p], split.begins[p + 1]
-            moved += _choose(team, rows, state, scratch, numbers, split.order, begin, end)
+            moved += choose(
+                team, _best, rows, state, scratch, numbers, split.order, begin, end, True
+            )
             if barrier(team):
                 return
             _apply(team, rows, state, split.order, begin, end)
@@ -195,7 +191,9 @@ def _move(
         if team.rank == 0:
             done[0] = r + 1
         if load_relaxed(moves, r) <= numbers.enough:
-            return
+            break
+    if numbers.edges:
+        _keep_edges(team, rows, state)
 
 
 def crew_of(level: Level, threads: int | None) -> Any:
@@ -206,24 +204,41 @@ def crew_of(level: Level, threads: int | None) -> Any:
 
 def move(level: Level, labels: Array, plan: Plan, limit: Limit, threads: int | None = None) -> int:
     """See reference.move."""
+    return move_some(level, labels, plan, limit, threads, None, False)[0]
+
+
+def move_some(
+    level: Level,
+    labels: Array,
+    plan: Plan,
+    limit: Limit,
+    threads: int | None,
+    some: Array | None,
+    edges: bool,
+) -> tuple[int, Array | None]:
+    """`move` where it is known that only vertices with some[v] != 0 have neighbours elsewhere.
+
+    Returns the rounds and, with `edges`, such an array for the communities in the end.
+    """
     n = level.n
     if n == 0 or limit.rounds == 0 or level.indices.size == 0:
-        return 0
+        return 0, None
     team = crew_of(level, threads)
     rows = rows_of(level.indptr, level.indices, level.data)
     kind = rows.indices.dtype
     state = State(
         labels.view(kind), level.strength, np.empty(n, np.int64), np.empty(n, np.int32),
-        np.empty(n, np.uint8), np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
+        np.full(n, AWAKE, np.uint8) if some is None else some * np.uint8(AWAKE),
+        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
     )  # fmt: skip
     scratch = scratch_of(team.size, n, level.longest, rows)
     numbers = Numbers(
-        float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied)
+        float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied), edges
     )
     moves, done = np.zeros(limit.rounds, np.int64), np.zeros(1, np.int64)
-    split = split_of(n, team.size, kind, plan.seed)
+    split = split_of(n, team.size, kind, plan.seed, level.indptr, level.tied)
     team.run(_move, rows, state, split, scratch, numbers, moves, done)
-    return int(done[0])
+    return int(done[0]), state.active if edges else None
 
 
 @kernel

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.communities.cpu_subrounds import Split, split_of, split_round
+from matchwood.communities.cpu_subrounds import CHUNK, Split, split_of, split_round
 from matchwood.communities.moving.plan import REFINEMENT, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
@@ -22,8 +22,6 @@ from matchwood.primitives.tally.cpu import Rows, Scratch, rows_of, scratch_of, t
 from matchwood.teams import atomic_add, barrier, device, interrupted, kernel, next_chunk, share
 
 Array = np.ndarray[Any, Any]
-
-CHUNK = 256  # vertices of a sub-round that a member takes at a time
 
 
 class Parts(NamedTuple):
@@ -177,7 +175,7 @@ def refine(team: Any, level: Level, labels: Array, plan: Plan) -> Array:
         np.empty(n // CHUNK + 1, np.int64), scale,
     )  # fmt: skip
     scratch = scratch_of(team.size, n, level.longest, rows)
-    split = split_of(n, team.size, kind, plan.seed)
+    split = split_of(n, team.size, kind, plan.seed, level.indptr, level.tied)
     if n:
         team.run(_refine, rows, parts, split, scratch, REFINEMENT)
     return part

@@ -7,7 +7,6 @@
 // Races: in the first phase labels, volumes and sizes are only read, and target[v] and active[v] are
 // written by whoever has v.  In the second, sums of integers are the same in any order, and active
 // gets the same 1 from whoever comes.  target[v] == labels[v] for all that do not move.
-#include "matchwood/grid_barrier.cuh"
 #include "matchwood/subrounds.cuh"
 #include "matchwood/union_find.cuh"
 
@@ -74,20 +73,23 @@ __global__ void start_moving(I n, const I* labels, const long long* strength, lo
 }
 
 template <typename I>
-__global__ void move_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
+__global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
+    move_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
                            const I* begins, I* labels, const long long* strength, long long* volume, int* size,
                            unsigned char* active, I* target, double resolution, double total, I* hub_key,
-                           long long* hub_weight, long long hub_slots, int hub_blocks, unsigned int* gate,
+                           long long* hub_weight, long long hub_capacity, const I* hub_vertex,
+                           const long long* hub_slot, const I* hub_piece, const I* piece_hub,
+                           const long long* hub_turns, unsigned char* hub_found, unsigned int* gate,
                            unsigned long long* moved)
 {
     LabelRows<I> rows{indptr, indices, data};
-    Hubs<I> hubs{hub_key, hub_weight, hub_slots, hub_blocks};
+    Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
     Moving<I> rule{labels, strength, volume, size, active, target, resolution, total};
     GridBarrier barrier(gate);
     unsigned long long mine = 0;
     for (int p = 0; p < parts; ++p) {
         const I* begin = begins + p * ROW_CLASSES;
-        look_around(rows, order, begin, hubs, rule);
+        look_around(rows, order, begin, hubs, p, barrier, rule);
         barrier.wait();
         for_vertices(order, begin, [&](I v, int me, int us) {
             I own = v < 0 ? I(0) : load_relaxed(&labels[v]), to = v < 0 ? I(0) : load_relaxed(&target[v]);
@@ -101,7 +103,7 @@ __global__ void move_round(const I* indptr, const I* indices, const long long* d
                 atomicAdd(&size[to], 1);
                 ++mine;
             }
-            for (I e = indptr[v] + me; e < indptr[v + 1]; e += us) store_relaxed(&active[indices[e]], (unsigned char)1);
+            wake_neighbours(rows, v, me, us, active);
         });
         barrier.wait();
     }

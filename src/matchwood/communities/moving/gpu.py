@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.communities.gpu_subrounds import BLOCK, blocks_of, tables_of, turns_of
+from matchwood.communities.gpu_subrounds import BLOCK, blocks_of, turns_of
 from matchwood.communities.moving.plan import REFINEMENT, Limit, Plan
 from matchwood.communities.weights import Level
 
@@ -29,7 +29,6 @@ def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | Non
     k = SOURCE.kernels(I=kind)
     turns = turns_of(level, plan.seed, CALLER)
     blocks = blocks_of(k.move_round, level, turns.parts)
-    tables = tables_of(level, blocks, CALLER)
     space = gpu.workspace(
         CALLER,
         volume=(n, np.int64),
@@ -50,7 +49,7 @@ def move(level: Level, labels: Any, plan: Plan, limit: Limit, threads: int | Non
             None,
             (
                 level.indptr, level.indices, level.data, turns.parts, turns.order, turns.begins,
-                *state, float(plan.resolution), float(level.total), *tables, space.gate, moved,
+                *state, float(plan.resolution), float(level.total), *turns.hubs, space.gate, moved,
             ),
             block=BLOCK,
             grid=blocks,
@@ -72,7 +71,6 @@ def refine(level: Level, labels: Any, plan: Plan, threads: int | None = None) ->
     k = REFINE.kernels(I=kind)
     turns = turns_of(level, plan.seed, CALLER)
     blocks = blocks_of(k.join_parts, level, turns.parts)
-    tables = tables_of(level, blocks, CALLER)
     space = gpu.workspace(
         CALLER,
         inside=(n, np.int64),
@@ -98,7 +96,7 @@ def refine(level: Level, labels: Any, plan: Plan, threads: int | None = None) ->
         None,
         (
             *rows, turns.parts, turns.order, turns.begins, *state, space.before, scale,
-            turns.start, REFINEMENT, *tables, space.gate,
+            turns.start, REFINEMENT, *turns.hubs, space.gate,
         ),
         block=BLOCK,
         grid=blocks,

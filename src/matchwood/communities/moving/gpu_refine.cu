@@ -4,7 +4,6 @@
 // One cooperative kernel has all sub-rounds, each with three phases: singletons choose a part; those
 // who chose take its label; what is known of the parts is brought up to date, which needs the labels of
 // all.  Races: as in gpu.cu.  A part of one vertex whose turn it is takes nobody in.
-#include "matchwood/grid_barrier.cuh"
 #include "matchwood/subrounds.cuh"
 
 __device__ __forceinline__ void add_signed(long long* p, long long x)
@@ -97,22 +96,24 @@ __global__ void start_parts(I n, const I* __restrict__ indptr, const I* __restri
 }
 
 template <typename I>
-__global__ void join_parts(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
+__global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
+    join_parts(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
                            const I* begins, const I* labels, const long long* strength, const long long* inside,
                            I* part, long long* volume, int* size, long long* outward, const long long* whole,
                            I* target, long long* before, double scale, unsigned long long start,
-                           unsigned long long round, I* hub_key, long long* hub_weight, long long hub_slots,
-                           int hub_blocks, unsigned int* gate)
+                           unsigned long long round, I* hub_key, long long* hub_weight, long long hub_capacity,
+                           const I* hub_vertex, const long long* hub_slot, const I* hub_piece, const I* piece_hub,
+                           const long long* hub_turns, unsigned char* hub_found, unsigned int* gate)
 {
     LabelRows<I> rows{indptr, indices, data};
-    Hubs<I> hubs{hub_key, hub_weight, hub_slots, hub_blocks};
+    Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
     Joining<I> rule{labels, strength, inside, part,  volume, size,  outward, whole,
                     target, before,   scale,  start, round,  parts, 0};
     GridBarrier barrier(gate);
     for (int p = 0; p < parts; ++p) {
         const I* begin = begins + p * ROW_CLASSES;
         rule.turn = p;
-        look_around(rows, order, begin, hubs, rule);
+        look_around(rows, order, begin, hubs, p, barrier, rule);
         barrier.wait();
         for_vertices(order, begin, [&](I v, int me, int) {
             if (v >= 0 && me == 0) {

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from matchwood import engines
 from matchwood.communities.moving.plan import (
     FEW_MOVERS,
@@ -53,6 +55,20 @@ class Steps(NamedTuple):
         done: int = self.module.move(level, labels, self.plan, limit, self.threads)
         return done
 
+    def move_back(
+        self, level: Level, labels: Any, limit: Limit, some: Any, edges: bool
+    ) -> tuple[int, Any]:
+        """`move`, and which vertices may have neighbours in another community, before and after.
+
+        Of engines that do not ask, None: any may.
+        """
+        if self.name != "cpu":
+            return self.move(level, labels, limit), None
+        found: tuple[int, Any] = self.module.move_some(
+            level, labels, self.plan, limit, self.threads, some, edges
+        )
+        return found
+
     def refine(self, level: Level, labels: Any) -> Any:
         return self.module.refine(level, labels, self.plan, self.threads)
 
@@ -70,7 +86,16 @@ class Steps(NamedTuple):
             level.indptr, level.indices, level.data, level.inner, labels, count,
             engine=self.name, threads=self.threads, ordered=False,
         )  # fmt: skip
-        return finished(*arrays)
+        return finished(*arrays, self._strengths(level, labels, count))
+
+    def _strengths(self, level: Level, labels: Any, count: int) -> Any:
+        """Those of the members together, on the CPU: a pass over vertices, and none over entries.
+
+        Exact, since they add up to 2^52 at most.
+        """
+        if self.name == "gpu":
+            return None
+        return np.bincount(labels, weights=level.strength, minlength=count).astype(np.int64)
 
 
 class Descent(NamedTuple):
@@ -115,11 +140,13 @@ def partitions(steps: Steps, base: Level) -> Iterator[tuple[int, Any]]:
 
 def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> tuple[Any, int]:
     """Labels of the given graph, moved a little on each level on the way to it; and the rounds."""
-    rounds = 0
+    rounds, edges = 0, None
     labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
     for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
         labels = map if labels is None else labels[map]
-        rounds += steps.move(level, labels, limit)
+        some = None if edges is None else edges[map]  # who is inside above is inside here
+        done, edges = steps.move_back(level, labels, limit, some, level is not levels[0])
+        rounds += done
     return labels, rounds
 
 

@@ -10,7 +10,7 @@ REFINEMENT = 1 << 32  # the number of the round in which parts are formed: no ot
 
 
 # A round that moves at most one in so many vertices is the last one of its level; measured in
-# bench/communities/moving.py.
+# bench/communities/limits.py.
 FEW_MOVERS = 2  # of Louvain: the way back mends what is left
 FEW_MOVERS_LEIDEN = 5  # of Leiden, whose coarser graphs are made of parts of the communities
 FEW_MOVERS_BACK = 256  # on the way back: there is no coarser level that would mend it

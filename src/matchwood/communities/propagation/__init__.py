@@ -134,3 +134,12 @@ def layer(
         level_of(graph, caller), plan, threads
     )
     return found
+
+
+def replayed_layer(
+    graph: Any, gamma: float, *, caller: str, max_rounds: int, tol: float, seed: int
+) -> tuple[Any, int]:
+    """What `layer` must return, by NumPy alone; for checks.  `graph` lives on the CPU."""
+    from matchwood.communities.propagation.replay import replay
+
+    return replay(level_of(graph, caller), Plan(gamma, max_rounds, tol, seed))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, arguments, csr
-from matchwood.communities.answers import graph_and_level, stated
+from matchwood.communities.answers import counted, graph_and_level, stated
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
 
@@ -55,6 +55,7 @@ def check_label_propagation(
     labels, _, given = numbered(caller, "label propagation", answer, G.n, G.engine, numbering)
     if settled and G.n:
         _heaviest(level, labels, given)
+    counted(caller, "label propagation", answer)
     if hasattr(answer, "modularity") and not callable(answer.modularity):
         stated("label propagation", level, labels, 1.0, answer.modularity)
 

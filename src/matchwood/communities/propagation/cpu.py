@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.communities.cpu_subrounds import Split, split_of, split_round
+from matchwood.communities.cpu_subrounds import (
+    AWAKE,
+    CHUNK,
+    Split,
+    choose,
+    split_of,
+    split_round,
+)
 from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
@@ -31,7 +38,6 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-CHUNK = 256  # vertices of a sub-round that a member takes at a time
 ALONE = 1 << 17  # entries and vertices below which one member does it, as in moving/cpu.py
 
 
@@ -85,43 +91,6 @@ def _best(rows: Rows, state: State, scratch: Scratch, rank: int, gamma: float, v
 
 
 @device
-def _choose(
-    team: Any,
-    rows: Rows,
-    state: State,
-    scratch: Scratch,
-    gamma: float,
-    order: Array,
-    begin: int,
-    end: int,
-    listed: bool,
-) -> int:
-    """Targets of order[begin:end], or of begin..end themselves where they are not listed.
-
-    Those who want another label go to the front of their chunk.  Returns their number.
-    """
-    moved = 0
-    chunk = next_chunk(team, end - begin, CHUNK)
-    while chunk >= 0:
-        first = begin + chunk
-        place = first
-        for i in range(first, min(first + CHUNK, end)):
-            v = order[i] if listed else order.dtype.type(i)
-            if state.active[v] == 0:
-                continue
-            state.active[v] = 0
-            target = _best(rows, state, scratch, team.rank, gamma, v)
-            if target != state.labels[v]:
-                state.target[v] = target
-                order[place] = v
-                place += 1
-        state.movers[chunk // CHUNK] = place - first
-        moved += place - first
-        chunk = next_chunk(team, end - begin, CHUNK)
-    return moved
-
-
-@device
 def _announce(team: Any, state: State, order: Array) -> bool:
     """wishes[v] = 1 for all who want to move.  True: the team stops."""
     n = order.size
@@ -172,14 +141,14 @@ def _apply(
             own, target = state.labels[v], state.target[v]
             state.wishes[v] = 0
             if own == target:
-                store_relaxed(state.active, v, 1)
+                store_relaxed(state.active, v, AWAKE)
                 continue
             if gamma != 0.0:
                 atomic_add(state.size, own, -1)
                 atomic_add(state.size, target, 1)
             state.labels[v] = target
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
-                store_relaxed(state.active, rows.indices[k], 1)
+                store_relaxed(state.active, rows.indices[k], AWAKE)
         chunk = next_chunk(team, end - begin, CHUNK)
 
 
@@ -193,7 +162,7 @@ def _split_round(
     moved = 0
     for p in range(split.begins.size - 1):
         begin, end = split.begins[p], split.begins[p + 1]
-        moved += _choose(team, rows, state, scratch, gamma, split.order, begin, end, True)
+        moved += choose(team, _best, rows, state, scratch, gamma, split.order, begin, end, True)
         if barrier(team):
             return -1
         _apply(team, rows, state, gamma, split.order, begin, end)
@@ -208,7 +177,7 @@ def _careful_round(
 ) -> int:
     """A round in which no two neighbours move; -1 when the team stops."""
     n = order.size
-    _choose(team, rows, state, scratch, gamma, order, 0, n, False)
+    choose(team, _best, rows, state, scratch, gamma, order, 0, n, False)
     if barrier(team) or _announce(team, state, order):
         return -1
     moved = _first_only(team, rows, state, order)
@@ -235,7 +204,7 @@ def _propagate(
     lo, hi = share(team, state.labels.size)
     for v in range(lo, hi):
         state.labels[v] = v
-        state.active[v] = 1
+        state.active[v] = AWAKE
         state.wishes[v] = 0
         state.size[v] = 1
     if barrier(team):

@@ -3,7 +3,6 @@
 // split_round is a round of sub-rounds, careful_round one in which no two neighbours move; both are
 // cooperative kernels with a barrier of the grid between their phases.  Phases and races are those of
 // communities/moving/gpu.cu.  target[v] != labels[v] says that v wants to move.
-#include "matchwood/grid_barrier.cuh"
 #include "matchwood/subrounds.cuh"
 
 template <typename I>
@@ -54,25 +53,27 @@ struct Heaviest {
                 atomicAdd(&size[to], 1);
             }
         }
-        for (I e = rows.indptr[v] + me; e < rows.indptr[v + 1]; e += us)
-            store_relaxed(&active[rows.indices[e]], (unsigned char)1);
+        wake_neighbours(rows, v, me, us, active);
     }
 };
 
 template <typename I>
-__global__ void split_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
+__global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
+    split_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
                             const I* begins, I* labels, int* size, unsigned char* active, I* target, double gamma,
-                            I* hub_key, long long* hub_weight, long long hub_slots, int hub_blocks,
-                            unsigned int* gate, unsigned long long* moved)
+                            I* hub_key, long long* hub_weight, long long hub_capacity, const I* hub_vertex,
+                            const long long* hub_slot, const I* hub_piece, const I* piece_hub,
+                            const long long* hub_turns, unsigned char* hub_found, unsigned int* gate,
+                            unsigned long long* moved)
 {
     LabelRows<I> rows{indptr, indices, data};
-    Hubs<I> hubs{hub_key, hub_weight, hub_slots, hub_blocks};
+    Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
     Heaviest<I> rule{labels, size, active, target, gamma};
     GridBarrier barrier(gate);
     unsigned long long mine = 0;
     for (int p = 0; p < parts; ++p) {
         const I* begin = begins + p * ROW_CLASSES;
-        look_around(rows, order, begin, hubs, rule);
+        look_around(rows, order, begin, hubs, p, barrier, rule);
         barrier.wait();
         for_vertices(order, begin, [&](I v, int me, int us) {
             I own = v < 0 ? I(0) : load_relaxed(&labels[v]), to = v < 0 ? I(0) : load_relaxed(&target[v]);
@@ -89,16 +90,19 @@ __global__ void split_round(const I* indptr, const I* indices, const long long* 
 
 // `first` of a vertex that wants to move: no neighbour that wants to is before it by hash.
 template <typename I>
-__global__ void careful_round(const I* indptr, const I* indices, const long long* data, const I* order,
+__global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
+    careful_round(const I* indptr, const I* indices, const long long* data, const I* order,
                               const I* begins, I* labels, int* size, unsigned char* active, I* target, double gamma,
-                              unsigned char* first, I* hub_key, long long* hub_weight, long long hub_slots,
-                              int hub_blocks, unsigned int* gate, unsigned long long* moved)
+                              unsigned char* first, I* hub_key, long long* hub_weight, long long hub_capacity,
+                              const I* hub_vertex, const long long* hub_slot, const I* hub_piece, const I* piece_hub,
+                              const long long* hub_turns, unsigned char* hub_found, unsigned int* gate,
+                              unsigned long long* moved)
 {
     LabelRows<I> rows{indptr, indices, data};
-    Hubs<I> hubs{hub_key, hub_weight, hub_slots, hub_blocks};
+    Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
     Heaviest<I> rule{labels, size, active, target, gamma};
     GridBarrier barrier(gate);
-    look_around(rows, order, begins, hubs, rule);
+    look_around(rows, order, begins, hubs, 0, barrier, rule);
     barrier.wait();
     for_vertices(order, begins, [&](I v, int me, int us) {
         bool wants = v >= 0 && load_relaxed(&labels[v]) != load_relaxed(&target[v]);
@@ -112,7 +116,7 @@ __global__ void careful_round(const I* indptr, const I* indices, const long long
         if (us > WARP)
             later = __syncthreads_or(later);
         else
-            later = (__ballot_sync(ALL, later) >> (lane() & ~15)) & 0xffffu;
+            later = (__ballot_sync(ALL, later) >> (lane() & ~(us - 1))) & ((1u << us) - 1);
         if (wants && me == 0) store_relaxed(&first[v], (unsigned char)!later);
     });
     barrier.wait();

@@ -7,14 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.communities.gpu_subrounds import (
-    BLOCK,
-    Tables,
-    Turns,
-    blocks_of,
-    tables_of,
-    turns_of,
-)
+from matchwood.communities.gpu_subrounds import BLOCK, Turns, blocks_of, turns_of
 from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.weights import Level
 
@@ -31,11 +24,6 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any
         return labels, 0
     k = SOURCE.kernels(I=kind)
     turns = turns_of(level, plan.seed, CALLER)
-    at_once = turns_of(level, plan.seed, CALLER)._replace(
-        parts=1, counts=turns.counts[: turns.counts.size // turns.parts].copy()
-    )
-    at_once = at_once._replace(begins=cupy.zeros(at_once.counts.size + 1, kind))
-    tables = tables_of(level, blocks_of(k.careful_round, level, 1), CALLER)
     size = None if plan.gamma == 0 else cupy.ones(n, np.int32)
     state = (labels, size, cupy.ones(n, np.uint8), labels.copy(), float(plan.gamma))
     first, gate = gpu.empty(n, np.uint8, CALLER), cupy.zeros(2, np.uint32)
@@ -44,25 +32,26 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any
         moved.clear()
         if number < SPLIT_ROUNDS:
             turns.deal(number)
-            _split(k.split_round, turns, state, tables, (gate, moved))
+            _split(k.split_round, turns, state, (gate, moved))
         else:
             if number == SPLIT_ROUNDS:
-                at_once.deal(number)
-            _careful(k.careful_round, at_once, state, first, tables, (gate, moved))
+                turns = turns_of(level, plan.seed, CALLER, parts=1)
+                turns.deal(number)
+            _careful(k.careful_round, turns, state, first, (gate, moved))
         moved.fetch()
         if moved.read() <= plan.enough(n):
             return labels, number + 1
     return labels, plan.max_rounds
 
 
-def _split(kernel: Any, turns: Turns, state: Any, tables: Tables, words: Any) -> None:
+def _split(kernel: Any, turns: Turns, state: Any, words: Any) -> None:
     level = turns.level
     blocks = blocks_of(kernel, level, turns.parts)
     kernel(
         None,
         (
             level.indptr, level.indices, level.data, turns.parts, turns.order, turns.begins,
-            *state, *tables._replace(tables=min(tables.tables, blocks)), *words,
+            *state, *turns.hubs, *words,
         ),
         block=BLOCK,
         grid=blocks,
@@ -70,14 +59,14 @@ def _split(kernel: Any, turns: Turns, state: Any, tables: Tables, words: Any) ->
     )  # fmt: skip
 
 
-def _careful(kernel: Any, turns: Turns, state: Any, first: Any, tables: Tables, words: Any) -> None:
+def _careful(kernel: Any, turns: Turns, state: Any, first: Any, words: Any) -> None:
     level = turns.level
     blocks = blocks_of(kernel, level, 1)
     kernel(
         None,
         (
             level.indptr, level.indices, level.data, turns.order, turns.begins,
-            *state, first, *tables._replace(tables=min(tables.tables, blocks)), *words,
+            *state, first, *turns.hubs, *words,
         ),
         block=BLOCK,
         grid=blocks,

@@ -1,4 +1,4 @@
-"""The greedy factor on the GPU: rounds without charges until nobody proposes give the same one."""
+"""The greedy factor on the GPU: rounds without charges until no vertex proposes end with it."""
 
 from __future__ import annotations
 

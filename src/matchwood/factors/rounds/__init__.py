@@ -2,9 +2,9 @@
 
 In a round every vertex with c < n confirmed neighbours proposes to the n - c that it prefers, of
 those that have room.  An edge that both ends propose is confirmed.  In most rounds each vertex has
-a random charge, and proposes only to vertices of the other charge: that cuts the long rows in which
-each vertex proposes to the next one and only the last is answered.  A round without charges in
-which nobody proposes shows that the factor is maximal.
+a random charge, and proposes only to vertices of the other charge: that cuts the long chains in
+which each vertex proposes to the next one and only the last is answered.  A round without charges
+in which no vertex proposes shows that the factor is maximal.
 
 CPU: cpu.py, and cpu_two.py for the common case n = 2.  GPU: all rounds are one launch, gpu.cu; what
 it does with a row is in proposals.cuh, proposal_rows.cuh and proposal_tiles.cuh.
@@ -18,7 +18,7 @@ from matchwood.factors.result import Found, Plan
 
 
 def uncharged_on_gpu(view: Any, plan: Plan, keep: Any) -> Found:
-    """Rounds without charges until nobody proposes: they end with the greedy factor."""
+    """Rounds without charges until no vertex proposes: they end with the greedy factor."""
     from matchwood.factors.rounds import gpu
 
     return gpu.find(view, plan._replace(limit=-1, period=1, uncharged=0), keep=keep)

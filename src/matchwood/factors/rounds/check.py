@@ -1,8 +1,8 @@
 """Is this the factor that the rounds give?  With NumPy, from the definition.
 
-What rounds with random charges leave depends on who proposed when, so no property of the answer
-alone decides.  The rounds are gone through again, all vertices at once, with the entries of the
-matrix in the order of preference.  Nothing is shared with the engines but the hashes.
+The result of rounds with random charges depends on the order of the proposals, so no property of
+the answer alone decides.  The rounds are repeated, all vertices at once, with the entries of the
+matrix in the order of preference.  Nothing but the hashes is shared with the engines.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """Rounds of proposals on a team.  The idea and the paper: __init__.py.
 
-Each member owns a range of rows and a list of those among them that may still propose.  A round
+Each thread owns a range of rows and a list of those among them that may still propose.  A round
 has two halves with a barrier between them:
 
     propose   reads a row of the matrix and the states of its columns, writes the row's own places
     confirm   reads the places of those that were proposed to, writes the row's own weights
 
-so nobody reads what another may be writing.  A proposal that is not answered gets a negative
+so no thread reads what another may be writing.  A proposal that is not answered gets a negative
 weight, and its place is free again when its row proposes next.
 
 Rows are sorted by column, so by ``ties="index"`` an entry displaces another only when it is
-heavier: for most entries one comparison with the weakest is all, and the column is not looked at.
+heavier: most entries cost one comparison with the weakest, and their column is not read.
 
-Weights are positive, so their bits, read as integers, compare as they do; the kernels of the rounds
-get them so, because integers are compared and selected in fewer instructions.
+Weights are positive, so their bits, read as integers, have the same order.  The kernels of the
+rounds take them so, because integers are compared and selected in fewer instructions.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from matchwood.teams import Team, barrier, crew, device, interrupted, kernel, sh
 
 Array = np.ndarray[Any, Any]
 
-VERTICES_PER_LOOK = 1 << 14  # charged between two looks at the stop word
-VERTICES_PER_ALONE = 16  # charging one vertex alone takes as long as so many by vector instructions
+VERTICES_PER_STOP_TEST = 1 << 14  # charged between two tests of the stop word
+VERTICES_PER_ALONE = 16  # charged by vector instructions in the time of one vertex charged alone
 
 # Words of a member's tally; the cache lines of a processor have 8 words, or 16 by pairs.
 PROPOSED = 0  # proposals of this round
@@ -49,7 +49,7 @@ TALLY_WORDS = 32
 
 
 class Rule(NamedTuple):
-    """The numbers of a `Plan` that the kernels of the rounds go by."""
+    """The numbers of a `Plan` that the kernels of the rounds need."""
 
     n: int
     limit: int
@@ -199,19 +199,19 @@ def _charge(
 ) -> bool:
     """Charge this member's vertices that are not full.  True: the team stops.
 
-    A vertex that is no longer listed has only full neighbours, so nobody asks for its charge and
-    it may keep an old one.  Not so where `directed`: somebody may have an arc to it that has no
-    counterpart, and proposes or not by the charge of this round.
+    A vertex that is no longer listed has only full neighbours, so its charge is not read, and may
+    be an old one.  Not so with `directed`: another vertex may have an arc to it without an arc
+    back, and proposes or not by the charge of this round.
     """
     if not directed and listed.size * VERTICES_PER_ALONE < hi - lo:
         for i in range(listed.size):
             v = np.int64(listed[i])
             state[v] = np.uint8(1 + random_bit(v, r, limit))
         return stopping(team)
-    for start in range(natural(lo), hi, VERTICES_PER_LOOK):
+    for start in range(natural(lo), hi, VERTICES_PER_STOP_TEST):
         if stopping(team):
             return True
-        part = state[start : min(start + VERTICES_PER_LOOK, hi)]
+        part = state[start : min(start + VERTICES_PER_STOP_TEST, hi)]
         for i in range(part.size):
             charge = np.uint8(random_bit(start + i, r, limit)) + np.uint8(1)
             part[i] = np.uint8(charge if part[i] != 0 else 0)

@@ -11,25 +11,25 @@
 // A round is `propose` and `confirm`; after each all blocks wait for each other.  `begin` is left out
 // where the first round has no charges: there all vertices have room, and no state is read.
 //
-// A place is confirmed or free by a bit of `confirmed`; free places hold the proposals of this
-// round, or old ones that nobody reads.  `state` has a word for 32 vertices (matchwood/rooms.cuh), of
-// which `propose` gathers half a one for each entry; for millions of vertices they lie in the L2
-// cache.  Charges are hashed once a vertex and round, where the word is made: hashing them for every
-// entry instead would cost some 170 instructions an entry (counted, not timed), more than all else
-// that is done with it.  `common` has the weight that all entries of a tile share, or 0: in later
+// A bit of `confirmed` says whether a place is confirmed or free; free places hold the proposals of
+// this round, or old ones that are not read.  `state` has a word for 32 vertices
+// (matchwood/rooms.cuh), of which `propose` loads half a word for each entry; for millions of
+// vertices they lie in the L2 cache.  Charges are hashed once per vertex and round, where the word is
+// made.  Hashing them for every entry would cost some 170 instructions per entry (counted, not
+// timed), more than all other work.  `common` has the weight that all entries of a tile share, or 0: in later
 // rounds such a tile needs no weights, and its rows are read up to the first vertices with room.
 //
 // Races: `propose` reads `state` and `confirmed`, and each row writes its own places.  `confirm`
 // reads all places and writes none; each vertex has its own byte of `confirmed`, each warp its own
-// word of `state`.  Flags are set to 1 by relaxed stores, whoever comes first.
+// word of `state`.  Flags are set to 1 by relaxed stores, in any order.
 #include "matchwood/atomics.cuh"
 #include "matchwood/edge_order.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/hashing.cuh"
 #include "matchwood/proposal_tiles.cuh"
 
-// Words of `flags`: what the host reads; whether anybody proposed or was answered in
-// an even and in an odd round; the two of the barrier.
+// Words of `flags`: three that the host reads; whether any vertex proposed, and was answered, in an even and in an
+// odd round; two of the barrier.
 constexpr int STOP = 0, ROUNDS = 1, IDLE = 2, PROPOSED = 3, ANSWERED = 5, BARRIER = 7;
 [[maybe_unused]] constexpr int WORDS = 9;
 // What a launch does.
@@ -101,9 +101,9 @@ __device__ __forceinline__ unsigned answered(const I* neighbours, int n, I v, un
     return now;
 }
 
-// One thread per vertex, whole warps.  A vertex that found nobody in a round without charges never
-// will, and its neighbours know that it has no use for them: its room is closed.  Not so where the
-// matrix has no symmetry (`directed`), which also wants to know whether anything was confirmed.
+// One thread per vertex, whole warps.  A vertex that found no neighbour in a round without charges
+// never will, and its neighbours are full: it counts as full too.  Not so where the matrix is not
+// symmetric (`directed`); there it also matters whether anything was confirmed.
 // `begun`: there are states to read.
 template <typename I, typename W, int N>
 __device__ __forceinline__ void confirm(const Problem<I, W>& p, I rows, bool begun, bool charged,
@@ -205,7 +205,7 @@ rounds(I rows, I tiles, const I* __restrict__ indptr, const I* __restrict__ indi
             grid.wait();
         }
         bool stop = !charged && load_relaxed(proposed) == 0;  // line 23: maximal
-        if (global_thread() == 0) {  // nobody reads these before the next round
+        if (global_thread() == 0) {  // not read before the next round
             store_relaxed(&flags[PROPOSED + (k + 1) % 2], 0);
             store_relaxed(&flags[ANSWERED + (k + 1) % 2], 0);
         }

@@ -73,7 +73,7 @@ class Rounds:
         if scratch is not None:
             partials, chunks_done = scratch.partials, scratch.chunks_done
             chunks_done.data.memset_async(0, chunks_done.nbytes)
-        # a first round without charges asks nobody, so that nothing needs to be prepared for it
+        # a first round without charges reads no states, so that nothing needs to be prepared for it
         self.fresh = not plan.by_hash and not plan.charged(0)
         # rounds in a row that confirm nothing; -1: any number
         self.most_idle = plan.period if plan.directed and plan.limit < 0 else -1

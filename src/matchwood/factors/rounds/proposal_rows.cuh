@@ -4,7 +4,7 @@
 #include "matchwood/proposals.cuh"
 
 constexpr int PROPOSAL_BLOCK = 128;  // threads; a tile of a 27-point mesh has 73 rows, so that more had no work
-constexpr int UNROLL = 4;   // entries that a lane loads before it looks at the first; 2 is slower on R-MAT
+constexpr int UNROLL = 4;   // entries that a lane loads before it uses the first; 2 is slower on R-MAT
 
 // An entry in shared memory.
 template <typename I, typename W>
@@ -24,7 +24,7 @@ struct Entries {
 
 // ---- the best of a row, by ties="index" ----
 
-// An entry is known by its place in the tile, which within a row goes up with the column.
+// An entry is stored as its place in the tile, which within a row grows with the column.
 template <typename W, int N>
 struct Best {
     typename WeightKey<W>::Key key[N];
@@ -34,7 +34,7 @@ struct Best {
 #pragma unroll
         for (int s = 0; s < N; ++s) key[s] = 0, at[s] = -1;
     }
-    // An entry behind all others so far.
+    // Add an entry whose place is after all others so far.
     __device__ __forceinline__ void add(typename WeightKey<W>::Key next, int k)
     {
         if (N > 2 && next <= key[N - 1]) return;
@@ -51,7 +51,7 @@ struct Best {
     }
 };
 
-// The best of all lanes; right in all of them, or for 8-byte keys in lane 0.
+// `best` becomes the best of all lanes; in all of them, or for 8-byte keys only in lane 0.
 template <int N>
 __device__ __forceinline__ void merge_warp(Best<float, N>& best)
 {
@@ -86,9 +86,9 @@ __device__ __forceinline__ void merge_warp(Best<double, N>& best)
     }
 }
 
-// Every STEP-th entry of a row, from k on.
+// Improve `best` by every STEP-th entry of a row, from k on.
 template <int STEP, typename I, typename W, int N, bool FIRST>
-__device__ __forceinline__ void look_at_row(const Entries<I, W>& from, int k, int end,
+__device__ __forceinline__ void find_best(const Entries<I, W>& from, int k, int end,
                                             const Propose<I, W, N, false, FIRST>& op,
                                             const typename Propose<I, W, N, false, FIRST>::Accumulator& sum,
                                             Best<W, N>& best, typename WeightKey<W>::Key& differ)
@@ -100,7 +100,7 @@ __device__ __forceinline__ void look_at_row(const Entries<I, W>& from, int k, in
         unsigned word[UNROLL];
 #pragma unroll
         for (int a = 0; a < UNROLL; ++a) {
-            if (FIRST) {  // behind the row as well, but not used
+            if (FIRST) {  // may load entries after the row, which are not used
                 key[a] = WeightKey<W>::of(from.values[product_place(k + a * STEP)]);
             } else {
                 Entry<I, W> entry = from.staged[product_place(min(k + a * STEP, end - 1))];
@@ -143,7 +143,7 @@ __device__ __forceinline__ void propose_short(const Entries<I, W>& from, I row, 
 {
     auto sum = op.start(row);
     Best<W, N> best;
-    look_at_row<1>(from, begin, end, op, sum, best, differ);
+    find_best<1>(from, begin, end, op, sum, best, differ);
     finish_row(from, row, best, sum, op);
 }
 
@@ -153,7 +153,7 @@ __device__ __forceinline__ void propose_long(const Entries<I, W>& from, I row, i
 {
     auto sum = op.start(row);
     Best<W, N> best;
-    look_at_row<WARP>(from, begin + lane(), end, op, sum, best, differ);
+    find_best<WARP>(from, begin + lane(), end, op, sum, best, differ);
     merge_warp(best);
     if (lane() == 0) finish_row(from, row, best, sum, op);
 }

@@ -33,8 +33,8 @@ struct ListedRow {
     __device__ __forceinline__ int row() const { return word >> 21; }
 };
 
-// What a block has in shared memory of a tile.  A tile has at most TILE + TILE / 4 rows and entries
-// together, so that the list of rows lies behind the entries.
+// The shared memory of a block for a tile.  A tile has at most TILE + TILE / 4 rows and entries
+// together, so that the list of rows fits after the entries.
 template <typename I, typename W, int N, bool HASH, int TILE>
 struct TileSpace {
     static_assert(TILE <= 2048, "a ListedRow has no more bits");
@@ -65,7 +65,7 @@ __device__ __forceinline__ void copy_entries(T* to, const T* from, int entries)
 }
 
 // List the rows of a tile that have room, short ones from the front, long ones from the back.  Rows
-// without entries have nobody to propose to.  All threads of the block call, and wait afterwards.
+// without entries have no neighbour to propose to.  All threads of the block call, and wait afterwards.
 template <typename Op, typename I, typename Space>
 __device__ __forceinline__ void list_rows(const I* __restrict__ indptr, I row, int rows, I entry, Op& op, bool all,
                                           Space& space)

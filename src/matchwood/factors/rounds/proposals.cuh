@@ -29,7 +29,7 @@ struct Problem {
     int n;
 };
 
-// N places in registers; the first n of them are wanted.  FIRST: all have room, nobody a charge.
+// N places in registers; the first n of them are used.  FIRST: all vertices have room, none a charge.
 template <typename I, typename W, int N, bool HASH, bool FIRST>
 struct Propose {
     using Key = typename WeightKey<W>::Key;
@@ -56,9 +56,9 @@ struct Propose {
             unsigned long long word = p.state[row >> 5];
             none.taken = p.confirmed[row];
             if (!has_room(word, (unsigned)row)) none.taken = -1;
-            // those of the other charge; in a round without charges nobody has one
+            // those of the other charge; in a round without charges no vertex has one
             none.open = reinterpret_cast<const unsigned*>(p.state) + (charged && !has_charge(word, (unsigned)row));
-            asm("" : "+l"(none.open));  // else the sum is made anew for every entry
+            asm("" : "+l"(none.open));  // else the compiler adds up this address for every entry
             __builtin_assume(__isGlobal(none.open));
 #pragma unroll
             for (int s = 0; s < N; ++s) none.known[s] = I(-1);

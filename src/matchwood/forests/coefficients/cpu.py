@@ -17,10 +17,10 @@ def _collect(
     team: Team, indptr: Array, indices: Array, data: Array, table: Array, place: Array,
     position: Array, dl: Array, d: Array, du: Array,
 ) -> None:  # fmt: skip
-    """Who comes before and after v in its path is asked of its neighbours in the factor.
+    """The vertices before and after v in its path are found among its neighbours in the factor.
 
-    Values go by their bits: integers are selected in one instruction.  Neighbours and places that
-    are none are passed over: whoever changed them gets zeros, and nothing that is not his."""
+    Values are read as bits: integers are selected in one instruction.  Neighbours and places that
+    are out of range are skipped, and leave zeros: a user can change the arrays of a forest."""
     n = place.size
     lo, hi = share_rows(team, indptr)
     none, no_vertex = data.dtype.type(0), np.int64(-1)

@@ -2,10 +2,10 @@
 #include "matchwood/pairs.cuh"
 #include "matchwood/threads.cuh"
 
-// `width` neighbouring lanes to a row (a power of 2, at most WARP).  Who comes before and after v in its
-// path is asked of its neighbours in the factor, which lie near each other for rows that do; the places
-// where the results go need not.  Neighbours and places that are out of range are passed over:
-// a user can change the arrays of a forest on the device.
+// `width` neighbouring lanes per row (a power of 2, at most WARP).  The vertices before and after v in its
+// path are found among its neighbours in the factor.  For neighbouring rows these lie near each other; the
+// places of the results need not.  Neighbours and places that are out of range are skipped: a user can change
+// the arrays of a forest on the device.
 template <typename I, typename W>
 __global__ void collect(I n, int width, const I* __restrict__ indptr, const I* __restrict__ indices,
                         const W* __restrict__ data, const I* __restrict__ table, const I* __restrict__ place,

@@ -1,11 +1,11 @@
-"""The linear forest by walks within ranges of vertices, one range a member.
+"""The linear forest by walks within ranges of vertices, one range per thread.
 
-Where paths run along the numbering nearly all of them lie within one range.  Each member walks
-those of its own, as walk/cpu.py does; a walk that leaves the range is given up, and the few paths
-and cycles of these are walked by one member afterwards.  Vertices are first written path by path as
-they come, and copied to their places when the lengths of all paths are known.
+Where paths run along the numbering, nearly all of them lie within one range.  Each thread walks
+those of its own range, as walk/cpu.py does.  A walk that leaves the range is given up; one thread
+walks these few paths and cycles afterwards.  Vertices are first written path by path as they come,
+and copied to their places when the lengths of all paths are known.
 
-Members write only what belongs to their own ranges, until a barrier; hence no atomics.
+Until a barrier threads write only what belongs to their own ranges; so no atomics are needed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.found import Found
 from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
@@ -120,7 +121,7 @@ def _ring(
             return -1
         at = natural(at)
         a, b = min(before, np.int64(at)), max(before, np.int64(at))
-        if low < 0 or weight < best or (weight == best and (a, b) < (low, high)):
+        if weaker(weight, a, b, best, low, high):
             best, low, high = weight, a, b
         if at == start:
             break

@@ -5,19 +5,20 @@
     cpu_cycles.py    what these have not reached: cycles, cut at their weakest edge
     here             the place of each vertex
 
-A walk ends at a node, at an end, or where another walk has been: that one's mark says how far it is
-from its start, so the distance from start to start is known.  When the records of all walks are
-known (path, position of the start, direction), every vertex works out its position from those, in
-one pass in the order of vertices.  A member has several walks under way at a time, so that it waits
+A walk ends at a node, at an end, or where another walk has been.  The mark there says how far it is
+from the other walk's start, so the distance from start to start is known.  When the records of all
+walks are known (path, position of the start, direction), every vertex computes its position from
+them, in one pass in the order of vertices.  A thread has several walks at a time, so that it waits
 for memory once for all of them.
 
-Two members whose walks cross may each miss the other's last mark and overwrite it.  No harm: a mark
-tells the distance from where its walk started, so each vertex may keep either, and a walk may end
-at any mark of the other.  Hence no compare-and-swap, only words that are written whole (relaxed).
+Two threads whose walks meet may each miss the other's last mark and overwrite it.  This does no
+harm: a mark gives the distance from the start of its walk, so each vertex may keep either mark, and
+a walk may end at any mark of the other.  So no compare-and-swap is needed, only words that are
+written whole (relaxed).
 
-What no walk has reached are cycles without a node; these are walked round, each by whoever comes
-first, or by several that all find the same.  Of cycles with nodes the stretches are walked again
-to find the weakest edge.
+The vertices that no walk has reached are on cycles without a node.  These are walked by the thread
+that comes first, or by several that all find the same.  In cycles with nodes the stretches between
+nodes are walked again to find the weakest edge.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.splitters.cpu_marks import (
     AT,
     COUNT,
@@ -30,6 +31,8 @@ from matchwood.forests.splitters.cpu_marks import (
     V,
     begin,
     mark_of,
+    replace,
+    write_node,
     write_record,
 )
 from matchwood.forests.splitters.cpu_paths import rank_nodes
@@ -52,19 +55,8 @@ Array = np.ndarray[Any, Any]
 
 
 @device
-def _weaker(weight: Any, u: int, v: int, best: Any, low: int, high: int) -> bool:
-    """Whether an edge comes before the weakest so far; low < 0 means there is none."""
-    if low < 0 or weight < best:
-        return True
-    if weight > best:
-        return False
-    a, b = min(u, v), max(u, v)
-    return a < low or (a == low and b < high)
-
-
-@device
 def _cut(cuts: Cuts, lengths: Array, u: int, v: int, length: int) -> int:
-    """Note that edge (u, v) of a cycle is removed, once; returns the smaller end."""
+    """Record, once, that edge (u, v) of a cycle is removed; returns the smaller end."""
     low = min(u, v)
     if atomic_exchange(lengths, low, length) == 0:
         k = atomic_add(cuts.counters, EDGES_CUT, 1)
@@ -89,8 +81,8 @@ def _survey_on(
 ) -> int:  # fmt: skip
     """Take a step of every survey in turn, until fewer than `wanted` are left; returns how many.
 
-    A survey goes round to its start and cuts the cycle there and then, leaving marks on its way
-    (`rings`), or goes on to the next node and notes the weakest edge of the stretch."""
+    With `rings` a survey goes round to its start, leaves marks on its way, and cuts the cycle.
+    Without, it goes to the next node, and records the weakest edge of the stretch."""
     table, weights = factor
     marks, records, lengths = board
     walks, bests = surveys
@@ -110,7 +102,8 @@ def _survey_on(
                 weight, after = weights[2 * at + 1], one
             if weight <= bests[k] or walks[k, U] < 0:
                 u, v = walks[k, U], walks[k, V]
-                if _weaker(weight, before, at, bests[k], min(u, v), max(u, v)):
+                a, b = min(before, np.int64(at)), max(before, np.int64(at))
+                if weaker(weight, a, b, bests[k], min(u, v), max(u, v)):
                     bests[k] = weight
                     walks[k, CUT], walks[k, U], walks[k, V] = steps - 1, before, at
             if at != start and load_relaxed(marks, at) >= 0:
@@ -135,8 +128,7 @@ def _survey_on(
                 edge_weights[slot] = bests[k]
             active -= 1
             bests[k] = bests[active]
-            for field in range(WALK_WORDS):
-                walks[k, field] = walks[active, field]
+            replace(walks, k, active, WALK_WORDS)
     return active
 
 
@@ -160,7 +152,7 @@ def _rank_cycle_nodes(board: Board, nodes: Nodes, stretches: Stretches, cuts: Cu
             steps = np.int64(link_steps[natural(slot)])
             row: Any = min(slot, back)
             a, b = edges[row, 1], edges[row, 2]
-            if _weaker(edge_weights[row], a, b, best, min(u, v), max(u, v)):
+            if weaker(edge_weights[row], min(a, b), max(a, b), best, min(u, v), max(u, v)):
                 best, cut, u, v = edge_weights[row], length + edges[row, 0], a, b
                 if row != slot:  # seen from the other side
                     cut, u, v = length + steps - 1 - edges[row, 0], b, a
@@ -173,8 +165,7 @@ def _rank_cycle_nodes(board: Board, nodes: Nodes, stretches: Stretches, cuts: Cu
         while state[slot // 2] == ON_CYCLE:
             state[slot // 2] = ON_PATH
             at, forward = (cut + 1 - distance, -1) if low == u else (distance - cut, 1)
-            write_record(records, n + slot, low, at, forward, length)
-            write_record(records, n + (slot ^ 1), low, at, -forward, length)
+            write_node(records, n, slot, low, at, forward, length)
             distance += link_steps[natural(slot)]
             slot = np.int64(links[natural(slot)]) ^ 1
 
@@ -199,7 +190,7 @@ def _survey_stretches(
     slots = 2 * nodes.vertices.size
     active = 0
     for slot in range(team.rank, slots + team.size):
-        last = slot >= slots  # finish those under way
+        last = slot >= slots  # finish the surveys that have begun
         if not last:
             if slot % team.size != team.rank:
                 continue
@@ -233,7 +224,7 @@ def _survey_rings(
                 if load_relaxed(marks, v) != 0:
                     continue
                 store_relaxed(marks, v, mark_of(v, 0))
-                # first to the nearer neighbour, which is marked at once: as a rule it comes next
+                # first to the nearer neighbour, marked now: usually the loop comes to it next
                 one, other = np.int64(table[2 * v]), np.int64(table[2 * v + 1])
                 side = 0 if abs(one - v) <= abs(other - v) else 1
                 store_relaxed(marks, one if side == 0 else other, mark_of(v, 1))
@@ -255,7 +246,7 @@ def resolve(
     team: Team, factor: Pairs, board: Board, nodes: Nodes, stretches: Stretches, cuts: Cuts,
     tally: Array, all_surveys: Surveys,
 ) -> None:  # fmt: skip
-    """Ranks nodes, cuts cycles.  Afterwards all records are known, and `tally` is right."""
+    """Rank the nodes and cut the cycles.  Afterwards all records and `tally` are complete."""
     n = board.marks.size
     surveys = Surveys(all_surveys.walks[team.rank], all_surveys.bests[team.rank])
     if team.rank == 0:

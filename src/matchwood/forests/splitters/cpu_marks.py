@@ -20,8 +20,8 @@ from matchwood.teams import device, store_relaxed
 
 Array = np.ndarray[Any, Any]
 
-WALKS = 8  # that a member has under way at a time: it waits for memory once for all of them
-VERTICES_PER_CHUNK = 4096  # that a member takes at a time
+WALKS = 8  # that a thread has at a time: it waits for memory once for all of them
+VERTICES_PER_CHUNK = 4096  # that a thread takes at a time
 
 STEP_BITS = 24  # of a mark
 STEPS = (1 << STEP_BITS) - 1  # the bits of a mark that hold the steps
@@ -33,7 +33,7 @@ SIGN = 2  # +1 or -1 for each step
 LENGTH = 3
 RECORD_WORDS = 4
 
-# Words of a walk under way.
+# Words of a walk that has not ended.
 FROM = 0  # the vertex before
 AT = 1  # where it is
 COUNT = 2  # steps to there
@@ -62,7 +62,7 @@ class Pairs(NamedTuple):
 
 
 class Board(NamedTuple):
-    """What walks leave behind, for all to read."""
+    """What walks write, for all threads to read."""
 
     marks: Any  # (n,)
     records: Any  # RECORD_WORDS for each walk
@@ -114,12 +114,28 @@ def begin(walks: Array, k: int, before: int, at: int, walk: int) -> int:
 
 
 @device
+def replace(walks: Array, k: int, last: int, words: int) -> None:
+    """Walk k has ended; the last one takes its place.  `words`: how many words of it are used."""
+    for field in range(words):
+        walks[k, field] = walks[last, field]
+
+
+@device
 def write_record(records: Array, walk: int, path: int, start: int, sign: int, length: int) -> None:
     at = natural(RECORD_WORDS * walk)
     records[at + PATH] = path
     records[at + START] = start
     records[at + SIGN] = sign
     records[at + LENGTH] = length
+
+
+@device
+def write_node(
+    records: Array, n: int, slot: int, path: int, position: int, sign: int, length: int
+) -> None:
+    """The records of both walks of a node at that position; the one of `slot` changes by `sign`."""
+    write_record(records, n + slot, path, position, sign, length)
+    write_record(records, n + (slot ^ 1), path, position, -sign, length)
 
 
 @device

@@ -21,8 +21,9 @@ from matchwood.forests.splitters.cpu_marks import (
     Nodes,
     begin,
     mark_of,
+    replace,
+    write_node,
     write_path,
-    write_record,
 )
 from matchwood.primitives.cpu_hints import natural, prefetch, prefetch_write
 from matchwood.teams import (
@@ -42,7 +43,7 @@ Array = np.ndarray[Any, Any]
 
 @device
 def _join(n: int, one: int, other: int, distance: int, board: Board, nodes: Nodes) -> None:
-    """Two walks have met; from start to start it is so far.  A number >= n is a slot of a node."""
+    """Two walks have met; `distance` is from start to start.  A walk >= n is a slot of a node."""
     links, link_steps = nodes.links, nodes.link_steps
     if one < n and other < n:
         write_path(board, one, other, distance + 1)
@@ -90,8 +91,7 @@ def _go_on(
                 slot = 2 * ~mark + (0 if table[2 * at] == before else 1)
                 _join(n, walk, n + slot, steps, board, nodes)
             active -= 1
-            for field in range(WALK + 1):
-                walks[k, field] = walks[active, field]
+            replace(walks, k, active, WALK + 1)
     return active
 
 
@@ -115,7 +115,7 @@ def follow(team: Team, table: Array, board: Board, nodes: Nodes, all_walks: Arra
             marks[natural(np.int64(vertices[node]))] = ~node
     if barrier(team):
         return
-    # this member's slots, then chunks of vertices, at last one empty turn that ends all walks
+    # first this thread's slots, then chunks of vertices, last an empty turn that ends all walks
     active: Any = 0
     v: Any = np.int64(team.rank)
     end: Any = np.int64(slots)
@@ -185,8 +185,7 @@ def rank_nodes(board: Board, nodes: Nodes) -> int:
                     state[slot // 2] = ON_PATH
                     forward = 1 if low == first else -1
                     at = distance + 1 if low == first else length - distance
-                    write_record(records, n + slot, low, at, -forward, length)
-                    write_record(records, n + (slot ^ 1), low, at, forward, length)
+                    write_node(records, n, slot, low, at, -forward, length)
                 ahead = np.int64(links[natural(slot ^ 1)])
                 if ahead < 0:
                     last = ~ahead

@@ -1,11 +1,11 @@
 // Linear forests by splitters on the GPU.  Host: gpu.py; the idea: __init__.py.
 //
 // Walks start at the ends of paths and, in both directions, at sampled vertices ("nodes", one in
-// SPACING).  A walk claims the vertices that it passes, by compare-and-swap on their marks, until
-// it meets what is claimed: then the distance to where the other walk started is known on both
-// sides, and who that was.  So every vertex is passed once, and what is left is a list of nodes,
-// 1/SPACING as long, which is ranked by doubling.  At last every vertex works out its position from
-// its mark (which walk, how many steps) and the record of that walk.
+// SPACING).  A walk claims the vertices that it passes, by compare-and-swap on their marks, until it
+// meets a claimed one: then both walks, and the distance between their starts, are known.  So every
+// vertex is passed once.  This leaves a list of nodes, 1/SPACING as long, which is ranked by
+// doubling.  At last every vertex computes its position from its mark (which walk, how many steps)
+// and the record of that walk.
 //
 //   begin    one thread per vertex: mark ends and nodes, list them
 //   follow   one thread per walk
@@ -82,7 +82,7 @@ __global__ void begin(int n, const I* __restrict__ table, int spacing, int capac
             if (j < capacity) {
                 nodes[j] = v;
                 marks[v] = OWN | (Mark)j;
-            } else {  // no room: a vertex as any other
+            } else {  // no room for another node: it stays a usual vertex
                 marks[v] = 0;
                 atomicSub(&counters[REACHED], 1u);
             }
@@ -97,13 +97,13 @@ __device__ __forceinline__ int node_count(const unsigned int* counters, int capa
 
 // ---- follow ----
 
-// What a walk leaves in a slot of a node: the slot at which it arrived, or ~end; the distance; of the
-// nodes met so far the smallest, as the slot at which it was entered, and the distance to it.
+// What a walk writes to a slot of a node: the slot at which it arrived, or ~end; the distance; the smallest
+// node met so far, as the slot at which it was entered; and the distance to that.
 struct alignas(16) Link {
     int to, distance, least, least_distance;
 };
 
-// Threads stride over the walks, each takes its next one when one is over.
+// Threads stride over the walks; each takes its next one when its walk has ended.
 template <typename I>
 __global__ void follow(int n, const I* __restrict__ table, int capacity, const int* __restrict__ nodes,
                        const I* __restrict__ listed, Mark* marks, I* counts, Link* __restrict__ links,

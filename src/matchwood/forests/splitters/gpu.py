@@ -36,12 +36,12 @@ RANK_BLOCKS = 264  # at most: two for each multiprocessor; the barriers of more 
 BEGIN_BLOCK, VERTICES_PER_THREAD, WORDS, LENGTH_BITS = SOURCE.constants(
     "BEGIN_BLOCK", "VERTICES_PER_THREAD", "WORDS", "OTHER_SHIFT"
 )
-MOST_VERTICES = 1 << LENGTH_BITS  # marks have so many bits for the length of a path
+MOST_VERTICES = 1 << LENGTH_BITS  # marks have LENGTH_BITS bits for the length of a path
 PHASES = ("paths", "cycles", "permutation")
 
 
 class Clock:
-    """Events between phases; the times are asked for when somebody wants them."""
+    """Events between phases; the times are read when they are asked for."""
 
     def __init__(self) -> None:
         self._event = engines.cupy().cuda.Event

@@ -1,8 +1,8 @@
 """The linear forest by one walk: visit the vertices path by path and permute on the way.
 
-Ends are tried in ascending order, so the first end of a path that comes is its smaller
-one, and paths come in the order of their ids.  What is left then are cycles: each is walked round
-to find its weakest edge, walked again from there, and merged into the order by its id.
+Ends are tried in ascending order, so each path is found at its smaller end, and paths come in the
+order of their ids.  The vertices left are on cycles: each cycle is walked once to find its weakest
+edge, walked again from there, and merged into the order by its id.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.forests.cpu_weakest import weaker
 from matchwood.forests.found import Found
 from matchwood.primitives.cpu_hints import natural
 from matchwood.stopwatch import Stopwatch
@@ -73,7 +74,7 @@ def _cycles(
                 return
             at, weight = natural(np.int64(table[natural(place)])), weights[natural(place)]
             a, b = min(before, at), max(before, at)
-            if low < 0 or weight < best or (weight == best and (a, b) < (low, high)):
+            if weaker(weight, a, b, best, low, high):
                 best, low, high = weight, a, b
             if at == start:
                 break

@@ -14,9 +14,9 @@ from matchwood.matching import mates
 from matchwood.matching.methods import heavy_matching
 from matchwood.primitives.wide_sums import finite, total
 
-SAFE = 900  # powers of two from 1 that weights may be away without being scaled
-SMALL = 2.0**-960  # 2^-40 of more than that is many steps of the smallest numbers
-SWEEPS = 10  # from each start; more gained under 1 % (bench/matching/weighted.py)
+SAFE_EXPONENT = 900  # exponent: weights between 2^-900 and 2^900 are not scaled
+SMALL = 2.0**-960  # of larger numbers 2^-40 is many units of 2^-1074, the smallest number
+SWEEPS = 10  # from each start; more gained less than 1 % (bench/matching/weighted.py)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +55,16 @@ def matching_bound(
     sweeps over the edges, and the smaller sum is returned::
 
         y_v = half the weight of v's heaviest edge
-        y_v = the weight of v's own edge in `matching`, 0 for free vertices, and half of what
-              then is missing along an edge at both its ends
+        y_v = the weight of v's own edge in `matching`, 0 for free vertices, plus half of the
+              largest w_uv - y_u - y_v that is then positive
 
-    A sweep asks what each vertex needs, given the others: need_v = max(0, max_u (w_uv - y_u)),
-    v's mate left out.  Two mates share what their own edge needs beyond that::
+    A sweep computes what each vertex needs, given the others: need_v = max(0, max_u (w_uv - y_u)),
+    without v's mate.  Two mates share what their own edge needs beyond that::
 
         new_v = need_v + max(0, w_v,mate - need_v - need_mate) / 2,    new_v = need_v if free
 
-    Then y becomes the mean of y and new, which is a solution again, since along every other edge
-    both (y_u, new_v) and (new_u, y_v) are enough; no sum grows.
+    Then y becomes the mean of y and new.  This is a solution again: for every other edge both
+    y_u + new_v and new_u + y_v are at least w_uv.  The sum never grows.
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ def matching_bound(
 
     Notes
     -----
-    The least possible sum is the weight of the best fractional matching, which is that of the
-    best matching on a bipartite graph and a few per cent more on others.  Ten sweeps come within
+    The least possible sum is the weight of the best fractional matching.  On a bipartite graph this
+    is the weight of the best matching; on others it is a few per cent more.  Ten sweeps come within
     1 to 3 per cent of it on grids, meshes, triangulations and R-MAT graphs.
 
     Deterministic: all vertices read the y of the last sweep.  The result is rounded up by 2^-40,
-    so that rounding does not make it false.  Weights beyond 2^900 or all below 2^-900 are scaled
-    by a power of two on the way, in a copy.  Work O(m) a sweep; memory four arrays of n.
+    so that rounding errors do not make it false.  Weights above 2^900, or all below 2^-900, are
+    scaled by a power of two first, in a copy.  Work O(m) a sweep; memory four arrays of n.
 
     Examples
     --------
@@ -131,25 +131,26 @@ def matching_bound(
 
 
 def _scaled(view: csr.View) -> tuple[csr.View, int]:
-    """The view with weights inside of double precision, times 2**-shift.
+    """The view with its weights times 2**-shift, so that no sum overflows or underflows.
 
-    Where all are near its lower end, halves would be lost; near the upper one sums are too large.
-    There they are taken down no further than needed, so that light ones lose little.
+    Where all weights are near the smallest number, half of one would be rounded.  Near the largest
+    number sums would overflow; there the shift is as small as possible, so that light weights lose
+    few bits.
     """
     most = float(view.data.max(initial=0))
     exponent = math.frexp(most)[1]
-    if most == 0 or abs(exponent) <= SAFE:
+    if most == 0 or abs(exponent) <= SAFE_EXPONENT:
         return view, 0
-    shift = exponent - SAFE if exponent > 0 else exponent
+    shift = exponent - SAFE_EXPONENT if exponent > 0 else exponent
     return view._replace(data=np.ldexp(view.data.astype(np.float64), -shift)), shift
 
 
 def _rounded_up(y: Any, view: csr.View, sweeps: int, shift: int) -> Any:
-    """The dual as it is for the weights as given, made so much larger that rounding is covered.
+    """The dual for the weights as given, made larger by more than all rounding errors.
 
     Large numbers are rounded in the last of their 53 bits, and 2^-40 of them is more than the
-    sweeps can lose.  Numbers at the lower end have fewer bits: there a sweep rounds four times,
-    each by at most one of the smallest steps.
+    sweeps can lose.  Numbers near 2^-1074 have fewer bits: there a sweep rounds four times, each
+    time by at most 2^-1074.
     """
     y *= 1 + 2.0**-40
     _add_steps(y, view, 4 * sweeps + 8)
@@ -161,7 +162,7 @@ def _rounded_up(y: Any, view: csr.View, sweeps: int, shift: int) -> Any:
 
 
 def _add_steps(y: Any, view: csr.View, steps: int) -> None:
-    """Where numbers have fewer bits, and there are edges."""
+    """Add `steps` units of 2^-1074 where y is below SMALL and the vertex has edges."""
     small = np.flatnonzero(y < SMALL)
     small = small[view.indptr[small + 1] > view.indptr[small]]
     y[small] += steps * math.ldexp(1.0, -1074)

@@ -33,13 +33,13 @@ def check_bound(A: Any, answer: Any) -> None:
     caller = "check_bound"
     view = csr.as_graph(A, caller).on("cpu").undirected_weights(caller)
     value, dual = answer
-    value = _value(caller, value)
+    value = answers.number(caller, "the value", value)
     dual = answers.reals(caller, "bound", "dual", dual, (view.n,), "cpu").astype(np.float64)
     wrong = answers.first(~((dual >= 0) & (dual < np.inf)))  # also where it is NaN
     if wrong is not None:
         raise CheckFailed(f"bound: dual[{wrong}] is {dual[wrong]}")
     u, v = np.repeat(np.arange(view.n), np.diff(view.indptr)), view.indices
-    with np.errstate(over="ignore"):  # what is too large covers any edge
+    with np.errstate(over="ignore"):  # an infinite sum is more than any edge weighs
         short = np.flatnonzero(dual[u] + dual[v] < view.data)
     if short.size:
         k = int(short[0])
@@ -50,11 +50,3 @@ def check_bound(A: Any, answer: Any) -> None:
     proved = total(dual)
     if not math.isclose(value, proved, rel_tol=1e-9):
         raise CheckFailed(f"bound: the value is {value}, but the duals sum to {proved}")
-
-
-def _value(caller: str, value: Any) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
-        raise TypeError(f"{caller}: the value must be a number, got {type(value).__name__}")
-    return float(value)

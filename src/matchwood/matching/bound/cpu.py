@@ -1,7 +1,7 @@
 """The two starts and the sweeps on a team.  The rule: __init__.py.
 
-Every pass reads one array and writes another, each member its own rows, with a barrier between
-passes; so there are no races, and the result does not depend on the members.
+Every pass reads one array and writes another, each thread its own rows, with a barrier between
+passes; so there are no races, and the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _improve(
     need: Array,
 ) -> None:
     """`own` becomes the weight of each vertex's edge in the matching; vertices are unsigned."""
-    nobody = ~mate.dtype.type(0)
+    no_mate = ~mate.dtype.type(0)
     lo, hi = share_rows(team, indptr)
     lo, hi = np.uint64(lo), np.uint64(hi)
     expect(team, mate.size * sweeps)
@@ -72,7 +72,7 @@ def _improve(
             return
         for v in range(lo, hi):
             new = need[v]
-            if mate[v] != nobody:
+            if mate[v] != no_mate:
                 new += max(0.0, own[v] - new - need[mate[v]]) / 2
             y[v] = (y[v] + new) / 2
         advance(team, np.int64(hi - lo))

@@ -30,7 +30,7 @@ def improve(
         y = largest(w) / 2
     for _ in range(sweeps):
         need = largest(np.where(mate[u] == v, 0.0, w - y[v]))
-        with_mate = need[mate]  # of free vertices some number, not used
+        with_mate = need[mate]  # for free vertices any number; it is not used
         new = np.where(mate >= 0, need + np.maximum(0.0, own - need - with_mate) / 2, need)
         y = (y + new) / 2
     return y

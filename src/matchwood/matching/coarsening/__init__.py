@@ -1,7 +1,7 @@
 """Coarser graphs from matchings.  Read on in check.py, hierarchy.py and two_hop.py.
 
-The engines are those of primitives/contract, which merges the pairs.  hierarchy.py coarsens again
-and again; two_hop.py pairs the vertices that a matching leaves free, so that stars shrink too.
+The engines are those of primitives/contract, which merges the pairs.  hierarchy.py repeats the
+coarsening; two_hop.py pairs the vertices that a matching leaves free, so that stars shrink too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from matchwood.primitives.contract import trusted_contract_pairs
 
 @dataclass(frozen=True, eq=False)
 class Coarsening:
-    """A coarser graph and what became of the vertices; unpacks as ``matrix, map``.
+    """A coarser graph and where each vertex went; unpacks as ``matrix, map``.
 
     Attributes
     ----------
@@ -86,9 +86,9 @@ def coarsen(
 
     Notes
     -----
-    Deterministic: coarse vertices are numbered by their smallest member, and the at most four
-    weights of a coarse edge are added in the order of their ends, the smaller coarse vertex's
-    first; so every engine, at any number of threads, returns the same bits, and the matrix is
+    Deterministic: coarse vertices are numbered by their smallest member.  A coarse edge has at most
+    four weights; they are added in the order of their ends, that in the smaller coarse vertex
+    first.  So every engine, at any number of threads, returns the same bits, and the matrix is
     exactly symmetric.
 
     Work O(m); on a GPU entries are sorted within each row.  Memory besides the result: about 24
@@ -142,9 +142,9 @@ def vertex_weights_of(given: Any, n: int, place: str, caller: str) -> Any:
 
 
 def _refuse_overflow(G: csr.Graph, data: Any, members: Any, mate: Any, weights: Any) -> None:
-    """Raise where a sum of weights is no longer a number of its type.
+    """Raise where a sum of weights overflows its type.
 
-    The entries are only looked at where four of the heaviest would be too much.
+    The entries are only read where four of the heaviest could overflow.
     """
     most = float(np.finfo(data.dtype).max) / 4
     # where values are not symmetric, two of them make the weight of an edge

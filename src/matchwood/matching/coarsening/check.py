@@ -1,4 +1,4 @@
-"""Is this the graph that the matching leaves?  Decided by passes over vertices and entries."""
+"""Is this the graph with matched vertices merged?  Decided by passes over vertices and entries."""
 
 from __future__ import annotations
 
@@ -47,6 +47,47 @@ def check_coarsening(A: Any, matching: Any, answer: Any, *, vertex_weights: Any 
     _check_vertices(answer.vertex_weights, members, mate, first, caller)
     matrix = answers.matrix(caller, "coarsening", answer.matrix, k)
     check_contracted(view, map, k, matrix, "coarsening")
+
+
+def check_hierarchy(A: Any, answer: Any, *, vertex_weights: Any = None) -> None:
+    """Raise `CheckFailed` unless each level of `answer` is the one before with pairs merged.
+
+    Parameters
+    ----------
+    A, vertex_weights : as given to `coarsening_hierarchy`
+    answer : Hierarchy
+
+    Notes
+    -----
+    Which vertices are paired is not judged: by matching edges, or by a common neighbour.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.check import check_hierarchy
+    >>> A = matchwood.generators.grid((6, 6))
+    >>> check_hierarchy(A, matchwood.coarsening_hierarchy(A, until=5))
+    """
+    caller = "check_hierarchy"
+    for k, level in enumerate(answer.levels):
+        n = csr.as_graph(A, caller).n
+        map = answers.integers(caller, f"levels[{k}]", "map", level.map, (n,), "cpu")
+        check_coarsening(A, _mates(map, n, k), level, vertex_weights=vertex_weights)
+        A, vertex_weights = level.matrix, level.vertex_weights
+
+
+def _mates(map: Any, n: int, level: int) -> Any:
+    """The vertex that went to the same place, or -1; at most two may go to one."""
+    order = np.argsort(map, kind="stable")
+    same = map[order[1:]] == map[order[:-1]]
+    crowded = same[1:] & same[:-1]
+    if crowded.any():
+        at = map[order[int(crowded.argmax())]]
+        raise CheckFailed(f"hierarchy: level {level} merges more than two vertices into {at}")
+    mate = np.full(n, -1, np.int64)
+    first, second = order[:-1][same], order[1:][same]
+    mate[first], mate[second] = second, first
+    return mate
 
 
 def _check_vertices(weights: Any, members: Any, mate: Any, first: Any, caller: str) -> None:

@@ -1,4 +1,4 @@
-"""Coarsening again and again: the hierarchy that multilevel methods work on."""
+"""Repeated coarsening: the hierarchy that multilevel methods work on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from matchwood.matching.maximal import maximal_matching
 from matchwood.matching.methods import METHODS
 from matchwood.matching.weighted import weighted_matching
 
-STALLED = 0.95  # part of the vertices; a level that keeps more is not worth making
+MAXIMAL = ("proposal", "random")  # maximal matchings, of heavy edges and of any
+STALLED = 0.95  # fraction of the vertices; a level that keeps more ends the hierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Hierarchy:
         return whole
 
     def project(self, values: Any) -> Any:
-        """Values of the coarsest vertices, handed down to the vertices of the graph itself.
+        """Give every vertex of the graph the value of its vertex in the coarsest graph.
 
         Examples
         --------
@@ -112,10 +113,10 @@ def coarsening_hierarchy(
     A : (n, n) sparse matrix, or anything `graph` takes
         Weights as in `weighted_matching`.
     until : int
-        Stop at the first level with at most so many vertices.
-    method : {"auto", "greedy", "dominant", "suitor", "random_weighted", "proposal", ...}
-        How vertices are matched: a method of `weighted_matching`, or ``"proposal"``, the weighted
-        `maximal_matching`.
+        Stop at the first level with at most this number of vertices.
+    method : {"auto", "greedy", "dominant", "suitor", "random_weighted", "proposal", "random", ...}
+        How vertices are matched: a method of `weighted_matching`; ``"proposal"``, the weighted
+        `maximal_matching`; or ``"random"``, a maximal matching that does not look at weights.
     rng : int, Generator or None
         Seed of the matchings; level k uses the seed plus k.
     ties : {"hash", "index"}
@@ -159,7 +160,7 @@ def coarsening_hierarchy(
     [1000, 500, 250, 125, 63, 32, 16, 8]
     """
     caller = "coarsening_hierarchy"
-    one_of(caller, "method", method, (*METHODS, "proposal"))
+    one_of(caller, "method", method, (*METHODS, *MAXIMAL))
     one_of(caller, "ties", ties, ("hash", "index"))
     until = count(caller, "until", until, least=1)
     two_hop = flag(caller, "two_hop", two_hop)
@@ -173,8 +174,8 @@ def coarsening_hierarchy(
             "engine": engine,
             "threads": threads,
         }
-        if method == "proposal":
-            mate = maximal_matching(G, weighted=True, **options).mate
+        if method in MAXIMAL:
+            mate = maximal_matching(G, weighted=method == "proposal", **options).mate
         else:
             mate = weighted_matching(G, method=method, ties=ties, **options).mate
         if two_hop:

@@ -1,9 +1,9 @@
 """Pairs for vertices that a matching leaves free, so that coarsening does not stall.
 
-A matching of a star has one edge, and merging it takes away one vertex of a million.  But the
-leaves have the same neighbour: two hops apart.  So free vertices are put in groups with the same
-heaviest neighbour (equal ones by smaller index), vertices without any neighbour in one group of
-their own, and each group is paired in the order of its vertices.
+A matching of a star has one edge, and merging it removes one vertex of a million.  But any two
+leaves have the same neighbour: they are two hops apart.  So free vertices with the same heaviest
+neighbour make up a group (of equally heavy neighbours the smaller index counts), and vertices
+without any neighbour another.  Each group is paired in the order of its vertices.
 
 Of each group at most one vertex stays free.  After a maximal matching of M edges the heaviest
 neighbours are matched vertices, so at most 2 M + 1 stay free, and of n vertices at most

@@ -2,6 +2,6 @@
 
 An edge that comes before all edges it shares an end with, in the order of primitives/edge_order,
 is in the greedy matching.  Each free vertex points along its first edge to a free neighbour; two
-vertices that point at each other have found such an edge.  They leave, and those who pointed at
-them point anew.
+vertices that point at each other have found such an edge.  They are matched, and the vertices that
+pointed at them point again.
 """

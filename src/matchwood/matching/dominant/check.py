@@ -1,4 +1,4 @@
-"""Is this the greedy matching?  The check of the family decides."""
+"""Is this the greedy matching?  The check is shared by the three greedy methods."""
 
 from __future__ import annotations
 

@@ -3,23 +3,24 @@
 A round works on a queue: in the first round all vertices, then those whose pointer became invalid.
 
     point     each vertex of the queue finds its first edge to a free neighbour
-    settle    two vertices that point at each other are matched; any other waits for the one it
-              points at, in a list that hangs from it
+    settle    two vertices that point at each other are matched; any other vertex enters the linked
+              list of the vertex it points at, and waits there
 
-When v is matched its list is closed: those who were in it, and those who come later, make up the
-next queue.  So a vertex costs work when its pointer has to change and not while it waits; on a
-path of ascending weights, where a round matches one edge, that makes n rounds of constant work.
-Small queues are worked off by member 0 alone, without barriers.
+When v is matched its list is closed.  The vertices in it, and those that find it closed later, make
+up the next queue.  So a vertex costs work when its pointer has to change, and none while it waits.
+On a path of ascending weights, where a round matches one edge, that makes n rounds of constant
+work.  Thread 0 alone works on small queues, without barriers.
 
 Encodings.  `pointer[v]` is all ones (-1) when v has no free neighbour left; at the end every other
 pointer is mutual, and the array is the matching.  `waiting[v]` is the first vertex of v's list, n
-for none, CLOSED (negative) when v is matched, so that its sign blanks out a weight without a
-branch; `following` links the lists.  No list holds a vertex twice: a vertex waits for one other.
+for none, CLOSED (negative) when v is matched.  Its sign bit turns the weight of an edge to v into
+-1 without a branch.  `following` links the lists.  No list holds a vertex twice: a vertex waits for
+one other.
 
-Races.  Pointing reads only what the last round settled.  Settling reads pointers, which nobody
+Races.  Pointing reads only what the last round settled.  Settling reads pointers, which no thread
 changes then, and changes lists by compare-and-swap and exchange.  Of the two ends of a mutual edge
 the one that closes the smaller end's list does the matching; a vertex that finds a list closed
-goes to the queue itself.  The order of lists and queue is arbitrary, and nothing depends on it.
+enters the queue itself.  The order of lists and queue is arbitrary, and nothing depends on it.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ from matchwood.teams import (
 )
 
 Array = np.ndarray[Any, Any]
-CHUNK = 512  # vertices that a member takes at a time while pointing
-SHORT = 32  # entries; in longer rows branches pay, see suitor/cpu.py
-ALONE = 1000  # vertices in the queue; fewer are quicker without a second member
+CHUNK = 512  # vertices that a thread takes at a time while pointing
+SHORT_ROW = 32  # entries; longer rows are faster with branches, see suitor/cpu.py
+ONE_THREAD_QUEUE = 1000  # vertices in the queue; one thread alone is faster on fewer
 
-# Words of `shared`, a cache line apart: the lengths of two queues, the last round that matched
-# anybody, and what member 0 leaves behind when it worked alone.
+# Words of `shared`, a cache line apart: the lengths of two queues, the number of rounds that
+# matched a vertex, and the queue's size and number after thread 0 worked alone.
 _LINE = 16
 _TAILS, _MATCHED, _SIZE, _TURN = 0, 2 * _LINE, 3 * _LINE, 3 * _LINE + 1
 SHARED = 4 * _LINE
@@ -67,17 +68,17 @@ CLOSED = -1  # in `waiting`
 
 
 class Lists(NamedTuple):
-    """Who waits for whom: lists that hang from vertices."""
+    """Linked lists, one per vertex, of the vertices that wait for it."""
 
     waiting: Array  # the first vertex of v's list, n for none, CLOSED when v is matched
     following: Array  # the next vertex of the list that v is in
 
 
 class Work(NamedTuple):
-    """Scratch of a run."""
+    """Workspace of a run."""
 
     queues: Array  # (2, n): that of this round and that of the next
-    buffers: Array  # (members, BUFFER): vertices on their way to a queue
+    buffers: Array  # (threads, BUFFER): vertices that are not yet appended to a queue
     shared: Array  # the words above
 
 
@@ -119,12 +120,12 @@ def _point_among_ties(
 def _first_free(
     indptr: Array, indices: Array, weights: Array, u: Any, waiting: Array, seed: Any, by_hash: bool
 ) -> Any:
-    """The free neighbour along u's first edge and the weight; nobody when there is none."""
+    """The free neighbour along u's first edge and the weight; `_nobody` when there is none."""
     blank = weights.dtype.type(8 * waiting.itemsize - 1)
     best, best_w = _nobody(indices), weights.dtype.type(0)
     tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
-    if end - start <= np.uint64(SHORT):
+    if end - start <= np.uint64(SHORT_ROW):
         for k in range(start, end):  # no branches: none of them could be predicted
             v = indices[k]
             w = weights.dtype.type(weights[k] | (waiting[v] >> blank))  # -1 when v is matched
@@ -147,11 +148,11 @@ def _first_free(
 def _first(
     indptr: Array, indices: Array, weights: Array, u: Any, waiting: Array, seed: Any, by_hash: bool
 ) -> Any:
-    """`_first_free` when everybody is free: the weights alone decide."""
+    """`_first_free` for the first round, when all vertices are free: only weights are read."""
     at, best_w = np.uint64(0), weights.dtype.type(0)
     tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
-    if end - start <= np.uint64(SHORT):
+    if end - start <= np.uint64(SHORT_ROW):
         for k in range(start, end):
             w = weights[k]
             better = w > best_w
@@ -184,7 +185,7 @@ def _settle_first(
 ) -> bool:
     """`_settle` for the first round, when all lists are empty: in three passes without branches.
 
-    `rest` is a queue that is not in use.  True: the team stops.
+    `rest` is the queue that is not in use.  Returns True when the team has to stop.
     """
     n = pointer.size
     nothing = waiting.dtype.type(n)
@@ -199,10 +200,10 @@ def _settle_first(
         left += np.uint64(not (mutual or alone))
     if barrier(team):
         return True
-    woken = 0
+    requeued = 0
     for i in range(np.uint64(lo), left):
-        woken += load_relaxed(waiting, pointer[rest[i]]) < 0
-    at = np.uint64(atomic_add(tail, 0, woken))
+        requeued += load_relaxed(waiting, pointer[rest[i]]) < 0
+    at = np.uint64(atomic_add(tail, 0, requeued))
     end = left
     left = np.uint64(lo)
     for i in range(np.uint64(lo), end):
@@ -222,7 +223,7 @@ def _settle_first(
 
 @device
 def _close(waiting: Array, v: Any, plain: bool) -> Any:
-    """Close v's list; returns its first vertex, or CLOSED when that was done before."""
+    """Close v's list; returns its first vertex, or CLOSED when it was closed before."""
     closed = waiting.dtype.type(CLOSED)
     if plain:
         head = waiting[v]
@@ -233,7 +234,7 @@ def _close(waiting: Array, v: Any, plain: bool) -> Any:
 
 @device
 def _enter(waiting: Array, v: Any, u: Any, following: Array, plain: bool) -> bool:
-    """Put u into v's list; False when that is closed."""
+    """Put u into v's list; False when the list is closed.  `plain`: no other thread is at work."""
     head = load_acquire(waiting, v)
     while head >= 0:
         following[u] = head
@@ -259,7 +260,7 @@ def _settle(
     queue: Array,
     tail: Array,
 ) -> Any:
-    """Match u, or let it wait, or queue it; returns the fill of `buffer` and whether u matched."""
+    """Match u, or let it wait, or queue it; returns the buffer's length and whether u matched."""
     n = pointer.size
     v = pointer[u]
     if v == _nobody(pointer):
@@ -270,8 +271,8 @@ def _settle(
         return count, False
     head = _close(waiting, min(u, v), plain)
     if head < 0:
-        return count, False  # the other end does it
-    for _ in range(2):  # the lists of both ends, without the ends themselves
+        return count, False  # the other end does the matching
+    for _ in range(2):  # queue the lists of both ends, without the ends themselves
         while head != n:
             if head != u and head != v:
                 count = push(buffer, count, head, queue, tail)
@@ -308,7 +309,7 @@ def _match(
     expect(team, n)
     buffer = buffers[team.rank]
     turn, rounds, size = 0, 0, n
-    alone = False  # member 0 works, the others wait for it
+    alone = False  # thread 0 works, the others wait for it
     while size > 0:
         if alone and team.rank > 0:
             if barrier(team):
@@ -370,7 +371,7 @@ def _match(
             rounds += matched
             if stopping(team):
                 return
-            if size == 0 or size >= ALONE:
+            if size == 0 or size >= ONE_THREAD_QUEUE:
                 shared[_SIZE], shared[_TURN], shared[_MATCHED] = size, turn, rounds
                 alone = False
                 if barrier(team):
@@ -381,8 +382,8 @@ def _match(
         if barrier(team):
             return
         size, rounds = tail[0], load_relaxed(shared, _MATCHED)
-        alone = 0 < size < ALONE and team.size > 1
-        if alone and barrier(team):  # everybody has read the words that member 0 writes now
+        alone = 0 < size < ONE_THREAD_QUEUE and team.size > 1
+        if alone and barrier(team):  # all threads have read the words that thread 0 writes now
             return
     sum_blocks(team, weight, sums)
 

@@ -3,24 +3,24 @@
 //
 //   match_rounds   one cooperative launch, a round in three steps with barriers between them:
 //     point        the vertices of the queue (all in the first round) find their first edge
-//     marry        two that point at each other become mates, and are listed
-//     wake         the neighbours that point at one of them are the next queue
-// and matching/gpu_weight.cu: pointers that are left become -1; the weight.
+//     match_mutual        two that point at each other become mates, and are listed
+//     requeue         the neighbours that point at one of them are the next queue
+// then matching/gpu_weight.cu: pointers that are left become -1; the weight.
 //
-// Waking goes through the rows of the newly matched, once for each vertex in all: a list of those
-// who wait for a hub would be walked by one thread.  A small queue is worked off by one block,
-// without barriers over the grid.
+// The last step scans the rows of the newly matched vertices, each row once in the whole run.  (The CPU
+// keeps lists of waiting vertices instead; the list of a hub would be walked by one thread here.)  One
+// block alone works on a small queue, without barriers over the grid.
 //
-// mate[u]: the mate, or ~v where u is free and points at v; ~u points at nobody.  So a vertex is
-// free when its word is negative, and three arrays of n are all that is needed.
+// mate[u]: the mate, or ~v where u is free and points at v; ~u means that it points at no vertex.  So a
+// vertex is free when its word is negative, and three arrays of n are all that is needed.
 //
-// Vertices with very long rows are listed in `giants`, and get a block each after the others.
+// Giants are vertices with very long rows.  They are listed, and get a block each after the others.
 //
-// Races.  In `point` only the owner of u writes mate[u], and others read the sign alone, which stays.
-// In `marry` the smaller end's word is changed by compare-and-swap by one of the two, who then does
-// the rest; the others that read these words look for ~(their own number), which nobody else can
-// write.  `wake` reads mate only.  The queue's order is arbitrary and nothing depends on it; a
-// vertex points at one other, so it is queued at most once.
+// Races.  In `point` only one group of lanes writes mate[u], and others read its sign alone, which does
+// not change.  In `match_mutual` one of the two ends changes the smaller end's word by compare-and-swap, and
+// then does the rest.  Other threads that read these words compare them with ~(their own vertex), which
+// is negative, and no thread writes a negative word there.  `requeue` reads mate only.  The queue's order is
+// arbitrary and nothing depends on it; a vertex points at one other, so it is queued at most once.
 #include "matchwood/edges.cuh"
 #include "matchwood/first_edge.cuh"
 #include "matchwood/frontier.cuh"
@@ -28,19 +28,19 @@
 
 constexpr int BLOCK = 512;  // threads of a block
 // Measured on an H200: between 512 and 2048 the times differ by less than they vary.
-constexpr int GIANT = 1024;   // entries
-constexpr int AHEAD = 4;      // entries of a lane under way at once while waking
-constexpr int ALONE = 1024;   // vertices in the queue; fewer are left to one block
+constexpr int GIANT_ROW = 1024;   // entries
+constexpr int AHEAD = 4;      // entries that a lane loads at once in `requeue`
+constexpr int ONE_BLOCK_QUEUE = 1024;   // vertices in the queue; one block works on as many or fewer
 
 // Words of `control`.
 constexpr int SIZE = 0;      // of the queue
 constexpr int MATCHED = 1;   // vertices listed as matched
 constexpr int TO_POINT = 2;  // giants listed by `point` ...
-constexpr int TO_WAKE = 3;   // ... and by `wake`
+constexpr int TO_REQUEUE = 3;   // ... and by `requeue`
 constexpr int HEAD = 4;      // where the list of the newly matched begins
-constexpr int ROUNDS = 5;    // rounds that matched somebody
+constexpr int ROUNDS = 5;    // rounds that matched a vertex
 constexpr int LEFT = 6;      // rounds until this launch ends
-constexpr int STARTED = 7;   // the queue is written; before, it is all vertices
+constexpr int STARTED = 7;   // 1 when the queue is written; before, it stands for all vertices
 [[maybe_unused]] constexpr int CONTROL_WORDS = 8;
 
 using Wide = unsigned long long;
@@ -72,7 +72,10 @@ struct Matcher {
         __syncthreads();
     }
 
-    __device__ __forceinline__ void aim(I u, Edge<I, WeightBits<W>> best) const { store_relaxed(&mate[u], (I)~best.v); }
+    __device__ __forceinline__ void set_pointer(I u, Edge<I, WeightBits<W>> best) const
+    {
+        store_relaxed(&mate[u], (I)~best.v);
+    }
 
     __device__ void point(Wide size, bool all) const
     {
@@ -84,11 +87,11 @@ struct Matcher {
             bool mine = k < size;
             I u = mine ? (all ? (I)k : load_relaxed(&queue[k])) : I(0);
             I begin = mine ? rows.indptr[u] : I(0), end = mine ? rows.indptr[u + 1] : I(0);
-            bool giant = end - begin > GIANT;
+            bool giant = end - begin > GIANT_ROW;
             append(giants, &control[TO_POINT], u, giant && lane() % WIDTH == 0);
             if (giant) end = begin;
             Edge<I, WeightBits<W>> best = first_by_lanes<WIDTH>(rows, u, begin, end, free);
-            if (mine && !giant && lane() % WIDTH == 0) aim(u, best);
+            if (mine && !giant && lane() % WIDTH == 0) set_pointer(u, best);
         }
     }
 
@@ -98,67 +101,67 @@ struct Matcher {
         for (Wide k = alone ? 0 : blockIdx.x; k < count; k += alone ? 1 : gridDim.x) {
             I u = load_relaxed(&giants[k]);
             Edge<I, WeightBits<W>> best = first_by_block(rows, u, free);
-            if (threadIdx.x == 0) aim(u, best);
+            if (threadIdx.x == 0) set_pointer(u, best);
         }
     }
 
-    __device__ void marry(Wide size, bool all) const
+    __device__ void match_mutual(Wide size, bool all) const
     {
         Wide first = first_thread();
         for (Wide base = first - lane(); base < size; base += threads()) {
             Wide k = base + lane();
-            bool won = false;
+            bool first_to_match = false;
             I u = 0, v = 0;
             if (k < size) {
                 u = all ? (I)k : load_relaxed(&queue[k]);
                 v = (I)~load_relaxed(&mate[u]);
                 if (v >= 0 && v != u && load_relaxed(&mate[v]) == (I)~u) {
                     I low = u < v ? u : v, high = u < v ? v : u;
-                    won = compare_and_swap(&mate[low], (I)~high, high) == (I)~high;
-                    if (won) store_relaxed(&mate[high], low);
+                    first_to_match = compare_and_swap(&mate[low], (I)~high, high) == (I)~high;
+                    if (first_to_match) store_relaxed(&mate[high], low);
                 }
             }
-            append(matched, &control[MATCHED], u, won);
-            append(matched, &control[MATCHED], v, won);
+            append(matched, &control[MATCHED], u, first_to_match);
+            append(matched, &control[MATCHED], v, first_to_match);
         }
     }
 
-    // Neighbours of the matched x join the queue if they point at it.  entry[a]: -1 for none.  All
-    // lanes of the warp call.
+    // Append the neighbours of the matched x that point at it to the queue.  entry[a]: -1 for none.
+    // All lanes of the warp call.
     template <typename Entry>
-    __device__ __forceinline__ void call(const Entry (&entry)[AHEAD], const I (&x)[AHEAD]) const
+    __device__ __forceinline__ void append_pointing(const Entry (&entry)[AHEAD], const I (&x)[AHEAD]) const
     {
         I y[AHEAD];
-        bool called[AHEAD];
+        bool points[AHEAD];
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a) y[a] = entry[a] >= 0 ? rows.indices[entry[a]] : I(0);
 #pragma unroll
-        for (int a = 0; a < AHEAD; ++a) called[a] = entry[a] >= 0 && load_relaxed(&mate[y[a]]) == (I)~x[a];
+        for (int a = 0; a < AHEAD; ++a) points[a] = entry[a] >= 0 && load_relaxed(&mate[y[a]]) == (I)~x[a];
 #pragma unroll
-        for (int a = 0; a < AHEAD; ++a) append(queue, &control[SIZE], y[a], called[a]);
+        for (int a = 0; a < AHEAD; ++a) append(queue, &control[SIZE], y[a], points[a]);
     }
 
-    __device__ void wake(Wide head, Wide tail) const
+    __device__ void requeue(Wide head, Wide tail) const
     {
         for (Wide base = head + (first_thread() - lane()); base < tail; base += threads()) {
             Wide k = base + lane();
             bool mine = k < tail;
             I v = mine ? load_relaxed(&matched[k]) : I(0);
             I begin = mine ? rows.indptr[v] : I(0), end = mine ? rows.indptr[v + 1] : I(0);
-            bool giant = end - begin > GIANT;
-            append(giants, &control[TO_WAKE], v, giant);
+            bool giant = end - begin > GIANT_ROW;
+            append(giants, &control[TO_REQUEUE], v, giant);
             if (giant) end = begin;
             auto here = [](I at) { return at; };
             WarpRows<I>(begin, end).template for_batches<AHEAD>(here, [&](const auto& owner, const auto& entry) {
                 I x[AHEAD];
 #pragma unroll
                 for (int a = 0; a < AHEAD; ++a) x[a] = __shfl_sync(ALL, v, owner[a]);
-                call(entry, x);
+                append_pointing(entry, x);
             });
         }
     }
 
-    __device__ void wake_giants(Wide count) const
+    __device__ void requeue_giants(Wide count) const
     {
         for (Wide k = alone ? 0 : blockIdx.x; k < count; k += alone ? 1 : gridDim.x) {
             I matched_one = load_relaxed(&giants[k]);
@@ -173,16 +176,16 @@ struct Matcher {
                     entry[a] = at < end ? at : -1;
                     x[a] = matched_one;
                 }
-                call(entry, x);
+                append_pointing(entry, x);
             }
         }
     }
 
-    // One round; returns the size of the next queue.  Counters are set to 0 by the leader when all
+    // One round; returns the size of the next queue.  The leader sets counters to 0 after all threads
     // have read them and before the barrier that precedes their next use.
     __device__ Wide round(Wide size, bool all, Wide& head, Wide& rounds) const
     {
-        if (leader()) store_relaxed(&control[TO_WAKE], Wide(0));
+        if (leader()) store_relaxed(&control[TO_REQUEUE], Wide(0));
         point(size, all);
         wait();
         Wide giants_listed = load_relaxed(&control[TO_POINT]);
@@ -194,14 +197,14 @@ struct Matcher {
             if (giants_listed > 0) store_relaxed(&control[TO_POINT], Wide(0));
             store_relaxed(&control[SIZE], Wide(0));
         }
-        marry(size, all);
+        match_mutual(size, all);
         wait();
         Wide tail = load_relaxed(&control[MATCHED]);
-        wake(head, tail);
+        requeue(head, tail);
         wait();
-        giants_listed = load_relaxed(&control[TO_WAKE]);
+        giants_listed = load_relaxed(&control[TO_REQUEUE]);
         if (giants_listed > 0) {
-            wake_giants(giants_listed);
+            requeue_giants(giants_listed);
             wait();
         }
         rounds += tail > head;
@@ -218,40 +221,40 @@ __global__ void __launch_bounds__(BLOCK, 2)
                  I* mate, I* queue, I* matched, I* giants, unsigned long long* control, unsigned int* words)
 {
     Rows<I, W> rows{indptr, indices, reinterpret_cast<const WeightBits<W>*>(data), {seed, by_hash}};
-    Matcher<I, W, WIDTH> crew{n, rows, mate, queue, matched, giants, control, GridBarrier(words), false};
+    Matcher<I, W, WIDTH> matcher{n, rows, mate, queue, matched, giants, control, GridBarrier(words), false};
     Wide size = load_relaxed(&control[SIZE]), head = load_relaxed(&control[HEAD]);
     Wide rounds = load_relaxed(&control[ROUNDS]), left = load_relaxed(&control[LEFT]);
     bool all = load_relaxed(&control[STARTED]) == 0;
-    crew.barrier.wait();  // all have read them
+    matcher.barrier.wait();  // all threads have read the control words
     while (size > 0 && left > 0) {
-        crew.alone = size <= ALONE;
-        if (!crew.alone) {
-            size = crew.round(size, all, head, rounds);
+        matcher.alone = size <= ONE_BLOCK_QUEUE;
+        if (!matcher.alone) {
+            size = matcher.round(size, all, head, rounds);
             all = false;
             --left;
         } else {
             if (blockIdx.x == 0) {
-                for (; size > 0 && size <= ALONE && left > 0; --left) {
-                    size = crew.round(size, all, head, rounds);
+                for (; size > 0 && size <= ONE_BLOCK_QUEUE && left > 0; --left) {
+                    size = matcher.round(size, all, head, rounds);
                     all = false;
                 }
                 __syncthreads();
             }
         }
-        if (crew.leader()) {
+        if (matcher.leader()) {
             store_relaxed(&control[HEAD], head);
             store_relaxed(&control[ROUNDS], rounds);
             store_relaxed(&control[LEFT], left);
             store_relaxed(&control[STARTED], Wide(1));
         }
-        if (crew.alone) {
-            crew.barrier.wait();
+        if (matcher.alone) {
+            matcher.barrier.wait();
             size = load_relaxed(&control[SIZE]);
             head = load_relaxed(&control[HEAD]);
             rounds = load_relaxed(&control[ROUNDS]);
             left = load_relaxed(&control[LEFT]);
             all = false;
-            crew.barrier.wait();
+            matcher.barrier.wait();
         }
     }
 }

@@ -10,8 +10,8 @@ from matchwood import gpu
 from matchwood.matching.gpu_weight import finish_matching
 from matchwood.matching.methods import Found
 
-WIDTHS = (2, 8)  # lanes for a row
-EACH = 4  # entries for each of them, on average
+WIDTHS = (2, 8)  # lanes per row
+ENTRIES_PER_LANE = 4  # entries per lane, on average
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
@@ -22,10 +22,10 @@ SOURCE = gpu.Source(
 )
 
 BLOCK = SOURCE.constant("BLOCK")
-GIANT = SOURCE.constant("GIANT")
+GIANT_ROW = SOURCE.constant("GIANT_ROW")
 SIZE, ROUNDS, LEFT, CONTROL_WORDS = SOURCE.constants("SIZE", "ROUNDS", "LEFT", "CONTROL_WORDS")
 
-ROUNDS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C is heard between launches
+ROUNDS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C works between launches
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
@@ -39,7 +39,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         "weighted_matching",
         queue=(n, kind),
         matched=(n, kind),
-        giants=(nnz // GIANT + 1, kind),
+        giants=(nnz // GIANT_ROW + 1, kind),
         control=(CONTROL_WORDS, np.uint64),
         barrier=(2, np.uint32),
     )
@@ -47,7 +47,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     words[SIZE] = n
     space.barrier.data.memset_async(0, space.barrier.nbytes)
     k.point_at_nobody(n, (n, mate))
-    width = next((width for width in WIDTHS if nnz <= EACH * width * n), WIDTHS[-1])
+    width = next((width for width in WIDTHS if nnz <= ENTRIES_PER_LANE * width * n), WIDTHS[-1])
     match_rounds = getattr(k, f"match_rounds{width}")
     arguments = (
         n, view.indptr, view.indices, view.data, seed, by_hash,

@@ -1,19 +1,19 @@
 """A proof that a matching is the heaviest: prices of the vertices, found for this matching.
 
 Let every vertex v have a price y(v) >= 0, such that y(u) + y(v) >= w(u, v) for all edges.  Then no
-matching weighs more than all prices together.  If besides y(u) + y(v) = w(u, v) for the edges of a
-matching M, and free vertices cost nothing, M weighs as much as all prices: it is the heaviest.
+matching weighs more than all prices together.  If also y(u) + y(v) = w(u, v) for the edges of a
+matching M, and y(v) = 0 for free vertices, M weighs as much as all prices: it is the heaviest.
 
-Such prices are a system of inequalities with two unknowns each.  With p(v) = y(v), q(v) = -y(v)
-they say "this one minus that one is at most a number", which shortest paths solve (Bellman and
-Ford) in rounds over all edges, or show to have no solution by a circle of negative length.  Weights
-are integers here, 2^44 for the heaviest of a component, and each inequality gets one unit of slack,
-more than rounding takes: so a matching that is the heaviest is never refused, and one that passes
-is lighter than the heaviest by 2^-43 of the heaviest edge for each vertex at most.
+Such prices solve a system of inequalities with two unknowns each.  With p(v) = y(v), q(v) = -y(v)
+each says that a difference of two unknowns is at most a number.  Shortest paths (Bellman and Ford)
+solve such a system in rounds over all edges, or a cycle of negative length shows that it has no
+solution.  Weights are integers here, 2^44 for the heaviest of a component.  Each inequality gets
+one unit of slack, which is more than rounding takes.  So the heaviest matching is never refused,
+and one that passes is lighter than the heaviest by at most 2^-43 of the heaviest edge per vertex.
 
 In a bipartite graph prices exist whenever M is the heaviest.  Others may need prices of odd sets of
-vertices too.  There a component without prices is solved anew by Edmonds' algorithm in rustworkx,
-which proves its own answer by such prices (`verify_optimum`), and the weights are compared.
+vertices too.  There a component without prices is solved again by Edmonds' algorithm in rustworkx,
+which proves its own result by such prices (`verify_optimum`), and the weights are compared.
 
 References
 ----------
@@ -34,13 +34,13 @@ from scipy.sparse import csgraph
 from matchwood.errors import CheckFailed, EngineUnavailable
 
 Array = np.ndarray[Any, Any]
-TOP_BIT = 44  # of the heaviest weight of a component
-LOOK = 16  # rounds between two looks for a circle
-SMALL_PART = 1e-9  # of the weight of a component, that a sum may be off
+TOP_BIT = 44  # exponent: 2^44 is the heaviest weight of a component as an integer
+ROUNDS_PER_SEARCH = 16  # rounds between two searches for a cycle
+ROUNDING = 1e-9  # error of a sum of weights, relative to the weight of a component
 
 
 class Arcs(NamedTuple):
-    """``x[head] <= x[tail] + length`` for each."""
+    """The inequalities ``x[head] <= x[tail] + length``, as arcs of a graph."""
 
     tail: Array
     head: Array
@@ -51,13 +51,13 @@ class Arcs(NamedTuple):
 
 
 def prove_heaviest(view: Any, mate: Array) -> None:
-    """Raise `CheckFailed` unless these mates, a matching, are the heaviest there are."""
+    """Raise `CheckFailed` unless this matching is the heaviest of the graph."""
     if not view.nnz:
         return
     A = sp.csr_array((view.data.astype(np.float64), view.indices, view.indptr), (view.n,) * 2)
     count, label = csgraph.connected_components(A, directed=False)
     without = without_prices(A, np.asarray(mate, np.int64), count, label)
-    odd = _with_odd_circle(A, count, label)
+    odd = _with_odd_cycle(A, count, label)
     wrong = np.flatnonzero(without & ~odd)
     if wrong.size:
         v = int((label == wrong[0]).argmax())
@@ -84,8 +84,8 @@ def without_prices(A: sp.csr_array, mate: Array, count: int, label: Array) -> Ar
         at = at[np.argsort(-better[at], kind="stable")]  # the shortest is written last, and stays
         x[arcs.head[at]], before[arcs.head[at]] = better[at], arcs.tail[at]
         rounds += 1
-        if rounds % LOOK == 0:
-            found = np.unique(of_vertex[_on_circles(before)])
+        if rounds % ROUNDS_PER_SEARCH == 0:
+            found = np.unique(of_vertex[_on_cycles(before)])
             if found.size:
                 missing[found] = True
                 arcs = arcs.where(~missing[of_vertex[arcs.tail]])
@@ -93,7 +93,7 @@ def without_prices(A: sp.csr_array, mate: Array, count: int, label: Array) -> Ar
 
 
 def _inequalities(A: sp.csr_array, mate: Array, count: int, label: Array) -> Arcs:
-    """p(v) is number v, q(v) is number n + v."""
+    """The inequalities for the prices: p(v) is unknown v, q(v) is unknown n + v."""
     n = A.shape[0]
     u, v = np.repeat(np.arange(n), np.diff(A.indptr)), A.indices.astype(np.int64)
     most = np.zeros(count)
@@ -109,10 +109,10 @@ def _inequalities(A: sp.csr_array, mate: Array, count: int, label: Array) -> Arc
     return Arcs(*(np.concatenate(parts) for parts in (tails, heads, lengths)))
 
 
-def _on_circles(before: Array) -> Array:
-    """Numbers from which going back never ends: they lie on a circle, or a circle led to them.
+def _on_cycles(before: Array) -> Array:
+    """Unknowns from which going back never ends: they lie on a cycle, or behind one.
 
-    Such a circle among shortest paths has a negative length.
+    Such a cycle among shortest paths has a negative length.
     """
     back = np.append(before, -1)  # -1 leads to -1
     for _ in range(int(before.size).bit_length()):
@@ -120,8 +120,8 @@ def _on_circles(before: Array) -> Array:
     return np.flatnonzero(back[:-1] >= 0)
 
 
-def _with_odd_circle(A: sp.csr_array, count: int, label: Array) -> Array:
-    """For each component, whether it is not bipartite: its double cover is then in one piece."""
+def _with_odd_cycle(A: sp.csr_array, count: int, label: Array) -> Array:
+    """For each component, whether it is not bipartite: then its double cover is connected."""
     n = A.shape[0]
     ones = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)
     cover = sp.block_array([[None, ones], [ones, None]], format="csr")
@@ -132,14 +132,14 @@ def _with_odd_circle(A: sp.csr_array, count: int, label: Array) -> Array:
 
 
 def _compare(A: sp.csr_array, mate: Array, vertices: Array) -> None:
-    """The weight of the matching on these vertices against what Edmonds' algorithm proves."""
+    """Raise unless the matching on these vertices weighs as much as that of Edmonds' algorithm."""
     B = sp.csr_array(A[vertices][:, vertices])
     place = np.full(A.shape[0], -1)
     place[vertices] = np.arange(vertices.size)
     own = np.where(mate[vertices] >= 0, place[mate[vertices]], -1)
     best = _proved(B)
     ours, theirs = (_weight(B, found) for found in (own, best))
-    if ours < theirs * (1 - SMALL_PART):
+    if ours < theirs * (1 - ROUNDING):
         raise CheckFailed(
             f"matching: the vertices connected with {int(vertices[0])} have edges of weight "
             f"{ours}, but there are some of {theirs}"
@@ -147,7 +147,7 @@ def _compare(A: sp.csr_array, mate: Array, vertices: Array) -> None:
 
 
 def _proved(B: sp.csr_array) -> Array:
-    """The heaviest matching and proved to be."""
+    """The heaviest matching, with its proof checked by rustworkx."""
     try:
         rustworkx: Any = importlib.import_module("rustworkx")
     except ImportError:

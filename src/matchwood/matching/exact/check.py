@@ -1,11 +1,11 @@
 """Is this matching the heaviest?  On a small graph by trying all, on others by a proof.
 
-Up to MOST_DECIDED vertices all matchings are tried.  For others certificate.py looks for prices of
-the vertices that prove it.  Before that, what is wrong for sure is told with its reason: lighter
-than the greedy matching, heavier than a bound, or such that one edge instead of those at its ends
-makes it heavier.
+Up to MOST_TRIED vertices all matchings are tried.  For larger graphs certificate.py searches
+prices of the vertices that prove it.  Before that come tests whose errors say more: the matching is
+lighter than the greedy one, heavier than a bound, or one edge weighs more than the matched edges at
+its ends together.
 
-Components that are not bipartite may need prices of odd sets as well.  Those are solved anew by
+Components that are not bipartite may need prices of odd sets as well.  Those are solved again by
 rustworkx, with a proof; where it is not installed, that is an error, as it is for the method.
 """
 
@@ -24,7 +24,7 @@ from matchwood.matching.exact.certificate import prove_heaviest
 from matchwood.matching.mates import checked_mates, settled_weight
 from matchwood.matching.methods import heavy_matching
 
-MOST_DECIDED = 14  # vertices: 2^14 sets
+MOST_TRIED = 14  # vertices; there are 2^14 sets of them to try
 
 
 def check_exact(A: Any, answer: Any) -> None:
@@ -35,7 +35,7 @@ def check_exact(A: Any, answer: Any) -> None:
     check_matching(A, answer, weighted=True)
     G = csr.as_graph(A, "check_exact").on("cpu")
     view = G.undirected_weights("check_exact")
-    if view.n <= MOST_DECIDED:
+    if view.n <= MOST_TRIED:
         other = reference.match(view, 0, True).weight
     else:
         greedy = heavy_matching(view)
@@ -46,7 +46,7 @@ def check_exact(A: Any, answer: Any) -> None:
     bound = matching_bound(G, answer).value
     if answer.weight > bound * (1 + ROUNDING):
         raise CheckFailed(f"matching: the weight is {answer.weight}, more than the bound {bound}")
-    if view.n > MOST_DECIDED:
+    if view.n > MOST_TRIED:
         mate, *_ = checked_mates(view, answer, "check_exact", "matching")
         prove_heaviest(view, mate)
 

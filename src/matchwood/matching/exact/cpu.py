@@ -1,19 +1,19 @@
-"""The heaviest matching from other libraries.  No kernels of ours.
+"""The heaviest matching, by other libraries.
 
-Components do not know of each other, so the weights of each are divided by a power of two first,
-which leaves its largest between 1/2 and 1: neither weights near the ends of double precision nor a
-heavy edge elsewhere make a difference.
+Components are independent.  So the weights of each are first divided by a power of two, such that
+the largest lies between 1/2 and 1.  Then neither overflow and underflow nor a heavy edge in another
+component can change the result.
 
-Bipartite.  SciPy finds the lightest matching that covers all rows of a matrix.  An edge of weight
-w costs C - w there, with C = 2, and every row has a column of its own for C, which means to stay
-free; so the lightest cover is the heaviest matching.  Bits below 2^-52 are lost.
+Bipartite graphs.  SciPy finds the lightest matching that covers all rows of a matrix.  An edge of
+weight w costs C - w there, with C = 2.  Every row has a column of its own at cost C, which means to
+stay free.  So the lightest cover is the heaviest matching.  Bits below 2^-52 are lost.
 
-Others.  rustworkx has Edmonds' algorithm for integers.  Weights become integers by a power of two
-that leaves the largest 2^90, so that only bits below 2^-90 of it are lost: none, when the weights
-lie within 37 powers of two.
+Other graphs.  rustworkx has Edmonds' algorithm for integers.  Weights are multiplied by a power of
+two such that the largest is 2^90, and rounded: only bits below 2^-90 of the largest are lost, and
+none where all weights lie within 37 powers of two.
 
-An edge so light that nothing is left of it may be overlooked; those that still fit are added in the
-end, heaviest first.
+A very light edge may be rounded to nothing and left out.  Edges that can still be added are added
+at the end, heaviest first.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from matchwood.primitives.wide_sums import total
 
 Array = np.ndarray[Any, Any]
 MOST_SECONDS = 3600.0
-BIPARTITE_SECONDS = 4e-8  # for each pair of rows; random and grid graphs, one Xeon core
-GENERAL_SECONDS = 1e-7  # for each vertex and edge; random, mesh and Delaunay graphs, same core
-TOP_BIT = 90  # of 127 that rustworkx has
+BIPARTITE_SECONDS = 4e-8  # per pair of rows; random and grid graphs, one Xeon core
+GENERAL_SECONDS = 1e-7  # per vertex times edge; random, mesh and Delaunay graphs, same core
+TOP_BIT = 90  # exponent of the largest integer weight; rustworkx has 127 bits
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
@@ -48,7 +48,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
             _match_bipartite(B, left, mate)
         else:
             _match_general(B, mate)
-        _add_forgotten(A, mate)
+        _add_light_edges(A, mate)
     u = np.flatnonzero(mate > np.arange(view.n))
     weight = total(A[u, mate[u]]) if u.size else 0.0
     return Found(mate, weight, 1, weight)
@@ -63,11 +63,11 @@ def _scaled(A: sp.csr_array, label: Array) -> sp.csr_array:
     return sp.csr_array((data, A.indices, A.indptr), A.shape)
 
 
-def _add_forgotten(A: sp.csr_array, mate: Array) -> None:
-    """Match the ends of edges that both are free, heaviest first."""
+def _add_light_edges(A: sp.csr_array, mate: Array) -> None:
+    """Add the edges whose ends are both free, heaviest first."""
     u, v = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)), A.indices
-    open_ = np.flatnonzero((u < v) & (mate[u] < 0) & (mate[v] < 0))
-    for k in open_[np.argsort(-A.data[open_], kind="stable")]:
+    addable = np.flatnonzero((u < v) & (mate[u] < 0) & (mate[v] < 0))
+    for k in addable[np.argsort(-A.data[addable], kind="stable")]:
         if mate[u[k]] < 0 and mate[v[k]] < 0:
             mate[u[k]], mate[v[k]] = v[k], u[k]
 
@@ -75,9 +75,10 @@ def _add_forgotten(A: sp.csr_array, mate: Array) -> None:
 def _one_side(A: sp.csr_array) -> Array | None:
     """True for the vertices of one side of a bipartite graph; None when it is not bipartite.
 
-    In the double cover each vertex is there twice, and each edge joins the first copy of one end
-    with the second of the other.  A component with an odd cycle stays one component there; a
-    bipartite one becomes two, and which copy is in which tells the sides.
+    The double cover has two copies of each vertex, and each edge joins the first copy of one end
+    with the second copy of the other.  A component with an odd cycle stays one component there.  A
+    bipartite component becomes two, and the vertices of one side have their first copies in one of
+    them, those of the other side in the other.
     """
     n = A.shape[0]
     ones = sp.csr_array((np.ones(A.nnz), A.indices, A.indptr), A.shape)

@@ -9,7 +9,7 @@ import numpy as np
 
 from matchwood.matching.methods import Found
 
-MOST = 24  # vertices: 2^24 sets
+MOST = 24  # vertices; there are 2^24 sets of them to try
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:

@@ -2,6 +2,6 @@
 
 Read on in reference.py, check.py, cpu.py.
 
-Take each edge, in the order of primitives/edge_order, whose ends are both free.  This is the
-definition that the dominant and the suitor matching are other ways to.
+Take each edge, in the order of primitives/edge_order, whose ends are both free.  The dominant and
+the suitor method find the same matching in other ways.
 """

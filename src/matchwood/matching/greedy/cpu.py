@@ -1,19 +1,19 @@
 """Greedy matching on a team.  The rule: __init__.py.
 
-Sorting all edges is a waste: when the heavy ones are through, most ends are taken, and with them
-most light edges.  So edges come in batches, from heavy to light.  A batch is
+To sort all edges would be a waste: after the heavy ones most vertices are matched, and most light
+edges have an end that is not free.  So edges come in batches, from heavy to light.  A batch is
 
     collected    all edges in a range of weights whose ends are still free: one pass over the rows
-                 of free vertices, by all members
-    sorted       radix sort by the leading bits of the weight, counted within the batch; the few
-                 that agree in those are put right by comparing them in full
-    taken        one after the other, by member 0
+                 of free vertices, by all threads
+    sorted       radix sort by the leading bits of the distance to the batch's largest weight; the
+                 few edges that agree in these bits are then sorted by a full comparison
+    taken        one edge after the other, by thread 0
 
-The ranges come from a sample of the weights, and change the time but not the result.  Weights that
-are equal fall into one batch; where there are many of those, `order_edges` sorts.
+The ranges come from a sample of the weights.  They change the time but not the result.  Equal
+weights fall into one batch; where there are many of those, `order_edges` sorts.
 
-Weights are compared as integers, see suitor/cpu.py.  Races: the order in which members append
-edges to a batch is arbitrary, and the sort undoes it, since no two edges are equal in it.
+Weights are compared as integers, see suitor/cpu.py.  Races: the order in which threads append
+edges to a batch is arbitrary.  The sort removes that, since no two edges are equal in its order.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from matchwood.teams import (
 )
 
 Array = np.ndarray[Any, Any]
-CHUNK = 512  # vertices that a member takes at a time
-BUFFER = 256  # edges that a member collects before it goes to the shared batch
-SAMPLE = 16384  # weights looked at to choose the ranges
-FIRST = 0.5  # edges of the first batch for each vertex (bench/matching/weighted.py)
-GROWTH = 2.5  # how much larger the share of edges of the next batch is, before ends are taken
-LEADING = 24  # bits: three passes of the radix sort
-RUN = 16  # edges; when more agree in the leading bits, all bits are sorted
+CHUNK = 512  # vertices that a thread takes at a time
+BUFFER = 256  # edges that a thread collects before it appends them to the shared batch
+SAMPLED_WEIGHTS = 16384  # weights; the ranges are chosen from them
+FIRST_EDGES_PER_VERTEX = 0.5  # edges of the first batch per vertex (bench/matching/weighted.py)
+GROWTH = 2.5  # factor by which the fraction of edges covered grows from batch to batch
+LEADING_BITS = 24  # bits; they take three passes of the radix sort
+LONGEST_RUN = 16  # edges; where more agree in the leading bits, all bits are sorted
 
 
 class Batch(NamedTuple):
@@ -60,19 +60,20 @@ class Batch(NamedTuple):
 
 
 class Buffers(NamedTuple):
-    """Edges that members have found and not yet moved to the batch."""
+    """Edges that threads have found and not yet moved to the batch."""
 
-    ends: Array  # (members, 2, BUFFER)
-    weights: Array  # (members, BUFFER)
+    ends: Array  # (threads, 2, BUFFER)
+    weights: Array  # (threads, BUFFER)
 
 
 @device
 def _append(
     edges: Array, weights: Array, count: int, batch: Array, heavy: Array, tail: Array
 ) -> int:
-    """Move a member's `count` edges to the batch; returns 0.
+    """Move a thread's `count` edges to the batch; returns 0, the new count.
 
-    What finds no room is counted and not moved: in a symmetric pattern there is room for all.
+    Edges for which there is no room are counted and not moved.  In a symmetric pattern there is
+    room for all.
     """
     start = np.uint64(atomic_add(tail, 0, count))
     if start + np.uint64(count) > np.uint64(heavy.size):
@@ -97,8 +98,8 @@ def _collect(
 ) -> None:
     """Append every edge of weight low <= w < high between free vertices to the batch.
 
-    most[rank] becomes the largest weight that this member found.  Rows are sorted, so the
-    neighbours behind u stand at the end of its row.
+    most[rank] becomes the largest weight that this thread found.  Rows are sorted, so neighbours
+    with a larger number than u are at the end of its row.
     """
     n = mate.size
     free = ~mate.dtype.type(0)
@@ -132,8 +133,8 @@ def _collect(
 
 
 @kernel
-def _lead(team: Team, heavy: Array, top: Any, shift: Any, keys: Array) -> None:
-    """keys = how far below the top a weight is, in units of 2^shift."""
+def _leading_bits(team: Team, heavy: Array, top: Any, shift: Any, keys: Array) -> None:
+    """keys = top minus weight, in units of 2^shift."""
     lo, hi = share(team, heavy.size)
     source, target = heavy[lo:hi], keys[lo:hi]
     for i in range(source.size):
@@ -142,19 +143,19 @@ def _lead(team: Team, heavy: Array, top: Any, shift: Any, keys: Array) -> None:
 
 @kernel
 def _count_long_runs(team: Team, keys: Array, sums: Array) -> None:
-    """sums[rank] = keys of this member that end more than RUN equal ones."""
+    """sums[rank] = keys of this thread that are equal to the key LONGEST_RUN places before."""
     lo, hi = share(team, keys.size)
-    lo = max(lo, RUN)
+    lo = max(lo, LONGEST_RUN)
     long = 0
     if lo < hi:
-        late, early = keys[lo:hi], keys[lo - RUN : hi - RUN]
+        late, early = keys[lo:hi], keys[lo - LONGEST_RUN : hi - LONGEST_RUN]
         for i in range(late.size):
             long += late[i] == early[i]
     sums[team.rank] = long
 
 
 @kernel
-def _arrange(
+def _sort_ties(
     team: Team,
     keys: Array,
     perm: Array,
@@ -163,9 +164,9 @@ def _arrange(
     seed: Any,
     by_hash: bool,
 ) -> None:
-    """Put edges whose keys are equal into order: by insertion, since such runs are short.
+    """Sort edges whose keys are equal, by insertion, since such runs are short.
 
-    A run belongs to the member in whose share it begins.
+    A run belongs to the thread in whose part it begins.
     """
     lo, hi = share(team, keys.size)
     while 0 < lo < hi and keys[lo] == keys[lo - 1]:
@@ -196,7 +197,7 @@ def _arrange(
 
 @kernel
 def _take(team: Team, perm: Array, batch: Array, heavy: Array, mate: Array, matched: Array) -> None:
-    """Match the ends of each edge of the batch that finds both free, in order."""
+    """Go through the edges of the batch in order, and take each whose ends are both free."""
     free = ~mate.dtype.type(0)
     if team.rank > 0:
         return
@@ -218,12 +219,12 @@ def _total(team: Team, weight: Array, sums: Array) -> None:
 
 
 def _ranges(weights: Array, n: int) -> list[int]:
-    """Least weights (as integers) of the batches, falling; the last is 0."""
+    """Least weights (as integers) of the batches, descending; the last is 0."""
     m = weights.size
     if m == 0:
         return []
-    sample = np.sort(weights[:: max(1, m // SAMPLE)])
-    part, bounds = FIRST * n / (m / 2), []
+    sample = np.sort(weights[:: max(1, m // SAMPLED_WEIGHTS)])
+    part, bounds = FIRST_EDGES_PER_VERTEX * n / (m / 2), []
     while part < 1:
         bounds.append(int(sample[int((1 - part) * sample.size)]))
         part *= GROWTH
@@ -237,7 +238,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     rows = Rows(view.indptr.view(unsigned), view.indices.view(unsigned), weights)
     team = crew(threads, work=view.nnz + n)
     mate, weight = np.full(n, -1, kind), np.zeros(n, view.data.dtype)
-    batch = np.empty((2, view.nnz // 2), unsigned)  # pages that no batch reaches cost nothing
+    batch = np.empty((2, view.nnz // 2), unsigned)  # pages that are never written cost nothing
     heavy = np.empty(view.nnz // 2, bits)
     buffers = Buffers(
         np.empty((team.size, 2, BUFFER), unsigned), np.empty((team.size, BUFFER), bits)
@@ -273,9 +274,9 @@ def _order(
     threads: int | None,
 ) -> Array:
     """The places of a batch's edges, heaviest first."""
-    shift = max(0, int(top - low).bit_length() - LEADING)
+    shift = max(0, int(top - low).bit_length() - LEADING_BITS)
     keys = np.empty(heavy.size, np.uint32)
-    team.run(_lead, heavy, top, heavy.dtype.type(shift), keys)
+    team.run(_leading_bits, heavy, top, heavy.dtype.type(shift), keys)
     keys, perm = sort_pairs(keys, threads=threads)
     sums = np.zeros(team.size, np.int64)
     team.run(_count_long_runs, keys, sums)
@@ -283,5 +284,5 @@ def _order(
         u, v = batch.view(f"i{batch.dtype.itemsize}")[:, : heavy.size]
         weights = heavy.view(f"f{heavy.dtype.itemsize}")
         return order_edges(u, v, weights, seed=seed, by_hash=by_hash, threads=threads)
-    team.run(_arrange, keys, perm, batch, heavy, np.uint64(seed), by_hash)
+    team.run(_sort_ties, keys, perm, batch, heavy, np.uint64(seed), by_hash)
     return perm

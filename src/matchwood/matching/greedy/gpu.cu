@@ -1,30 +1,31 @@
-// Greedy matching on the GPU.  Host side: gpu.py, which sorts the edges in between.
+// Greedy matching on the GPU.  Host side: gpu.py, which sorts the edges before take_edges.
 //
-//   count_upper    for each vertex, its neighbours with a larger number
-//   list_edges     these edges: both ends, and the bits of the weight turned round, as sort keys
-//   hash_edges     hashes that decide between equal weights, turned round
+//   count_upper    for each vertex, the number of its neighbours with a larger number
+//   list_edges     these edges: both ends, and the inverted bits of the weight, as sort keys
+//   hash_edges     inverted hashes that decide between equal weights
 //   take_edges     one cooperative launch: goes through the sorted edges
 //
 // take_edges works on a window of edges at a time, in rounds of two steps:
-//   bid     an edge whose ends are both free leaves its place in the order at both; the least stays
+//   bid     an edge whose ends are both free writes its place in the order to both ends, by minimum
 //   take    an edge that finds its own place at both ends comes before all edges that it shares an
-//           end with, so it is in the greedy matching; the others try again
-// Edges of later windows come after all of this one, so they cannot take part before.
+//           end with, so it is in the greedy matching; the others stay for the next round
+// Edges of later windows come after all edges of this one, so they cannot be taken before.
 //
-// Races.  bids[v] is changed by atomicMin alone.  A bid has the number of the round, counted down,
-// above the place, so every bid of a round replaces all older ones and nothing has to be cleared.
-// In `take` mates are written by one edge at most, the first of both its ends.
+// Races.  bids[v] is changed by atomicMin alone.  The upper bits of a bid hold the number of the
+// round, counted down, and the lower ones the place.  So every bid of a round replaces all older
+// ones, and no array has to be cleared.  In `take` at most one edge writes the mates of a vertex: the
+// first edge of both its ends.
 #include "matchwood/first_edge.cuh"
 #include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
 #include "matchwood/sorted_row.cuh"
 
 constexpr int BLOCK = 512;  // threads of a block
-constexpr int PLACE_BITS = 40;   // of a bid; the rest counts rounds since the bids were cleared
-constexpr unsigned long long MOST_ROUNDS = 1ull << 24;  // between two clearings of the bids
+constexpr int PLACE_BITS = 40;   // bits of a bid; the others count rounds since the bids were cleared
+constexpr unsigned long long MOST_ROUNDS = 1ull << 24;  // rounds between two clearings of the bids
 
 // Words of `control`.
-constexpr int SIZES = 0;    // of the two lists of edges under way
+constexpr int SIZES = 0;    // lengths of the two lists of edges that are not decided yet
 constexpr int NEXT = 2;     // the first edge after the window
 constexpr int ROUNDS = 3;   // so far
 constexpr int LEFT = 4;     // rounds until this launch ends
@@ -41,7 +42,7 @@ __global__ void count_upper(I n, const I* indptr, const I* indices, I* counts)
     counts[v] = end - first_not_below(indices, indptr[v], end, (I)v);
 }
 
-// WIDTH lanes to a vertex.  ends[v]: edges of the vertices up to v.
+// WIDTH lanes per vertex.  ends[v]: the number of edges of vertices 0 .. v, an inclusive prefix sum.
 template <typename I, typename W, int WIDTH>
 __global__ void list_edges(I n, const I* indptr, const I* indices, const W* data, const I* ends, I* tails,
                            I* heads, W* keys)
@@ -65,19 +66,19 @@ __global__ void hash_edges(I m, const I* tails, const I* heads, unsigned long lo
 }
 
 // Cooperative.  Caller: mate all -1, bids all ones, control 0 but for LEFT; barrier words 0.
-// Ends when all edges are done or LEFT rounds are over; may be launched again.
-// under_way: two lists of `window` places.
+// Ends when all edges are decided or LEFT rounds are over; may be launched again.
+// undecided: two lists of `window` places.
 template <typename I>
 __global__ void __launch_bounds__(BLOCK, 2)
     take_edges(long long m, long long window, const I* order, const I* tails, const I* heads, I* mate,
-               unsigned long long* bids, I* under_way, unsigned long long* control, unsigned int* words)
+               unsigned long long* bids, I* undecided, unsigned long long* control, unsigned int* words)
 {
     GridBarrier barrier(words);
     Wide next = load_relaxed(&control[NEXT]), round = load_relaxed(&control[ROUNDS]);
     Wide left = load_relaxed(&control[LEFT]);
     Wide size = load_relaxed(&control[SIZES + round % 2]);
     bool leader = blockIdx.x == 0 && threadIdx.x == 0;
-    barrier.wait();  // all have read them
+    barrier.wait();  // all threads have read the control words
     for (; (size > 0 || next < (Wide)m) && left > 0; --left) {
         // bid: from the list, or from a new window when it is empty
         bool fresh = size == 0;
@@ -86,8 +87,8 @@ __global__ void __launch_bounds__(BLOCK, 2)
             if (count > (Wide)window) count = window;
             next += count;
         }
-        const I* list = under_way + round % 2 * window;
-        I* others = under_way + (round + 1) % 2 * window;
+        const I* list = undecided + round % 2 * window;
+        I* others = undecided + (round + 1) % 2 * window;
         Wide* others_size = &control[SIZES + (round + 1) % 2];
         Wide stamp = (MOST_ROUNDS - 1 - round % MOST_ROUNDS) << PLACE_BITS;
         for (Wide base = global_thread() - lane(); base < count; base += all_threads()) {

@@ -11,7 +11,7 @@ from matchwood.matching.gpu_weight import finish_matching
 from matchwood.matching.methods import Found
 from matchwood.primitives.patterns import not_symmetric
 
-WIDTH = 8  # lanes that list the edges of a vertex
+WIDTH = 8  # lanes per vertex that list its edges
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
@@ -25,7 +25,7 @@ SIZES, NEXT, ROUNDS, LEFT, CONTROL_WORDS = SOURCE.constants(
 MOST_ROUNDS = SOURCE.constant("MOST_ROUNDS")
 
 WINDOW = 1 << 20  # edges, at least; as many as vertices in larger graphs
-ROUNDS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C is heard between launches
+ROUNDS_PER_LAUNCH = 8192  # some 50 ms; Ctrl-C works between launches
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
@@ -36,7 +36,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         return Found(mate, 0.0)
     k = SOURCE.kernels(I=kind, W=view.data.dtype)
     m = view.nnz // 2
-    # ends, keys and hashes of edges; the sort holds positions of 8 bytes, and everything twice
+    # bytes: ends, keys and hashes of edges; the sort has positions of 8 bytes, and two buffers
     needs = m * (2 * kind.itemsize + 3 * view.data.dtype.itemsize + 40)
     with gpu.guard("weighted_matching", needs):
         tails, heads, order = _sorted_edges(k, view, m, seed, by_hash)
@@ -45,7 +45,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
 
 
 def _sorted_edges(k: Any, view: Any, m: int, seed: int, by_hash: bool) -> tuple[Any, Any, Any]:
-    """Ends of the edges by (min, max), and their order."""
+    """The smaller and the larger end of each edge, and the order of edges."""
     cupy = engines.cupy()
     n, kind = view.n, view.indices.dtype
     counts = cupy.empty(n, kind)
@@ -78,7 +78,7 @@ def _take(k: Any, n: int, m: int, tails: Any, heads: Any, order: Any, mate: Any)
     space = gpu.workspace(
         "weighted_matching",
         bids=(n, np.uint64),
-        under_way=((2, window), order.dtype),
+        undecided=((2, window), order.dtype),
         control=(CONTROL_WORDS, np.uint64),
         barrier=(2, np.uint32),
     )
@@ -86,7 +86,7 @@ def _take(k: Any, n: int, m: int, tails: Any, heads: Any, order: Any, mate: Any)
     words = np.zeros(CONTROL_WORDS, np.uint64)
     arguments = (
         m, window, order, tails, heads, mate,
-        space.bids, space.under_way, space.control, space.barrier,
+        space.bids, space.undecided, space.control, space.barrier,
     )  # fmt: skip
     while words[NEXT] < m or words[SIZES + int(words[ROUNDS]) % 2]:
         if words[ROUNDS] % MOST_ROUNDS == 0:

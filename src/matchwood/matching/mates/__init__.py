@@ -45,7 +45,7 @@ def fault(mate: Any, n: int) -> str | None:
         return f"mate must have {n} elements, got shape {mate.shape}"
     if n == 0:
         return None
-    if mate.dtype.kind == "u":  # large ones would wrap, to -1 too
+    if mate.dtype.kind == "u":  # as signed integers, large ones would wrap around, even to -1
         outside = mate >= n
         if bool(outside.any()):
             v = int(outside.argmax())
@@ -56,12 +56,12 @@ def fault(mate: Any, n: int) -> str | None:
         from matchwood.matching.mates.gpu import OUTSIDE, first_fault
 
         code, v = first_fault(mate, n)
-        outside, lone = code == OUTSIDE, code != 0
+        outside, not_mutual = code == OUTSIDE, code != 0
     else:
-        outside, lone, v = _first_fault(mate, n)
+        outside, not_mutual, v = _first_fault(mate, n)
     if outside:
         return f"mate[{v}] is {int(mate[v])}, no vertex of 0..{n - 1} and not -1"
-    if lone:
+    if not_mutual:
         u = int(mate[v])
         if u == v:
             return f"mate[{v}] is {v} itself"
@@ -70,13 +70,13 @@ def fault(mate: Any, n: int) -> str | None:
 
 
 def _first_fault(mate: Any, n: int) -> tuple[bool, bool, int]:
-    """Whether a mate is no vertex; whether one is not mutual; and whose is the first."""
+    """Whether a mate is no vertex, whether one is not mutual, and the first such vertex."""
     outside = (mate < -1) | (mate >= n)
     if outside.any():
         return True, False, int(outside.argmax())
     ends = np.arange(n, dtype=mate.dtype)
-    lone = (mate >= 0) & ((mate[mate] != ends) | (mate == ends))
-    return False, bool(lone.any()), int(lone.argmax())
+    not_mutual = (mate >= 0) & ((mate[mate] != ends) | (mate == ends))
+    return False, bool(not_mutual.any()), int(not_mutual.argmax())
 
 
 def rows_of(view: Any) -> Any:
@@ -101,18 +101,18 @@ def checked_mates(view: Any, answer: Any, caller: str, what: str) -> tuple[Any, 
     used = xp.flatnonzero(mate[tails] == view.indices)
     joined = xp.zeros(view.n, bool)
     joined[tails[used]] = True
-    strange = (mate >= 0) & ~joined
-    if bool(strange.any()):
-        v = int(strange.argmax())
+    not_joined = (mate >= 0) & ~joined
+    if bool(not_joined.any()):
+        v = int(not_joined.argmax())
         u = int(mate[v])
         raise CheckFailed(f"{what}: {v} and {u} are matched, but ({v}, {u}) is no edge")
     return mate, tails, used
 
 
 def settled_weight(caller: str, view: Any, mate: Any, weight: float) -> float:
-    """The weight that an engine found; engines count edges twice, which may be too much.
+    """The weight that an engine found.  Engines count edges twice, so that sum may overflow.
 
-    Then the halves are added up, in a pass over the edges, and a sum that still is none is refused.
+    Then the halves are added up, in a pass over the edges.  If that overflows too, it is an error.
     """
     if math.isfinite(weight):
         return weight

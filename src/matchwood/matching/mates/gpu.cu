@@ -3,9 +3,9 @@
 #include "matchwood/threads.cuh"
 
 constexpr unsigned OUTSIDE = 1;  // no vertex and not -1
-constexpr unsigned LONE = 2;     // not mutual, or its own mate
+constexpr unsigned NOT_MUTUAL = 2;     // not mutual, or its own mate
 
-// One thread a vertex.
+// One thread per vertex.
 template <typename M>
 __global__ void check_mates(long long n, const M* __restrict__ mate, unsigned long long* status)
 {
@@ -15,5 +15,5 @@ __global__ void check_mates(long long n, const M* __restrict__ mate, unsigned lo
     if (u < -1 || u >= n)
         fail(status, OUTSIDE, v);
     else if (u == v || (u >= 0 && (long long)mate[u] != v))
-        fail(status, LONE, v);
+        fail(status, NOT_MUTUAL, v);
 }

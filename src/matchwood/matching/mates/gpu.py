@@ -10,11 +10,11 @@ from matchwood import engines, gpu
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("check_mates<M>",), types={"M": (np.int32, np.int64)})
 
-OUTSIDE, LONE = SOURCE.constants("OUTSIDE", "LONE")
+OUTSIDE, NOT_MUTUAL = SOURCE.constants("OUTSIDE", "NOT_MUTUAL")
 
 
 def first_fault(mate: Any, n: int) -> tuple[int, int]:
-    """OUTSIDE, LONE or 0, and the first vertex that is; waits for the device.
+    """OUTSIDE, NOT_MUTUAL or 0, and the first vertex with that fault; waits for the device.
 
     Caller: `mate` is int32 or int64."""
     words = engines.cupy().ascontiguousarray(mate)

@@ -7,5 +7,5 @@ neighbour, every red one accepts one proposal.  The exact rule is in the notes o
 (matching/maximal.py): Fagginger Auer and Bisseling, algorithm 3.
 
 The same files hold their algorithm 1, ``method="serial"``: vertices one by one in random order.  It
-has the same choices to make, without colours.
+makes the same choices, without colours.
 """

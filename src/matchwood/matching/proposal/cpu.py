@@ -2,20 +2,20 @@
 
 A round is two passes over the free vertices, three with weights, and a barrier after each:
 
-    propose     a blue vertex writes its choice into `target`, and itself into the chosen one's
+    propose     a blue vertex writes its choice into `target`, and itself into the chosen vertex's
                 `mate`, by atomic minimum: the smallest proposer stays.
-                Without a free neighbour it dies
-    respond     with weights: a red vertex that has a proposal looks for its heaviest one
-    resolve     who is matched leaves the list of the live, the others get their next colour
+                A vertex without a free neighbour dies
+    respond     with weights: a red vertex that has a proposal finds its heaviest one
+    resolve     matched vertices leave the list of live vertices, the others get their next colour
 
-Vertices are cut into chunks.  A chunk keeps its own list of live vertices, shortened in place, and
-members take chunks as they become free.
+Vertices are divided into chunks.  A chunk keeps its own list of live vertices, shortened in place,
+and threads take the next chunk when they are done with one.
 
 Races.  In `propose` only `mate` of red vertices is shared, and a minimum is the same in any order.
-`state` of a vertex that dies is written while others read `state`, but they read that of their
-neighbours, and the neighbours of one that dies are not live.  In the other passes a vertex
-writes its own words only, and reads what others wrote before the last barrier: a blue one the
-`mate` of a red one, which that does not change in `resolve`.
+`state` of a vertex that dies is written while others read `state`.  But they read it for their own
+neighbours, and the neighbours of a vertex that dies are not live.  In the other passes a vertex
+writes only its own elements, and reads what others wrote before the last barrier.  In `resolve` a
+blue vertex reads the `mate` of a red one, and red vertices do not change theirs there.
 
 Vertices are unsigned in the kernels, and -1 as an unsigned number is more than any vertex.
 """
@@ -50,31 +50,31 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 CHUNK = 2048  # vertices of a chunk
-ROUNDS_PER_LAUNCH = 1024  # 10 to 25 are usual; more are only needed with p next to 0 or 1
+ROUNDS_PER_LAUNCH = 1024  # 10 to 25 are usual; more are only needed with p close to 0 or 1
 TAKEN, BLUE, RED = np.uint8(0), np.uint8(1), np.uint8(2)  # taken: matched or dead
 _32 = np.uint64(32)
 
 
 class Board(NamedTuple):
-    """Where the rounds stand."""
+    """The state between rounds."""
 
     mate: Array  # (n,) all ones for free vertices
     target: Array  # (n,) the neighbour that a vertex proposes to
     state: Array  # (n,) TAKEN, BLUE or RED
     live: Array  # (n,) the live vertices of each chunk, from its first place on
-    sizes: Array  # (chunks,) how many they are
-    words: Array  # (members, CHUNK) scratch for hashes
+    sizes: Array  # (chunks,) how many live vertices each chunk has
+    words: Array  # (threads, CHUNK) scratch buffers for hashes
 
 
 @device
 def _place(v: Any, k: Any, seed: Any, degree: Any) -> Any:
-    """Where in its row v begins to look in round k."""
+    """The place in its row at which v begins its search in round k."""
     return ((hash2(k, v, seed) >> _32) * np.uint64(degree)) >> _32
 
 
 @device
 def _first_red(indptr: Array, indices: Array, v: Any, place: Any, state: Array, free: Any) -> Any:
-    """The first red neighbour from that place on, else `free`; and whether one is free at all."""
+    """The first red neighbour from that place on, or `free`; and whether any neighbour is free."""
     start, end = np.uint64(indptr[v]), np.uint64(indptr[v + indptr.dtype.type(1)])
     seen = TAKEN
     for e in range(start + place, end):
@@ -124,7 +124,7 @@ def _first_edge(
 
 @device
 def _colour(part: Array, words: Array, r: Any, threshold: Any, state: Array) -> None:
-    """Colours of these vertices; the hashes on their own, so that they use vector registers."""
+    """Colour these vertices; the hashes in their own loop, so that the compiler vectorises it."""
     hashes = words[: part.size]
     for i in range(part.size):
         hashes[i] = quarter_md5(part[i], r)
@@ -178,9 +178,10 @@ def _rounds(
     matched: Array,
     left: Array,
 ) -> None:
-    """Rounds `done`, `done` + 1, ... until nobody is live or `matched` is full.
+    """Rounds `done`, `done` + 1, ... until no vertex is live or `matched` is full.
 
-    Caller: matched, how many a round matches, and left, how many are live after it, are 0.
+    Element i of `matched` becomes the number of vertices that round `done` + i matched, that of
+    `left` the number of live vertices after it.  Caller: both are 0.
     """
     indptr, indices, data = rows
     mate, target, state, live, sizes, words = board
@@ -239,7 +240,7 @@ def _rounds(
                     if coloured:
                         if colour == BLUE and target[v] != none and mate[target[v]] == v:
                             mate[v] = target[v]
-                    elif target[target[v]] == v:  # a live vertex that is left has a target
+                    elif target[target[v]] == v:  # a vertex that is still live has a target
                         mate[v] = target[v]
                     if mate[v] == none:
                         part[kept] = v
@@ -270,7 +271,7 @@ def _serially(
     target: Array,
     state: Array,
 ) -> None:
-    """Algorithm 1, for a team of one.  Caller: mate all ones, state all RED for free."""
+    """Algorithm 1, for a team of one.  Caller: mate all ones; state all RED, here for "free"."""
     indptr, indices, data = rows
     none = ~mate.dtype.type(0)
     expect(team, order.size)
@@ -296,7 +297,7 @@ def _serially(
 
 @kernel
 def _weigh(team: Team, rows: Rows, mate: Array, sums: Array) -> None:
-    """sums[b] = the weights of the vertices' edges in block b; each edge counts at both ends."""
+    """sums[b] = the weights of the edges of block b's vertices; an edge counts at both ends."""
     indptr, indices, data = rows
     lo, hi = share(team, sums.size)
     for b in range(lo, hi):
@@ -317,7 +318,7 @@ def _weigh(team: Team, rows: Rows, mate: Array, sums: Array) -> None:
 
 
 def match(
-    view: Any, method: str, seed: int, barrier: int, *, threads: int | None = None
+    view: Any, method: str, seed: int, threshold: int, *, threads: int | None = None
 ) -> tuple[Array, float, list[int]]:
     kind = view.indices.dtype
     mate = np.full(view.n, -1, kind)
@@ -334,7 +335,7 @@ def match(
         target, state = np.empty(0, unsigned), np.full(view.n, RED)
         crew(1, work=view.nnz).run(_serially, *arguments, order, mate.view(unsigned), target, state)
     else:
-        matched = _all_rounds(view, arguments, np.uint64(barrier), mate.view(unsigned), threads)
+        matched = _all_rounds(view, arguments, np.uint64(threshold), mate.view(unsigned), threads)
     if not weighted:
         return mate, float(np.count_nonzero(mate >= 0) // 2), matched
     sums = block_sums(view.n)

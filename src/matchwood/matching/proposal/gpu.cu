@@ -2,22 +2,23 @@
 //
 // One cooperative kernel runs the rounds.  A round is two passes over the free vertices, three
 // with weights, and a barrier of the grid after each:
-//   propose    a blue vertex writes its choice into target[], and itself into the chosen one's
-//              mate[], by atomicMin: the smallest proposer stays.  Without free neighbour: dead
-//   respond    with weights: a red vertex that has a proposal looks for its heaviest one
-//   resolve    who is matched leaves the list of the live, the others get their next colour
+//   propose    a blue vertex writes its choice into target[], and itself into the chosen vertex's
+//              mate[], by atomicMin: the smallest proposer stays.  A vertex without a free
+//              neighbour dies
+//   respond    with weights: a red vertex that has a proposal finds its heaviest one
+//   resolve    matched vertices leave the list of live vertices, the others get their next colour
 //
-// Tiles of BLOCK vertices are dealt out to the blocks in turn; each block keeps its live vertices
-// in a segment of its own and shortens it in place, so that no list is shared.
+// The blocks take tiles of BLOCK vertices in turn.  Each block keeps its live vertices in a segment
+// of its own and shortens it in place, so that no list is shared.
 //
-// Rows: a thread to the first few entries of a row, then the warp to what is left of it.
+// Rows: one thread scans the first few entries of a row, then the whole warp the rest of it.
 //
 // Races.  In propose only mate[] of red vertices is shared, and a minimum is the same in any order.
-// state[] of a vertex that dies is written while others read state[], but they read that of their
-// neighbours, and the neighbours of one that dies are not live.  In the other passes a vertex
-// writes its own words only, and reads what others wrote before the last barrier: a blue one the
-// mate[] of a red one, which that does not change in resolve.  Plain loads will do: the barrier
-// orders them, and makes the caches forget.
+// state[] of a vertex that dies is written while others read state[].  But they read it for their
+// own neighbours, and the neighbours of a vertex that dies are not live.  In the other passes a
+// vertex writes only its own elements, and reads what others wrote before the last barrier.  In
+// resolve a blue vertex reads the mate[] of a red one, and red vertices do not change theirs there.
+// Plain loads are enough: the barrier orders them, and invalidates the caches.
 //
 // Vertices that are compared or stored are unsigned, and NONE is more than any of them; in the
 // result it is -1.
@@ -26,9 +27,9 @@
 #include "matchwood/grid_barrier.cuh"
 
 constexpr int BLOCK = 512;  // threads of a block, vertices of a tile
-// Entries of a row that a thread looks at alone.  A search that ends at the first red one has to be
-// short; a whole row is worth more.  Measured: bench/matching/proposal_gpu.py, H200, 8 against 32:
-// R-MAT 22 1.06 and 1.19 ms at random; mesh 128^3 2.40 and 1.91 ms by weight.
+// Entries of a row that a thread scans alone.  A search that ends at the first red neighbour should
+// go over to the warp early; a scan of the whole row later.  Measured: bench/matching/proposal_gpu.py,
+// H200, 8 against 32: R-MAT 22 1.06 and 1.19 ms at random; mesh 128^3 2.40 and 1.91 ms by weight.
 constexpr int SHORT_SEARCH = 8;
 constexpr int SHORT_ROW = 32;
 constexpr unsigned char TAKEN = 0, BLUE = 1, RED = 2;  // taken: matched or dead
@@ -46,15 +47,15 @@ struct Unsigned<long long> {
     using type = unsigned long long;
 };
 
-// What a vertex found: at which neighbour, and whether it saw a free one at all.
+// What a vertex found: the neighbour, NONE for none, and whether it saw any free neighbour.
 template <typename U>
 struct Choice {
     U vertex;
     bool free;
 };
 
-// The first red neighbour of v from `place` on, going round.  All lanes of the warp call; those
-// with degree 0 look for nothing.
+// The first red neighbour of v from `place` on; after the row's end the search goes on at its
+// beginning.  All lanes of the warp call; those with degree 0 search nothing.
 template <typename I, typename U>
 __device__ __forceinline__ Choice<U> first_red(I begin, I degree, I place, const I* indices, const unsigned char* state)
 {
@@ -161,21 +162,21 @@ __device__ __forceinline__ unsigned int round_number(long long k, unsigned long 
 
 // Up to `rounds` rounds; done when control[DONE] is set.  Blocks of BLOCK threads, all resident.
 // Caller: before the first launch control[] is (0, 1, 0); later launches have the same grid and
-// find everything as it was left.  got[i] and left[i], for the i-th round of this launch, are 0:
-// they become the vertices that it matched, and the live ones after it.
-// room: the size of a block's segment, at least BLOCK times the tiles it gets.
-// Three blocks to a multiprocessor instead of two: R-MAT 22 1.19 against 1.33 ms.
+// continue from the arrays as they are.  got[i] and left[i] are 0: for the i-th round of this launch
+// they become the number of vertices that it matched, and of live vertices after it.
+// room: the size of a block's segment, at least BLOCK times the tiles it takes.
+// Three blocks per multiprocessor instead of two: R-MAT 22 1.19 against 1.33 ms.
 template <typename I, typename W, bool WEIGHTED>
 __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
     I n, const I* indptr, const I* indices, const W* data, unsigned long long seed, unsigned long long threshold,
     int rounds, I room, I* mates, I* targets, unsigned char* state, I* live, I* sizes, long long* control,
-    unsigned long long* got, unsigned long long* left, unsigned int* gate)
+    unsigned long long* got, unsigned long long* left, unsigned int* barrier_words)
 {
     using U = typename Unsigned<I>::type;
     constexpr U NONE = ~U(0);
     U* mate = reinterpret_cast<U*>(mates);
     U* target = reinterpret_cast<U*>(targets);
-    GridBarrier grid(gate);
+    GridBarrier grid(barrier_words);
     I* mine = live + (long long)blockIdx.x * room;
     long long k = control[ROUND];
     bool coloured = control[COLOURED] != 0;
@@ -200,7 +201,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
     grid.wait();
 
     for (int number = 0; number < rounds; ++number, ++k) {
-        // propose; whole warps go on together
+        // propose; all lanes of a warp do the same number of steps
         for (I first = 0; first < size; first += BLOCK) {
             I i = first + (I)threadIdx.x;
             I v = i < size ? mine[i] : 0;
@@ -254,7 +255,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
                 state[v] = stays ? colour_of(v, r, threshold) : TAKEN;
             }
             I total, place = block_exclusive_sum(I(stays), &total);
-            // all of this tile have been read, and kept + place is below the next
+            // the whole tile has been read, and kept + place lies before the next tile
             if (stays) mine[kept + place] = v;
             kept += total;
         }
@@ -277,7 +278,7 @@ __global__ void __launch_bounds__(BLOCK, WEIGHTED ? 2 : 3) match(
     if (global_thread() == 0) control[ROUND] = k, control[COLOURED] = coloured;
 }
 
-// sums[b]: the weights of the vertices' edges in this block; each edge counts at both ends.
+// sums[b]: the weights of the edges of block b's vertices; an edge counts at both ends.
 template <typename I, typename W>
 __global__ void weigh(I n, const I* indptr, const I* indices, const W* data, const I* mate, double* sums)
 {

@@ -16,12 +16,12 @@ SOURCE = gpu.Source(
 )
 
 BLOCK = SOURCE.constant("BLOCK")
-ROUNDS_PER_LAUNCH = 256  # Ctrl-C is heard between launches; 10 to 25 rounds are usual
+ROUNDS_PER_LAUNCH = 256  # Ctrl-C works between launches; 10 to 25 rounds are usual
 WEIGH_BLOCK = 256  # threads
 
 
 def match(
-    view: Any, method: str, seed: int, barrier: int, *, threads: int | None = None
+    view: Any, method: str, seed: int, threshold: int, *, threads: int | None = None
 ) -> tuple[Any, float, list[int]]:
     if method == "serial":
         raise EngineUnavailable(
@@ -37,7 +37,7 @@ def match(
     else:
         kernels = SOURCE.kernels("match_heavy", "weigh", I=kind, W=view.data.dtype)
         kernel = kernels.match_heavy
-    matched = _rounds(kernel, view, seed, barrier, mate)
+    matched = _rounds(kernel, view, seed, threshold, mate)
     if view.data is None:
         return mate, float(matched[-1] // 2 if matched else 0), matched
     blocks = -(-n // WEIGH_BLOCK)
@@ -47,8 +47,8 @@ def match(
     return mate, float(sums.sum().item()) / 2, matched
 
 
-def _rounds(kernel: Any, view: Any, seed: int, barrier: int, mate: Any) -> list[int]:
-    """Fill `mate`; how many vertices are matched after each round."""
+def _rounds(kernel: Any, view: Any, seed: int, threshold: int, mate: Any) -> list[int]:
+    """Fill `mate`; returns how many vertices are matched after each round."""
     n, kind = view.n, view.indices.dtype
     tiles = -(-n // BLOCK)
     blocks = min(tiles, kernel.resident(BLOCK))
@@ -59,11 +59,11 @@ def _rounds(kernel: Any, view: Any, seed: int, barrier: int, mate: Any) -> list[
         state=(n, np.uint8),
         live=(blocks * room, kind),
         sizes=(blocks, kind),
-        # control words, got, left, gate: one array, so that one copy brings all
+        # control words, barrier, got, left: one array, so that one copy to the host is enough
         words=(4 + 2 * ROUNDS_PER_LAUNCH, np.int64),
     )
     words = space.words
-    control, gate = words[:3], words[3:4].view(np.uint32)
+    control, barrier_words = words[:3], words[3:4].view(np.uint32)
     counts = words[4:].view(np.uint64)
     got, left = counts[:ROUNDS_PER_LAUNCH], counts[ROUNDS_PER_LAUNCH:]
     host = np.zeros(words.size, np.int64)
@@ -75,9 +75,9 @@ def _rounds(kernel: Any, view: Any, seed: int, barrier: int, mate: Any) -> list[
         kernel(
             None,
             (
-                n, view.indptr, view.indices, view.data, seed, barrier, ROUNDS_PER_LAUNCH, room,
+                n, view.indptr, view.indices, view.data, seed, threshold, ROUNDS_PER_LAUNCH, room,
                 mate, space.target, space.state, space.live, space.sizes, control,
-                got, left, gate,
+                got, left, barrier_words,
             ),
             block=BLOCK,
             grid=blocks,
@@ -88,6 +88,6 @@ def _rounds(kernel: Any, view: Any, seed: int, barrier: int, mate: Any) -> list[
             total += count
             matched.append(total)
         if host[2]:
-            # vertices without neighbours take no part; without any other there is no round
+            # vertices without neighbours take no part; if there are no others, no round counts
             return matched if total else []
         host[3:] = 0

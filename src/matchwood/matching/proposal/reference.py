@@ -31,7 +31,7 @@ class Rows:
         ]
 
     def from_random_place(self, v: int, k: int) -> list[int]:
-        """The neighbours of v, beginning at its place in round k and going round."""
+        """The neighbours of v from its place in round k on, then those before it."""
         row = self.rows[v]
         place = (hash2_number(k, v, self.seed) >> 32) * len(row) >> 32
         return row[place:] + row[:place]
@@ -50,10 +50,12 @@ class Rows:
         return sum(self.weights[v][u] for v, u in enumerate(mate) if u > v)
 
 
-def match(view: Any, method: str, seed: int, barrier: int, *, threads: int | None = None) -> Found:
+def match(
+    view: Any, method: str, seed: int, threshold: int, *, threads: int | None = None
+) -> Found:
     rows = Rows(view, seed)
     mate = [-1] * rows.n
-    matched = _propose(rows, mate, barrier) if method == "proposal" else _serial(rows, mate)
+    matched = _propose(rows, mate, threshold) if method == "proposal" else _serial(rows, mate)
     return np.array(mate, view.indptr.dtype), float(rows.weight(mate)), matched
 
 
@@ -67,8 +69,8 @@ def _serial(rows: Rows, mate: list[int]) -> list[int]:
     return []
 
 
-def _propose(rows: Rows, mate: list[int], barrier: int) -> list[int]:
-    """Algorithm 3; how many vertices are matched after each round."""
+def _propose(rows: Rows, mate: list[int], threshold: int) -> list[int]:
+    """Algorithm 3; returns how many vertices are matched after each round."""
     live = {v for v in range(rows.n) if rows.rows[v]}
     matched: list[int] = []
     coloured = True
@@ -76,7 +78,7 @@ def _propose(rows: Rows, mate: list[int], barrier: int) -> list[int]:
         k = len(matched)
         if coloured:
             r = round_number(rows.seed, k)
-            blue = {v for v in live if quarter_md5_number(v, r) < barrier}
+            blue = {v for v in live if quarter_md5_number(v, r) < threshold}
             pairs, dead = _coloured_round(rows, k, live, blue)
         else:
             pairs, dead = _uncoloured_round(rows, live)

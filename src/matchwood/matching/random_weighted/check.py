@@ -1,9 +1,9 @@
-"""Is this the matching that vertices make in their random order?  Decided pair by pair.
+"""Is this the matching that the random order of vertices gives?  Decided pair by pair.
 
-Whoever of a pair comes first in the order chose the other.  At that time all vertices were free
-whose pair was made later, and those that never found a mate.  So the choice is right when the
-chooser has no edge, before its own in the order of edges, to one of them; and a vertex without a
-mate is right when no neighbour is free when its turn comes.
+The vertex of a pair that comes first in the order chose the other.  At that time the free vertices
+were those of pairs made later, and those that never found a mate.  The choice is right when no edge
+to one of them comes before the chosen edge in the order of edges.  A vertex without a mate is right
+when no neighbour is free when its turn comes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Random order, heaviest free neighbour.  The rule: __init__.py.
 
-The order is made by a team; the vertices go one after the other.  Rows come from all over the
-matrix, so they are fetched before they are needed.  Weights are compared as integers, see
+A team sorts the vertices; then one thread visits them one after the other.  Rows lie anywhere in
+memory, so they are fetched before they are needed.  Weights are compared as integers, see
 suitor/cpu.py.
 """
 

@@ -8,7 +8,7 @@ from matchwood.errors import CheckFailed
 from matchwood.matching.check import check_matching
 from matchwood.matching.streaming import EPSILON
 
-ROUNDED_UP = 8  # smallest steps of double precision that a bound was rounded up by for a vertex
+ROUNDED_UP = 8  # units of 2^-1074 per vertex, by which a bound may have been rounded up
 
 
 def check_streaming(A: Any, answer: Any, *, epsilon: float = EPSILON) -> None:

@@ -1,6 +1,6 @@
-"""Potentials, stack, unwinding, on blocks of edges.  The rule and the papers: __init__.py.
+"""Potentials and stack, on blocks of edges.  The rule: __init__.py.
 
-One member works: each edge depends on the potentials that all before it left.
+One thread works: each edge depends on the potentials that all edges before it left.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from matchwood.primitives.wide_sums import total as wide_total
 from matchwood.teams import Team, crew, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
-BLOCK = 1 << 20  # entries of a matrix that are looked at between two looks at the stack's length
+ENTRIES_PER_BLOCK = (
+    1 << 20
+)  # entries of a matrix given to the kernel at a time; before, the stack grows
 
 
 @kernel
@@ -30,7 +32,7 @@ def _feed(
     weights: Array,
     size: Array,
 ) -> None:
-    """Put what is worth it on the stack, which has room for the whole block."""
+    """Push the edges that exceed their ends' potentials; the stack has room for the whole block."""
     top = size[0]
     for k in range(u.size):
         if interrupted(team, k):
@@ -89,7 +91,8 @@ def _unwind(team: Team, ends: Array, weights: Array, top: int, mate: Array, tota
 
 
 def proved_bound(factor: float, potential: Array) -> float:
-    """Rounded up, since edges were compared with rounded sums: see `matching_bound`."""
+    """An upper bound on every matching.  Edges were compared with rounded sums, so the sum of the
+    potentials is rounded up: see `matching_bound`."""
     steps = (2 * factor + 2) * int(np.count_nonzero(potential)) * 2.0**-1074
     return factor * wide_total(potential) * (1 + 2.0**-40) + steps
 
@@ -107,7 +110,7 @@ class Stream:
         self._size = np.zeros(1, np.int64)
 
     def feed(self, u: Array, v: Array, w: Array) -> None:
-        """Edges: int64, int64, float64; the ends are not negative, and checked."""
+        """Take these edges: int64, int64, float64 arrays; the ends have been checked."""
         if not u.size:
             return
         self._n = max(self._n, int(u.max()) + 1, int(v.max()) + 1)
@@ -119,10 +122,10 @@ class Stream:
         self._team.run(_feed, u, v, w, self._factor, *self._state())
 
     def feed_rows(self, view: Any) -> None:
-        """The upper triangle of a symmetric matrix, row by row."""
+        """Take the upper triangle of a symmetric matrix, row by row."""
         first = 0
         while first < view.n:
-            most = int(view.indptr[first]) + BLOCK
+            most = int(view.indptr[first]) + ENTRIES_PER_BLOCK
             last = int(np.searchsorted(view.indptr, most, "right")) - 1
             last = min(max(last, first + 1), view.n)
             self._reserve(int(view.indptr[last] - view.indptr[first]))
@@ -130,7 +133,7 @@ class Stream:
             first = last
 
     def finish(self) -> Found:
-        """Unwind the stack."""
+        """Pop the edges, and take those whose ends are free."""
         mate = np.full(self._n, -1, self._ends.dtype)
         total = np.zeros(1)
         self._team.run(_unwind, self._ends, self._weights, int(self._size[0]), mate, total)
@@ -141,7 +144,7 @@ class Stream:
         return self._potential, self._ends, self._weights, self._size
 
     def _reserve(self, more: int) -> None:
-        """Room for so many edges more."""
+        """Make room for that many more edges."""
         needed = int(self._size[0]) + more
         if needed > self._weights.size:
             length = max(needed, 2 * self._weights.size)

@@ -1,4 +1,4 @@
-"""Potentials, stack, unwinding, in plain Python."""
+"""Potentials and stack, in plain Python.  The rule: __init__.py."""
 
 from __future__ import annotations
 

@@ -1,31 +1,31 @@
 """Suitor matching on a team.  The rule and the paper: matching/weighted.py.
 
 `mate[v]` holds v's best suitor so far, `offer[v]` the weight of that proposal; both only improve.
-A vertex scans its row for the best neighbour that would take it, proposes, and if somebody was
-displaced, the same member goes on with the displaced vertex.  In the end suitors are mutual and
-`mate` is the matching.
+A vertex scans its row for the first edge that the other end would accept, and proposes.  If that
+displaces another suitor, the same thread goes on with the displaced vertex.  At the end suitors are
+mutual and `mate` is the matching.
 
-In a long row most entries cost a comparison with the best weight so far, and only those that pass
-it look at another vertex's offer; a short row is scanned without branches.  Equal weights are only
-noticed there, and the row is then scanned again with the order of edges in full.  Weights are
-compared as integers: positive floats have the order of their bits, and an integer comparison takes
-a fourth of the time, which in a scan all others wait for.
+In a long row most entries cost one comparison with the best weight so far, and only those that pass
+it read another vertex's offer.  A short row is scanned without branches.  These scans only notice
+that weights are equal; then the row is scanned again with the full order of edges.  Weights are
+compared as integers: positive floats have the order of their bits.  An integer comparison takes a
+fourth of the time of a float one, and in a scan each comparison waits for the one before.
 
 Races.  A proposal to v is made under v's lock, which is the value LOCKED in `mate[v]` itself, taken
-by compare-and-swap.  Scans read `offer` without it: what they see may be old, but offers only
-improve, so a neighbour passed over is rightly passed over, and one chosen wrongly is found out
-under the lock, and the scan repeated.  For a tie a scan also reads `mate[v]`; a proposal changes
-mate to LOCKED, then offer, then mate, in this order, so the suitor read after an offer belongs to
-it or to a better one.
+by compare-and-swap.  Scans read `offer` without the lock, so they may see an old value.  But offers
+only improve: a neighbour that refuses by an old offer refuses by the new one too, and a wrong
+choice is noticed under the lock, and the scan repeated.  For a tie a scan also reads `mate[v]`.  A
+proposal changes mate to LOCKED, then offer, then mate, in this order, so the suitor read after an
+offer belongs to that offer or to a better one.
 
-No livelock, no deadlock: a member holds one lock at a time, for a few instructions, and waits for
-nothing while it holds it.  Each time a lock is taken either an offer improves, which happens at
-most degree(v) times to v, or the member learns of an improvement that another made since its
-scan; so the number of steps is finite, whatever the order.  The result does not depend on the
-order, since proposals and refusals are those of the one stable state.
+No livelock, no deadlock: a thread holds one lock at a time, for a few instructions, and waits for
+nothing while it holds it.  Each time a lock is taken, one of two things happens.  Either an offer
+improves, at most degree(v) times for v; or the thread sees an improvement that another thread made
+since its scan.  So the number of steps is finite in any order.  The result does not depend on the
+order, since there is only one stable state.
 
-Rows of vertices that are displaced again and again are scanned each time: O(m) work on random
-weights, the sum of squared degrees at worst.
+Rows of vertices that are displaced many times are scanned each time: O(m) work on random weights,
+the sum of squared degrees at worst.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ from matchwood.teams import (
 )
 
 Array = np.ndarray[Any, Any]
-CHUNK = 512  # vertices that a member takes at a time
-SHORT = 32  # entries; in longer rows branches pay (bench/matching/weighted.py, mesh and R-MAT)
+CHUNK = 512  # vertices that a thread takes at a time
+SHORT_ROW = 32  # entries; longer rows are faster with branches (bench/matching/weighted.py)
 
 
 @device
 def _takes(v: Any, u: Any, w: Any, mate: Array, offer: Array, seed: Any, by_hash: bool) -> bool:
-    """As far as can be seen without its lock, v would take an offer of weight w from u."""
+    """Whether v would accept u with weight w, as far as can be seen without v's lock."""
     free, locked = ~mate.dtype.type(0), ~mate.dtype.type(1)
     held = load_acquire(offer, v)
     if w != held:
         return w > held
     suitor = load_acquire(mate, v)
     if suitor == free or suitor == locked:  # noqa: SIM109  a tuple costs a comparison more
-        return True  # just changing: the lock will tell
+        return True  # v is changing now; `_propose` decides under the lock
     return prefers_tied(u, v, suitor, v, seed, by_hash)
 
 
@@ -83,7 +83,7 @@ def _choose_among_ties(
     seed: Any,
     by_hash: bool,
 ) -> Any:
-    """As `_choose`, for rows where weights or offers are equal."""
+    """As `_choose`, for rows with equal weights or offers."""
     best, best_w, best_rank = u, weights.dtype.type(0), np.uint64(0)
     ranked = False
     for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])):
@@ -113,12 +113,12 @@ def _choose(
     seed: Any,
     by_hash: bool,
 ) -> Any:
-    """The neighbour that u proposes to and the weight; u itself when nobody would take it."""
+    """The neighbour that u proposes to and the weight; u itself when no neighbour accepts it."""
     nothing, refused = weights.dtype.type(0), weights.dtype.type(-1)
     best, best_w = u, nothing
     tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
-    if end - start <= np.uint64(SHORT):
+    if end - start <= np.uint64(SHORT_ROW):
         for k in range(start, end):  # no branches: none of them could be predicted
             v, w = indices[k], weights[k]
             held = load_relaxed(offer, v)
@@ -144,7 +144,7 @@ def _choose(
 
 @device
 def _propose(u: Any, v: Any, w: Any, mate: Array, offer: Array, seed: Any, by_hash: bool) -> Any:
-    """Make u the suitor of v.  Returns who was it before, or u when somebody better is."""
+    """Make u the suitor of v.  Returns the suitor before, or u when v has a better suitor now."""
     locked = ~mate.dtype.type(1)
     looks = 0
     suitor = load_acquire(mate, v)

@@ -1,43 +1,44 @@
 // Suitor matching on the GPU.  Host side: gpu.py.  The rule and the paper: matching/weighted.py.
 //
 //   list_giants     vertices with very long rows
-//   make_proposals  one launch: all proposals, until nobody has anything to propose
+//   make_proposals  one launch: all proposals, until no vertex has anything left to propose
 //   add_offers      the weight
 //
-// Three words a vertex.  mate[v]: its best suitor so far.  want[u]: the weight of u's own proposal.
-// offer[v]: what v is known to hold at least; it may lag behind, and is what scans read.  Weights
-// are their bits (first_edge.cuh).
+// Three words per vertex.  mate[v]: its best suitor so far.  want[u]: the weight of u's own proposal.
+// offer[v]: a lower bound on the weight that v has; it may be out of date, and is what scans read.
+// Weights are their bits (first_edge.cuh).
 //
-// A proposal of u to v: write want[u], then put u in the place of v's suitor s by compare-and-swap
-// if {u, v} comes before {s, v}, whose weight is want[s].  The displaced s is this thread's task
-// next.  Works for all types, since no word holds both a vertex and a weight.
+// A proposal of u to v: write want[u], then replace v's suitor s by u, by compare-and-swap, if {u, v}
+// comes before {s, v}, whose weight is want[s].  The same thread goes on with the displaced s.  Works
+// for all types, since no word holds both a vertex and a weight.
 //
-// Races.  A vertex is proposed for by one thread at a time, the one that started or displaced it,
-// so want[s] does not change while s is suitor of v, and is never more afterwards: each proposal of s
-// comes after the one before, as those who take it become fewer.  A reader that saw s in
-// mate[v] therefore reads the weight of that proposal or less.  Reading less makes it try the swap,
-// which fails if s has gone; s cannot have come back, because v has had better since.  offer[v]
-// is raised to weights that v really holds, so a scan never passes over a neighbour that would take
-// it.  Fences: want before mate when writing, mate before want when reading.
+// Races.  Only one thread at a time proposes for a vertex: the one that started or displaced it.  So
+// want[s] does not change while s is suitor of v.  It never grows afterwards: each proposal of s
+// comes after the one before in the order of edges, as fewer and fewer neighbours accept it.  A
+// reader that saw s in mate[v] therefore reads the weight of that proposal or less.  If it reads
+// less, it tries the swap, which fails if s has gone; s cannot have come back, because v has had a
+// better suitor since.  offer[v] is only raised to weights that v really has, so a scan never skips a
+// neighbour that would accept.  Fences: want before mate when writing, mate before want when reading.
 //
 // It ends, without locks.  A swap fails only when another one succeeded, and mate[v] improves at
 // most degree(v) times.  A refused u raises offer[v] itself, so its next scan chooses v again only
-// if mate[v] has changed in between.  Hence the number of steps is finite under every schedule, and
-// nobody waits for anybody.  What remains is the one stable state, the greedy matching.
+// if mate[v] has changed since.  Hence the number of steps is finite under every schedule, and no
+// thread waits for another.  The end state is the only stable one, the greedy matching.
 //
-// Giants are left to whole blocks, when their warps have nothing else to do.  want[g] says where a
-// giant stands: PENDING (0), then taken by a block, then the weight of a proposal.  Who displaces
-// one sets it to PENDING and looks through all giants before it leaves, so none is forgotten.
+// A giant is a vertex with a very long row.  Whole blocks work on giants, after their warps have done
+// all other vertices.  want[g] is the state of a giant: PENDING (0), then TAKEN by a block, then the
+// weight of a proposal.  A thread that displaces a giant sets it to PENDING, and its block searches
+// all giants for pending ones before it ends, so none is left over.
 #include "matchwood/first_edge.cuh"
 #include "matchwood/frontier.cuh"
 
 constexpr int BLOCK = 512;  // threads of a block
 // Measured on an H200, R-MAT 22, grid 2048^2, mesh 128^3: 3 blocks 2.04, 0.97, 1.45 ms; 2 blocks 2.38,
-// 1.03, 1.76; 4 blocks 2.24, 1.16, 1.51.  GIANT = 2048 instead, with 2 blocks: 2.90, 1.20, 1.80.
-constexpr int RESIDENT = 3;  // blocks on a multiprocessor
-constexpr int GIANT = 4096;  // entries
+// 1.03, 1.76; 4 blocks 2.24, 1.16, 1.51.  GIANT_ROW = 2048 instead, with 2 blocks: 2.90, 1.20, 1.80.
+constexpr int RESIDENT_BLOCKS = 3;  // blocks on a multiprocessor
+constexpr int GIANT_ROW = 4096;  // entries
 constexpr int NOBODY = -1;   // no vertex
-constexpr int PENDING = 0, TAKEN = 1;  // lighter than, and not heavier than, any weight
+constexpr int PENDING = 0, TAKEN = 1;  // as bits of a weight: less than, and not more than, any weight
 
 template <typename I, typename B>
 struct Offers {
@@ -47,7 +48,7 @@ struct Offers {
 
     __device__ __forceinline__ B held(I v) const { return load_relaxed(&offer[v]); }
 
-    // {s, v} comes before {u, v}
+    // Whether {s, v} of weight ws comes before {u, v} of weight w, so that v keeps s.
     __device__ __forceinline__ bool stays(I s, B ws, I v, I u, B w) const
     {
         return ws != w ? ws > w : s == u || tied_first(s, v, u, v, ties);
@@ -55,14 +56,14 @@ struct Offers {
 
     __device__ __noinline__ bool takes(I v, I u, B w) const
     {
-        fence();  // the suitor is that of the offer read, or a better one
+        fence();  // so the suitor read next is that of the offer read before, or a better one
         I s = load_relaxed(&mate[v]);
         if (s < 0) return true;
         fence();
         return !stays(s, load_relaxed(&want[s]), v, u, w);
     }
 
-    // Who has to propose next: the one displaced, NOBODY, or u again.
+    // Returns who has to propose next: the displaced vertex, NOBODY, or u again.
     __device__ __noinline__ I propose(I u, I v, B w) const
     {
         store_relaxed(&want[u], w);
@@ -90,12 +91,12 @@ template <typename I>
 __global__ void list_giants(I n, const I* indptr, I* giants, unsigned long long* count)
 {
     long long v = global_thread();
-    bool wanted = v < n && indptr[v + 1] - indptr[v] > GIANT;
+    bool wanted = v < n && indptr[v + 1] - indptr[v] > GIANT_ROW;
     append(giants, count, (I)v, wanted);
 }
 
-// WIDTH lanes to a vertex.  A group goes on with the next vertex while others follow a chain of
-// displacements.  Caller: mate -1, want and offer 0, unless matched for good; giants listed.
+// WIDTH lanes per vertex.  A group goes on with its next vertex while others follow a chain of
+// displacements.  Caller: mate -1, want and offer 0, except for final matches; giants listed.
 template <typename I, typename W, int WIDTH>
 __device__ __forceinline__ void propose_by_lanes(I n, const Rows<I, W>& rows, const Offers<I, WeightBits<W>>& offers)
 {
@@ -105,7 +106,7 @@ __device__ __forceinline__ void propose_by_lanes(I n, const Rows<I, W>& rows, co
         while (u < 0 && next < n) {
             u = (I)next;
             next += groups;
-            bool pending = rows.indptr[u + 1] - rows.indptr[u] > GIANT;
+            bool pending = rows.indptr[u + 1] - rows.indptr[u] > GIANT_ROW;
             if (pending || load_relaxed(&offers.want[u]) != 0) u = NOBODY;  // or matched
         }
         if (!__any_sync(ALL, u >= 0 || next < n)) return;
@@ -114,7 +115,7 @@ __device__ __forceinline__ void propose_by_lanes(I n, const Rows<I, W>& rows, co
         I after = NOBODY;
         if (lane() % WIDTH == 0 && best.w != 0) {
             after = offers.propose(u, best.v, best.w);
-            if (after >= 0 && after != u && rows.indptr[after + 1] - rows.indptr[after] > GIANT) {
+            if (after >= 0 && after != u && rows.indptr[after + 1] - rows.indptr[after] > GIANT_ROW) {
                 fence();
                 store_relaxed(&offers.want[after], WeightBits<W>(PENDING));
                 after = NOBODY;
@@ -124,7 +125,7 @@ __device__ __forceinline__ void propose_by_lanes(I n, const Rows<I, W>& rows, co
     }
 }
 
-// Some pending giant, which is the block's then; NOBODY when there is none.  All threads call.
+// Takes a pending giant for this block; NOBODY when there is none.  All threads of the block call.
 template <typename I, typename B>
 __device__ __forceinline__ I claim_giant(const I* giants, long long count, B* want)
 {
@@ -133,7 +134,7 @@ __device__ __forceinline__ I claim_giant(const I* giants, long long count, B* wa
     while (true) {
         if (threadIdx.x == 0) place = -1;
         __syncthreads();
-        long long shift = count * blockIdx.x / gridDim.x;  // blocks begin at different ones
+        long long shift = count * blockIdx.x / gridDim.x;  // blocks begin at different giants
         for (long long k = threadIdx.x; k < count && *(volatile int*)&place < 0; k += blockDim.x) {
             long long at = (k + shift) % count;
             if (load_relaxed(&want[giants[at]]) == B(PENDING)) atomicCAS(&place, -1, (int)at);
@@ -152,7 +153,7 @@ __device__ __forceinline__ I claim_giant(const I* giants, long long count, B* wa
 }
 
 template <typename I, typename W, int WIDTH>
-__global__ void __launch_bounds__(BLOCK, RESIDENT)
+__global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS)
     make_proposals(I n, const I* indptr, const I* indices, const W* data, unsigned long long seed, bool by_hash,
         const I* giants, const unsigned long long* giant_count, I* mate, W* want, W* offer)
 {
@@ -181,7 +182,8 @@ __global__ void __launch_bounds__(BLOCK, RESIDENT)
     }
 }
 
-// sums[block] = the offers of its vertices; always the same blocks, so always the same bits.
+// sums[block] = the offers of the block's vertices.  The grid is always the same, so the order of
+// additions is, and the result is the same to the last bit.
 template <typename I, typename W>
 __global__ void add_offers(I n, const W* offer, double* sums)
 {

@@ -1,6 +1,6 @@
 """Suitor matching on the GPU.  Kernels: gpu.cu; the rule and the paper: matching/weighted.py.
 
-Where many weights are equal, gpu_chains.py matches vertices along chains of them before.
+Where many weights are equal, gpu_chains.py first matches vertices along chains of equal weights.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from matchwood.matching.methods import Found
 from matchwood.matching.suitor.gpu_chains import match_ahead
 from matchwood.primitives.wide_sums import total
 
-WIDTHS = (2, 8)  # lanes for a row
-EACH = 4  # entries for each of them, on average
+WIDTHS = (2, 8)  # lanes per row
+ENTRIES_PER_LANE = 4  # entries per lane, on average
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
@@ -27,15 +27,17 @@ SOURCE = gpu.Source(
 )
 
 BLOCK = SOURCE.constant("BLOCK")
-GIANT = SOURCE.constant("GIANT")
+GIANT_ROW = SOURCE.constant("GIANT_ROW")
 
-SUMS = 512  # blocks that add up the weight
-SAMPLE = 1024  # pairs of entries that are asked whether they weigh the same
+SUM_BLOCKS = 512  # blocks that add up the weight
+SAMPLED_PAIRS = (
+    1024  # pairs of neighbouring entries, compared to estimate how many weights are equal
+)
 
 
 def many_ties(data: Any) -> bool:
-    """Do more than a tenth of neighbouring entries weigh the same?  A look at a few of them."""
-    step = max(1, data.size // SAMPLE)
+    """Whether more than a tenth of neighbouring entries weigh the same, estimated from a sample."""
+    step = max(1, data.size // SAMPLED_PAIRS)
     one, other = data[:-1:step], data[1::step]
     return 10 * int((one == other).sum()) > one.size
 
@@ -51,16 +53,16 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         "weighted_matching",
         want=(n, weight),
         offer=(n, weight),
-        giants=(nnz // GIANT + 1, kind),
+        giants=(nnz // GIANT_ROW + 1, kind),
         count=(1, np.uint64),
-        sums=(SUMS, np.float64),
+        sums=(SUM_BLOCKS, np.float64),
     )
     for array in (space.want, space.offer, space.count):
         array.data.memset_async(0, array.nbytes)
     if not by_hash and many_ties(view.data):  # ties by hash leave no long chains
         match_ahead(view, mate, space.want, space.offer)
     k.list_giants(n, (n, view.indptr, space.giants, space.count))
-    width = next((width for width in WIDTHS if nnz <= EACH * width * n), WIDTHS[-1])
+    width = next((width for width in WIDTHS if nnz <= ENTRIES_PER_LANE * width * n), WIDTHS[-1])
     make_proposals = getattr(k, f"make_proposals{width}")
     arguments = (
         n, view.indptr, view.indices, view.data, seed, by_hash,
@@ -68,5 +70,5 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     )  # fmt: skip
     blocks = min(make_proposals.resident(BLOCK), -(-n * width // BLOCK))
     make_proposals(None, arguments, block=BLOCK, grid=blocks)
-    k.add_offers(None, (n, space.offer, space.sums), grid=SUMS)
+    k.add_offers(None, (n, space.offer, space.sums), grid=SUM_BLOCKS)
     return Found(mate, total(space.sums.get()) / 2, 1)

@@ -1,30 +1,31 @@
 // Edges of the greedy matching along chains of preferences.  Host side: gpu_chains.py.
 //
-// Every vertex v points at its first neighbour p(v), so edges come earlier and earlier along a chain, up to
-// two vertices that point at each other: their edge is taken.  Let x(v) be whether v is matched with p(v).
-// Then, with u = p(v),
+// Every vertex v points at its first neighbour p(v).  Along such a chain each edge comes before the last one
+// in the order of edges, until two vertices point at each other: their edge is taken.  Let x(v) be 1 if v is
+// matched with p(v), else 0.  Then, with u = p(v),
 //   - if u is matched with its own first neighbour, x(v) = 0;
-//   - if it is not, and v is the second neighbour of u, both are free and want each other most: x(v) = 1;
-//   - if it is not, and v comes later, the chain does not tell.
-// So x(v) is a function of x(u), in which "unknown" gives "unknown".  Functions along a chain are put
-// together by pointer jumping: in a few launches, where proposals go one step after the other.
+//   - if it is not, and v is the second neighbour of u, {u, v} is the first edge left of both: x(v) = 1;
+//   - if it is not, and v comes later in u's row, x(v) stays unknown.
+// So x(v) is a function of x(u), and "unknown" gives "unknown".  The functions along a chain are composed by
+// pointer jumping, in O(log k) launches for a chain of k vertices.  Proposals would take k steps.
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 
-// A function of {0, 1, unknown} has two bits for each value.  A word holds the vertex it is applied to and
-// the function; a constant is applied to the vertex itself, and ends the search.
+// A function of {0, 1, unknown} has two bits for each value.  The word of v holds a vertex u and the function
+// that gives x(v) from x(u).  A constant function has u = v, and ends the chain.
 using Word = unsigned long long;
 constexpr Word UNKNOWN = 2;  // the third value
-constexpr int BITS = 6;      // bits of a function
-constexpr Word YES = 1 | 1 << 2 | 1 << 4;                // 1 whatever comes
-constexpr Word NEVER = 0;                                // 0 whatever comes
-constexpr Word OTHERWISE = 1 | 0 << 2 | UNKNOWN << 4;    // 0 -> 1, 1 -> 0
-constexpr Word AT_MOST = UNKNOWN | 0 << 2 | UNKNOWN << 4;  // 1 -> 0
-constexpr int JUMPS = 4;                                 // of a thread in a launch
+constexpr int FUNCTION_BITS = 6;      // bits of a function
+constexpr Word ALWAYS_ONE = 1 | 1 << 2 | 1 << 4;                // always 1
+constexpr Word ALWAYS_ZERO = 0;                                // always 0
+constexpr Word NEGATION = 1 | 0 << 2 | UNKNOWN << 4;    // 0 -> 1, 1 -> 0
+constexpr Word ZERO_IF_ONE = UNKNOWN | 0 << 2 | UNKNOWN << 4;  // 1 -> 0, else unknown
+constexpr int JUMPS = 4;                                 // jumps of a thread in a launch
 
 __device__ __forceinline__ Word apply(Word function, Word value) { return function >> (2 * value) & 3; }
 
-__device__ __forceinline__ Word after(Word function, Word first)
+// The function value -> function(first(value)).
+__device__ __forceinline__ Word composed(Word function, Word first)
 {
     Word made = 0;
 #pragma unroll
@@ -39,41 +40,42 @@ __global__ void link_chains(I n, const I* __restrict__ first_two, Word* __restri
     long long v = global_thread();
     if (v >= n) return;
     I u = first_two[2 * v];
-    Word target = (Word)v, function = NEVER;
+    Word target = (Word)v, function = ALWAYS_ZERO;
     if (u >= 0 && first_two[2 * (long long)u] == v) {
-        function = YES;
+        function = ALWAYS_ONE;
     } else if (u >= 0) {
         target = (Word)u;
-        function = first_two[2 * (long long)u + 1] == v ? OTHERWISE : AT_MOST;
+        function = first_two[2 * (long long)u + 1] == v ? NEGATION : ZERO_IF_ONE;
     }
-    words[v] = target << BITS | function;
+    words[v] = target << FUNCTION_BITS | function;
 }
 
-// A thread to a vertex.  Words change meanwhile, but each is read and written as a whole and is true at any
-// time, so it does not matter which one is met.  A launch makes chains JUMPS + 1 times as short, at least.
+// One thread per vertex.  Words change meanwhile.  But each is read and written as a whole, and is correct at
+// any time, so it does not matter which version is read.  A launch makes chains at least JUMPS + 1 times
+// shorter.
 template <typename I>
 __global__ void jump(I n, Word* words)
 {
     long long v = global_thread();
     if (v >= n) return;
     Word mine = load_relaxed(&words[v]);
-    for (int k = 0; k < JUMPS && mine >> BITS != (Word)v; ++k) {
-        Word target = mine >> BITS, other = load_relaxed(&words[target]);
-        bool ends = other >> BITS == target;
-        Word function = after(mine & ((1 << BITS) - 1), other & ((1 << BITS) - 1));
-        mine = (ends ? (Word)v : other >> BITS) << BITS | function;
+    for (int k = 0; k < JUMPS && mine >> FUNCTION_BITS != (Word)v; ++k) {
+        Word target = mine >> FUNCTION_BITS, other = load_relaxed(&words[target]);
+        bool ends = other >> FUNCTION_BITS == target;
+        Word function = composed(mine & ((1 << FUNCTION_BITS) - 1), other & ((1 << FUNCTION_BITS) - 1));
+        mine = (ends ? (Word)v : other >> FUNCTION_BITS) << FUNCTION_BITS | function;
         store_relaxed(&words[v], mine);
     }
 }
 
-// A thread to a vertex: if it is matched with its first neighbour, it writes for both.  Vertices that point
-// at each other write the same.  Caller: mate all -1, want and offer 0.
+// One thread per vertex: if it is matched with its first neighbour, it writes for both.  Vertices that point
+// at each other write the same values.  Caller: mate all -1, want and offer 0.
 template <typename I, typename W>
 __global__ void match_ahead(I n, const I* __restrict__ first_two, const W* __restrict__ weights,
                             const Word* __restrict__ words, I* mate, W* want, W* offer)
 {
     long long v = global_thread();
-    if (v >= n || words[v] >> BITS != (Word)v || apply(words[v], 0) != 1) return;
+    if (v >= n || words[v] >> FUNCTION_BITS != (Word)v || apply(words[v], 0) != 1) return;
     I u = first_two[2 * v];
     W w = weights[2 * v];
     store_relaxed(&mate[v], u);

@@ -1,4 +1,4 @@
-"""The suitor method as its authors wrote it down: one vertex after the other."""
+"""The suitor method as in the paper: one vertex after the other."""
 
 from __future__ import annotations
 

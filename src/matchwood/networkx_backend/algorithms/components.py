@@ -92,6 +92,11 @@ def strongly_connected_components(G: Graph) -> Iterator[set[Any]]:
 
 
 @dispatched
+def kosaraju_strongly_connected_components(G: Graph, source: Any = None) -> Iterator[set[Any]]:
+    yield from G.sets(*_strong(G))
+
+
+@dispatched
 def number_strongly_connected_components(G: Graph) -> int:
     return int(_strong(G)[0])
 

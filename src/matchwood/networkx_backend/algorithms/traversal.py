@@ -202,7 +202,53 @@ def single_target_shortest_path_length(G: Graph, target: Any, cutoff: float | No
     v = G.number_of(target)
     if v is None:
         raise nx.NodeNotFound(f"Target {target} is not in G")
-    backwards = G.structure.transposed_pattern() if G.is_directed() else None
-    pattern = (G.indptr, G.indices) if backwards is None else backwards[:2]
-    found = _lengths(G, pattern, v, cutoff)
+    found = _lengths(G, _backwards(G), v, cutoff)
     return found if networkx_version() >= (3, 5) else iter(found.items())
+
+
+def _backwards(G: Graph) -> Any:
+    """The pattern with every arc turned round."""
+    if not G.is_directed():
+        return G.indptr, G.indices
+    return G.structure.transposed_pattern()[:2]
+
+
+@dispatched
+def single_source_shortest_path(
+    G: Graph, source: Any, cutoff: float | None = None
+) -> dict[Any, list[Any]]:
+    v = G.number_of(source)
+    if v is None:
+        import networkx as nx
+
+        raise nx.NodeNotFound(f"Source {source} not in G")
+    found = _search((G.indptr, G.indices), [v], cutoff)
+    rest = found.order[1:]
+    paths = {source: [source]}
+    for parent, node in zip(G.names(found.parent[rest]), G.names(rest), strict=True):
+        paths[node] = [*paths[parent], node]
+    return paths
+
+
+@dispatched
+def descendants(G: Graph, source: Any) -> set[Any]:
+    return set(G.names(_from_node(G, source, None).order[1:]))
+
+
+@dispatched
+def ancestors(G: Graph, source: Any) -> set[Any]:
+    v = G.number_of(source)
+    if v is None:
+        return descendants(G, source)  # which says that there is no such node
+    return set(G.names(_search(_backwards(G), [v], None).order[1:]))
+
+
+@dispatched
+def has_path(G: Graph, source: Any, target: Any) -> bool:
+    import networkx as nx
+
+    for role, node in (("Source", source), ("Target", target)):
+        if G.number_of(node) is None:
+            raise nx.NodeNotFound(f"{role} {node} is not in G")
+    reached = _from_node(G, source, None).parent
+    return bool(reached[G.number_of(target)] >= 0)

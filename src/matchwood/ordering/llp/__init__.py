@@ -115,7 +115,7 @@ def find_layers(
     caller: str, A: Any, gammas: Any, rng: Any, engine: str | None, threads: int | None
 ) -> tuple[Any, Layers]:
     """The order and its layers, where the user's graph lives."""
-    chosen = _gammas(caller, gammas)
+    chosen = checked_gammas(caller, gammas)
     number = seed(caller, rng)
     call = calls.enter(csr.as_graph(A, caller, weight=None), caller, engine, threads)
     found = propagated(call, chosen, number, threads)
@@ -132,7 +132,8 @@ def _stacked(labels: list[Any]) -> Any:
     return engines.xp(labels[0]).stack(labels)
 
 
-def _gammas(caller: str, gammas: Any) -> tuple[float, ...]:
+def checked_gammas(caller: str, gammas: Any) -> tuple[float, ...]:
+    """The gammas as numbers that are not negative; at least one."""
     if isinstance(gammas, (str, bytes)) or not hasattr(gammas, "__iter__"):
         raise TypeError(f"{caller}: gammas must be a sequence of numbers, got {gammas!r}")
     chosen = tuple(real(caller, "gammas", value, 0) for value in gammas)

@@ -38,7 +38,7 @@ from matchwood.teams import (
 Array = np.ndarray[Any, Any]
 
 CHUNK = 64  # vertices that a member takes at a time
-LEAST, MOST = 64, 1 << 15  # swaps of a window
+LEAST, FIRST, MOST = 64, 1024, 1 << 15  # swaps of a window
 FREE = np.uint64((1 << 64) - 1)
 NUMBER_BITS = np.uint64(40)  # of a word; the rounds that are left are above them
 ROUNDS = 1 << 24  # before the words are cleared
@@ -259,7 +259,7 @@ def refine(
             break
         proposed += here.size
         words = np.zeros(WORDS, np.int64)
-        words[LIMIT], words[STRETCH] = 1024, LEAST
+        words[LIMIT], words[STRETCH] = FIRST, LEAST
         claims.fill(FREE)
         counts = np.zeros(team.size, np.int64)
         first = chosen[here].astype(np.int64)

@@ -15,8 +15,7 @@ from matchwood.forests import linear_forest
 from matchwood.matching import coarsen
 from matchwood.preconditioners.blocks import pairs
 from matchwood.preconditioners.blocks.coefficients import blocks_of, members_of, weight_inside
-from matchwood.preconditioners.definite import is_definite, made_definite
-from matchwood.preconditioners.operator import Core, SetupClock, Solved, matrix_on, operator
+from matchwood.preconditioners.operator import SetupClock, matrix_on, solving_operator
 from matchwood.tridiagonal import block_tridiagonal
 
 OPTIONS = ("rounds", "uncharged", "charge_probability", "rng", "ties")
@@ -35,7 +34,7 @@ def algebraic_block_tridiagonal(
     """The inverse of a block tridiagonal matrix of strong entries, with 2x2 blocks.
 
     Vertices are paired, and in the graph of pairs a linear forest is found [1]_.  A vertex
-    without a mate gets a ghost, whose row is ``1 x = 1``.
+    without a mate gets a dummy unknown, whose row is that of the identity.
 
     Parameters
     ----------
@@ -43,14 +42,15 @@ def algebraic_block_tridiagonal(
     period : int or None
         A number makes the paper's preconditioner, and is its m.  A [0,1]-factor then pairs the
         vertices, and both factors have charges in all rounds but one of each `period`;
-        ``period=1`` never uses them.  The paper has 1 where weights tell neighbours apart, 5
-        where many are equal.  None pairs them in two other ways, below, and keeps the one that
-        promises more.
+        ``period=1`` never uses them.  The paper takes 1 where neighbours differ in weight, 5
+        where many weights are equal.  None pairs the vertices in two other ways (see Notes), and
+        keeps the better one.
     allow_singular : bool
         Go on where the block tridiagonal matrix is singular, as `block_tridiagonal.solve` does.
     definite : bool
-        Make it positive definite, for CG: along paths that are not, what lies off the blocks is
-        weakened as much as is needed.  `A` must be symmetric, its diagonal positive.
+        Make it positive definite, for CG: along paths that are not, the entries off the blocks on
+        the diagonal are multiplied by a number below 1.  `A` must be symmetric, its diagonal
+        positive.
     engine : {None, "cpu", "gpu"}
         None takes the engine where `A` lives.  The operator lives on the engine, and takes vectors
         there.
@@ -80,18 +80,19 @@ def algebraic_block_tridiagonal(
     hold all entries of `A` within a pair and between neighbours in a path, in both directions.
 
     With ``period=1`` and five rounds, few vertices of a path of equal weights find a mate, and the
-    blocks contain what `algebraic_tridiagonal` does.  With ``period=5`` mates are random, and pairs
-    that miss each other break the path.  Hence for ``period=None``
+    blocks contain the same entries as `algebraic_tridiagonal`.  With ``period=5`` mates are random,
+    and vertices left between two pairs break the path.  Hence for ``period=None``
 
-    - ``"by_weight"``: the heaviest edges first, the one to the smaller index among equals, as
-      `weighted_matching` takes them;
-    - ``"side_by_side"``: strong edges that both ends have among their two heaviest form paths;
-      paths are matched by the weight between them and laid side by side, in the direction and
-      with the shift that put most weight into the blocks.  Where one direction is strong, this
-      holds two lines of it and the weaker edges between them.  It is taken if it leaves out a
-      tenth less weight: of pairs that contain the same, those of heavy edges do better.
+    - ``"by_weight"``: the heaviest edges first, among equal ones that to the smaller index, as in
+      `weighted_matching`;
+    - ``"side_by_side"``: strong edges that both ends have among their two heaviest form paths.
+      Paths are matched by the weight between them and laid side by side, in the direction and
+      with the shift that put most weight into the blocks.  Where one direction is strong, the
+      blocks then hold two lines of it and the weaker edges between them.  This way is taken if it
+      leaves out at least a tenth less weight: where both contain the same weight, ``"by_weight"``
+      needs fewer iterations.
 
-    Counts of BiCGStab scatter by 20 per cent and more from one right-hand side to the next, so
+    The number of iterations of BiCGStab varies by 20 per cent and more between right-hand sides, so
     compare medians over several.
 
     References
@@ -109,7 +110,7 @@ def algebraic_block_tridiagonal(
     """
     caller = "algebraic_block_tridiagonal"
     words = options_in_words(caller, options, OPTIONS)
-    period = words.pop("period", period)  # by its letter
+    period = words.pop("period", period)  # where it was given by its old name, m
     G = matrix_on(A, caller, engine, threads)
     clock = SetupClock(G.engine)
     if period is not None:
@@ -121,32 +122,22 @@ def algebraic_block_tridiagonal(
         if total - other.inside < LEFT_OUT * (total - best.inside):
             best = other
         clock.lap("comparison")
-    system = best.blocks
-    if definite:
-        system = made_definite(G, system, caller, threads)
-        clock.lap("definite")
-    try:
-        made = block_tridiagonal.factorize(*system, allow_singular=allow_singular, threads=threads)
-    except np.linalg.LinAlgError as error:
-        raise np.linalg.LinAlgError(
-            f"{caller}, pairs in the order of the forest: {error}"
-        ) from None
-    clock.lap("solver")
 
     def coverage() -> float:
         total = _weight_off_diagonal(G)
         return best.inside / total if total > 0 else 0.0
 
-    core = Core(
-        caller, G.n, system[1].dtype, G.engine, Solved(made, best.members), coverage, clock.seconds,
-        lambda: is_definite(G, system, threads),
+    return solving_operator(
+        G, caller, clock, block_tridiagonal.factorize, best.blocks, coverage,
+        order=best.members, what="pairs", definite=definite, allow_singular=allow_singular,
+        threads=threads, forest=best.forest, pairs=best.pairs,
     )  # fmt: skip
-    return operator(core, forest=best.forest, pairs=best.pairs)
 
 
-# Both ways leave some weight out of the blocks.  "side_by_side" is taken when it leaves out less
-# than this part of what "by_weight" leaves out.  Where it helps the part is 0.5 to 0.75; bcsstk10,
-# at 0.99, needs three times the iterations with it.
+# A ratio.  Both ways leave some weight out of the blocks.  "side_by_side" is taken when the weight
+# it leaves out is less than LEFT_OUT times the weight that "by_weight" leaves out.  On matrices
+# where it needs fewer iterations the ratio is 0.5 to 0.75.  On bcsstk10 the ratio is 0.99, and it
+# needs three times the iterations.
 LEFT_OUT = 0.9
 
 
@@ -188,6 +179,6 @@ def _block_pattern(
     clock.lap("permutation of pairs")
     blocks = blocks_of(G, coarse.map, forest, members, threads=threads)
     if G.engine == "cpu":
-        members = members.astype(np.int64)  # as the solver there wants them
+        members = members.astype(np.int64)  # the CPU solver takes int64
     clock.lap("coefficients")
     return _Pattern(how, forest, members, blocks)

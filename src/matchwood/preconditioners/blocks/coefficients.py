@@ -10,7 +10,7 @@ from matchwood import engines
 
 
 def members_of(map: Any, mate: Any, forest: Any) -> Any:
-    """(pairs, 2) vertices in the order of the forest: the smaller one, its mate or -1."""
+    """(pairs, 2) array, pairs in the order of the forest: the smaller vertex, its mate or -1."""
     if engines.location(map) == "gpu":
         from matchwood.preconditioners.blocks import gpu
 

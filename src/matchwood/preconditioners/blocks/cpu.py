@@ -1,4 +1,4 @@
-"""2x2 blocks of a matrix on a team: each member writes the blocks of its own pairs."""
+"""2x2 blocks of a matrix on a team: each thread writes the blocks of its own pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def _collect(
     d: Array,
     du: Array,
 ) -> None:
-    """`place` of a vertex is that of its pair; `position` that of a pair in its path, from 1."""
+    """`place`: of a vertex, the place of its pair in the order.  `position`: of a pair, its place
+    in its path, from 1."""
     pairs = members.shape[0]
     lo, hi = share(team, pairs)
     for k in range(lo, hi):

@@ -4,7 +4,7 @@
 #include "matchwood/sorted_row.cuh"
 #include "matchwood/threads.cuh"
 
-// One thread a vertex: the smaller one of a pair writes both, where the pair is in the order.
+// One thread per vertex: the smaller one of a pair writes both, at the pair's place in the order.
 template <typename I>
 __global__ void list_members(I n, const I* __restrict__ map, const I* __restrict__ mate,
                              const I* __restrict__ place, I* __restrict__ members)
@@ -18,8 +18,8 @@ __global__ void list_members(I n, const I* __restrict__ map, const I* __restrict
     members[2 * k + 1] = other;
 }
 
-// One thread a pair: it reads the rows of its two vertices and writes its own blocks only.  `place`
-// of a vertex is that of its pair, `position` that of a pair in its path, from 1.
+// One thread per pair: it reads the rows of its two vertices and writes its own blocks only.  `place`:
+// of a vertex, the place of its pair in the order.  `position`: of a pair, its place in its path, from 1.
 template <typename I, typename W>
 __global__ void collect(I pairs, const I* __restrict__ indptr, const I* __restrict__ indices,
                         const W* __restrict__ data, const I* __restrict__ place,
@@ -61,8 +61,9 @@ __global__ void collect(I pairs, const I* __restrict__ indptr, const I* __restri
     }
 }
 
-// sums[block] = the magnitudes of numbers k for which bit k % 4 of `wanted` is set: those of certain places
-// in 2x2 blocks.  Always the same blocks, so always the same bits.
+// sums[block] = the sum of |numbers[k]| over the k of this block for which bit k % 4 of `wanted` is set, that
+// is, over certain places of 2x2 blocks.  The grid is always the same, so the order of additions is, and the
+// result is the same to the last bit.
 template <typename W>
 __global__ void add_magnitudes(long long m, const W* __restrict__ numbers, unsigned int wanted,
                                double* __restrict__ sums)
@@ -74,7 +75,7 @@ __global__ void add_magnitudes(long long m, const W* __restrict__ numbers, unsig
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// The same of the diagonal of a matrix with sorted rows.
+// The same for the diagonal of a matrix with sorted rows.
 template <typename I, typename W>
 __global__ void add_diagonal(I n, const I* __restrict__ indptr, const I* __restrict__ indices,
                              const W* __restrict__ data, double* __restrict__ sums)

@@ -15,8 +15,8 @@ SOURCE = gpu.Source(
 )
 
 WHAT = "algebraic_block_tridiagonal"
-SUMS = 1024  # blocks that add up weights
-ALL, OFF_DIAGONAL = 0b1111, 0b0110  # of the four numbers of a 2x2 block
+SUM_BLOCKS = 1024  # thread blocks that add up weights
+ALL, OFF_DIAGONAL = 0b1111, 0b0110  # bit masks: which of the four numbers of a 2x2 block
 
 
 def members(map: Any, mate: Any, place: Any) -> Any:
@@ -41,18 +41,18 @@ def blocks(view: Any, place: Any, position: Any, members: Any) -> tuple[Any, Any
 
 def weight_inside(dl: Any, d: Any, du: Any) -> float:
     """See coefficients.weight_inside."""
-    sums = gpu.empty((3, SUMS), np.float64, WHAT)
+    sums = gpu.empty((3, SUM_BLOCKS), np.float64, WHAT)
     k = SOURCE.kernels("add_magnitudes", W=d.dtype)
     for array, wanted, part in zip((dl, d, du), (ALL, OFF_DIAGONAL, ALL), sums, strict=True):
-        k.add_magnitudes(None, (array.size, array, wanted, part), grid=SUMS)
+        k.add_magnitudes(None, (array.size, array, wanted, part), grid=SUM_BLOCKS)
     return float(sums.get().sum())
 
 
 def weight_off_diagonal(view: Any) -> float:
-    """The sum of all magnitudes less those of the diagonal."""
-    sums = gpu.empty((2, SUMS), np.float64, WHAT)
+    """The sum of the absolute values of all entries, minus those of the diagonal."""
+    sums = gpu.empty((2, SUM_BLOCKS), np.float64, WHAT)
     k = SOURCE.kernels("add_magnitudes", "add_diagonal", I=view.indices.dtype, W=view.data.dtype)
-    k.add_magnitudes(None, (view.nnz, view.data, ALL, sums[0]), grid=SUMS)
-    k.add_diagonal(None, (view.n, *view, sums[1]), grid=SUMS)
+    k.add_magnitudes(None, (view.nnz, view.data, ALL, sums[0]), grid=SUM_BLOCKS)
+    k.add_diagonal(None, (view.n, *view, sums[1]), grid=SUM_BLOCKS)
     everything, diagonal = sums.get().sum(axis=1)
     return float(everything - diagonal)

@@ -1,10 +1,11 @@
-"""Is a tridiagonal preconditioner positive definite, and what makes it so?
+"""Is a tridiagonal preconditioner positive definite, and how can it be made so?
 
-What is left of a positive definite matrix when entries are dropped need not be definite: along its
-forest bcsstk10 has 40 negative eigenvalues.  CG must not be used with such a preconditioner.
+A positive definite matrix need not stay definite when entries are dropped: along its forest
+bcsstk10 has 40 negative eigenvalues.  CG must not be used with such a preconditioner.
 
-A walk along each path, in cpu.py.  A path may be as long as the matrix, so on the GPU the
-coefficients are copied to memory for it; that happens only where `definite` is asked for.
+cpu.py computes the pivots along each path.  A path may be as long as the matrix, and pivots depend
+on each other.  So on the GPU the coefficients are copied to the host for this, but only where
+`definite` is asked for.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ System = tuple[Any, Any, Any]
 
 
 def is_definite(G: Any, system: System, threads: int | None) -> bool | None:
-    """None where the matrix is not symmetric."""
+    """Whether the system is positive definite; None where the matrix is not symmetric."""
     from matchwood.preconditioners.definite import cpu
 
     if not G.has_symmetric_values:
         return None
     dl, d, du = (engines.moved(array, "cpu") for array in system)
-    return cpu.judge(dl, d, du, change=False, threads=threads)[0] == 0
+    return cpu.examine(dl, d, du, change=False, threads=threads)[0] == 0
 
 
 def made_definite(G: Any, system: System, caller: str, threads: int | None) -> System:
-    """The system itself where it is positive definite, else one whose bad paths are weakened."""
+    """The system itself where it is positive definite, else a copy made so, as in cpu.py."""
     from matchwood.preconditioners.definite import cpu
 
     if not G.has_symmetric_values:
         raise ValueError(f"{caller}: definite=True needs a symmetric matrix")
     dl, d, du = (np.array(engines.moved(array, "cpu")) for array in system)
-    indefinite, hopeless = cpu.judge(dl, d, du, change=True, threads=threads)
-    if hopeless:
+    indefinite, not_positive = cpu.examine(dl, d, du, change=True, threads=threads)
+    if not_positive:
         raise ValueError(
             f"{caller}: definite=True needs a positive definite matrix, but the diagonal of this "
             "one, or a 2x2 block on it, is not positive"

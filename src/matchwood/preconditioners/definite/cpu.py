@@ -1,14 +1,14 @@
-"""Are the paths of a tridiagonal matrix positive definite, and what makes them so: on a team.
+"""Are the paths of a tridiagonal matrix positive definite, and how are they made so: on a team.
 
-A path begins where nothing lies below the diagonal's left neighbour: ``dl[k] == 0``.  Each member
-walks along the paths that begin in its share of the rows.  A symmetric matrix is positive definite
-if all pivots of its elimination without exchanges are positive.
+A path begins at row k where ``dl[k] == 0``.  Each thread works on the paths that begin in its part
+of the rows.  A symmetric matrix is positive definite if all pivots of its elimination without row
+exchanges are positive.
 
-Paths that are not are weakened: what lies off the diagonal, or off the blocks on it, is multiplied
-by a number below 1.  With D the diagonal (or its blocks) and r the largest eigenvalue of
-``D^-1/2 (D - T) D^-1/2``, the path T is positive definite for every number below 1/r.  The largest
-one is found by halving, and MARGIN of it left away, so that the least eigenvalue of the scaled path
-is MARGIN.
+In a path that is not, the entries off the diagonal (or off the blocks on it) are multiplied by a
+factor below 1.  Let D be the diagonal (or its blocks) and r the largest eigenvalue of
+``D^-1/2 (D - T) D^-1/2``.  Then the path T becomes positive definite for every factor below 1/r.
+The largest such factor is found by bisection and reduced by the fraction MARGIN, so that the least
+eigenvalue of the scaled path is MARGIN.
 """
 
 from __future__ import annotations
@@ -21,18 +21,22 @@ from matchwood.teams import crew, device, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
-INDEFINITE, HOPELESS, WIDTH = 0, 1, 8  # places in a member's line, which has its own cache line
-HALVINGS = 10
-# Iterations of CG to 1e-8, medians, for a margin of 0.01, 0.1 and 0.3: bcsstk10 377, 267, 337,
-# bcsstk13 2011, 1617, 1703, bcsstk19 1551, 1384, 1285.  To add what was left out of the rows to
-# their diagonals takes 502, 2059 and 1926.
+INDEFINITE, NOT_POSITIVE, LINE_WORDS = (
+    0,
+    1,
+    8,
+)  # columns, and their number: a cache line for each thread
+BISECTIONS = 10  # steps of bisection
+# A fraction.  Iterations of CG to 1e-8, medians, for a margin of 0.01, 0.1 and 0.3: bcsstk10 377,
+# 267, 337, bcsstk13 2011, 1617, 1703, bcsstk19 1551, 1384, 1285.  Adding the entries that were
+# dropped from a row to its diagonal instead takes 502, 2059 and 1926.
 MARGIN = 0.1
 
 
 @device
 def _begins(dl: Array, k: int) -> bool:
     """Does a path begin at row k?"""
-    if dl.ndim == 1:  # settled when this is compiled
+    if dl.ndim == 1:  # known at compile time
         return k == 0 or dl[k] == 0
     below = dl[k, 0, 0] != 0 or dl[k, 0, 1] != 0 or dl[k, 1, 0] != 0 or dl[k, 1, 1] != 0
     return k == 0 or not below
@@ -40,9 +44,10 @@ def _begins(dl: Array, k: int) -> bool:
 
 @device
 def _plain_pivots(team: Any, dl: Array, d: Array, du: Array, k: int, c: float, tiny: float) -> int:
-    """Where the path that begins at k ends, if all pivots are positive; else -1, -2 to stop.
+    """The end of the path that begins at k, if all pivots are positive; -1 if not; -2 to stop.
 
-    Pivots are divided by the diagonal, so that nothing overflows.
+    The entries off the diagonal are multiplied by c.  Pivots are divided by the diagonal, so that
+    nothing overflows.
     """
     if not d[k] > 0:
         return -1
@@ -97,10 +102,10 @@ def _pivots(team: Any, dl: Array, d: Array, du: Array, k: int, c: float, tiny: f
 
 
 @device
-def _part(team: Any, dl: Array, d: Array, du: Array, k: int, tiny: float) -> float:
-    """The number by which the path that begins at k has to be multiplied off its diagonal."""
+def _factor(team: Any, dl: Array, d: Array, du: Array, k: int, tiny: float) -> float:
+    """The factor for the entries off the diagonal of the path that begins at k."""
     least, most = 0.0, 1.0
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (least + most) / 2
         if _pivots(team, dl, d, du, k, middle, tiny) > 0:
             least = middle
@@ -110,10 +115,11 @@ def _part(team: Any, dl: Array, d: Array, du: Array, k: int, tiny: float) -> flo
 
 
 @kernel
-def _judge(
+def _examine(
     team: Any, dl: Array, d: Array, du: Array, tiny: float, change: bool, part: Array, table: Array
 ) -> None:
-    """`part` comes filled with -1; with `change`, the number of each path that needs one."""
+    """Count the paths that are not definite; with `change`, part[k] becomes the factor of the path
+    that begins at k, if it needs one.  Caller: `part` is -1 everywhere."""
     line = table[team.rank]
     lo, hi = share(team, d.shape[0])
     for k in range(lo, hi):
@@ -121,14 +127,17 @@ def _judge(
             return
         if _begins(dl, k) and _pivots(team, dl, d, du, k, 1.0, tiny) == -1:
             line[INDEFINITE] += 1
-            line[HOPELESS] += _pivots(team, dl, d, du, k, 0.0, tiny) == -1
+            line[NOT_POSITIVE] += _pivots(team, dl, d, du, k, 0.0, tiny) == -1
             if change:
-                part[k] = _part(team, dl, d, du, k, tiny)
+                part[k] = _factor(team, dl, d, du, k, tiny)
 
 
 @kernel
-def _weaken(team: Any, dl: Array, d: Array, du: Array, part: Array) -> None:
-    """Multiply what is off the diagonal; after `_judge`, as members look at each other's paths."""
+def _scale_paths(team: Any, dl: Array, d: Array, du: Array, part: Array) -> None:
+    """Multiply the entries off the diagonal by the path's factor.
+
+    Only after `_examine` has ended: there a thread may read rows of another thread's paths.
+    """
     lo, hi = share(team, d.shape[0])
     for k in range(lo, hi):
         if interrupted(team, k):
@@ -148,18 +157,18 @@ def _weaken(team: Any, dl: Array, d: Array, du: Array, part: Array) -> None:
                             du[i - 1, r, s] *= part[k]
 
 
-def judge(
+def examine(
     dl: Array, d: Array, du: Array, *, change: bool, threads: int | None = None
 ) -> tuple[int, int]:
-    """How many paths are not positive definite, and how many of them nothing makes so.
+    """How many paths are not positive definite, and how many of them no factor makes so.
 
-    With `change`, `dl` and `du` are overwritten where a path has to be weakened.
+    With `change`, `dl` and `du` are overwritten in paths that need a factor.
     """
     team = crew(threads, work=4 * d.size)
-    table = np.zeros((team.size, WIDTH), np.int64)
+    table = np.zeros((team.size, LINE_WORDS), np.int64)
     part = np.full(d.shape[0], -1.0) if change else np.empty(0)
     tiny = 16 * float(np.finfo(d.dtype).eps)
-    team.run(_judge, dl, d, du, tiny, change, part, table)
+    team.run(_examine, dl, d, du, tiny, change, part, table)
     if change and table[:, INDEFINITE].any():
-        team.run(_weaken, dl, d, du, part)
-    return int(table[:, INDEFINITE].sum()), int(table[:, HOPELESS].sum())
+        team.run(_scale_paths, dl, d, du, part)
+    return int(table[:, INDEFINITE].sum()), int(table[:, NOT_POSITIVE].sum())

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-HALVINGS, MARGIN = 10, 0.1  # as in cpu.py
+BISECTIONS, MARGIN = 10, 0.1  # as in cpu.py
 
 
-def judge(
+def examine(
     dl: Array, d: Array, du: Array, *, change: bool, threads: int | None = None
 ) -> tuple[int, int]:
-    """How many paths are not positive definite, and how many of them nothing makes so.
+    """How many paths are not positive definite, and how many of them no factor makes so.
 
-    With `change`, `dl` and `du` are overwritten where a path has to be weakened.
+    With `change`, `dl` and `du` are overwritten in paths that need a factor.
     """
-    indefinite = hopeless = 0
+    indefinite = not_positive = 0
     starts = [k for k in range(len(d)) if k == 0 or not dl[k].any()]
     for start, end in zip(starts, [*starts[1:], len(d)], strict=True):
         path = slice(start, end)
@@ -25,18 +25,18 @@ def judge(
         if _positive(lower, middle, upper, 1.0):
             continue
         indefinite += 1
-        hopeless += not _positive(lower, middle, upper, 0.0)
+        not_positive += not _positive(lower, middle, upper, 0.0)
         if change:
             part = (1 - MARGIN) * _largest_part(lower, middle, upper)
             dl[start + 1 : end] *= part
             du[start : end - 1] *= part
-    return indefinite, hopeless
+    return indefinite, not_positive
 
 
 def _largest_part(dl: Array, d: Array, du: Array) -> float:
-    """By how much the numbers off the diagonal may be multiplied, by halving."""
+    """The largest factor for the entries off the diagonal, by bisection."""
     least, most = 0.0, 1.0
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (least + most) / 2
         if _positive(dl, d, du, middle):
             least = middle
@@ -46,7 +46,7 @@ def _largest_part(dl: Array, d: Array, du: Array) -> float:
 
 
 def _positive(dl: Array, d: Array, du: Array, part: float) -> bool:
-    """Are all eigenvalues of the path positive, those of the matrix with a diagonal of ones?"""
+    """Are all eigenvalues of the path positive, when it is scaled to a diagonal of ones?"""
     size = 1 if d.ndim == 1 else 2
     whole = np.zeros((len(d) * size, len(d) * size))
     for k in range(len(d)):

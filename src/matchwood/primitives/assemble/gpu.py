@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.arguments import index_type
 from matchwood.primitives.compact.gpu import compact
 from matchwood.primitives.transpose.gpu import expand_rows, first_places
 
@@ -20,6 +19,7 @@ SOURCE = gpu.Source(
 
 WAYS = {"sum": 0, "first": 1, "min": 2, "max": 3, "heaviest": 4}  # as gpu.cu has them
 _KEY_BITS = 63  # bits of a packed entry; the number with all 64 bits set stands for a dropped one
+DROPPED = np.uint64(2**64 - 1)  # as gpu.cu has it
 
 
 def assemble(
@@ -71,9 +71,22 @@ def sorted_rows(
         nothing = None if data is None else gpu.empty(0, data.dtype, "assemble")
         return cupy.zeros(n_rows + 1, dtype), gpu.empty(0, dtype, "assemble"), nothing
     with gpu.guard("assemble", m * (25 if data is None else 41)):
-        kernels = SOURCE.kernels("pack", "mark_first", I=rows.dtype)
         keys = cupy.empty(m, np.uint64)
-        kernels.pack(m, (rows.size, rows, cols, shift, symmetric, loops, keys))
+        pack = SOURCE.kernels("pack", I=rows.dtype).pack
+        pack(m, (rows.size, rows, cols, shift, symmetric, loops, keys))
+        return rows_of_keys(shape, keys, data, dtype, shift, reduce=reduce)
+
+
+def rows_of_keys(
+    shape: tuple[int, int], keys: Any, data: Any, dtype: Any, shift: int, *, reduce: str
+) -> tuple[Any, Any, Any]:
+    """CSR from entries that are numbers, row << shift | column; `keys` is overwritten.
+
+    `data` may be shorter, and then begins anew; without data, "count" gives how many were equal.
+    """
+    cupy = engines.cupy()
+    m = keys.size
+    with gpu.guard("assemble", m * (17 if data is None else 33)):
         order = None
         if data is None:
             keys.sort()
@@ -81,35 +94,53 @@ def sorted_rows(
             order = cupy.argsort(keys, kind="stable")
             keys = keys[order]
         if reduce == "keep":
-            return _all_rows(shape, keys, data, order, rows.size, shift, dtype)
+            return _all_rows(shape, keys, data, order, shift, dtype)
         first = cupy.empty(m, np.bool_)
-        kernels.mark_first(m, (m, keys, first))
+        SOURCE.kernels("mark_first").mark_first(m, (m, keys, first))
         distinct = compact(first, keys)
         count = distinct.size
         dtype = np.dtype(np.int64) if count > np.iinfo(dtype).max else dtype
         indices = gpu.empty(count, dtype, "assemble")
         SOURCE.kernels("columns", I=dtype).columns(count, (count, distinct, shift, indices))
-        indptr = first_places(distinct, n_rows, dtype, shift=shift)
-        if data is None:
+        indptr = first_places(distinct, shape[0], dtype, shift=shift)
+        if data is None and reduce != "count":
             return indptr, indices, None
-        values = gpu.empty(count, data.dtype, "assemble")
         heads = compact(first)
-        k = SOURCE.kernels("join_values", W=data.dtype, H=index_type(m))
-        data = cupy.ascontiguousarray(data)
-        args = (count, heads, m, keys, order, data, rows.size, WAYS[reduce], values)
-        k.join_values(count, args)
-        return indptr, indices, values
+        return indptr, indices, _values(keys, heads, order, data, reduce)
+
+
+def _values(keys: Any, heads: Any, order: Any, data: Any, reduce: str) -> Any:
+    """One value for each run of equal keys, which begin at `heads`."""
+    cupy = engines.cupy()
+    m, count = keys.size, heads.size
+    if data is None or (reduce == "sum" and data.dtype.kind == "i"):
+        # Integers: differences of sums from the first on, exact even where those overflow.
+        if count == 0:
+            return cupy.zeros(0, np.int64)
+        ends = cupy.empty_like(heads)
+        ends[:-1] = heads[1:]
+        ends[-1:] = cupy.searchsorted(keys, cupy.asarray([DROPPED]))
+        if data is None:
+            return (ends - heads).astype(np.int64, copy=False)
+        sums = cupy.zeros(m + 1, np.int64)
+        cupy.cumsum(data[order if data.size == m else order % data.size], out=sums[1:])
+        return sums[ends] - sums[heads]
+    values = gpu.empty(count, data.dtype, "assemble")
+    k = SOURCE.kernels("join_values", W=data.dtype, H=heads.dtype)
+    data = cupy.ascontiguousarray(data)
+    k.join_values(count, (count, heads, m, keys, order, data, data.size, WAYS[reduce], values))
+    return values
 
 
 def _all_rows(
-    shape: tuple[int, int], keys: Any, data: Any, order: Any, half: int, shift: int, dtype: Any
+    shape: tuple[int, int], keys: Any, data: Any, order: Any, shift: int, dtype: Any
 ) -> tuple[Any, Any, Any]:
     """All sorted entries but the dropped ones, which come last; values of any type."""
     indptr = first_places(keys, shape[0], dtype, shift=shift)
     count = int(indptr[-1])
     indices = gpu.empty(count, dtype, "assemble")
     SOURCE.kernels("columns", I=dtype).columns(count, (count, keys, shift, indices))
-    return indptr, indices, None if data is None else data[order[:count] % half]
+    return indptr, indices, None if data is None else data[order[:count] % data.size]
 
 
 def canonical(

@@ -15,6 +15,7 @@ from matchwood.primitives.contract import sums_type
 from matchwood.primitives.contract.listed.gpu import list_and_sort
 from matchwood.primitives.contract.pairs.gpu import contract_pairs as contract_pairs
 from matchwood.primitives.contract.tallied.gpu import quotient
+from matchwood.primitives.contract.tallied.gpu import sums_by_label as sums_by_label
 from matchwood.primitives.transpose.gpu import expand_rows
 
 

@@ -82,13 +82,20 @@ __global__ void settle_joins(I n, I nnz, const I* indptr, const I* indices, cons
     });
 }
 
-// One thread per community: its parent's parent.  *changed is set unless all parents are roots.
+constexpr int STEPS = 32;  // up a tree, in one launch
+
+// One thread per community: its ancestor STEPS further up, or the root.  *changed is set unless all
+// ancestors are roots.
 template <typename I>
-__global__ void jump(I n, const I* parent, I* grandparent, int* changed)
+__global__ void climb(I n, const I* __restrict__ parent, I* __restrict__ ancestor, int* changed)
 {
     long long v = global_thread();
     if (v >= n) return;
-    I above = parent[v], further = parent[above];
-    grandparent[v] = further;
-    if (above != further) *changed = 1;
+    I at = parent[v], above = parent[at];
+    for (int step = 0; step < STEPS && above != at; ++step) {
+        at = above;
+        above = parent[at];
+    }
+    ancestor[v] = at;
+    if (above != at) *changed = 1;
 }

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.primitives.compact.gpu import compact
 
 SOURCE = gpu.Source(
-    __package__, "gpu.cu", ("raise_gains<I>", "pick_neighbours<I>", "settle_joins<I>", "jump<I>")
+    __package__, "gpu.cu", ("raise_gains<I>", "pick_neighbours<I>", "settle_joins<I>", "climb<I>")
 )
 TILE, WARP = SOURCE.constants("TILE", "WARP")
 
@@ -47,17 +48,17 @@ def joins(
 def trees(target: Any, *, threads: int | None = None) -> tuple[Any, Any]:
     cupy = engines.cupy()
     n, kind = target.size, target.dtype
-    k = SOURCE.kernels("jump", I=kind)
+    k = SOURCE.kernels("climb", I=kind)
     with gpu.guard("trees", 6 * target.nbytes):
         parent, other = target.copy(), cupy.empty_like(target)
         flag = gpu.Flag()
         while n:
             flag.clear()
-            k.jump(n, (n, parent, other, flag))
+            k.climb(n, (n, parent, other, flag))
             parent, other = other, parent
             flag.fetch()
             if not flag.read():
                 break
         is_root = target == cupy.arange(n, dtype=kind)
         number = cupy.cumsum(is_root, dtype=kind) - 1
-        return number[parent].astype(kind, copy=False), cupy.flatnonzero(is_root).astype(kind)
+        return number[parent], compact(is_root).astype(kind, copy=False)

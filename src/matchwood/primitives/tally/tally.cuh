@@ -2,8 +2,10 @@
 //
 // The length of a row decides who works on it:
 //   up to 32 entries      4, 8, 16 or 32 lanes, an entry for each: every lane sees all others by shuffles
+//   up to WARP_ROW        a warp, with a hash table in shared memory
 //   up to MEDIUM_ROW      a block, with a hash table in shared memory
-//   longer rows           a block, with a hash table in global memory
+//   longer rows           in pieces of MEDIUM_ROW entries: a block adds up a piece in shared memory, and
+//                         then adds what it found to the row's hash table in global memory
 //
 // A rule says what is added up and which label is best:
 //   Row begin(I v)                                  what is known of v, the same in every lane
@@ -18,13 +20,18 @@
 #include "matchwood/threads.cuh"
 
 constexpr int TALLY_BLOCK = 256;             // threads of a block
+[[maybe_unused]] constexpr int TALLY_BLOCKS = 6;  // for a multiprocessor, at least: registers spill a little, and
+                                                  // it is still a quarter faster than with two (R-MAT 22, H200)
 constexpr int SHARED_SLOTS = 2048;           // of the table in shared memory
 constexpr int MEDIUM_ROW = SHARED_SLOTS / 2; // entries: a table is at most half full
-constexpr int ROW_CLASSES = 6;
+constexpr int WARP_SLOTS = SHARED_SLOTS / (TALLY_BLOCK / WARP);
+constexpr int WARP_ROW = WARP_SLOTS / 2;     // entries
+constexpr int WARP_CLASS = 4, BLOCK_CLASS = 5, HUB_CLASS = 6, ROW_CLASSES = 7;
 
 __device__ __forceinline__ int row_class(long long length)
 {
-    return length <= 4 ? 0 : length <= 8 ? 1 : length <= 16 ? 2 : length <= 32 ? 3 : length <= MEDIUM_ROW ? 4 : 5;
+    if (length <= 32) return length <= 4 ? 0 : length <= 8 ? 1 : length <= 16 ? 2 : 3;
+    return length <= WARP_ROW ? WARP_CLASS : length <= MEDIUM_ROW ? BLOCK_CLASS : HUB_CLASS;
 }
 
 template <typename I>
@@ -115,32 +122,33 @@ struct Table {
     I* key;  // -1: free
     long long* weight;
 
-    __device__ __forceinline__ void clear(int slots) const
+    // By threads me, me + us, ...
+    __device__ __forceinline__ void clear(long long slots, int me, int us) const
     {
-        for (int s = threadIdx.x; s < slots; s += blockDim.x) {
+        for (long long s = me; s < slots; s += us) {
             store_relaxed(&key[s], I(-1));
             store_relaxed(&weight[s], 0ll);
         }
     }
 
-    __device__ __forceinline__ void add(int slots, I label, long long w) const
+    __device__ __forceinline__ void add(long long slots, I label, long long w) const
     {
-        unsigned s = (unsigned)mix64((unsigned long long)label) & (slots - 1);
+        unsigned long long s = mix64((unsigned long long)label) & (unsigned long long)(slots - 1);
         while (true) {
             I there = load_relaxed(&key[s]);
             if (there < 0) there = compare_and_swap(&key[s], I(-1), label);
             if (there < 0 || there == label) break;
-            s = (s + 1) & (slots - 1);
+            s = (s + 1) & (unsigned long long)(slots - 1);
         }
         atomicAdd(reinterpret_cast<unsigned long long*>(&weight[s]), (unsigned long long)w);
     }
 };
 
-template <typename I>
-__device__ __forceinline__ int slots_of(I length)
+// Slots of the table for so many entries: a power of two, so that it is at most half full.
+__host__ __device__ __forceinline__ long long slots_of(long long length)
 {
-    int slots = 64;
-    while (slots < 2 * (long long)length) slots *= 2;
+    long long slots = 64;
+    while (slots < 2 * length) slots *= 2;
     return slots;
 }
 
@@ -158,27 +166,63 @@ __device__ __forceinline__ TalliedLabel<I> best_of_block(TalliedLabel<I> best)
     return best;
 }
 
-// A row by a block, with a table of at least slots_of its length.  All threads of the block call.
-template <typename I, typename Rule>
-__device__ __forceinline__ void tally_block(const LabelRows<I>& rows, I v, const Table<I>& table, Rule& rule)
+// The best of the labels in slots from, from + step, ... below `to`; adds to the weight of row.own.
+template <typename I, typename Row, typename Rule>
+__device__ __forceinline__ TalliedLabel<I> best_of_slots(const Table<I>& table, long long from, long long to, int step,
+                                                         const Row& row, I v, Rule& rule, long long& inside)
 {
-    I begin = rows.indptr[v], end = rows.indptr[v + 1];
-    int slots = slots_of(end - begin);
-    table.clear(slots);
-    __syncthreads();
-    for (I e = begin + threadIdx.x; e < end; e += blockDim.x)
-        table.add(slots, rule.label(rows.indices[e]), rows.weight(e));
-    __syncthreads();
-    auto row = rule.begin(v);
     TalliedLabel<I> best = no_label<I>();
-    long long inside = 0;
-    for (int s = threadIdx.x; s < slots; s += blockDim.x) {
+    for (long long s = from; s < to; s += step) {
         I c = load_relaxed(&table.key[s]);
         if (c < 0) continue;
         long long w = load_relaxed(&table.weight[s]);
         if (c == row.own) inside += w;
         best = better(best, rule.candidate(row, v, c, w));
     }
+    return best;
+}
+
+// A row of up to WARP_ROW entries by a warp, with a table of WARP_SLOTS of its own.
+template <typename I, typename Rule>
+__device__ __forceinline__ void tally_warp(const LabelRows<I>& rows, I v, const Table<I>& table, Rule& rule)
+{
+    I begin = rows.indptr[v], end = rows.indptr[v + 1];
+    int slots = (int)slots_of(end - begin);
+    table.clear(slots, lane(), WARP);
+    __syncwarp();
+    for (I e = begin + lane(); e < end; e += WARP) table.add(slots, rule.label(rows.indices[e]), rows.weight(e));
+    __syncwarp();
+    auto row = rule.begin(v);
+    long long inside = 0;
+    TalliedLabel<I> best = best_of_slots(table, (long long)lane(), (long long)slots, WARP, row, v, rule, inside);
+    best = best_of_lanes<WARP>(best);
+    inside = warp_reduce(inside, Plus());
+    if (lane() == 0) rule.settle(row, v, best, inside);
+    __syncwarp();  // before the table is cleared for the next row
+}
+
+// The labels of entries begin .. end - 1 into a table in shared memory.  All threads of the block call.
+template <typename I, typename Rule>
+__device__ __forceinline__ long long fill_table(const LabelRows<I>& rows, I begin, I end, const Table<I>& table,
+                                                Rule& rule)
+{
+    long long slots = slots_of(end - begin);
+    table.clear(slots, threadIdx.x, blockDim.x);
+    __syncthreads();
+    for (I e = begin + threadIdx.x; e < end; e += blockDim.x)
+        table.add(slots, rule.label(rows.indices[e]), rows.weight(e));
+    __syncthreads();
+    return slots;
+}
+
+// A row by a block, with a table in shared memory.  All threads of the block call.
+template <typename I, typename Rule>
+__device__ __forceinline__ void tally_block(const LabelRows<I>& rows, I v, const Table<I>& table, Rule& rule)
+{
+    long long slots = fill_table(rows, rows.indptr[v], rows.indptr[v + 1], table, rule);
+    auto row = rule.begin(v);
+    long long inside = 0;
+    TalliedLabel<I> best = best_of_slots(table, (long long)threadIdx.x, slots, (int)blockDim.x, row, v, rule, inside);
     best = best_of_block(best);
     inside = block_reduce(inside, 0ll, Plus());
     if (threadIdx.x == 0) rule.settle(row, v, best, inside);

@@ -1,7 +1,8 @@
 """Are these the scores of a random surfer?  Decided by one more step.
 
 A step brings any two scores nearer to each other, by the factor d (`damping`) at least.  So one
-more step changes right scores by no more than d times what the last one did.
+more step changes right scores by no more than d times what the last one did; and since the first
+one changed them by no more than 2, number k did by no more than 2 d^(k-1).
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def check_pagerank(
     """Raise `CheckFailed` unless `answer` is what `pagerank` may return.
 
     The scores are not negative and add up to 1; they have converged exactly if the error is less
-    than ``n * tol``; and another iteration changes them by at most damping times the error.
+    than ``n * tol``; another iteration changes them by at most damping times the error; and the
+    error is one that so many iterations may leave.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def check_pagerank(
     n = call.given.n
     scores = answers.reals(caller, "pagerank", "scores", answer.scores, (n,), "cpu")
     error = float(answers.number(caller, "error", answer.error))
-    answers.whole(caller, "iterations", answer.iterations)
+    iterations = answers.whole(caller, "iterations", answer.iterations)
     if not isinstance(answer.converged, (bool, np.bool_)):
         raise TypeError(f"{caller}: converged must be True or False, got {answer.converged!r}")
     if not error >= 0:
@@ -79,8 +81,10 @@ def check_pagerank(
             f"pagerank: converged is {answer.converged} with an error of {error} and n tol = "
             f"{n * asked.tol}"
         )
+    if (iterations < 1) if n else (iterations != 0 or error != 0):
+        raise CheckFailed(f"pagerank: {iterations} iterations on {n} vertices")
     if n:
-        _check_scores(problem, scores, error)
+        _check_scores(problem, scores, error, iterations)
 
 
 def is_pagerank(
@@ -108,11 +112,11 @@ def is_pagerank(
     )  # fmt: skip
 
 
-def _check_scores(problem: Problem, scores: Any, error: float) -> None:
+def _check_scores(problem: Problem, scores: Any, error: float, iterations: int) -> None:
     view = problem.incoming
     unit = float(np.finfo(scores.dtype if scores.dtype.kind == "f" else np.float64).eps)
     x = scores.astype(np.float64)
-    at = answers.first(~(x >= 0))  # NaN is not
+    at = answers.first(~((x >= 0) & (x < np.inf)))  # NaN is not
     if at is not None:
         raise CheckFailed(f"pagerank: the score of vertex {at} is {x[at]}")
     with np.errstate(over="ignore", invalid="ignore"):  # scores that add up to infinity are wrong
@@ -126,6 +130,13 @@ def _check_scores(problem: Problem, scores: Any, error: float) -> None:
         raise CheckFailed(
             f"pagerank: another iteration changes the scores by {change:.6g}, but may by no more "
             f"than damping times the error, {problem.damping * error:.6g}"
+        )
+    # a float that is 0 stays 0 for any larger power
+    most = 2 * problem.damping ** min(iterations - 1, 1 << 20)
+    if not error <= most * (1 + 1e-9) + 2 * rounding / (1 - problem.damping):
+        raise CheckFailed(
+            f"pagerank: the error is {error:.6g}, but after {iterations} iterations it is at most "
+            f"{most:.6g}"
         )
 
 

@@ -1,24 +1,58 @@
 // PageRank on the GPU.  Host side: gpu.py; the rule: __init__.py.
 //
-// An iteration is two or three launches:
-//   pull          WIDTH lanes to a row; rows that follow each other have about the same length (gpu.py)
-//   pull_hubs     a block to a row of more than LONG entries, where there are such
-//   end_iteration one block: adds up the parts of all blocks, and says whether it is done
+// A warp has a piece: rows that follow each other, with at most MOST_ENTRIES entries.  Its lanes first
+// read all entries of the piece side by side, whatever rows they are of, and put what comes into shared
+// memory: so many independent reads hide how long each takes.  Then the rows are added up from there,
+// and become scores.  A row of more than LONG entries has pieces of its own, each of which leaves its sum.
 //
-// What vertices give lies in two arrays that take turns.  A row writes its own words alone, and a block
-// its own parts; parts are added up in one order.  So there are no races, and the same device gives the
-// same bits again.  After the last iteration launches that are under way return at once.
+// Where neighbouring rows have about the same length, a lane has a row instead: then lanes that follow
+// each other mostly read words that follow each other.
+//
+// An iteration is two or three launches:
+//   pull           all pieces; or pull_rows: all rows
+//   finish_hubs    a warp to a row of more than LONG entries, where there are such
+//   end_iteration  one block: says whether it is done
+//
+// Sums over all vertices are integers in units of 2^-60, which are the same in any order of additions;
+// they are at most 2.  So the same graph gives the same bits on any device.
+//
+// Races: what vertices give lies in two arrays that take turns.  A row writes its own words alone.
+// After the last iteration, launches that are under way write nothing.
 #include "matchwood/atomics.cuh"
 #include "matchwood/threads.cuh"
 
-constexpr int BLOCK = 256;
-[[maybe_unused]] constexpr int LONG = 4096;  // entries; longer rows get a block of their own
+constexpr int BLOCK = 256;                 // threads
+constexpr int WARPS = BLOCK / WARP;
+constexpr int SPAN = 512;                  // entries and rows of a piece, but for its last row
+constexpr int LONG = 256;                  // entries; longer rows have pieces of their own
+constexpr int MOST_ENTRIES = SPAN + LONG;  // of a piece
+constexpr int EACH = MOST_ENTRIES / WARP;  // entries for a lane
+[[maybe_unused]] constexpr int ROW_SHIFT = 16;  // the size of a piece: rows << ROW_SHIFT | entries
+constexpr int SLOTS = BLOCK;               // words for each sum, so that few warps add to the same one
 
 // Words of a call, as doubles.
 constexpr int LOST = 0, ERROR = 1, ITERATIONS = 2, DONE = 3;
 [[maybe_unused]] constexpr int WORDS = 4;
 
-// What a vertex has when it pulled so much; adds to what the block has changed, and holds without arcs.
+// Sums over all vertices: of changes, and of what vertices without arcs hold.
+struct Sums {
+    unsigned long long* words;  // [0, SLOTS): changes; [SLOTS, 2 SLOTS): held
+
+    static constexpr double UNIT = 1.0 / (double)(1ll << 60);
+
+    // What a warp has found; all lanes call.
+    __device__ __forceinline__ void add(long long piece, double changed, double held) const
+    {
+        changed = warp_reduce(changed, Plus());
+        held = warp_reduce(held, Plus());
+        if (lane() != 0) return;
+        unsigned long long* mine = words + (piece & (SLOTS - 1));
+        atomicAdd(mine, (unsigned long long)__double2ll_rn(changed / UNIT));
+        if (held != 0) atomicAdd(mine + SLOTS, (unsigned long long)__double2ll_rn(held / UNIT));
+    }
+};
+
+// What a vertex has when it pulled so much; adds to what the warp has changed, and holds without arcs.
 template <typename W>
 struct Scores {
     const W* share;
@@ -28,112 +62,213 @@ struct Scores {
     W* given;
     double damping, even, mass;
 
-    __device__ __forceinline__ void take(long long v, W pulled, double& change, double& lost) const
+    __device__ __forceinline__ void take(long long v, double pulled, double& change, double& lost) const
+    {
+        take(v, pulled, share[v], scores[v], change, lost);
+    }
+
+    // `part`: its share; `before`: its score so far.
+    __device__ __forceinline__ void take(long long v, double pulled, W part, W before, double& change,
+                                         double& lost) const
     {
         double to = jump == nullptr ? even : (double)jump[v];
         double after = dangling == nullptr ? to : (double)dangling[v];
-        W score = (W)(damping * (double)pulled + (mass * after + (1.0 - damping) * to));
-        change += fabs((double)score - (double)scores[v]);
-        if (share[v] == W(0)) lost += (double)score;
+        W score = (W)(damping * pulled + (mass * after + (1.0 - damping) * to));
+        change += fabs((double)score - (double)before);
+        if (part == W(0)) lost += (double)score;
         scores[v] = score;
-        given[v] = score * share[v];
+        given[v] = score * part;
     }
 };
 
-// One thread to a vertex: what it gives at first, and what those without arcs hold, by blocks.
+// One thread to a vertex: what it gives at first, and what those without arcs hold.
 template <typename W>
-__global__ void begin(long long n, const W* share, const W* scores, W* given, double* lost_parts)
+__global__ void begin(long long n, const W* share, const W* scores, W* given, unsigned long long* sums)
 {
+    long long v = global_thread();
     double lost = 0;
-    for (long long v = global_thread(); v < n; v += all_threads()) {
+    if (v < n) {
         given[v] = scores[v] * share[v];
-        if (share[v] == W(0)) lost += (double)scores[v];
+        if (share[v] == W(0)) lost = (double)scores[v];
     }
-    lost = block_reduce(lost, 0.0, Plus());
-    if (threadIdx.x == 0) lost_parts[blockIdx.x] = lost;
+    Sums{sums}.add(v / WARP, 0.0, lost);
 }
 
+// What entries k * WARP + lane of a piece bring, for k = FROM .. TO - 1.
+template <int FROM, int TO, typename I, typename W>
+__device__ __forceinline__ void gather(long long from, int count, const I* __restrict__ indices,
+                                       const W* __restrict__ weights, const W* __restrict__ given, W (&came)[EACH])
+{
+    I who[EACH];
+#pragma unroll
+    for (int k = FROM; k < TO; ++k) {
+        int at = k * WARP + lane();
+        who[k] = at < count ? indices[from + at] : I(-1);
+    }
+#pragma unroll
+    for (int k = FROM; k < TO; ++k) came[k] = who[k] >= 0 ? given[who[k]] : W(0);
+    if (weights == nullptr) return;
+#pragma unroll
+    for (int k = FROM; k < TO; ++k)
+        if (who[k] >= 0) came[k] *= weights[from + (k * WARP + lane())];
+}
+
+// The rows of a piece, from the values of all its entries; `from` is the first entry.
 template <typename I, typename W>
-__device__ __forceinline__ W value_at(I k, const I* indices, const W* weights, const W* given)
+__device__ __forceinline__ void add_rows(long long first, int rows, long long from, const I* __restrict__ indptr,
+                                         const W* values, const Scores<W>& all, double& change, double& lost)
 {
-    W came = given[indices[k]];
-    return weights == nullptr ? came : came * weights[k];
-}
-
-template <typename I, typename W, int WIDTH>
-__global__ void __launch_bounds__(BLOCK)
-    pull(I n, const I* order, const I* indptr, const I* indices, const W* weights, const W* given, const W* share,
-         const W* jump, const W* dangling, double damping, double even, const double* words, W* scores, W* next_given,
-         double* change_parts, double* lost_parts)
-{
-    if (words[DONE] != 0) return;
-    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
-    constexpr int ROWS = BLOCK / WIDTH;
-    double change = 0, lost = 0;
-    for (long long first = (long long)blockIdx.x * ROWS; first < n; first += (long long)gridDim.x * ROWS) {
-        long long slot = first + threadIdx.x / WIDTH;
-        bool is_row = slot < n;
-        I v = is_row ? order[slot] : I(0);
-        I k = is_row ? indptr[v] : I(0), end = is_row ? indptr[v + 1] : I(0);
-        is_row = is_row && end - k <= LONG;
+    int lanes = 1;
+    while (2 * lanes * rows <= WARP) lanes *= 2;
+    for (int start = 0; start < rows; start += WARP / lanes) {
+        int slot = start + lane() / lanes, mine = lane() & (lanes - 1);
+        long long v = first + slot;
         W sum = 0;
-        if (is_row) {
+        if (slot < rows) {
+            int end = (int)(indptr[v + 1] - from);
 #pragma unroll 4
-            for (long long e = k + (long long)(threadIdx.x % WIDTH); e < end; e += WIDTH)
-                sum += value_at((I)e, indices, weights, given);
+            for (int at = (int)(indptr[v] - from) + mine; at < end; at += lanes) sum += values[at];
         }
-        sum = warp_reduce<WIDTH>(sum, Plus());
-        if (is_row && threadIdx.x % WIDTH == 0) all.take(v, sum, change, lost);
-    }
-    change = block_reduce(change, 0.0, Plus());
-    lost = block_reduce(lost, 0.0, Plus());
-    if (threadIdx.x == 0) {
-        change_parts[blockIdx.x] = change;
-        lost_parts[blockIdx.x] = lost;
+        for (int step = lanes / 2; step > 0; step /= 2) sum += __shfl_xor_sync(ALL, sum, step);
+        if (slot < rows && mine == 0) all.take(v, (double)sum, change, lost);
     }
 }
 
-// Blocks take the hubs in turn.
+// Piece p begins at entry[p] and, where it has rows, with row[p].  Those without are of long rows, and
+// come first.
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
-    pull_hubs(I hubs, const I* hub, const I* indptr, const I* indices, const W* weights, const W* given, const W* share,
-              const W* jump, const W* dangling, double damping, double even, const double* words, W* scores,
-              W* next_given, double* change_parts, double* lost_parts)
+    pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,
+         const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ weights,
+         const W* __restrict__ given, const W* share, const W* jump, const W* dangling, double damping, double even,
+         const double* words, W* scores, W* next_given, double* hub_sums, unsigned long long* sums)
 {
-    if (words[DONE] != 0) return;
+    __shared__ W all_values[WARPS][MOST_ENTRIES];
+    long long p = global_thread() / WARP;
+    if (p >= pieces) return;
+    long long first = row[p], from = entry[p];
+    int rows = size[p] >> ROW_SHIFT, count = size[p] & ((1 << ROW_SHIFT) - 1);
     Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
+    bool is_done = words[DONE] != 0;  // asked below, so that the reads before need not wait for it
+    W came[EACH];
+    constexpr int MOST_LANES = SPAN / WARP;
+    gather<0, MOST_LANES>(from, count, indices, weights, given, came);
+    if (count > SPAN)
+        gather<MOST_LANES, EACH>(from, count, indices, weights, given, came);
+    else
+#pragma unroll
+        for (int k = MOST_LANES; k < EACH; ++k) came[k] = W(0);
+    if (is_done) return;
+    if (rows == 0) {
+        double sum = 0;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) sum += (double)came[k];
+        sum = warp_reduce(sum, Plus());
+        if (lane() == 0) hub_sums[p] = sum;
+        return;
+    }
+    W* values = all_values[warp()];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = came[k];
+    __syncwarp();
     double change = 0, lost = 0;
-    for (long long h = blockIdx.x; h < hubs; h += gridDim.x) {
-        I v = hub[h];
-        long long end = indptr[v + 1];
-        W sum = 0;
-        for (long long e = indptr[v] + (long long)threadIdx.x; e < end; e += BLOCK)
-            sum += value_at((I)e, indices, weights, given);
-        sum = block_reduce(sum, W(0), Plus());
-        if (threadIdx.x == 0) all.take(v, sum, change, lost);
+    add_rows(first, rows, from, indptr, values, all, change, lost);
+    Sums{sums}.add(p, change, lost);
+}
+
+constexpr int STAGE_BYTES = 4096;  // of shared memory for the indices of a warp's rows
+
+// A lane to ROWS rows, WARP apart.  The indices of the warp's rows go through shared memory, where they
+// fit.  AT_ONCE entries of each row are read at the same time.
+template <typename I, typename W, int ROWS, int AT_ONCE>
+__global__ void __launch_bounds__(BLOCK)
+    pull_rows(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ given,
+              const W* share, const W* jump, const W* dangling, double damping, double even, const double* words,
+              W* scores, W* next_given, unsigned long long* sums)
+{
+    constexpr int STAGE = STAGE_BYTES / sizeof(I);
+    __shared__ I staged[WARPS][STAGE];
+    long long group = global_thread() / WARP, first = group * (WARP * ROWS);
+    if (first >= n) return;
+    long long last = first + WARP * ROWS < n ? first + WARP * ROWS : (long long)n;
+    long long from = indptr[first], count = indptr[last] - from;
+    long long begin[ROWS];
+    int length[ROWS], longest = 0;
+    W part[ROWS], before[ROWS], sum[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        long long v = first + r * WARP + lane();
+        bool is_row = v < n;
+        begin[r] = is_row ? indptr[v] : 0;
+        length[r] = is_row ? (int)(indptr[v + 1] - begin[r]) : 0;
+        part[r] = is_row ? share[v] : W(1);
+        before[r] = is_row ? scores[v] : W(0);
+        sum[r] = W(0);
+        longest = longest < length[r] ? length[r] : longest;
     }
-    if (threadIdx.x == 0) {
-        change_parts[blockIdx.x] = change;
-        lost_parts[blockIdx.x] = lost;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
+    bool is_done = words[DONE] != 0;  // asked below, so that the reads before need not wait for it
+    const I* entries = indices;
+    long long zero = 0;  // the entry with which `entries` begins
+    if (count <= STAGE) {
+        I* mine = staged[warp()];
+#pragma unroll 8
+        for (int k = lane(); k < (int)count; k += WARP) mine[k] = indices[from + k];
+        __syncwarp();
+        entries = mine;
+        zero = from;
     }
+    for (int k = 0; k < longest; k += AT_ONCE) {
+        W came[ROWS][AT_ONCE];
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; ++j)
+                came[r][j] = k + j < length[r] ? given[entries[begin[r] - zero + (k + j)]] : W(0);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+            for (int j = 0; j < AT_ONCE; ++j) sum[r] += came[r][j];
+    }
+    if (is_done) return;
+    double change = 0, lost = 0;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        long long v = first + r * WARP + lane();
+        if (v < n) all.take(v, (double)sum[r], part[r], before[r], change, lost);
+    }
+    Sums{sums}.add(group, change, lost);
+}
+
+// Pieces of hub h: hub_begin[h] .. hub_begin[h + 1] - 1.
+template <typename I, typename W>
+__global__ void finish_hubs(I hubs, const I* __restrict__ hub, const I* __restrict__ hub_begin,
+                            const double* __restrict__ hub_sums, const W* share, const W* jump, const W* dangling,
+                            double damping, double even, const double* words, W* scores, W* next_given,
+                            unsigned long long* sums)
+{
+    long long h = global_thread() / WARP;
+    if (h >= hubs || words[DONE] != 0) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
+    double sum = 0, change = 0, lost = 0;
+    for (I p = hub_begin[h] + lane(); p < hub_begin[h + 1]; p += WARP) sum += hub_sums[p];
+    sum = warp_reduce(sum, Plus());
+    if (lane() == 0) all.take(hub[h], sum, change, lost);
+    Sums{sums}.add(h, change, lost);
 }
 
 // One block.  `counts`: an iteration has ended, and not only the first sum been made.
-__global__ void end_iteration(int parts, const double* change_parts, const double* lost_parts, double limit, bool counts,
-                              double* words)
+__global__ void end_iteration(double limit, bool counts, unsigned long long* sums, double* words)
 {
     if (words[DONE] != 0) return;
-    double change = 0, lost = 0;
-    for (int k = threadIdx.x; k < parts; k += blockDim.x) {
-        if (counts) change += change_parts[k];
-        lost += lost_parts[k];
-    }
-    change = block_reduce(change, 0.0, Plus());
-    lost = block_reduce(lost, 0.0, Plus());
+    long long change = (long long)sums[threadIdx.x], lost = (long long)sums[SLOTS + threadIdx.x];
+    sums[threadIdx.x] = sums[SLOTS + threadIdx.x] = 0;
+    change = block_reduce(change, 0ll, Plus());
+    lost = block_reduce(lost, 0ll, Plus());
     if (threadIdx.x != 0) return;
-    words[LOST] = lost;
+    words[LOST] = (double)lost * Sums::UNIT;
     if (!counts) return;
-    words[ERROR] = change;
+    words[ERROR] = (double)change * Sums::UNIT;
     words[ITERATIONS] += 1;
-    if (change < limit) words[DONE] = 1;
+    if (words[ERROR] < limit) words[DONE] = 1;
 }

@@ -7,97 +7,147 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.primitives.sort import radix_sort
 
-WIDTHS = (2, 4, 8, 16, 32)  # lanes to a row
-EACH = 4  # entries for a lane, about; with one each, a mesh of 27 points takes twice as long
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
     (
         "begin<W>",
-        *(f"pull{width} = pull<I,W,{width}>" for width in WIDTHS),
-        "pull_hubs<I,W>",
+        "pull<I,W>",
+        "pull_rows1 = pull_rows<I,W,1,8>",
+        "pull_rows4 = pull_rows<I,W,4,4>",
+        "finish_hubs<I,W>",
         "end_iteration",
     ),
 )
-BLOCK, LONG = SOURCE.constants("BLOCK", "LONG")
-LOST, ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants(
-    "LOST", "ERROR", "ITERATIONS", "DONE", "WORDS"
-)
-WINDOW_BITS = 12  # rows are sorted by length within windows of 4,096
-LENGTH_BITS = 13  # of lengths up to LONG and one more
-BLOCKS = 16  # of a launch for each multiprocessor
+BLOCK, WARP, SLOTS = SOURCE.constants("BLOCK", "WARP", "SLOTS")
+SPAN, LONG, MOST_ENTRIES, ROW_SHIFT = SOURCE.constants("SPAN", "LONG", "MOST_ENTRIES", "ROW_SHIFT")
+ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants("ERROR", "ITERATIONS", "DONE", "WORDS")
+EVEN = 1.2  # the longest of 32 rows, on average, in lengths of a row: then a lane has a row
+SHORT = 8  # entries of a row on average: then a lane has four rows
 LOOKS = 8  # iterations between two looks at whether it is done
 CALLER = "pagerank"
 
 
 class Plan(NamedTuple):
-    """In which order rows are visited, and those too long for a few lanes."""
+    """What each warp adds up; `pull` and `finish_hubs` of gpu.cu say what the arrays mean.
 
-    order: Any
-    hubs: Any
-    width: int
+    None where a lane has a row.
+    """
+
+    row: Any
+    entry: Any
+    size: Any
+    hub: Any
+    hub_begin: Any
 
 
-def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan:
-    return graph.keep("surfer plan", lambda: _plan(problem.incoming))
+def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan | None:
+    kind = "pattern" if problem.incoming.data is None else "weights"
+    return graph.keep(f"surfer pieces, {kind}", lambda: _plan(problem.incoming))
 
 
-def _plan(view: Any) -> Plan:
+def _is_even(length: Any, nnz: int) -> bool:
+    """Whether rows are short, and those that follow each other of about the same length."""
+    cupy = engines.cupy()
+    whole = length[: length.size // WARP * WARP].reshape(-1, WARP)
+    if int(length.max()) > WARP or whole.size == 0:
+        return False
+    return int(cupy.sum(whole.max(axis=1), dtype=np.int64)) * WARP <= EVEN * nnz
+
+
+def _plan(view: Any) -> Plan | None:
     cupy = engines.cupy()
     n, kind = view.n, view.indptr.dtype
-    with gpu.guard(CALLER, 48 * n):
+    with gpu.guard(CALLER, 50 * n):
         length = cupy.diff(view.indptr)
-        window = (cupy.arange(n, dtype=np.int64) >> WINDOW_BITS) << LENGTH_BITS
-        keys = (window + cupy.minimum(length, LONG + 1)).astype(np.uint64)
-        order = radix_sort(keys)[1].astype(kind, copy=False)
-        hubs = cupy.flatnonzero(length > LONG).astype(kind)
-    mean = view.nnz / max(n, 1)
-    width = next((width for width in WIDTHS if mean <= EACH * width), WIDTHS[-1])
-    return Plan(order, hubs, width)
+        if view.data is None and _is_even(length, view.nnz):
+            return None
+        is_long = length > LONG
+        hub = cupy.flatnonzero(is_long).astype(kind)
+        hub_begin, hub_entry, hub_size = _cut_hubs(view.indptr[hub], length[hub])
+        row, rows = _cut_rows(length, is_long)
+        entry = view.indptr[row]
+        size = (rows.astype(np.int64) << ROW_SHIFT) + (view.indptr[row + rows] - entry)
+        return Plan(
+            cupy.concatenate([cupy.zeros(hub_entry.size, kind), row]),
+            cupy.concatenate([hub_entry, entry]).astype(kind, copy=False),
+            cupy.concatenate([hub_size, size]).astype(np.int32),
+            hub,
+            hub_begin,
+        )
 
 
-def iterate(plan: Plan, problem: Any, *, threads: int | None = None) -> tuple[Any, int, float]:
+def _cut_hubs(begin: Any, length: Any) -> tuple[Any, Any, Any]:
+    """Long rows in pieces of MOST_ENTRIES: where those of each begin, their entries and sizes."""
+    cupy, kind = engines.cupy(), begin.dtype
+    pieces = -(-length // MOST_ENTRIES)
+    first = cupy.zeros(length.size + 1, kind)
+    first[1:] = cupy.cumsum(pieces)
+    marks = cupy.zeros(int(first[-1]), kind)
+    marks[first[1:-1]] = 1
+    hub = cupy.cumsum(marks)
+    before = (cupy.arange(marks.size) - first[hub]) * MOST_ENTRIES
+    return first, begin[hub] + before, cupy.minimum(length[hub] - before, MOST_ENTRIES)
+
+
+def _cut_rows(length: Any, is_long: Any) -> tuple[Any, Any]:
+    """The other rows, cut where SPAN more entries and rows have been counted and around long ones.
+
+    Returns the first row of each piece, and how many it has.
+    """
+    cupy, n, kind = engines.cupy(), length.size, length.dtype
+    counted = cupy.where(is_long, 0, length).astype(np.int64) + 1
+    window = (cupy.cumsum(counted) - counted) // SPAN
+    cut = cupy.ones(n + 1, np.bool_)
+    cut[1:-1] = (window[1:] != window[:-1]) | is_long[1:] | is_long[:-1]
+    cuts = cupy.flatnonzero(cut).astype(kind)
+    first, rows = cuts[:-1], cupy.diff(cuts)
+    short = ~is_long[first]
+    return first[short], rows[short]
+
+
+def iterate(
+    plan: Plan | None, problem: Any, *, threads: int | None = None
+) -> tuple[Any, int, float]:
     cupy = engines.cupy()
     view, dtype = problem.incoming, problem.dtype
     n = view.n
-    most = BLOCKS * gpu.multiprocessors()
-    blocks = min(most, -(-n * plan.width // BLOCK))
-    hub_blocks = min(most, int(plan.hubs.size))
-    parts = blocks + hub_blocks
-    with gpu.guard(CALLER, (3 * n + 2 * parts) * 8):
+    pieces = 0 if plan is None else int(plan.size.size)
+    with gpu.guard(CALLER, (3 * n + pieces) * 8):
         k = SOURCE.kernels(I=view.indices.dtype, W=dtype)
-        pull = getattr(k, f"pull{plan.width}")
         scores = problem.start.copy()
         given = (cupy.empty(n, dtype), cupy.empty(n, dtype))
-        sums = cupy.zeros((2, parts), np.float64)  # changes, lost
+        hub_sums = None if plan is None else cupy.empty(int(plan.hub_begin[-1]))
+        sums = cupy.zeros(2 * SLOTS, np.uint64)
         words = cupy.zeros(WORDS, np.float64)
         weights = None if view.data is None else view.data.astype(dtype, copy=False)
-        limit = problem.tol * n
+        rule = (problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n, words)
 
-        def launch(kernel: Any, rows: Any, count: int, first: int, size: int, now: int) -> None:
-            kernel(
-                None,
-                (
-                    count, rows, view.indptr, view.indices, weights, given[now], problem.share,
-                    problem.jump, problem.dangling, problem.damping, 1.0 / n, words, scores,
-                    given[1 - now], sums[0, first:], sums[1, first:],
-                ),
-                block=BLOCK,
-                grid=size,
-            )  # fmt: skip
+        def launches(now: int) -> list[Any]:
+            """The kernels of an iteration: (kernel, blocks, arguments), checked once."""
+            arcs, come, go = (view.indptr, view.indices), given[now], (scores, given[1 - now])
+            if plan is None:
+                rows, kernel = (4, k.pull_rows4) if view.nnz <= SHORT * n else (1, k.pull_rows1)
+                found: list[Any] = [(kernel, -(-n // rows), (n, *arcs, come, *rule, *go, sums))]
+            else:
+                cut = (pieces, plan.row, plan.entry, plan.size)
+                args = (*cut, *arcs, weights, come, *rule, *go, hub_sums, sums)
+                found = [(k.pull, pieces * WARP, args)]
+                if plan.hub.size:
+                    hubs = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums)
+                    found.append((k.finish_hubs, plan.hub.size * WARP, (*hubs, *rule, *go, sums)))
+            found.append((k.end_iteration, 1, (problem.tol * n, True, sums, words)))
+            return [(kernel, -(-lanes // BLOCK), kernel.prepared(a)) for kernel, lanes, a in found]
 
-        k.begin(None, (n, problem.share, scores, given[0], sums[1]), block=BLOCK, grid=blocks)
-        end = (parts, sums[0], sums[1], limit)
-        k.end_iteration(None, (*end, False, words), block=BLOCK, grid=1)
+        k.begin(n, (n, problem.share, scores, given[0], sums), block=BLOCK)
+        k.end_iteration(None, (problem.tol * n, False, sums, words), block=BLOCK, grid=1)
+        turns = (launches(0), launches(1))
         for iteration in range(problem.most):
-            now = iteration % 2
-            launch(pull, plan.order, n, 0, blocks, now)
-            if hub_blocks:
-                launch(k.pull_hubs, plan.hubs, plan.hubs.size, blocks, hub_blocks, now)
-            k.end_iteration(None, (*end, True, words), block=BLOCK, grid=1)
-            if iteration % LOOKS == LOOKS - 1 and float(words[DONE]) != 0:
+            for kernel, blocks, args in turns[iteration % 2]:
+                kernel.launch(blocks, BLOCK, args)
+            looks = problem.tol > 0 and iteration % LOOKS == LOOKS - 1
+            if looks and float(words[DONE]) != 0:
                 break
         found = words.get()
     return scores, int(found[ITERATIONS]), float(found[ERROR])

@@ -26,11 +26,11 @@ def solve(
     Parameters
     ----------
     dl, d, du : (n, 2, 2) arrays
-        Below, on and above the diagonal.  ``dl[0]`` and ``du[n-1]`` are there but not read.
+        Below, on and above the diagonal.  ``dl[0]`` and ``du[n-1]`` are not read.
     b : (n, 2) or (n, 2, k) array
         One right-hand side or k of them.
     allow_singular : bool
-        Where an unknown has no pivot, go on with one of the size of rounding errors instead of
+        Where an unknown has no pivot, go on with a pivot of the size of rounding errors instead of
         raising.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where the arrays lie.
@@ -53,8 +53,8 @@ def solve(
 
     Notes
     -----
-    As `tridiagonal.solve`: rows are exchanged within and between blocks.  The CPU calculates in
-    double precision whatever the type of the arrays.
+    As `tridiagonal.solve`; rows are exchanged within and between blocks.  The CPU computes in
+    double precision for any type of the arrays.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def solve(
 def factorize(
     dl: Any, d: Any, du: Any, *, allow_singular: bool = False, threads: int | None = None
 ) -> Factorization:
-    """Make a block tridiagonal matrix ready for many solves, with it or its transpose.
+    """Prepare a block tridiagonal matrix for many solves, with it or its transpose.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
-"""The block tridiagonal solver on a team: as ../cpu.py, with P x P blocks for numbers.
+"""The block tridiagonal solver on a team: as ../plain/cpu.py, with P x P blocks for numbers.
 
-The elimination of a part walks down its block rows with 2 P equations in hand, in the unknowns
-(X[s-1], X[s] | X[j], X[j+1]); block row j+1 adds P, and X[j] is eliminated with row pivoting among
-all 3 P.  The work matrix has columns [left 2 P | X[j] | X[j+1] | X[j+2] | b | size of the row].
+The elimination of a part goes down its block rows and carries 2 P equations in the unknowns
+(X[s-1], X[s] | X[j], X[j+1]).  Block row j+1 adds P equations, and X[j] is eliminated with row
+pivoting among all 3 P.  The work matrix has columns
+[left 2 P | X[j] | X[j+1] | X[j+2] | b | size of the row].
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from matchwood.tridiagonal.cpu_elements import (
 )
 from matchwood.tridiagonal.mending.cpu_local import (
     Blocks,
-    Judgement,
+    RowCheck,
     clear_marks,
     mended,
     new_marks,
@@ -38,11 +39,11 @@ from matchwood.tridiagonal.mending.cpu_local import (
 Array = np.ndarray[Any, Any]
 
 ROWS = 16  # block rows of a part
-WORK = 40  # a block row is some forty steps of the kind that `crew` counts
+WORK_PER_ROW = 40  # units of work per block row, as `crew` counts them
 
 
-class Room(NamedTuple):
-    """What the passes leave for each other, and the workspace of each member of the team."""
+class Workspace(NamedTuple):
+    """What the first pass stores for the second, and the workspace of each thread."""
 
     picks: Array
     work: Array
@@ -51,13 +52,13 @@ class Room(NamedTuple):
 
 @device
 def _entry(blocks: Array, row: int, i: int, k: int, zero: Any) -> Any:
-    """Rows past the end are X = 0 (see `_equation`), those before and after have no neighbour."""
+    """An entry of a block; zero for rows past the end, which are X = 0 (see `_equation`)."""
     return blocks[row, i, k] if row < blocks.shape[0] else zero
 
 
 @device
 def _equation(w: Array, at: int, row: int, system: Rows, column: int) -> None:
-    """Block row `row` into rows at..at+p-1 of w: (dl, d, du) from `column` on, b and size."""
+    """Put block row `row` into rows at..at+p-1 of w: (dl, d, du) from `column` on, b and size."""
     dl, d, du, b, perm = system
     n, p = d.shape[0], d.shape[1]
     zero, one = w.dtype.type(0), w.dtype.type(1)
@@ -76,7 +77,7 @@ def _equation(w: Array, at: int, row: int, system: Rows, column: int) -> None:
             largest = max(largest, max(abs(lower), max(abs(diagonal), abs(upper))))
         if row < n:
             # with perm, equation (row, i) has its right-hand side at b.flat[perm[row, i]];
-            # a ghost, whose number is negative, has 1
+            # for a dummy unknown, whose place is negative, it is 1
             if perm.size > 0:
                 place = perm[row, i]
                 w[at + i, rhs] = b[place] if place >= 0 else one
@@ -101,7 +102,7 @@ def _out_of_range(w: Array, first: int, last: int, p: int) -> bool:
 
 @device
 def _next(w: Array, p: int) -> None:
-    """What is left after the elimination of X[j] moves up, and X[j+1] takes its place."""
+    """After the elimination of X[j] the other equations move up, and X[j+1] takes its place."""
     rhs = 5 * p
     for i in range(2 * p):
         for k in range(2 * p):
@@ -115,7 +116,7 @@ def _next(w: Array, p: int) -> None:
 
 @device
 def _start(w: Array, start: int, system: Rows) -> None:
-    """The first two block rows: equations in (X[s-1], X[s] | X[s+1], X[s+2])."""
+    """Put the first two block rows into w: equations in (X[s-1], X[s] | X[s+1], X[s+2])."""
     p = system.d.shape[1]
     _equation(w, 0, start, system, 0)
     _equation(w, p, start + 1, system, p)
@@ -163,7 +164,7 @@ def _substitute_part(
             for k in range(3 * p + 1):
                 pivots[j - 1, i, k] = w[i, 2 * p + k]
         _next(w, p)
-    # pivots[j, :, 0] becomes X[j]; the two block rows after it are needed for the next
+    # pivots[j, :, 0] becomes X[j], computed from X[j+1] and X[j+2]
     for i in range(p):
         pivots[0, i, 0] = ends[part, p + i]
         pivots[ROWS - 1, i, 0] = ends[part + 1, i]
@@ -188,7 +189,10 @@ def _substitute_part(
 
 @device
 def _mark_off(part: int, system: Rows, ends: Array, found: Array, limit: float, mark: Array) -> int:
-    """How many equations of a part are off; X[j] is in found[j, :, 0], the rest in the ends."""
+    """Mark the block rows of a part that are off; returns how many equations are.
+
+    X[j] is in found[j, :, 0], the unknowns beside the part in `ends`.
+    """
     clear_marks(mark)
     dl, d, du, b, _ = system
     n, p, start = d.shape[0], d.shape[1], part * ROWS
@@ -214,8 +218,8 @@ def _mark_off(part: int, system: Rows, ends: Array, found: Array, limit: float, 
 
 
 @device
-def _reduce(team: Any, system: Rows, ends: Ends, room: Room) -> None:
-    """The element of every part."""
+def _reduce(team: Any, system: Rows, ends: Ends, room: Workspace) -> None:
+    """Compute the element of every part."""
     w = room.work[team.rank]
     lo, hi = share(team, room.picks.shape[0])
     for part in range(lo, hi):
@@ -226,27 +230,27 @@ def _reduce(team: Any, system: Rows, ends: Ends, room: Room) -> None:
 
 @device
 def _substitute(
-    team: Any, system: Rows, ends: Array, room: Room, x: Array, judgement: Judgement
+    team: Any, system: Rows, ends: Array, room: Workspace, x: Array, check: RowCheck
 ) -> None:
-    """The solution inside of every part; with a limit, which block rows are off."""
+    """Compute the inner unknowns of every part; with a limit, mark block rows that are off."""
     w, mine = room.work[team.rank], room.pivots[team.rank]
     lo, hi = share(team, room.picks.shape[0])
     for part in range(lo, hi):
         if interrupted(team, part << 6):
             return
         _substitute_part(part, system, ends, room.picks[part], x, w, mine)
-        if judgement.limit > 0:
-            mark = judgement.marks[part]
-            judgement.off[team.rank] += _mark_off(part, system, ends, mine, judgement.limit, mark)
+        if check.limit > 0:
+            mark = check.marks[part]
+            check.off[team.rank] += _mark_off(part, system, ends, mine, check.limit, mark)
 
 
 @kernel
-def _solve(team: Any, system: Rows, ends: Ends, room: Room, x: Array, judgement: Judgement) -> None:
+def _solve(team: Any, system: Rows, ends: Ends, room: Workspace, x: Array, check: RowCheck) -> None:
     """One right-hand side."""
     _reduce(team, system, ends, room)
     if barrier(team) or solve_ends(team, ends):
         return
-    _substitute(team, system, ends.ends, room, x, judgement)
+    _substitute(team, system, ends.ends, room, x, check)
 
 
 def solve(
@@ -258,9 +262,9 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Array, int, int]:
-    """Solution for every row of b; the block row without a pivot or -1; a verdict (trust.py).
+    """The solution for every row of b; the block row without a pivot or -1; a verdict (trust.py).
 
-    Calculated in double precision; a row of b has one equation of a block row after the other.
+    Computed in double precision.  A row of b has one equation of a block row after the other.
     """
     kind = b.dtype
     dl, d, du, b = (a.astype(np.float64, copy=False) for a in (dl, d, du, b))
@@ -269,23 +273,23 @@ def solve(
     if n == 0 or b.shape[0] == 0:
         return x.astype(kind), -1, trust.RIGHT
     parts = -(-n // ROWS)
-    team = crew(threads, work=WORK * n)
+    team = crew(threads, work=WORK_PER_ROW * n)
     order = np.empty((0, p), np.int64) if perm is None else perm.astype(np.int64, copy=False)
     work = np.empty((team.size, 3 * p, 5 * p + 2))
     pivots = np.empty((team.size, ROWS + 1, p, 3 * p + 1))
-    room = Room(np.empty((parts, ROWS, p), np.int8), work, pivots)
+    room = Workspace(np.empty((parts, ROWS, p), np.int8), work, pivots)
     ends = new_ends(parts, p, ROWS, n, team.size)
     limit = trust.limit(kind) if perm is None else 0.0
-    judgement = Judgement(limit, new_marks(parts, ROWS), np.zeros(team.size, np.int64))
+    check = RowCheck(limit, new_marks(parts, ROWS), np.zeros(team.size, np.int64))
     verdict = trust.RIGHT
     for one, out in zip(b, x, strict=True):
-        judgement.off[:] = 0
-        team.run(_solve, Rows(dl, d, du, one, order), ends, room, out, judgement)
-        if judgement.off.any():
-            verdict = min(verdict, mended(team, Blocks(dl, d, du, one, out), ROWS, judgement))
+        check.off[:] = 0
+        team.run(_solve, Rows(dl, d, du, one, order), ends, room, out, check)
+        if check.off.any():
+            verdict = min(verdict, mended(team, Blocks(dl, d, du, one, out), ROWS, check))
     return _rounded(x, kind), row_without_pivot(ends), trust.WRONG if ends.fault[1] else verdict
 
 
 def _rounded(x: Array, kind: Any) -> Array:
-    with np.errstate(over="ignore"):  # what is out of range has been noticed
+    with np.errstate(over="ignore"):  # `fault` reports numbers that are out of range
         return x.astype(kind, copy=False)

@@ -4,26 +4,27 @@
 //   join, top, expand              from the elements to their ends: ../elements.cuh
 //   mend                           rows that are off: ../mend.cuh
 //
-// Here is what a thread does with its part of ROWS block rows.  Equation i of block row r has its right-hand side
-// at b[perm[2 r + i]] where there is a perm, and 1 where that is negative (a ghost, whose solution is not written).
+// This file: what a thread does with its part of ROWS block rows.  With `perm`, equation i of block row r has its
+// right-hand side at b[perm[2 r + i]].  A negative place is a dummy unknown: its right-hand side is 1, and its
+// solution is not written.
 
 #include "matchwood/passes.cuh"
 
-constexpr int CHUNKS = 16;       // of each of dl, d, du, for a thread
-constexpr int RIGHT_CHUNKS = 8;  // of the right-hand side
-constexpr int ARRAY = CHUNKS * TILE_THREADS;
-[[maybe_unused]] constexpr int PART_BYTES = 16 * CHUNKS;  // of each of dl, d, du, for a thread
+constexpr int CHUNKS = 16;       // chunks of 16 bytes per thread, of each of dl, d, du
+constexpr int RIGHT_CHUNKS = 8;  // chunks per thread of the right-hand side
+constexpr int ARRAY = CHUNKS * TILE_THREADS;  // chunks of an array in the tile
+[[maybe_unused]] constexpr int PART_BYTES = 16 * CHUNKS;  // bytes per thread, of each of dl, d, du
 
 template <typename T>
 struct Rows {
     static constexpr int P = 2;
     static constexpr int ROWS = ::CHUNKS * 16 / (4 * sizeof(T));  // 16 or 8: at most 2 WORD + 2
     static constexpr int CHUNKS = ::CHUNKS, RIGHT_CHUNKS = ::RIGHT_CHUNKS, ARRAY = ::ARRAY;
-    static constexpr int BLOCK = ROWS * TILE_THREADS;  // block rows of a block of threads
-    static constexpr int SOLUTION = 3 * ::ARRAY;       // in the place of the right-hand side
+    static constexpr int BLOCK = ROWS * TILE_THREADS;  // block rows of a thread block
+    static constexpr int SOLUTION = 3 * ::ARRAY;       // place in the tile: that of the right-hand side
 };
 
-// The exchanges of rows in a part: of each block row nine, a bit each, up to seven block rows a word.
+// The row exchanges in a part: nine possible ones for each block row, a bit each; seven block rows per word.
 constexpr int EXCHANGES = 5 + 4, WORD = 7;
 
 struct Picks {
@@ -69,14 +70,14 @@ __device__ __forceinline__ void put_block(Chunk* tile, int row, const T (&block)
     }
 }
 
-// The two right-hand sides of block row `row` of this thread.
+// The right-hand side, two numbers, of block row `row` of this thread.
 template <typename T>
 __device__ __forceinline__ T* right_of(Chunk* tile, int row)
 {
     return &tile_item<RIGHT_CHUNKS, T>(tile, (threadIdx.x * Rows<T>::ROWS + row) * 2);
 }
 
-// Block row `row` of this thread into equations AT, AT+1 of w, its blocks from column FROM on.
+// Put block row `row` of this thread into equations AT, AT+1 of w, its blocks from column FROM on.
 template <int AT, int FROM, int R, int C, typename T>
 __device__ __forceinline__ void equations(T (&w)[R][C], Size<T> (&size)[R], Chunk* tile, int row, unsigned& least)
 {
@@ -104,7 +105,7 @@ __device__ __forceinline__ void equations(T (&w)[R][C], Size<T> (&size)[R], Chun
     }
 }
 
-// After X[j] is eliminated: the other equations move up, X[j+1] takes its place.
+// After X[j] is eliminated, the other equations move up, and X[j+1] takes its place.
 template <int LEFT, int C, typename T>
 __device__ __forceinline__ void move_up(T (&w)[6][C], Size<T> (&size)[6])
 {
@@ -120,7 +121,7 @@ __device__ __forceinline__ void move_up(T (&w)[6][C], Size<T> (&size)[6])
     }
 }
 
-// This thread's part to its element, four equations in (X[s-1], X[s] | X[e], X[e+1]).
+// Reduce this thread's part to its element, four equations in (X[s-1], X[s] | X[e], X[e+1]).
 template <typename T>
 __device__ __forceinline__ void reduce_part(Chunk* tile, Elements<2, T> out, long long part, unsigned long long* status)
 {
@@ -143,7 +144,7 @@ __device__ __forceinline__ void reduce_part(Chunk* tile, Elements<2, T> out, lon
         move_up<4>(w, size);
     }
     if (lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + lacking);
-    T finite = T(0);  // what is not finite in any row has spread to all equations
+    T finite = T(0);  // an infinity or NaN in any row has spread to all equations
 #pragma unroll
     for (int k = 0; k < 11; ++k) finite += T(0) * w[0][k] + T(0) * w[3][k];
     bool fits = !too_small<T>(least) && as_number(most) <= large<T>();
@@ -165,7 +166,7 @@ __device__ __forceinline__ Picks picks_of(Elements<2, T> known, long long part)
             get_picks<Elements<2, T>::FIELDS + 2>(known.data, known.total, part, 64)};
 }
 
-// Items at.. of an array into registers, zeros past its end.
+// Read items of an array, from item `at` on, into registers; zeros past its end.
 template <typename T>
 __device__ __forceinline__ void read_chunk(const T* array, long long at, long long size, T (&values)[16 / sizeof(T)])
 {
@@ -192,11 +193,12 @@ __device__ __forceinline__ void read_block(const T* blocks, long long row, long 
     }
 }
 
-// Do the rows of this block hold?  The solution is in shared memory; the rows, whose place there the pivot rows
-// have taken, are read once more, from the cache.  Each thread has a block row at a time.
+// Mark the rows of this thread block that are off.  The solution is in shared memory.  The pivot rows have overwritten
+// the rows there, so the rows are read again, from the cache.  One block row per thread at a time.
 template <typename T>
 __device__ __forceinline__ void mark_rows(Chunk* solution, long long n, const T* dl, const T* d, const T* du,
-                                          const T* b, const T* ends, unsigned* mine, unsigned* marks, Judge<T>& judge)
+                                          const T* b, const T* ends, unsigned* mine, unsigned* marks,
+                                          RowChecker<T>& checker)
 {
     constexpr int BLOCK = Rows<T>::BLOCK;
     if (mine != nullptr) *mine = 0;
@@ -215,13 +217,13 @@ __device__ __forceinline__ void mark_rows(Chunk* solution, long long n, const T*
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
             here[k] = tile_item<RIGHT_CHUNKS, T>(solution, 2 * j + k);
-            judge.unknown(here[k]);
+            checker.unknown(here[k]);
             left[k] = j == 0 ? outer[k] : tile_item<RIGHT_CHUNKS, T>(solution, 2 * j - 2 + k);
             right[k] = T(0);
             if (row < n - 1)
                 right[k] = j + 1 < BLOCK ? tile_item<RIGHT_CHUNKS, T>(solution, 2 * j + 2 + k)
                                          : outer[4 * TILE_THREADS + 2 + k];
-            judge.unknown(left[k]), judge.unknown(right[k]);
+            checker.unknown(left[k]), checker.unknown(right[k]);
         }
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
@@ -232,18 +234,18 @@ __device__ __forceinline__ void mark_rows(Chunk* solution, long long n, const T*
                 terms[2 + k] = diagonal[2 * i + k] * here[k];
                 terms[4 + k] = row < n - 1 ? upper[2 * i + k] * right[k] : T(0);
             }
-            judge.row(terms, b[2 * row + i], 1u << i);
+            checker.row(terms, b[2 * row + i], 1u << i);
         }
-        if (judge.marks != 0) atomicOr(&marks[row / Rows<T>::ROWS], 1u << row % Rows<T>::ROWS);
-        judge.next();
+        if (checker.marks != 0) atomicOr(&marks[row / Rows<T>::ROWS], 1u << row % Rows<T>::ROWS);
+        checker.next();
     }
     __syncwarp();
 }
 
-// The two pivot rows of X[j-1] take the place of block row j; the solution that of the right-hand side.  Four
-// numbers of `mine` are before each part.
-template <bool LOOK, typename T>
-__device__ __forceinline__ void substitute_part(Chunk* tile, const T* mine, Picks picks, Judge<T>&, Looking<LOOK>)
+// The unknowns of this thread's part, from its ends `mine`: four numbers before the part, four after it.  The two
+// pivot rows of X[j-1] overwrite block row j; the solution overwrites the right-hand side.
+template <bool CHECK, typename T>
+__device__ __forceinline__ void substitute_part(Chunk* tile, const T* mine, Picks picks, RowChecker<T>&, Checking<CHECK>)
 {
     constexpr int ROWS = Rows<T>::ROWS;
     Size<T> unused[6];

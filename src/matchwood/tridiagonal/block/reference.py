@@ -1,4 +1,4 @@
-"""The definition: ../plain/reference.py, whose equations may come from blocks."""
+"""The definition: ../plain/reference.py, which also takes blocks."""
 
 from __future__ import annotations
 

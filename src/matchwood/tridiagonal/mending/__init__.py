@@ -1,10 +1,11 @@
-"""Answers that the limit of trust.py does not let pass: refined, or found row after row instead.
+"""Solutions that exceed the limit of trust.py: refined, or computed again row after row.
 
-Engines mend few rows that are off themselves (cpu_local.py and ../mend.cuh).  The rest comes here.
-First the residual is solved for once or twice by the same engine, in double precision: this makes
-every row good unless the pivots were hopeless.  What is still off is solved on one CPU thread with
-LAPACK's pivots (cpu_rows.py), and refined with residuals of more digits; if that does not do, once
-more with pivots of scaled rows.  Of all answers the best is taken, so none is worse than LAPACK's.
+Where few rows are off, the engines mend them themselves (cpu_local.py and ../mend.cuh).  Other
+solutions come here.  First they are refined once or twice: the same engine solves for the residual
+in double precision.  This brings every row within the limit unless the pivots were very bad.
+Otherwise the system is solved on one CPU thread with LAPACK's pivots (cpu_rows.py), and refined
+with residuals of more digits; if that is not enough, once more with pivots of scaled rows.  The
+best of all solutions is taken, so it is never worse than LAPACK's.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from matchwood.tridiagonal.mending import cpu_rows
 from matchwood.tridiagonal.mending.precision import narrowed, widened
 
 Array = np.ndarray[Any, Any]
-ROUNDS = 2  # refinements of either kind
-FAIR = 2.0**-10  # an answer with a relative residual below this is one
+ROUNDS = 2  # refinements, on the engine and on one thread
+WORST_ACCEPTED = (
+    2.0**-10
+)  # a relative residual; with a larger one a vector does not count as a solution
 
 
 def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, float]:
-    """The residual, and by how much the worst row is off."""
+    """The residual, and the largest relative residual of a row."""
     wide = [widened(a).astype(b.dtype, copy=False) for a in (*matrix, x)]
     with np.errstate(all="ignore"):
         residual = b - trust.product(*wide)
@@ -35,7 +38,7 @@ def _off(xp: Any, matrix: Any, b: Any, x: Any) -> tuple[Any, float]:
 
 
 class _Best:
-    """The best of several answers to one right-hand side."""
+    """The best of several solutions for one right-hand side."""
 
     def __init__(self, xp: Any, matrix: Any, b: Any, wide: Any) -> None:
         self._xp, self._matrix = xp, matrix
@@ -45,7 +48,7 @@ class _Best:
         self.worst = np.inf
 
     def offer(self, x: Any) -> bool:
-        """Keep it if it is better; tells whether it was."""
+        """Keep x if it is better; returns whether it is."""
         residual, worst = _off(self._xp, self._matrix, self._b, x)
         better = self.x is None or worst < self.worst
         if better:
@@ -57,7 +60,7 @@ class _Best:
         return self.worst <= trust.limit(self.x.dtype)
 
     def refine(self, solve: Any) -> None:
-        """Solve for the residual until all is right or no better."""
+        """Solve for the residual until every row is within the limit, or x gets no better."""
         for _ in range(ROUNDS):
             if self.right or not np.isfinite(self.worst):
                 return
@@ -70,9 +73,9 @@ class _Best:
 
 
 def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tuple[Any, int, bool]:
-    """Better answers for the rows of b, the row without a pivot or -1, and whether all are right.
+    """Better solutions for the rows of b, the row without a pivot or -1, and whether all are right.
 
-    `run` is the engine's solve, `x` what it found for `matrix`, a triple of its arrays.
+    `run` is the engine's `solve`, `x` its solution; `matrix` is the triple dl, d, du.
     """
     double = [widened(a) for a in matrix]
     shape = matrix[1].shape[:2] if matrix[1].ndim == 3 else matrix[1].shape[:1]
@@ -86,8 +89,8 @@ def mended(run: Any, xp: Any, matrix: Any, b: Any, x: Any, lacking: int) -> tupl
             best.refine(lambda right: _step(run, double, shape, right))
         if best.x is None or not best.right:
             row, other = _row_after_row(matrix, one.reshape(shape), best)
-            # a pivot that only rounding made zero: the engine had pivots, and an answer
-            if row < 0 or best.x is None or not best.worst < FAIR:
+            # if only rounding made a pivot zero here, the engine's solution is kept
+            if row < 0 or best.x is None or not best.worst < WORST_ACCEPTED:
                 best = other
                 if row >= 0:
                     return x, row, False
@@ -102,7 +105,7 @@ def _step(run: Any, matrix: Any, shape: Any, right: Any) -> Any:
 
 
 def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
-    """On one CPU thread, whatever the engine was."""
+    """Solve on one CPU thread, also where the engine is the GPU."""
     dl, d, du = (np.asarray(engines.moved(a, "cpu")) for a in matrix)
     right = np.asarray(engines.moved(b, "cpu"))
     best = _Best(np, (dl, d, du), right, np.longdouble)
@@ -121,6 +124,8 @@ def _row_after_row(matrix: Any, b: Any, so_far: _Best) -> tuple[int, _Best]:
             best.refine(solve)
         if best.right or lacking >= 0:
             break
-    if so_far.x is not None and so_far.worst < FAIR:  # else an overflow is the truth
+    if (
+        so_far.x is not None and so_far.worst < WORST_ACCEPTED
+    ):  # else an overflow here must be reported
         best.offer(np.asarray(engines.moved(so_far.x, "cpu")))
     return lacking, best

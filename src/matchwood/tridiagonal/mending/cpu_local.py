@@ -1,18 +1,18 @@
-"""Rows that are off here and there, mended where they are.
+"""Mend single rows that are off, by a change of the unknowns around each.
 
 A row is off where its terms happen to be much smaller than those of its neighbours: then the
 rounding errors of the neighbours are large for it.  A small change of the unknowns around it
-repairs the row, and the neighbours hardly notice.  The change is found by least squares.  Its
-unknowns are those of a window around the row.  Its equations are the rows that contain one of
-them: their residuals shall vanish, each relative to the terms of its row.  These are two block
-rows more than unknowns, so what must be left is spread where it does the least harm.
+repairs the row, and is too small to matter in the rows beside it.  The change is found by least
+squares.  Its unknowns are those of a window around the row.  Its equations are the rows that
+contain one of them: they ask for a residual of zero, relative to the terms of the row.  There are
+two block rows more than unknowns, so some residual is left; least squares spreads it evenly.
 The change is kept only if all these rows are within the limit afterwards; else a wider window is
-tried.  So no row that was good becomes bad, and what is still marked at the end is really off.
+tried.  So no good row becomes bad, and a row that is still marked at the end is really off.
 
-Zones of several parts are mended independently.  The first and the last unknown of a zone are left
-as they are: so no row depends on unknowns that two zones change, and the answer does not depend on
-the schedule.  What is off near the end of a zone is in the middle of one in the second round, whose
-zones begin half a zone earlier.
+Zones of several parts are mended independently.  The first and the last unknown of a zone do not
+change.  So no row depends on unknowns that two zones change, and the result does not depend on the
+schedule.  A row near the end of a zone is in the middle of one in the second round, whose zones
+begin half a zone earlier.
 
 The same for plain rows and blocks: all arrays are given as (n, P, P).
 """
@@ -28,10 +28,12 @@ from matchwood.tridiagonal import trust
 
 Array = np.ndarray[Any, Any]
 
-FIRST, WIDER, WIDEST = 1, 4, 64  # block rows of a window to each side of the row; factor; the last
-ZONE = 1024  # block rows
-HUGE = 2.0**800  # terms beyond this are not trusted
-TINY = 2.0**-1000
+# Block rows of a window to each side of the row: FIRST_REACH, then each time REACH_FACTOR times
+# more, up to LAST_REACH.
+FIRST_REACH, REACH_FACTOR, LAST_REACH = 1, 4, 64
+ZONE_ROWS = 1024  # block rows
+LARGEST_TERMS = 2.0**800  # larger sums of terms count as off
+TINY = 2.0**-1000  # added to sizes before a division
 
 
 class Blocks(NamedTuple):
@@ -44,8 +46,8 @@ class Blocks(NamedTuple):
     x: Array
 
 
-class Judgement(NamedTuple):
-    """Which block rows are off by more than `limit`, if it is not 0; equations that members saw."""
+class RowCheck(NamedTuple):
+    """Which block rows are off: `limit` (0: rows are not checked), their marks, their numbers."""
 
     limit: float
     marks: Array
@@ -53,7 +55,7 @@ class Judgement(NamedTuple):
 
 
 def new_marks(parts: int, rows: int) -> Array:
-    """Room for marks: a bit for each block row of each part."""
+    """An array for marks: a bit for each block row of each part."""
     return np.empty((parts, -(-rows // 64)), np.int64)
 
 
@@ -80,7 +82,7 @@ def _is_marked(mark: Array, row: int) -> bool:
 
 @device
 def _residual(system: Blocks, row: int, e: int) -> tuple[float, float]:
-    """b - A x of equation e of a block row, and the sizes of its terms; in double precision."""
+    """b - A x of equation e of a block row, and the sum of |terms|; in double precision."""
     n, p = system.d.shape[0], system.d.shape[1]
     value = float(system.b[row * p + e])
     size = abs(value)
@@ -102,7 +104,7 @@ def _off_by(system: Blocks, row: int) -> float:
     worst = 0.0
     for e in range(system.d.shape[1]):
         value, size = _residual(system, row, e)
-        if not size <= HUGE:
+        if not size <= LARGEST_TERMS:
             return np.inf
         if value != 0:
             worst = max(worst, abs(value) / size)
@@ -111,9 +113,10 @@ def _off_by(system: Blocks, row: int) -> float:
 
 @device
 def _insert(r: Array, row: Array, first: int) -> bool:
-    """Rotate a row into the triangle r; its entry k is of column first + k, the last is b.
+    """Add a row to the triangle r by Givens rotations.
 
-    False when numbers are out of range: no more is done then.
+    Entry k of the row belongs to column first + k, the last entry is b.  Returns False, and stops,
+    when numbers are out of range.
     """
     width = row.size - 1
     for k in range(width):
@@ -135,9 +138,9 @@ def _insert(r: Array, row: Array, first: int) -> bool:
 
 @device
 def _change(system: Blocks, lo: int, hi: int, r: Array, row: Array) -> bool:
-    """The least squares: the change of X[lo] to X[hi-1] is left in the last column of r.
+    """Solve the least squares problem; the change of X[lo] to X[hi-1] goes to r's last column.
 
-    False when there is none.
+    Returns False when numbers are out of range.
     """
     n, p = system.d.shape[0], system.d.shape[1]
     columns, width = (hi - lo) * p, 3 * p
@@ -165,7 +168,7 @@ def _change(system: Blocks, lo: int, hi: int, r: Array, row: Array) -> bool:
 
 @device
 def _exchange(system: Blocks, lo: int, hi: int, r: Array) -> None:
-    """Put the changed unknowns in place, and keep the former ones in the last column of r."""
+    """Exchange the unknowns with those in the last column of r."""
     p, last = system.d.shape[1], r.shape[1] - 1
     for c in range((hi - lo) * p):
         before = system.x[lo * p + c]
@@ -178,10 +181,10 @@ def _mend_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Ar
     """Mend one block row by changing unknowns from X[own[0]] to X[own[1]-1] only."""
     n, p = system.d.shape[0], system.d.shape[1]
     last, row = 3 * p, r[r.shape[0] - 1]
-    reach = FIRST
-    while reach <= WIDEST:
+    reach = FIRST_REACH
+    while reach <= LAST_REACH:
         lo, hi = max(at - reach, own[0]), min(at + reach + 1, own[1])
-        reach *= WIDER
+        reach *= REACH_FACTOR
         if lo >= hi or not _change(system, lo, hi, r, row):
             continue
         for c in range((hi - lo) * p):
@@ -200,7 +203,8 @@ def _mend_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Ar
 def _mend_part(
     system: Blocks, mark: Array, start: int, own: tuple[int, int], limit: float, r: Array
 ) -> tuple[int, float]:
-    """Mend the marked rows of the part from `start` on: how many stay off; the worst before."""
+    """Mend the marked rows of the part from `start` on.  Returns how many stay off, and the largest
+    relative residual before."""
     left, worst = 0, 0.0
     for word in range(mark.size):
         if mark[word] == 0:
@@ -220,9 +224,10 @@ def _mend_part(
 def _mend(
     team: Any, system: Blocks, marks: Array, rows: int, limit: float, room: Array, found: Array
 ) -> None:
-    """Two rounds over all zones; for each member: rows that are still off, the worst before."""
+    """Two rounds over all zones.  found[rank] becomes the number of rows still off, and the largest
+    relative residual before."""
     n, parts = system.d.shape[0], marks.shape[0]
-    zone = ZONE // rows  # parts of a zone
+    zone = ZONE_ROWS // rows  # parts of a zone
     r = room[team.rank]
     for shift in range(0, zone, zone // 2):
         left = 0
@@ -243,15 +248,15 @@ def _mend(
             return
 
 
-def mended(crew: Crew, system: Blocks, rows: int, judgement: Judgement) -> int:
-    """Mend the rows that are marked; a verdict as in trust.py.  A part has `rows` block rows."""
+def mended(crew: Crew, system: Blocks, rows: int, check: RowCheck) -> int:
+    """Mend the marked rows; returns a verdict as in trust.py.  A part has `rows` block rows."""
     n, p = system.d.shape[:2]
-    limit, count = judgement.limit, int(judgement.off.sum())
+    limit, count = check.limit, int(check.off.sum())
     if count > trust.few(n * p):
         return trust.WRONG
-    room = np.empty((crew.size, (2 * WIDEST + 1) * p + 1, 3 * p + 1))
+    room = np.empty((crew.size, (2 * LAST_REACH + 1) * p + 1, 3 * p + 1))
     found = np.zeros((crew.size, 2))
-    crew.run(_mend, system, judgement.marks, rows, limit, room, found)
+    crew.run(_mend, system, check.marks, rows, limit, room, found)
     if found[:, 0].any():
         return trust.WRONG
     worst = found[:, 1].max() / limit

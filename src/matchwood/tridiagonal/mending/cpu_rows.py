@@ -1,14 +1,14 @@
-"""One row after the other, as LAPACK does: for the systems that parts do not solve well.
+"""Elimination row after row, as in LAPACK: for systems that are not solved well in parts.
 
-Partial pivoting among the rows that contain an unknown, measured as the rows are given.  So the
-pivots are LAPACK's, and the answer is as good as its.  But every row is first divided by a power of
-two that brings its largest entry near 1, which is exact: so neither products nor the quotients that
-lead to representable numbers overflow, and subnormal numbers are as good as others.  `scaled`
-measures the rows after that: better where rows are of very different size.
+Partial pivoting among the rows that contain an unknown; pivots are compared as the rows are given.
+So the pivots are LAPACK's, and the solution is as good.  But every row is first divided by a power
+of two that brings its largest entry near 1, which is exact.  So products do not overflow, nor do
+quotients whose result can be represented, and subnormal numbers lose no digits.  With `scaled`,
+pivots are compared after that division: better where rows differ much in size.
 
-For plain rows and blocks alike: equation i of P x P blocks has unknowns i - K to i + K, with
-K = 2 P - 1.  A window of K + 1 equations goes down the rows; all of them have columns from that of
-the unknown which is eliminated next.
+The same code for plain rows and blocks: equation i of P x P blocks has unknowns i - K to i + K,
+with K = 2 P - 1.  A window of K + 1 equations moves down the rows; its columns begin at the unknown
+that is eliminated next.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _entry(dl: Array, d: Array, du: Array, i: int, column: int) -> float:
 def _enter(
     dl: Array, d: Array, du: Array, b: Array, i: int, first: int, w: Array, powers: Array, at: int
 ) -> None:
-    """Equation i, its columns from `first` on, as row `at` of the window."""
+    """Put equation i, its columns from `first` on, into row `at` of the window."""
     last = w.shape[1] - 1
     p, n = d.shape[1], d.shape[0]
     for k in range(last + 1):
@@ -83,7 +83,7 @@ def _solve(
     lacking: Array,
     scaled: bool,
 ) -> None:
-    """x by one member; `lacking` gets the first unknown without a pivot."""
+    """One thread computes x; `lacking` becomes the first unknown without a pivot."""
     if team.rank > 0:
         return
     size, reach, last = x.size, w.shape[0] - 1, w.shape[1] - 1
@@ -96,7 +96,7 @@ def _solve(
         best = 0
         for i in range(1, reach + 1):
             shift = 0
-            if not scaled:  # as they were before the powers were taken out
+            if not scaled:  # compare the rows as they were before the division
                 shift = min(max(powers[i] - powers[best], -2000), 2000)
             if math.ldexp(abs(w[i, 0]), shift) > abs(w[best, 0]):
                 best = i
@@ -109,7 +109,7 @@ def _solve(
         for k in range(last + 1):
             upper[j, k] = w[0, k]
         for i in range(1, reach + 1):
-            factor = w[i, 0] / upper[j, 0]  # row 0 is overwritten by the first of them
+            factor = w[i, 0] / upper[j, 0]  # not w[0, 0], which step i = 1 overwrites
             for k in range(1, last):
                 w[i - 1, k - 1] = w[i, k] - factor * upper[j, k]
             w[i - 1, last - 1] = 0.0
@@ -118,13 +118,13 @@ def _solve(
     for j in range(size - 1, -1, -1):
         value = upper[j, last]
         for k in range(1, min(last, size - j)):
-            if upper[j, k] != 0:  # what is not coupled may be infinite
+            if upper[j, k] != 0:  # else x[j + k] may be infinite
                 value -= upper[j, k] * x[j + k]
         x[j] = value / upper[j, 0]
 
 
 def solve(dl: Array, d: Array, du: Array, b: Array, scaled: bool = False) -> tuple[Array, int]:
-    """Solution of one right-hand side, in double precision; the row without a pivot or -1."""
+    """The solution for one right-hand side, in double precision; the row without a pivot or -1."""
     n, p = d.shape[0], (d.shape[1] if d.ndim == 3 else 1)
     reach = 2 * p - 1
     blocks = (np.ascontiguousarray(a, np.float64).reshape(n, p, p) for a in (dl, d, du))

@@ -1,7 +1,7 @@
 """Float32 to float64 and back without loss on either engine.
 
-CuPy's kernels take subnormal float32 numbers, those below 2^-126, for zeros.  So there they are
-taken from their bits, and put together from bits.
+CuPy's kernels treat subnormal float32 numbers, those below 2^-126, as zeros.  So on the GPU these
+numbers are converted by their bits.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 
 from matchwood import engines
 
-_STEP = 2.0**-149  # between subnormal float32 numbers
-_LEAST = 2.0**-126  # the smallest that is not subnormal
+_STEP = 2.0**-149  # distance of neighbouring subnormal float32 numbers
+_LEAST = 2.0**-126  # the smallest float32 number that is not subnormal
 _SIGN = np.uint32(1 << 31)
 _MANTISSA = np.uint32((1 << 23) - 1)
 
@@ -26,7 +26,7 @@ def widened(a: Any) -> Any:
 
 
 def narrowed(a: Any, kind: Any) -> Any:
-    """The double precision array in that type, rounded; what is too large becomes infinite."""
+    """The double precision array in that type, rounded; too large numbers become infinite."""
     if np.dtype(kind) != np.float32 or engines.location(a) == "cpu":
         with np.errstate(all="ignore"):
             return a.astype(kind, copy=False)
@@ -34,7 +34,7 @@ def narrowed(a: Any, kind: Any) -> Any:
 
 
 def from_bits(xp: Any, a: Any) -> Any:
-    """`widened` for numbers that arithmetic would take for zeros."""
+    """`widened` where arithmetic treats subnormal numbers as zeros."""
     bits = xp.ascontiguousarray(a).view(np.uint32)
     small = (bits & _MANTISSA).astype(np.float64) * _STEP
     small = xp.where((bits & _SIGN) != 0, -small, small)
@@ -42,7 +42,7 @@ def from_bits(xp: Any, a: Any) -> Any:
 
 
 def to_bits(xp: Any, a: Any) -> Any:
-    """`narrowed` for results that arithmetic would make zeros."""
+    """`narrowed` where arithmetic would round subnormal results to zero."""
     steps = xp.rint(xp.minimum(abs(a), _LEAST) / _STEP).astype(np.uint32)
     small = steps | xp.where(xp.signbit(a), _SIGN, np.uint32(0))
     with np.errstate(all="ignore"):

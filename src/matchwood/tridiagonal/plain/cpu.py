@@ -1,8 +1,8 @@
-"""The tridiagonal solver on a team.  Parts and their ends: cpu_parts.py; the ends: cpu_elements.py.
+"""The tridiagonal solver on a team.  One part: cpu_parts.py; the ends of parts: cpu_elements.py.
 
-One pass over the rows leaves an element for each part of 128; these are solved for the ends of the
-parts; a second pass gets the inner unknowns.  The parts do not depend on the number of threads,
-so neither does any bit of the solution.
+A first pass over the rows computes an element for each part of 128 rows.  The elements are solved
+for the ends of the parts.  A second pass computes the inner unknowns.  The parts do not depend on
+the number of threads, so neither does any bit of the solution.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from matchwood.tridiagonal.cpu_elements import (
     row_without_pivot,
     solve_ends,
 )
-from matchwood.tridiagonal.mending.cpu_local import Blocks, Judgement, mended, new_marks
+from matchwood.tridiagonal.mending.cpu_local import Blocks, RowCheck, mended, new_marks
 from matchwood.tridiagonal.plain.cpu_parts import (
     BAD,
     LANES,
@@ -42,19 +42,19 @@ from matchwood.tridiagonal.plain.cpu_parts import (
 
 Array = np.ndarray[Any, Any]
 
-WORK = 4  # a row is some four steps of the kind that `crew` counts
+WORK_PER_ROW = 4  # units of work per row, as `crew` counts them
 
 
-class Room(NamedTuple):
-    """What the first pass leaves for the second, and the scratch buffer of each member."""
+class Workspace(NamedTuple):
+    """What the first pass stores for the second, and the scratch buffer of each thread."""
 
     choices: Array
     scratch: Array
 
 
 @device
-def _reduce(team: Any, rows: Rows, ends: Ends, room: Room) -> None:
-    """The element of every part."""
+def _reduce(team: Any, rows: Rows, ends: Ends, room: Workspace) -> None:
+    """Compute the element of every part."""
     s, parts = room.scratch[team.rank], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
@@ -72,9 +72,9 @@ def _reduce(team: Any, rows: Rows, ends: Ends, room: Room) -> None:
 
 @device
 def _substitute(
-    team: Any, rows: Rows, ends: Array, room: Room, x: Array, judgement: Judgement
+    team: Any, rows: Rows, ends: Array, room: Workspace, x: Array, check: RowCheck
 ) -> None:
-    """The solution inside of every part; with a limit, which rows are off."""
+    """Compute the inner unknowns of every part; with a limit, mark the rows that are off."""
     s, parts = room.scratch[team.rank], room.choices.shape[0]
     lo, hi = share(team, (parts + LANES - 1) // LANES)
     for tile in range(lo, hi):
@@ -84,20 +84,20 @@ def _substitute(
         load_ends(tile, s, ends, room.choices, parts)
         substitute_tile(s)
         store_solution(tile, s, rows.perm, x)
-        if judgement.limit > 0:
+        if check.limit > 0:
             for part in range(tile * LANES, min(tile * LANES + LANES, parts)):
-                mark = judgement.marks[part]
-                off = mark_off(part, rows, x, ends, judgement.limit, mark)
-                judgement.off[team.rank] += off
+                mark = check.marks[part]
+                off = mark_off(part, rows, x, ends, check.limit, mark)
+                check.off[team.rank] += off
 
 
 @kernel
-def _solve(team: Any, rows: Rows, ends: Ends, room: Room, x: Array, judgement: Judgement) -> None:
+def _solve(team: Any, rows: Rows, ends: Ends, room: Workspace, x: Array, check: RowCheck) -> None:
     """One right-hand side."""
     _reduce(team, rows, ends, room)
     if barrier(team) or solve_ends(team, ends):
         return
-    _substitute(team, rows, ends.ends, room, x, judgement)
+    _substitute(team, rows, ends.ends, room, x, check)
 
 
 def solve(
@@ -109,28 +109,28 @@ def solve(
     *,
     threads: int | None = None,
 ) -> tuple[Array, int, int]:
-    """Solution for every row of b; the row without a pivot or -1; a verdict (trust.py).
+    """The solution for every row of b; the row without a pivot or -1; a verdict (trust.py).
 
-    With `perm` the solution is not looked at.
+    With `perm` the solution is not checked.
     """
     n = d.size
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
         return x, -1, trust.RIGHT
     parts = -(-n // ROWS)
-    team = crew(threads, work=WORK * n)
+    team = crew(threads, work=WORK_PER_ROW * n)
     order = np.empty(0, np.int32) if perm is None else perm
-    # double precision for either type: no slower
-    room = Room(np.empty((parts, WORDS)), np.empty((team.size, SCRATCH)))
+    # double precision for both types; float32 would be no faster
+    room = Workspace(np.empty((parts, WORDS)), np.empty((team.size, SCRATCH)))
     ends = new_ends(parts, 1, ROWS, n, team.size)
     limit = trust.limit(b.dtype) if perm is None else 0.0
-    judgement = Judgement(limit, new_marks(parts, ROWS), np.zeros(team.size, np.int64))
+    check = RowCheck(limit, new_marks(parts, ROWS), np.zeros(team.size, np.int64))
     verdict = trust.RIGHT
     for one, out in zip(b, x, strict=True):
-        judgement.off[:] = 0
-        team.run(_solve, Rows(dl, d, du, one, order), ends, room, out, judgement)
-        if judgement.off.any():
+        check.off[:] = 0
+        team.run(_solve, Rows(dl, d, du, one, order), ends, room, out, check)
+        if check.off.any():
             lower, diagonal, upper = (a.reshape(n, 1, 1) for a in (dl, d, du))
             blocks = Blocks(lower, diagonal, upper, one, out)
-            verdict = min(verdict, mended(team, blocks, ROWS, judgement))
+            verdict = min(verdict, mended(team, blocks, ROWS, check))
     return x, row_without_pivot(ends), trust.WRONG if ends.fault[1] else verdict

@@ -1,24 +1,25 @@
-"""Rows of a tridiagonal system to equations between the ends of parts, and back: eight at a time.
+"""One part of a tridiagonal system: its rows to two equations between its ends, and back.
 
 A part is ROWS consecutive rows s..e.  Its inner unknowns s+1..e-1 occur in no other row, so they
-can be eliminated by its own rows, with row pivoting that never lacks a pivot unless the matrix is
+can be eliminated by its own rows with row pivoting; there is always a pivot unless the matrix is
 singular.  Two equations in x[s-1], x[s], x[e], x[e+1] are left: an element.  cpu_elements.py solves
-for the ends; `substitute` then gets the inner unknowns.
+for the ends; `substitute_tile` then computes the inner unknowns.
 
-The elimination walks down the rows with two equations A, B in hand, both in the unknowns
-(x[s-1], x[s] | x[j], x[j+1]); row j+1 is the third, and of the three the one with the largest
-coefficient of x[j] is the pivot, measured against the size of its row: the largest entry that the
-row has or had on its way.  With the size that it had at first, A and B could grow by 1.618 a row
-without being noticed.  With the present one alone, rows that have shrunk would be taken too often.
+The elimination goes down the rows and carries two equations A, B, both in the unknowns
+(x[s-1], x[s] | x[j], x[j+1]).  Row j+1 is the third.  The pivot is the one of the three whose
+coefficient of x[j] is the largest relative to the size of its row.  The size of a row is the
+largest entry that it has or had since the part began.  With its size at the beginning, A and B
+could grow by a factor of 1.618 per row.  With its present size alone, rows that have become small
+would be taken too often.
 
-Growth: let s be the size of a row, p of the pivot row with pivot k, q another with entry c.  The
-rule is |c| / s(q) <= |k| / s(p), so what is subtracted from q is at most |c / k| s(p) <= s(q): one
-step at most doubles a row, relative to its own size, and a row that has grown is not a pivot for
-small ones.  For all levels see docs/problems/tridiagonal.rst.  Which row was taken is kept, so that
-`substitute_tile` takes the same ones.
+Growth: let s(p) be the size of the pivot row p, with pivot k, and s(q) that of another row q, with
+entry c.  The rule is |c| / s(q) <= |k| / s(p), so what is subtracted from q is at most
+|c / k| s(p) <= s(q).  One step at most doubles a row, relative to its own size, and a row that has
+grown is no pivot for small ones.  For all levels see docs/problems/tridiagonal.rst.  The choice of
+rows is stored, so that `substitute_tile` takes the same ones.
 
-LANES parts are treated at the same time, lane by lane, in loops that the compiler turns into
-vector instructions; all that such a loop touches lies in one array, at distances it can see.
+LANES parts, a tile, are computed at the same time, one per lane, in loops that the compiler turns
+into vector instructions.  All data of such a loop lie in one array at constant distances.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ from matchwood.tridiagonal.mending.cpu_local import clear_marks, set_mark
 
 Array = np.ndarray[Any, Any]
 
-LANES = 8  # two vectors of AVX2 in double precision, one of AVX-512
-ROWS = 128  # rows of a part: its tile, 4 arrays x 128 x 8 lanes, is 32 KiB
-TILE = ROWS * LANES
-# Which row was the pivot of each of the 126 inner unknowns: digits 0 to 3 of a fraction to base 4.
+LANES = 8  # parts of a tile: two vectors of AVX2 in double precision, one of AVX-512
+ROWS = 128  # rows of a part; a tile, 4 arrays x 128 rows x 8 lanes, is 32 KiB
+TILE = ROWS * LANES  # numbers of one array of a tile
+# Which row was the pivot of each of the 126 inner unknowns: a number 0 to 3, which is a digit to
+# base 4 of a fraction.  There are WORDS fractions of STEPS digits.
 WORDS, STEPS = 6, 21
 
-# Where things lie in a member's scratch: one number for each lane.
+# Offsets in a thread's scratch buffer: one number for each lane.
 A_L1, A_L2, A_R1, A_R2, A_F, A_SIZE = (k * LANES for k in range(6))
 B_L1, B_L2, B_R1, B_R2, B_F, B_SIZE = (k * LANES for k in range(6, 12))
-BAD = 12 * LANES  # first row after an unknown without a pivot; 0 = none
-SUM = 13 * LANES  # of the magnitudes of all numbers
+BAD = 12 * LANES  # the row after the first unknown without a pivot; 0 = none
+SUM = 13 * LANES  # the sum of the absolute values of all numbers
 LEAST = 14 * LANES  # the smallest size of a row
 X0, X1, X2 = (k * LANES for k in range(15, 18))
 CHOICES = 18 * LANES
@@ -56,7 +58,7 @@ SCRATCH = RIGHT + TILE
 
 @device
 def _load_array(values: Array, start: int, rows: int, filler: Any, s: Array, to: int) -> None:
-    """Part of an array beside the other lanes; `to` is its first place, the rest is filled up."""
+    """Copy one lane's part of an array, from place `to` on; missing rows become `filler`."""
     part = values[start:]
     for j in range(rows):
         s[to + j * LANES] = part[j]
@@ -66,7 +68,7 @@ def _load_array(values: Array, start: int, rows: int, filler: Any, s: Array, to:
 
 @device
 def _load_whole(values: Array, s: Array, to: int) -> None:
-    """The same for all lanes of a tile that has all rows: a row of lanes is one vector."""
+    """The same for all lanes of a tile without missing rows: a row of lanes is one vector."""
     for j in range(ROWS):
         for lane in range(LANES):
             s[to + j * LANES + lane] = values[lane * ROWS + j]
@@ -74,7 +76,7 @@ def _load_whole(values: Array, s: Array, to: int) -> None:
 
 @device
 def load_tile(tile: int, system: Rows, s: Array) -> None:
-    """The rows of a tile, lane beside lane; rows past the end are x = 0."""
+    """Load the rows of a tile; rows past the end are x = 0."""
     dl, d, du, b, perm = system
     n, start = d.size, tile * TILE
     whole, gather = start + TILE <= n, perm.size > 0
@@ -112,14 +114,14 @@ def _larger(a: Any, b: Any) -> Any:
 
 @device
 def _stand_in(second: Any, third: Any, epsilon: Any) -> Any:
-    """What replaces a pivot that is zero: as large as the rounding errors of its row."""
+    """The replacement of a zero pivot: as large as the rounding errors of its row."""
     tiny = epsilon * (abs(second) + abs(third))
     return tiny if tiny > 0 else epsilon
 
 
 @device
 def _start(s: Array) -> None:
-    """A and B are the first two rows of every lane's part."""
+    """Set A and B to the first two rows of every lane's part."""
     zero = s.dtype.type(0)
     for t in range(LANES):
         s[A_L1 + t] = s[LOWER + t]
@@ -185,7 +187,7 @@ def reduce_tile(s: Array) -> None:
                 q_f = a_f if swap else b_f
                 p_size = b_size if swap else a_size
                 q_size = a_size if swap else b_size
-                new = abs(c1) * p_size > abs(p_r1) * c_size  # the new row is the pivot, p stays
+                new = abs(c1) * p_size > abs(p_r1) * c_size  # the new row is the pivot, not p
                 choice = (two if swap else zero) + (one if new else zero)
                 s[CHOICES + word * LANES + t] += choice * scale
                 k_l1 = zero if new else p_l1
@@ -231,7 +233,7 @@ def reduce_tile(s: Array) -> None:
 
 @device
 def store_elements(tile: int, s: Array, elements: Array, choices: Array, parts: int) -> None:
-    """A and B of every lane as element (2, 6): two of the left, two of the right, b, size."""
+    """Store A and B of every lane as an element (2, 6): left 2, right 2, b, size."""
     for lane in range(LANES):
         part = tile * LANES + lane
         if part < parts:
@@ -244,7 +246,7 @@ def store_elements(tile: int, s: Array, elements: Array, choices: Array, parts: 
 
 @device
 def load_ends(tile: int, s: Array, ends: Array, choices: Array, parts: int) -> None:
-    """What is known of the solution beside every part goes to the right-hand sides."""
+    """Load the ends of every part, and move the terms of known unknowns to the right-hand sides."""
     for lane in range(LANES):
         part = min(tile * LANES + lane, parts - 1)
         before, first = s.dtype.type(ends[part, 0]), s.dtype.type(ends[part, 1])
@@ -259,9 +261,9 @@ def load_ends(tile: int, s: Array, ends: Array, choices: Array, parts: int) -> N
 
 @device
 def substitute_tile(s: Array) -> None:
-    """The same elimination without the unknowns of the left, then back substitution.
+    """The same elimination without the left unknowns, then back substitution.
 
-    The pivot row of x[j], divided by its pivot, takes the place of row j; then x[j] that of d.
+    The pivot row of x[j], divided by its pivot, overwrites row j; then x[j] overwrites d.
     """
     zero, one, two, four = s.dtype.type(0), s.dtype.type(1), s.dtype.type(2), s.dtype.type(4)
     epsilon = s.dtype.type(2.0**-52)
@@ -321,7 +323,7 @@ def substitute_tile(s: Array) -> None:
 
 @device
 def _terms(part: int, j: int, system: Rows, x: Array, ends: Array) -> tuple[Any, Any]:
-    """Residual of row j of a part, and the sizes of its terms; double precision for either type."""
+    """The residual of row j of a part, and the sum of |terms|; in double precision."""
     number, i = ends.dtype.type, part * ROWS + j
     left, right = number(0), number(0)
     if i > 0:
@@ -335,7 +337,7 @@ def _terms(part: int, j: int, system: Rows, x: Array, ends: Array) -> tuple[Any,
 
 @device
 def _inner_off(part: int, rows: int, system: Rows, x: Array, ends: Array, limit: float) -> int:
-    """How many rows inside of a part are off by more: without branches, to be vectorized."""
+    """How many inner rows of a part are off; without branches, so that it is vectorised."""
     start = part * ROWS
     lower, diagonal, upper = system.dl[start:], system.d[start:], system.du[start:]
     b, x = system.b[start:], x[start:]
@@ -352,7 +354,7 @@ def _inner_off(part: int, rows: int, system: Rows, x: Array, ends: Array, limit:
 
 @device
 def mark_off(part: int, system: Rows, x: Array, ends: Array, limit: float, mark: Array) -> int:
-    """How many rows of a part are off by more than `limit`, relative to their terms; which ones."""
+    """Mark the rows of a part that are off by more than `limit`; returns how many."""
     rows = min(ROWS, x.size - part * ROWS)
     clear_marks(mark)
     count = _inner_off(part, rows, system, x, ends, limit)
@@ -369,7 +371,7 @@ def mark_off(part: int, system: Rows, x: Array, ends: Array, limit: float, mark:
 
 @device
 def store_solution(tile: int, s: Array, perm: Array, x: Array) -> None:
-    """x of the tile's rows; with `perm` that of row i goes to x[perm[i]]."""
+    """Store x of the tile's rows; with `perm` the unknown of row i goes to x[perm[i]]."""
     n = x.size
     scatter = perm.size > 0
     for lane in range(LANES):

@@ -4,11 +4,11 @@
 //   join, top, expand              from the elements to their ends: ../elements.cuh
 //   mend                           rows that are off: ../mend.cuh
 //
-// Here is what a thread does with its part of ROWS rows.
+// This file: what a thread does with its part of ROWS rows.
 
 #include "matchwood/passes.cuh"
 
-constexpr int PART_ROWS = 32;  // of a part
+constexpr int PART_ROWS = 32;  // rows of a part
 
 template <typename T>
 struct Rows {
@@ -17,11 +17,11 @@ struct Rows {
     static constexpr int EACH = 16 / sizeof(T);
     static constexpr int CHUNKS = ROWS / EACH, RIGHT_CHUNKS = CHUNKS;
     static constexpr int ARRAY = CHUNKS * TILE_THREADS;  // chunks of an array in the tile
-    static constexpr int BLOCK = ROWS * TILE_THREADS;    // rows of a block
-    static constexpr int SOLUTION = ARRAY;               // in the place of d
+    static constexpr int BLOCK = ROWS * TILE_THREADS;    // rows of a thread block
+    static constexpr int SOLUTION = ARRAY;               // place in the tile: that of d
 };
 
-// An equation in (x[s-1], x[s] | x[j], x[j+1]), and the largest size that it had so far.
+// An equation in (x[s-1], x[s] | x[j], x[j+1]), and its size: the largest coefficient that it has or had.
 template <typename T>
 struct Equation {
     T l1, l2, r1, r2, f;
@@ -61,39 +61,39 @@ __device__ __forceinline__ Size<T> size_now(const Equation<T>& e)
     return larger(larger(size_of(e.l1), size_of(e.l2)), larger(size_of(e.r1), size_of(e.r2)));
 }
 
-// What the reduction notes beside its equations: the pivots, two bits for each unknown, the sizes of the
-// smallest row and of the largest number, and where a pivot was missing.
+// What the reduction records besides its equations: the pivots, two bits for each unknown; the sizes of the
+// smallest row and of the largest number; and the first row without a pivot.
 template <typename T>
-struct Notes {
+struct Record {
     unsigned long long picks;
     unsigned least;
     Size<T> most;
     int lacking;
 };
 
-// What is left of the pivot row of x[j], beside the rows of the matrix: x[j] = right - ...  If it was the new
-// row, the rest is the row of the matrix times `factor`; else `factor` is the coefficient of x[j+1], and
-// that of x[j+2] is zero.
+// The part of the pivot row of x[j] that must be stored: x[j] = right - ...  If the new row was the pivot, the
+// coefficients are those of the matrix times `factor`.  Else `factor` is the coefficient of x[j+1], and that of
+// x[j+2] is zero.
 template <typename T>
 struct Pivot {
     T factor, right;
 };
 
-// Eliminate x[j] from A, B and the new row (c1 x[j] + c2 x[j+1] + c3 x[j+2] = cf).  LEFT: with the
-// unknowns x[s-1] and x[s], as the reduction needs; the pivot is chosen and noted.  Without, `picks` says
-// which one the reduction took.  True when x[j] has no pivot.
+// Eliminate x[j] from A, B and the new row (c1 x[j] + c2 x[j+1] + c3 x[j+2] = cf).  With LEFT, as in the reduction,
+// the unknowns x[s-1] and x[s] are kept, and the pivot is chosen and recorded.  Without, `picks` says which pivot the
+// reduction chose.  Returns true when x[j] has no pivot.
 template <bool LEFT, typename T>
 __device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2, T c3, T cf, Pivot<T>& pivot,
-                                     unsigned picks, Notes<T>& notes)
+                                     unsigned picks, Record<T>& record)
 {
     Size<T> c_size = Size<T>();
     bool swap, fresh;  // B is better than A; the new row is better than both
     if (LEFT) {
-        c_size = row_size(c1, c2, c3, notes.least);
-        notes.most = larger(notes.most, larger(c_size, size_of(cf)));
+        c_size = row_size(c1, c2, c3, record.least);
+        record.most = larger(record.most, larger(c_size, size_of(cf)));
         swap = better_pivot(B.r1, B.size, A.r1, A.size);
         fresh = better_pivot(c1, c_size, choose(swap, B.r1, A.r1), choose(swap, B.size, A.size));
-        notes.picks = notes.picks >> 2 | (unsigned long long)((swap ? 1u : 0u) | (fresh ? 2u : 0u)) << 62;
+        record.picks = record.picks >> 2 | (unsigned long long)((swap ? 1u : 0u) | (fresh ? 2u : 0u)) << 62;
     } else {
         swap = picks & 1;
         fresh = picks & 2;
@@ -133,17 +133,17 @@ __device__ __forceinline__ bool step(Equation<T>& A, Equation<T>& B, T c1, T c2,
     return none;
 }
 
-// Rows of chunk c from FROM on are eliminated.
+// Eliminate with the rows of chunk c, from its row FROM on.
 template <int FROM, typename T>
-__device__ __forceinline__ void reduce_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, Notes<T>& notes)
+__device__ __forceinline__ void reduce_chunk(Chunk* tile, int c, Equation<T>& A, Equation<T>& B, Record<T>& record)
 {
     constexpr int EACH = Rows<T>::EACH;
     OwnRows<T> rows(tile, c);
     Pivot<T> unused;
 #pragma unroll
     for (int v = FROM; v < EACH; ++v) {
-        bool none = step<true>(A, B, rows.lower[v], rows.diagonal[v], rows.upper[v], rows.right[v], unused, 0, notes);
-        if (none && notes.lacking < 0) notes.lacking = c * EACH + v - 1;
+        bool none = step<true>(A, B, rows.lower[v], rows.diagonal[v], rows.upper[v], rows.right[v], unused, 0, record);
+        if (none && record.lacking < 0) record.lacking = c * EACH + v - 1;
     }
 }
 
@@ -159,28 +159,28 @@ __device__ __forceinline__ Equation<T> first_row(Chunk* tile, int row, unsigned&
     return {lower, diagonal, upper, T(0), right, row_size(lower, diagonal, upper, least)};
 }
 
-// This thread's part to its element, two equations in (x[s-1], x[s] | x[e], x[e+1]).
+// Reduce this thread's part to its element, two equations in (x[s-1], x[s] | x[e], x[e+1]).
 template <typename T>
 __device__ __forceinline__ void reduce_part(Chunk* tile, Elements<1, T> out, long long part, unsigned long long* status)
 {
-    Notes<T> notes;
-    notes.picks = 0, notes.lacking = -1, notes.least = ~0u;
-    Equation<T> A = first_row<T>(tile, 0, notes.least), B = first_row<T>(tile, 1, notes.least);
+    Record<T> record;
+    record.picks = 0, record.lacking = -1, record.least = ~0u;
+    Equation<T> A = first_row<T>(tile, 0, record.least), B = first_row<T>(tile, 1, record.least);
     B.r2 = B.r1, B.r1 = B.l2, B.l2 = B.l1, B.l1 = T(0);
-    notes.most = larger(larger(A.size, B.size), larger(size_of(A.f), size_of(B.f)));
-    if (Rows<T>::EACH > 2) reduce_chunk<2>(tile, 0, A, B, notes);
+    record.most = larger(larger(A.size, B.size), larger(size_of(A.f), size_of(B.f)));
+    if (Rows<T>::EACH > 2) reduce_chunk<2>(tile, 0, A, B, record);
 #pragma unroll 1
-    for (int c = 1; c < Rows<T>::CHUNKS; ++c) reduce_chunk<0>(tile, c, A, B, notes);
-    if (notes.lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + notes.lacking);
-    // what is not a number in any row has spread to both equations
+    for (int c = 1; c < Rows<T>::CHUNKS; ++c) reduce_chunk<0>(tile, c, A, B, record);
+    if (record.lacking >= 0) fail(status, SINGULAR, part * Rows<T>::ROWS + record.lacking);
+    // an infinity or NaN in any row has spread to both equations
     T finite = T(0) * A.l1 + T(0) * A.l2 + T(0) * A.r1 + T(0) * A.r2 + T(0) * A.f;
     finite += T(0) * B.l1 + T(0) * B.l2 + T(0) * B.r1 + T(0) * B.r2 + T(0) * B.f;
-    bool fits = !too_small<T>(notes.least) && as_number(notes.most) <= large<T>();
+    bool fits = !too_small<T>(record.least) && as_number(record.most) <= large<T>();
     if (!(finite == T(0) && fits)) fail(status, NOT_FINITE, part * Rows<T>::ROWS);
     T fields[10] = {A.l1, A.l2, A.r1, A.r2, A.f, B.l1, B.l2, B.r1, B.r2, B.f};
 #pragma unroll
     for (int f = 0; f < 10; ++f) out.data[f * out.total + part] = fields[f];
-    put_picks<10>(out.data, out.total, part, notes.picks);
+    put_picks<10>(out.data, out.total, part, record.picks);
 }
 
 template <typename T>
@@ -189,18 +189,18 @@ __device__ __forceinline__ unsigned long long picks_of(Elements<1, T> known, lon
     return get_picks<10>(known.data, known.total, part, 2 * (Rows<T>::ROWS - 2));
 }
 
-// Two numbers of `ends` are before each part.  The rows stay in shared memory and the pivot rows in registers,
-// so loops over rows are unrolled.  With LOOK each row is judged as soon as its unknowns are known.  Where a row
-// has been used for the last time, the solution takes the place of d.
-template <bool LOOK, typename T>
-__device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsigned long long picks, Judge<T>& judge,
-                                                Looking<LOOK>)
+// The unknowns of this thread's part, from `ends`: two numbers before the part, two after it.  The rows stay in shared
+// memory and the pivot rows in registers, so loops over rows are unrolled.  With CHECK each row is checked as soon as
+// its unknowns are known.  After the last use of a row, its unknown overwrites d.
+template <bool CHECK, typename T>
+__device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsigned long long picks,
+                                                RowChecker<T>& checker, Checking<CHECK>)
 {
     constexpr int ROWS = Rows<T>::ROWS, EACH = Rows<T>::EACH, CHUNKS = Rows<T>::CHUNKS, array = Rows<T>::ARRAY;
     T before = ends[0], begin = ends[1], near = ends[2], far = ends[3];
-    judge.unknown(before), judge.unknown(far);
+    checker.unknown(before), checker.unknown(far);
     Pivot<T> pivots[ROWS];
-    Notes<T> unused;
+    Record<T> unused;
     Equation<T> A = first_row<T>(tile, 0, unused.least), B = first_row<T>(tile, 1, unused.least);
     A.f -= A.l1 * before + A.l2 * begin;
     B.f -= B.l1 * begin;
@@ -230,10 +230,10 @@ __device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsi
                 T u3 = choose(fresh, rows.upper[v] * pivots[j].factor, T(0));
                 next = pivots[j].right - u2 * near - u3 * far;
             }
-            if (LOOK) {
+            if (CHECK) {
                 T terms[3] = {rows.lower[v] * next, rows.diagonal[v] * near, rows.upper[v] * far};
-                judge.row(terms, rows.right[v], 1u << j);
-                judge.unknown(near);
+                checker.row(terms, rows.right[v], 1u << j);
+                checker.unknown(near);
             }
             solution[v] = near;
             far = near, near = next;
@@ -242,10 +242,10 @@ __device__ __forceinline__ void substitute_part(Chunk* tile, const T* ends, unsi
     }
 }
 
-// The rows were judged on the way.
+// The rows were checked in substitute_part; only their marks are stored here.
 template <typename T>
 __device__ __forceinline__ void mark_rows(Chunk*, long long, const T*, const T*, const T*, const T*, const T*,
-                                          unsigned* mine, unsigned*, Judge<T>& judge)
+                                          unsigned* mine, unsigned*, RowChecker<T>& checker)
 {
-    if (mine != nullptr) *mine = judge.marks;
+    if (mine != nullptr) *mine = checker.marks;
 }

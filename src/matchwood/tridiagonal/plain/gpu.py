@@ -16,7 +16,7 @@ SOURCE = gpu.Source(
     (
         "reduce_rows<T,I>",
         "substitute_rows = substitute_rows<T,I,false>",
-        "substitute_and_judge = substitute_rows<T,I,true>",
+        "substitute_and_check = substitute_rows<T,I,true>",
         *("join = join<1,T>", "top = top<1,T>", "expand = expand<1,T>", "mend = mend<1,T>"),
     ),
     types={"T": (np.float32, np.float64)},

@@ -1,8 +1,8 @@
 """The definition: Gaussian elimination with partial pivoting, one row after the other.
 
-As LAPACK's gtsv does it, with a block row for a row where blocks are given, but in the longest
-floating type of the machine, and with equations scaled by powers of two: so rows on different
-scales keep their digits.  Slow on purpose.
+As in LAPACK's gtsv, and for blocks as well.  But it uses the longest floating type of the machine,
+and equations are scaled by powers of two, so that rows on different scales keep their digits.  Slow
+on purpose.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 def solve(
     dl: Array, d: Array, du: Array, b: Array, *, threads: int | None = None
 ) -> tuple[Array, int, int]:
-    """Solution for every row of b; the row without a pivot or -1; a verdict (trust.py)."""
+    """The solution for every row of b; the row without a pivot or -1; a verdict (trust.py)."""
     if not all(np.isfinite(a).all() for a in (dl[1:], d, du[:-1], b)):
         return b.copy(), -1, trust.WRONG
     if d.size == 0 or b.shape[0] == 0:
@@ -33,7 +33,7 @@ def solve(
 
 
 def equilibrate(rows: list[dict[int, Any]], right: Array) -> None:
-    """Multiply every equation by a power of two: the largest coefficient is then about 1."""
+    """Multiply every equation by a power of two such that its largest coefficient is about 1."""
     for i, row in enumerate(rows):
         largest = max((abs(value) for value in row.values()), default=0)
         if largest > 0:

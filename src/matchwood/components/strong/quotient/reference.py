@@ -8,7 +8,7 @@ import numpy as np
 
 
 def levels(indptr: Any, indices: Any, *, threads: int | None = None) -> Any:
-    """Take away vertices without arcs to them, all at once, and again: the round is the level."""
+    """Take away all vertices without arcs to them, again and again.  The round is the level."""
     n = indptr.size - 1
     rows = [indices[indptr[v] : indptr[v + 1]].tolist() for v in range(n)]
     arcs_to = [0] * n

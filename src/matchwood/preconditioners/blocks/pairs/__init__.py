@@ -1,8 +1,9 @@
 """Which vertices share a 2x2 block: three ways to pair them.
 
-    by_factor     a [0,1]-factor by rounds of proposals: the paper's
+    by_factor     a [0,1]-factor by rounds of proposals, as in the paper
     by_weight     the heaviest edges first, until no edge is left between two free vertices
-    side_by_side  paths of strong edges are laid beside each other, and each step of two is a pair
+    side_by_side  two paths of strong edges are laid beside each other; vertices side by side are
+                  a pair
 
 Each returns the mate of every vertex, -1 for none, where the matrix lies.  On the GPU the last one
 is in gpu.py + gpu.cu.
@@ -23,8 +24,8 @@ from matchwood.primitives.row_reduce import (
     trusted_strongest_neighbours as strongest_neighbours,
 )
 
-# An edge is strong when it weighs at least this part of the heaviest edge at either end: the usual
-# threshold of algebraic multigrid.
+# A ratio.  An edge is strong when it weighs at least STRONG times the heaviest edge at each of its
+# ends: the usual threshold of algebraic multigrid.
 STRONG = 0.25
 
 
@@ -37,11 +38,12 @@ def by_weight(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> Any
 
 
 def side_by_side(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> Any:
-    """Pairs across the strong direction, so that it stays free for the paths of pairs.
+    """Pairs across the strong direction, so that the paths of pairs can follow that direction.
 
     The paths consist of the strong edges that both ends have among their two heaviest: one round
-    of proposals.  Weak edges would join the ends of paths, and a path with a bend has no straight
-    neighbour.  Paths are matched by the weight between them.
+    of proposals.  Weak edges are left out, because they would join the ends of paths to bent ones,
+    beside which no other path can lie.  Paths are matched by the weight between them; two matched
+    paths are a couple.
     """
     view, n = G.undirected_weights(), G.n
     if view.nnz == 0:
@@ -70,17 +72,18 @@ def side_by_side(G: Any, *, rng: Any, ties: str, threads: int | None = None) -> 
     column = column[np.minimum(path, other)]
     along = position + np.where(path < other, -1, 1) * (column - reach)
     against = column - 2 * reach - position
-    folded = ((position - 1) ^ 1) + 1  # a path that found no other: 1 with 2, 3 with 4
-    partner = np.where(other == path, folded, np.where(column > 2 * reach, against, along))
+    own_partner = ((position - 1) ^ 1) + 1  # a path without a couple: positions 1 with 2, 3 with 4
+    partner = np.where(other == path, own_partner, np.where(column > 2 * reach, against, along))
     exists = (partner >= 1) & (partner <= np.bincount(path, minlength=n)[other])
-    place = np.where(exists, forest.place[other] + partner - 1, 0)  # a path starts at its name
+    # a path is named after its first vertex, so forest.place[other] is where it starts
+    place = np.where(exists, forest.place[other] + partner - 1, 0)
     return np.where(exists, forest.perm[place], -1).astype(view.indices.dtype)
 
 
 def _between_paths(
     view: Any, rows: Any, path: Any, position: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """Of every edge between two paths: lower and upper path, positions there, weight."""
+    """For every edge between two paths: lower and upper path, positions there, weight."""
     columns = view.indices
     kept = (rows < columns) & (path[rows] != path[columns])
     u, v = rows[kept], columns[kept]
@@ -99,11 +102,11 @@ def _alignment(
 ) -> Any:
     """How the upper path of a couple lies beside the lower one: a number for each lower path.
 
-    With a quarter of the columns as `reach`, `here` is beside `there` if the number is
-    ``here - there + reach`` (same direction) or ``here + there + 2 * reach`` (opposite one); the
-    former are below ``2 * reach``, the latter above.  Blocks hold edges within a pair and to the
-    pairs before and after, so the best number has the most weight together with its two
-    neighbours; of equal ones the least is taken.
+    Let `reach` be a quarter of the columns.  Position `here` is beside position `there` if the
+    number is ``here - there + reach`` (same direction) or ``here + there + 2 * reach`` (opposite
+    direction).  The former are below ``2 * reach``, the latter above.  Blocks hold edges within a
+    pair and to the pairs before and after.  So the best number is the one that has the most weight
+    together with its two neighbours; of equally good ones the least is taken.
     """
     best = np.zeros(shape[0], np.int64)
     if lower.size == 0:

@@ -1,15 +1,16 @@
 // Pairs of vertices of paths that lie side by side.  Host side: gpu.py; the rule: __init__.py.
 //
-// Kernels over entries have a thread for each, whatever the lengths of rows: `rows` says in which it is.
-// What is kept of a list goes to the place that a scan over its flags gives, so lists keep their order.
+// Kernels over entries have one thread per entry, so that the lengths of rows do not matter; `rows` holds the
+// row of each entry.  Kept elements of a list go to the place that a prefix sum over their flags gives, so
+// lists keep their order.
 #include "matchwood/atomics.cuh"
 #include "matchwood/exact.cuh"
 #include "matchwood/threads.cuh"
 
-constexpr int SHORT_RUN = 32;  // weights that one thread adds up
+constexpr int SHORT_RUN = 32;  // weights; one thread adds up as many or fewer
 
-// marks[e] += 1 where a row other than the first starts; their running sum is the row of each entry.
-// Atomic: empty rows start where the next one does.  Caller: marks zero.
+// marks[e] += 1 where a row other than the first starts; their prefix sum is the row of each entry.
+// Atomic, since an empty row starts at the same entry as the next row.  Caller: marks zero.
 template <typename I>
 __global__ void mark_starts(I n, I nnz, const I* __restrict__ indptr, I* marks)
 {
@@ -21,7 +22,7 @@ __device__ __forceinline__ double quarter(double a) { return 0.25 * a; }
 __device__ __forceinline__ float quarter(float a)
 {
     float part;
-    asm("mul.rn.f32 %0, %1, 0f3E800000;" : "=f"(part) : "f"(a));  // 0.25, subnormal numbers kept
+    asm("mul.rn.f32 %0, %1, 0f3E800000;" : "=f"(part) : "f"(a));  // 0.25; subnormal numbers are kept
     return part;
 }
 
@@ -35,8 +36,8 @@ __global__ void mark_strong(I nnz, const I* __restrict__ rows, const I* __restri
     flags[e] = !exactly_less(data[e], quarter(exactly_less(one, other) ? other : one));
 }
 
-// The matrix of the entries with a flag, `place` being the scan over the flags: one thread for each entry
-// of the old one, and one for each of its rows.
+// The matrix of the entries with a flag; `place` is the prefix sum over the flags.  One thread per entry of
+// the old matrix, and one per row.
 template <typename I, typename W>
 __global__ void keep_strong(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices,
                             const W* __restrict__ data, const I* __restrict__ place, I* __restrict__ out_indptr,
@@ -49,7 +50,7 @@ __global__ void keep_strong(I n, I nnz, const I* __restrict__ indptr, const I* _
     out_data[place[e]] = data[e];
 }
 
-// length[path] = its vertices; written by the last of them.
+// length[path] = the number of its vertices, written by the thread of the last one.
 template <typename I>
 __global__ void measure_paths(I n, const I* __restrict__ perm, const I* __restrict__ path,
                               const I* __restrict__ position, I* __restrict__ length)
@@ -60,7 +61,7 @@ __global__ void measure_paths(I n, const I* __restrict__ perm, const I* __restri
     if (i + 1 == n || position[perm[i + 1]] == 1) length[path[v]] = position[v];
 }
 
-// Edges between two paths, each once.
+// Flags for the edges between two paths, each edge once.
 template <typename I>
 __global__ void mark_between(I nnz, const I* __restrict__ rows, const I* __restrict__ indices,
                              const I* __restrict__ path, I* __restrict__ flags)
@@ -69,7 +70,8 @@ __global__ void mark_between(I nnz, const I* __restrict__ rows, const I* __restr
     if (e < nnz) flags[e] = rows[e] < indices[e] && path[rows[e]] != path[indices[e]];
 }
 
-// Of each: the two paths as one number, the lower one above; its positions in them; its weight.
+// Lists each edge between two paths: both paths as one key, the lower path in the upper bits; the positions
+// of its ends in them; its weight.
 template <typename I, typename W>
 __global__ void list_between(I nnz, const I* __restrict__ rows, const I* __restrict__ indices,
                              const W* __restrict__ data, const I* __restrict__ path,
@@ -88,7 +90,7 @@ __global__ void list_between(I nnz, const I* __restrict__ rows, const I* __restr
     weights[k] = widened(data[e]);
 }
 
-// One thread a place in the sorted order: the key there, and whether it is the first of its kind.
+// One thread per place in the sorted order: the key there, and whether it differs from the key before.
 template <typename K>
 __global__ void sort_keys(long long m, const K* __restrict__ keys, const long long* __restrict__ order,
                           K* __restrict__ sorted, bool* __restrict__ first)
@@ -100,9 +102,9 @@ __global__ void sort_keys(long long m, const K* __restrict__ keys, const long lo
     if (first != nullptr) first[k] = k == 0 || keys[order[k - 1]] != key;
 }
 
-// Sums over runs in a sorted order, from the first weight on, as the CPU adds them.  Run r is at starts[r],
-// and ends where the next one starts, or at m.  Weight k is weights[order[k]], or weights[order[k] - size]
-// where the list of `size` weights is used twice.
+// Sums over runs of equal keys in a sorted order, from the first weight on, as on the CPU.  Run r begins at
+// starts[r], and ends where the next one begins, or at m.  Weight k is weights[order[k]], or
+// weights[order[k] - size] where the list of `size` weights is used twice.
 struct Run {
     const long long* __restrict__ order;
     const double* __restrict__ weights;
@@ -115,7 +117,7 @@ struct Run {
     }
 };
 
-// A thread to a run; those of many weights are listed.
+// One thread per run; runs of more than SHORT_RUN weights are listed.
 template <typename H>
 __global__ void add_runs(long long runs, const H* __restrict__ starts, long long m,
                          const long long* __restrict__ order, const double* __restrict__ weights, long long size,
@@ -134,7 +136,7 @@ __global__ void add_runs(long long runs, const H* __restrict__ starts, long long
     sums[r] = sum;
 }
 
-// A warp to a listed run: all lanes add the same numbers, which one of them has fetched.
+// One warp per listed run.  Each lane loads one weight, and all lanes add all of them in the same order.
 template <typename H>
 __global__ void add_long_runs(long long runs, const H* __restrict__ starts, long long m,
                               const long long* __restrict__ order, const double* __restrict__ weights,
@@ -158,7 +160,7 @@ __global__ void add_long_runs(long long runs, const H* __restrict__ starts, long
     }
 }
 
-// A thread to a pair of paths: the first key of its kind, taken apart.
+// One thread per pair of joined paths: the two paths from the first key of its run.
 template <typename I, typename H>
 __global__ void unpack(long long pairs, const H* __restrict__ heads, const unsigned long long* __restrict__ sorted,
                        int shift, I* __restrict__ lower, I* __restrict__ upper)
@@ -178,10 +180,10 @@ __global__ void mark_coupled(long long m, const unsigned long long* __restrict__
     if (k < m) kept[k] = couple[keys[k] >> shift] == (I)(keys[k] & ((1ull << shift) - 1));
 }
 
-// How two coupled paths of P and Q vertices lie beside each other is a number from 0 to 2 (P + Q) - 1.
-// Below P + Q: here - there + Q, same direction.  From there on: here + there - 1 more, opposite one.
-// A number has a bin, and all bins of a couple lie where its vertices are in the order of the forest,
-// those of the second kind n further: first the Q of the upper path, then the P of the lower one.
+// Two coupled paths, of P and Q vertices, lie beside each other in one of 2 (P + Q) ways, numbered from 0.
+// Numbers below P + Q: here - there + Q, same direction.  The others: P + Q + here + there - 1, opposite one.
+// Each number has a bin.  The first P + Q bins of a couple take the places of its vertices in the order of
+// the forest, first the Q of the upper path, then the P of the lower one; the others lie n further on.
 template <typename I>
 struct Couple {
     I lower, upper;
@@ -198,7 +200,7 @@ struct Couple {
     }
 };
 
-// A thread to an edge between coupled paths: the bins of its two numbers, and its weight.
+// One thread per edge between coupled paths: the bins of its two numbers, and its weight.
 template <typename I, typename K>
 __global__ void list_bins(long long kept, I n, const long long* __restrict__ edges,
                           const unsigned long long* __restrict__ keys, int shift, const I* __restrict__ here,
@@ -215,9 +217,9 @@ __global__ void list_bins(long long kept, I n, const long long* __restrict__ edg
     out_weights[k] = weights[e];
 }
 
-// A thread to a bin: its weight together with its two neighbours', in the order of the CPU's sum.  With
-// CHOOSE false it raises the most of its couple, otherwise lowers `number` where it has the most.
-// Numbers past the last bin are left out: the one before has as much.
+// One thread per bin: the sum of its weight and those of its two neighbours, added in the CPU's order.  With
+// CHOOSE false it raises `most` of its couple to that sum.  With CHOOSE true it lowers `number` to its own
+// number if its sum is the most.  Numbers past the last bin need no thread: the number before has the same sum.
 template <typename I, bool CHOOSE>
 __global__ void compare_bins(I n, const I* __restrict__ perm, const I* __restrict__ path,
                              const I* __restrict__ position, const I* __restrict__ couple,
@@ -235,13 +237,13 @@ __global__ void compare_bins(I n, const I* __restrict__ perm, const I* __restric
     const double* of_kind = sums + kind * n;
     double after = t + 1 < two.p + two.q ? of_kind[two.bin(t + 1)] : 0;
     double before = t > 0 ? of_kind[two.bin(t - 1)] : 0;
-    unsigned long long sum = value_bits(after + of_kind[two.bin(t)] + before);  // positive: in this order
+    unsigned long long sum = value_bits(after + of_kind[two.bin(t)] + before);  // positive: bits keep the order
     unsigned long long best = load_relaxed(&most[two.lower]);
     if (!CHOOSE && sum > best) raise_to(&most[two.lower], sum);
     if (CHOOSE && sum == best) lower_to(&number[two.lower], (unsigned long long)(kind * (two.p + two.q) + t));
 }
 
-// A thread to a vertex: its mate.
+// One thread per vertex: its mate.
 template <typename I>
 __global__ void pair_up(I n, const I* __restrict__ perm, const I* __restrict__ path,
                         const I* __restrict__ position, const I* __restrict__ couple,
@@ -252,7 +254,7 @@ __global__ void pair_up(I n, const I* __restrict__ perm, const I* __restrict__ p
     if (v >= n) return;
     I mine = path[v], other = couple[mine];
     long long at = position[v], partner;
-    if (other < 0) {  // alone: 1 with 2, 3 with 4
+    if (other < 0) {  // a path without a couple: positions 1 with 2, 3 with 4
         other = mine;
         partner = ((at - 1) ^ 1) + 1;
     } else {

@@ -43,6 +43,7 @@ SOURCE = gpu.Source(
 
 WHAT = "algebraic_block_tridiagonal"
 BLOCK = 256  # threads
+SHORT_RUN = SOURCE.constant("SHORT_RUN")
 
 
 def side_by_side(view: Any, *, rng: Any, ties: str) -> Any:
@@ -72,7 +73,7 @@ def side_by_side(view: Any, *, rng: Any, ties: str) -> Any:
 
 
 def _rows_of_entries(k: Any, view: Any) -> tuple[Any, Any]:
-    """The row of each entry; and `flags` and `place`, arrays of as many, for what follows."""
+    """The row of each entry; and a workspace with the arrays `flags` and `place` of that length."""
     nnz, kind = view.nnz, view.indices.dtype
     space = gpu.workspace(WHAT, flags=(nnz, kind), place=(nnz + 1, kind), rows=(nnz + 1, kind))
     space.flags.data.memset_async(0, space.flags.nbytes)
@@ -115,7 +116,7 @@ class _Between:
         )  # fmt: skip
 
     def couples(self, n: int, *, rng: Any, ties: str) -> Any:
-        """The path that each one is matched with, by the weight between them; -1 for none."""
+        """The path that each path is matched with, by the weight between them; -1 for none."""
         cupy = engines.cupy()
         if self.count == 0:
             return cupy.full(n, -1, self._kind)
@@ -138,7 +139,7 @@ class _Between:
     def best_numbers(
         self, perm: Any, path: Any, position: Any, couple: Any, length: Any, place: Any
     ) -> Any:
-        """For each lower path of a couple the number that puts most weight into the blocks."""
+        """For each lower path of a couple, the number that puts most weight into the blocks."""
         n, m, kind = perm.size, self.count, self._kind
         bin_type = np.uint32 if 2 * n <= np.iinfo(np.uint32).max else np.uint64
         k = SOURCE.kernels(
@@ -172,15 +173,17 @@ class _Between:
 
 
 def _order(keys: Any) -> Any:
-    """Where each key comes from when they are sorted; equal ones keep their order."""
+    """The permutation that sorts the keys; equal ones keep their order."""
     with gpu.guard(WHAT, keys.size * (16 + 2 * keys.itemsize)):
         return engines.cupy().argsort(keys, kind="stable")
 
 
 def _run_sums(starts: Any, runs: int, order: Any, weights: Any) -> Any:
-    """Sums over runs of equal keys; in gpu.cu, above `struct Run`."""
+    """Sums over runs of equal keys; see `struct Run` in gpu.cu."""
     sums = gpu.empty(runs, np.float64, WHAT)
-    space = gpu.workspace(WHAT, listed=(order.size // 32 + 1, np.int64), count=(1, np.uint64))
+    space = gpu.workspace(
+        WHAT, listed=(order.size // SHORT_RUN + 1, np.int64), count=(1, np.uint64)
+    )
     space.count.data.memset_async(0, space.count.nbytes)
     k = SOURCE.kernels("add_runs", "add_long_runs", H=starts.dtype)
     arguments = (

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.contract import sums_type
+from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.tally.cpu import (
     Rows,
@@ -25,12 +26,14 @@ from matchwood.primitives.tally.cpu import (
     search,
 )
 from matchwood.primitives.transpose.cpu import transpose
-from matchwood.teams import crew, interrupted, kernel, next_chunk, share_rows
+from matchwood.teams import crew, device, interrupted, kernel, next_chunk, share_rows
 
 Array = np.ndarray[Any, Any]
 
 SHORT_RUN = 8  # entries of all members of a label; then labels are looked for one by one
 CHUNK = 16  # rows of the result that a member takes at a time: they differ much in length
+# How many members ahead a pointer, a row and its labels are fetched, and how many labels
+FAR, NEAR, NEXT, LABELS = np.uint64(12), np.uint64(6), np.uint64(3), np.uint64(8)
 
 
 @kernel
@@ -45,6 +48,22 @@ def _capacities(team: Any, indptr: Array, starts: Array, members: Array, room: A
             v = members[i]
             total += np.int64(indptr[v + members.dtype.type(1)]) - np.int64(indptr[v])
         room[c + 1] = total
+
+
+@device
+def _fetch(rows: Rows, labels: Array, members: Array, i: Any) -> None:
+    """Fetch what members that come later need: the labels around one, the rows of others.
+
+    They lie anywhere, and whether a label is new nobody can foresee: without this the processor
+    waits for each of them.
+    """
+    one, last = np.uint64(1), np.uint64(members.size - 1)
+    prefetch(rows.indptr, np.uint64(members[min(i + FAR, last)]))
+    prefetch(rows.indices, np.uint64(rows.indptr[np.uint64(members[min(i + NEAR, last)])]))
+    v = np.uint64(members[min(i + NEXT, last)])
+    begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])
+    for k in range(begin, min(end, begin + LABELS)):
+        prefetch(labels, np.uint64(rows.indices[k]))
 
 
 @kernel
@@ -72,6 +91,7 @@ def _add_up(
             for i in range(np.uint64(starts[c]), np.uint64(starts[c + 1])):
                 if interrupted(team, np.int64(i)):
                     return
+                _fetch(rows, labels, members, i)
                 if short:
                     found = search(scratch, rank, rows, labels, members[i], found)
                 else:

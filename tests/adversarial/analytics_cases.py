@@ -1,0 +1,238 @@
+"""Right answers of orders that are refined, of rankings and of communities, to be spoiled."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import matchwood
+from adversarial.cases import Case, Fields, graphs, matrices, of, parts, replaced, some_order
+from matchwood import check
+
+REFINEMENTS = (
+    {"fraction": 1.0},
+    {"fraction": 0.6, "sweeps": None, "metric": "linear_gap"},
+    {"fraction": 1.0, "partners": "median", "sweeps": 3},
+)
+GAMMAS = (1.0, 0.0, 0.25)
+
+
+def refinement_cases(engine: str | None = None) -> Iterator[Case]:
+    for k, (_, G) in enumerate(graphs()):
+        order, options = some_order(G.n), REFINEMENTS[k % 3]
+        found = matchwood.refine_order(G, order, engine=engine, **options)
+        names = ("perm", "before", "after", "proposed", "kept", "sweeps")
+        yield Case(
+            G.n, G, of(found, *names), replaced(found),
+            lambda x, G=G, p=order, o=options: check.check_refinement(G, x, p, **o),
+        )  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Layered:
+    """What the check of layers reads of an answer."""
+
+    perm: Any
+    layers: Any
+
+
+def layered_cases(engine: str | None = None) -> Iterator[Case]:
+    """Few layers, so that a check is quick."""
+    for k, (_, G) in enumerate(graphs()):
+        perm, layers = matchwood.ordering.llp.find_layers(
+            "layered_label_propagation_order", G, GAMMAS, k, engine, None
+        )
+        fields = {
+            "perm": perm, "labels": layers.labels,
+            "gammas": np.array(layers.gammas), "rounds": np.array(layers.rounds),
+        }  # fmt: skip
+
+        def build(fields: Fields, layers: Any = layers) -> Any:
+            gammas, rounds = (
+                tuple(np.asarray(fields[name]).tolist()) for name in ("gammas", "rounds")
+            )
+            made = dataclasses.replace(
+                layers, labels=fields["labels"], gammas=gammas, rounds=rounds
+            )
+            return Layered(fields["perm"], made)
+
+        yield Case(
+            G.n, G, fields, build,
+            lambda x, G=G, k=k: check.check_layered_order(G, x, gammas=GAMMAS, rng=k),
+        )  # fmt: skip
+
+
+def positive_graphs() -> Iterator[Any]:
+    for A in matrices():
+        yield matchwood.graph(A if A.dtype == bool else abs(A))
+
+
+def whole_weights(G: Any) -> Any:
+    """The dense matrix of which a modularity is: both directions, and loops twice."""
+    W = np.zeros((G.n, G.n))
+    A = np.zeros((G.n, G.n))
+    rows = np.repeat(np.arange(G.n), np.diff(G.indptr))
+    np.add.at(A, (rows, G.indices), 1.0 if G.data is None else G.data.astype(np.float64))
+    W += A if np.array_equal(A, A.T) else A + A.T - np.diag(A.diagonal())
+    return W + np.diag(A.diagonal())
+
+
+def dense_modularity(W: Any, labels: Any, resolution: float) -> float:
+    if not W.sum():
+        return 0.0
+    same = labels[:, None] == labels
+    strength = W.sum(axis=1)
+    chance = resolution * np.outer(strength, strength) / W.sum()
+    return float(((W - chance) * same).sum() / W.sum())
+
+
+def is_described(W: Any, fields: Fields, resolution: float) -> bool:
+    """Labels numbered by smallest vertices, counters that may be, and the modularity."""
+    labels = fields["labels"]
+    if any(type(fields[name]) is not int for name in ("count", "levels", "rounds")):
+        return False
+    if fields["levels"] < 1 or fields["rounds"] < 0:
+        return False
+    groups = parts(labels)  # by their smallest vertices
+    if fields["count"] != len(groups):
+        return False
+    if any(labels[v] != c for c, group in enumerate(groups) for v in group):
+        return False
+    q = fields["modularity"]
+    return isinstance(q, float) and abs(q - dense_modularity(W, labels, resolution)) <= 1.1e-9
+
+
+def is_connected(W: Any, labels: Any) -> bool:
+    for group in parts(labels):
+        reached, stack = {group[0]}, [group[0]]
+        while stack:
+            v = stack.pop()
+            more = [u for u in group if W[v, u] > 0 and u not in reached]
+            reached.update(more)
+            stack += more
+        if len(reached) < len(group):
+            return False
+    return True
+
+
+def is_settled(W: Any, labels: Any) -> bool:
+    """Every label one of the heaviest around, to rounding."""
+    if labels.size == 0:
+        return True
+    around = W - np.diag(W.diagonal())
+    weight = np.stack([around[:, labels == c].sum(axis=1) for c in labels], axis=1)
+    own = weight.diagonal()
+    return bool((weight <= own[:, None] * (1 + 1e-12) + 1e-300).all())
+
+
+COMMUNITIES = ("count", "labels", "modularity", "levels", "rounds")
+
+
+def community_cases(engine: str | None = None) -> Iterator[Case]:
+    for k, G in enumerate(positive_graphs()):
+        resolution = (1.0, 0.5, 2.0)[k % 3]
+        function = matchwood.leiden if k % 4 == 0 else matchwood.louvain
+        found = function(G, resolution=resolution, engine=engine)
+        W = whole_weights(G)
+        yield Case(
+            G.n, G, of(found, *COMMUNITIES), replaced(found),
+            lambda x, G=G, r=resolution: check.check_communities(G, x, resolution=r),
+            lambda fields, W=W, r=resolution: (
+                is_described(W, fields, r) and is_connected(W, fields["labels"])
+            ),
+        )  # fmt: skip
+
+
+def label_propagation_cases(engine: str | None = None) -> Iterator[Case]:
+    for k, G in enumerate(positive_graphs()):
+        found = matchwood.label_propagation(G, rng=k, engine=engine)
+        W = whole_weights(G)
+        yield Case(
+            G.n, G, of(found, *COMMUNITIES), replaced(found),
+            lambda x, G=G: check.check_label_propagation(G, x),
+            lambda fields, W=W: is_described(W, fields, 1.0) and is_settled(W, fields["labels"]),
+        )  # fmt: skip
+
+
+def modularity_cases(engine: str | None = None) -> Iterator[Case]:
+    for k, G in enumerate(positive_graphs()):
+        resolution = (1.0, 0.0, 3.5)[k % 3]
+        labels = np.random.default_rng(k).integers(-3, 4, G.n)
+        value = matchwood.modularity(G, labels, resolution=resolution, engine=engine)
+        W = whole_weights(G)
+        yield Case(
+            G.n, G, {"labels": labels, "value": value}, dict,
+            lambda x, G=G, r=resolution: check.check_modularity(G, **x, resolution=r),
+            lambda fields, W=W, r=resolution: isinstance(fields["value"], float) and abs(
+                dense_modularity(W, fields["labels"], r) - fields["value"]) <= 1.1e-9,
+        )  # fmt: skip
+
+
+def surfer_options(n: int, k: int) -> Fields:
+    rng = np.random.default_rng(n)
+    return [
+        {},
+        {"damping": 0.5, "tol": 1e-9, "weighted": True},
+        {"personalization": rng.random(n) + 0.01, "dangling": rng.random(n) + 0.1, "tol": 0.0},
+        {"damping": 0.0, "weighted": True},
+    ][k % 4]
+
+
+def pagerank_cases(engine: str | None = None) -> Iterator[Case]:
+    for k, G in enumerate(positive_graphs()):
+        options = surfer_options(G.n, k)
+        found = matchwood.pagerank(
+            G, max_iterations=30, dtype=np.float32 if k % 5 == 0 else np.float64, engine=engine,
+            **options,
+        )  # fmt: skip
+        yield Case(
+            G.n, G, of(found, "scores", "iterations", "error", "converged"), replaced(found),
+            lambda x, G=G, o=options: check.check_pagerank(G, x, **o),
+            lambda fields, G=G, o=options: is_ranking(G, fields, **o),
+        )  # fmt: skip
+
+
+def is_ranking(
+    G: Any,
+    fields: Fields,
+    damping: float = 0.85,
+    tol: float = 1e-6,
+    personalization: Any = None,
+    dangling: Any = None,
+    weighted: bool = False,
+) -> bool:
+    """By the dense matrix of the surfer.  What rounding may have done counts as right."""
+    n, x, error = G.n, fields["scores"].astype(np.float64), fields["error"]
+    iterations = fields["iterations"]
+    if type(iterations) is not int or type(error) is not float:
+        return False
+    if type(fields["converged"]) is not bool or not 0 <= error < np.inf:
+        return False
+    if n == 0:
+        return iterations == 0 and error == 0 and bool(fields["converged"])
+    P, lost = surfer_matrix(G, weighted)
+    p = np.full(n, 1 / n) if personalization is None else personalization / personalization.sum()
+    q = p if dangling is None else dangling / dangling.sum()
+    unit = 1e-12 if fields["scores"].dtype == np.float64 else 1e-4
+    if not (x >= 0).all() or not abs(x.sum() - 1) <= unit:
+        return False
+    step = damping * (x @ P + x[lost].sum() * q) + (1 - damping) * p
+    most = 2 * damping ** min(max(iterations, 1) - 1, 10**6)
+    return bool(
+        np.abs(step - x).sum() <= damping * error + unit
+        and fields["converged"] == (error < n * tol)
+        and 1 <= iterations
+        and error <= most + unit
+    )
+
+
+def surfer_matrix(G: Any, weighted: bool) -> tuple[Any, Any]:
+    A = np.zeros((G.n, G.n))
+    rows = np.repeat(np.arange(G.n), np.diff(G.indptr))
+    values = G.data if weighted and G.data is not None else np.ones(G.indices.size)
+    np.add.at(A, (rows, G.indices), values.astype(np.float64))
+    sums = A.sum(axis=1)
+    return A / np.where(sums > 0, sums, 1)[:, None], sums == 0
