@@ -237,7 +237,7 @@ def partitions(
     >>> import matchwood
     >>> from matchwood.communities.moving import partitions
     >>> [count for count, _ in partitions(matchwood.generators.path(32))]
-    [17, 9, 7, 7]
+    [18, 12, 8, 6, 6]
     """
     caller = "louvain"
     resolution = arguments.real(caller, "resolution", resolution, 0)

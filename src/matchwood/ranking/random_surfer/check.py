@@ -59,7 +59,7 @@ def check_pagerank(
     >>> matchwood.check.check_pagerank(A, found)
     >>> matchwood.check.check_pagerank(A, found, damping=0.5)
     Traceback (most recent call last):
-    matchwood.errors.CheckFailed: pagerank: another iteration changes the scores by 0.27...
+    matchwood.errors.CheckFailed: pagerank: another iteration changes the scores by 0.227...
     """
     caller = "check_pagerank"
     for name in ("scores", "iterations", "error", "converged"):
