@@ -1,0 +1,17 @@
+"""Network sensing: captures to traffic matrices."""
+
+from matchwood.sensing.capture import (
+    Capture as Capture,
+)
+from matchwood.sensing.capture import (
+    Packets as Packets,
+)
+from matchwood.sensing.capture import (
+    iter_capture as iter_capture,
+)
+from matchwood.sensing.capture import (
+    read_capture as read_capture,
+)
+from matchwood.sensing.capture import (
+    write_capture as write_capture,
+)
