@@ -66,7 +66,8 @@ def read(source, **options) -> tuple:
         for block in capture:
             rows += zip(*(field.tolist() for field in block), strict=True)
     except FileFormatError as error:
-        assert ", byte " in str(error)
+        if ", byte " not in str(error):
+            raise
         return rows, None if capture is None else capture.skipped, True
     return rows, capture.skipped, False
 

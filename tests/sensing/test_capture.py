@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-
 from matchwood.errors import CheckFailed, FileFormatError
 from matchwood.sensing import Packets, iter_capture, read_capture, write_capture
 from matchwood.sensing.capture import reading, reference
@@ -184,7 +183,27 @@ def test_a_simple_block_is_as_long_as_its_interface_allows(tmp_path):
     assert found.length.tolist() == [120]
 
 
-RESOLUTIONS = [0, 3, 6, 9, 10, 12, 19, 28, 29, 40, 127, 0x80, 0x8A, 0x94, 0x9E, 0xA2, 0xC0, 0xC1, 0xFF]
+RESOLUTIONS = [
+    0,
+    3,
+    6,
+    9,
+    10,
+    12,
+    19,
+    28,
+    29,
+    40,
+    127,
+    0x80,
+    0x8A,
+    0x94,
+    0x9E,
+    0xA2,
+    0xC0,
+    0xC1,
+    0xFF,
+]
 
 
 @pytest.mark.parametrize("offset", [0, 1, -1, 10**9, 2**63 - 1, -(2**63)])

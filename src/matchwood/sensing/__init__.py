@@ -15,3 +15,8 @@ from matchwood.sensing.capture import (
 from matchwood.sensing.capture import (
     write_capture as write_capture,
 )
+from matchwood.sensing.anonymity import (
+    Anonymizer as Anonymizer,
+    anonymize as anonymize,
+    new_key as new_key,
+)

@@ -55,7 +55,7 @@ def pack(
             _put(out, at + 8, kept, big)
             _put(out, at + 12, length, big)
             at += HEAD_PCAP
-        shown = min(max(length, HEAD_IPV4), _LONGEST)
+        shown: Any = min(max(length, HEAD_IPV4), _LONGEST)
         out[at] = _VERSION
         out[at + 2], out[at + 3] = np.uint8(shown >> 8), np.uint8(shown & 0xFF)
         out[at + 8], out[at + 9] = _HOPS, packets.protocol[k]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from typing import Any
 
@@ -76,7 +77,7 @@ class Capture(Iterator[Packets]):
         return (source.taken if isinstance(source, Stream) else self.bytes), source.size
 
     def __next__(self) -> Packets:
-        if self._error is not None:
+        if self._error is not None and self._kept is None:
             error, self._error = self._error, None
             self.close()
             raise error
@@ -176,7 +177,7 @@ class Capture(Iterator[Packets]):
         others = cpu_records.Output(*Packets.empty((size - 1) * each))
         self._parts = cpu.Parts(rows, others, each)
 
-    def _bytes(self, count: int) -> bytes:
+    def _bytes(self, count: int) -> builtins.bytes:
         source = self._source
         return source.data[self._position : min(self._position + count, source.end)].tobytes()
 

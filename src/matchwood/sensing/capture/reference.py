@@ -117,9 +117,7 @@ def _records(content: bytes, order: str, fractions: int) -> Iterator[Frame | Non
         if place + 16 > len(content):
             yield None
             return
-        seconds, fraction, kept, length = struct.unpack(
-            order + "IIII", content[place : place + 16]
-        )
+        seconds, fraction, kept, length = struct.unpack(order + "IIII", content[place : place + 16])
         if kept > min(max(snaplen, LONGEST), MOST):
             raise FileFormatError(f"byte {place + 8}: a record of {kept} bytes")
         if place + 16 + kept > len(content):
