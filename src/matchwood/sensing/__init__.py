@@ -23,6 +23,7 @@ from matchwood.sensing.statistics import (
     traffic_histograms,
     traffic_statistics,
 )
+from matchwood.sensing.stream import Sensing, sense
 from matchwood.sensing.traffic import TrafficMatrix, sum_matrices, traffic_matrix
 
 __all__ = [
@@ -30,9 +31,11 @@ __all__ = [
     "Histogram",
     "Histograms",
     "Ranges",
+    "Sensing",
     "Statistics",
     "TrafficMatrix",
     "Windows",
+    "sense",
     "sum_matrices",
     "traffic_histograms",
     "traffic_matrix",

@@ -279,7 +279,9 @@ class Capture(Iterator[Packets]):
         words = np.frombuffer(self._bytes(28), np.uint8).tobytes()
 
         def number(place: int) -> int:
-            order = ("<" if headers.NATIVE == ">" else ">") if self._form.swapped else headers.NATIVE
+            order = (
+                ("<" if headers.NATIVE == ">" else ">") if self._form.swapped else headers.NATIVE
+            )
             return int(np.frombuffer(words[place : place + 4], order + "u4")[0])
 
         if outcome == cpu_records.BAD_LENGTH and not self._form.blocks:
@@ -291,7 +293,9 @@ class Capture(Iterator[Packets]):
             return damaged(self.name, offset + 4, f"a block cannot have {number(4)} bytes")
         if outcome == cpu_records.BAD_TRAILER:
             at = offset + number(4) - 4
-            return damaged(self.name, at, f"the block has {number(4)} bytes, its end says otherwise")
+            return damaged(
+                self.name, at, f"the block has {number(4)} bytes, its end says otherwise"
+            )
         if outcome == cpu_records.BAD_BLOCK:
             return damaged(self.name, offset + 4, f"{number(4)} bytes are too few for a packet")
         if outcome == cpu_records.BAD_INTERFACE:
