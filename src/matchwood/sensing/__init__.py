@@ -8,6 +8,7 @@
     sliding_statistics    the nine quantities after every step of a sliding window
     read_capture          all IPv4 packets of a capture; iter_capture: block after block
     write_capture         packets as a capture
+    read_archive          traffic matrices of an archive; write_archive: an archive of them
     anonymize             addresses that stand for others; new_key: a key in a private file
 
 One folder a part: capture, anonymity, traffic, statistics, sliding, archive; stream puts them
@@ -17,6 +18,7 @@ together.
 from __future__ import annotations
 
 from matchwood.sensing.anonymity import Anonymizer, anonymize, new_key
+from matchwood.sensing.archive import archive_writer, read_archive, write_archive
 from matchwood.sensing.capture import (
     Capture,
     Packets,
@@ -50,13 +52,16 @@ __all__ = [
     "TrafficMatrix",
     "Windows",
     "anonymize",
+    "archive_writer",
     "iter_capture",
     "new_key",
+    "read_archive",
     "read_capture",
     "sense",
     "sum_matrices",
     "traffic_histograms",
     "traffic_matrix",
     "traffic_statistics",
+    "write_archive",
     "write_capture",
 ]

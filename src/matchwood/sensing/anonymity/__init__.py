@@ -87,4 +87,4 @@ def anonymize(
     (np.True_, np.False_)
     """
     found = Anonymizer(method, key, bits, caller="anonymize")
-    return found.apply("anonymize", addresses, threads)
+    return found.apply(addresses, threads=threads, caller="anonymize")

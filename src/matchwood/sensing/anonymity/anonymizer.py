@@ -64,10 +64,12 @@ class Anonymizer:
 
     def __call__(self, addresses: Any, *, threads: int | None = None) -> Any:
         """The anonymous addresses, in the order given."""
-        return self.apply("Anonymizer", addresses, threads)
+        return self.apply(addresses, threads=threads)
 
-    def apply(self, caller: str, addresses: Any, threads: int | None = None) -> Any:
-        """The same, for a function whose name errors shall tell."""
+    def apply(
+        self, addresses: Any, *, threads: int | None = None, caller: str = "Anonymizer"
+    ) -> Any:
+        """The same; errors name the function `caller`."""
         addresses = vector(caller, "addresses", addresses, ("uint32",))
         xp = engines.xp(addresses)
         if self.method is None:
