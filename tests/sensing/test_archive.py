@@ -186,9 +186,7 @@ def test_32_bit_indices():
     ]  # fmt: skip
     content = bytearray(made(arrays, len(matrix.sources), matrix.links))
     struct.pack_into("<I", content, 8, 7 | 0x1110)
-    assert reference.links_of(bytes(content)).keys() == reference.links_of(
-        blob.dump(matrix)
-    ).keys()
+    assert reference.links_of(bytes(content)).keys() == reference.links_of(blob.dump(matrix)).keys()
     assert list(read_archive(io.BytesIO(bytes(content)))) == [matrix]
 
 
@@ -284,7 +282,13 @@ def test_members_with_paths_and_bad_sizes(tmp_path, monkeypatch):
     far = b"\x80" + (2**62).to_bytes(11, "big")
     base256 = b"\x80" + len(content).to_bytes(11, "big")
     assert list(read_archive(io.BytesIO(member(b"x", base256, content))))[0].links == 3
-    for wrong in (b"77777777777\0", b"0000000009\0\0", b"-1\0\0\0\0\0\0\0\0\0\0", far, b"\xff" * 12):
+    for wrong in (
+        b"77777777777\0",
+        b"0000000009\0\0",
+        b"-1\0\0\0\0\0\0\0\0\0\0",
+        far,
+        b"\xff" * 12,
+    ):
         with pytest.raises(FileFormatError, match="byte 124"):
             list(read_archive(io.BytesIO(member(b"x", wrong, content))))
     spoiled = bytearray(member(b"x", size, content))

@@ -141,4 +141,6 @@ def archive_writer(
     level = count(caller, "level", level, 1)
     if level > 19:
         raise ValueError(f"{caller}: level must be at most 19, got {level}")
-    return ArchiveWriter(path, each, one_of(caller, "compression", compression, COMPRESSIONS), level)
+    return ArchiveWriter(
+        path, each, one_of(caller, "compression", compression, COMPRESSIONS), level
+    )

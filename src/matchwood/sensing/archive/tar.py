@@ -34,7 +34,9 @@ def is_tar(content: memoryview) -> bool:
     return bytes(content[MAGIC]) == b"ustar" or not any(content[:BLOCK])
 
 
-def members(name: str, content: memoryview, start: int = 0, stop: int | None = None) -> Iterator[Member]:
+def members(
+    name: str, content: memoryview, start: int = 0, stop: int | None = None
+) -> Iterator[Member]:
     """The files of the archive that lies in start..stop.
 
     It ends with blocks of zeros, as tar writes them, or with the file, as pcap2grb does.

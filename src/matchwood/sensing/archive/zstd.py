@@ -38,8 +38,19 @@ def compressor(level: int) -> Any:
     return package.ZstdCompressor(level=level).compress
 
 
-def unpacked(frame: memoryview, size: int) -> bytes:
-    """The `size` bytes of a frame; ValueError where it is damaged or has another size."""
+def scratch(which: int, size: int) -> memoryview:
+    """Memory of this thread, which the next matrix will use again: fresh memory costs page faults."""
+    buffers = _kept.__dict__.setdefault("buffers", {})
+    if which not in buffers or len(buffers[which]) < size:
+        buffers[which] = bytearray(size + size // 4)
+    return memoryview(buffers[which])[:size]
+
+
+def unpacked(frame: memoryview, size: int, goal: memoryview | None = None) -> Any:
+    """The `size` bytes of a frame; ValueError where it is damaged or has another size.
+
+    They are written to `goal` where one is given and the package can do so.
+    """
     package, own = _tools()
     try:
         if own:
@@ -52,6 +63,9 @@ def unpacked(frame: memoryview, size: int) -> bytes:
             decoder = package.ZstdDecompressor()
             found = decoder.decompress(frame, size + 1)
             complete = decoder.eof and not decoder.unused_data
+        elif goal is not None:
+            with _decoder().stream_reader(frame, read_size=max(len(frame), 1)) as stream:
+                found, complete = goal[: stream.readinto(goal)], not stream.read(1)
         else:
             found = _decoder().decompress(frame, max_output_size=size, allow_extra_data=False)
             complete = True
