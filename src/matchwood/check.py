@@ -61,6 +61,10 @@ _HOMES = {
     "check_refinement": "matchwood.ordering.refine.check",  # never worse than before
     "check_pagerank": "matchwood.ranking.random_surfer.check",  # one more iteration
     "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
+    "check_traffic_matrix": "matchwood.sensing.traffic.check",  # packets by source, destination
+    "check_statistics": "matchwood.sensing.statistics.check",  # the nine quantities
+    "check_histograms": "matchwood.sensing.statistics.check",  # of links and addresses
+    "check_sliding": "matchwood.sensing.sliding.check",  # after every step
 }
 
 __all__ = [*_HOMES]
@@ -129,6 +133,10 @@ if TYPE_CHECKING:
     from matchwood.preconditioners.check import check_preconditioner as check_preconditioner
     from matchwood.ranking.random_surfer.check import check_pagerank as check_pagerank
     from matchwood.ranking.random_surfer.check import is_pagerank as is_pagerank
+    from matchwood.sensing.sliding.check import check_sliding as check_sliding
+    from matchwood.sensing.statistics.check import check_histograms as check_histograms
+    from matchwood.sensing.statistics.check import check_statistics as check_statistics
+    from matchwood.sensing.traffic.check import check_traffic_matrix as check_traffic_matrix
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.spanning.forest.check import is_spanning_forest as is_spanning_forest
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs

@@ -11,6 +11,7 @@ Ctrl-C is heard between ranges.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,9 +151,7 @@ def sort_ranges(
             # one range only: all keys are equal, since they differ in the digit otherwise
             ready.append(Range(lo, hi, not away))
         else:
-            waiting += [
-                Range(a, b, not away) for a, b in zip(starts, starts[1:], strict=False) if a < b
-            ]
+            waiting += [Range(a, b, not away) for a, b in itertools.pairwise(starts) if a < b]
     ready.sort(key=lambda part: part.lo - part.hi)  # the longest first, so that none is left alone
 
     def finish(i: int) -> None:
@@ -178,7 +177,7 @@ def sort_keys(keys: Any, *, threads: int | None = None) -> Any:
     words = scratch(team.size)
     team.run(_divide, np.ascontiguousarray(keys), found, words)
     starts = words.bounds.tolist()
-    ranges = [Range(a, b, False) for a, b in zip(starts, starts[1:], strict=False) if a < b]
+    ranges = [Range(a, b, False) for a, b in itertools.pairwise(starts) if a < b]
     if len(ranges) > 1:
         sort_ranges(team, found, np.empty(n, keys.dtype), ranges, words)
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from matchwood import engines
+from matchwood.arguments import count
 from matchwood.sensing.statistics.fit import Fit
 from matchwood.sensing.statistics.histograms import Histogram, Histograms
 from matchwood.sensing.statistics.quantities import Statistics, Windows
@@ -22,13 +23,19 @@ __all__ = [
     "Ranges",
     "Statistics",
     "Windows",
+    "device_list",
     "traffic_histograms",
     "traffic_statistics",
 ]
 
 
 def traffic_statistics(
-    traffic: Any, *, engine: str | None = None, threads: int | None = None
+    traffic: Any,
+    *,
+    batches: int = 1,
+    devices: Any = None,
+    engine: str | None = None,
+    threads: int | None = None,
 ) -> Statistics:
     """The nine quantities of traffic, and how often each maximum is attained.
 
@@ -40,6 +47,11 @@ def traffic_statistics(
     ----------
     traffic : TrafficMatrix, or arrays (src, dst)
         Packets as arrays need no matrix to be made.  Not changed.
+    batches : int
+        For packets: in how many parts each device works on its share, for more packets than fit
+        into its memory.  Arrays in pinned memory are copied while other parts are sorted.
+    devices : list of int, optional
+        For packets: the GPUs that share them; one may be named several times.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where the traffic lives.
     threads : int or None
@@ -60,6 +72,9 @@ def traffic_statistics(
     of the addresses changes them.  A matrix keeps the sums of its destinations, so that a second
     call takes only passes over its arrays.  Packets are sorted once as 64-bit links, then the
     destinations of links once as 32-bit keys.
+
+    In batches, every part is sorted on its device and comes back; then ranges of sources are put
+    together, and last ranges of destinations.  A source must fit into a device with its links.
 
     References
     ----------
@@ -83,6 +98,11 @@ def traffic_statistics(
     else:
         src, dst = _packets(caller, traffic)
         chosen = engines.resolve(engines.location(src), engine, caller, threads)
+        shared = device_list(caller, devices, chosen)
+        parts = count(caller, "batches", batches, 1)
+        if parts > 1 or shared is not None:
+            batched = engines.load(__name__, chosen).batched_statistics
+            return batched(src, dst, parts, shared, threads=threads)  # type: ignore[no-any-return]
         home = engines.home(chosen)
         found = engines.load(__name__, chosen).packet_statistics(
             engines.moved(src, home), engines.moved(dst, home), threads=threads
@@ -149,3 +169,18 @@ def _moved(matrix: TrafficMatrix, engine: str) -> TrafficMatrix:
         return matrix
     arrays = (matrix.sources, matrix.indptr, matrix.destinations, matrix.counts)
     return trusted(*(engines.moved(array, home) for array in arrays))
+
+
+def device_list(caller: str, devices: Any, engine: str) -> tuple[int, ...] | None:
+    """The numbers of the GPUs that share a call; None where none are named."""
+    if devices is None:
+        return None
+    if engine != "gpu":
+        raise ValueError(f"{caller}: devices are for the GPU engine, got engine {engine!r}")
+    if isinstance(devices, (str, bytes)) or not hasattr(devices, "__iter__"):
+        raise TypeError(f"{caller}: devices must be a list of numbers, got {devices!r}")
+    found = tuple(count(caller, "devices", number) for number in devices)
+    most = int(engines.cupy().cuda.runtime.getDeviceCount())
+    if not found or max(found) >= most:
+        raise ValueError(f"{caller}: devices must be numbers below {most}, got {list(found)}")
+    return found

@@ -1,7 +1,7 @@
 """The nine quantities on a team: of packets, of every window of packets, of a matrix.
 
-The walks over sorted links and destinations are in traffic/cpu_walk.py.  A window is sorted and walked
-by one member; the whole is shared by all, cut where sources (or destinations) begin.
+The walks over sorted links and destinations are in traffic/cpu_walk.py.  A window is sorted and
+walked by one member; the whole is shared by all, cut where sources (or destinations) begin.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.sensing.statistics.quantities import NAMES, PLACE, Statistics, combined
+from matchwood.sensing.traffic import cpu as traffic
 from matchwood.sensing.traffic import cpu_walk as links
+from matchwood.sensing.traffic import trusted
 from matchwood.teams import Crew, Team, barrier, crew, kernel, next_chunk, share_rows, stopping
 
 SOURCE_COLUMNS = {  # of a row of Statistics: column of what a walk over links finds
@@ -58,6 +60,20 @@ def packet_statistics(
     team = crew(threads, work=8 * src.size)
     keys = links.sorted_packets(team, src, dst, room)
     return of_sorted_packets(team, keys, room)
+
+
+def batched_statistics(
+    src: Any, dst: Any, batches: int, devices: Any, *, threads: int | None = None
+) -> Statistics:
+    """The same from parts that are sorted one after the other."""
+    size = max(1, -(-src.size // batches))
+    room = links.Room()
+    runs = (
+        traffic.run_of_packets(src[k : k + size], dst[k : k + size], threads=threads, room=room)
+        for k in range(0, src.size, size)
+    )
+    total = traffic.sum_runs(runs, threads=threads)
+    return matrix_statistics(trusted(*traffic.rows_of_run(total, threads=threads)), threads=threads)
 
 
 def of_sorted_packets(team: Crew, keys: Any, room: links.Room) -> Statistics:
@@ -195,11 +211,8 @@ def counted(values: Any) -> tuple[Any, Any]:
 def matrix_histograms(matrix: Any, *, threads: int | None = None) -> dict[str, Any]:
     """Of each of the five quantities: values, and how many have each."""
     sums = matrix.destination_sums(threads=threads)
-    starts = matrix.indptr[:-1]
     return {
-        "source_packets": counted(
-            np.add.reduceat(matrix.counts, starts) if starts.size else matrix.counts
-        ),
+        "source_packets": counted(matrix.source_sums()),
         "source_fan_out": counted(np.diff(matrix.indptr)),
         "link_packets": counted(matrix.counts),
         "destination_fan_in": counted(sums.fan_in),

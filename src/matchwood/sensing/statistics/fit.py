@@ -2,9 +2,9 @@
 
     p(d; alpha, delta) = (d + delta)^-alpha / sum over k = 1 .. d_max of (k + delta)^-alpha
 
-with d_max the largest value seen, alpha in (0, 8], delta in (-1, 10^4].  The best of a fixed grid of
-starts is improved by Newton steps in double precision.  Sums over k beyond 10^6 are integrals with
-the first terms of Euler and Maclaurin's correction.
+with d_max the largest value seen, alpha in (0, 8], delta in (-1, 10^4].  The best of a fixed grid
+of starts is improved by Newton steps in double precision.  Sums over k beyond 10^6 are integrals
+with the first terms of Euler and Maclaurin's correction.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 SUMMED = 10**6  # terms that are added one by one
+ROUGHLY_SUMMED = 10**4  # the same to choose a start
 NODES = 96  # of Gauss and Legendre's rule, in the logarithm of k
 ALPHAS = (0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 DELTAS = (-0.9, -0.5, 0.0, 1.0, 10.0, 100.0, 1000.0)
@@ -50,9 +51,9 @@ class Fit:
 class _Sums:
     """Sums over k = 1 .. most of ln(k + delta)^j (k + delta)^-s."""
 
-    def __init__(self, most: int) -> None:
-        self._k = np.arange(1.0, min(most, SUMMED) + 1)
-        self._most = most
+    def __init__(self, most: int, summed: int = SUMMED) -> None:
+        self._k = np.arange(1.0, min(most, summed) + 1)
+        self._most, self._summed = most, summed
         self._nodes, self._weights = np.polynomial.legendre.leggauss(NODES)
 
     def at(self, delta: float) -> tuple[Any, Any]:
@@ -60,15 +61,15 @@ class _Sums:
         return x, np.log(x)
 
     def of(self, alpha: float, delta: float, more: int, j: int) -> float:
-        x, logs = self.at(delta)
+        logs = self.at(delta)[1]
         s = alpha + more
         return float((np.exp(-s * logs) * logs**j).sum()) + self.tail(s, delta, j, self._most)
 
     def tail(self, s: float, delta: float, j: int, end: int) -> float:
         """The terms beyond those added one by one, up to `end`."""
-        if end <= SUMMED:
+        if end <= self._summed:
             return 0.0
-        a, b = SUMMED + delta, end + delta
+        a, b = self._summed + delta, end + delta
         low, high = math.log(a), math.log(b)
         t = 0.5 * (high - low) * (self._nodes + 1) + low
         integral = 0.5 * (high - low) * float((self._weights * np.exp((1 - s) * t) * t**j).sum())
@@ -107,11 +108,11 @@ class _Sums:
 class _Likelihood:
     """-ln(likelihood) / N, and its derivatives."""
 
-    def __init__(self, values: Any, counts: Any) -> None:
+    def __init__(self, values: Any, counts: Any, summed: int = SUMMED) -> None:
         self.values = values.astype(np.float64)
         self.part = counts / counts.sum()
         self.total = float(counts.sum())
-        self.sums = _Sums(int(values[-1]))
+        self.sums = _Sums(int(values[-1]), summed)
 
     def at(self, alpha: float, delta: float) -> tuple[float, Any, Any]:
         x = self.values + delta
@@ -129,9 +130,10 @@ def fit_zipf_mandelbrot(values: Any, counts: Any) -> Fit | None:
     """Fit a histogram; None where fewer than two values occur."""
     if values.size < 2:
         return None
-    goal = _Likelihood(values, counts)
+    rough = _Likelihood(values, counts, ROUGHLY_SUMMED)
     starts = [(a, d) for a in ALPHAS for d in DELTAS]
-    point = np.array(min(starts, key=lambda start: goal.at(*start)[0]))
+    point = np.array(min(starts, key=lambda start: rough.at(*start)[0]))
+    goal = _Likelihood(values, counts)
     value, gradient, second = goal.at(*point)
     for _ in range(STEPS):
         step = _step(point, gradient, second)
@@ -183,7 +185,7 @@ def _finished(goal: _Likelihood, point: Any, second: Any) -> Fit:
 
 def _distance(goal: _Likelihood, alpha: float, delta: float) -> float:
     """At the values that occur and just before the next: elsewhere it is smaller."""
-    x, logs = goal.sums.at(delta)
+    logs = goal.sums.at(delta)[1]
     low = np.cumsum(np.exp(-alpha * logs))
     scale = float(low[-1]) + goal.sums.tail(alpha, delta, 0, int(goal.values[-1]))
 

@@ -61,6 +61,12 @@ def packet_statistics(src: Any, dst: Any, *, threads: int | None = None) -> Stat
     return of_links(Counter(zip(src.tolist(), dst.tolist(), strict=True)))
 
 
+def batched_statistics(
+    src: Any, dst: Any, batches: int, devices: Any, *, threads: int | None = None
+) -> Statistics:
+    return packet_statistics(src, dst)
+
+
 def links_of(matrix: Any) -> dict[tuple[int, int], int]:
     found = {}
     starts = matrix.indptr.tolist()

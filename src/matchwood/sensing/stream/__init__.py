@@ -12,7 +12,7 @@ from typing import Any
 
 from matchwood import engines
 from matchwood.arguments import count, flag, one_of
-from matchwood.sensing.statistics import Ranges
+from matchwood.sensing.statistics import Ranges, device_list
 from matchwood.sensing.stream.result import Sensing
 from matchwood.sensing.stream.running import Listeners, Options, Runner
 from matchwood.sensing.stream.sources import Source
@@ -51,8 +51,9 @@ def sense(
     ----------
     source : path, list of paths, "-", arrays, or an iterator
         A capture (PCAP, PCAPNG, compressed or not) or an archive of matrices; several, read one
-        after the other; "-" is standard input; arrays ``(src, dst)`` or ``(src, dst, time)``, on the
-        CPU or a GPU; or an iterator of such blocks.  The matrices of an archive are its windows.
+        after the other; "-" is standard input; arrays ``(src, dst)`` or ``(src, dst, time)``, on
+        the CPU or a GPU; or an iterator of such blocks.  The matrices of an archive are its
+        windows.
     window : int or str
         Packets of a window, or a time such as "10s" (ns, us, ms, s, min, h).  Windows of time
         without packets are left out.
@@ -132,7 +133,7 @@ def sense(
         batches=count("sense", "batches", batches, 1),
         engine=chosen,
         threads=threads,
-        devices=_devices(devices, chosen),
+        devices=device_list("sense", devices, chosen),
     )
     return Runner(given, options, Listeners(on_window, on_chunk)).run()
 
@@ -157,17 +158,3 @@ def parse_memory(caller: str, memory: Any) -> int:
             raise ValueError(f"{caller}: memory must be bytes such as '512MB', got {memory!r}")
         memory = int(match[1]) * SIZES.get(match[2], 1)
     return count(caller, "memory", memory, LEAST_MEMORY)
-
-
-def _devices(devices: Any, engine: str) -> tuple[int, ...] | None:
-    if devices is None:
-        return None
-    if engine != "gpu":
-        raise ValueError(f"sense: devices are for the GPU engine, got engine {engine!r}")
-    if isinstance(devices, (str, bytes)) or not hasattr(devices, "__iter__"):
-        raise TypeError(f"sense: devices must be a list of numbers, got {devices!r}")
-    found = tuple(count("sense", "devices", number) for number in devices)
-    most = int(engines.cupy().cuda.runtime.getDeviceCount())
-    if not found or max(found) >= most:
-        raise ValueError(f"sense: devices must be numbers below {most}, got {list(found)}")
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Worker:
         table = window_statistics(team, keys, cuts, self._room)
         kept = []
         if keep:
-            kept = [self._matrix(keys[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+            kept = [self._matrix(keys[a:b]) for a, b in itertools.pairwise(cuts)]
         if cuts.size > 2:  # one window is in order already
             sort_in_place(team, keys, self._room("other", src.size, np.uint64))
         return table, run_of_sorted(team, keys), kept

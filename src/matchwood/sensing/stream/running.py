@@ -16,7 +16,7 @@ from matchwood.sensing.stream.sources import Block, Source
 from matchwood.sensing.stream.sums import Folder, RunSums
 from matchwood.sensing.stream.totals import blocks_of, total_of
 from matchwood.sensing.stream.windows import PacketWindows, TimeWindows
-from matchwood.sensing.traffic import TrafficMatrix, traffic_matrix
+from matchwood.sensing.traffic import TrafficMatrix
 
 CHUNK = 1 << 23  # packets that are worked on at once, as in an archive of 64 windows of 2^17
 CHUNK_BYTES = 64  # that a packet of a chunk takes: itself, two keys, destination, run
@@ -87,6 +87,8 @@ class Runner:
             if self._folder is not None:
                 self._folder.remove()
             raise
+        finally:
+            self._sums, self._pairs, self._folder = self.new_sums(), {}, None  # no more files here
 
     # Packets
 
@@ -336,7 +338,7 @@ class _Buffer:
         return Block(*parts[:3]), parts[3]
 
     def keep_from(self, start: int) -> None:
-        """Packets from `start` on stay, at the front; a window as long as the chunk makes it grow."""
+        """Packets from `start` on stay, at the front.  Where none left, the chunk grows."""
         left = self._used - start
         if left == self._limit:
             self._limit *= 2

@@ -125,9 +125,7 @@ class _Writer:
         self._links += rows.counts.size
 
     def matrix(self) -> TrafficMatrix:
-        made = trusted(*self._mapped())
-        made._folder = self._folder  # the files go with the matrix
-        return made
+        return trusted(*self._mapped(), owner=self._folder)  # the files go with the matrix
 
     def _mapped(self) -> Iterator[Any]:
         for path, kind in zip(self._paths, self.KINDS, strict=True):

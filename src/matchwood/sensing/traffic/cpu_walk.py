@@ -15,6 +15,7 @@ write to parts of arrays that are their own: there are no races.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,7 +132,7 @@ def sorted_packets(team: Crew, src: Any, dst: Any, room: Room) -> Any:
     words = scratch(team.size)
     team.run(_divide_packets, src, dst, keys, words)
     starts = words.bounds.tolist()
-    ranges = [Range(a, b, False) for a, b in zip(starts, starts[1:], strict=False) if a < b]
+    ranges = [Range(a, b, False) for a, b in itertools.pairwise(starts) if a < b]
     sort_ranges(team, keys, room("other", n, np.uint64), ranges, words)
     return keys
 

@@ -63,7 +63,9 @@ class TrafficMatrix:
         self.counts = _frozen(counts)
         self._lock = threading.Lock()
         self._sums: Any = None
+        self._source_sums: Any = None
         self._packets: int | None = None
+        self._owner: Any = None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name in self.__dict__:
@@ -108,6 +110,14 @@ class TrafficMatrix:
                     self.destinations, self.counts, threads=threads
                 )
             return self._sums
+
+    def source_sums(self, *, threads: int | None = None) -> Any:
+        """Packets of each source.  Kept for later calls."""
+        with self._lock:
+            if self._source_sums is None:
+                engine = engines.load(PACKAGE, self.engine)
+                self._source_sums = engine.source_sums(self.indptr, self.counts, threads=threads)
+            return self._source_sums
 
     def __add__(self, other: Any) -> TrafficMatrix:
         if not isinstance(other, TrafficMatrix):
@@ -171,10 +181,16 @@ class TrafficMatrix:
         check_rows(self)
 
 
-def trusted(sources: Any, indptr: Any, destinations: Any, counts: Any) -> TrafficMatrix:
-    """A matrix from arrays that an engine made: nothing is looked at again."""
+def trusted(
+    sources: Any, indptr: Any, destinations: Any, counts: Any, owner: Any = None
+) -> TrafficMatrix:
+    """A matrix from arrays that an engine made: nothing is looked at again.
+
+    `owner` lives as long as the matrix: files that are mapped, say.
+    """
     made = TrafficMatrix.__new__(TrafficMatrix)
     made._hold(sources, indptr, destinations, counts)
+    made._owner = owner
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -84,3 +85,9 @@ def destination_sums(destinations: Any, counts: Any, *, threads: int | None = No
         np.array([fan_in[j] for j in order], np.int64),
         np.array([packets[j] for j in order], np.int64),
     )
+
+
+def source_sums(indptr: Any, counts: Any, *, threads: int | None = None) -> Any:
+    ends = indptr.tolist()
+    rows = [sum(counts[a:b].tolist()) for a, b in itertools.pairwise(ends)]
+    return np.array(rows, np.int64)

@@ -1,0 +1,185 @@
+"""Traffic statistics on a GPU: verified against the CPU, then timed by events.
+
+    python -m bench.sensing.gpu                  # 2^27 and 2^30 packets
+    python -m bench.sensing.gpu --small          # 2^24 only
+
+Packets that are on the device already; a matrix that is prepared; packets in pinned host memory of
+four times the memory that the device may use, against the time that the copies alone take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from typing import Any
+
+ROUNDS = 5
+
+
+def device_seconds(function: Any, rounds: int = ROUNDS) -> list[float]:
+    """Seconds of calls that end when the device has finished."""
+    import cupy
+
+    function()
+    times = []
+    for _ in range(rounds):
+        cupy.cuda.Device().synchronize()
+        start = time.perf_counter()
+        function()
+        cupy.cuda.Device().synchronize()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def tell(name: str, times: list[float], packets: int, **more: Any) -> None:
+    median = statistics.median(times)
+    told = {
+        "name": name,
+        "median_ms": round(1e3 * median, 3),
+        "best_ms": round(1e3 * min(times), 3),
+        "packets_per_s": round(packets / median),
+        **more,
+    }
+    print(json.dumps(told), flush=True)
+
+
+def uniform(n: int, seed: int = 1) -> tuple[Any, Any]:
+    """Packets of random addresses on the device."""
+    import cupy
+
+    rng = cupy.random.default_rng(seed)
+    return tuple(rng.integers(0, 2**32, n, dtype=cupy.uint32) for _ in range(2))  # type: ignore
+
+
+def zipf(n: int, hosts: int = 1 << 20, seed: int = 2) -> tuple[Any, Any]:
+    """Packets among hosts of which few have most."""
+    import cupy
+
+    rng = cupy.random.default_rng(seed)
+    weights = cupy.cumsum(1 / cupy.arange(1, hosts + 1, dtype=cupy.float64) ** 1.3)
+    names = rng.integers(0, 2**32, hosts, dtype=cupy.uint32)
+    return tuple(
+        names[cupy.searchsorted(weights, rng.random(n) * weights[-1])] for _ in range(2)
+    )  # type: ignore
+
+
+def resident(exponent: int, bar: float) -> None:
+    import cupy
+
+    from matchwood.sensing import traffic_matrix, traffic_statistics
+
+    n = 1 << exponent
+    pool = cupy.get_default_memory_pool()
+    for kind, make in (("uniform", uniform), ("zipf", zipf)):
+        if kind == "zipf" and exponent > 28:
+            continue
+        src, dst = make(n)
+        times = device_seconds(lambda: traffic_statistics((src, dst)))  # noqa: B023
+        tell(f"2^{exponent} {kind} packets to nine quantities", times, n,
+             bar_ms=bar if kind == "uniform" else None)  # fmt: skip
+        keys = src.astype(cupy.uint64) << cupy.uint64(32) | dst
+        spare = keys.copy()
+
+        def sort(keys: Any = keys, spare: Any = spare) -> None:
+            cupy.copyto(spare, keys)
+            spare.sort()
+
+        tell(f"2^{exponent} {kind} keys copied and sorted by CuPy", device_seconds(sort, 3), n)
+        del keys, spare, sort
+        pool.free_all_blocks()
+    src, dst = uniform(n)
+    matrix = traffic_matrix(src, dst)
+    assert traffic_statistics(matrix) == traffic_statistics((src, dst))
+    del src, dst
+    pool.free_all_blocks()
+    times = device_seconds(lambda: traffic_statistics(matrix))
+    tell(f"prepared matrix of 2^{exponent} packets to nine quantities", times, n, bar_ms=30.0)
+    del matrix
+    pool.free_all_blocks()
+
+
+def from_host(exponent: int, batches: int) -> None:
+    """Packets in pinned memory of four times what the device may use."""
+    import cupy
+    import cupyx
+
+    from matchwood.sensing import traffic_statistics
+
+    n = 1 << exponent
+    pool = cupy.get_default_memory_pool()
+    host = []
+    for array in uniform(n):
+        pinned = cupyx.empty_pinned(n, array.dtype)
+        pinned[:] = array.get()
+        host.append(pinned)
+    del array
+    right = traffic_statistics(tuple(cupy.asarray(x) for x in host))
+    pool.free_all_blocks()
+    limit = 8 * n // 4
+    pool.set_limit(size=limit)
+    try:
+        found = traffic_statistics(tuple(host), engine="gpu", batches=batches)
+        assert found == right
+        times = device_seconds(
+            lambda: traffic_statistics(tuple(host), engine="gpu", batches=batches), 3
+        )
+    finally:
+        pool.set_limit(size=0)
+        pool.free_all_blocks()
+    once, all_bytes = copy_seconds(8 * n), copy_seconds(20 * n)
+    tell(f"2^{exponent} packets from pinned memory, {limit >> 20} MiB of device memory", times, n,
+         batches=batches, copy_in_once_ms=round(1e3 * once, 1),
+         all_copies_in_ms=round(1e3 * all_bytes, 1),
+         ratio_to_all_copies=round(statistics.median(times) / all_bytes, 3),
+         ratio_to_one_copy=round(statistics.median(times) / once, 3))  # fmt: skip
+
+
+def copy_seconds(nbytes: int) -> float:
+    """Seconds to copy so many bytes from pinned memory to the device."""
+    import cupy
+    import cupyx
+
+    size = min(nbytes, 1 << 30)
+    host, there = cupyx.empty_pinned(size, "u1"), cupy.empty(size, "u1")
+    best = min(device_seconds(lambda: there.set(host), 5))
+    return best * nbytes / size
+
+
+def agree(exponent: int = 20) -> None:
+    """Every way on the device gives the CPU's integers."""
+    from matchwood.sensing import sense, traffic_statistics
+
+    for kind, make in (("uniform", uniform), ("zipf", zipf)):
+        there = make(1 << exponent)
+        here = tuple(x.get() for x in there)
+        right = traffic_statistics(here)
+        assert traffic_statistics(there) == right
+        for batches in (1, 5, 10):
+            for devices in (None, [0, 0], [0, 0, 0]):
+                found = traffic_statistics(here, engine="gpu", batches=batches, devices=devices)
+                assert found == right, (kind, batches, devices, found, right)
+        ours, theirs = sense(here), sense(there)
+        assert ours.windows == theirs.windows
+        assert ours.statistics == theirs.statistics == right
+        assert ours.histograms == theirs.histograms
+        print(json.dumps({"agrees": kind}), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    agree()
+    if options.small:
+        resident(24, 28.0)
+        from_host(26, 40)
+        return
+    resident(27, 28.0)
+    from_host(28, 40)
+    resident(30, 300.0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,382 @@
+"""Statistics of more packets than fit into a device, on one device or several.
+
+Three rounds of parts; in each, a part is copied in while the one before is worked on and the one
+before that is copied out:
+
+1. parts of the packets: sorted as links, back to the host;
+2. ranges of sources, of all parts: links and sources are counted; the destinations of links go
+   back sorted, with the packets of links that have several;
+3. ranges of destinations, of all ranges of sources: destinations are counted.
+
+Each device has a thread of its own, since a sort waits for its device.  Ranges are cut at the same
+keys whoever works on them, and all is integers, so the answer does not depend on the numbers of
+batches and devices.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines, gpu
+from matchwood.sensing.statistics.gpu_sides import source_side
+from matchwood.sensing.statistics.quantities import NAMES, PLACE, Statistics, combined
+from matchwood.sensing.traffic import gpu as links
+
+FEWER = 2  # a part is sent back as links with counts where it has this many times fewer links
+SAMPLES = 1 << 12  # keys of a run that are looked at to cut ranges
+HALF = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
+
+
+class HostRun(NamedTuple):
+    """Sorted keys in pinned memory; how often each counts, or None for once."""
+
+    keys: Any
+    counts: Any
+
+
+class Piece(NamedTuple):
+    """Part of an array on the host."""
+
+    array: Any
+    start: int
+    end: int
+
+
+def batched_statistics(
+    src: Any, dst: Any, batches: int, devices: Any, *, threads: int | None = None
+) -> Statistics:
+    """See matchwood.sensing.statistics.traffic_statistics."""
+    if src.size == 0:
+        return Statistics()
+    cupy = engines.cupy()
+    shared = devices or (int(cupy.cuda.runtime.getDevice()),)
+    parts = batches * len(shared)
+    with gpu.guard("traffic_statistics"):
+        runs = _sorted_parts(src, dst, parts, shared)
+        table, sides = _source_ranges(runs, parts, shared)
+        del runs
+        return combined(np.concatenate([table, _destination_ranges(sides, parts, shared)]))
+
+
+def shared_out(
+    devices: Sequence[int], jobs: Sequence[Any], work: Callable[[Sequence[Any]], None]
+) -> None:
+    """Give each device its jobs, in a thread of its own; the first error is raised."""
+    cupy = engines.cupy()
+    stop = threading.Event()
+
+    def on_device(k: int) -> None:
+        with cupy.cuda.Device(devices[k]):
+            work(Stoppable(jobs[k :: len(devices)], stop))
+
+    if len(devices) == 1:
+        on_device(0)
+        return
+    with ThreadPoolExecutor(len(devices)) as pool:
+        try:
+            for done in [pool.submit(on_device, k) for k in range(len(devices))]:
+                done.result()
+        finally:
+            stop.set()
+
+
+class Stoppable(Sequence[Any]):
+    """Jobs that end when another device has failed, or on Ctrl-C."""
+
+    def __init__(self, jobs: Sequence[Any], stop: threading.Event) -> None:
+        self._jobs, self._stop = jobs, stop
+
+    def __len__(self) -> int:
+        return 0 if self._stop.is_set() else len(self._jobs)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._jobs[k]
+
+
+class Loaded(NamedTuple):
+    """What a job finds on its device."""
+
+    arrays: list[Any]
+    event: Any
+
+
+def flow(
+    jobs: Sequence[Any], pieces: Callable[[Any], list[list[Piece]]], work: Callable[..., Any]
+) -> None:
+    """Work on jobs one after the other, while the next one's pieces are copied in.
+
+    `pieces(job)` are the arrays to load, each put together from pieces; `work(job, arrays, out)`
+    gets them on the device, and may copy back by `out(array)`, which gives pinned memory that is
+    filled when `flow` ends.
+    """
+    cupy = engines.cupy()
+    main, inward, outward = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
+    slots: list[Any] = [None, None]
+    free: list[Any] = [None, None]  # when a slot's arrays may be overwritten
+    sent: list[tuple[Any, Any]] = []  # arrays that are being copied out, until when
+
+    def load(k: int) -> Loaded:
+        lists = pieces(jobs[k])
+        slot = k % 2
+        if free[slot] is not None:
+            free[slot].synchronize()
+        arrays = []
+        for number, parts in enumerate(lists):
+            size = sum(piece.end - piece.start for piece in parts)
+            kind = parts[0].array.dtype if parts else np.dtype(np.uint32)
+            buffer = _buffer(slots, slot, number, size, kind)
+            # the memory may have been another array's, which kernels under way still read
+            inward.wait_event(main.record())
+            _fill_buffer(buffer, parts, inward)
+            arrays.append(buffer)
+        return Loaded(arrays, inward.record())
+
+    def out(array: Any) -> Any:
+        import cupyx
+
+        host = cupyx.empty_pinned(array.size, array.dtype)
+        outward.wait_event(main.record())
+        _copy(host.ctypes.data, array.data.ptr, array.nbytes, outward)
+        sent.append((array, outward.record()))
+        return host
+
+    with main:
+        following = load(0) if len(jobs) else None
+        k = 0
+        while k < len(jobs):
+            current = following
+            following = load(k + 1) if k + 1 < len(jobs) else None
+            main.wait_event(current.event)  # type: ignore[union-attr]
+            work(jobs[k], current.arrays, out)  # type: ignore[union-attr]
+            free[k % 2] = main.record()
+            while len(sent) > 4:
+                sent.pop(0)[1].synchronize()
+            k += 1
+        for _, event in sent:
+            event.synchronize()
+        main.synchronize()
+        inward.synchronize()
+
+
+def _buffer(slots: list[Any], slot: int, number: int, size: int, kind: Any) -> Any:
+    """An array of a slot, which is used again and grows as needed."""
+    buffers = slots[slot] = slots[slot] or {}
+    buffer = buffers.get(number)
+    if buffer is None or buffer.size < size or buffer.dtype != kind:
+        buffers.pop(number, None)
+        buffer = buffers[number] = gpu.empty(size, kind, "traffic_statistics")
+    return buffer[:size]
+
+
+def _fill_buffer(buffer: Any, parts: list[Piece], stream: Any) -> None:
+    """Copy the pieces one after another."""
+    at = 0
+    for array, start, end in parts:
+        nbytes = (end - start) * buffer.itemsize
+        _copy(buffer.data.ptr + at, _address(array) + start * buffer.itemsize, nbytes, stream)
+        at += nbytes
+
+
+def _copy(target: int, source: int, nbytes: int, stream: Any) -> None:
+    runtime = engines.cupy().cuda.runtime
+    if nbytes:
+        runtime.memcpyAsync(target, source, nbytes, runtime.memcpyDefault, stream.ptr)
+
+
+def _address(array: Any) -> int:
+    return int(array.data.ptr if engines.location(array) == "gpu" else array.ctypes.data)
+
+
+def _sorted_parts(src: Any, dst: Any, parts: int, devices: Any) -> list[HostRun]:
+    """Round 1: sorted packets of each part."""
+    if engines.location(src) == "gpu":
+        engines.cupy().cuda.get_current_stream().synchronize()  # the packets may be on their way
+    bounds = [src.size * k // parts for k in range(parts + 1)]
+    runs: list[Any] = [None] * parts
+
+    def pieces(k: int) -> list[list[Piece]]:
+        return [[Piece(array, bounds[k], bounds[k + 1])] for array in (src, dst)]
+
+    def work(k: int, arrays: list[Any], out: Callable[[Any], Any]) -> None:
+        if arrays[0].size == 0:
+            runs[k] = HostRun(np.empty(0, np.uint64), None)
+            return
+        keys = links.sorted_packets(*arrays)
+        _, number = links.head_places(keys, 0)
+        if number * FEWER > keys.size:
+            runs[k] = HostRun(out(keys), None)
+        else:
+            run = links.run_of_sorted(keys)
+            runs[k] = HostRun(out(run.keys), out(run.counts))
+
+    shared_out(devices, range(parts), lambda jobs: flow(jobs, pieces, work))
+    return runs
+
+
+def cut(arrays: Sequence[Any], parts: int, boundary: int) -> list[list[int]]:
+    """Where ranges of keys begin in each sorted array: ranges of about equal sizes.
+
+    Keys that differ only in their lowest `boundary` bits are in one range.
+    """
+    some = [array[:: max(1, array.size // SAMPLES)] for array in arrays]
+    weights = [np.full(s.size, a.size / max(1, s.size)) for s, a in zip(some, arrays, strict=True)]
+    sample, weight = np.concatenate(some), np.concatenate(weights)
+    order = np.argsort(sample, kind="stable")
+    sample, so_far = sample[order], np.cumsum(weight[order])
+    marks = []
+    for part in range(1, parts):
+        if sample.size:
+            at = int(np.searchsorted(so_far, so_far[-1] * part / parts))
+            mark = sample[min(at, sample.size - 1)]
+            marks.append(mark >> mark.dtype.type(boundary) << mark.dtype.type(boundary))
+    return [[0, *(int(np.searchsorted(a, m)) for m in marks), int(a.size)] for a in arrays]
+
+
+class Side(NamedTuple):
+    """What a range of sources tells destinations: in order, in pinned memory."""
+
+    destinations: Any  # of links
+    extras: Any  # destination above (packets - 1), of links with several packets
+
+
+def _source_ranges(runs: list[HostRun], parts: int, devices: Any) -> tuple[Any, list[Side]]:
+    """Round 2: a row of Statistics for each range of sources, and what goes to destinations."""
+    cupy = engines.cupy()
+    places = cut([run.keys for run in runs], parts, 32)
+    table = np.zeros((parts, len(NAMES)), np.int64)
+    sides: list[Any] = [Side(np.empty(0, np.uint32), np.empty(0, np.uint64))] * parts
+    counted = any(run.counts is not None for run in runs)
+    ones = np.ones(max((r.keys.size for r in runs if r.counts is None), default=0), np.int64)
+
+    def pieces(k: int) -> list[list[Piece]]:
+        def of(name: str) -> list[Piece]:
+            made = []
+            for run, at in zip(runs, places, strict=True):
+                array = getattr(run, name)
+                made.append(
+                    Piece(ones[: run.keys.size] if array is None else array, *at[k : k + 2])
+                )
+            return made
+
+        return [of("keys"), of("counts")] if counted else [of("keys")]
+
+    def work(k: int, arrays: list[Any], out: Callable[[Any], Any]) -> None:
+        if arrays[0].size == 0:
+            return
+        if counted:
+            destinations, counts = _counted_range(arrays, table[k])
+        else:
+            keys = arrays[0]
+            keys.sort()
+            found = links.links_of_sorted(keys)
+            side = source_side(found, int(keys.size))
+            _fill(table[k], int(keys.size), side)
+            destinations, counts = found.destinations, links.gaps(found.starts, keys.size)
+        if int(table[k, PLACE["max_link_packets"]]) > 1:
+            several = counts > 1
+            extras = destinations[several].astype(np.uint64) << HALF
+            extras |= (counts[several] - 1).astype(np.uint64)
+            extras.sort()
+        else:
+            extras = cupy.empty(0, np.uint64)
+        destinations.sort()
+        sides[k] = Side(out(destinations), out(extras))
+
+    shared_out(devices, range(parts), lambda jobs: flow(jobs, pieces, work))
+    return table, sides
+
+
+def _fill(row: Any, packets: int, side: Any) -> None:
+    row[PLACE["valid_packets"]] = packets
+    row[PLACE["unique_links"]], row[PLACE["unique_sources"]] = side.links, side.sources
+    for name, attained, most in (
+        ("max_link_packets", "links_at_max_packets", side.link),
+        ("max_source_packets", "sources_at_max_packets", side.source),
+        ("max_source_fan_out", "sources_at_max_fan_out", side.fan_out),
+    ):
+        row[PLACE[name]], row[PLACE[attained]] = most.value, most.many
+
+
+def _counted_range(arrays: list[Any], row: Any) -> tuple[Any, Any]:
+    """The same where links come with counts."""
+    run = links.run_of_links(*arrays)
+    rows = links.rows_of_run(run)
+    sums = links.source_sums(rows.indptr, rows.counts)
+    parts = [
+        links.largest_value(rows.counts),
+        links.largest_value(sums),
+        links.largest_gap(rows.indptr[:-1].view(np.uint64), rows.counts.size),
+    ]
+    link, source, fan_out = (links.largest(part) for part in parts)
+    row[PLACE["valid_packets"]] = int(rows.counts.sum())
+    row[PLACE["unique_links"]], row[PLACE["unique_sources"]] = rows.counts.size, sums.size
+    for name, attained, most in (
+        ("max_link_packets", "links_at_max_packets", link),
+        ("max_source_packets", "sources_at_max_packets", source),
+        ("max_source_fan_out", "sources_at_max_fan_out", fan_out),
+    ):
+        row[PLACE[name]], row[PLACE[attained]] = most.value, most.many
+    return rows.destinations, rows.counts
+
+
+def _destination_ranges(sides: list[Side], parts: int, devices: Any) -> Any:
+    """Round 3: a row of Statistics for each range of destinations."""
+    places = cut([side.destinations for side in sides], parts, 0)
+    firsts = [_first(sides, places, k) for k in range(parts)]
+    more = [[0, *(_place(side.extras, mark) for mark in firsts[1:]), side.extras.size]
+            for side in sides]  # fmt: skip
+    table = np.zeros((parts, len(NAMES)), np.int64)
+
+    def pieces(k: int) -> list[list[Piece]]:
+        return [
+            [Piece(s.destinations, *at[k : k + 2]) for s, at in zip(sides, places, strict=True)],
+            [Piece(s.extras, *at[k : k + 2]) for s, at in zip(sides, more, strict=True)],
+        ]
+
+    def work(k: int, arrays: list[Any], out: Callable[[Any], Any]) -> None:
+        destinations, extras = arrays
+        if destinations.size == 0:
+            return
+        destinations.sort()
+        starts, different = links.heads(destinations)
+        fan_in = links.gaps(starts, destinations.size)
+        packets = fan_in
+        if extras.size:
+            packets = fan_in.copy()
+            n = extras.size
+            links.kernels(n).add_extras(
+                min(n, links.STRIDED),
+                (n, (extras >> HALF).astype(np.uint32), (extras & LOW).view(np.int64) + 1,
+                 different.size, different, packets.view(np.uint64)),
+            )  # fmt: skip
+        found = [links.largest(links.largest_value(part)) for part in (packets, fan_in)]
+        row = table[k]
+        row[PLACE["unique_destinations"]] = fan_in.size
+        for name, attained, most in (
+            ("max_destination_packets", "destinations_at_max_packets", found[0]),
+            ("max_destination_fan_in", "destinations_at_max_fan_in", found[1]),
+        ):
+            row[PLACE[name]], row[PLACE[attained]] = most.value, most.many
+
+    shared_out(devices, range(parts), lambda jobs: flow(jobs, pieces, work))
+    return table
+
+
+def _first(sides: list[Side], places: list[list[int]], k: int) -> Any:
+    """The smallest destination from range k on; None where there is none."""
+    here = [
+        side.destinations[at[k]]
+        for side, at in zip(sides, places, strict=True)
+        if at[k] < side.destinations.size
+    ]
+    return np.uint64(min(here)) if here else None
+
+
+def _place(extras: Any, mark: Any) -> int:
+    return int(extras.size if mark is None else np.searchsorted(extras, mark << HALF))
