@@ -47,9 +47,7 @@ def _address(thresholds: Array, guide: Array, drawn: np.uint64) -> np.uint32:
 
 
 @kernel
-def _zipf(
-    team: Team, key: Any, thresholds: Array, guide: Array, src: Array, dst: Array
-) -> None:
+def _zipf(team: Team, key: Any, thresholds: Array, guide: Array, src: Array, dst: Array) -> None:
     lo, hi = share(team, src.size)
     for k in range(lo, hi):
         if interrupted(team, k):
