@@ -60,9 +60,7 @@ def zipf(n: int, hosts: int = 1 << 20, seed: int = 2) -> tuple[Any, Any]:
     rng = cupy.random.default_rng(seed)
     weights = cupy.cumsum(1 / cupy.arange(1, hosts + 1, dtype=cupy.float64) ** 1.3)
     names = rng.integers(0, 2**32, hosts, dtype=cupy.uint32)
-    return tuple(
-        names[cupy.searchsorted(weights, rng.random(n) * weights[-1])] for _ in range(2)
-    )  # type: ignore
+    return tuple(names[cupy.searchsorted(weights, rng.random(n) * weights[-1])] for _ in range(2))  # type: ignore
 
 
 def resident(exponent: int, bar: float) -> None:

@@ -13,6 +13,7 @@ together.
 
 from __future__ import annotations
 
+from matchwood.sensing.sliding import Sliding, sliding_statistics
 from matchwood.sensing.statistics import (
     Fit,
     Histogram,
@@ -32,10 +33,12 @@ __all__ = [
     "Histograms",
     "Ranges",
     "Sensing",
+    "Sliding",
     "Statistics",
     "TrafficMatrix",
     "Windows",
     "sense",
+    "sliding_statistics",
     "sum_matrices",
     "traffic_histograms",
     "traffic_matrix",
