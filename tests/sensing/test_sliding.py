@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sensing.traffic_cases import CASES, tiny, uniform, zipf
 
 from matchwood.errors import CheckFailed
 from matchwood.sensing import sliding_statistics, traffic_statistics
 from matchwood.sensing.sliding import STORED, Sliding
 from matchwood.sensing.sliding.check import check_sliding
+from sensing.traffic_cases import CASES, tiny, uniform, zipf
 from support import THREADS
 
 
@@ -81,7 +81,7 @@ def test_what_comes_back():
     assert found[2]["max_link_packets"] == 3
     assert "unique_links" in dir(found)
     with pytest.raises(AttributeError, match="Sliding has no attribute"):
-        found.nothing  # noqa: B018
+        found.nothing
 
 
 @pytest.mark.parametrize(

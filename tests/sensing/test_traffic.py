@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sensing.traffic_cases import CASES, TOP, official, uniform, zipf
 
 import matchwood
 from matchwood import check, engines
@@ -15,6 +14,7 @@ from matchwood.errors import CheckFailed
 from matchwood.sensing import TrafficMatrix, sum_matrices, traffic_matrix
 from matchwood.sensing.traffic import trusted
 from matchwood.sensing.traffic.check import check_traffic_matrix
+from sensing.traffic_cases import CASES, TOP, official, uniform, zipf
 from support import THREADS
 
 
