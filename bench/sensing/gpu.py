@@ -101,7 +101,6 @@ def matrix_to_statistics(exponent: int) -> None:
     assert traffic_statistics(matrix) == traffic_statistics(packets)
     times = device_seconds(lambda: traffic_statistics(matrix))
     tell(f"prepared matrix of 2^{exponent} packets to nine quantities", times, n, bar_ms=30.0)
-    del packets, matrix
     cupy.get_default_memory_pool().free_all_blocks()
 
 

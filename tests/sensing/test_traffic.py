@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -68,7 +69,7 @@ def test_sums_are_the_matrix_of_all_packets(engine, pieces):
     src, dst = zipf(4000)
     right = traffic_matrix(src, dst)
     cuts = np.linspace(0, src.size, pieces + 1).astype(int)
-    some = [traffic_matrix(src[a:b], dst[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    some = [traffic_matrix(src[a:b], dst[a:b]) for a, b in itertools.pairwise(cuts)]
     assert sum_matrices(iter(some), engine=engine) == right
     total = some[0]
     for matrix in some[1:]:
