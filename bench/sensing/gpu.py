@@ -50,7 +50,7 @@ def uniform(n: int, seed: int = 1) -> tuple[Any, Any]:
     import cupy
 
     rng = cupy.random.default_rng(seed)
-    return tuple(rng.integers(0, 2**32, n, dtype=cupy.uint32) for _ in range(2))  # type: ignore
+    return tuple(rng.integers(0, 2**32, n, dtype=cupy.uint32) for _ in range(2))  # type: ignore[return-value]
 
 
 def zipf(n: int, hosts: int = 1 << 20, seed: int = 2) -> tuple[Any, Any]:
@@ -60,42 +60,48 @@ def zipf(n: int, hosts: int = 1 << 20, seed: int = 2) -> tuple[Any, Any]:
     rng = cupy.random.default_rng(seed)
     weights = cupy.cumsum(1 / cupy.arange(1, hosts + 1, dtype=cupy.float64) ** 1.3)
     names = rng.integers(0, 2**32, hosts, dtype=cupy.uint32)
-    return tuple(names[cupy.searchsorted(weights, rng.random(n) * weights[-1])] for _ in range(2))  # type: ignore
+    return tuple(names[cupy.searchsorted(weights, rng.random(n) * weights[-1])] for _ in range(2))  # type: ignore[return-value]
 
 
 def resident(exponent: int, bar: float) -> None:
+    """Packets that are on the device already, and a matrix that is prepared."""
+    packets_to_statistics("uniform", uniform, exponent, bar)
+    if exponent <= 28:
+        packets_to_statistics("zipf", zipf, exponent, None)
+    matrix_to_statistics(exponent)
+
+
+def packets_to_statistics(kind: str, make: Any, exponent: int, bar: float | None) -> None:
+    import cupy
+
+    from matchwood.sensing import traffic_statistics
+
+    n = 1 << exponent
+    src, dst = make(n)
+    times = device_seconds(lambda: traffic_statistics((src, dst)))
+    tell(f"2^{exponent} {kind} packets to nine quantities", times, n, bar_ms=bar)
+    keys = src.astype(cupy.uint64) << cupy.uint64(32) | dst
+    spare = cupy.empty_like(keys)
+
+    def sort() -> None:
+        cupy.copyto(spare, keys)
+        spare.sort()
+
+    tell(f"2^{exponent} {kind} keys copied and sorted by CuPy", device_seconds(sort, 3), n)
+
+
+def matrix_to_statistics(exponent: int) -> None:
     import cupy
 
     from matchwood.sensing import traffic_matrix, traffic_statistics
 
     n = 1 << exponent
-    pool = cupy.get_default_memory_pool()
-    for kind, make in (("uniform", uniform), ("zipf", zipf)):
-        if kind == "zipf" and exponent > 28:
-            continue
-        src, dst = make(n)
-        times = device_seconds(lambda: traffic_statistics((src, dst)))  # noqa: B023
-        tell(f"2^{exponent} {kind} packets to nine quantities", times, n,
-             bar_ms=bar if kind == "uniform" else None)  # fmt: skip
-        keys = src.astype(cupy.uint64) << cupy.uint64(32) | dst
-        spare = keys.copy()
-
-        def sort(keys: Any = keys, spare: Any = spare) -> None:
-            cupy.copyto(spare, keys)
-            spare.sort()
-
-        tell(f"2^{exponent} {kind} keys copied and sorted by CuPy", device_seconds(sort, 3), n)
-        del keys, spare, sort
-        pool.free_all_blocks()
-    src, dst = uniform(n)
-    matrix = traffic_matrix(src, dst)
-    assert traffic_statistics(matrix) == traffic_statistics((src, dst))
-    del src, dst
-    pool.free_all_blocks()
+    packets = uniform(n)
+    matrix = traffic_matrix(*packets)
+    assert traffic_statistics(matrix) == traffic_statistics(packets)
     times = device_seconds(lambda: traffic_statistics(matrix))
     tell(f"prepared matrix of 2^{exponent} packets to nine quantities", times, n, bar_ms=30.0)
-    del matrix
-    pool.free_all_blocks()
+    cupy.get_default_memory_pool().free_all_blocks()
 
 
 def from_host(exponent: int, batches: int) -> None:
@@ -110,7 +116,7 @@ def from_host(exponent: int, batches: int) -> None:
     host = []
     for array in uniform(n):
         pinned = cupyx.empty_pinned(n, array.dtype)
-        pinned[:] = array.get()
+        array.get(out=pinned)
         host.append(pinned)
     del array
     right = traffic_statistics(tuple(cupy.asarray(x) for x in host))
@@ -168,14 +174,20 @@ def agree(exponent: int = 20) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--host", action="store_true", help="packets in host memory only")
     options = parser.parse_args()
+    if options.host:
+        for batches in (32, 40):
+            from_host(28, batches)
+        from_host(30, 32)
+        return
     agree()
     if options.small:
         resident(24, 28.0)
         from_host(26, 40)
         return
     resident(27, 28.0)
-    from_host(28, 40)
+    from_host(29, 32)
     resident(30, 300.0)
 
 

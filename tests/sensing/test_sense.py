@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sensing.traffic_cases import official, tiny, uniform, zipf
 
 from matchwood import engines
 from matchwood.sensing import (
@@ -21,6 +20,7 @@ from matchwood.sensing import (
 )
 from matchwood.sensing.stream import parse_memory, running
 from matchwood.sensing.stream.windows import parse_window
+from sensing.traffic_cases import official, tiny, uniform, zipf
 
 N, W = 200_003, 1 << 12
 ENGINES = ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)]
@@ -62,7 +62,7 @@ def test_every_way_gives_the_same(traffic, engine, monkeypatch):
 
 @pytest.mark.gpu
 def test_packets_on_a_gpu(traffic):
-    src, dst, rows, A, statistics, _ = traffic
+    src, dst, rows, _, statistics, _ = traffic
     found = sense(tuple(engines.moved(x, "gpu") for x in (src, dst)), window=W)
     assert list(found.windows) == rows
     assert found.statistics == statistics

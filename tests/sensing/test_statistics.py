@@ -1,4 +1,4 @@
-"""The nine quantities, histograms, fits and ranges: engines against the definition, checks broken."""
+"""The nine quantities, histograms, fits and ranges: engines and checks against the definition."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sensing.traffic_cases import CASES, official, tiny, uniform, zipf
 
 from matchwood import engines
 from matchwood.errors import CheckFailed
@@ -22,6 +21,7 @@ from matchwood.sensing import (
 )
 from matchwood.sensing.statistics.check import check_histograms, check_statistics
 from matchwood.sensing.statistics.quantities import NAMES, combined
+from sensing.traffic_cases import CASES, official, tiny, uniform, zipf
 from support import THREADS
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sensing.traffic_cases import CASES, TOP, official, uniform, zipf
 
 import matchwood
 from matchwood import check, engines
@@ -15,6 +15,7 @@ from matchwood.errors import CheckFailed
 from matchwood.sensing import TrafficMatrix, sum_matrices, traffic_matrix
 from matchwood.sensing.traffic import trusted
 from matchwood.sensing.traffic.check import check_traffic_matrix
+from sensing.traffic_cases import CASES, TOP, official, uniform, zipf
 from support import THREADS
 
 
@@ -68,7 +69,7 @@ def test_sums_are_the_matrix_of_all_packets(engine, pieces):
     src, dst = zipf(4000)
     right = traffic_matrix(src, dst)
     cuts = np.linspace(0, src.size, pieces + 1).astype(int)
-    some = [traffic_matrix(src[a:b], dst[a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    some = [traffic_matrix(src[a:b], dst[a:b]) for a, b in itertools.pairwise(cuts)]
     assert sum_matrices(iter(some), engine=engine) == right
     total = some[0]
     for matrix in some[1:]:

@@ -18,7 +18,8 @@ def zipf(n: int, hosts: int = 1000, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 
 def uniform(n: int, below: int = TOP + 1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return tuple(rng.integers(0, below, n, dtype=np.uint32) for _ in range(2))  # type: ignore
+    src, dst = rng.integers(0, below, (2, n), dtype=np.uint32)
+    return src.copy(), dst.copy()
 
 
 def official() -> tuple[np.ndarray, np.ndarray]:

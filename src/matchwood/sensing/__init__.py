@@ -26,6 +26,7 @@ from matchwood.sensing.capture import (
     read_capture,
     write_capture,
 )
+from matchwood.sensing.sliding import Sliding, sliding_statistics
 from matchwood.sensing.statistics import (
     Fit,
     Histogram,
@@ -48,6 +49,7 @@ __all__ = [
     "Packets",
     "Ranges",
     "Sensing",
+    "Sliding",
     "Statistics",
     "TrafficMatrix",
     "Windows",
@@ -58,6 +60,7 @@ __all__ = [
     "read_archive",
     "read_capture",
     "sense",
+    "sliding_statistics",
     "sum_matrices",
     "traffic_histograms",
     "traffic_matrix",

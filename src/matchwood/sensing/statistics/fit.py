@@ -21,6 +21,7 @@ NODES = 96  # of Gauss and Legendre's rule, in the logarithm of k
 ALPHAS = (0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 DELTAS = (-0.9, -0.5, 0.0, 1.0, 10.0, 100.0, 1000.0)
 BOUNDS = ((1e-9, 8.0), (-1 + 1e-9, 1e4))  # of alpha and delta
+LEAST, GREATEST = (np.array(ends) for ends in zip(*BOUNDS, strict=True))
 STEPS = 60
 CLOSE = 1e-10  # of a step, relative: the end
 
@@ -139,7 +140,7 @@ def fit_zipf_mandelbrot(values: Any, counts: Any) -> Fit | None:
         step = _step(point, gradient, second)
         length = 1.0
         while length > 1e-12:
-            trial = np.clip(point + length * step, *zip(*BOUNDS, strict=True))
+            trial = np.clip(point + length * step, LEAST, GREATEST)
             found = goal.at(*trial)
             if found[0] < value or np.array_equal(trial, point):
                 break

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.sensing.statistics.gpu_sides import source_side
-from matchwood.sensing.statistics.quantities import NAMES, PLACE, Statistics, combined
+from matchwood.sensing.statistics.gpu_sides import source_parts
+from matchwood.sensing.statistics.quantities import EXTREMES, NAMES, PLACE, Statistics, combined
 from matchwood.sensing.traffic import gpu as links
 
 FEWER = 2  # a part is sent back as links with counts where it has this many times fewer links
@@ -155,7 +155,7 @@ def flow(
             main.wait_event(current.event)  # type: ignore[union-attr]
             work(jobs[k], current.arrays, out)  # type: ignore[union-attr]
             free[k % 2] = main.record()
-            while len(sent) > 4:
+            while len(sent) > 2:
                 sent.pop(0)[1].synchronize()
             k += 1
         for _, event in sent:
@@ -203,13 +203,16 @@ def _sorted_parts(src: Any, dst: Any, parts: int, devices: Any) -> list[HostRun]
     def pieces(k: int) -> list[list[Piece]]:
         return [[Piece(array, bounds[k], bounds[k + 1])] for array in (src, dst)]
 
+    fewer: list[bool] = []  # parts are alike: the first one looked at decides for all
+
     def work(k: int, arrays: list[Any], out: Callable[[Any], Any]) -> None:
         if arrays[0].size == 0:
             runs[k] = HostRun(np.empty(0, np.uint64), None)
             return
         keys = links.sorted_packets(*arrays)
-        _, number = links.head_places(keys, 0)
-        if number * FEWER > keys.size:
+        if not fewer:
+            fewer.append(links.head_places(keys, 0)[1] * FEWER <= keys.size)
+        if not fewer[0]:
             runs[k] = HostRun(out(keys), None)
         else:
             run = links.run_of_sorted(keys)
@@ -247,7 +250,6 @@ class Side(NamedTuple):
 
 def _source_ranges(runs: list[HostRun], parts: int, devices: Any) -> tuple[Any, list[Side]]:
     """Round 2: a row of Statistics for each range of sources, and what goes to destinations."""
-    cupy = engines.cupy()
     places = cut([run.keys for run in runs], parts, 32)
     table = np.zeros((parts, len(NAMES)), np.int64)
     sides: list[Any] = [Side(np.empty(0, np.uint32), np.empty(0, np.uint64))] * parts
@@ -266,63 +268,58 @@ def _source_ranges(runs: list[HostRun], parts: int, devices: Any) -> tuple[Any, 
 
         return [of("keys"), of("counts")] if counted else [of("keys")]
 
+    later: list[tuple[int, list[Any], tuple[int, int, int]]] = []  # maxima, read at the end
+
     def work(k: int, arrays: list[Any], out: Callable[[Any], Any]) -> None:
         if arrays[0].size == 0:
             return
         if counted:
-            destinations, counts = _counted_range(arrays, table[k])
+            destinations, counts, found = _counted_range(arrays)
+            packets = int(counts.sum())
         else:
             keys = arrays[0]
             keys.sort()
-            found = links.links_of_sorted(keys)
-            side = source_side(found, int(keys.size))
-            _fill(table[k], int(keys.size), side)
-            destinations, counts = found.destinations, links.gaps(found.starts, keys.size)
-        if int(table[k, PLACE["max_link_packets"]]) > 1:
+            packets = int(keys.size)
+            heads = links.links_of_sorted(keys)
+            found = (source_parts(heads, packets), int(heads.source_starts.size))
+            destinations, counts = heads.destinations, None
+            if destinations.size < packets:
+                counts = links.gaps(heads.starts, packets)
+        later.append((k, found[0], (packets, int(destinations.size), found[1])))
+        extras = np.empty(0, np.uint64)
+        if counts is not None:
             several = counts > 1
-            extras = destinations[several].astype(np.uint64) << HALF
-            extras |= (counts[several] - 1).astype(np.uint64)
-            extras.sort()
-        else:
-            extras = cupy.empty(0, np.uint64)
+            made = destinations[several].astype(np.uint64) << HALF
+            made |= (counts[several] - 1).astype(np.uint64)
+            made.sort()
+            extras = out(made) if made.size else extras
         destinations.sort()
-        sides[k] = Side(out(destinations), out(extras))
+        sides[k] = Side(out(destinations), extras)
 
     shared_out(devices, range(parts), lambda jobs: flow(jobs, pieces, work))
+    for k, found, numbers in later:
+        _fill(table[k], numbers, [links.largest(part) for part in found])
     return table, sides
 
 
-def _fill(row: Any, packets: int, side: Any) -> None:
-    row[PLACE["valid_packets"]] = packets
-    row[PLACE["unique_links"]], row[PLACE["unique_sources"]] = side.links, side.sources
-    for name, attained, most in (
-        ("max_link_packets", "links_at_max_packets", side.link),
-        ("max_source_packets", "sources_at_max_packets", side.source),
-        ("max_source_fan_out", "sources_at_max_fan_out", side.fan_out),
-    ):
-        row[PLACE[name]], row[PLACE[attained]] = most.value, most.many
+def _fill(row: Any, numbers: tuple[int, int, int], most: list[links.Most]) -> None:
+    for name, number in zip(("valid_packets", "unique_links", "unique_sources"), numbers,
+                            strict=True):  # fmt: skip
+        row[PLACE[name]] = number
+    for (name, attained), one in zip(EXTREMES[:3], most, strict=True):
+        row[PLACE[name]], row[PLACE[attained]] = one.value, one.many
 
 
-def _counted_range(arrays: list[Any], row: Any) -> tuple[Any, Any]:
-    """The same where links come with counts."""
-    run = links.run_of_links(*arrays)
-    rows = links.rows_of_run(run)
+def _counted_range(arrays: list[Any]) -> tuple[Any, Any, tuple[list[Any], int]]:
+    """(destinations, counts, (maxima, sources)) where links come with counts."""
+    rows = links.rows_of_run(links.run_of_links(*arrays))
     sums = links.source_sums(rows.indptr, rows.counts)
     parts = [
         links.largest_value(rows.counts),
         links.largest_value(sums),
         links.largest_gap(rows.indptr[:-1].view(np.uint64), rows.counts.size),
     ]
-    link, source, fan_out = (links.largest(part) for part in parts)
-    row[PLACE["valid_packets"]] = int(rows.counts.sum())
-    row[PLACE["unique_links"]], row[PLACE["unique_sources"]] = rows.counts.size, sums.size
-    for name, attained, most in (
-        ("max_link_packets", "links_at_max_packets", link),
-        ("max_source_packets", "sources_at_max_packets", source),
-        ("max_source_fan_out", "sources_at_max_fan_out", fan_out),
-    ):
-        row[PLACE[name]], row[PLACE[attained]] = most.value, most.many
-    return rows.destinations, rows.counts
+    return rows.destinations, rows.counts, (parts, int(sums.size))
 
 
 def _destination_ranges(sides: list[Side], parts: int, devices: Any) -> Any:
@@ -332,6 +329,7 @@ def _destination_ranges(sides: list[Side], parts: int, devices: Any) -> Any:
     more = [[0, *(_place(side.extras, mark) for mark in firsts[1:]), side.extras.size]
             for side in sides]  # fmt: skip
     table = np.zeros((parts, len(NAMES)), np.int64)
+    later: list[tuple[int, int, list[Any]]] = []  # maxima, read at the end
 
     def pieces(k: int) -> list[list[Piece]]:
         return [
@@ -355,16 +353,16 @@ def _destination_ranges(sides: list[Side], parts: int, devices: Any) -> Any:
                 (n, (extras >> HALF).astype(np.uint32), (extras & LOW).view(np.int64) + 1,
                  different.size, different, packets.view(np.uint64)),
             )  # fmt: skip
-        found = [links.largest(links.largest_value(part)) for part in (packets, fan_in)]
-        row = table[k]
-        row[PLACE["unique_destinations"]] = fan_in.size
-        for name, attained, most in (
-            ("max_destination_packets", "destinations_at_max_packets", found[0]),
-            ("max_destination_fan_in", "destinations_at_max_fan_in", found[1]),
-        ):
-            row[PLACE[name]], row[PLACE[attained]] = most.value, most.many
+        found = [links.largest_value(part) for part in (packets, fan_in)]
+        later.append((k, int(fan_in.size), found))
 
     shared_out(devices, range(parts), lambda jobs: flow(jobs, pieces, work))
+    for k, number, found in later:
+        row = table[k]
+        row[PLACE["unique_destinations"]] = number
+        for (name, attained), part in zip(EXTREMES[3:], found, strict=True):
+            most = links.largest(part)
+            row[PLACE[name]], row[PLACE[attained]] = most.value, most.many
     return table
 
 

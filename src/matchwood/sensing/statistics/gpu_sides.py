@@ -17,14 +17,18 @@ class SourceSide(NamedTuple):
     fan_out: links.Most
 
 
-def source_side(found: links.Links, packets: int) -> SourceSide:
-    """From beginnings of links and sources among sorted packets."""
-    size = int(found.starts.size)
-    parts = [
+def source_parts(found: links.Links, packets: int) -> list[Any]:
+    """What blocks find of the three maxima; nothing is waited for."""
+    return [
         links.largest_gap(found.starts, packets),
         links.largest_gap(found.source_starts, packets),
-        links.largest_gap(found.source_links, size),
+        links.largest_gap(found.source_links, int(found.starts.size)),
     ]
+
+
+def source_side(found: links.Links, packets: int) -> SourceSide:
+    """From beginnings of links and sources among sorted packets."""
+    size, parts = int(found.starts.size), source_parts(found, packets)
     return SourceSide(size, int(found.source_starts.size), *(links.largest(part) for part in parts))
 
 

@@ -34,7 +34,9 @@ class Ranges:
 
     def __init__(self, given: Any, caller: str = "sense") -> None:
         if isinstance(given, Ranges):
-            self.names, self.starts, self.classes = given.names, given.starts, given.classes
+            self.names: tuple[str, ...] = given.names
+            self.starts: Any = given.starts
+            self.classes: Any = given.classes
             return
         if isinstance(given, Mapping):
             named = [(str(name), blocks) for name, blocks in given.items()]

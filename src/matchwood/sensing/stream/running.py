@@ -157,20 +157,25 @@ class Runner:
             src, dst = (engines.moved(x, home) for x in block[:2])
             pairs = self._classified(block)
             if self.options.anonymizer is not None:
-                src, dst = (self._anonymized(x, home) for x in (src, dst))
+                src, dst = (engines.moved(self._anonymized(x), home) for x in (src, dst))
             block = Block(src, dst, block.time)
             self.seconds["anonymize"] += CLOCK() - read
             yield self._without_broadcast(block, pairs) if self.options.compat else (block, pairs)
 
-    def _anonymized(self, addresses: Any, home: str) -> Any:
-        changed = self.options.anonymizer.apply(engines.moved(addresses, "cpu"))
-        return engines.moved(changed, home)
+    def _original(self, addresses: Any) -> Any:
+        """Addresses as they are written; compat reads those of files the other way round."""
+        addresses = engines.moved(addresses, "cpu")
+        return addresses.byteswap() if self.options.compat and self.source.files else addresses
+
+    def _anonymized(self, addresses: Any) -> Any:
+        changed = self.options.anonymizer.apply(self._original(addresses))
+        return self._original(changed)  # turned back
 
     def _classified(self, block: Block) -> Any:
         ranges = self.options.ranges
         if ranges is None:
             return None
-        src, dst = (ranges.classify(engines.moved(x, "cpu")) for x in block[:2])
+        src, dst = (ranges.classify(self._original(x)) for x in block[:2])
         return engines.moved(src * len(ranges.names) + dst, engines.home(self.options.engine))
 
     def _without_broadcast(self, block: Block, pairs: Any) -> tuple[Block, Any]:
@@ -252,10 +257,10 @@ class Runner:
             return matrix
         src, dst, counts = matrix.tocoo()
         if options.ranges is not None:
-            ours, theirs = (options.ranges.classify(x) for x in (src, dst))
+            ours, theirs = (options.ranges.classify(self._original(x)) for x in (src, dst))
             pairs = ours * len(options.ranges.names) + theirs
         if options.anonymizer is not None:
-            src, dst = (options.anonymizer.apply(x) for x in (src, dst))
+            src, dst = (self._anonymized(x) for x in (src, dst))
         keys = (src.astype(np.uint64) << np.uint64(32)) | dst
         kept = np.ones(keys.size, bool)
         if options.compat:

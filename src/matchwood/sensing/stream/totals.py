@@ -125,7 +125,9 @@ class _Writer:
         self._links += rows.counts.size
 
     def matrix(self) -> TrafficMatrix:
-        return trusted(*self._mapped(), owner=self._folder)  # the files go with the matrix
+        sources, indptr, destinations, counts = self._mapped()
+        # the files go with the matrix
+        return trusted(sources, indptr, destinations, counts, owner=self._folder)
 
     def _mapped(self) -> Iterator[Any]:
         for path, kind in zip(self._paths, self.KINDS, strict=True):

@@ -39,6 +39,33 @@ __global__ void count_heads(long long n, const K* keys, int shift, int* counts)
     if (lane() == 0) counts[tile] = heads;
 }
 
+// The same for links and for sources, in one pass.
+__global__ void count_links(
+    long long n, const unsigned long long* keys, int* link_counts, int* source_counts)
+{
+    long long tile = global_thread() / WARP;
+    if (tile * TILE >= n) return;
+    int links = 0, sources = 0;
+#pragma unroll 8
+    for (int step = 0; step < TILE; step += WARP) {
+        long long i = tile * TILE + step + lane();
+        unsigned long long key = i < n ? keys[i] : 0, before = i > 0 && i < n ? keys[i - 1] : 0;
+        links += __popc(__ballot_sync(ALL, i < n && (i == 0 || key != before)));
+        sources += __popc(__ballot_sync(ALL, i < n && (i == 0 || key >> 32 != before >> 32)));
+    }
+    if (lane() == 0) {
+        link_counts[tile] = links;
+        source_counts[tile] = sources;
+    }
+}
+
+// Words for the host, written into its memory: a copy would wait behind large ones under way.
+__global__ void tell_host(const long long* first, const long long* second, long long* host)
+{
+    if (threadIdx.x == 0) host[0] = *first;
+    if (threadIdx.x == 1) host[1] = *second;
+}
+
 // Where runs begin, and the key there.  `values` may be null.
 template <typename K, typename P, typename V>
 __global__ void write_heads(

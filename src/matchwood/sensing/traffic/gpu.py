@@ -20,6 +20,8 @@ SOURCE = gpu.Source(
     (
         "pack_packets",
         "count_heads<K>",
+        "count_links",
+        "tell_host",
         "write_heads<K,P,V>",
         "write_links<P>",
         "largest_gap<P>",
@@ -107,7 +109,22 @@ def head_places(keys: Any, shift: int) -> tuple[Any, int]:
     places = gpu.empty(tiles + 1, np.int64, "traffic_matrix")
     kernels(keys.size, keys=keys.dtype).count_heads(tiles * 32, (keys.size, keys, shift, counts))
     scan.scan_into(counts, places)
-    return places, int(places[tiles])
+    return places, told(places, places)[0]
+
+
+def told(first: Any, second: Any) -> tuple[int, int]:
+    """The last words of two arrays of int64.  Waits for the current stream."""
+    import cupyx
+
+    cupy = engines.cupy()
+    host = cupyx.empty_pinned(2, np.int64)
+    memory = cupy.cuda.UnownedMemory(
+        host.ctypes.data, host.nbytes, host, int(cupy.cuda.runtime.getDevice())
+    )
+    mapped = cupy.ndarray(2, np.int64, cupy.cuda.MemoryPointer(memory, 0))
+    kernels(1).tell_host(32, (first[-1:], second[-1:], mapped), block=32)
+    cupy.cuda.get_current_stream().synchronize()
+    return int(host[0]), int(host[1])
 
 
 def heads(keys: Any, shift: int = 0, kind: Any = None) -> tuple[Any, Any]:
@@ -125,16 +142,20 @@ def heads(keys: Any, shift: int = 0, kind: Any = None) -> tuple[Any, Any]:
 
 def links_of_sorted(keys: Any) -> Links:
     n = keys.size
-    link_places, links = head_places(keys, 0)
-    source_places, sources = head_places(keys, 32)
-    kind = place_type(n)
+    tiles, kind = -(-n // TILE), place_type(n)
+    counts = [gpu.empty(tiles, np.int32, "traffic_matrix") for _ in range(2)]
+    places = [gpu.empty(tiles + 1, np.int64, "traffic_matrix") for _ in range(2)]
+    kernels(n).count_links(tiles * 32, (n, keys, *counts))
+    for each, place in zip(counts, places, strict=True):
+        scan.scan_into(each, place)
+    links, sources = told(*places)
     found = Links(
         gpu.empty(links, kind, "traffic_matrix"),
         gpu.empty(links, np.uint32, "traffic_matrix"),
         gpu.empty(sources, kind, "traffic_matrix"),
         gpu.empty(sources, kind, "traffic_matrix"),
     )
-    kernels(n).write_links(-(-n // TILE) * 32, (n, keys, link_places, source_places, *found))
+    kernels(n).write_links(-(-n // TILE) * 32, (n, keys, *places, *found))
     return found
 
 
@@ -171,7 +192,7 @@ def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Rows:
 
 def _no_rows(cupy: Any) -> Rows:
     kinds = (np.uint32, np.int64, np.uint32, np.int64)
-    return Rows(*(cupy.zeros(k == 1, kind) for k, kind in enumerate(kinds)))
+    return Rows(*(cupy.zeros(int(k == 1), kind) for k, kind in enumerate(kinds)))
 
 
 def _rows(cupy: Any, keys: Any, found: Links, counts: Any) -> Rows:

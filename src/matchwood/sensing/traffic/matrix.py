@@ -232,5 +232,5 @@ def addresses(caller: str, name: str, value: Any) -> Any:
     array = plain(caller, name, value)
     if array.dtype == np.uint32 and array.ndim == 1 and array.flags.c_contiguous:
         return array
-    array = integers(caller, name, array, low=0, high=ADDRESSES - 1)
+    array = integers(caller, name, value, low=0, high=ADDRESSES - 1)
     return engines.xp(array).ascontiguousarray(array.astype(np.uint32))
