@@ -57,7 +57,7 @@ def load(text: str, *, compact: bool = False, read: Iterable[str] | None = None)
     return Loaded(text, matrix, taken, ids)
 
 
-NO_GRAPHS = ("random_points", "random_weights")  # what else the generators make
+NO_GRAPHS = ("packets", "random_points", "random_weights")  # what else the generators make
 
 
 def generators() -> dict[str, Callable[..., Any]]:

@@ -120,13 +120,13 @@ def _decoder(compression: str) -> tuple[Callable[[], Any], int]:
         # the header of a file says how much memory its decoder takes: up to 4 GiB
         memory = max(LEAST_MEMORY, available_memory() or 0)
         return lambda: lzma.LZMADecompressor(memlimit=memory), PIECE
-    zstd = _zstd()
+    zstd = zstd_package()
     if hasattr(zstd, "ZstdFile"):
         return zstd.ZstdDecompressor, PIECE
     return lambda: zstd.ZstdDecompressor().decompressobj(), ZSTD_PIECE
 
 
-def _zstd() -> Any:
+def zstd_package() -> Any:
     """Python's own module (3.14) or its backport, else the package zstandard."""
     with contextlib.suppress(ImportError):
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
@@ -161,7 +161,7 @@ def compressor(raw: BinaryIO, compression: str) -> Iterator[Any]:
         with lzma.open(raw, "wb") as stream:
             yield stream
     else:
-        zstd = _zstd()
+        zstd = zstd_package()
         if hasattr(zstd, "ZstdFile"):
             checksum = {zstd.CompressionParameter.checksum_flag: 1}
             with zstd.ZstdFile(raw, "wb", options=checksum) as stream:

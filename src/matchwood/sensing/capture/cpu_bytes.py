@@ -64,13 +64,13 @@ def big_at(data: Array, position: int) -> np.uint32:
 
 
 @device
-def short_at(data: Array, position: int) -> int:
+def short_at(data: Array, position: int) -> Any:
     """A number of two bytes, the larger first."""
     return (np.int64(data[position]) << 8) | np.int64(data[position + 1])
 
 
 @device
-def half_at(data: Array, position: int, swapped: bool) -> int:
+def half_at(data: Array, position: int, swapped: bool) -> Any:
     """A number of two bytes in the order of the file."""
     value = short_at(data, position)
     return value if swapped == _LITTLE else ((value & 0xFF) << 8) | (value >> 8)

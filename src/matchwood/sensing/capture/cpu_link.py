@@ -48,7 +48,7 @@ def header_at(data: Array, start: int, captured: int, link: int, compat: bool) -
         at = _behind_type(data, start, captured, 14, 16, compat)
     elif link == SLL2:
         at = _behind_type(data, start, captured, 0, 20, compat)
-    elif link == NULL or link == LOOP:
+    elif link in (NULL, LOOP):
         at = _behind_family(data, start, captured, link == NULL)
     else:
         return _no(OTHER)
@@ -68,7 +68,7 @@ def _is_tag(kind: int, compat: bool) -> bool:
         return True
     if compat:
         return False
-    return kind == _TYPE_SERVICE or kind == _TYPE_OLD or kind == _TYPE_OLDER
+    return kind in (_TYPE_SERVICE, _TYPE_OLD, _TYPE_OLDER)
 
 
 @device

@@ -157,7 +157,7 @@ def parse_blocks(
         if kind == BLOCK_INTERFACE:
             status = INTERFACE
             break
-        if kind == _ENHANCED or kind == _OBSOLETE or kind == _SIMPLE:
+        if kind in (_ENHANCED, _OBSOLETE, _SIMPLE):
             status, interface, captured, head = _frame(data, position, total, kind, form, table)
             if status != GOES_ON:
                 break
@@ -218,7 +218,7 @@ def _time(data: Array, position: int, swapped: bool, table: Table, interface: in
         if divide == 0:
             high, low = _shifted(high, low, table.shift[interface])
     if high != 0 or low > np.uint64(LATEST):
-        return LATEST
+        low = np.uint64(LATEST)
     time, offset = np.int64(low), table.offset[interface]
     if offset > 0 and time > LATEST - offset:
         return LATEST

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,8 @@ LINKS = {
 COMPAT_LINKS = {1: link.ETHERNET, 12: link.RAW, 101: link.RAW}  # of pcap2grb
 NATIVE = "<" if sys.byteorder == "little" else ">"
 
+MOST_INTERFACES = 1 << 16  # of a section: obsolete blocks have two bytes for their number
+COLUMNS = (np.int64, np.int64, np.uint64, np.uint64, np.int64, np.int64)  # of Table
 OPTION_END, OPTION_RESOLUTION, OPTION_OFFSET = 0, 9, 14
 
 
@@ -145,21 +147,31 @@ def _resolution(value: int) -> dict[str, int]:
         return {"multiply": 10**9, "divide": 0, "shift": value & 0x7F}
     if value <= 9:
         return {"multiply": 10 ** (9 - value), "divide": 1}
-    return {"multiply": 1, "divide": min(10 ** (value - 9), 2**64 - 1)}
+    if value <= 28:
+        return {"multiply": 1, "divide": 10 ** (value - 9)}
+    return {"multiply": 0, "divide": 1}  # 64 bits of such units are less than a nanosecond
 
 
-def table_of(interfaces: list[Interface], compat: bool) -> Table:
-    """The interfaces as arrays for the kernel."""
-    links = COMPAT_LINKS if compat else LINKS
+class Interfaces:
+    """The interfaces of a section, as arrays for the kernel that grow by doubling."""
 
-    def column(values: Any, kind: Any) -> Any:
-        return np.array(list(values), kind)
+    def __init__(self, compat: bool) -> None:
+        self._links = COMPAT_LINKS if compat else LINKS
+        self._columns = Table(*(np.zeros(4, kind) for kind in COLUMNS))
+        self.count = 0
 
-    return Table(
-        link=column((links.get(one.number, link.UNKNOWN) for one in interfaces), np.int64),
-        snaplen=column((one.snaplen for one in interfaces), np.int64),
-        multiply=column((one.multiply for one in interfaces), np.uint64),
-        divide=column((one.divide for one in interfaces), np.uint64),
-        shift=column((one.shift for one in interfaces), np.int64),
-        offset=column((one.offset for one in interfaces), np.int64),
-    )
+    def append(self, name: str, offset: int, one: Interface) -> None:
+        """Add what the block at byte `offset` declares."""
+        if self.count == MOST_INTERFACES:
+            raise damaged(name, offset, f"more than {MOST_INTERFACES} interfaces in a section")
+        if self.count == self._columns.link.size:
+            self._columns = Table(*(np.concatenate((old, old)) for old in self._columns))
+        kind = self._links.get(one.number, link.UNKNOWN)
+        row = (kind, one.snaplen, one.multiply, one.divide, one.shift, one.offset)
+        for column, value in zip(self._columns, row, strict=True):
+            column[self.count] = value
+        self.count += 1
+
+    @property
+    def table(self) -> Table:
+        return Table(*(column[: self.count] for column in self._columns))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from matchwood.errors import FileFormatError
 from matchwood.io.limits import Limits
 from matchwood.sensing.capture import cpu, cpu_records, headers
-from matchwood.sensing.capture.headers import Interface, damaged
+from matchwood.sensing.capture.headers import Interfaces, damaged
 from matchwood.sensing.capture.sources import Source, Stream, open_source
 from matchwood.sensing.packets import Packets
 from matchwood.teams import crew
@@ -57,7 +58,7 @@ class Capture(Iterator[Packets]):
         self._target, self._compat, self._threads = target, compat, threads
         self._source: Source = open_source(caller, path, limits)
         self.name = self._source.name
-        self._interfaces: list[Interface] = []
+        self._interfaces = Interfaces(compat)
         self._position = 0
         self._finished = False
         self._kept: Packets | None = None  # packets beyond the last block, for the next one
@@ -76,7 +77,7 @@ class Capture(Iterator[Packets]):
         return (source.taken if isinstance(source, Stream) else self.bytes), source.size
 
     def __next__(self) -> Packets:
-        if self._error is not None:
+        if self._error is not None and self._kept is None:
             error, self._error = self._error, None
             self.close()
             raise error
@@ -156,7 +157,7 @@ class Capture(Iterator[Packets]):
         if first[:4] in headers.MAGICS:
             form, interface = headers.pcap_header(self.name, first, self._compat, part)
             self._form = form
-            self._interfaces.append(interface)
+            self._interfaces.append(self.name, 20, interface)
             self._position = headers.HEADER
         elif first[:4] == headers.SECTION:
             self._form = headers.pcapng_format("<", self._compat, part)
@@ -168,7 +169,6 @@ class Capture(Iterator[Packets]):
                 raise damaged(self.name, source.end, source.damage)
             got = f"got {first[:4].hex()}" if first else "the file is empty"
             raise damaged(self.name, 0, f"no capture in the formats PCAP or PCAPNG: {got}")
-        self._table = headers.table_of(self._interfaces, self._compat)
         self._scratch()
 
     def _scratch(self) -> None:
@@ -177,7 +177,7 @@ class Capture(Iterator[Packets]):
         others = cpu_records.Output(*Packets.empty((size - 1) * each))
         self._parts = cpu.Parts(rows, others, each)
 
-    def _bytes(self, count: int) -> bytes:
+    def _bytes(self, count: int) -> builtins.bytes:
         source = self._source
         return source.data[self._position : min(self._position + count, source.end)].tobytes()
 
@@ -197,7 +197,8 @@ class Capture(Iterator[Packets]):
     def _scan(self, out: Packets, state: Array) -> None:
         columns = cpu_records.Output(*out)
         data = self._source.data
-        self._crew.run(cpu.scan, data, self._form, self._table, columns, self._parts, state)
+        table = self._interfaces.table
+        self._crew.run(cpu.scan, data, self._form, table, columns, self._parts, state)
 
     def _fill(self, out: Packets, filled: int, target: int) -> int:
         """Read until `target` packets are there, or the file ends or is damaged."""
@@ -252,58 +253,58 @@ class Capture(Iterator[Packets]):
         headers.check_section(self.name, offset, self._bytes(total), order)
         self._order = order
         self._form = headers.pcapng_format(order, self._compat, self._form.part)
-        self._interfaces = []
-        self._table = headers.table_of([], self._compat)
+        self._interfaces = Interfaces(self._compat)
         self._position += total
 
     def _interface(self) -> None:
-        """Interface blocks, as many as there are in a row; the kernel has seen the first one."""
-        while True:
-            # the kernel compares the lengths of the first; those of the others are looked at here
-            if not self._require(12):
-                break
-            number, total = np.frombuffer(self._bytes(8), self._order + "u4").tolist()
-            if number != cpu_records.BLOCK_INTERFACE or not self._require(total):
-                break
-            block = self._bytes(total)
-            if total < headers.LEAST_INTERFACE or block[-4:] != block[4:8]:
-                break
-            found = headers.interface_of(self.name, self.bytes, block, self._order)
-            self._interfaces.append(found)
+        """Interface blocks, as many as there are in a row.
+
+        The kernel has seen the first one and compared its two lengths; at one of those behind it
+        that is not in order it will stop again.
+        """
+        first = True
+        while first or self._another():
+            (total,) = np.frombuffer(self._bytes(8)[4:], self._order + "u4").tolist()
+            found = headers.interface_of(self.name, self.bytes, self._bytes(total), self._order)
+            self._interfaces.append(self.name, self.bytes, found)
             self._position += total
-        self._table = headers.table_of(self._interfaces, self._compat)
+            first = False
+
+    def _another(self) -> bool:
+        """A whole interface block follows."""
+        if not self._require(headers.LEAST_INTERFACE):
+            return False
+        number, total = np.frombuffer(self._bytes(8), self._order + "u4").tolist()
+        if number != cpu_records.BLOCK_INTERFACE:
+            return False
+        sound = headers.LEAST_INTERFACE <= total <= cpu_records.MOST_BYTES and total % 4 == 0
+        if not (sound and self._require(total)):
+            return False
+        block = self._bytes(total)
+        return block[-4:] == block[4:8]
 
     def _wrong(self, outcome: int) -> FileFormatError:
         """What the kernel found, in words."""
-        offset = self.bytes
-        words = np.frombuffer(self._bytes(28), np.uint8).tobytes()
-
-        def number(place: int) -> int:
-            order = (
-                ("<" if headers.NATIVE == ">" else ">") if self._form.swapped else headers.NATIVE
-            )
-            return int(np.frombuffer(words[place : place + 4], order + "u4")[0])
-
-        if outcome == cpu_records.BAD_LENGTH and not self._form.blocks:
-            longest = self._form.longest
-            return damaged(
-                self.name, offset + 8, f"a record of {number(8)} bytes, at most {longest} expected"
-            )
-        if outcome == cpu_records.BAD_LENGTH:
-            return damaged(self.name, offset + 4, f"a block cannot have {number(4)} bytes")
-        if outcome == cpu_records.BAD_TRAILER:
-            at = offset + number(4) - 4
-            return damaged(
-                self.name, at, f"the block has {number(4)} bytes, its end says otherwise"
-            )
-        if outcome == cpu_records.BAD_BLOCK:
-            return damaged(self.name, offset + 4, f"{number(4)} bytes are too few for a packet")
-        if outcome == cpu_records.BAD_INTERFACE:
-            count = len(self._interfaces)
-            return damaged(
-                self.name, offset + 8, f"a packet of an unknown interface, {count} are declared"
-            )
-        return damaged(self.name, offset, "a packet has more captured bytes than its block")
+        offset, form = self.bytes, self._form
+        order = headers.NATIVE
+        if form.swapped:
+            order = ">" if order == "<" else "<"
+        words = np.frombuffer(self._bytes(12), order + "u4").tolist()
+        total = words[1]
+        if outcome == cpu_records.BAD_LENGTH and not form.blocks:
+            place, message = 8, f"a record of {words[2]} bytes, at most {form.longest} expected"
+        elif outcome == cpu_records.BAD_LENGTH:
+            place, message = 4, f"a block cannot have {total} bytes"
+        elif outcome == cpu_records.BAD_TRAILER:
+            place, message = total - 4, f"the block has {total} bytes, its end says otherwise"
+        elif outcome == cpu_records.BAD_BLOCK:
+            place, message = 4, f"{total} bytes are too few for a packet"
+        elif outcome == cpu_records.BAD_INTERFACE:
+            declared = self._interfaces.count
+            place, message = 8, f"a packet of an unknown interface, {declared} are declared"
+        else:
+            place, message = 0, "a packet has more captured bytes than its block"
+        return damaged(self.name, offset + place, message)
 
 
 def _widened(packets: Packets, filled: int, room: int) -> Packets:
