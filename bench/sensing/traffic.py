@@ -17,7 +17,7 @@ import numpy as np
 
 from bench import harness
 from matchwood import generators
-from matchwood.sensing import sense, sliding_statistics, traffic_statistics, write_capture
+from matchwood.sensing import Packets, sense, sliding_statistics, traffic_statistics, write_capture
 from matchwood.sensing.statistics.quantities import NINE
 
 KINDS = ("uniform", "zipf")
@@ -93,6 +93,13 @@ def _same(found: Any, right: Any) -> None:
     assert found == right, (found, right)
 
 
+def official(n: int, kind: str) -> Packets:
+    """Packets as the challenge's public capture has them: 56-byte records, a microsecond apart."""
+    src, dst = generators.packets(n, kind)
+    time = 1_715_091_767 * 10**9 + 1000 * np.arange(n, dtype=np.int64)
+    return Packets(src, dst, time, np.full(n, 40, np.uint32), np.full(n, 17, np.uint8))
+
+
 def strided(path: Path) -> tuple[Any, Any]:
     """Addresses of a capture of 56-byte records by NumPy alone."""
     records = np.fromfile(path, np.uint8, offset=24).reshape(-1, 56)
@@ -109,7 +116,7 @@ def capture_to_sums(exponent: int, threads: int) -> list[harness.Result]:
     with tempfile.TemporaryDirectory() as folder:
         for kind, bar in zip(KINDS, (10.0, 7.0), strict=True):
             path = Path(folder) / f"{kind}.pcap"
-            write_capture(path, generators.packets(1 << exponent, kind=kind))
+            write_capture(path, official(1 << exponent, kind))
 
             def ours(threads: int, path: Path = path) -> list[int]:
                 return list(sense(path, threads=threads).statistics.nine().values())
