@@ -216,3 +216,7 @@ def test_sums_of_something_else():
         sum_matrices(3)
     with pytest.raises(TypeError):
         traffic_matrix(*official()) + 1
+
+
+def test_empty_lists_are_no_packets():
+    assert traffic_matrix([], []).links == 0

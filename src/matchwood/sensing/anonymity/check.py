@@ -108,7 +108,7 @@ def _prefix_preserved(addresses: Array, key: bytes) -> Array:
     """Level by level, 32 blocks for every address: no table, and no help from neighbours."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    aes = Cipher(algorithms.AES(key[:16]), modes.ECB()).encryptor()  # noqa: S305
+    aes = Cipher(algorithms.AES(key[:16]), modes.ECB()).encryptor()
     pad = np.frombuffer(aes.update(key[16:]), np.uint8)
     blocks = np.empty((addresses.size, pad.size), np.uint8)
     out = np.zeros(addresses.size, np.uint32)

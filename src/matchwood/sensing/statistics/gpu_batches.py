@@ -8,21 +8,20 @@ before that is copied out:
    back sorted, with the packets of links that have several;
 3. ranges of destinations, of all ranges of sources: destinations are counted.
 
-Each device has a thread of its own, since a sort waits for its device.  Ranges are cut at the same
+Ranges are cut at the same
 keys whoever works on them, and all is integers, so the answer does not depend on the numbers of
 batches and devices.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.sensing.statistics.gpu_flow import Lane, Piece, shared_out
 from matchwood.sensing.statistics.gpu_sides import source_parts
 from matchwood.sensing.statistics.quantities import EXTREMES, NAMES, PLACE, Statistics, combined
 from matchwood.sensing.traffic import gpu as links
@@ -40,14 +39,6 @@ class HostRun(NamedTuple):
     counts: Any
 
 
-class Piece(NamedTuple):
-    """Part of an array on the host."""
-
-    array: Any
-    start: int
-    end: int
-
-
 def batched_statistics(
     src: Any, dst: Any, batches: int, devices: Any, *, threads: int | None = None
 ) -> Statistics:
@@ -58,142 +49,14 @@ def batched_statistics(
     shared = devices or (int(cupy.cuda.runtime.getDevice()),)
     parts = batches * len(shared)
     with gpu.guard("traffic_statistics"):
-        runs = _sorted_parts(src, dst, parts, shared)
-        table, sides = _source_ranges(runs, parts, shared)
+        lanes = [Lane(device) for device in shared]
+        runs = _sorted_parts(src, dst, parts, lanes)
+        table, sides = _source_ranges(runs, parts, lanes)
         del runs
-        return combined(np.concatenate([table, _destination_ranges(sides, parts, shared)]))
+        return combined(np.concatenate([table, _destination_ranges(sides, parts, lanes)]))
 
 
-def shared_out(
-    devices: Sequence[int], jobs: Sequence[Any], work: Callable[[Sequence[Any]], None]
-) -> None:
-    """Give each device its jobs, in a thread of its own; the first error is raised."""
-    cupy = engines.cupy()
-    stop = threading.Event()
-
-    def on_device(k: int) -> None:
-        with cupy.cuda.Device(devices[k]):
-            work(Stoppable(jobs[k :: len(devices)], stop))
-
-    if len(devices) == 1:
-        on_device(0)
-        return
-    with ThreadPoolExecutor(len(devices)) as pool:
-        try:
-            for done in [pool.submit(on_device, k) for k in range(len(devices))]:
-                done.result()
-        finally:
-            stop.set()
-
-
-class Stoppable(Sequence[Any]):
-    """Jobs that end when another device has failed, or on Ctrl-C."""
-
-    def __init__(self, jobs: Sequence[Any], stop: threading.Event) -> None:
-        self._jobs, self._stop = jobs, stop
-
-    def __len__(self) -> int:
-        return 0 if self._stop.is_set() else len(self._jobs)
-
-    def __getitem__(self, k: Any) -> Any:
-        return self._jobs[k]
-
-
-class Loaded(NamedTuple):
-    """What a job finds on its device."""
-
-    arrays: list[Any]
-    event: Any
-
-
-def flow(
-    jobs: Sequence[Any], pieces: Callable[[Any], list[list[Piece]]], work: Callable[..., Any]
-) -> None:
-    """Work on jobs one after the other, while the next one's pieces are copied in.
-
-    `pieces(job)` are the arrays to load, each put together from pieces; `work(job, arrays, out)`
-    gets them on the device, and may copy back by `out(array)`, which gives pinned memory that is
-    filled when `flow` ends.
-    """
-    cupy = engines.cupy()
-    main, inward, outward = (cupy.cuda.Stream(non_blocking=True) for _ in range(3))
-    slots: list[Any] = [None, None]
-    free: list[Any] = [None, None]  # when a slot's arrays may be overwritten
-    sent: list[tuple[Any, Any]] = []  # arrays that are being copied out, until when
-
-    def load(k: int) -> Loaded:
-        lists = pieces(jobs[k])
-        slot = k % 2
-        if free[slot] is not None:
-            free[slot].synchronize()
-        arrays = []
-        for number, parts in enumerate(lists):
-            size = sum(piece.end - piece.start for piece in parts)
-            kind = parts[0].array.dtype if parts else np.dtype(np.uint32)
-            buffer = _buffer(slots, slot, number, size, kind)
-            # the memory may have been another array's, which kernels under way still read
-            inward.wait_event(main.record())
-            _fill_buffer(buffer, parts, inward)
-            arrays.append(buffer)
-        return Loaded(arrays, inward.record())
-
-    def out(array: Any) -> Any:
-        import cupyx
-
-        host = cupyx.empty_pinned(array.size, array.dtype)
-        outward.wait_event(main.record())
-        _copy(host.ctypes.data, array.data.ptr, array.nbytes, outward)
-        sent.append((array, outward.record()))
-        return host
-
-    with main:
-        following = load(0) if len(jobs) else None
-        k = 0
-        while k < len(jobs):
-            current = following
-            following = load(k + 1) if k + 1 < len(jobs) else None
-            main.wait_event(current.event)  # type: ignore[union-attr]
-            work(jobs[k], current.arrays, out)  # type: ignore[union-attr]
-            free[k % 2] = main.record()
-            while len(sent) > 2:
-                sent.pop(0)[1].synchronize()
-            k += 1
-        for _, event in sent:
-            event.synchronize()
-        main.synchronize()
-        inward.synchronize()
-
-
-def _buffer(slots: list[Any], slot: int, number: int, size: int, kind: Any) -> Any:
-    """An array of a slot, which is used again and grows as needed."""
-    buffers = slots[slot] = slots[slot] or {}
-    buffer = buffers.get(number)
-    if buffer is None or buffer.size < size or buffer.dtype != kind:
-        buffers.pop(number, None)
-        buffer = buffers[number] = gpu.empty(size, kind, "traffic_statistics")
-    return buffer[:size]
-
-
-def _fill_buffer(buffer: Any, parts: list[Piece], stream: Any) -> None:
-    """Copy the pieces one after another."""
-    at = 0
-    for array, start, end in parts:
-        nbytes = (end - start) * buffer.itemsize
-        _copy(buffer.data.ptr + at, _address(array) + start * buffer.itemsize, nbytes, stream)
-        at += nbytes
-
-
-def _copy(target: int, source: int, nbytes: int, stream: Any) -> None:
-    runtime = engines.cupy().cuda.runtime
-    if nbytes:
-        runtime.memcpyAsync(target, source, nbytes, runtime.memcpyDefault, stream.ptr)
-
-
-def _address(array: Any) -> int:
-    return int(array.data.ptr if engines.location(array) == "gpu" else array.ctypes.data)
-
-
-def _sorted_parts(src: Any, dst: Any, parts: int, devices: Any) -> list[HostRun]:
+def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> list[HostRun]:
     """Round 1: sorted packets of each part."""
     if engines.location(src) == "gpu":
         engines.cupy().cuda.get_current_stream().synchronize()  # the packets may be on their way
@@ -218,7 +81,7 @@ def _sorted_parts(src: Any, dst: Any, parts: int, devices: Any) -> list[HostRun]
             run = links.run_of_sorted(keys)
             runs[k] = HostRun(out(run.keys), out(run.counts))
 
-    shared_out(devices, range(parts), lambda jobs: flow(jobs, pieces, work))
+    shared_out(lanes, range(parts), pieces, work)
     return runs
 
 
@@ -248,7 +111,7 @@ class Side(NamedTuple):
     extras: Any  # destination above (packets - 1), of links with several packets
 
 
-def _source_ranges(runs: list[HostRun], parts: int, devices: Any) -> tuple[Any, list[Side]]:
+def _source_ranges(runs: list[HostRun], parts: int, lanes: list[Lane]) -> tuple[Any, list[Side]]:
     """Round 2: a row of Statistics for each range of sources, and what goes to destinations."""
     places = cut([run.keys for run in runs], parts, 32)
     table = np.zeros((parts, len(NAMES)), np.int64)
@@ -278,7 +141,7 @@ def _source_ranges(runs: list[HostRun], parts: int, devices: Any) -> tuple[Any, 
             packets = int(counts.sum())
         else:
             keys = arrays[0]
-            keys.sort()
+            links.sort(keys)
             packets = int(keys.size)
             heads = links.links_of_sorted(keys)
             found = (source_parts(heads, packets), int(heads.source_starts.size))
@@ -291,12 +154,12 @@ def _source_ranges(runs: list[HostRun], parts: int, devices: Any) -> tuple[Any, 
             several = counts > 1
             made = destinations[several].astype(np.uint64) << HALF
             made |= (counts[several] - 1).astype(np.uint64)
-            made.sort()
+            links.sort(made)
             extras = out(made) if made.size else extras
-        destinations.sort()
+        links.sort(destinations)
         sides[k] = Side(out(destinations), extras)
 
-    shared_out(devices, range(parts), lambda jobs: flow(jobs, pieces, work))
+    shared_out(lanes, range(parts), pieces, work)
     for k, found, numbers in later:
         _fill(table[k], numbers, [links.largest(part) for part in found])
     return table, sides
@@ -322,7 +185,7 @@ def _counted_range(arrays: list[Any]) -> tuple[Any, Any, tuple[list[Any], int]]:
     return rows.destinations, rows.counts, (parts, int(sums.size))
 
 
-def _destination_ranges(sides: list[Side], parts: int, devices: Any) -> Any:
+def _destination_ranges(sides: list[Side], parts: int, lanes: list[Lane]) -> Any:
     """Round 3: a row of Statistics for each range of destinations."""
     places = cut([side.destinations for side in sides], parts, 0)
     firsts = [_first(sides, places, k) for k in range(parts)]
@@ -341,7 +204,7 @@ def _destination_ranges(sides: list[Side], parts: int, devices: Any) -> Any:
         destinations, extras = arrays
         if destinations.size == 0:
             return
-        destinations.sort()
+        links.sort(destinations)
         starts, different = links.heads(destinations)
         fan_in = links.gaps(starts, destinations.size)
         packets = fan_in
@@ -356,7 +219,7 @@ def _destination_ranges(sides: list[Side], parts: int, devices: Any) -> Any:
         found = [links.largest_value(part) for part in (packets, fan_in)]
         later.append((k, int(fan_in.size), found))
 
-    shared_out(devices, range(parts), lambda jobs: flow(jobs, pieces, work))
+    shared_out(lanes, range(parts), pieces, work)
     for k, number, found in later:
         row = table[k]
         row[PLACE["unique_destinations"]] = number

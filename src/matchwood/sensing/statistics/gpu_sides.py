@@ -38,7 +38,7 @@ def destination_side(destinations: Any, counts: Any, most: int) -> tuple[int, An
     `destinations` are overwritten where every link has one packet.
     """
     if most == 1:
-        destinations.sort()
+        links.sort(destinations)
         starts, _ = links.heads(destinations)
         fan_in = links.largest(links.largest_gap(starts, destinations.size))
         return int(starts.size), fan_in, fan_in

@@ -94,11 +94,20 @@ def place_type(places: int) -> Any:
     return np.dtype(np.uint32 if places < FITS else np.uint64)
 
 
+def sort(array: Any) -> None:
+    """In place.  Where there is no room to work in, the pool's scattered blocks are given back."""
+    try:
+        array.sort()
+    except MemoryError:
+        engines.cupy().get_default_memory_pool().free_all_blocks()
+        array.sort()
+
+
 def sorted_packets(src: Any, dst: Any) -> Any:
     """All packets as keys in order."""
     keys = gpu.empty(src.size, np.uint64, "traffic_matrix")
     kernels(src.size).pack_packets(min(src.size, STRIDED), (src.size, src, dst, keys))
-    keys.sort()
+    sort(keys)
     return keys
 
 
@@ -275,7 +284,7 @@ def destination_sums(destinations: Any, counts: Any, *, threads: int | None = No
         if several * SPREAD > links and most < FITS:
             return _sorted_with_counts(cupy, destinations, counts)
         values = destinations.copy()
-        values.sort()
+        sort(values)
         starts, different = heads(values)
         del values
         fan_in = gaps(starts, links)
@@ -294,7 +303,7 @@ def _sorted_with_counts(cupy: Any, destinations: Any, counts: Any) -> Sums:
     keys = gpu.empty(links, np.uint64, "traffic_statistics")
     k = kernels(links, counts=counts.dtype)
     k.pack_counts(min(links, STRIDED), (links, destinations, counts, keys))
-    keys.sort()
+    sort(keys)
     starts, different = heads(keys, 32, np.uint32)
     keys &= np.uint64(0xFFFFFFFF)
     packets = run_sums(starts, links, keys.view(np.int64))
