@@ -1,4 +1,4 @@
-"""Network traffic in the demo: the entries of a matrix as packets from their row to their column."""
+"""Network traffic in the demo: entries of a matrix as packets from their row to their column."""
 
 from __future__ import annotations
 
