@@ -7,11 +7,13 @@ has no branch that depends on the data: which run comes next is anybody's guess.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.primitives.cpu_hints import select
+from matchwood.primitives.sort.cpu_keys import sort_keys
 from matchwood.sensing.traffic.cpu_walk import (
     HALF,
     LOW,
@@ -22,7 +24,18 @@ from matchwood.sensing.traffic.cpu_walk import (
     gathered,
     sort_in_place,
 )
-from matchwood.teams import Crew, Team, barrier, crew, kernel, next_chunk, stopping
+from matchwood.teams import (
+    Crew,
+    Team,
+    barrier,
+    crew,
+    device,
+    kernel,
+    next_chunk,
+    share,
+    share_rows,
+    stopping,
+)
 
 SMALL = 1 << 16  # links below which one member merges
 LOOK = np.uint64(0xFFFF)  # elements between two looks at the stop word, less one
@@ -99,6 +112,34 @@ def _places(team: Crew, keys: Any, shift: int, cuts: Any) -> Any:
     return np.cumsum(found)
 
 
+@device
+def _merge_two(team: Team, a: Run, b: Run, out: Run) -> Any:
+    """Two runs into `out`; returns how many links there are."""
+    x, x_count, y, y_count = a.keys, a.counts, b.keys, b.counts
+    keys, counts = out.keys, out.counts
+    i, j, o = np.uint64(0), np.uint64(0), np.uint64(0)
+    n, m, zero = np.uint64(x.size), np.uint64(y.size), np.int64(0)
+    while i < n and j < m:
+        first, second = x[i], y[j]
+        from_x, from_y = first <= second, second <= first
+        keys[o] = select(from_x, first, second)
+        counts[o] = select(from_x, x_count[i], zero) + select(from_y, y_count[j], zero)
+        i += np.uint64(from_x)
+        j += np.uint64(from_y)
+        o += ONE
+        if o & LOOK == 0 and stopping(team):
+            return np.int64(o)
+    while i < n:
+        keys[o], counts[o] = x[i], x_count[i]
+        i += ONE
+        o += ONE
+    while j < m:
+        keys[o], counts[o] = y[j], y_count[j]
+        j += ONE
+        o += ONE
+    return np.int64(o)
+
+
 @kernel
 def _merge(team: Team, a: Run, b: Run, parts: Parts, out: Run) -> None:
     """Both runs as one; a share writes from where its shares of both begin."""
@@ -107,31 +148,32 @@ def _merge(team: Team, a: Run, b: Run, parts: Parts, out: Run) -> None:
         if part < 0:
             break
         lo, hi = parts.first[part], parts.first[part + 1]
-        x, x_count = a.keys[lo:hi], a.counts[lo:hi]
         start, end = parts.second[part], parts.second[part + 1]
-        y, y_count = b.keys[start:end], b.counts[start:end]
-        keys, counts = out.keys[lo + start : hi + end], out.counts[lo + start : hi + end]
-        i, j, o = np.uint64(0), np.uint64(0), np.uint64(0)
-        n, m, zero = np.uint64(x.size), np.uint64(y.size), np.int64(0)
-        while i < n and j < m:
-            first, second = x[i], y[j]
-            from_x, from_y = first <= second, second <= first
-            keys[o] = select(from_x, first, second)
-            counts[o] = select(from_x, x_count[i], zero) + select(from_y, y_count[j], zero)
-            i += np.uint64(from_x)
-            j += np.uint64(from_y)
-            o += ONE
-            if o & LOOK == 0 and stopping(team):
-                return
-        while i < n:
-            keys[o], counts[o] = x[i], x_count[i]
-            i += ONE
-            o += ONE
-        while j < m:
-            keys[o], counts[o] = y[j], y_count[j]
-            j += ONE
-            o += ONE
-        parts.used[part] = o
+        parts.used[part] = _merge_two(
+            team,
+            Run(a.keys[lo:hi], a.counts[lo:hi]),
+            Run(b.keys[start:end], b.counts[start:end]),
+            Run(out.keys[lo + start : hi + end], out.counts[lo + start : hi + end]),
+        )
+    if barrier(team):
+        return
+
+
+@kernel
+def _merge_neighbours(team: Team, runs: Run, parts: Parts, out: Run) -> None:
+    """Runs 2k and 2k + 1, which begin at parts.first, into what begins at parts.second[k]."""
+    while True:
+        pair = next_chunk(team, parts.used.size, 1)
+        if pair < 0:
+            break
+        lo, mid, hi = parts.first[2 * pair], parts.first[2 * pair + 1], parts.first[2 * pair + 2]
+        start, end = parts.second[pair], parts.second[pair + 1]
+        parts.used[pair] = _merge_two(
+            team,
+            Run(runs.keys[lo:mid], runs.counts[lo:mid]),
+            Run(runs.keys[mid:hi], runs.counts[mid:hi]),
+            Run(out.keys[start:end], out.counts[start:end]),
+        )
     if barrier(team):
         return
 
@@ -150,6 +192,48 @@ def merge(a: Run, b: Run, *, threads: int | None = None) -> Run:
     if keys.size < 0.75 * size:  # else the unused end costs less than a copy
         keys, counts = keys.copy(), counts.copy()
     return Run(keys, counts)
+
+
+def window_runs(team: Crew, keys: Any, cuts: Any, links: Any) -> list[Run]:
+    """The run of each sorted window; `links` says how many links each has."""
+    places = np.concatenate([[0], np.cumsum(links)]).astype(np.int64)
+    out = Run(np.empty(places[-1], np.uint64), np.empty(places[-1], np.int64))
+    team.run(_write_runs, keys, cuts, places, out)
+    return [Run(out.keys[a:b], out.counts[a:b]) for a, b in itertools.pairwise(places.tolist())]
+
+
+def merge_many(team: Crew, runs: list[Run]) -> Run:
+    """Runs added up as a binary tree, level by level.
+
+    Members each merge pairs while there are enough of them, and then all share each pair.
+    """
+    while len(runs) > 1:
+        pairs = len(runs) // 2
+        merged = runs[2 * pairs :]
+        if pairs >= 2 * team.size:
+            merged = _merge_pairs(team, runs[: 2 * pairs]) + merged
+        else:
+            merged = [
+                merge(runs[2 * k], runs[2 * k + 1], threads=team.size) for k in range(pairs)
+            ] + merged
+        runs = merged
+    return runs[0]
+
+
+def _merge_pairs(team: Crew, runs: list[Run]) -> list[Run]:
+    """Pairs of neighbours, each by one member."""
+    sizes = [runs[k].keys.size + runs[k + 1].keys.size for k in range(0, len(runs), 2)]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    given = np.array([run.keys.size for run in runs], np.int64)
+    firsts = np.concatenate([[0], np.cumsum(given)]).astype(np.int64)
+    together = Run(*(np.concatenate(arrays) for arrays in zip(*runs, strict=True)))
+    parts = Parts(firsts, starts, np.zeros(len(sizes), np.int64))
+    out = Run(np.empty(starts[-1], np.uint64), np.empty(starts[-1], np.int64))
+    team.run(_merge_neighbours, together, parts, out)
+    ends = (starts[:-1] + parts.used).tolist()
+    return [
+        Run(out.keys[a:b], out.counts[a:b]) for a, b in zip(starts[:-1].tolist(), ends, strict=True)
+    ]
 
 
 def merge_parts(team: Crew, a: Any, b: Any) -> Parts:
@@ -288,17 +372,52 @@ def _write_sums(team: Team, given: Sides, out: Sums) -> None:
         return
 
 
+@kernel
+def _look_at(team: Team, counts: Any, found: Any) -> None:
+    """Of this member's share: the most packets of a link, and how many links have several."""
+    lo, hi = share(team, counts.size)
+    part = counts[lo:hi]
+    most, several = np.int64(0), np.int64(0)
+    for i in range(part.size):
+        most = max(most, part[i])
+        several += np.int64(part[i] > 1)
+    found[team.rank, 0], found[team.rank, 1] = most, several
+
+
+@kernel
+def _add_rows(team: Team, indptr: Any, counts: Any, sums: Any) -> None:
+    lo, hi = share_rows(team, indptr)
+    for row in range(lo, hi):
+        if row & 0xFFFF == 0 and stopping(team):
+            return
+        part = counts[indptr[row] : indptr[row + 1]]
+        total = np.int64(0)
+        for k in range(part.size):
+            total += part[k]
+        sums[row] = total
+
+
+def source_sums(indptr: Any, counts: Any, *, threads: int | None = None) -> Any:
+    """Packets of each source."""
+    sums = np.empty(indptr.size - 1, np.int64)
+    crew(threads, work=counts.size).run(_add_rows, indptr, counts, sums)
+    return sums
+
+
 def destination_sums(destinations: Any, counts: Any, *, threads: int | None = None) -> Sums:
     """What goes to each destination, from the links of a matrix."""
-    if counts.size and int(counts.max()) > 1 << 32:
+    team = crew(threads, work=4 * counts.size)
+    found = np.zeros((team.size, 2), np.int64)
+    team.run(_look_at, counts, found)
+    if found[:, 0].max() > 1 << 32:
         return _wide_sums(destinations, counts)
-    values = destinations.copy()
-    team = crew(threads, work=4 * values.size)
-    many = np.flatnonzero(counts > 1)
-    extras = destinations[many].astype(np.uint64) << HALF
-    extras |= (counts[many] - 1).astype(np.uint64)
-    sort_in_place(team, extras, np.empty_like(extras))
-    sort_in_place(team, values, np.empty_like(values))
+    extras = np.empty(0, np.uint64)
+    if found[:, 1].any():
+        many = np.flatnonzero(counts > 1)
+        extras = destinations[many].astype(np.uint64) << HALF
+        extras |= (counts[many] - 1).astype(np.uint64)
+        sort_in_place(team, extras, np.empty_like(extras))
+    values = sort_keys(destinations, threads=threads)
     starts, sizes = destination_cuts(team, values, extras)
     cuts = np.append(starts[:, 0], values.size)
     places = _places(team, values, 0, cuts)
