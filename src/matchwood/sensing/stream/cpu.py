@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from matchwood.sensing.statistics.cpu import (
 from matchwood.sensing.statistics.quantities import PLACE
 from matchwood.sensing.traffic import TrafficMatrix, trusted
 from matchwood.sensing.traffic.cpu import Run, destination_sums, merge, rows_of_run, sum_runs
-from matchwood.sensing.traffic.cpu_runs import merge_many, run_of_sorted, source_sums, window_runs
+from matchwood.sensing.traffic.cpu_runs import run_of_sorted, source_sums, sum_of_many, window_runs
 from matchwood.sensing.traffic.cpu_walk import Room, pack, sorted_packets
 from matchwood.teams import crew
 
-FEWER = 2  # windows with this many times fewer links than packets are merged, others sorted anew
+FEWER = 2  # where windows have this many times fewer links than packets, links are sorted
 
 
 class Worker:
@@ -40,14 +41,14 @@ class Worker:
         sort_windows(team, keys, cuts)
         table = window_statistics(team, keys, cuts, self._room)
         links = table[:, PLACE["unique_links"]]
+        kept: list[Any] = []
         few = int(links.sum()) * FEWER <= src.size
         if keep or few:
-            runs = window_runs(team, keys, cuts, links)
-            kept = [self.matrix_of_run(run) for run in runs] if keep else []
+            runs, places = window_runs(team, keys, cuts, links)
+            for a, b in itertools.pairwise(places.tolist() if keep else []):
+                kept.append(self.matrix_of_run(Run(runs.keys[a:b], runs.counts[a:b])))
             if few:
-                return table, merge_many(team, runs), kept
-        else:
-            kept = []
+                return table, sum_of_many(team, runs), kept
         if cuts.size > 2:  # one window is in order already
             keys = sorted_packets(team, src, dst, self._room)
         return table, run_of_sorted(team, keys), kept

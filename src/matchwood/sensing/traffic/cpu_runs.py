@@ -7,12 +7,11 @@ has no branch that depends on the data: which run comes next is anybody's guess.
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import select
+from matchwood.primitives.cpu_hints import opaque
 from matchwood.primitives.sort.cpu_keys import sort_keys
 from matchwood.sensing.traffic.cpu_walk import (
     HALF,
@@ -38,6 +37,7 @@ from matchwood.teams import (
 )
 
 SMALL = 1 << 16  # links below which one member merges
+ZERO = np.uint64(0)
 LOOK = np.uint64(0xFFFF)  # elements between two looks at the stop word, less one
 
 
@@ -118,14 +118,14 @@ def _merge_two(team: Team, a: Run, b: Run, out: Run) -> Any:
     x, x_count, y, y_count = a.keys, a.counts, b.keys, b.counts
     keys, counts = out.keys, out.counts
     i, j, o = np.uint64(0), np.uint64(0), np.uint64(0)
-    n, m, zero = np.uint64(x.size), np.uint64(y.size), np.int64(0)
+    n, m = np.uint64(x.size), np.uint64(y.size)
     while i < n and j < m:
         first, second = x[i], y[j]
-        from_x, from_y = first <= second, second <= first
-        keys[o] = select(from_x, first, second)
-        counts[o] = select(from_x, x_count[i], zero) + select(from_y, y_count[j], zero)
-        i += np.uint64(from_x)
-        j += np.uint64(from_y)
+        from_x, from_y = opaque(np.uint64(first <= second)), opaque(np.uint64(second <= first))
+        keys[o] = second ^ ((first ^ second) & (ZERO - from_x))  # the smaller one
+        counts[o] = (x_count[i] & -np.int64(from_x)) + (y_count[j] & -np.int64(from_y))
+        i += from_x
+        j += from_y
         o += ONE
         if o & LOOK == 0 and stopping(team):
             return np.int64(o)
@@ -159,25 +159,6 @@ def _merge(team: Team, a: Run, b: Run, parts: Parts, out: Run) -> None:
         return
 
 
-@kernel
-def _merge_neighbours(team: Team, runs: Run, parts: Parts, out: Run) -> None:
-    """Runs 2k and 2k + 1, which begin at parts.first, into what begins at parts.second[k]."""
-    while True:
-        pair = next_chunk(team, parts.used.size, 1)
-        if pair < 0:
-            break
-        lo, mid, hi = parts.first[2 * pair], parts.first[2 * pair + 1], parts.first[2 * pair + 2]
-        start, end = parts.second[pair], parts.second[pair + 1]
-        parts.used[pair] = _merge_two(
-            team,
-            Run(runs.keys[lo:mid], runs.counts[lo:mid]),
-            Run(runs.keys[mid:hi], runs.counts[mid:hi]),
-            Run(out.keys[start:end], out.counts[start:end]),
-        )
-    if barrier(team):
-        return
-
-
 def merge(a: Run, b: Run, *, threads: int | None = None) -> Run:
     """The sum of two runs; new arrays."""
     if a.keys.size == 0 or b.keys.size == 0:
@@ -194,46 +175,54 @@ def merge(a: Run, b: Run, *, threads: int | None = None) -> Run:
     return Run(keys, counts)
 
 
-def window_runs(team: Crew, keys: Any, cuts: Any, links: Any) -> list[Run]:
-    """The run of each sorted window; `links` says how many links each has."""
+def window_runs(team: Crew, keys: Any, cuts: Any, links: Any) -> tuple[Run, Any]:
+    """The runs of sorted windows one after another, and where each begins.
+
+    `links` says how many links each window has.
+    """
     places = np.concatenate([[0], np.cumsum(links)]).astype(np.int64)
     out = Run(np.empty(places[-1], np.uint64), np.empty(places[-1], np.int64))
     team.run(_write_runs, keys, cuts, places, out)
-    return [Run(out.keys[a:b], out.counts[a:b]) for a, b in itertools.pairwise(places.tolist())]
+    return out, places
 
 
-def merge_many(team: Crew, runs: list[Run]) -> Run:
-    """Runs added up as a binary tree, level by level.
+@kernel
+def _add_extras(team: Team, run: Run, extras: Run, cuts: Any) -> None:
+    """Add counts of sorted keys, which may be equal, to those of the run, which has them all."""
+    while True:
+        segment = next_chunk(team, cuts.size - 1, 1)
+        if segment < 0:
+            break
+        keys = extras.keys[cuts[segment] : cuts[segment + 1]]
+        more = extras.counts[cuts[segment] : cuts[segment + 1]]
+        if keys.size == 0:
+            continue
+        place = np.uint64(np.searchsorted(run.keys, keys[0]))
+        for k in range(keys.size):
+            while run.keys[place] != keys[k]:
+                place += ONE
+            run.counts[place] += more[k]
+            if k & 0xFFFF == 0 and stopping(team):
+                return
+    if barrier(team):
+        return
 
-    Members each merge pairs while there are enough of them, and then all share each pair.
+
+def sum_of_many(team: Crew, runs: Run) -> Run:
+    """The sum of many runs that lie one after another.
+
+    Sorting the keys anew is quicker than merging many runs: NumPy sorts in vector code, and merging
+    is a chain of comparisons.  A link counts once for each run that has it; packets beyond the
+    first of a run are added afterwards.
     """
-    while len(runs) > 1:
-        pairs = len(runs) // 2
-        merged = runs[2 * pairs :]
-        if pairs >= 2 * team.size:
-            merged = _merge_pairs(team, runs[: 2 * pairs]) + merged
-        else:
-            merged = [
-                merge(runs[2 * k], runs[2 * k + 1], threads=team.size) for k in range(pairs)
-            ] + merged
-        runs = merged
-    return runs[0]
-
-
-def _merge_pairs(team: Crew, runs: list[Run]) -> list[Run]:
-    """Pairs of neighbours, each by one member."""
-    sizes = [runs[k].keys.size + runs[k + 1].keys.size for k in range(0, len(runs), 2)]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    given = np.array([run.keys.size for run in runs], np.int64)
-    firsts = np.concatenate([[0], np.cumsum(given)]).astype(np.int64)
-    together = Run(*(np.concatenate(arrays) for arrays in zip(*runs, strict=True)))
-    parts = Parts(firsts, starts, np.zeros(len(sizes), np.int64))
-    out = Run(np.empty(starts[-1], np.uint64), np.empty(starts[-1], np.int64))
-    team.run(_merge_neighbours, together, parts, out)
-    ends = (starts[:-1] + parts.used).tolist()
-    return [
-        Run(out.keys[a:b], out.counts[a:b]) for a, b in zip(starts[:-1].tolist(), ends, strict=True)
-    ]
+    total = run_of_sorted(team, sort_keys(runs.keys, threads=team.size))
+    many = np.flatnonzero(runs.counts > 1)
+    keys = runs.keys[many]
+    order = np.argsort(keys)
+    extras = Run(keys[order], runs.counts[many[order]] - 1)
+    if many.size:
+        team.run(_add_extras, total, extras, even_cuts(team, extras.keys, 0))
+    return total
 
 
 def merge_parts(team: Crew, a: Any, b: Any) -> Parts:
