@@ -10,11 +10,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.primitives.sort.cpu_keys import BLOCK
 from matchwood.sensing.statistics.quantities import NAMES, PLACE, Statistics, combined
 from matchwood.sensing.traffic import cpu as traffic
 from matchwood.sensing.traffic import cpu_walk as links
 from matchwood.sensing.traffic import trusted
-from matchwood.teams import Crew, Team, barrier, crew, kernel, next_chunk, share_rows, stopping
+from matchwood.teams import (
+    Crew,
+    Team,
+    barrier,
+    crew,
+    kernel,
+    next_chunk,
+    share,
+    share_rows,
+    stopping,
+)
 
 SOURCE_COLUMNS = {  # of a row of Statistics: column of what a walk over links finds
     "valid_packets": links.PACKETS,
@@ -92,10 +103,15 @@ def of_sorted_packets(team: Crew, keys: Any, room: links.Room) -> Statistics:
     )
 
 
-def window_statistics(team: Crew, keys: Any, cuts: Any, room: links.Room) -> Any:
-    """A row of Statistics for each window keys[cuts[k] : cuts[k + 1]]; windows get sorted."""
+def sort_windows(team: Crew, keys: Any, cuts: Any) -> None:
+    """Sort each window keys[cuts[k] : cuts[k + 1]], by one member."""
     bounds = cuts.tolist()
     team.spread(lambda k: keys[bounds[k] : bounds[k + 1]].sort(), len(bounds) - 1)
+
+
+def window_statistics(team: Crew, keys: Any, cuts: Any, room: links.Room) -> Any:
+    """A row of Statistics for each of the sorted windows."""
+    bounds = cuts.tolist()
     sums = links.walk_packets(team, keys, cuts, room)
     sizes = sums.found[:, [links.LINKS, links.EXTRAS]]
     starts = np.stack([cuts[:-1], cuts[:-1]], axis=1)
@@ -195,15 +211,40 @@ def matrix_statistics(matrix: Any, *, threads: int | None = None) -> Statistics:
     )
 
 
-SMALL_VALUES = 1 << 16  # that have a counter of their own; larger ones are few, and sorted
+SMALL_VALUES = 1 << 12  # that have a counter of their own; larger ones are few, and sorted
 
 
-def counted(values: Any) -> tuple[Any, Any]:
+@kernel
+def _count_values(team: Team, values: Any, counts: Any) -> None:
+    """How often each small value comes, in this member's row; the last is for all larger ones.
+
+    Most values are 1, and their counter is in a register: one in memory takes five cycles.
+    """
+    lo, hi = share(team, values.size)
+    row = counts[team.rank]
+    top, ones = row.size - 1, 0
+    for start in range(lo, hi, BLOCK):
+        if stopping(team):
+            break
+        part = values[start : min(start + BLOCK, hi)]
+        for i in range(part.size):
+            value = part[i]
+            if value == 1:
+                ones += 1
+            else:
+                row[np.uint64(min(value, top))] += 1
+    row[1] += ones
+
+
+def counted(values: Any, threads: int | None = None) -> tuple[Any, Any]:
     """The different values and how often each comes: as np.unique, in one pass for small ones."""
-    if values.size == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    small = np.bincount(np.minimum(values, SMALL_VALUES))
+    team = crew(threads, work=values.size)
+    counts = np.zeros((team.size, SMALL_VALUES + 1), np.int64)
+    team.run(_count_values, values, counts)
+    small = counts.sum(axis=0)
     found = np.flatnonzero(small[:SMALL_VALUES])
+    if small[SMALL_VALUES] == 0:
+        return found, small[found]
     large, many = np.unique(values[values >= SMALL_VALUES], return_counts=True)
     return np.concatenate([found, large]), np.concatenate([small[found], many])
 
@@ -211,10 +252,20 @@ def counted(values: Any) -> tuple[Any, Any]:
 def matrix_histograms(matrix: Any, *, threads: int | None = None) -> dict[str, Any]:
     """Of each of the five quantities: values, and how many have each."""
     sums = matrix.destination_sums(threads=threads)
+    made = source_tallies(
+        matrix.indptr, matrix.counts, matrix.source_sums(threads=threads), threads
+    )
+    made["destination_fan_in"] = counted(sums.fan_in, threads)
+    made["destination_packets"] = counted(sums.packets, threads)
+    return made
+
+
+def source_tallies(
+    indptr: Any, counts: Any, packets: Any, threads: int | None = None
+) -> dict[str, Any]:
+    """Of sources and links."""
     return {
-        "source_packets": counted(matrix.source_sums()),
-        "source_fan_out": counted(np.diff(matrix.indptr)),
-        "link_packets": counted(matrix.counts),
-        "destination_fan_in": counted(sums.fan_in),
-        "destination_packets": counted(sums.packets),
+        "source_packets": counted(packets, threads),
+        "source_fan_out": counted(np.diff(indptr), threads),
+        "link_packets": counted(counts, threads),
     }

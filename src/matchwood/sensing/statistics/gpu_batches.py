@@ -8,9 +8,8 @@ before that is copied out:
    back sorted, with the packets of links that have several;
 3. ranges of destinations, of all ranges of sources: destinations are counted.
 
-Ranges are cut at the same
-keys whoever works on them, and all is integers, so the answer does not depend on the numbers of
-batches and devices.
+Ranges are cut at sources and destinations, and all is integers, so the answer does not depend on
+the numbers of batches and devices.
 """
 
 from __future__ import annotations

@@ -12,13 +12,18 @@ from matchwood.sensing.statistics.cpu import (
     counted,
     matrix_histograms,
     matrix_statistics,
+    sort_windows,
+    source_tallies,
     window_statistics,
 )
+from matchwood.sensing.statistics.quantities import PLACE
 from matchwood.sensing.traffic import TrafficMatrix, trusted
 from matchwood.sensing.traffic.cpu import Run, destination_sums, merge, rows_of_run, sum_runs
-from matchwood.sensing.traffic.cpu_runs import run_of_sorted
-from matchwood.sensing.traffic.cpu_walk import Room, pack, sort_in_place, sorted_packets
+from matchwood.sensing.traffic.cpu_runs import run_of_sorted, source_sums, sum_of_many, window_runs
+from matchwood.sensing.traffic.cpu_walk import Room, pack, sorted_packets
 from matchwood.teams import crew
+
+FEWER = 2  # where windows have this many times fewer links than packets, links are sorted
 
 
 class Worker:
@@ -33,17 +38,20 @@ class Worker:
         team = crew(self.threads, work=16 * src.size)
         keys = self._room("keys", src.size, np.uint64)
         pack(team, src, dst, keys)
+        sort_windows(team, keys, cuts)
         table = window_statistics(team, keys, cuts, self._room)
-        kept = []
-        if keep:
-            kept = [self._matrix(keys[a:b]) for a, b in itertools.pairwise(cuts)]
+        links = table[:, PLACE["unique_links"]]
+        kept: list[Any] = []
+        few = int(links.sum()) * FEWER <= src.size
+        if keep or few:
+            runs, places = window_runs(team, keys, cuts, links)
+            for a, b in itertools.pairwise(places.tolist() if keep else []):
+                kept.append(self.matrix_of_run(Run(runs.keys[a:b], runs.counts[a:b])))
+            if few:
+                return table, sum_of_many(team, runs), kept
         if cuts.size > 2:  # one window is in order already
-            sort_in_place(team, keys, self._room("other", src.size, np.uint64))
+            keys = sorted_packets(team, src, dst, self._room)
         return table, run_of_sorted(team, keys), kept
-
-    def _matrix(self, keys: Any) -> TrafficMatrix:
-        team = crew(self.threads, work=keys.size)
-        return trusted(*self.rows_of_run(run_of_sorted(team, keys)))
 
     def run_of_packets(self, src: Any, dst: Any) -> Any:
         team = crew(self.threads, work=8 * src.size)
@@ -74,16 +82,11 @@ class Worker:
         return Histograms(**{name: Histogram(*parts) for name, parts in made.items()})
 
     def source_tallies(self, rows: Any) -> dict[str, Any]:
-        starts = rows.indptr[:-1]
-        packets = np.add.reduceat(rows.counts, starts) if starts.size else rows.counts
-        return {
-            "source_packets": counted(packets),
-            "source_fan_out": counted(np.diff(rows.indptr)),
-            "link_packets": counted(rows.counts),
-        }
+        packets = source_sums(rows.indptr, rows.counts, threads=self.threads)
+        return source_tallies(rows.indptr, rows.counts, packets, self.threads)
 
     def counted(self, values: Any) -> Any:
-        return counted(values)
+        return counted(values, self.threads)
 
     def statistics(self, matrix: TrafficMatrix) -> Any:
         return matrix_statistics(matrix, threads=self.threads)

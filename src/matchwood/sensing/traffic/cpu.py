@@ -15,6 +15,7 @@ from matchwood.sensing.traffic.cpu_runs import (
     merge,
     rows_of_run,
     run_of_sorted,
+    source_sums,
 )
 from matchwood.sensing.traffic.cpu_walk import Room, sorted_packets
 from matchwood.teams import crew
@@ -45,11 +46,6 @@ def run_of_packets(
 
 def rows_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Rows:
     return rows_of_run(run_of_packets(src, dst, threads=threads), threads=threads)
-
-
-def source_sums(indptr: Any, counts: Any, *, threads: int | None = None) -> Any:
-    """Packets of each source."""
-    return np.add.reduceat(counts, indptr[:-1]) if indptr.size > 1 else counts[:0]
 
 
 def sum_runs(runs: Iterable[Run], *, threads: int | None = None) -> Run:

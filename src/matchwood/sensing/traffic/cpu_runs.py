@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import select
+from matchwood.primitives.cpu_hints import opaque
+from matchwood.primitives.sort.cpu_keys import sort_keys
 from matchwood.sensing.traffic.cpu_walk import (
     HALF,
     LOW,
@@ -22,9 +23,21 @@ from matchwood.sensing.traffic.cpu_walk import (
     gathered,
     sort_in_place,
 )
-from matchwood.teams import Crew, Team, barrier, crew, kernel, next_chunk, stopping
+from matchwood.teams import (
+    Crew,
+    Team,
+    barrier,
+    crew,
+    device,
+    kernel,
+    next_chunk,
+    share,
+    share_rows,
+    stopping,
+)
 
 SMALL = 1 << 16  # links below which one member merges
+ZERO = np.uint64(0)
 LOOK = np.uint64(0xFFFF)  # elements between two looks at the stop word, less one
 
 
@@ -99,6 +112,34 @@ def _places(team: Crew, keys: Any, shift: int, cuts: Any) -> Any:
     return np.cumsum(found)
 
 
+@device
+def _merge_two(team: Team, a: Run, b: Run, out: Run) -> Any:
+    """Two runs into `out`; returns how many links there are."""
+    x, x_count, y, y_count = a.keys, a.counts, b.keys, b.counts
+    keys, counts = out.keys, out.counts
+    i, j, o = np.uint64(0), np.uint64(0), np.uint64(0)
+    n, m = np.uint64(x.size), np.uint64(y.size)
+    while i < n and j < m:
+        first, second = x[i], y[j]
+        from_x, from_y = opaque(np.uint64(first <= second)), opaque(np.uint64(second <= first))
+        keys[o] = second ^ ((first ^ second) & (ZERO - from_x))  # the smaller one
+        counts[o] = (x_count[i] & -np.int64(from_x)) + (y_count[j] & -np.int64(from_y))
+        i += from_x
+        j += from_y
+        o += ONE
+        if o & LOOK == 0 and stopping(team):
+            return np.int64(o)
+    while i < n:
+        keys[o], counts[o] = x[i], x_count[i]
+        i += ONE
+        o += ONE
+    while j < m:
+        keys[o], counts[o] = y[j], y_count[j]
+        j += ONE
+        o += ONE
+    return np.int64(o)
+
+
 @kernel
 def _merge(team: Team, a: Run, b: Run, parts: Parts, out: Run) -> None:
     """Both runs as one; a share writes from where its shares of both begin."""
@@ -107,31 +148,13 @@ def _merge(team: Team, a: Run, b: Run, parts: Parts, out: Run) -> None:
         if part < 0:
             break
         lo, hi = parts.first[part], parts.first[part + 1]
-        x, x_count = a.keys[lo:hi], a.counts[lo:hi]
         start, end = parts.second[part], parts.second[part + 1]
-        y, y_count = b.keys[start:end], b.counts[start:end]
-        keys, counts = out.keys[lo + start : hi + end], out.counts[lo + start : hi + end]
-        i, j, o = np.uint64(0), np.uint64(0), np.uint64(0)
-        n, m, zero = np.uint64(x.size), np.uint64(y.size), np.int64(0)
-        while i < n and j < m:
-            first, second = x[i], y[j]
-            from_x, from_y = first <= second, second <= first
-            keys[o] = select(from_x, first, second)
-            counts[o] = select(from_x, x_count[i], zero) + select(from_y, y_count[j], zero)
-            i += np.uint64(from_x)
-            j += np.uint64(from_y)
-            o += ONE
-            if o & LOOK == 0 and stopping(team):
-                return
-        while i < n:
-            keys[o], counts[o] = x[i], x_count[i]
-            i += ONE
-            o += ONE
-        while j < m:
-            keys[o], counts[o] = y[j], y_count[j]
-            j += ONE
-            o += ONE
-        parts.used[part] = o
+        parts.used[part] = _merge_two(
+            team,
+            Run(a.keys[lo:hi], a.counts[lo:hi]),
+            Run(b.keys[start:end], b.counts[start:end]),
+            Run(out.keys[lo + start : hi + end], out.counts[lo + start : hi + end]),
+        )
     if barrier(team):
         return
 
@@ -150,6 +173,56 @@ def merge(a: Run, b: Run, *, threads: int | None = None) -> Run:
     if keys.size < 0.75 * size:  # else the unused end costs less than a copy
         keys, counts = keys.copy(), counts.copy()
     return Run(keys, counts)
+
+
+def window_runs(team: Crew, keys: Any, cuts: Any, links: Any) -> tuple[Run, Any]:
+    """The runs of sorted windows one after another, and where each begins.
+
+    `links` says how many links each window has.
+    """
+    places = np.concatenate([[0], np.cumsum(links)]).astype(np.int64)
+    out = Run(np.empty(places[-1], np.uint64), np.empty(places[-1], np.int64))
+    team.run(_write_runs, keys, cuts, places, out)
+    return out, places
+
+
+@kernel
+def _add_extras(team: Team, run: Run, extras: Run, cuts: Any) -> None:
+    """Add counts of sorted keys, which may be equal, to those of the run, which has them all."""
+    while True:
+        segment = next_chunk(team, cuts.size - 1, 1)
+        if segment < 0:
+            break
+        keys = extras.keys[cuts[segment] : cuts[segment + 1]]
+        more = extras.counts[cuts[segment] : cuts[segment + 1]]
+        if keys.size == 0:
+            continue
+        place = np.uint64(np.searchsorted(run.keys, keys[0]))
+        for k in range(keys.size):
+            while run.keys[place] != keys[k]:
+                place += ONE
+            run.counts[place] += more[k]
+            if k & 0xFFFF == 0 and stopping(team):
+                return
+    if barrier(team):
+        return
+
+
+def sum_of_many(team: Crew, runs: Run) -> Run:
+    """The sum of many runs that lie one after another.
+
+    Sorting the keys anew is quicker than merging many runs: NumPy sorts in vector code, and merging
+    is a chain of comparisons.  A link counts once for each run that has it; packets beyond the
+    first of a run are added afterwards.
+    """
+    total = run_of_sorted(team, sort_keys(runs.keys, threads=team.size))
+    many = np.flatnonzero(runs.counts > 1)
+    keys = runs.keys[many]
+    order = np.argsort(keys)
+    extras = Run(keys[order], runs.counts[many[order]] - 1)
+    if many.size:
+        team.run(_add_extras, total, extras, even_cuts(team, extras.keys, 0))
+    return total
 
 
 def merge_parts(team: Crew, a: Any, b: Any) -> Parts:
@@ -288,17 +361,52 @@ def _write_sums(team: Team, given: Sides, out: Sums) -> None:
         return
 
 
+@kernel
+def _look_at(team: Team, counts: Any, found: Any) -> None:
+    """Of this member's share: the most packets of a link, and how many links have several."""
+    lo, hi = share(team, counts.size)
+    part = counts[lo:hi]
+    most, several = np.int64(0), np.int64(0)
+    for i in range(part.size):
+        most = max(most, part[i])
+        several += np.int64(part[i] > 1)
+    found[team.rank, 0], found[team.rank, 1] = most, several
+
+
+@kernel
+def _add_rows(team: Team, indptr: Any, counts: Any, sums: Any) -> None:
+    lo, hi = share_rows(team, indptr)
+    for row in range(lo, hi):
+        if row & 0xFFFF == 0 and stopping(team):
+            return
+        part = counts[indptr[row] : indptr[row + 1]]
+        total = np.int64(0)
+        for k in range(part.size):
+            total += part[k]
+        sums[row] = total
+
+
+def source_sums(indptr: Any, counts: Any, *, threads: int | None = None) -> Any:
+    """Packets of each source."""
+    sums = np.empty(indptr.size - 1, np.int64)
+    crew(threads, work=counts.size).run(_add_rows, indptr, counts, sums)
+    return sums
+
+
 def destination_sums(destinations: Any, counts: Any, *, threads: int | None = None) -> Sums:
     """What goes to each destination, from the links of a matrix."""
-    if counts.size and int(counts.max()) > 1 << 32:
+    team = crew(threads, work=4 * counts.size)
+    found = np.zeros((team.size, 2), np.int64)
+    team.run(_look_at, counts, found)
+    if found[:, 0].max() > 1 << 32:
         return _wide_sums(destinations, counts)
-    values = destinations.copy()
-    team = crew(threads, work=4 * values.size)
-    many = np.flatnonzero(counts > 1)
-    extras = destinations[many].astype(np.uint64) << HALF
-    extras |= (counts[many] - 1).astype(np.uint64)
-    sort_in_place(team, extras, np.empty_like(extras))
-    sort_in_place(team, values, np.empty_like(values))
+    extras = np.empty(0, np.uint64)
+    if found[:, 1].any():
+        many = np.flatnonzero(counts > 1)
+        extras = destinations[many].astype(np.uint64) << HALF
+        extras |= (counts[many] - 1).astype(np.uint64)
+        sort_in_place(team, extras, np.empty_like(extras))
+    values = sort_keys(destinations, threads=threads)
     starts, sizes = destination_cuts(team, values, extras)
     cuts = np.append(starts[:, 0], values.size)
     places = _places(team, values, 0, cuts)
