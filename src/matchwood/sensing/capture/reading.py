@@ -175,7 +175,8 @@ class Capture(Iterator[Packets]):
         size, each = self._crew.size, cpu.most_packets(self._form.part)
         rows = np.zeros((2, size, cpu.ROW_WORDS), np.int64)
         others = cpu_records.Output(*Packets.empty((size - 1) * each))
-        self._parts = cpu.Parts(rows, others, each)
+        lanes = np.zeros((size, cpu.LANES), np.int64)
+        self._parts = cpu.Parts(rows, others, each, lanes)
 
     def _bytes(self, count: int) -> builtins.bytes:
         source = self._source
