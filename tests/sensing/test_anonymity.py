@@ -263,7 +263,7 @@ def test_every_flipped_bit_of_cryptopan_is_seen():
         (lambda a: anonymize(a, "truncate"), ValueError, "anonymize: the method 'truncate' needs"),
         (lambda a: anonymize(a, "truncate", bits=33), ValueError, "anonymize: bits must be at mo"),
         (lambda a: anonymize(a, "truncate", bits=-1), ValueError, "anonymize: bits must be at le"),
-        (lambda a: anonymize(a, "truncate", KEY, bits=8), ValueError, "anonymize: the method 'trun"),
+        (lambda a: anonymize(a, "truncate", KEY, bits=8), ValueError, "anonymize: the method 'tr"),
         (lambda a: anonymize(a, None, KEY), ValueError, "anonymize: the method None takes no key"),
         (lambda a: anonymize(a, None, bits=3), ValueError, "anonymize: the method None takes no b"),
         (lambda a: anonymize(a.astype(np.int64), None), TypeError, "anonymize: addresses must be"),

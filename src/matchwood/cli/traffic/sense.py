@@ -138,7 +138,7 @@ def _make_key(path: Path, as_json: bool) -> None:
 
 
 def _ranges(files: list[Path] | None) -> dict[str, list[str]] | None:
-    """Named by their files: rfc1918.txt is rfc1918.  A line has a CIDR block; # begins a comment."""
+    """Named by their files: rfc1918.txt is rfc1918.  A CIDR block a line; # begins a comment."""
     if not files:
         return None
     found: dict[str, list[str]] = {}
@@ -216,8 +216,8 @@ def _print_tables(
     )
     if len(found.windows) > 1:
         shown = range(max(0, len(found.windows) - WINDOWS_SHOWN), len(found.windows))
-        rows = [(k, *found.windows[k].nine().values()) for k in shown]
+        rows: list[Any] = [(k, *found.windows[k].nine().values()) for k in shown]
         print_table("the last windows", ("window", *COLUMNS), rows)
     if found.blocks is not None:
-        rows = [(a, b, *one.nine().values()) for (a, b), one in found.blocks.items()]
-        print_table("between ranges", ("from", "to", *COLUMNS), rows)
+        pairs = [(a, b, *one.nine().values()) for (a, b), one in found.blocks.items()]
+        print_table("between ranges", ("from", "to", *COLUMNS), pairs)

@@ -9,7 +9,8 @@ None             everything: the addresses as they are
 "truncate"       the first `bits`; many addresses become one
 ===============  ====================================================================
 
-Read on in reference.py (the definitions), anonymizer.py (tables made once), cpu.py, gpu.cu, keys.py.
+Read on in reference.py (the definitions), anonymizer.py (tables made once), cpu.py, gpu.cu,
+keys.py.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class Anonymizer:
         words[:] = np.frombuffer(self._pad, np.uint32)
         # the package wants room for one block more than it writes
         secret = np.empty((BLOCKS_AT_ONCE + 1, BLOCK), np.uint8)
-        plain, hidden = memoryview(words).cast("B"), memoryview(secret).cast("B")
+        plain, hidden = words.data.cast("B"), secret.data.cast("B")
         pad = np.uint32(int.from_bytes(self._pad[:4], "big"))
         state = np.zeros(cpu.STATE_WORDS, np.int64)
         team = crew(1, work=min(addresses.size, BLOCKS_AT_ONCE // 8))

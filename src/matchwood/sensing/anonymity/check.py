@@ -1,4 +1,4 @@
-"""What makes addresses anonymous ones of others: the same relations, and where a key is given, it."""
+"""What makes addresses the anonymous ones of others: the same relations among them."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def read_flips(
 
 @kernel
 def permute(team: Team, addresses: Array, tables: Array, out: Array) -> None:
-    """Ten rounds of a Feistel network on halves of 16 bits; tables[r] is the function of round r."""
+    """Ten Feistel rounds on halves of 16 bits; tables[r] is the function of round r."""
     lo, hi = share(team, addresses.size)
     for k in range(lo, hi):
         if interrupted(team, k):

@@ -71,10 +71,13 @@ def new_key(path: Any) -> None:
 
     Examples
     --------
-    >>> from matchwood.sensing import new_key, anonymize
+    >>> import os
+    >>> import tempfile
     >>> import numpy as np
-    >>> new_key("key")
-    >>> anonymize(np.array([1, 2, 1], np.uint32), "permutation", "key").size
+    >>> from matchwood import anonymize, new_key
+    >>> path = os.path.join(tempfile.mkdtemp(), "key")
+    >>> new_key(path)
+    >>> anonymize(np.array([1, 2, 1], np.uint32), "permutation", path).size
     3
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)

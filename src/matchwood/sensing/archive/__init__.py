@@ -61,11 +61,14 @@ def read_archive(path: Any, *, most_bytes: int | None = None) -> Iterator[Traffi
 
     Examples
     --------
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import numpy as np
     >>> from matchwood.sensing import read_archive, traffic_matrix, write_archive
     >>> A = traffic_matrix(np.array([7, 7, 9]), np.array([8, 8, 7]))
-    >>> written = write_archive("windows.tar", [A, A + A], compression=None)
-    >>> [matrix.packets for matrix in read_archive("windows.tar")]
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> written = write_archive(folder / "windows.tar", [A, A + A], compression=None)
+    >>> [matrix.packets for matrix in read_archive(folder / "windows.tar")]
     [3, 6]
     """
     if not (isinstance(path, (str, os.PathLike)) or hasattr(path, "read")):
@@ -117,10 +120,13 @@ def write_archive(
 
     Examples
     --------
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import numpy as np
     >>> from matchwood.sensing import traffic_matrix, write_archive
     >>> A = traffic_matrix(np.array([7, 7, 9]), np.array([8, 8, 7]))
-    >>> [file.name for file in write_archive("out/", [A] * 3, each=2, compression=None)]
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> [file.name for file in write_archive(folder, [A] * 3, each=2, compression=None)]
     ['000000.tar', '000001.tar']
     """
     with archive_writer(path, each=each, compression=compression, level=level) as writer:
@@ -133,7 +139,30 @@ def archive_writer(
     path: str | os.PathLike[str], *, each: int = MATRICES, compression: str | None = "zstd",
     level: int = 1,
 ) -> ArchiveWriter:  # fmt: skip
-    """The same for matrices that come one at a time: a context manager with a method `add`."""
+    """The same for matrices that come one at a time: a context manager with a method `add`.
+
+    Parameters
+    ----------
+    path, each, compression, level
+        As for `write_archive`.
+
+    Returns
+    -------
+    ArchiveWriter
+        Its attribute `paths` lists the files, `matrices` counts what was added.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from matchwood.sensing import archive_writer, traffic_matrix
+    >>> path = Path(tempfile.mkdtemp()) / "windows.tar"
+    >>> with archive_writer(path, compression=None) as writer:
+    ...     writer.add(traffic_matrix(np.array([7, 7, 9]), np.array([8, 8, 7])))
+    >>> writer.matrices
+    1
+    """
     caller = "write_archive"
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"{caller}: path must be a path, got {type(path).__name__}")

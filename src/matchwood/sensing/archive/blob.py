@@ -75,14 +75,14 @@ def dump(matrix: TrafficMatrix, compression: str | None = None, level: int = 1) 
 
 def _blocks(array: Array, compress: Any, level: int) -> tuple[list[Any], int]:
     """(blocks, method) of an array."""
-    content = memoryview(array).cast("B") if array.size else memoryview(b"")
+    content = array.data.cast("B") if array.size else memoryview(b"")
     if not len(content):
         return [], layout.UNCOMPRESSED
     if compress is None or len(content) < layout.LEAST_COMPRESSED:
         return [content], layout.UNCOMPRESSED
     number = -(-len(content) // BLOCK)
     bounds = [_bound(k, len(content), number) for k in range(number + 1)]
-    pairs = zip(bounds[:-1], bounds[1:], strict=True)
+    pairs = itertools.pairwise(bounds)
     return [compress(content[lo:hi]) for lo, hi in pairs], layout.ZSTD + level
 
 

@@ -28,12 +28,15 @@ def check_archive(path: str | os.PathLike[str], matrices: Iterable[Any]) -> None
 
     Examples
     --------
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import numpy as np
     >>> from matchwood.check import check_archive
     >>> from matchwood.sensing import traffic_matrix, write_archive
     >>> A = traffic_matrix(np.array([7, 7, 9]), np.array([8, 8, 7]))
-    >>> written = write_archive("windows.tar", [A], compression=None)
-    >>> check_archive("windows.tar", [A])
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> written = write_archive(folder / "windows.tar", [A], compression=None)
+    >>> check_archive(folder / "windows.tar", [A])
     """
     with open(path, "rb") as stream:
         stored = reference.links_of_archive(stream.read())

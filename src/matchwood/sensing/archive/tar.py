@@ -85,7 +85,7 @@ def _compare_checksum(name: str, place: int, header: bytes) -> None:
 
 
 def member_header(name: str, size: int) -> bytes:
-    """The header of a file of `size` bytes: no owner, no time, so equal content gives equal bytes."""
+    """The header of a file of `size` bytes, without owner and time: equal content, equal bytes."""
     if size >= 1 << 33:
         raise ValueError(f"write_archive: a member of {size} bytes is too large for tar")
     fields = bytearray(BLOCK)

@@ -39,7 +39,7 @@ def compressor(level: int) -> Any:
 
 
 def scratch(which: int, size: int) -> memoryview:
-    """Memory of this thread, which the next matrix will use again: fresh memory costs page faults."""
+    """Memory of this thread that the next matrix uses again: fresh memory costs page faults."""
     buffers = _kept.__dict__.setdefault("buffers", {})
     if which not in buffers or len(buffers[which]) < size:
         buffers[which] = bytearray(size + size // 4)

@@ -76,13 +76,16 @@ def read_capture(
 
     Examples
     --------
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import numpy as np
     >>> from matchwood.sensing import Packets, read_capture, write_capture
     >>> src = np.array([167772161, 167772162], np.uint32)  # 10.0.0.1 and 10.0.0.2
     >>> sent = Packets(src, src[::-1].copy(), np.array([0, 5000]), src * 0 + 60,
     ...                np.array([6, 17], np.uint8))
-    >>> write_capture("two.pcap.gz", sent)
-    >>> read_capture("two.pcap.gz").dst.tolist()
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_capture(folder / "two.pcap.gz", sent)
+    >>> read_capture(folder / "two.pcap.gz").dst.tolist()
     [167772162, 167772161]
     """
     return _opened("read_capture", path, 1, compat, threads, most_bytes).rest()
@@ -124,12 +127,15 @@ def iter_capture(
 
     Examples
     --------
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import numpy as np
     >>> from matchwood.sensing import Packets, iter_capture, write_capture
     >>> src = np.arange(5, dtype=np.uint32)
     >>> sent = Packets(src, src + 1, np.arange(5), src * 0 + 60, np.zeros(5, np.uint8))
-    >>> write_capture("five.pcapng", sent)
-    >>> with iter_capture("five.pcapng", packets=2) as capture:
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_capture(folder / "five.pcapng", sent)
+    >>> with iter_capture(folder / "five.pcapng", packets=2) as capture:
     ...     print([block.src.tolist() for block in capture], capture.skipped)
     [[0, 1], [2, 3], [4]] {'IPv6': 0, 'ARP': 0, 'other': 0, 'short': 0, 'cut off': 0}
     """
@@ -183,13 +189,15 @@ def write_capture(
 
     Examples
     --------
-    >>> import os
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import numpy as np
     >>> from matchwood.sensing import Packets, write_capture
     >>> src = np.arange(5, dtype=np.uint32)
     >>> sent = Packets(src, src + 1, np.arange(5), src * 0 + 60, np.zeros(5, np.uint8))
-    >>> write_capture("five.pcap", sent)
-    >>> os.path.getsize("five.pcap") == 24 + 5 * 56
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_capture(folder / "five.pcap", sent)
+    >>> (folder / "five.pcap").stat().st_size == 24 + 5 * 56
     True
     """
     caller = "write_capture"

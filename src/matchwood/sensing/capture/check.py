@@ -45,13 +45,16 @@ def check_capture(
 
     Examples
     --------
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import numpy as np
     >>> from matchwood.check import check_capture
     >>> from matchwood.sensing import read_capture, write_capture, Packets
     >>> one = np.array([167772161], np.uint32)
     >>> sent = Packets(one, one + 1, np.array([0]), one * 0 + 60, np.array([6], np.uint8))
-    >>> write_capture("one.pcap", sent)
-    >>> check_capture("one.pcap", read_capture("one.pcap"))
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_capture(folder / "one.pcap", sent)
+    >>> check_capture(folder / "one.pcap", read_capture(folder / "one.pcap"))
     """
     with open(path, "rb") as stream:
         content = stream.read()

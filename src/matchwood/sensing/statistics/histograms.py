@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.arguments import integers, same_size
 from matchwood.sensing.statistics.fit import Fit, fit_zipf_mandelbrot
 
 
@@ -22,8 +23,13 @@ class Histogram:
     """
 
     def __init__(self, values: Any, counts: Any) -> None:
-        self.values = np.asarray(values, np.int64)
-        self.counts = np.asarray(counts, np.int64)
+        most = np.iinfo(np.int64).max
+        values = integers("Histogram", "values", values, low=1, high=most).astype(np.int64)
+        counts = integers("Histogram", "counts", counts, low=1, high=most).astype(np.int64)
+        same_size("Histogram", "counts", counts, "values", values)
+        if bool((values[1:] <= values[:-1]).any()):
+            raise ValueError("Histogram: values must ascend")
+        self.values, self.counts = values, counts
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Histogram):

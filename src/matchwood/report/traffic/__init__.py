@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matchwood.report import page
-from matchwood.report.drawings import traffic
+from matchwood.report.traffic import plots
 
 WORDS = {
     "valid_packets": "packets",
@@ -85,7 +85,7 @@ def _over_windows(windows: Any) -> list[str]:
         values = getattr(windows, name)
         low, high = (int(values.min()), int(values.max())) if len(windows) else (0, 0)
         caption = f"from {low:,} to {high:,}"
-        figures.append(page.figure(traffic.over_windows(values), caption, words))
+        figures.append(page.figure(plots.over_windows(values).markup(), caption, words))
     return figures
 
 
@@ -99,7 +99,7 @@ def _histograms(histograms: Any) -> list[str]:
                 f"alpha {fit.alpha:.3f} (error {fit.alpha_error:.2g}), delta {fit.delta:.3f} "
                 f"(error {fit.delta_error:.2g}), largest distance {fit.distance:.3f}"
             )
-        picture = traffic.log_log(one.values, one.counts, fit)
+        picture = plots.log_log(one.values, one.counts, fit).markup()
         figures.append(page.figure(picture, caption, HISTOGRAMS[name]))
     return figures
 

@@ -16,7 +16,7 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 34  # of the frame
 POINTS = 400  # of a curve: more windows are shown by the largest of each stretch
 
 
-def over_windows(values: Any) -> str:
+def over_windows(values: Any) -> Svg:
     """A quantity of each window, from 0 up."""
     values = np.asarray(values, np.float64)
     picture = Svg(WIDTH, HEIGHT, "a quantity of each window")
@@ -39,10 +39,10 @@ def over_windows(values: Any) -> str:
     picture.text(LEFT, HEIGHT - 16, "0", color=FAINT)
     picture.text(WIDTH - RIGHT, HEIGHT - 16, f"{last:,}", anchor="end", color=FAINT)
     picture.text((LEFT + WIDTH) / 2, HEIGHT - 4, "window", anchor="middle")
-    return picture.markup()
+    return picture
 
 
-def log_log(values: Any, counts: Any, fit: Any) -> str:
+def log_log(values: Any, counts: Any, fit: Any) -> Svg:
     """The share of each value, and the fitted curve through it."""
     values = np.asarray(values, np.float64)
     share = np.asarray(counts, np.float64)
@@ -69,7 +69,7 @@ def log_log(values: Any, counts: Any, fit: Any) -> str:
         kept = model > 10.0**low
         picture.line(at(grid[kept], model[kept]), color=SECOND, width=1.6)
     picture.text((LEFT + WIDTH) / 2, HEIGHT - 4, "value", anchor="middle")
-    return picture.markup()
+    return picture
 
 
 def _power(power: int) -> str:
