@@ -18,7 +18,16 @@ from matchwood.errors import CheckFailed
 
 
 def check_sliding(src: Any, dst: Any, found: Any) -> None:
-    """Raise `CheckFailed` unless these are the numbers of every step.  O(n log n)."""
+    """Raise `CheckFailed` unless these are the numbers of every step.  O(n log n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.check import check_sliding
+    >>> from matchwood.sensing import sliding_statistics
+    >>> src, dst = np.array([1, 1, 2]), np.array([2, 2, 3])
+    >>> check_sliding(src, dst, sliding_statistics(src, dst, window=2))
+    """
     from matchwood.sensing.sliding import STORED, Sliding
     from matchwood.sensing.traffic import packet_arrays
 

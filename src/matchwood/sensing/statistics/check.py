@@ -17,6 +17,14 @@ def check_statistics(traffic: Any, statistics: Any) -> None:
     """Raise `CheckFailed` unless these are the statistics of a TrafficMatrix or of packets.
 
     Every number is worked out from its definition by sums over rows and columns, in NumPy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.check import check_statistics
+    >>> from matchwood.sensing import traffic_statistics
+    >>> packets = np.array([1, 1, 2]), np.array([2, 2, 3])
+    >>> check_statistics(packets, traffic_statistics(packets))
     """
     if not isinstance(statistics, Statistics):
         raise TypeError(
@@ -43,7 +51,16 @@ def check_statistics(traffic: Any, statistics: Any) -> None:
 
 
 def check_histograms(traffic: Any, histograms: Any) -> None:
-    """Raise `CheckFailed` unless these are the histograms of a TrafficMatrix or of packets."""
+    """Raise `CheckFailed` unless these are the histograms of a TrafficMatrix or of packets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.check import check_histograms
+    >>> from matchwood.sensing import traffic_histograms
+    >>> packets = np.array([1, 1, 2]), np.array([2, 2, 3])
+    >>> check_histograms(packets, traffic_histograms(packets))
+    """
     if not isinstance(histograms, Histograms):
         raise TypeError(
             f"check_histograms: histograms must be Histograms, got {type(histograms).__name__}"

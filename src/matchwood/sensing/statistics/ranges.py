@@ -25,6 +25,8 @@ class Ranges:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from matchwood.sensing import Ranges
     >>> ranges = Ranges({"private": ["10.0.0.0/8", "192.168.0.0/16"]})
     >>> ranges.names
     ('private', 'else')

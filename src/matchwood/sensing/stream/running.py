@@ -61,7 +61,8 @@ class Runner:
         self._folder: Folder | None = None
         self._tables: list[Any] = []
         self._firsts: list[int] = []
-        self._times: list[int] = []
+        self._times: list[int] = []  # of the first packets of windows
+        self._seen = 0  # packets that came, where windows are of so many packets
         self._packets = 0
         self._sums = self.new_sums()
         self._pairs: dict[int, RunSums] = {}
@@ -160,7 +161,18 @@ class Runner:
                 src, dst = (engines.moved(self._anonymized(x), home) for x in (src, dst))
             block = Block(src, dst, block.time)
             self.seconds["anonymize"] += CLOCK() - read
-            yield self._without_broadcast(block, pairs) if self.options.compat else (block, pairs)
+            if self.options.compat:
+                block, pairs = self._without_broadcast(block, pairs)
+            yield self._without_time(block), pairs
+
+    def _without_time(self, block: Block) -> Block:
+        """Of windows of so many packets only the times of first packets are needed."""
+        window = self.options.window
+        if block.time is None or not isinstance(window, PacketWindows):
+            return block
+        self._times += block.time[-self._seen % window.size :: window.size].tolist()
+        self._seen += block.src.size
+        return block._replace(time=None)
 
     def _original(self, addresses: Any) -> Any:
         """Addresses as they are written; compat reads those of files the other way round."""
@@ -281,7 +293,7 @@ class Runner:
 
     def _windows(self) -> Windows:
         table = np.concatenate(self._tables) if self._tables else np.empty((0, len(NAMES)))
-        times = np.array(self._times, np.int64) if self._times else None
+        times = np.array(self._times[: len(table)], np.int64) if self._times else None
         return Windows(table, np.array(self._firsts, np.int64), times)
 
     def _capture(self) -> dict[str, Any]:

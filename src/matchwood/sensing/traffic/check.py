@@ -62,6 +62,14 @@ def check_traffic_matrix(src: Any, dst: Any, matrix: Any) -> None:
 
     Every packet is looked up among the links, and what is found is counted: a link must have as
     many packets as were found for it.  O(packets log links).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.check import check_traffic_matrix
+    >>> from matchwood.sensing import traffic_matrix
+    >>> src, dst = np.array([1, 1, 2]), np.array([2, 2, 3])
+    >>> check_traffic_matrix(src, dst, traffic_matrix(src, dst))
     """
     from matchwood.sensing.traffic.matrix import TrafficMatrix, addresses
 

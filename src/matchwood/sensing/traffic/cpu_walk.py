@@ -31,6 +31,7 @@ from matchwood.primitives.sort.cpu_keys import (
     leading_digit,
     scratch,
     sort_ranges,
+    undivided,
     write_places,
 )
 from matchwood.teams import Crew, Team, barrier, kernel, next_chunk, share, stopping
@@ -125,7 +126,7 @@ def sorted_packets(team: Crew, src: Any, dst: Any, room: Room) -> Any:
     """All packets as keys in order."""
     n = src.size
     keys = room("keys", n, np.uint64)
-    if n <= WHOLE:
+    if n <= undivided(team):
         pack(team, src, dst, keys)
         team.spread(lambda _: keys.sort(), 1)
         return keys
