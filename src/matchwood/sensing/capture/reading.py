@@ -211,7 +211,9 @@ class Capture(Iterator[Packets]):
                 for reason, count in zip(REASONS, state[cpu.TALLY :], strict=True):
                     if count:
                         self.skipped[reason] += int(count)
-                self._react(int(state[cpu.OUTCOME]))
+                outcome = int(state[cpu.OUTCOME])
+                if filled < target or outcome not in (cpu_records.GOES_ON, cpu_records.MORE):
+                    self._react(outcome)  # else a pipe would be waited for without need
         except FileFormatError as error:  # after the packets before it
             self._error = error
             self._finished = True
