@@ -56,7 +56,7 @@ def matrix_cases(ask: Callable[..., None], Case: Any, engine: str | None = None)
         names = ("sources", "indptr", "destinations", "counts")
         yield Case(
             src.size, None, {name: getattr(A, name) for name in names},
-            lambda fields, A=A: trusted(**{name: narrowed(fields[name], A, name) for name in fields}),
+            lambda fields, A=A: trusted(**{k: narrowed(fields[k], A, k) for k in fields}),
             functools.partial(ask, src, dst),
         )  # fmt: skip
 
