@@ -186,7 +186,16 @@ def test_only_kernel_files_import_numba():
 
 def test_optional_packages_are_never_imported_with_a_module():
     """CuPy, mpi4py and others come in when a function needs them."""
-    optional = {"cupy", "cupyx", "mpi4py", "networkx", "matplotlib", "pyarrow", "zstandard"}
+    optional = {
+        "cupy",
+        "cupyx",
+        "mpi4py",
+        "networkx",
+        "matplotlib",
+        "pyarrow",
+        "zstandard",
+        "cryptography",
+    }
     found = []
     for path in FILES:
         for node in tree_of(path).body:

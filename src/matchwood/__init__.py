@@ -94,6 +94,28 @@ _HOMES = {
     # ranking
     "pagerank": "matchwood.ranking",  # where a random surfer spends the time
     "Ranking": "matchwood.ranking",  # what `pagerank` returns
+    # network traffic
+    "sense": "matchwood.sensing",  # a capture to windows, a sum and statistics
+    "Sensing": "matchwood.sensing",  # what `sense` returns
+    "read_capture": "matchwood.sensing",  # all IPv4 packets of a capture
+    "iter_capture": "matchwood.sensing",  # the same, block after block
+    "write_capture": "matchwood.sensing",  # packets as a capture
+    "Packets": "matchwood.sensing",  # what they read and write
+    "Capture": "matchwood.sensing",  # what `iter_capture` returns
+    "anonymize": "matchwood.sensing",  # addresses that stand for others
+    "Anonymizer": "matchwood.sensing",  # the same for many blocks, with one key
+    "new_key": "matchwood.sensing",  # a key in a private file
+    "traffic_matrix": "matchwood.sensing",  # packets counted by source and destination
+    "sum_matrices": "matchwood.sensing",  # such matrices added up
+    "TrafficMatrix": "matchwood.sensing",  # what both return
+    "traffic_statistics": "matchwood.sensing",  # the nine quantities of traffic
+    "Statistics": "matchwood.sensing",  # what `traffic_statistics` returns
+    "traffic_histograms": "matchwood.sensing",  # how many have each value, and a fit
+    "Histograms": "matchwood.sensing",  # what `traffic_histograms` returns
+    "sliding_statistics": "matchwood.sensing",  # the nine quantities after every step
+    "Sliding": "matchwood.sensing",  # what `sliding_statistics` returns
+    "read_archive": "matchwood.sensing",  # matrices that GraphBLAS wrote
+    "write_archive": "matchwood.sensing",  # matrices that GraphBLAS reads
     # graphs in and out
     "generators": "matchwood.generators",  # graphs made from a seed
     "io": "matchwood.io",  # read and write files
@@ -118,6 +140,7 @@ _HOMES = {
     "matching": "matchwood.matching",
     "ordering": "matchwood.ordering",
     "ranking": "matchwood.ranking",
+    "sensing": "matchwood.sensing",
     "spanning": "matchwood.spanning",
     "traversal": "matchwood.traversal",
 }
@@ -145,6 +168,7 @@ if TYPE_CHECKING:
     from matchwood import preconditioners as preconditioners
     from matchwood import primitives as primitives
     from matchwood import ranking as ranking
+    from matchwood import sensing as sensing
     from matchwood import spanning as spanning
     from matchwood import traversal as traversal
     from matchwood import tridiagonal as tridiagonal
@@ -220,6 +244,27 @@ if TYPE_CHECKING:
     from matchwood.ordering import shingle_order as shingle_order
     from matchwood.ranking import Ranking as Ranking
     from matchwood.ranking import pagerank as pagerank
+    from matchwood.sensing import Anonymizer as Anonymizer
+    from matchwood.sensing import Capture as Capture
+    from matchwood.sensing import Histograms as Histograms
+    from matchwood.sensing import Packets as Packets
+    from matchwood.sensing import Sensing as Sensing
+    from matchwood.sensing import Sliding as Sliding
+    from matchwood.sensing import Statistics as Statistics
+    from matchwood.sensing import TrafficMatrix as TrafficMatrix
+    from matchwood.sensing import anonymize as anonymize
+    from matchwood.sensing import iter_capture as iter_capture
+    from matchwood.sensing import new_key as new_key
+    from matchwood.sensing import read_archive as read_archive
+    from matchwood.sensing import read_capture as read_capture
+    from matchwood.sensing import sense as sense
+    from matchwood.sensing import sliding_statistics as sliding_statistics
+    from matchwood.sensing import sum_matrices as sum_matrices
+    from matchwood.sensing import traffic_histograms as traffic_histograms
+    from matchwood.sensing import traffic_matrix as traffic_matrix
+    from matchwood.sensing import traffic_statistics as traffic_statistics
+    from matchwood.sensing import write_archive as write_archive
+    from matchwood.sensing import write_capture as write_capture
     from matchwood.spanning import Forest as Forest
     from matchwood.spanning import minimum_spanning_forest as minimum_spanning_forest
     from matchwood.teams.crew import on_progress as on_progress

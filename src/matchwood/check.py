@@ -62,6 +62,13 @@ _HOMES = {
     "check_refinement": "matchwood.ordering.refine.check",  # its swaps, replayed
     "check_pagerank": "matchwood.ranking.random_surfer.check",  # one more iteration
     "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
+    "check_capture": "matchwood.sensing.capture.check",  # packets of a file
+    "check_anonymized": "matchwood.sensing.anonymity.check",  # prefixes, one to one
+    "check_archive": "matchwood.sensing.archive.check",  # matrices in a file
+    "check_traffic_matrix": "matchwood.sensing.traffic.check",  # packets by source, destination
+    "check_statistics": "matchwood.sensing.statistics.check",  # the nine quantities
+    "check_histograms": "matchwood.sensing.statistics.check",  # of links and addresses
+    "check_sliding": "matchwood.sensing.sliding.check",  # after every step
 }
 
 __all__ = [*_HOMES]
@@ -131,6 +138,13 @@ if TYPE_CHECKING:
     from matchwood.preconditioners.check import check_preconditioner as check_preconditioner
     from matchwood.ranking.random_surfer.check import check_pagerank as check_pagerank
     from matchwood.ranking.random_surfer.check import is_pagerank as is_pagerank
+    from matchwood.sensing.anonymity.check import check_anonymized as check_anonymized
+    from matchwood.sensing.archive.check import check_archive as check_archive
+    from matchwood.sensing.capture.check import check_capture as check_capture
+    from matchwood.sensing.sliding.check import check_sliding as check_sliding
+    from matchwood.sensing.statistics.check import check_histograms as check_histograms
+    from matchwood.sensing.statistics.check import check_statistics as check_statistics
+    from matchwood.sensing.traffic.check import check_traffic_matrix as check_traffic_matrix
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.spanning.forest.check import is_spanning_forest as is_spanning_forest
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import matchwood as mw
+from adversarial import sensing_calls
 from adversarial.wrong_arrays import Call
 from matchwood import block_tridiagonal, check, preconditioners, tridiagonal
 from matchwood.primitives import (
@@ -51,6 +52,7 @@ NO_ARRAYS = {
     "matchwood.primitives.hashing.bit_barrier", "matchwood.primitives.hashing.round_number",
     "matchwood.primitives.contract.Contracted",
     "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
+    *sensing_calls.NO_ARRAYS,
 }  # fmt: skip
 """They take no array, or are made by us and read by the user alone."""
 
@@ -573,6 +575,7 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
         home + "sort.radix_sort": lambda: [
             Call(sort.radix_sort, (counts.astype(np.uint64), np.arange(4)))
         ],
+        home + "sort.sort_keys": lambda: [Call(sort.sort_keys, (counts.astype(np.uint64),))],
         home + "union_find.union_find": lambda: [Call(union_find.union_find, (5, *pair))],
     }
 
@@ -607,5 +610,6 @@ def table() -> dict[str, Callable[[], list[Call]]]:
     made = {
         **_graph_calls(), **_ordering_calls(), **_matching_calls(), **_forest_calls(),
         **_system_calls(), **_check_calls(), **_primitive_calls(),
+        **sensing_calls.sensing_calls(),
     }  # fmt: skip
     return {name: _verified(name, calls) for name, calls in made.items()}

@@ -115,7 +115,7 @@ def _numbers(array: Any) -> dict[str, Any]:
         if array.dtype.kind == "u":
             numbers = [0, 1, most]
         made = {f"{number}": _with(array, number) for number in numbers}
-        made["all 10**9"] = np.full_like(array, 10**9)
+        made["all 10**9"] = np.full_like(array, min(10**9, most))
         made["all least"] = np.full_like(array, least)
         made["backwards"] = array[::-1].copy()
         made["all the same"] = np.full_like(array, array.reshape(-1)[0])

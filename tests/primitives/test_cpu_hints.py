@@ -8,6 +8,7 @@ from matchwood.primitives.cpu_hints import (
     converted,
     count_ones,
     natural,
+    opaque,
     prefetch_write,
     rotated,
     select,
@@ -96,3 +97,14 @@ def _larger(x, y):
 def test_select(kind):
     assert _larger(kind(2), kind(7)) == _larger(kind(7), kind(2)) == 7
     assert _larger(kind(2), kind(2)) == 2
+
+
+@device
+def _same(word):
+    return opaque(word)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32, np.uint64])
+def test_opaque_is_the_same_number(kind):
+    for word in (0, 1, 2**31 - 1, np.iinfo(kind).max, np.iinfo(kind).min):
+        assert _same(kind(word)) == word

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood.errors import CheckFailed
-from matchwood.primitives.sort import radix_sort
-from matchwood.primitives.sort.check import check_radix_sort
+from matchwood.primitives.sort import radix_sort, sort_keys
+from matchwood.primitives.sort.check import check_radix_sort, check_sort_keys
 from matchwood.primitives.sort.reference import order_bits, sort_pairs
 from matchwood.teams import on_progress
 from support import THREADS, looped
@@ -187,3 +187,58 @@ def test_a_long_sort_can_be_stopped():
             radix_sort(keys, threads=2)
         delays.append(time.perf_counter() - seen[0])
     assert min(delays) < 0.1  # a loaded machine may take longer now and then
+
+
+# Keys alone
+
+
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
+@pytest.mark.parametrize("size", [0, 1, 2, 3000])
+def test_keys_alone_on_every_engine(engine, kind, size):
+    keys = random_keys(kind, size)
+    before = keys.copy()
+    found = sort_keys(keys, engine=engine)
+    check_sort_keys(keys, found)
+    assert same_bits(found, np.sort(keys))
+    assert same_bits(keys, before)
+
+
+@pytest.mark.parametrize("kind", ["uint32", "uint64"])
+def test_keys_alone_at_any_number_of_threads(kind):
+    n = 700_000
+    some = {
+        "random": random_keys(kind, n),
+        "one value": np.full(n, 7, kind),
+        "two values": random_keys(kind, n) & np.dtype(kind).type(1 << 20),
+        "few large ones": np.where(np.arange(n) % 1000, 5, random_keys(kind, n)).astype(kind),
+        "in order": np.arange(n, dtype=kind),
+        "skewed": (random_keys(kind, n) >> (random_keys(kind, n, 1) % np.dtype(kind).type(30))),
+    }
+    for name, keys in some.items():
+        right = np.sort(keys)
+        for threads in THREADS:
+            assert same_bits(sort_keys(keys, threads=threads), right), (name, threads)
+
+
+@pytest.mark.gpu
+def test_many_keys_alone_on_a_gpu():
+    keys = random_keys("uint64", 1_000_003)
+    assert same_bits(sort_keys(keys, engine="gpu"), np.sort(keys))
+
+
+def test_the_check_of_keys_alone_sees_what_is_wrong():
+    keys = random_keys("uint64", 100)
+    right = np.sort(keys)
+    check_sort_keys(keys, right)
+    other = right.copy()
+    other[50] = other[51]
+    for wrong in (right[:-1], right[::-1].copy(), other, right.astype(np.int64)):
+        with pytest.raises(CheckFailed):
+            check_sort_keys(keys, wrong)
+
+
+def test_keys_that_are_none():
+    with pytest.raises(TypeError, match="sort_keys: keys must be uint32 or uint64"):
+        sort_keys(np.zeros(3))
+    with pytest.raises(ValueError, match="sort_keys: keys must be one-dimensional"):
+        sort_keys(np.zeros((2, 2), np.uint32))

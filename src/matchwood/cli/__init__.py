@@ -30,11 +30,13 @@ from matchwood.cli.graphs import (
 )
 from matchwood.cli.machine import bench, config, demo, warmup
 from matchwood.cli.matrices import order, pagerank, precondition, solve
+from matchwood.cli.traffic import sense
 
 app = typer.Typer(
     cls=errors.OneLineErrors,
     help="Structure in large sparse graphs and matrices.",
     rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,  # a traceback must not show a key
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -76,6 +78,7 @@ app.command("order")(order.command)
 app.command("pagerank")(pagerank.command)
 app.command("precondition")(precondition.command)
 app.command("solve")(solve.command)
+app.command("sense")(sense.command)
 app.command("generate", context_settings=generate.SETTINGS)(generate.command)
 app.command("convert")(convert.command)
 app.command("bench")(bench.command)

@@ -61,7 +61,7 @@ def load(
     return Loaded(text, matrix, taken, ids)
 
 
-NO_GRAPHS = ("random_points", "random_weights")  # what else the generators make
+NO_GRAPHS = ("packets", "random_points", "random_weights")  # what else the generators make
 
 
 def generators() -> dict[str, Callable[..., Any]]:

@@ -14,9 +14,10 @@
 `star`, `complete`,
 `mycielskian`
 `random_weights`       random weights for the edges of any of them
+`packets`              sources and destinations of network packets
 =====================  =============================================================
 
-All return a `scipy.sparse.csr_array` with sorted rows and no duplicates; graphs have an empty
+All graphs are a `scipy.sparse.csr_array` with sorted rows and no duplicates; graphs have an empty
 diagonal, and are symmetric unless asked to be directed.  ``engine="gpu"`` makes the same graph
 on the GPU and returns a `cupyx.scipy.sparse.csr_matrix`.
 
@@ -33,6 +34,7 @@ from __future__ import annotations
 from matchwood.generators.families import complete, cycle, mycielskian, path, star
 from matchwood.generators.geometric import delaunay, random_geometric, random_points
 from matchwood.generators.hashed import dense_random, erdos_renyi, rmat
+from matchwood.generators.packets import packets
 from matchwood.generators.stencils import aniso, grid, mesh, stencil
 from matchwood.generators.weights import random_weights
 
@@ -46,6 +48,7 @@ __all__ = [
     "grid",
     "mesh",
     "mycielskian",
+    "packets",
     "path",
     "random_geometric",
     "random_points",

@@ -10,7 +10,7 @@ import contextlib
 import gzip
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 from matchwood.gate.resources import available_memory
@@ -33,44 +33,55 @@ class Expansion:
         self.too_much = False  # the limit was reached, there may be more
 
 
+class Damaged(ValueError):
+    """Compressed data that no compressor wrote, or that is cut off; the message says which."""
+
+
 def expanded(content: bytes | bytearray, compression: str, limit: int) -> Expansion:
-    """Decompress at most `limit` bytes.
+    """Decompress at most `limit` bytes."""
+    found = Expansion()
+    try:
+        for text in unpacked([content], compression):
+            found.text += text
+            if len(found.text) > limit:
+                found.too_much = True
+                break
+    except Damaged as damage:
+        found.damage = str(damage)
+    return found
+
+
+def unpacked(stored: Iterable[bytes | bytearray], compression: str) -> Iterator[bytes]:
+    """The bytes behind compressed ones, a step at a time; `Damaged` where they end or break.
 
     A file may be several compressed streams one after the other, as pigz and bgzip write.
     """
-    found = Expansion()
     new_decoder, piece_size = _decoder(compression)
-    view = memoryview(content)
     decoder: Any = None
-    position = 0
-    while position < len(view) and not found.too_much:
-        if decoder is None or decoder.eof:
-            if decoder is not None:
-                position = _past_zeros(view, position)
-                if position == len(view):
-                    break
-            decoder = new_decoder()
-        piece = view[position : position + piece_size]
-        position += len(piece)
-        try:
-            for text in _steps(decoder, piece):
-                found.text += text
-                if len(found.text) > limit:
-                    found.too_much = True
-                    return found
-        except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError) as error:
-            found.damage = f"the compressed data is damaged ({error})"
-            return found
-        except Exception as error:
-            if type(error).__name__ != "ZstdError":  # its class belongs to an optional package
-                raise
-            found.damage = f"the compressed data is damaged ({error})"
-            return found
-        if decoder.eof:
-            position -= len(decoder.unused_data)
+    for content in stored:
+        view = memoryview(content)
+        position = 0
+        while position < len(view):
+            if decoder is None or decoder.eof:
+                if decoder is not None:
+                    position = _past_zeros(view, position)
+                    if position == len(view):
+                        break
+                decoder = new_decoder()
+            piece = view[position : position + piece_size]
+            position += len(piece)
+            try:
+                yield from _steps(decoder, piece)
+            except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError) as error:
+                raise Damaged(f"the compressed data is damaged ({error})") from None
+            except Exception as error:
+                if type(error).__name__ != "ZstdError":  # its class belongs to an optional package
+                    raise
+                raise Damaged(f"the compressed data is damaged ({error})") from None
+            if decoder.eof:
+                position -= len(decoder.unused_data)
     if decoder is None or not decoder.eof:
-        found.damage = "the compressed data ends early: the file is cut off"
-    return found
+        raise Damaged("the compressed data ends early: the file is cut off")
 
 
 def _past_zeros(view: memoryview, position: int) -> int:
@@ -109,16 +120,20 @@ def _decoder(compression: str) -> tuple[Callable[[], Any], int]:
         # the header of a file says how much memory its decoder takes: up to 4 GiB
         memory = max(LEAST_MEMORY, available_memory() or 0)
         return lambda: lzma.LZMADecompressor(memlimit=memory), PIECE
-    zstd = _zstd()
+    zstd = zstd_package()
     if hasattr(zstd, "ZstdFile"):
         return zstd.ZstdDecompressor, PIECE
     return lambda: zstd.ZstdDecompressor().decompressobj(), ZSTD_PIECE
 
 
-def _zstd() -> Any:
-    """Python's own module (3.14), else the package zstandard."""
+def zstd_package() -> Any:
+    """Python's own module (3.14) or its backport, else the package zstandard."""
     with contextlib.suppress(ImportError):
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+
+        return zstd
+    with contextlib.suppress(ImportError):
+        from backports import zstd  # type: ignore[import-not-found, no-redef, unused-ignore]
 
         return zstd
     try:
@@ -146,7 +161,7 @@ def compressor(raw: BinaryIO, compression: str) -> Iterator[Any]:
         with lzma.open(raw, "wb") as stream:
             yield stream
     else:
-        zstd = _zstd()
+        zstd = zstd_package()
         if hasattr(zstd, "ZstdFile"):
             checksum = {zstd.CompressionParameter.checksum_flag: 1}
             with zstd.ZstdFile(raw, "wb", options=checksum) as stream:

@@ -262,10 +262,61 @@ def _once() -> dict[str, Callable[[], Any]]:
         **{f"primitives, {kind}": functools.partial(indices, kind) for kind in _INDICES},
         **{f"sort, {k}, {p}": functools.partial(keys, k, p) for k, p in pairs},
         **{f"generators, {kind}": functools.partial(graphs, kind) for kind in _VALUES},
+        "generators, packets": lambda: [generators.packets(9, kind) for kind in PACKET_KINDS],
         "io": _files_in_and_out,
+        **_sensing(),
     }
 
 
+def _sensing() -> dict[str, Callable[[], Any]]:
+    from matchwood import generators, sensing
+    from matchwood.sensing.packets import Packets
+
+    src, dst = generators.packets(500, "zipf", hosts=20)
+
+    def captures() -> None:
+        import numpy as np
+
+        number = np.arange(src.size)
+        sent = Packets(src, dst, number, src * 0 + 60, number.astype(np.uint8))
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a.pcap", "a.pcapng"):
+                sensing.write_capture(Path(folder, name), sent)
+                sensing.read_capture(Path(folder, name))
+
+    def archives() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "a.tar")
+            sensing.write_archive(path, [sensing.traffic_matrix(src, dst)], compression=None)
+            list(sensing.read_archive(path))
+
+    def statistics() -> None:
+        for threads in (1, 2):
+            sensing.traffic_statistics((src, dst), threads=threads)
+            sensing.traffic_histograms((src, dst), threads=threads)
+
+    return {
+        "sensing": lambda: sensing.sense((src, dst), window=100, ranges=[["10.0.0.0/8"]]),
+        "sensing, captures": captures,
+        "sensing, anonymity": lambda: _anonymized(src),
+        "sensing, traffic": lambda: sensing.sum_matrices([sensing.traffic_matrix(src, dst)] * 3),
+        "sensing, statistics": statistics,
+        "sensing, sliding": lambda: sensing.sliding_statistics(src, dst, 100),
+        "sensing, archives": archives,
+    }
+
+
+def _anonymized(addresses: Any) -> None:
+    import importlib.util
+
+    from matchwood.sensing import anonymize
+
+    anonymize(addresses, "permutation", bytes(32))
+    if importlib.util.find_spec("cryptography") is not None:
+        anonymize(addresses, "cryptopan", bytes(32))
+
+
+PACKET_KINDS = ("uniform", "zipf")
 _INDICES = ("int32", "int64")
 _VALUES = ("float32", "float64")
 

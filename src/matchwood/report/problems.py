@@ -26,6 +26,7 @@ from matchwood.report.drawings import (
     spanning,
     strong,
 )
+from matchwood.report.traffic import demo as traffic
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,15 @@ PROBLEMS: tuple[Problem, ...] = (
         check=lambda A, x: matchwood.check.check_pagerank(A, x),
         say=lambda x: f"{x.iterations} iterations, highest score {float(x.scores.max()):.2g}",
         picture=ranks.sketch,
+    ),
+    Problem(
+        name="traffic matrix",
+        short="sensing",
+        ours=traffic.ours,
+        scipy=traffic.peer,
+        check=traffic.check,
+        say=traffic.say,
+        picture=traffic.sketch,
     ),
 )
 

@@ -145,6 +145,29 @@ class Crew:
                 raise RuntimeError(f"{kernel.__name__} failed with code {code}, detail {detail}")
             raise errors[code](detail)
 
+    def spread(self, task: Callable[[int], object], n: int) -> None:
+        """Call ``task(i)`` for i in 0 .. n - 1; each member takes the next that nobody has taken.
+
+        For long calls into compiled libraries that let other threads run, such as NumPy's sort.
+        Ctrl-C is heard between two tasks.
+        """
+        numbers = iter(range(n))
+        lock = threading.Lock()
+
+        def work(team: Team) -> None:
+            while not team.words[STOP]:
+                with lock:
+                    i = next(numbers, None)
+                if i is None:
+                    return
+                task(i)
+
+        words = np.zeros(WORDS, np.int64)
+        if self._inline:
+            work(Team(0, 1, words))
+        elif n:
+            self._hand_over(work, words, ())
+
     def _hand_over(self, kernel: Any, words: np.ndarray[Any, Any], args: tuple[Any, ...]) -> None:
         watch = _Watch(self.size, words)
 

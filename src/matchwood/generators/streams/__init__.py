@@ -28,7 +28,7 @@ from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.reference import mix64_number
 
 # The streams; a new one gets the next number, so that old graphs stay as they are.
-QUADRANTS, LABELS, EDGES, PAIRS, POINTS, WEIGHTS = range(6)
+QUADRANTS, LABELS, EDGES, PAIRS, POINTS, WEIGHTS, PACKETS = range(7)
 
 
 def key(seed: int, stream: int) -> int:

@@ -1,4 +1,7 @@
-"""Stable radix sort.  Read on in reference.py, check.py, cpu.py, gpu.py."""
+"""Sorting: stable with a payload, or keys alone.
+
+Read on in reference.py, check.py, cpu.py and cpu_keys.py, gpu.py.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 from matchwood.arguments import INDEX, count, same_size, vector
 from matchwood.engines import call
 
-__all__ = ["radix_sort"]
+__all__ = ["radix_sort", "sort_keys"]
 
 KEYS = ("uint32", "uint64", "int32", "int64", "float32", "float64")
 
@@ -80,3 +83,44 @@ def radix_sort(
         __name__, "sort_pairs", (keys, payload), engine, bits=bits, threads=threads
     )
     return result
+
+
+def sort_keys(keys: Any, *, engine: str | None = None, threads: int | None = None) -> Any:
+    """Sort keys that carry nothing.
+
+    Parameters
+    ----------
+    keys : (n,) array of uint32 or uint64
+        Not changed.
+    engine : {None, "reference", "cpu", "gpu"}
+        None takes the engine where `keys` already live.
+    threads : int or None
+        CPU only.
+
+    Returns
+    -------
+    keys : a new (n,) array
+
+    Raises
+    ------
+    TypeError
+        If the array is of another type.
+    ValueError
+        If it is not one-dimensional.
+
+    Notes
+    -----
+    On a team, one pass puts the keys into 256 ranges by their leading bits, and members sort the
+    ranges that fit into their caches by NumPy's vector code; ranges that hold a large part of
+    all keys are divided again.  Equal keys cannot be told apart, so every engine gives the same
+    array.  Work O(n log n), memory twice the keys.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.primitives.sort import sort_keys
+    >>> sort_keys(np.array([3, 1, 2], dtype=np.uint64)).tolist()
+    [1, 2, 3]
+    """
+    keys = vector("sort_keys", "keys", keys, ("uint32", "uint64"))
+    return call(__name__, "sort_keys", (keys,), engine, threads=threads)

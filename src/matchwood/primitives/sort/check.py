@@ -49,6 +49,36 @@ def check_radix_sort(
             )
 
 
+def check_sort_keys(keys: Any, sorted_keys: Any) -> None:
+    """Raise `CheckFailed` unless `sorted_keys` never fall and are the given keys.
+
+    That they are the same keys is told by two sums over mixed keys, which another multiset has by
+    chance once in 2^128.
+    """
+    if sorted_keys.shape != keys.shape or sorted_keys.dtype != keys.dtype:
+        raise CheckFailed(
+            f"sort: {keys.size} keys of {keys.dtype} expected, got {sorted_keys.dtype} keys of "
+            f"shape {sorted_keys.shape}"
+        )
+    i = answers.first(sorted_keys[1:] < sorted_keys[:-1])
+    if i is not None:
+        raise CheckFailed(
+            f"sort: keys {sorted_keys[i]!s} and {sorted_keys[i + 1]!s} at {i} and {i + 1} fall"
+        )
+    for multiplier in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F):
+        if _mixed_sum(keys, multiplier) != _mixed_sum(sorted_keys, multiplier):
+            raise CheckFailed("sort: the sorted keys are not the keys that were given")
+
+
+def _mixed_sum(keys: Any, multiplier: int) -> int:
+    mixed = keys.astype(np.uint64)
+    for shift in (32, 29, 32):
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(multiplier)
+    mixed ^= mixed >> np.uint64(31)
+    return int(mixed.sum(dtype=np.uint64))
+
+
 def _check_positions(keys: Any, sorted_keys: Any, sorted_codes: Any, positions: Any) -> None:
     counted = np.zeros(keys.size, dtype=np.int64)
     inside = (positions >= 0) & (positions < keys.size)

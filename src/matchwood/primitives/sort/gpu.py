@@ -37,3 +37,12 @@ def _order_bits(cupy: Any, keys: Any, bits: int | None) -> Any:
         return unsigned
     masked = unsigned & unsigned.dtype.type((1 << bits) - 1)
     return masked.astype(np.uint32) if bits <= 32 else masked
+
+
+def sort_keys(keys: Any, *, threads: int | None = None) -> Any:
+    """See matchwood.primitives.sort.sort_keys."""
+    cupy = engines.cupy()
+    with gpu.guard("sort_keys", 3 * keys.nbytes):  # the result, and what the sort works in
+        found = cupy.array(keys, order="C")
+        found.sort()
+        return found

@@ -35,3 +35,8 @@ def sort_pairs(
         digits = digits & digits.dtype.type((1 << bits) - 1)
     order = np.argsort(digits, kind="stable")
     return keys[order], payload[order]
+
+
+def sort_keys(keys: Any, *, threads: int | None = None) -> Any:
+    """See matchwood.primitives.sort.sort_keys."""
+    return np.sort(keys, kind="stable")

@@ -1,0 +1,175 @@
+"""Archives: traffic matrices as serialized GraphBLAS matrices in UNIX tar files.
+
+Read on in layout.py (the bytes of a matrix), blob.py (to a matrix and back), tar.py, reading.py,
+writing.py, zstd.py; reference.py has the definition.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from matchwood.arguments import count, one_of
+from matchwood.io.limits import Limits
+from matchwood.sensing.archive.reading import matrices_of
+from matchwood.sensing.archive.writing import ArchiveWriter
+from matchwood.sensing.traffic import TrafficMatrix
+
+__all__ = ["ArchiveWriter", "archive_writer", "read_archive", "write_archive"]
+
+COMPRESSIONS = ("zstd", None)
+MATRICES = 64  # in an archive of the Graph Challenge
+
+
+def read_archive(path: Any, *, most_bytes: int | None = None) -> Iterator[TrafficMatrix]:
+    """The traffic matrices of an archive, one after the other.
+
+    Parameters
+    ----------
+    path : str, PathLike or binary stream
+        A tar file whose members are serialized GraphBLAS matrices, or tar files of such; a single
+        matrix; a folder, of which all files that end in .tar or .grb are read in the order of
+        their names; "-" for standard input.  May be compressed as a whole.
+    most_bytes : int or None
+        Bytes that a matrix may unpack to; None takes 200 for each stored byte, and 100 MB in any
+        case.
+
+    Returns
+    -------
+    iterator of TrafficMatrix
+
+    Raises
+    ------
+    FileFormatError
+        With file and byte offset: sizes or arrays that contradict each other, values that are no
+        counts, compression by LZ4.
+    ModuleNotFoundError
+        If matrices are compressed by zstd and no package for it is installed.
+
+    Notes
+    -----
+    GraphBLAS itself compares lengths only; here every index is looked at: rows and columns ascend
+    and lie within 2^32, offsets never fall, counts are positive.  Matrices stored by column or
+    densely are turned.  Plain files are mapped and must not be made shorter meanwhile.
+
+    References
+    ----------
+    .. [1] T. A. Davis. Algorithm 1037: SuiteSparse:GraphBLAS: parallel graph algorithms in the
+       language of sparse linear algebra. ACM TOMS 49(3), 2023. doi:10.1145/3577195
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from matchwood.sensing import read_archive, traffic_matrix, write_archive
+    >>> A = traffic_matrix(np.array([7, 7, 9]), np.array([8, 8, 7]))
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> written = write_archive(folder / "windows.tar", [A, A + A], compression=None)
+    >>> [matrix.packets for matrix in read_archive(folder / "windows.tar")]
+    [3, 6]
+    """
+    if not (isinstance(path, (str, os.PathLike)) or hasattr(path, "read")):
+        kind = type(path).__name__
+        raise TypeError(f"read_archive: path must be a path or a binary stream, got {kind}")
+    return matrices_of(path, Limits(bytes=most_bytes).checked("read_archive"))
+
+
+def write_archive(
+    path: str | os.PathLike[str],
+    matrices: Iterable[TrafficMatrix],
+    *,
+    each: int = MATRICES,
+    compression: str | None = "zstd",
+    level: int = 1,
+) -> list[Path]:
+    """Write traffic matrices as an archive that GraphBLAS reads.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        A file, which gets all matrices; or a folder (one that exists, or a name that ends in /),
+        which gets files 000000.tar, 000001.tar, ... with `each` matrices.
+    matrices : iterable of TrafficMatrix
+        Read once, one after the other.
+    each : int
+        Matrices in a file of a folder; the Graph Challenge has 64.
+    compression : {"zstd", None}
+    level : int
+        Of zstd, 1 to 19.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is of the wrong kind.
+    ModuleNotFoundError
+        If no package for zstd is installed: Python 3.14 has one, else zstandard.
+
+    Notes
+    -----
+    A matrix is hypersparse by row with 64-bit indices; counts are 32-bit where they fit, and one
+    value where all are equal.  Equal matrices give equal bytes.  A file takes its name when it is
+    complete.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from matchwood.sensing import traffic_matrix, write_archive
+    >>> A = traffic_matrix(np.array([7, 7, 9]), np.array([8, 8, 7]))
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> [file.name for file in write_archive(folder, [A] * 3, each=2, compression=None)]
+    ['000000.tar', '000001.tar']
+    """
+    with archive_writer(path, each=each, compression=compression, level=level) as writer:
+        for matrix in matrices:
+            writer.add(matrix)
+    return writer.paths
+
+
+def archive_writer(
+    path: str | os.PathLike[str], *, each: int = MATRICES, compression: str | None = "zstd",
+    level: int = 1,
+) -> ArchiveWriter:  # fmt: skip
+    """The same for matrices that come one at a time: a context manager with a method `add`.
+
+    Parameters
+    ----------
+    path, each, compression, level
+        As for `write_archive`.
+
+    Returns
+    -------
+    ArchiveWriter
+        Its attribute `paths` lists the files, `matrices` counts what was added.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from matchwood.sensing import archive_writer, traffic_matrix
+    >>> path = Path(tempfile.mkdtemp()) / "windows.tar"
+    >>> with archive_writer(path, compression=None) as writer:
+    ...     writer.add(traffic_matrix(np.array([7, 7, 9]), np.array([8, 8, 7])))
+    >>> writer.matrices
+    1
+    """
+    caller = "write_archive"
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{caller}: path must be a path, got {type(path).__name__}")
+    each = count(caller, "each", each, 1)
+    level = count(caller, "level", level, 1)
+    if level > 19:
+        raise ValueError(f"{caller}: level must be at most 19, got {level}")
+    return ArchiveWriter(
+        path, each, one_of(caller, "compression", compression, COMPRESSIONS), level
+    )

@@ -1,0 +1,185 @@
+"""A capture in memory to packets, on a team of threads.
+
+Records form a chain: only the end of one tells where the next begins.  So a member that starts in
+the middle must guess.  In each round member k takes the k-th part of the bytes ahead; member 0
+begins where the chain is known to be, the others at the first place from which several records in
+a row look right.  Then the parts are walked in order: a part counts only if the part before it
+ended exactly where it began, and the first one that does not fit ends the round.  So the packets
+are those of the serial walk, whatever was guessed; a wrong guess costs time only.
+
+Shared: the rows of `parts`, one for each member, in two sets used in turns.  A member writes its
+own row before the barrier, and all read all rows after it.  A set is written again two rounds
+later, when everybody has passed the barrier in between, so one barrier a round is enough.
+
+Where records are long, each is a miss of the cache, and the next address is known only when it has
+come: one miss after the other.  So a member first hops along several chains of its part at once,
+from guessed places again, which brings the headers into the cache; then it reads them in order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.sensing.capture.cpu_bytes import number_at
+from matchwood.sensing.capture.cpu_link import REASONS
+from matchwood.sensing.capture.cpu_records import (
+    BEGIN,
+    COUNT,
+    END,
+    GOES_ON,
+    LEAST_RECORD,
+    RECORD_HEADER,
+    SKIPPED,
+    STATUS,
+    Format,
+    Output,
+    Table,
+    guess_block,
+    guess_record,
+    parse_blocks,
+    parse_records,
+)
+from matchwood.teams import Team, advance, barrier, device, kernel
+
+Array = np.ndarray[Any, Any]
+
+# What the host and the kernel tell each other, one int64 each
+POSITION, LIMIT, FILLED, TARGET, OUTCOME, TALLY = range(6)
+STATE_WORDS = TALLY + REASONS
+ROW_WORDS = 16  # of a part: a cache line, or two, for each member
+SEEN = ROW_WORDS - 1  # where the hops leave what they read, so that the compiler keeps them
+LANES = 8  # chains that a member hops along at once
+LONG_RECORD = 256  # bytes of a record, on average, from which on this pays
+HEADERS = 50  # bytes of a record up to the end of the IPv4 header, behind Ethernet
+
+
+class Parts(NamedTuple):
+    """What members tell each other: parts[round & 1, rank] is a row of cpu_records."""
+
+    rows: Array
+    scratch: Output  # packets of the members 1, 2, ..., `each` places for one
+    each: int
+    lanes: Array  # lanes[rank]: where the chains of a member are
+
+
+def most_packets(part: int) -> int:
+    """Packets that records which begin within so many bytes can hold."""
+    return part // LEAST_RECORD + 1
+
+
+@kernel
+def scan(
+    team: Team, data: Array, form: Format, table: Table, out: Output, parts: Parts, state: Array
+) -> None:
+    """Read records from state[POSITION] on until TARGET packets are there or something stops it.
+
+    `data` is there up to state[LIMIT].  `out` has room for what a round may find beyond TARGET.
+    """
+    position, filled, status = state[POSITION], state[FILLED], GOES_ON
+    limit, target = state[LIMIT], state[TARGET]
+    side, length = 0, 0
+    while status == GOES_ON and position < limit and filled < target:
+        row = parts.rows[side, team.rank]
+        _parse_part(team, data, form, table, out, parts, position, limit, filled, row, length)
+        length = _mean_length(row, length)
+        if barrier(team):
+            return
+        start, mine, valid = position, -1, True
+        for rank in range(team.size):
+            part = parts.rows[side, rank]
+            valid = valid and status == GOES_ON and part[BEGIN] == position and position < limit
+            if valid:
+                if rank == team.rank:
+                    mine = filled
+                position, status = part[END], part[STATUS]
+                filled += part[COUNT]
+                if team.rank == 0:
+                    for reason in range(REASONS):
+                        state[TALLY + reason] += part[SKIPPED + reason]
+        if mine >= 0 and team.rank > 0:
+            _copy(parts.scratch, (team.rank - 1) * parts.each, row[COUNT], out, mine)
+        if team.rank == 0:
+            advance(team, position - start)
+        side = 1 - side
+    if team.rank == 0:
+        state[POSITION], state[FILLED], state[OUTCOME] = position, filled, status
+
+
+@device
+def _parse_part(
+    team: Team, data: Array, form: Format, table: Table, out: Output, parts: Parts,
+    position: int, limit: int, filled: int, row: Array, length: int,
+) -> None:  # fmt: skip
+    """Member 0 writes where the packets belong, the others beside it until their place is known."""
+    for word in range(ROW_WORDS):
+        row[word] = 0
+    begin = position + team.rank * form.part
+    stop = min(begin + form.part, limit)
+    row[BEGIN] = -1
+    if begin >= limit:
+        return
+    if team.rank > 0:
+        if form.blocks:
+            begin = guess_block(data, begin, stop, limit, form)
+        else:
+            begin = guess_record(data, begin, stop, limit, form)
+        if begin < 0:
+            return
+    seen = 0
+    if length >= LONG_RECORD:
+        seen = _hop_ahead(data, begin, stop, form, parts.lanes[team.rank])
+    goal = out if team.rank == 0 else parts.scratch
+    at = filled if team.rank == 0 else (team.rank - 1) * parts.each
+    if form.blocks:
+        parse_blocks(data, begin, stop, limit, form, table, goal, at, row)
+    else:
+        parse_records(data, begin, stop, limit, form, table, goal, at, row)
+    row[SEEN] = seen
+
+
+@device
+def _mean_length(row: Array, before: int) -> int:
+    """Bytes of a record in the part that was read; what was known before where there is none."""
+    records = row[COUNT]
+    for reason in range(REASONS):
+        records += row[SKIPPED + reason]
+    return (row[END] - row[BEGIN]) // records if records > 0 else before
+
+
+@device
+def _hop_ahead(data: Array, begin: int, stop: int, form: Format, lanes: Array) -> int:
+    """Touch the headers of the records in begin..stop; nothing is decided here."""
+    size = (stop - begin) // LANES // 4 * 4
+    for lane in range(LANES):
+        start = begin + lane * size
+        if lane > 0 and form.blocks:
+            start = guess_block(data, start, start + size, stop, form)
+        elif lane > 0:
+            start = guess_record(data, start, start + size, stop, form)
+        lanes[lane] = start
+    seen, moving, last = 0, 1, stop - 2 * HEADERS
+    while moving > 0:
+        moving = 0
+        for lane in range(LANES):
+            place = lanes[lane]
+            if 0 <= place < min(begin + (lane + 1) * size, last):
+                if form.blocks:
+                    step = np.int64(number_at(data, place + 4, form.swapped))
+                else:
+                    step = RECORD_HEADER + np.int64(number_at(data, place + 8, form.swapped))
+                seen += data[place + HEADERS]
+                lanes[lane] = place + max(step, RECORD_HEADER)
+                moving += 1
+    return seen
+
+
+@device
+def _copy(source: Output, start: int, count: int, goal: Output, place: int) -> None:
+    for k in range(count):
+        goal.src[place + k] = source.src[start + k]
+        goal.dst[place + k] = source.dst[start + k]
+        goal.time[place + k] = source.time[start + k]
+        goal.length[place + k] = source.length[start + k]
+        goal.protocol[place + k] = source.protocol[start + k]

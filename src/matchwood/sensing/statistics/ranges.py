@@ -1,0 +1,87 @@
+"""Blocks of traffic between ranges of addresses.
+
+Ranges are lists of CIDR blocks ("10.0.0.0/8").  An address belongs to the first range that has it,
+or to everything else, the last.  With k ranges there are (k + 1)^2 blocks: from range i to range j.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+ELSE = "else"  # the name of everything else
+
+
+class Ranges:
+    """Named ranges, and which of them each address belongs to.
+
+    Parameters
+    ----------
+    given : mapping of name to CIDR blocks, or a sequence of lists of CIDR blocks
+        A list is named by its number, from 1 on.  A single text is a list of one block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.sensing import Ranges
+    >>> ranges = Ranges({"private": ["10.0.0.0/8", "192.168.0.0/16"]})
+    >>> ranges.names
+    ('private', 'else')
+    >>> ranges.classify(np.array([10 << 24, 8 << 24], np.uint32)).tolist()
+    [0, 1]
+    """
+
+    def __init__(self, given: Any, caller: str = "sense") -> None:
+        if isinstance(given, Ranges):
+            self.names: tuple[str, ...] = given.names
+            self.starts: Any = given.starts
+            self.classes: Any = given.classes
+            return
+        if isinstance(given, Mapping):
+            named = [(str(name), blocks) for name, blocks in given.items()]
+        elif isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+            named = [(str(k + 1), blocks) for k, blocks in enumerate(given)]
+        else:
+            raise TypeError(
+                f"{caller}: ranges must be a mapping or a list of CIDR lists, "
+                f"got {type(given).__name__}"
+            )
+        if ELSE in dict(named):
+            raise ValueError(f"{caller}: ranges must not be named {ELSE!r}, which is all the rest")
+        self.names = (*(name for name, _ in named), ELSE)
+        parts = [(_blocks(caller, blocks), k) for k, (_, blocks) in enumerate(named)]
+        self.starts, self.classes = _table(parts, len(named))
+
+    def classify(self, addresses: Any) -> Any:
+        """The number of the range of each address; the last number is everything else."""
+        place = np.searchsorted(self.starts, addresses, side="right") - 1
+        return self.classes[place]
+
+
+def _blocks(caller: str, blocks: Any) -> list[tuple[int, int]]:
+    """First and last address of each block."""
+    found = []
+    for text in [blocks] if isinstance(blocks, str) else blocks:
+        try:
+            network = ipaddress.IPv4Network(str(text).strip())
+        except ValueError as error:
+            raise ValueError(
+                f"{caller}: ranges must hold CIDR blocks, got {text!r}: {error}"
+            ) from None
+        found.append((int(network.network_address), int(network.broadcast_address)))
+    return found
+
+
+def _table(parts: list[tuple[list[tuple[int, int]], int]], others: int) -> tuple[Any, Any]:
+    """Where the class changes, and the class from there on."""
+    edges = sorted({0, *(x for blocks, _ in parts for lo, hi in blocks for x in (lo, hi + 1))})
+    edges = [edge for edge in edges if edge < 1 << 32]
+    classes = np.full(len(edges), others, np.int64)
+    at = {edge: k for k, edge in enumerate(edges)}
+    for blocks, number in reversed(parts):  # the first range that has an address wins
+        for lo, hi in blocks:
+            classes[at[lo] : at.get(hi + 1, len(edges))] = number
+    return np.array(edges, np.uint32), classes

@@ -1,0 +1,366 @@
+"""The loop of `sense`: packets come in, are anonymized, cut into windows, counted and added up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.sensing.statistics import Ranges, Statistics, Windows
+from matchwood.sensing.statistics.quantities import NAMES, as_row
+from matchwood.sensing.stream.result import Sensing
+from matchwood.sensing.stream.sources import Block, Source
+from matchwood.sensing.stream.sums import Folder, RunSums
+from matchwood.sensing.stream.totals import blocks_of, total_of
+from matchwood.sensing.stream.windows import PacketWindows, TimeWindows
+from matchwood.sensing.traffic import TrafficMatrix
+
+CHUNK = 1 << 23  # packets that are worked on at once, as in an archive of 64 windows of 2^17
+CHUNK_BYTES = 64  # that a packet of a chunk takes: itself, two keys, destination, run
+CHUNK_PART = 4  # of the memory that is allowed a quarter is for a chunk ...
+RUNS_PART = 10  # ... a tenth for runs, which are copied when they are merged
+LEFT_OUT = np.uint32(0xFFFFFFFF)  # the address 255.255.255.255, which compat drops
+CLOCK = time.perf_counter
+
+
+class Options(NamedTuple):
+    """The arguments of `sense`, checked."""
+
+    window: PacketWindows | TimeWindows
+    anonymizer: Any  # None, or an object with apply(addresses)
+    ranges: Ranges | None
+    keep_partial: bool
+    compat: bool
+    memory: int | None  # bytes
+    batches: int
+    engine: str
+    threads: int | None
+    devices: tuple[int, ...] | None
+
+
+class Listeners(NamedTuple):
+    """Who wants to know what happens while it happens."""
+
+    on_window: Callable[[TrafficMatrix], object] | None = None  # each window's matrix
+    on_chunk: Callable[[dict[str, Any]], object] | None = None  # what was read, windows so far
+
+
+class Runner:
+    """One call of `sense`."""
+
+    def __init__(self, source: Source, options: Options, listeners: Listeners) -> None:
+        self.source, self.options, self.listeners = source, options, listeners
+        self.worker = engines.load("matchwood.sensing.stream", options.engine).Worker(
+            options.threads, *((options.devices,) if options.engine == "gpu" else ())
+        )
+        self.seconds = dict.fromkeys(("read", "anonymize", "windows", "sums", "total"), 0.0)
+        self.dropped = 0
+        self._folder: Folder | None = None
+        self._tables: list[Any] = []
+        self._firsts: list[int] = []
+        self._times: list[int] = []  # of the first packets of windows
+        self._seen = 0  # packets that came, where windows are of so many packets
+        self._packets = 0
+        self._sums = self.new_sums()
+        self._pairs: dict[int, RunSums] = {}
+
+    def new_sums(self) -> RunSums:
+        memory = self.options.memory
+        limit = None if memory is None else max(1, memory // RUNS_PART)
+        return RunSums(self.worker.merge, self.worker.combine, limit, self.folder)
+
+    def folder(self) -> Folder:
+        if self._folder is None:
+            self._folder = Folder()
+        return self._folder
+
+    def run(self) -> Sensing:
+        try:
+            if self.source.has_matrices:
+                self._add_matrices()
+            else:
+                self._add_packets()
+            return self._finished()
+        except BaseException:
+            if self._folder is not None:
+                self._folder.remove()
+            raise
+        finally:
+            self._sums, self._pairs, self._folder = self.new_sums(), {}, None  # no more files here
+
+    # Packets
+
+    def _chunk(self) -> int:
+        """Packets of a chunk: whole windows where they are of so many packets."""
+        size = CHUNK
+        if self.options.memory is not None:
+            size = min(size, max(1, self.options.memory // CHUNK_PART // CHUNK_BYTES))
+        window = self.options.window
+        if isinstance(window, PacketWindows):
+            size = max(1, size // window.size) * window.size
+        return size
+
+    def _add_packets(self) -> None:
+        for chunk, pairs, last in self._chunks():
+            since = CLOCK()
+            cuts, complete = self.options.window.cuts(chunk.src.size, chunk.time, last)
+            if last and not complete and not self.options.keep_partial:
+                self.dropped += int(cuts[-1] - cuts[-2])
+                cuts = cuts[:-1]
+            used = int(cuts[-1])
+            if used:
+                self._add_windows(Block(*(x if x is None else x[:used] for x in chunk)), cuts)
+                if pairs is not None:
+                    self._add_pairs(chunk.src[:used], chunk.dst[:used], pairs[:used])
+            self.seconds["windows"] += CLOCK() - since
+            self._tell()
+
+    def _add_windows(self, chunk: Block, cuts: Any) -> None:
+        keep = self.listeners.on_window
+        table, run, matrices = self.worker.windows(chunk.src, chunk.dst, cuts, keep is not None)
+        self._tables.append(table)
+        self._firsts += (cuts[:-1] + self._packets).tolist()
+        if chunk.time is not None:
+            self._times += np.asarray(chunk.time)[cuts[:-1]].tolist()
+        self._packets += int(cuts[-1])
+        if keep is not None:
+            for matrix in matrices:
+                keep(matrix)
+        self._add_run(self._sums, run)
+
+    def _add_run(self, sums: RunSums, run: Any) -> None:
+        since = CLOCK()
+        sums.add(run)
+        self.seconds["sums"] += CLOCK() - since
+
+    def _add_pairs(self, src: Any, dst: Any, pairs: Any) -> None:
+        for pair in np.unique(pairs).tolist():
+            here = pairs == pair
+            run = self.worker.run_of_packets(src[here], dst[here])
+            self._pairs.setdefault(pair, self.new_sums()).add(run)
+
+    def _blocks(self) -> Iterator[tuple[Block, Any]]:
+        """Blocks as they are counted, and the pair of ranges of each packet (or None)."""
+        given = self.source.blocks()
+        while True:
+            since = CLOCK()
+            block = next(given, None)
+            read = CLOCK()
+            self.seconds["read"] += read - since
+            if block is None:
+                return
+            if self.options.window.by_time and block.time is None:
+                raise ValueError("sense: window is a time, and the packets have none")
+            home = engines.home(self.options.engine)
+            src, dst = (engines.moved(x, home) for x in block[:2])
+            pairs = self._classified(block)
+            if self.options.anonymizer is not None:
+                src, dst = (engines.moved(self._anonymized(x), home) for x in (src, dst))
+            block = Block(src, dst, block.time)
+            self.seconds["anonymize"] += CLOCK() - read
+            if self.options.compat:
+                block, pairs = self._without_broadcast(block, pairs)
+            yield self._without_time(block), pairs
+
+    def _without_time(self, block: Block) -> Block:
+        """Of windows of so many packets only the times of first packets are needed."""
+        window = self.options.window
+        if block.time is None or not isinstance(window, PacketWindows):
+            return block
+        self._times += block.time[-self._seen % window.size :: window.size].tolist()
+        self._seen += block.src.size
+        return block._replace(time=None)
+
+    def _original(self, addresses: Any) -> Any:
+        """Addresses as they are written; compat reads those of files the other way round."""
+        addresses = engines.moved(addresses, "cpu")
+        return addresses.byteswap() if self.options.compat and self.source.files else addresses
+
+    def _anonymized(self, addresses: Any) -> Any:
+        changed = self.options.anonymizer.apply(self._original(addresses))
+        return self._original(changed)  # turned back
+
+    def _classified(self, block: Block) -> Any:
+        ranges = self.options.ranges
+        if ranges is None:
+            return None
+        src, dst = (ranges.classify(self._original(x)) for x in block[:2])
+        return engines.moved(src * len(ranges.names) + dst, engines.home(self.options.engine))
+
+    def _without_broadcast(self, block: Block, pairs: Any) -> tuple[Block, Any]:
+        kept = (block.src != LEFT_OUT) & (block.dst != LEFT_OUT)
+        if bool(kept.all()):
+            return block, pairs
+        self.dropped += int(kept.size - kept.sum())
+        where = engines.moved(kept, "cpu")
+        moment = None if block.time is None else block.time[where]
+        some = Block(block.src[kept], block.dst[kept], moment)
+        return some, None if pairs is None else pairs[kept]
+
+    def _chunks(self) -> Iterator[tuple[Block, Any, bool]]:
+        """(packets, pairs, is the last): whole windows and what is left, until the last."""
+        if self.source.whole:
+            yield from self._slices()
+            return
+        room = _Buffer(self._chunk())
+        for block, pairs in self._blocks():
+            at = 0
+            while at < block.src.size:
+                at = room.fill(block, pairs, at)
+                if room.is_full:
+                    yield (*room.filled(), False)
+                    room.keep_from(self._used(room))
+        yield (*room.filled(), True)
+
+    def _used(self, room: _Buffer) -> int:
+        """Packets of the chunk that were counted: all before the window that is still open."""
+        counted, room.counted = self._packets - room.counted, self._packets
+        return counted
+
+    def _slices(self) -> Iterator[tuple[Block, Any, bool]]:
+        """Arrays that are all here need no copy: they are cut where chunks end."""
+        for block, pairs in self._blocks():
+            n = block.src.size
+            size = self._chunk()
+            if self.options.batches > 1:
+                size = max(1, -(-n // self.options.batches))
+                window = self.options.window
+                if isinstance(window, PacketWindows):
+                    size = -(-size // window.size) * window.size
+            start, before, end = 0, 0, 0
+            while end < n:
+                end = min(end + size, n)
+                part = Block(*(x if x is None else x[start:end] for x in block))
+                yield part, None if pairs is None else pairs[start:end], end == n
+                start, before = start + self._packets - before, self._packets
+
+    # Matrices of an archive
+
+    def _add_matrices(self) -> None:
+        for matrix in self._matrices():
+            since = CLOCK()
+            if self.listeners.on_window is not None:
+                self.listeners.on_window(matrix)
+            found = self.worker.statistics(matrix)
+            self._tables.append(np.array([as_row(found)], np.int64))
+            self._firsts.append(self._packets)
+            self._packets += matrix.packets
+            self._add_run(self._sums, self.worker.run_of_matrix(matrix))
+            self.seconds["windows"] += CLOCK() - since
+            self._tell()
+
+    def _matrices(self) -> Iterator[TrafficMatrix]:
+        given = self.source.matrices()
+        while True:
+            since = CLOCK()
+            matrix = next(given, None)
+            self.seconds["read"] += CLOCK() - since
+            if matrix is None:
+                return
+            yield self._changed(matrix)
+
+    def _changed(self, matrix: TrafficMatrix) -> TrafficMatrix:
+        """Anonymized, with what is counted by ranges; compat leaves an address out."""
+        options = self.options
+        if options.ranges is None and options.anonymizer is None and not options.compat:
+            return matrix
+        src, dst, counts = matrix.tocoo()
+        if options.ranges is not None:
+            ours, theirs = (options.ranges.classify(self._original(x)) for x in (src, dst))
+            pairs = ours * len(options.ranges.names) + theirs
+        if options.anonymizer is not None:
+            src, dst = (self._anonymized(x) for x in (src, dst))
+        keys = (src.astype(np.uint64) << np.uint64(32)) | dst
+        kept = np.ones(keys.size, bool)
+        if options.compat:
+            kept = (src != LEFT_OUT) & (dst != LEFT_OUT)
+            self.dropped += int(counts[~kept].sum())
+        if options.ranges is not None:
+            for pair in np.unique(pairs[kept]).tolist():
+                here = kept & (pairs == pair)
+                run = self.worker.run_of_links(keys[here], counts[here])
+                self._pairs.setdefault(pair, self.new_sums()).add(run)
+        return self.worker.matrix_of_run(self.worker.run_of_links(keys[kept], counts[kept]))
+
+    # The end
+
+    def _tell(self) -> None:
+        if self.listeners.on_chunk is not None:
+            self.listeners.on_chunk({**self._capture(), "windows": self._windows()})
+
+    def _windows(self) -> Windows:
+        table = np.concatenate(self._tables) if self._tables else np.empty((0, len(NAMES)))
+        times = np.array(self._times[: len(table)], np.int64) if self._times else None
+        return Windows(table, np.array(self._firsts, np.int64), times)
+
+    def _capture(self) -> dict[str, Any]:
+        found = self.source.read()
+        return {**found, "packets": max(found["packets"], self._packets), "dropped": self.dropped}
+
+    def _finished(self) -> Sensing:
+        since = CLOCK()
+        made = total_of(self._sums, self.new_sums, self.folder, self.worker)
+        blocks: dict[tuple[str, str], Statistics] | None = None
+        if self.options.ranges is not None:
+            blocks = blocks_of(
+                self.options.ranges.names,
+                self._pairs,
+                lambda sums: total_of(sums, self.new_sums, self.folder, self.worker),
+            )
+        self.seconds["total"] = CLOCK() - since
+        self.seconds["windows"] -= self.seconds["sums"]
+        return Sensing(
+            made.statistics, self._windows(), made.matrix, made.histograms, blocks,
+            self._capture(), self.seconds,
+        )  # fmt: skip
+
+
+class _Buffer:
+    """A chunk that is filled block by block."""
+
+    def __init__(self, size: int) -> None:
+        self._limit = size
+        self._arrays: list[Any] = [None, None, None, None]  # src, dst, time, pairs
+        self._used = 0
+        self.counted = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._used == self._limit
+
+    def fill(self, block: Block, pairs: Any, at: int) -> int:
+        """Take packets of the block from `at` on; returns where it stopped."""
+        count = min(self._limit - self._used, block.src.size - at)
+        for k, given in enumerate((*block, pairs)):
+            if given is None:
+                continue
+            array = self._arrays[k]
+            if array is None or array.size < self._limit:
+                xp = engines.xp(given)
+                larger = xp.empty(self._limit, given.dtype)
+                if array is not None:
+                    larger[: self._used] = array[: self._used]
+                array = self._arrays[k] = larger
+            array[self._used : self._used + count] = given[at : at + count]
+        self._used += count
+        return at + count
+
+    def filled(self) -> tuple[Block, Any]:
+        parts = [None if array is None else array[: self._used] for array in self._arrays]
+        if parts[0] is None:
+            parts[0] = parts[1] = np.empty(0, np.uint32)
+        return Block(*parts[:3]), parts[3]
+
+    def keep_from(self, start: int) -> None:
+        """Packets from `start` on stay, at the front.  Where none left, the chunk grows."""
+        left = self._used - start
+        if left == self._limit:
+            self._limit *= 2
+        if start:
+            for array in self._arrays:
+                if array is not None and left:
+                    array[:left] = array[start : self._used].copy()
+        self._used = left

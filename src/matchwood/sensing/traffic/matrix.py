@@ -1,0 +1,236 @@
+"""A traffic matrix: who sent how many packets to whom, by rows, without empty rows."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.arguments import integers, plain, same_size
+
+PACKAGE = __name__.rpartition(".")[0]
+ADDRESSES = 1 << 32
+
+
+class TrafficMatrix:
+    """Packets from source i to destination j, as a hypersparse matrix of 2^32 x 2^32.
+
+    Links are ordered by (source, destination), and every link has at least one packet.  A matrix
+    does not change; its arrays cannot be written to.
+
+    Parameters
+    ----------
+    sources : (rows,) uint32 array
+        Addresses that sent packets, ascending.
+    indptr : (rows + 1,) int64 array
+        The links of ``sources[r]`` are ``indptr[r] .. indptr[r + 1] - 1``, one at least.
+    destinations : (links,) uint32 array
+        Ascending within a row.
+    counts : (links,) int64 array
+        Packets of each link, one at least.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an array is of another kind, or does not hold what is said here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matchwood.sensing import traffic_matrix
+    >>> A = traffic_matrix(np.array([7, 7, 9]), np.array([8, 8, 7]))
+    >>> A
+    TrafficMatrix(3 packets, 2 links, 2 sources)
+    >>> (A + A).counts.tolist()
+    [4, 2]
+    """
+
+    def __init__(self, sources: Any, indptr: Any, destinations: Any, counts: Any) -> None:
+        arrays = _converted(sources, indptr, destinations, counts)
+        self._hold(*arrays)
+        from matchwood.sensing.traffic.check import fault_of_arrays
+
+        fault = fault_of_arrays(*arrays)
+        if fault is not None:
+            raise ValueError(f"TrafficMatrix: {fault}")
+
+    def _hold(self, sources: Any, indptr: Any, destinations: Any, counts: Any) -> None:
+        self.sources = _frozen(sources)
+        self.indptr = _frozen(indptr)
+        self.destinations = _frozen(destinations)
+        self.counts = _frozen(counts)
+        self._lock = threading.Lock()
+        self._sums: Any = None
+        self._source_sums: Any = None
+        self._packets: int | None = None
+        self._owner: Any = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name in self.__dict__:
+            raise AttributeError(f"TrafficMatrix: {name} cannot be changed")
+        object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> Any:
+        return trusted, (self.sources, self.indptr, self.destinations, self.counts)
+
+    @property
+    def engine(self) -> str:
+        """Where the arrays live: "cpu" or "gpu"."""
+        return engines.location(self.counts)
+
+    @property
+    def links(self) -> int:
+        """How many links there are."""
+        return int(self.counts.size)
+
+    @property
+    def packets(self) -> int:
+        """How many packets there are."""
+        if self._packets is None:
+            self._packets = int(self.counts.sum())
+        return self._packets
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.sources, self.indptr, self.destinations, self.counts)
+        return sum(int(array.nbytes) for array in arrays)
+
+    def keys(self, *, threads: int | None = None) -> Any:
+        """Links as 64-bit keys in order, the source above the destination."""
+        return engines.load(PACKAGE, self.engine).keys_of_rows(self, threads=threads)
+
+    def destination_sums(self, *, threads: int | None = None) -> Any:
+        """(destinations, fan_in, packets): what goes to each destination.  Kept for later calls."""
+        with self._lock:
+            if self._sums is None:
+                engine = engines.load(PACKAGE, self.engine)
+                self._sums = engine.destination_sums(
+                    self.destinations, self.counts, threads=threads
+                )
+            return self._sums
+
+    def source_sums(self, *, threads: int | None = None) -> Any:
+        """Packets of each source.  Kept for later calls."""
+        with self._lock:
+            if self._source_sums is None:
+                engine = engines.load(PACKAGE, self.engine)
+                self._source_sums = engine.source_sums(self.indptr, self.counts, threads=threads)
+            return self._source_sums
+
+    def __add__(self, other: Any) -> TrafficMatrix:
+        if not isinstance(other, TrafficMatrix):
+            return NotImplemented
+        from matchwood.sensing.traffic import sum_matrices
+
+        return sum_matrices([self, other])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TrafficMatrix):
+            return NotImplemented
+        xp = engines.xp(self.counts)
+        ours = (self.sources, self.indptr, self.destinations, self.counts)
+        theirs = (other.sources, other.indptr, other.destinations, other.counts)
+        return self.engine == other.engine and all(
+            bool(xp.array_equal(a, b)) for a, b in zip(ours, theirs, strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # as arrays
+
+    def __repr__(self) -> str:
+        return (
+            f"TrafficMatrix({self.packets} packets, {self.links} links, "
+            f"{self.sources.size} sources)"
+        )
+
+    def tocoo(self) -> tuple[Any, Any, Any]:
+        """(source, destination, packets) of every link, in order."""
+        keys = self.keys()
+        return (keys >> np.uint64(32)).astype(np.uint32), self.destinations, self.counts
+
+    def toscipy(self) -> Any:
+        """A `scipy.sparse.coo_array` of 2^32 x 2^32; the arrays come from the GPU if need be."""
+        import scipy.sparse as sp
+
+        source, destination, packets = (engines.moved(x, "cpu") for x in self.tocoo())
+        where = (source.astype(np.int64), destination.astype(np.int64))
+        return sp.coo_array((packets, where), shape=(ADDRESSES, ADDRESSES))
+
+    def graph(self) -> tuple[Any, Any]:
+        """(Graph, addresses): vertex v is addresses[v], an arc is a link, its weight the packets.
+
+        So components, matchings or a breadth-first search run on traffic.
+        """
+        import scipy.sparse as sp
+
+        from matchwood import csr
+
+        source, destination, packets = (engines.moved(x, "cpu") for x in self.tocoo())
+        addresses = np.union1d(source, destination)
+        n = addresses.size
+        where = np.searchsorted(addresses, source), np.searchsorted(addresses, destination)
+        made = sp.coo_array((packets, where), shape=(n, n)).tocsr()
+        graph = csr.graph(made)
+        return graph.on(self.engine), engines.moved(addresses, self.engine)
+
+    def check(self) -> None:
+        """Raise `CheckFailed` unless the arrays are a traffic matrix."""
+        from matchwood.sensing.traffic.check import check_rows
+
+        check_rows(self)
+
+
+def trusted(
+    sources: Any, indptr: Any, destinations: Any, counts: Any, owner: Any = None
+) -> TrafficMatrix:
+    """A matrix from arrays that an engine made: nothing is looked at again.
+
+    `owner` lives as long as the matrix: files that are mapped, say.
+    """
+    made = TrafficMatrix.__new__(TrafficMatrix)
+    made._hold(sources, indptr, destinations, counts)
+    made._owner = owner
+    return made
+
+
+def _frozen(array: Any) -> Any:
+    if engines.location(array) == "gpu":
+        return array
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def _converted(sources: Any, indptr: Any, destinations: Any, counts: Any) -> tuple[Any, ...]:
+    caller = "TrafficMatrix"
+    found = []
+    for name, value, kind in (
+        ("sources", sources, np.uint32),
+        ("indptr", indptr, np.int64),
+        ("destinations", destinations, np.uint32),
+        ("counts", counts, np.int64),
+    ):
+        array = integers(caller, name, value)
+        if array.dtype != kind:
+            limits = np.iinfo(kind)
+            integers(caller, name, array, low=limits.min, high=limits.max)
+            array = array.astype(kind)
+        found.append(array)
+    same_size(caller, "counts", found[3], "destinations", found[2])
+    if found[1].size != found[0].size + 1:
+        raise ValueError(
+            f"{caller}: indptr must have {found[0].size + 1} elements, got {found[1].size}"
+        )
+    if len({engines.location(array) for array in found}) > 1:
+        raise TypeError(f"{caller}: all arrays must live on one engine, got CPU and GPU arrays")
+    return tuple(found)
+
+
+def addresses(caller: str, name: str, value: Any) -> Any:
+    """`value` as a contiguous array of uint32; other integers are converted if they fit."""
+    array = plain(caller, name, value)
+    if array.dtype == np.uint32 and array.ndim == 1 and array.flags.c_contiguous:
+        return array
+    array = integers(caller, name, value, low=0, high=ADDRESSES - 1)
+    return engines.xp(array).ascontiguousarray(array.astype(np.uint32))

@@ -1,0 +1,184 @@
+"""Damaged captures: an error with file and byte, or a counted skip; never a wrong number.
+
+The plain parser of the definition is the judge: for any bytes whatever both give the same packets
+and the same counts, or both refuse at the same packet.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+
+import numpy as np
+import pytest
+
+from adversarial.clock import attempts
+from matchwood.errors import FileFormatError
+from matchwood.sensing import iter_capture, read_capture
+from matchwood.sensing.capture import reading, reference, sources
+from sensing import frames
+from support import same
+
+EXAMPLE = frames.example()
+MIXED = b"".join(
+    [
+        frames.section(">"),
+        frames.interface(1, order=">", options=frames.option(9, b"\x09", ">")),
+        frames.enhanced(frames.ethernet(EXAMPLE[0], 0x8100), 5, order=">"),
+        frames.simple(frames.ethernet(EXAMPLE[1]), order=">"),
+        frames.section("<"),
+        frames.interface(101),
+        frames.interface(113, options=frames.option(14, bytes(8)) + frames.option(0, b"")),
+        frames.obsolete(EXAMPLE[2], 7),
+        frames.enhanced(bytes(14) + b"\x08\0" + EXAMPLE[3], 8, which=1),
+        frames.block(5, b"statistics"),
+        frames.enhanced(EXAMPLE[4], 9),
+    ]
+)
+CAPTURES = {
+    "pcap": frames.pcap(EXAMPLE),
+    "ethernet": frames.pcap([frames.ethernet(p, 0x8100) for p in EXAMPLE], link=1, order=">"),
+    "pcapng": MIXED,
+}
+
+
+def judged(content: bytes) -> tuple:
+    """(packets before the damage, counts, whether there is damage) by the definition."""
+    rows, skipped = [], dict.fromkeys(("IPv6", "ARP", "other", "short", "cut off"), 0)
+    try:
+        for frame in reference.frames(content):
+            found = "cut off" if frame is None else reference.packet_of(*frame, False)
+            if isinstance(found, str):
+                skipped[found] += 1
+            else:
+                rows.append(found)
+    except FileFormatError:
+        return rows, skipped, True
+    return rows, skipped, False
+
+
+def read(source, **options) -> tuple:
+    """The same by the reader."""
+    rows, capture = [], None
+    try:
+        capture = iter_capture(source, **options)
+        for block in capture:
+            rows += zip(*(field.tolist() for field in block), strict=True)
+    except FileFormatError as error:
+        if ", byte " not in str(error):
+            raise
+        return rows, None if capture is None else capture.skipped, True
+    return rows, capture.skipped, False
+
+
+def compare(content: bytes, path, threads: int) -> None:
+    rows, skipped, damage = judged(content)
+    path.write_bytes(content)
+    for source in (path, io.BytesIO(content)):
+        found, counted, refused = read(source, threads=threads, packets=3)
+        assert refused == damage
+        assert found == rows
+        assert counted is None or counted == skipped
+    if damage:
+        with pytest.raises(FileFormatError):
+            read_capture(path, threads=threads)
+    else:
+        assert read_capture(path, threads=threads).src.size == len(rows)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Parts of a few records, so that several members have one; buffers that must grow."""
+    monkeypatch.setattr(reading, "SMALL_PART", 64)
+    monkeypatch.setattr(reading, "PART", 64)
+    monkeypatch.setattr(sources, "BUFFER", 40)
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_truncation_at_every_byte(name, tmp_path):
+    content = CAPTURES[name]
+    for size in range(len(content) + 1):
+        compare(content[:size], tmp_path / "x", 1 + size % 2)
+
+
+LENGTHS = [0, 1, 3, 4, 8, 11, 12, 13, 16, 27, 28, 31, 32, 36, 2**16, 2**18, 2**18 + 1, 2**28,
+           2**28 + 4, 2**31 - 1, 2**31, 2**32 - 4, 2**32 - 1]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_every_word_replaced_by_wrong_lengths(name, tmp_path):
+    content = CAPTURES[name]
+    for place in range(0, len(content) - 3, 4):
+        for order in "<>":
+            for value in LENGTHS[place // 4 % 3 :: 3]:
+                wrong = content[:place] + struct.pack(order + "I", value) + content[place + 4 :]
+                rows, skipped, damage = judged(wrong)
+                found, counted, refused = read(io.BytesIO(wrong), threads=1)
+                assert (refused, found) == (damage, rows)
+                assert counted is None or counted == skipped
+
+
+def test_random_damage(tmp_path):
+    """Bytes changed, cut out, doubled; both parsers agree on what is left."""
+    contents = list(CAPTURES.values())
+    for k in attempts(3):
+        rng = np.random.default_rng(k)
+        wrong = bytearray(contents[k % len(contents)])
+        for _ in range(int(rng.integers(1, 6))):
+            place = int(rng.integers(len(wrong)))
+            kind = rng.integers(4)
+            if kind == 0:
+                wrong[place] = int(rng.integers(256))
+            elif kind == 1:
+                del wrong[place : place + int(rng.integers(1, 9))]
+            elif kind == 2:
+                wrong[place:place] = wrong[place : place + int(rng.integers(1, 40))]
+            else:
+                wrong[place] ^= 1 << int(rng.integers(8))
+        compare(bytes(wrong), tmp_path / "x", int(rng.integers(1, 4)))
+
+
+def test_random_bytes_behind_a_header(tmp_path):
+    for k in attempts(1):
+        rng = np.random.default_rng(k)
+        head = CAPTURES["pcap"][:24] if k % 2 else frames.section() + frames.interface()
+        small = rng.integers(0, 40, int(rng.integers(0, 300))).astype(np.uint8)
+        small[rng.random(small.size) < 0.7] = 0
+        compare(head + small.tobytes(), tmp_path / "x", 1 + k % 3)
+
+
+def test_damaged_compression():
+    """An error, or what the bytes before the damage say."""
+    content = gzip.compress(CAPTURES["pcap"] * 1)
+    rows, _, _ = judged(CAPTURES["pcap"])
+    for place in range(len(content)):
+        for value in (0, 255):
+            wrong = bytearray(content)
+            wrong[place] = value
+            found, _, refused = read(io.BytesIO(bytes(wrong)))
+            assert refused or found == rows
+
+
+def test_more_interfaces_than_a_section_may_have():
+    content = frames.section() + frames.interface() * 2**16
+    assert read_capture(io.BytesIO(content + frames.enhanced(EXAMPLE[0]))).src.size == 1
+    with pytest.raises(FileFormatError, match="interfaces"):
+        read_capture(io.BytesIO(content + frames.interface()))
+
+
+def test_a_huge_length_allocates_nothing():
+    """A block that says 256 MB in a file of a hundred bytes is cut off, no more."""
+    content = frames.section() + struct.pack("<II", 5, 2**28) + bytes(40)
+    found, skipped, refused = read(io.BytesIO(content))
+    assert (found, refused) == ([], False)
+    assert skipped["cut off"] == 1
+
+
+def test_interrupted_reading_leaves_nothing_open(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(CAPTURES["pcap"])
+    with iter_capture(path, packets=1) as capture:
+        first = next(capture)
+    assert first.src.size == 1
+    assert same(first.src, read_capture(path).src[:1])

@@ -1,0 +1,281 @@
+"""Anonymous addresses: test vectors, the definition, and keys that stay hidden."""
+
+from __future__ import annotations
+
+import copy
+import ipaddress
+import os
+import pickle
+import traceback
+
+import numpy as np
+import pytest
+
+from matchwood.errors import CheckFailed
+from matchwood.sensing import Anonymizer, anonymize, new_key
+from matchwood.sensing.anonymity import anonymizer, keys, reference
+from matchwood.sensing.anonymity.check import check_anonymized
+from support import THREADS, same
+
+KEY = bytes(range(32))
+VECTORS = {
+    KEY: {
+        "192.0.2.1": "2.90.93.17",
+        "10.0.0.1": "246.35.191.210",
+        "10.0.0.2": "246.35.191.208",
+        "10.0.0.3": "246.35.191.209",
+        "0.0.0.0": "254.152.65.220",
+        "255.255.255.255": "56.0.15.254",
+        "128.11.68.132": "125.228.34.36",
+    },
+    b"32-char-str-for-AES-key-and-pad.": {"192.0.2.1": "192.0.125.244"},
+}
+
+
+def number(text: str) -> int:
+    return int(ipaddress.ip_address(text))
+
+
+def addresses(n: int, rng: int = 0, near: bool = False):
+    rng = np.random.default_rng(rng)
+    if near:
+        return (np.uint32(0x0A000000) + rng.integers(0, 300, n)).astype(np.uint32)
+    return rng.integers(0, 2**32, n, dtype=np.uint32)
+
+
+def test_aes_of_the_reference():
+    """The example of FIPS 197, appendix B, and C.1."""
+    key = bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c")
+    block = bytes.fromhex("3243f6a8885a308d313198a2e0370734")
+    assert reference.aes(key, block).hex() == "3925841d02dc09fbdc118597196a0b32"
+    block = bytes.fromhex("00112233445566778899aabbccddeeff")
+    assert reference.aes(bytes(range(16)), block).hex() == "69c4e0d86a7b0430d8cdb78070b4c55a"
+
+
+@pytest.mark.parametrize("key", VECTORS, ids=["numbers", "text"])
+def test_published_vectors(key):
+    pytest.importorskip("cryptography")
+    before = np.array([number(a) for a in VECTORS[key]], np.uint32)
+    found = anonymize(before, "cryptopan", key)
+    assert [str(ipaddress.ip_address(int(a))) for a in found] == list(VECTORS[key].values())
+    assert [reference.cryptopan(int(a), key) for a in before] == found.tolist()
+    check_anonymized(before, found, "cryptopan", key=key)
+
+
+@pytest.mark.parametrize("near", [False, True])
+def test_cryptopan_equals_the_definition(near, monkeypatch):
+    pytest.importorskip("cryptography")
+    before = addresses(60, 3, near)
+    wanted = [reference.cryptopan(int(a), KEY) for a in before]
+    assert anonymize(before, "cryptopan", KEY).tolist() == wanted
+    assert anonymize(np.sort(before), "cryptopan", KEY).tolist() == [
+        wanted[k] for k in np.argsort(before, kind="stable")
+    ]
+    for blocks, at_once in ((16, 7), (17, 1), (40, 60), (1000, 13)):
+        monkeypatch.setattr(anonymizer, "BLOCKS_AT_ONCE", blocks)
+        monkeypatch.setattr(anonymizer, "AT_ONCE", at_once)
+        assert anonymize(before, "cryptopan", KEY).tolist() == wanted
+
+
+def test_cryptopan_equals_its_peer():
+    pytest.importorskip("cryptography")
+    peer = pytest.importorskip("yacryptopan").CryptoPAn(KEY)
+    before = np.concatenate((addresses(200, 5), addresses(100, 6, True)))
+    wanted = [number(peer.anonymize(str(ipaddress.ip_address(int(a))))) for a in before]
+    assert anonymize(before, "cryptopan", KEY).tolist() == wanted
+
+
+def test_many_addresses_keep_their_prefixes():
+    pytest.importorskip("cryptography")
+    for near in (False, True):
+        before = addresses(200_000, 1, near)
+        check_anonymized(before, anonymize(before, "cryptopan", KEY), "cryptopan", key=KEY)
+
+
+def test_permutation_equals_the_definition():
+    before = addresses(30)
+    found = anonymize(before, "permutation", KEY)
+    assert found.tolist() == [reference.permutation(int(a), KEY) for a in before]
+    before = addresses(100_000)
+    found = anonymize(before, "permutation", KEY)
+    check_anonymized(before, found, "permutation", key=KEY)
+    for threads in THREADS:
+        assert same(anonymize(before, "permutation", KEY, threads=threads), found)
+    other = anonymize(before, "permutation", bytes(32))
+    assert (other == found).mean() < 0.001
+
+
+@pytest.mark.gpu
+def test_permutation_on_the_gpu():
+    cupy = pytest.importorskip("cupy")
+    before = addresses(100_000)
+    for method, options in (("permutation", {"key": KEY}), ("truncate", {"bits": 12}), (None, {})):
+        found = anonymize(cupy.asarray(before), method, **options)
+        assert same(found.get(), anonymize(before, method, **options))
+
+
+def test_every_word_of_16_bits_is_permuted():
+    """Addresses 0 .. 2^16 - 1 and their multiples become as many different ones."""
+    for shift in (0, 8, 16):
+        before = np.arange(2**16, dtype=np.uint32) << np.uint32(shift)
+        assert np.unique(anonymize(before, "permutation", KEY)).size == 2**16
+
+
+@pytest.mark.parametrize("bits", [0, 1, 8, 21, 24, 31, 32])
+def test_truncation(bits):
+    before = addresses(100)
+    found = anonymize(before, "truncate", bits=bits)
+    assert found.tolist() == [reference.truncate(int(a), bits) for a in before]
+    check_anonymized(before, found, "truncate", bits=bits)
+
+
+def test_no_method_copies():
+    before = addresses(5)
+    found = anonymize(before, None)
+    assert same(found, before)
+    assert not np.shares_memory(found, before)
+    check_anonymized(before, found, None)
+
+
+def test_an_anonymizer_serves_many_blocks():
+    pytest.importorskip("cryptography")
+    before = addresses(1000)
+    for method in ("cryptopan", "permutation"):
+        made = Anonymizer(method, KEY)
+        whole = made(before)
+        parts = np.concatenate([made(part) for part in np.array_split(before, 7)])
+        assert same(whole, parts)
+        assert made(before[:0]).size == 0
+        assert same(made(before[::3]), whole[::3])
+
+
+SECRET = bytes(range(100, 132))
+
+
+def hidden(text: str) -> bool:
+    forms = (SECRET.hex(), repr(SECRET), repr(SECRET)[2:-1], repr(list(SECRET))[1:-1])
+    return not any(form in text for form in forms)
+
+
+def test_keys_stay_hidden():
+    pytest.importorskip("cryptography")
+    for method in ("cryptopan", "permutation"):
+        made = Anonymizer(method, SECRET)
+        assert hidden(repr(made) + str(made))
+        assert repr(made) == f"Anonymizer({method!r})"
+        for leak in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="holds a key"):
+                leak(made)
+        assert not hasattr(made, "__dict__")
+        words = [getattr(made, name, None) for name in type(made).__slots__]
+        assert not any(isinstance(word, bytes) and SECRET[:16] in word for word in words)
+    for wrong in (SECRET[:31], SECRET + b"x", list(SECRET), SECRET.hex().encode()):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            anonymize(addresses(3), "permutation", wrong)
+        text = "".join(traceback.format_exception_only(caught.value))
+        assert hidden(text)
+    with pytest.raises(TypeError) as caught:
+        anonymize([0.5], "permutation", SECRET)
+    assert hidden(str(caught.value))
+
+
+def test_key_files(tmp_path):
+    path = tmp_path / "key"
+    new_key(path)
+    assert len(keys.read_key(path)) == 32
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        new_key(path)
+    (tmp_path / "raw").write_bytes(KEY)
+    (tmp_path / "hex").write_text(KEY.hex() + "\n")
+    (tmp_path / "raw").chmod(0o600)
+    (tmp_path / "hex").chmod(0o400)
+    before = addresses(10)
+    wanted = anonymize(before, "permutation", KEY)
+    for name in ("raw", "hex"):
+        assert same(anonymize(before, "permutation", tmp_path / name), wanted)
+    assert same(anonymize(before, "permutation", str(tmp_path / "raw")), wanted)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such rights here")
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o610, 0o602])
+def test_key_files_that_others_may_use_are_refused(mode, tmp_path):
+    path = tmp_path / "key"
+    path.write_text(SECRET.hex())
+    path.chmod(mode)
+    with pytest.raises(PermissionError, match="chmod 600") as caught:
+        anonymize(addresses(3), "permutation", path)
+    assert hidden(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", SECRET[:5], SECRET * 2, SECRET.hex().encode()[:-1] + b"z"]
+)
+def test_key_files_that_hold_no_key(content, tmp_path):
+    path = tmp_path / "key"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(ValueError, match="must hold 32 bytes") as caught:
+        anonymize(addresses(3), "permutation", path)
+    text = "".join(traceback.format_exception(caught.value))
+    assert hidden(text)
+    assert SECRET.hex()[:16] not in text
+
+
+def test_the_check_sees_what_is_wrong():
+    before = np.unique(addresses(1000))
+    good = anonymize(before, "permutation", KEY)
+    wrong = good.copy()
+    wrong[5] = wrong[6]
+    with pytest.raises(CheckFailed, match="became"):
+        check_anonymized(before, wrong, "permutation")
+    twice = np.concatenate((before, before[:3]))
+    with pytest.raises(CheckFailed, match="two anonymous"):
+        check_anonymized(twice, np.concatenate((good, good[:3] + 1)), "permutation")
+    with pytest.raises(CheckFailed, match="this key"):
+        check_anonymized(before, good, "permutation", key=bytes(32))
+    with pytest.raises(CheckFailed, match="prefix"):
+        check_anonymized(before, good, "cryptopan")
+    with pytest.raises(CheckFailed, match="keep 8 bits"):
+        check_anonymized(before, before, "truncate", bits=8)
+    with pytest.raises(CheckFailed, match="elements"):
+        check_anonymized(before, good[:-1], "permutation")
+    with pytest.raises(CheckFailed, match="no address"):
+        check_anonymized(before, good.astype(np.int64) + 2**32, "permutation")
+    with pytest.raises(TypeError, match="integers"):
+        check_anonymized(before, good * 1.0, "permutation")
+
+
+def test_every_flipped_bit_of_cryptopan_is_seen():
+    pytest.importorskip("cryptography")
+    before = np.unique(np.concatenate((addresses(50), addresses(50, 2, True))))
+    good = anonymize(before, "cryptopan", KEY)
+    for place, bit in ((3, 0), (20, 9), (40, 31), (60, 17)):
+        wrong = good.copy()
+        wrong[place] ^= np.uint32(1 << bit)
+        with pytest.raises(CheckFailed):
+            check_anonymized(before, wrong, "cryptopan", key=KEY)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda a: anonymize(a, "rot13", KEY), ValueError, "anonymize: method must be one of"),
+        (lambda a: anonymize(a, "permutation"), TypeError, "anonymize: key must be 32 bytes"),
+        (lambda a: anonymize(a, "truncate"), ValueError, "anonymize: the method 'truncate' needs"),
+        (lambda a: anonymize(a, "truncate", bits=33), ValueError, "anonymize: bits must be at mo"),
+        (lambda a: anonymize(a, "truncate", bits=-1), ValueError, "anonymize: bits must be at le"),
+        (lambda a: anonymize(a, "truncate", KEY, bits=8), ValueError, "anonymize: the method 'tr"),
+        (lambda a: anonymize(a, None, KEY), ValueError, "anonymize: the method None takes no key"),
+        (lambda a: anonymize(a, None, bits=3), ValueError, "anonymize: the method None takes no b"),
+        (lambda a: anonymize(a.astype(np.int64), None), TypeError, "anonymize: addresses must be"),
+        (lambda a: anonymize(a.reshape(2, 2), None), ValueError, "anonymize: addresses must be o"),
+        (lambda a: Anonymizer("rot13"), ValueError, "Anonymizer: method must be one of"),
+        (lambda a: Anonymizer(None)(a * 1.0), TypeError, "Anonymizer: addresses must be uint32"),
+    ],
+)  # fmt: skip
+def test_errors(call, error, message):
+    with pytest.raises(error) as caught:
+        call(addresses(4))
+    assert str(caught.value).startswith(message)

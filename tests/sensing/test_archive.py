@@ -1,0 +1,342 @@
+"""Archives: what we write GraphBLAS reads, what it writes we read, and damage is told."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import struct
+import tarfile
+
+import numpy as np
+import pytest
+
+from matchwood.errors import CheckFailed, FileFormatError
+from matchwood.sensing import (
+    TrafficMatrix,
+    archive_writer,
+    read_archive,
+    sum_matrices,
+    traffic_matrix,
+    write_archive,
+)
+from matchwood.sensing.archive import blob, layout, reference, tar
+from matchwood.sensing.archive.check import check_archive
+
+ROWS = [0, 0, 0, 0, 2, 2, 2, 3, 3, 3, 4, 4]
+COLUMNS = [1, 2, 3, 4, 1, 2, 4, 2, 3, 4, 2, 4]
+VALUES = [1, 1, 2, 1, 4, 2, 1, 2, 4, 1, 1, 1]
+EVERY = 2**32 - 1
+
+
+def example() -> TrafficMatrix:
+    return traffic_matrix(np.repeat(ROWS, VALUES), np.repeat(COLUMNS, VALUES))
+
+
+def windows() -> list[TrafficMatrix]:
+    """Matrices of many shapes: empty, one link, the corners, equal counts, large counts."""
+    rng = np.random.default_rng(3)
+    many = traffic_matrix(rng.integers(0, 2**32, 5000), rng.integers(0, 2**32, 5000))
+    few = traffic_matrix(rng.integers(0, 40, 5000), rng.integers(0, 40, 5000))
+    corners = traffic_matrix([0, EVERY, EVERY, 0], [EVERY, 0, EVERY, 0])
+    large = TrafficMatrix([1, 2], [0, 1, 2], [3, 4], [2**40, 1])
+    equal = TrafficMatrix([1, 2], [0, 1, 2], [3, 4], [2**33, 2**33])
+    empty = traffic_matrix(np.zeros(0, np.uint32), np.zeros(0, np.uint32))
+    return [example(), empty, many, few, corners, large, equal, traffic_matrix([5], [6])]
+
+
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_what_is_written_is_read(compression, tmp_path):
+    if compression:
+        pytest.importorskip("zstandard")
+    path = tmp_path / "x.tar"
+    assert write_archive(path, windows(), compression=compression) == [path]
+    check_archive(path, windows())
+    assert list(read_archive(path)) == windows()
+    assert list(read_archive(io.BytesIO(path.read_bytes()))) == windows()
+    packed = tmp_path / "x.tar.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(read_archive(packed)) == windows()
+    assert path.read_bytes() == (write_archive(path, windows(), compression=compression)
+                                 and path.read_bytes())  # fmt: skip
+
+
+def test_folders_have_64_matrices_a_file(tmp_path):
+    matrices = [traffic_matrix([k], [k + 1]) for k in range(130)]
+    files = write_archive(f"{tmp_path}/out/", matrices, compression=None)
+    assert [file.name for file in files] == ["000000.tar", "000001.tar", "000002.tar"]
+    assert len(list(read_archive(files[0]))) == 64
+    assert list(read_archive(tmp_path / "out")) == matrices
+    outer = tmp_path / "outer.tar"
+    with tarfile.open(outer, "w") as archive:  # archives within an archive, and a folder
+        archive.add(tmp_path / "out", "tar")
+    assert list(read_archive(outer)) == matrices
+
+
+def test_the_end_of_an_archive_may_be_missing(tmp_path):
+    path = tmp_path / "x.tar"
+    write_archive(path, [example()] * 3, compression=None)
+    content = path.read_bytes()
+    assert content.endswith(tar.BLOCK * 2 * b"\0")
+    assert list(read_archive(io.BytesIO(content[:-1024]))) == [example()] * 3
+    with tarfile.open(path) as archive:
+        assert archive.getnames() == ["0.grb", "1.grb", "2.grb"]
+
+
+def test_a_single_matrix_needs_no_archive(tmp_path):
+    (tmp_path / "x.grb").write_bytes(blob.dump(example()))
+    assert list(read_archive(tmp_path / "x.grb")) == [example()]
+    assert list(read_archive(tmp_path)) == [example()]
+
+
+def test_a_writer_takes_matrices_one_at_a_time(tmp_path):
+    with archive_writer(tmp_path / "x.tar", compression=None) as writer:
+        writer.add(example())
+        assert not (tmp_path / "x.tar").exists()
+        writer.add(example())
+    assert writer.matrices == 2
+    assert len(list(read_archive(tmp_path / "x.tar"))) == 2
+    with pytest.raises(KeyError), archive_writer(tmp_path / "y.tar", compression=None) as writer:
+        writer.add(example())
+        raise KeyError
+    assert not (tmp_path / "y.tar").exists()
+    assert len(list(tmp_path.iterdir())) == 1
+    assert list(read_archive(write_archive(tmp_path / "z.tar", [], compression=None)[0])) == []
+
+
+def graphblas():
+    return pytest.importorskip("graphblas", exc_type=ImportError)
+
+
+def as_peer(matrix, gb, dtype):
+    source, destination, packets = matrix.tocoo()
+    return gb.Matrix.from_coo(
+        source.astype(np.uint64), destination.astype(np.uint64), packets,
+        nrows=2**32, ncols=2**32, dtype=dtype,
+    )  # fmt: skip
+
+
+def same_as_peer(matrix, peer) -> bool:
+    rows, columns, values = peer.to_coo()
+    source, destination, packets = matrix.tocoo()
+    return (
+        np.array_equal(rows, source)
+        and np.array_equal(columns, destination)
+        and np.array_equal(values.astype(np.int64), packets)
+    )
+
+
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_graphblas_reads_ours(compression):
+    gb = graphblas()
+    for matrix in windows():
+        peer = gb.Matrix.ss.deserialize(np.frombuffer(blob.dump(matrix, compression), np.uint8))
+        assert peer.nrows == 2**32
+        assert same_as_peer(matrix, peer)
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+@pytest.mark.parametrize("order", ["rowwise", "columnwise"])
+def test_we_read_those_of_graphblas(compression, order):
+    gb = graphblas()
+    for matrix in windows():
+        for dtype in ("UINT32", "INT64", "UINT64"):
+            if dtype == "UINT32" and matrix.counts.max(initial=0) > EVERY:
+                continue
+            peer = as_peer(matrix, gb, dtype)
+            peer.ss.config["format"] = "by_row" if order == "rowwise" else "by_col"
+            level = {"level": 1} if compression == "zstd" else {}
+            content = bytes(peer.ss.serialize(compression, **level))
+            assert list(read_archive(io.BytesIO(content))) == [matrix]
+
+
+def test_small_matrices_of_graphblas_in_every_format():
+    gb = graphblas()
+    for kind in ("INT64", "UINT8", "BOOL"):
+        values = [1] * 12 if kind == "BOOL" else VALUES
+        peer = gb.Matrix.from_coo(ROWS, COLUMNS, values, nrows=6, ncols=6, dtype=kind)
+        wanted = traffic_matrix(np.repeat(ROWS, values), np.repeat(COLUMNS, values))
+        for form in ("hypersparse", "sparse", "bitmap"):
+            for order in ("by_row", "by_col"):
+                peer.ss.config["format"] = order
+                peer.ss.config["sparsity_control"] = form
+                content = bytes(peer.ss.serialize("none"))
+                assert struct.unpack("<i", content[116:120])[0] >> 2 in (1, 2, 4)
+                assert list(read_archive(io.BytesIO(content))) == [wanted]
+    full = gb.Matrix.from_scalar(3, 4, 5, dtype="INT32")
+    (found,) = read_archive(io.BytesIO(bytes(full.ss.serialize("none"))))
+    assert found.links == 20
+    assert found.packets == 60
+
+
+def test_lz4_gets_a_named_error():
+    gb = graphblas()
+    peer = as_peer(windows()[2], gb, "UINT32")
+    for name in ("lz4", "lz4hc"):
+        with pytest.raises(FileFormatError, match="LZ4"):
+            list(read_archive(io.BytesIO(bytes(peer.ss.serialize(name)))))
+
+
+def test_32_bit_indices():
+    """Since GraphBLAS 10 the arrays i, h and p may have 32 bits."""
+    matrix = windows()[3]
+    arrays = [
+        matrix.indptr.astype("<u4"), matrix.sources.astype("<u4"), np.empty(0, np.uint8),
+        matrix.destinations.astype("<u4"), matrix.counts.astype("<u4"),
+    ]  # fmt: skip
+    content = bytearray(made(arrays, len(matrix.sources), matrix.links))
+    struct.pack_into("<I", content, 8, 7 | 0x1110)
+    assert reference.links_of(bytes(content)).keys() == reference.links_of(blob.dump(matrix)).keys()
+    assert list(read_archive(io.BytesIO(bytes(content)))) == [matrix]
+
+
+def made(arrays, rows, links, kind=7, iso=False) -> bytes:
+    """A blob without compression from five arrays, whatever they hold."""
+    ends = b"".join(struct.pack("<q", array.nbytes) for array in arrays if array.nbytes)
+    body = ends + b"".join(array.tobytes() for array in arrays) + b"\0GrB_UINT32\0"
+    stored = [(int(array.nbytes > 0), -1) for array in arrays]
+    lengths = [array.nbytes for array in arrays]
+    return layout.pack(160 + len(body), kind, rows, links, lengths, iso, stored) + body
+
+
+def parts(p=(0, 1, 3), h=(5, 9), i=(2, 1, 7), x=(1, 1, 1)):
+    return [np.array(a, "<i8") for a in (p, h)] + [
+        np.empty(0, np.int8), np.array(i, "<i8"), np.array(x, "<u4"),
+    ]  # fmt: skip
+
+
+BROKEN = {
+    "p falls": parts(p=(0, 4, 3)),
+    "p starts late": parts(p=(1, 1, 3)),
+    "p ends early": parts(p=(0, 1, 2)),
+    "p is negative": parts(p=(0, -1, 3)),
+    "p leaves": parts(p=(0, 2**62, 3)),
+    "h falls": parts(h=(9, 5)),
+    "h repeats": parts(h=(5, 5)),
+    "h leaves": parts(h=(5, 2**32)),
+    "h is negative": parts(h=(-1, 9)),
+    "i falls": parts(i=(2, 7, 1)),
+    "i repeats": parts(i=(2, 7, 7)),
+    "i leaves": parts(i=(2, 1, 2**32)),
+    "i is negative": parts(i=(-2, 1, 7)),
+    "x is zero": parts(x=(1, 0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_arrays_that_contradict_the_header(name):
+    good = made(parts(), 2, 3)
+    assert next(iter(read_archive(io.BytesIO(good)))).links == 3
+    with pytest.raises(FileFormatError, match=", byte 0"):
+        list(read_archive(io.BytesIO(made(BROKEN[name], 2, 3))))
+
+
+def test_huge_matrices_are_refused_before_any_memory_is_taken():
+    arrays = parts()
+    for rows, links in ((2**40, 3), (2, 2**40), (2**59, 2**59)):
+        with pytest.raises(FileFormatError, match="contradict"):
+            list(read_archive(io.BytesIO(made(arrays, rows, links))))
+    full = bytearray(made([np.empty(0, np.int8)] * 4 + [np.array([1], "<u4")], 0, 0, iso=True))
+    struct.pack_into("<i", full, 116, 4 * layout.FULL + 2)
+    with pytest.raises(FileFormatError, match="most_bytes"):
+        list(read_archive(io.BytesIO(bytes(full))))
+
+
+def test_a_bomb_in_a_frame_is_refused():
+    zstandard = pytest.importorskip("zstandard")
+    frame = np.frombuffer(zstandard.compress(bytes(1 << 24)), np.uint8)
+    arrays = [*parts(p=(0, 3), h=(5,))[:2], np.empty(0, np.int8), frame, np.array([1], "<u4")]
+    content = bytearray(made(arrays, 1, 2**21))
+    lengths = [16, 8, 0, 2**24, 4 * 2**21]
+    struct.pack_into("<5q", content, 64, *lengths)
+    struct.pack_into("<i", content, 148, layout.ZSTD + 1)
+    struct.pack_into("<i", content, 116, 4 * layout.HYPERSPARSE + 2)
+    struct.pack_into("<q", content, 96, 4)
+    with pytest.raises(FileFormatError, match=r"does not ascend|p must go"):
+        list(read_archive(io.BytesIO(bytes(content))))
+    with pytest.raises(FileFormatError, match="most_bytes"):
+        list(read_archive(io.BytesIO(bytes(content)), most_bytes=1 << 20))
+    struct.pack_into("<q", content, 88, 2**24 - 8)
+    struct.pack_into("<q", content, 48, 2**21 - 1)
+    with pytest.raises(FileFormatError, match="expected"):
+        list(read_archive(io.BytesIO(bytes(content))))
+
+
+def member(name: bytes, size: bytes, content: bytes) -> bytes:
+    header = bytearray(tar.member_header("x", 0))
+    header[0 : len(name)] = name
+    header[124:136] = size
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + content + bytes(-len(content) % 512)
+
+
+def test_members_with_paths_and_bad_sizes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    content = made(parts(), 2, 3)
+    size = b"%011o\0" % len(content)
+    for name in (b"../../x.grb", b"/etc/passwd", b"a/b/c.grb", b"\xff\xfe"):
+        found = list(read_archive(io.BytesIO(member(name, size, content))))
+        assert found[0].links == 3
+    assert list(tmp_path.iterdir()) == []  # names are never used
+    far = b"\x80" + (2**62).to_bytes(11, "big")
+    base256 = b"\x80" + len(content).to_bytes(11, "big")
+    assert next(iter(read_archive(io.BytesIO(member(b"x", base256, content))))).links == 3
+    for wrong in (
+        b"77777777777\0",
+        b"0000000009\0\0",
+        b"-1\0\0\0\0\0\0\0\0\0\0",
+        far,
+        b"\xff" * 12,
+    ):
+        with pytest.raises(FileFormatError, match="byte 124"):
+            list(read_archive(io.BytesIO(member(b"x", wrong, content))))
+    spoiled = bytearray(member(b"x", size, content))
+    spoiled[3] ^= 1
+    with pytest.raises(FileFormatError, match="checksum"):
+        list(read_archive(io.BytesIO(bytes(spoiled))))
+    deep = member(b"x", size, content)
+    for _ in range(5):
+        deep = member(b"deep.tar", b"%011o\0" % len(deep), deep)
+    with pytest.raises(FileFormatError, match="within one another"):
+        list(read_archive(io.BytesIO(deep)))
+
+
+def test_the_check_sees_what_is_wrong(tmp_path):
+    path = tmp_path / "x.tar"
+    matrices = windows()[:4]
+    write_archive(path, matrices, compression=None)
+    check_archive(path, matrices)
+    with pytest.raises(CheckFailed, match="4 matrices"):
+        check_archive(path, matrices[:3])
+    for k in (0, 2, 3):
+        given = list(matrices)
+        given[k] = sum_matrices([given[k], traffic_matrix([1], [2])])
+        with pytest.raises(CheckFailed, match=f"of matrix {k} has"):
+            check_archive(path, given)
+    with pytest.raises(CheckFailed):
+        check_archive(path, matrices[::-1])
+
+
+def test_errors(tmp_path):
+    with pytest.raises(TypeError, match="read_archive: path must be"):
+        read_archive(5)
+    with pytest.raises(TypeError, match="write_archive: path must be"):
+        write_archive(5, [])
+    with pytest.raises(TypeError, match="write_archive: matrices must be"):
+        write_archive(tmp_path / "x", [5], compression=None)
+    with pytest.raises(ValueError, match="write_archive: compression must be one of"):
+        write_archive(tmp_path / "x", [], compression="lz4")
+    with pytest.raises(ValueError, match="write_archive: level must be at most"):
+        write_archive(tmp_path / "x", [], level=20)
+    with pytest.raises(FileFormatError, match="empty"):
+        list(read_archive(io.BytesIO(b"")))
+    assert list(tmp_path.iterdir()) == []
+
+
+# A blob of the official unit test, written by GraphBLAS (456 bytes in its tar; here ours)
+def test_the_official_example():
+    content = blob.dump(example())
+    links = reference.links_of(content)
+    assert links == dict(zip(zip(ROWS, COLUMNS, strict=True), VALUES, strict=True))
+    assert base64.b64encode(content[:8]) == base64.b64encode(struct.pack("<Q", len(content)))

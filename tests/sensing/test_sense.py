@@ -1,0 +1,280 @@
+"""sense: windows, sums in memory and on disk, sources of packets; the same whatever the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from matchwood import engines
+from matchwood.sensing import (
+    sense,
+    traffic_histograms,
+    traffic_matrix,
+    traffic_statistics,
+)
+from matchwood.sensing.stream import parse_memory, running
+from matchwood.sensing.stream.windows import parse_window
+from sensing.traffic_cases import official, tiny, uniform, zipf
+
+N, W = 200_003, 1 << 12
+ENGINES = ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)]
+
+
+@pytest.fixture(scope="module", params=[uniform, zipf, lambda n: uniform(n, 40)])
+def traffic(request):
+    src, dst = request.param(N)
+    rows = [traffic_statistics((src[i : i + W], dst[i : i + W])) for i in range(0, N, W)]
+    A = traffic_matrix(src, dst)
+    return src, dst, rows, A, traffic_statistics(A), traffic_histograms(A)
+
+
+def blocks(*arrays, size=7777):
+    return (tuple(x[i : i + size] for x in arrays) for i in range(0, arrays[0].size, size))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_way_gives_the_same(traffic, engine, monkeypatch):
+    src, dst, rows, A, statistics, histograms = traffic
+    ways = [{}, {"batches": 5}, {"batches": 10, "memory": "2MB"}, {"memory": "1MB"}]
+    if engine == "cpu":
+        ways += [{"threads": threads} for threads in (1, 2, 3, 7)]
+    else:
+        ways += [{"devices": [0] * k, "batches": 3} for k in (1, 2, 3, 4)]
+    for way in ways:
+        for source in ((src, dst), blocks(src, dst)):
+            found = sense(source, window=W, engine=engine, **way)
+            assert list(found.windows) == rows, way
+            assert found.statistics == statistics, way
+            assert found.histograms == histograms, way
+            assert found.matrix == A, way
+            found.matrix.check()
+    monkeypatch.setattr(running, "CHUNK", 3 * W)
+    found = sense((src, dst), window=W, engine=engine)
+    assert list(found.windows) == rows
+    assert found.matrix == A
+
+
+@pytest.mark.gpu
+def test_packets_on_a_gpu(traffic):
+    src, dst, rows, _, statistics, _ = traffic
+    found = sense(tuple(engines.moved(x, "gpu") for x in (src, dst)), window=W)
+    assert list(found.windows) == rows
+    assert found.statistics == statistics
+
+
+def test_a_window_that_is_not_complete(traffic):
+    src, dst, rows, *_ = traffic
+    kept = sense((src, dst), window=W)
+    assert kept.windows[-1].valid_packets == N % W
+    whole = N // W * W
+    for options in ({"partial": "drop"}, {"compat": True}):
+        for source in ((src, dst), blocks(src, dst)):
+            found = sense(source, window=W, **options)
+            assert list(found.windows) == rows[:-1]
+            assert found.statistics == traffic_statistics((src[:whole], dst[:whole]))
+            assert found.capture["dropped"] == N % W
+    assert found.windows.first.tolist() == list(range(0, whole, W))
+    assert len(sense((src[:10], dst[:10]), partial="drop").windows) == 0
+
+
+def test_windows_as_matrices(traffic):
+    src, dst, *_ = traffic
+    seen = []
+    told = []
+    sense((src, dst), window=W, batches=4, on_window=seen.append, on_chunk=told.append)
+    assert len(seen) == len(range(0, N, W))
+    for k in (0, 3, len(seen) - 1):
+        assert seen[k] == traffic_matrix(src[k * W : (k + 1) * W], dst[k * W : (k + 1) * W])
+    assert [len(state["windows"]) for state in told] == sorted(len(s["windows"]) for s in told)
+    assert told[-1]["packets"] == N
+
+
+def test_compat_leaves_broadcasts_out():
+    src, dst = (x.copy() for x in uniform(1000, 50))
+    src[::7], dst[::11] = 2**32 - 1, 2**32 - 1
+    kept = (src != 2**32 - 1) & (dst != 2**32 - 1)
+    for source in ((src, dst), blocks(src, dst, size=64)):
+        found = sense(source, window=1, compat=True)
+        assert found.statistics == traffic_statistics((src[kept], dst[kept]))
+        assert found.capture["dropped"] == 1000 - kept.sum()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_windows_of_time(engine):
+    src, dst = zipf(30_000)
+    rng = np.random.default_rng(1)
+    time = np.sort(rng.integers(0, 10**9, src.size)) + 1_700_000_000 * 10**9
+    time[15_000:] += 5 * 10**9  # windows without packets
+    late = time.copy()
+    late[100:110] = time[0] - 5  # packets that came late stay in the window that is open
+    for moments in (time, late):
+        number = np.maximum.accumulate((moments - moments[0]) // 7_000_000)
+        starts = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
+        ends = [*starts[1:], src.size]
+        right = [
+            traffic_statistics((src[a:b], dst[a:b])) for a, b in zip(starts, ends, strict=True)
+        ]
+        for source in ((src, dst, moments), blocks(src, dst, moments, size=501)):
+            for window in ("7ms", "0.007 s"):
+                found = sense(source, window=window, engine=engine)
+                if found.windows.table.size == 0:
+                    continue  # an iterator is read once
+                assert list(found.windows) == right
+                assert found.windows.time.tolist() == moments[starts].tolist()
+    dropped = sense((src, dst, time), window="7ms", partial="drop", engine=engine)
+    assert len(dropped.windows) == len(right) - 1
+
+
+def test_a_window_longer_than_a_chunk(monkeypatch):
+    monkeypatch.setattr(running, "CHUNK", 100)
+    src, dst = zipf(5000)
+    time = np.arange(5000)
+    found = sense(blocks(src, dst, time, size=64), window="3us")
+    assert list(found.windows) == [
+        traffic_statistics((src[a:b], dst[a:b])) for a, b in ((0, 3000), (3000, 5000))
+    ]
+    assert sense(blocks(src, dst), window=3000).statistics == found.statistics
+
+
+class Flip:
+    """A bijection in the place of an anonymizer."""
+
+    def apply(self, addresses):
+        return addresses ^ np.uint32(0xA5A5A5A5)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_anonymity_comes_after_ranges(engine):
+    src, dst = official()
+    plain = sense((src, dst), ranges=[["0.0.0.0", "0.0.0.2"]], engine=engine)
+    hidden = sense((src, dst), ranges=[["0.0.0.0", "0.0.0.2"]], anonymize=Flip(), engine=engine)
+    assert hidden.blocks == plain.blocks
+    assert hidden.statistics == plain.statistics
+    assert not np.isin(hidden.matrix.sources, plain.matrix.sources).any()
+
+
+def test_no_original_address_reaches_the_disk(monkeypatch):
+    folders = []
+    make = tempfile.mkdtemp
+
+    def seen(*args, **options):
+        folders.append(make(*args, **options))
+        return folders[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", seen)
+    src, dst = uniform(100_000)
+    found = sense(blocks(src, dst), memory=10**6, window=1000, anonymize=Flip())
+    assert os.stat(folders[0]).st_mode & 0o777 == 0o700
+    needles = {int(x).to_bytes(4, "little") for x in src[:200]}
+    for path in Path(folders[0]).iterdir():
+        words = np.frombuffer(path.read_bytes(), np.uint32)
+        assert not needles & {word.tobytes() for word in words}
+    assert found.statistics == traffic_statistics((src, dst))
+
+
+def test_files_go_with_the_matrix():
+    before = set(Path(tempfile.gettempdir()).glob("matchwood-*"))
+    found = sense(blocks(*uniform(100_000)), memory=10**6, window=1000)
+    assert isinstance(found.matrix.counts.base, np.memmap)
+    assert set(Path(tempfile.gettempdir()).glob("matchwood-*")) - before
+    del found
+    assert set(Path(tempfile.gettempdir()).glob("matchwood-*")) <= before
+
+
+def test_ctrl_c_stops_and_leaves_no_files():
+    before = set(Path(tempfile.gettempdir()).glob("matchwood-*"))
+    src, dst = uniform(100_000)
+
+    def endless():
+        for k in range(10_000):
+            if k == 5:
+                threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+            yield src, dst
+
+    with pytest.raises(KeyboardInterrupt):
+        sense(endless(), memory=10**6, window=1000)
+    assert set(Path(tempfile.gettempdir()).glob("matchwood-*")) <= before
+
+
+def test_a_capture_with_everything(data_folder):
+    path = data_folder / "pcap" / "ndpi_gnutella.pcap.gz"
+    found = sense(path, window=1000)
+    assert found.statistics.valid_packets == 3814
+    assert (found.statistics.unique_sources, found.statistics.unique_destinations) == (131, 510)
+    assert found.statistics.unique_links == 638
+    assert sum(found.capture["skipped"].values()) == 3905 - 3814
+    twice = sense([path, str(path)], window=1000)
+    assert twice.statistics.valid_packets == 2 * 3814
+    assert twice.statistics.unique_links == 638
+    assert twice.capture["bytes"] == 2 * found.capture["bytes"]
+    assert found.windows.time is not None
+
+
+def test_the_merged_packets(data_folder):
+    with np.load(data_folder / "pcap" / "ipv4_packets_merged.npz") as merged:
+        found = sense((merged["src"], merged["dst"]))
+    s = found.statistics
+    assert s.valid_packets == 363_928
+    assert (s.unique_sources, s.unique_destinations, s.unique_links) == (3136, 3412, 6160)
+    assert len(found.windows) == 3
+
+
+def test_nothing_at_all():
+    for source in (iter([]), uniform(0), blocks(*uniform(0))):
+        found = sense(source)
+        assert found.statistics == traffic_statistics(uniform(0))
+        assert (len(found.windows), found.matrix.links) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"window": 0}, ValueError, "window must be at least 1"),
+        ({"window": 1.5}, TypeError, "window must be an integer"),
+        ({"window": "ten"}, ValueError, "window must be a number of packets or a time"),
+        ({"window": "0s"}, ValueError, "window must be a time of at least 1 ns"),
+        ({"window": "1s"}, ValueError, "window is a time, and the packets have none"),
+        ({"partial": "maybe"}, ValueError, "partial must be one of"),
+        ({"compat": 1}, TypeError, "compat must be True or False"),
+        ({"memory": "lots"}, ValueError, "memory must be bytes"),
+        ({"memory": 5}, ValueError, "memory must be at least"),
+        ({"batches": 0}, ValueError, "batches must be at least 1"),
+        ({"devices": [0]}, ValueError, "devices are for the GPU engine"),
+        ({"ranges": 3}, TypeError, "ranges must be"),
+        ({"key": b"k" * 32}, ValueError, "key is for a method"),
+        ({"engine": "tpu"}, ValueError, "engine must be"),
+    ],
+)
+def test_arguments_that_are_none(options, error, text):
+    with pytest.raises(error, match="sense: " + text):
+        sense(tiny(), **options)
+
+
+@pytest.mark.parametrize("source", [3, None, 1.5])
+def test_sources_that_are_none(source):
+    with pytest.raises(TypeError, match="sense: source must be"):
+        sense(source)
+
+
+def test_blocks_that_are_none():
+    with pytest.raises(TypeError, match="sense: source must give blocks"):
+        sense(iter([3]))
+    with pytest.raises(ValueError, match="sense: dst must have the size of src"):
+        sense((np.zeros(3, np.uint32), np.zeros(2, np.uint32)))
+
+
+def test_sizes_and_times_as_text():
+    assert [parse_memory("f", text) for text in ("512MB", "1 GiB", "2000000", "3mb")] == [
+        512 * 10**6,
+        1 << 30,
+        2 * 10**6,
+        3 * 10**6,
+    ]
+    assert parse_window("f", "1.5 us").length == 1500
+    assert parse_window("f", "2min").length == 120 * 10**9
