@@ -1,0 +1,1 @@
+"""Fuzzy set-similarity join."""
