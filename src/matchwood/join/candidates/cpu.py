@@ -42,6 +42,7 @@ from matchwood.teams import (
     device,
     expanded,
     expect,
+    inlined,
     interrupted,
     kernel,
     load_relaxed,
@@ -100,7 +101,7 @@ def size_of(records: Records, row: int) -> int:
     return records.starts[row + 1] - records.starts[row]
 
 
-@device
+@inlined
 def members_of(records: Records, row: int) -> Any:
     return records.elements[records.starts[row] : records.starts[row + 1]]
 

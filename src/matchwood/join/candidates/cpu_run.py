@@ -18,7 +18,8 @@ from matchwood.join.candidates.cpu_lists import (
     jaccard_weights,
     lists_of,
 )
-from matchwood.join.verification import How, scratch
+from matchwood.join.verification import scratch
+from matchwood.join.verification.cpu_scratch import How
 from matchwood.teams import crew
 
 LEVELS = {"basic": BASIC, "positional": POSITIONAL, "joint": JOINT}
