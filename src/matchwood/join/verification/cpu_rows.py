@@ -1,0 +1,298 @@
+"""Rows of similarities, made one at a time from the tokens that a row shares with the columns.
+
+Most similarities are 0.  So the tokens of the columns go into a hash table, each with the chain of
+columns that have it, and a row is made by walking the chains of its own tokens.  Where few elements
+are left, merging token lists is quicker.
+
+Edit similarity has no such table: every element pair is compared, with a cut-off where only the
+best of a row is wanted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matchwood.join.arrays import Elements
+from matchwood.join.similarity.cpu_levenshtein import (
+    WORD,
+    Pattern,
+    clear_pattern,
+    distance_to,
+    long_distance,
+    set_pattern,
+)
+from matchwood.join.similarity.cpu_phi import JACCARD, ONE, fixed, jaccard, most_edits, text_of
+from matchwood.join.verification.cpu_scratch import Edges, Scratch, Sides, Table
+from matchwood.teams import device
+
+FEW = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
+_SPREAD = 2654435769  # 2^32 / golden ratio
+
+
+@device
+def take_equal(
+    elements: Elements, left: np.ndarray, right: np.ndarray, sides: Sides
+) -> tuple[int, int, int]:
+    """Match equal elements; the others go to `sides`.  (equal, rows, columns).
+
+    Both records ascend by (token count, id), so one merge meets every element that is in both.
+    """
+    starts = elements.starts
+    i, j, equal, rows, columns = 0, 0, 0, 0, 0
+    while i < left.size and j < right.size:
+        a, b = left[i], right[j]
+        if a == b:
+            equal += 1
+            i += 1
+            j += 1
+            continue
+        size_a, size_b = starts[a + 1] - starts[a], starts[b + 1] - starts[b]
+        if size_a < size_b or (size_a == size_b and a < b):
+            sides.rows[rows] = a
+            rows += 1
+            i += 1
+        else:
+            sides.columns[columns] = b
+            columns += 1
+            j += 1
+    while i < left.size:
+        sides.rows[rows] = left[i]
+        rows += 1
+        i += 1
+    while j < right.size:
+        sides.columns[columns] = right[j]
+        columns += 1
+        j += 1
+    return equal, rows, columns
+
+
+@device
+def keep_all(left: np.ndarray, right: np.ndarray, sides: Sides) -> None:
+    """All elements go to `sides`: where matching equal ones first would be wrong."""
+    for i in range(left.size):
+        sides.rows[i] = left[i]
+    for j in range(right.size):
+        sides.columns[j] = right[j]
+
+
+@device
+def exchange_sides(sides: Sides, rows: int, columns: int) -> None:
+    """Rows become columns; rows < columns <= the room of both arrays or the other way round."""
+    for k in range(max(rows, columns)):
+        sides.rows[k], sides.columns[k] = sides.columns[k], sides.rows[k]
+
+
+# Jaccard: the table of tokens
+
+
+@device
+def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) -> int:
+    """Put the tokens of the columns into the table.  Returns how far a hash is shifted."""
+    total = 0
+    for c in range(columns):
+        element = sides.columns[c]
+        total += elements.starts[element + 1] - elements.starts[element]
+    bits = 2
+    while (1 << bits) < 2 * total:
+        bits += 1
+    table.heads[: 1 << bits] = np.int32(-1)
+    entry = 0
+    for c in range(columns):
+        element = sides.columns[c]
+        for k in range(elements.starts[element], elements.starts[element + 1]):
+            token = elements.tokens[k]
+            slot = _slot(table, token, 32 - bits)
+            table.tokens[slot] = token
+            table.entries[entry] = c
+            table.following[entry] = table.heads[slot]
+            table.heads[slot] = entry
+            entry += 1
+    return 32 - bits
+
+
+@device
+def _slot(table: Table, token: int, shift: int) -> int:
+    """The slot of this token, or the free one where it would be."""
+    slot = ((np.int64(token) * _SPREAD) & 0xFFFFFFFF) >> shift
+    last = (1 << (32 - shift)) - 1
+    while table.heads[slot] >= 0 and table.tokens[slot] != token:
+        slot = (slot + 1) & last
+    return slot
+
+
+@device
+def touch_columns(elements: Elements, element: int, shift: int, table: Table) -> int:
+    """Count the tokens that each column shares with the element; how many columns share any."""
+    touched = 0
+    for k in range(elements.starts[element], elements.starts[element + 1]):
+        entry = table.heads[_slot(table, elements.tokens[k], shift)]
+        while entry >= 0:
+            column = table.entries[entry]
+            if table.shared[column] == 0:
+                table.touched[touched] = column
+                touched += 1
+            table.shared[column] += 1
+            entry = table.following[entry]
+    return touched
+
+
+@device
+def sort_touched(table: Table, touched: int, columns: int) -> None:
+    """Columns in rising order: by looking at all where many were touched, else by insertion."""
+    if touched * touched > 4 * columns:
+        k = 0
+        for column in range(columns):
+            if table.shared[column] > 0:
+                table.touched[k] = column
+                k += 1
+        return
+    for k in range(1, touched):
+        column = table.touched[k]
+        place = k
+        while place > 0 and table.touched[place - 1] > column:
+            table.touched[place] = table.touched[place - 1]
+            place -= 1
+        table.touched[place] = column
+
+
+# One row
+
+
+@device
+def jaccard_row(
+    elements: Elements, row: int, columns: int, shift: int, space: Scratch, ordered: bool
+) -> int:
+    """Write the row's similarities behind `starts[row]`; how many, also where there is no room."""
+    sides, table, edges = space.sides, space.table, space.edges
+    element = sides.rows[row]
+    place = edges.starts[row]
+    if shift < 0:
+        count = 0
+        for c in range(columns):
+            weight = jaccard(elements, element, sides.columns[c])
+            if weight > 0:
+                if place + count < edges.columns.size:
+                    edges.columns[place + count] = c
+                    edges.weights[place + count] = weight
+                _note(edges, row, c, weight)
+                count += 1
+        return count
+    count = touch_columns(elements, element, shift, table)
+    if ordered:
+        sort_touched(table, count, columns)
+    size = elements.starts[element + 1] - elements.starts[element]
+    for k in range(count):
+        c = table.touched[k]
+        other = sides.columns[c]
+        both = size + elements.starts[other + 1] - elements.starts[other]
+        weight = fixed(table.shared[c], both - table.shared[c])
+        table.shared[c] = 0
+        if place + k < edges.columns.size:
+            edges.columns[place + k] = c
+            edges.weights[place + k] = weight
+        _note(edges, row, c, weight)
+    return count
+
+
+@device
+def edit_row(elements: Elements, row: int, columns: int, space: Scratch) -> int:
+    """The same for edit similarity: the pattern is made once for the row."""
+    sides, edges = space.sides, space.edges
+    element = sides.rows[row]
+    place, count = edges.starts[row], 0
+    first = text_of(elements, element)
+    short = open_pattern(elements, element, space.pattern)
+    for c in range(columns):
+        weight = row_edit(elements, element, sides.columns[c], np.int64(1), space.pattern, short)
+        if weight > 0:
+            if place + count < edges.columns.size:
+                edges.columns[place + count] = c
+                edges.weights[place + count] = weight
+            _note(edges, row, c, weight)
+            count += 1
+    if short:
+        clear_pattern(space.pattern, elements.text, first[0], first[1])
+    return count
+
+
+@device
+def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
+    """Note the element's text as the pattern; False where it is too long for one word."""
+    lo, hi = text_of(elements, element)
+    if hi - lo > WORD:
+        return False
+    set_pattern(pattern, elements.text, lo, hi)
+    return True
+
+
+@device
+def row_edit(
+    elements: Elements, element: int, other: int, least: int, pattern: Pattern, short: bool
+) -> int:
+    """Similarity to the row's element, whose pattern is noted where it is short; -1 below `least`."""
+    if element == other:
+        return ONE
+    first, second = text_of(elements, element), text_of(elements, other)
+    length, size = first[1] - first[0], second[1] - second[0]
+    longer = max(length, size)
+    most = most_edits(longer, least)
+    if abs(length - size) > most:
+        return np.int64(-1)
+    if short:
+        edits = distance_to(pattern, length, elements.text, second[0], second[1], most)
+    else:
+        edits = long_distance(pattern, elements.text, first, second, most)
+    return fixed(longer - edits, longer) if edits <= most else np.int64(-1)
+
+
+@device
+def best_edit(elements: Elements, row: int, columns: int, least: int, space: Scratch) -> int:
+    """The best similarity of a row, or -1 where none reaches `least`."""
+    sides = space.sides
+    element = sides.rows[row]
+    first = text_of(elements, element)
+    short = open_pattern(elements, element, space.pattern)
+    best = np.int64(-1)
+    for c in range(columns):
+        weight = row_edit(elements, element, sides.columns[c], least, space.pattern, short)
+        if weight > best and weight >= least:
+            best = weight
+            least = weight + 1
+            if best == ONE:
+                break
+    if short:
+        clear_pattern(space.pattern, elements.text, first[0], first[1])
+    return best
+
+
+@device
+def _note(edges: Edges, row: int, column: int, weight: int) -> None:
+    """Keep the heaviest edge of the row and of the column; the first of equal ones."""
+    if weight > edges.row_best[row]:
+        edges.row_best[row] = weight
+        edges.row_choice[row] = column
+    if weight > edges.column_best[column]:
+        edges.column_best[column] = weight
+        edges.column_choice[column] = row
+
+
+@device
+def reset_best(edges: Edges, rows: int, columns: int) -> None:
+    """Before the first row."""
+    edges.starts[0] = 0
+    for row in range(rows):
+        edges.row_best[row] = 0
+        edges.row_choice[row] = -1
+    for column in range(columns):
+        edges.column_best[column] = 0
+        edges.column_choice[column] = -1
+
+
+@device
+def open_table(
+    elements: Elements, sides: Sides, rows: int, columns: int, table: Table, similarity: int
+) -> int:
+    """The shift of the table's hashes, or -1 where element pairs are compared one by one."""
+    if similarity != JACCARD or rows * columns <= FEW:
+        return -1
+    return index_columns(elements, sides, columns, table)
