@@ -1,0 +1,265 @@
+"""The host side of the join: what is probed against what, launches, and pairs taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.join.candidates import cpu
+from matchwood.join.candidates.cpu_gather import BASIC, JOINT, POSITIONAL, WINDOW, Rule
+from matchwood.join.candidates.cpu_lists import (
+    Index,
+    Lists,
+    Weights,
+    chunk_weights,
+    index_of,
+    jaccard_weights,
+    lists_of,
+)
+from matchwood.join.verification import scratch
+from matchwood.join.verification.cpu_scratch import How
+from matchwood.teams import crew
+
+LEVELS = {"basic": BASIC, "positional": POSITIONAL, "joint": JOINT}
+TOLERANCE = 1e-9  # a pair counts when its similarity is at least delta minus this
+ROOM = 1 << 17  # pairs of a member's buffer: 2 MB
+CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
+WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
+GROUP = np.int64(1) << 32  # a key is group * GROUP + size
+
+
+class Raw(NamedTuple):
+    """Pairs as they come: in no order."""
+
+    left: np.ndarray
+    right: np.ndarray
+    weight: np.ndarray
+
+
+def share_of(delta: float) -> float:
+    """What a pair needs of the sum of its sizes."""
+    least = max(delta - TOLERANCE, 0.0)
+    return least / (1.0 + least)
+
+
+class Task:
+    """A join that is ready to run.
+
+    `itself`: a collection with itself, each pair once.  `everyone`: each record of it is a left
+    one, so that each pair is met twice.  `groups`: for each side a number for each record, records
+    of different groups are no pairs, and those below 0 are in none; None: all are in one.
+    """
+
+    def __init__(
+        self,
+        prepared: Any,
+        delta: float,
+        filters: str,
+        *,
+        groups: tuple[np.ndarray, ...] | None = None,
+        everyone: bool = False,
+        unequal: bool = False,
+    ) -> None:
+        self.prepared = prepared
+        self.itself = len(prepared.records) == 1
+        self.once = self.itself and not everyone
+        self.edit = prepared.similarity.startswith("edit")
+        self.level = LEVELS[filters]
+        self.unequal = unequal
+        left, right = prepared.records[0], prepared.records[-1]
+        left_lists, right_lists = _lists(prepared, 0, self.edit), _lists(prepared, -1, False)
+        self.rule = self.rule_of(delta)
+        order = _Order(right, None if groups is None else groups[-1])
+        index = _index(prepared, right_lists, order, delta, self, groups is None)
+        self.corpus = cpu.Corpus(prepared.elements, left, right, left_lists, right_lists, index)
+        self.places = self._places(order, left, None if groups is None else groups[0], delta)
+        self.counts = np.zeros(cpu.COUNTS, np.int64)
+
+    def rule_of(self, delta: float) -> Rule:
+        share = share_of(delta)
+        prefix = 2 * share if self.once else max(delta - TOLERANCE, 0.0)
+        return Rule(
+            share, prefix, self.level, int(self.edit), int(self.itself), int(self.unequal)
+        )
+
+    def _places(self, order: _Order, left: Any, group: Any, delta: float) -> cpu.Places:
+        mine = order if self.itself else _Order(left, group)
+        least = max(delta - TOLERANCE, 0.0)
+        with np.errstate(divide="ignore"):
+            most = np.minimum(np.floor(mine.sizes / least * (1 + 1e-9)), GROUP - 1)
+        highs = np.searchsorted(order.keys, mine.groups * GROUP + most.astype(np.int64), "right")
+        if self.once:
+            lows = np.arange(1, order.rows.size + 1)
+        else:
+            fewest = np.maximum(np.ceil(mine.sizes * least * (1 - 1e-9)), 1).astype(np.int64)
+            lows = np.searchsorted(order.keys, mine.groups * GROUP + fewest, "left")
+        return cpu.Places(
+            mine.rows,
+            lows.astype(np.int32),
+            highs.astype(np.int32),
+            order.rows,
+            np.array([0, mine.rows.size]),
+        )
+
+    def costs(self, threads: int | None) -> np.ndarray:
+        """Posting entries that each item reads."""
+        costs = np.empty(self.places.rows.size, np.int64)
+        team = crew(threads, work=4 * costs.size)
+        team.run(cpu._cost, self.corpus, self.places, self.rule, costs)
+        return costs
+
+    def part(self, first: int, last: int) -> None:
+        """Leave only the items first to last."""
+        kept = slice(first, last)
+        places = self.places
+        self.places = places._replace(
+            rows=places.rows[kept], lows=places.lows[kept], highs=places.highs[kept]
+        )
+
+    def run(
+        self, how: How, threads: int | None, costs: np.ndarray, room: int = ROOM
+    ) -> Iterator[Raw]:
+        """Pairs, as they are found.  `self.rule` may be changed between two of them."""
+        total = int(costs.sum())
+        team = crew(threads, work=WORK_PER_POSTING * total)
+        chunks = _cuts(costs, CHUNKS_PER_MEMBER * team.size)
+        places = self.places._replace(chunks=chunks)
+        right = self.corpus.right.starts.size - 1
+        room = max(1, min(room, total))
+        work = _members(team.size, min(WINDOW, max(right, 1)), room)
+        space = scratch(self.corpus.elements, self.corpus.left, self.corpus.right, how, team.size)
+        words = np.zeros(cpu.WORDS, np.int64)
+        done = 0
+        while True:
+            words[cpu.FULL] = 0
+            team.run(cpu._join, self.corpus, places, self.rule, how, space, work, words, done)
+            yield from self._taken(work, how)
+            if not words[cpu.FULL]:
+                break
+            done = _done(work, words, chunks)
+        self.counts += work.counts.sum(axis=0)
+
+    def _taken(self, work: cpu.Members, how: How) -> Iterator[Raw]:
+        for member in range(work.state.shape[0]):
+            state = work.state[member]
+            filled = int(state[cpu.FILLED])
+            if not filled:
+                continue
+            raw = Raw(*(a[member, :filled].copy() for a in (work.left, work.right, work.weight)))
+            if state[cpu.OVERFLOW]:
+                raw = self._with_more_room(raw, how)
+            state[cpu.FILLED] = state[cpu.OVERFLOW] = 0
+            yield raw
+
+    def _with_more_room(self, raw: Raw, how: How) -> Raw:
+        """Verify the pairs that did not fit the scratch, one after the other."""
+        corpus = self.corpus
+        while raw.weight.size and raw.weight.min() < 0:
+            edges = -int(raw.weight.min())
+            space = scratch(corpus.elements, corpus.left, corpus.right, how, 1, edges=edges)
+            crew(1, work=edges * raw.left.size).run(
+                cpu._verify_listed, corpus.elements, corpus.left, corpus.right, raw.left, raw.right,
+                self.rule, how, space, raw.weight, self.counts,
+            )  # fmt: skip
+        kept = raw.weight > 0
+        return Raw(*(array[kept] for array in raw))
+
+
+def _done(work: cpu.Members, words: np.ndarray, chunks: np.ndarray) -> int:
+    """Items that are behind us."""
+    taken = min(int(words[cpu.CURSOR]), chunks.size - 1)
+    begun = int(chunks[-1] - chunks[chunks.size - 1 - taken])
+    return begun - int((work.state[:, cpu.END] - work.state[:, cpu.ITEM]).sum())
+
+
+def _members(size: int, window: int, room: int) -> cpu.Members:
+    return cpu.Members(
+        np.zeros((size, cpu.STATE), np.int64),
+        np.zeros((size, cpu.COUNTS), np.int64),
+        np.zeros((size, window)),
+        np.zeros((size, window)),
+        np.empty((size, window), np.int32),
+        np.empty((size, room), np.int32),
+        np.empty((size, room), np.int32),
+        np.empty((size, room), np.int64),
+    )
+
+
+def _cuts(costs: np.ndarray, parts: int) -> np.ndarray:
+    """Where at most `parts` parts of about equal cost begin; the last entry is the end."""
+    ends = np.cumsum(costs)
+    if not ends.size:
+        return np.zeros(1, np.int64)
+    targets = ends[-1] * np.arange(1, parts) // parts
+    return np.unique(np.concatenate(([0], np.searchsorted(ends, targets), [ends.size])))
+
+
+def shard_of(costs: np.ndarray, part: int, parts: int) -> tuple[int, int]:
+    """The items of one of `parts` parts of balanced cost."""
+    ends = np.cumsum(costs)
+    total = int(ends[-1]) if ends.size else 0
+    first, last = np.searchsorted(ends, [total * part // parts, total * (part + 1) // parts])
+    return int(first), int(last) if part + 1 < parts else ends.size
+
+
+class _Order:
+    """Records by (group, size, row), without those that are empty or in no group."""
+
+    def __init__(self, records: Any, groups: np.ndarray | None) -> None:
+        sizes = np.diff(records.starts)
+        belongs = np.zeros(sizes.size, np.int64) if groups is None else groups
+        keys = belongs * GROUP + sizes
+        rows = np.argsort(keys, kind="stable")
+        rows = rows[(sizes[rows] > 0) & (belongs[rows] >= 0)]
+        self.rows = rows.astype(np.int32)
+        self.sizes = sizes[rows]
+        self.groups = belongs[rows]
+        self.keys = keys[rows]
+
+
+def _lists(prepared: Any, side: int, chunks: bool) -> Lists:
+    """Token lists of a side: chunks for the left of the edit similarities, else grams."""
+    side %= len(prepared.records)
+    return prepared.keep(("lists", side, chunks), lambda: _make_lists(prepared, side, chunks))
+
+
+def _make_lists(prepared: Any, side: int, chunks: bool) -> Lists:
+    records, tokens = prepared.records[side], prepared.tokens
+    if chunks:
+        lengths = np.diff(prepared.elements.text_starts)
+        counts = np.diff(tokens.chunk_starts)
+        holder_starts, holders = holders_of(tokens.chunk_starts, tokens.chunks, tokens)
+        return lists_of(*records, holder_starts, holders, chunk_weights(counts, lengths))
+    counts = np.diff(tokens.starts)
+    if prepared.similarity.startswith("edit"):  # how many elements have it is all that counts
+        ones = np.ones(counts.size, np.float32)
+        weights = Weights(counts, ones, np.zeros(counts.size))
+    else:
+        weights = jaccard_weights(counts)
+    return lists_of(*records, tokens.holder_starts, tokens.holders, weights)
+
+
+def holders_of(starts: np.ndarray, lists: np.ndarray, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The elements of each token, from the tokens of each element."""
+    count = tokens.holder_starts.size - 1
+    holder_starts = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(lists, minlength=count), out=holder_starts[1:])
+    holders = np.repeat(np.arange(starts.size - 1, dtype=np.int32), np.diff(starts))
+    return holder_starts, holders[np.argsort(lists, kind="stable")]
+
+
+def _index(
+    prepared: Any, lists: Lists, order: _Order, delta: float, task: Task, keep: bool
+) -> Index:
+    """The index of the right side; that of the last delta is kept."""
+    whole = task.edit or task.level == BASIC
+    least = 0.0 if whole else max(delta - TOLERANCE, 0.0)
+    tokens = prepared.tokens.holder_starts.size - 1
+    known = prepared.keep("index", dict) if keep else {}
+    if least not in known:
+        made = index_of(lists, order.rows, order.sizes, tokens, least)[0]
+        known.clear()
+        known[least] = made
+    return known[least]
