@@ -19,12 +19,12 @@ from matchwood.join.candidates.cpu_gather import (
     Rule,
     Sums,
     can_reach,
-    equal_elements,
     first_at_least,
     gather,
     lengths_reach,
 )
 from matchwood.join.candidates.cpu_lists import SLACK, Index, Lists, prefix_end
+from matchwood.join.candidates.cpu_small import OPEN, TOO_FEW, Known, settle
 from matchwood.join.verification.cpu_pair import (
     ACCEPTED,
     NO_ROOM,
@@ -34,7 +34,7 @@ from matchwood.join.verification.cpu_pair import (
     mine,
     verify_pair,
 )
-from matchwood.join.verification.cpu_scratch import How, Scratch
+from matchwood.join.verification.cpu_scratch import EXACT, How, Scratch
 from matchwood.teams import (
     Team,
     advance,
@@ -58,8 +58,8 @@ CURSOR, FULL, WORDS = 0, 16, 32
 # a member's state: where it stands
 ITEM, END, SKIP, FILLED, OVERFLOW, STATE = 0, 1, 2, 3, 4, 16
 # what it has counted
-GENERATED, REFINED, VERIFIED, ACCEPTED_BY_BOUND, REJECTED_BY_BOUND, SOLVED_EXACTLY, ALL_PAIRS = range(7)
-COUNTS = 16
+GENERATED, REFINED, VERIFIED, BY_LOWER, BY_UPPER, BY_SOLVING, COUNTS = 0, 1, 2, 3, 4, 5, 16
+KINDS = (BY_UPPER, BY_LOWER, BY_SOLVING, BY_SOLVING)  # by verdict
 
 
 class Corpus(NamedTuple):
@@ -71,6 +71,7 @@ class Corpus(NamedTuple):
     left_lists: Lists
     right_lists: Lists
     index: Index
+    nearest: np.ndarray  # float64: how similar each element can be to another; jaccard only
 
 
 class Places(NamedTuple):
@@ -91,6 +92,10 @@ class Members(NamedTuple):
     got: np.ndarray  # float64
     bound: np.ndarray
     found: np.ndarray  # int32
+    keys: np.ndarray  # see Known
+    weights: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
     left: np.ndarray  # int32: pairs, as rows
     right: np.ndarray
     weight: np.ndarray  # int64: of their matching, in units of 2^-40; below 0: did not fit
@@ -133,19 +138,12 @@ def _cost(team: Team, corpus: Corpus, places: Places, rule: Rule, costs: Any) ->
 
 
 @expanded
-def worth_verifying(
-    corpus: Corpus, left_row: int, right_row: int, bound: float, rule: Rule
-) -> bool:
+def worth_verifying(corpus: Corpus, left_row: int, right_row: int, need: float, rule: Rule) -> bool:
     """The filters between gathering and verification."""
-    left, right = members_of(corpus.left, left_row), members_of(corpus.right, right_row)
-    need = rule.share * (left.size + right.size)
-    if bound < need - SLACK:
-        return False
-    if rule.edit == 0:
-        if equal_elements(left, right) >= need:
-            return True
-    elif not lengths_reach(corpus.elements, left, right, need):
-        return False
+    if rule.edit != 0:
+        left, right = members_of(corpus.left, left_row), members_of(corpus.right, right_row)
+        if not lengths_reach(corpus.elements, left, right, need):
+            return False
     return can_reach(corpus.left_lists, left_row, corpus.right_lists, right_row, need, rule)
 
 
@@ -153,16 +151,47 @@ def worth_verifying(
 def count_verdict(counts: Any, verdict: int) -> None:
     counts[VERIFIED] += 1
     if verdict & SOLVED:
-        counts[SOLVED_EXACTLY] += 1
+        counts[BY_SOLVING] += 1
     elif verdict & ACCEPTED:
-        counts[ACCEPTED_BY_BOUND] += 1
+        counts[BY_LOWER] += 1
     else:
-        counts[REJECTED_BY_BOUND] += 1
+        counts[BY_UPPER] += 1
 
 
 @expanded
-def _is_equal(corpus: Corpus, weight: int, a: int, b: int) -> bool:
-    return a == b and weight == a * ONE
+def _decided(
+    team: Team,
+    corpus: Corpus,
+    row: int,
+    other: int,
+    rule: Rule,
+    how: How,
+    space: Scratch,
+    known: Known,
+    counts: Any,
+) -> tuple[int, int]:
+    """Verdict and weight of a pair: at once, or by filters and verification."""
+    left, right = members_of(corpus.left, row), members_of(corpus.right, other)
+    need = least_weight(rule.share, left.size, right.size)
+    if rule.edit == 0:
+        solves = how.method <= EXACT
+        weight = settle(corpus.elements, left, right, corpus.nearest, need, solves, known)
+        if weight == TOO_FEW:
+            return 0, 0
+        if weight != OPEN:
+            verdict = np.int64(weight >= need)
+            count_verdict(counts, verdict)
+            return verdict, weight
+    if not worth_verifying(corpus, row, other, rule.share * (left.size + right.size), rule):
+        return 0, 0
+    # where both sides are the same, the smaller row is on the left
+    swap = rule.itself != 0 and other < row
+    a = members_of(corpus.right, other) if swap else members_of(corpus.left, row)
+    b = members_of(corpus.left, row) if swap else members_of(corpus.right, other)
+    verdict, weight = verify_pair(team, corpus.elements, a, b, need, how, space)
+    if verdict >= 0:
+        count_verdict(counts, verdict)
+    return verdict, weight
 
 
 @expanded
@@ -180,6 +209,7 @@ def _probe(
     rank = team.rank
     counts, state = work.counts[rank], work.state[rank]
     sums = Sums(work.got[rank], work.bound[rank], work.found[rank])
+    known = Known(work.keys[rank], work.weights[rank], work.rows[rank], work.columns[rank])
     out_left, out_right, out_weight = work.left[rank], work.right[rank], work.weight[rank]
     row = places.rows[item]
     first, last = places.lows[item], places.highs[item]
@@ -203,29 +233,24 @@ def _probe(
             other = places.right_rows[lo + k]
             if rule.itself != 0 and other == row:
                 continue
-            bound = sums.bound[k]
-            if bound >= rule.share * (size + size_of(corpus.right, other)) - SLACK:
-                counts[REFINED] += 1
-            else:
-                continue
-            if not worth_verifying(corpus, row, other, bound, rule):
+            theirs = size_of(corpus.right, other)
+            if sums.bound[k] < rule.share * (size + theirs) - SLACK:
                 continue
             if state[FILLED] == out_left.size:
                 return seen - 1
-            verdict, weight = _verified(team, corpus, row, other, rule, how, space)
+            counts[REFINED] += 1
+            verdict, weight = _decided(
+                team, corpus, row, other, rule, how, space, known, counts
+            )
             if verdict == STOPPED:
                 return seen - 1
             if verdict == NO_ROOM:
                 weight = -max(weight, 1)
                 state[OVERFLOW] += 1
-            else:
-                count_verdict(counts, verdict)
-                if not verdict & ACCEPTED or weight <= 0:
-                    continue
-                if rule.unequal != 0 and _is_equal(
-                    corpus, weight, size, size_of(corpus.right, other)
-                ):
-                    continue
+            elif not verdict & ACCEPTED or weight <= 0:
+                continue
+            elif rule.unequal != 0 and size == theirs and weight == size * ONE:
+                continue
             at = state[FILLED]
             swap = rule.itself != 0 and other < row
             out_left[at] = other if swap else row
@@ -233,24 +258,6 @@ def _probe(
             out_weight[at] = weight
             state[FILLED] = at + 1
     return -1
-
-
-@device
-def _verified(
-    team: Team,
-    corpus: Corpus,
-    row: int,
-    other: int,
-    rule: Rule,
-    how: How,
-    space: Scratch,
-) -> tuple[int, int]:
-    """A verdict on the pair, with the smaller row on the left where both sides are the same."""
-    swap = rule.itself != 0 and other < row
-    a = members_of(corpus.right, other) if swap else members_of(corpus.left, row)
-    b = members_of(corpus.left, row) if swap else members_of(corpus.right, other)
-    need = least_weight(rule.share, a.size, b.size)
-    return verify_pair(team, corpus.elements, a, b, need, how, space)
 
 
 @kernel
@@ -291,36 +298,3 @@ def _join(
         state[ITEM] = item + 1
         state[SKIP] = 0
         advance(team, 1)
-
-
-@kernel
-def _verify_listed(
-    team: Team,
-    elements: Elements,
-    left: Records,
-    right: Records,
-    rows: Any,
-    others: Any,
-    rule: Rule,
-    how: How,
-    scratch: Scratch,
-    weights: Any,
-    counts: Any,
-) -> None:
-    """Pairs that did not fit: one member, with more room.  weights: 0 where a pair is none."""
-    space = mine(scratch, 0)
-    for i in range(rows.size):
-        if weights[i] >= 0:
-            continue
-        a, b = members_of(left, rows[i]), members_of(right, others[i])
-        need = least_weight(rule.share, a.size, b.size)
-        verdict, weight = verify_pair(team, elements, a, b, need, how, space)
-        if verdict == STOPPED:
-            return
-        if verdict == NO_ROOM:
-            weights[i] = -weight
-            continue
-        count_verdict(counts, verdict)
-        weights[i] = weight if verdict & ACCEPTED else 0
-        if rule.unequal != 0 and a.size == b.size and weight == a.size * ONE:
-            weights[i] = 0

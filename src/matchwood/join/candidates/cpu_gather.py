@@ -117,18 +117,6 @@ def gather(
 
 
 @device
-def equal_elements(left: Any, right: Any) -> int:
-    """How many elements two records share.  Both ascend."""
-    i = j = same = 0
-    while i < left.size and j < right.size:
-        x, y = left[i], right[j]
-        same += x == y
-        i += x <= y
-        j += y <= x
-    return same
-
-
-@device
 def _pairwise(mine: Any, theirs: Any) -> float:
     """Utilities of one token in two records, the smaller of each two, added up."""
     total = 0.0

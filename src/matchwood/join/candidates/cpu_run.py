@@ -10,15 +10,20 @@ import numpy as np
 from matchwood.join.candidates import cpu
 from matchwood.join.candidates.cpu_gather import BASIC, JOINT, POSITIONAL, WINDOW, Rule
 from matchwood.join.candidates.cpu_lists import (
+    Holders,
     Index,
     Lists,
-    Weights,
     chunk_weights,
     index_of,
     jaccard_weights,
     lists_of,
+    plain_weights,
+    with_whole_elements,
 )
+from matchwood.join.candidates.cpu_nearest import nearest
+from matchwood.join.candidates.cpu_small import SLOTS
 from matchwood.join.verification import scratch
+from matchwood.join.verification.cpu import verify
 from matchwood.join.verification.cpu_scratch import How
 from matchwood.teams import crew
 
@@ -73,7 +78,9 @@ class Task:
         self.rule = self.rule_of(delta)
         order = _Order(right, None if groups is None else groups[-1])
         index = _index(prepared, right_lists, order, delta, self, groups is None)
-        self.corpus = cpu.Corpus(prepared.elements, left, right, left_lists, right_lists, index)
+        self.corpus = cpu.Corpus(
+            prepared.elements, left, right, left_lists, right_lists, index, nearest_of(prepared)
+        )
         self.places = self._places(order, left, None if groups is None else groups[0], delta)
         self.counts = np.zeros(cpu.COUNTS, np.int64)
 
@@ -128,7 +135,8 @@ class Task:
         places = self.places._replace(chunks=chunks)
         right = self.corpus.right.starts.size - 1
         room = max(1, min(room, total))
-        work = _members(team.size, min(WINDOW, max(right, 1)), room)
+        most = max(int(np.diff(r.starts).max(initial=1)) for r in self.prepared.records)
+        work = _members(team.size, min(WINDOW, max(right, 1)), room, most)
         space = scratch(self.corpus.elements, self.corpus.left, self.corpus.right, how, team.size)
         words = np.zeros(cpu.WORDS, np.int64)
         done = 0
@@ -154,16 +162,21 @@ class Task:
             yield raw
 
     def _with_more_room(self, raw: Raw, how: How) -> Raw:
-        """Verify the pairs that did not fit the scratch, one after the other."""
-        corpus = self.corpus
-        while raw.weight.size and raw.weight.min() < 0:
-            edges = -int(raw.weight.min())
-            space = scratch(corpus.elements, corpus.left, corpus.right, how, 1, edges=edges)
-            crew(1, work=edges * raw.left.size).run(
-                cpu._verify_listed, corpus.elements, corpus.left, corpus.right, raw.left, raw.right,
-                self.rule, how, space, raw.weight, self.counts,
-            )  # fmt: skip
+        """Verify the pairs that did not fit the scratch."""
+        open_ = np.flatnonzero(raw.weight < 0)
+        pairs = np.stack((raw.left[open_], raw.right[open_]), axis=1).astype(np.int64)
+        corpus, share = self.corpus, self.rule.share
+        verdicts, weights = verify(
+            corpus.elements, corpus.left, corpus.right, pairs, share, how, threads=1
+        )
+        raw.weight[open_] = np.where(verdicts & cpu.ACCEPTED, weights, 0)
+        np.add.at(self.counts, np.array(cpu.KINDS)[verdicts], 1)
+        self.counts[cpu.VERIFIED] += open_.size
         kept = raw.weight > 0
+        if self.unequal:
+            a, b = (np.diff(r.starts) for r in (corpus.left, corpus.right))
+            sizes = a[raw.left]
+            kept &= (sizes != b[raw.right]) | (raw.weight != sizes * cpu.ONE)
         return Raw(*(array[kept] for array in raw))
 
 
@@ -174,13 +187,17 @@ def _done(work: cpu.Members, words: np.ndarray, chunks: np.ndarray) -> int:
     return begun - int((work.state[:, cpu.END] - work.state[:, cpu.ITEM]).sum())
 
 
-def _members(size: int, window: int, room: int) -> cpu.Members:
+def _members(size: int, window: int, room: int, most: int) -> cpu.Members:
     return cpu.Members(
         np.zeros((size, cpu.STATE), np.int64),
         np.zeros((size, cpu.COUNTS), np.int64),
         np.zeros((size, window)),
         np.zeros((size, window)),
         np.empty((size, window), np.int32),
+        np.zeros((size, SLOTS), np.uint64),
+        np.empty((size, SLOTS), np.int64),
+        np.empty((size, most), np.int32),
+        np.empty((size, most), np.int32),
         np.empty((size, room), np.int32),
         np.empty((size, room), np.int32),
         np.empty((size, room), np.int64),
@@ -227,18 +244,38 @@ def _lists(prepared: Any, side: int, chunks: bool) -> Lists:
 
 def _make_lists(prepared: Any, side: int, chunks: bool) -> Lists:
     records, tokens = prepared.records[side], prepared.tokens
+    counts = np.diff(tokens.starts)
     if chunks:
         lengths = np.diff(prepared.elements.text_starts)
-        counts = np.diff(tokens.chunk_starts)
-        holder_starts, holders = holders_of(tokens.chunk_starts, tokens.chunks, tokens)
-        return lists_of(*records, holder_starts, holders, chunk_weights(counts, lengths))
-    counts = np.diff(tokens.starts)
-    if prepared.similarity.startswith("edit"):  # how many elements have it is all that counts
-        ones = np.ones(counts.size, np.float32)
-        weights = Weights(counts, ones, np.zeros(counts.size))
-    else:
-        weights = jaccard_weights(counts)
-    return lists_of(*records, tokens.holder_starts, tokens.holders, weights)
+        weights = chunk_weights(np.diff(tokens.chunk_starts), lengths)
+        holders = _holders(*holders_of(tokens.chunk_starts, tokens.chunks, tokens))
+    elif prepared.similarity == "jaccard":
+        weights = jaccard_weights(counts, nearest_of(prepared))
+        holders = prepared.keep("holders", lambda: _whole_holders(prepared))
+    else:  # one token each, or how many elements have it is all that counts
+        weights = plain_weights(counts, np.ones(counts.size, np.float32), np.zeros(counts.size))
+        holders = _holders(tokens.holder_starts, tokens.holders)
+    return lists_of(*records, holders, weights)
+
+
+def nearest_of(prepared: Any) -> np.ndarray:
+    """How similar each element can be to any other."""
+    if prepared.similarity != "jaccard":
+        return np.zeros(len(prepared.values))
+    return prepared.keep("nearest", lambda: nearest(prepared.tokens, 1))
+
+
+def _holders(starts: np.ndarray, elements: np.ndarray) -> Holders:
+    return Holders(starts, elements, np.zeros(starts.size - 1, np.int8))
+
+
+def _whole_holders(prepared: Any) -> Holders:
+    tokens = prepared.tokens
+    occurrences = sum(
+        np.bincount(records.elements, minlength=len(prepared.values))
+        for records in prepared.records
+    )
+    return with_whole_elements(tokens.holder_starts, tokens.holders, occurrences)
 
 
 def holders_of(starts: np.ndarray, lists: np.ndarray, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -257,6 +294,7 @@ def _index(
     whole = task.edit or task.level == BASIC
     least = 0.0 if whole else max(delta - TOLERANCE, 0.0)
     tokens = prepared.tokens.holder_starts.size - 1
+    tokens += len(prepared.values) if prepared.similarity == "jaccard" else 0
     known = prepared.keep("index", dict) if keep else {}
     if least not in known:
         made = index_of(lists, order.rows, order.sizes, tokens, least)[0]
