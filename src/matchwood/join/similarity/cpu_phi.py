@@ -19,7 +19,9 @@ SHORT = 1 << 21  # below it, part << 41 stays within 63 bits
 def fixed(part: int, whole: int) -> int:
     """part / whole in units of 2^-40, rounded to the nearest."""
     if whole < SHORT:
-        return ((part << (BITS + 1)) + whole) // (2 * whole)
+        # unsigned: a signed division in Python's sense looks at signs and remainders as well
+        twice = np.uint64(2 * whole)
+        return np.int64(np.uint64((part << (BITS + 1)) + whole) // twice)
     # the same division in two steps of half the digits, for texts of millions of characters
     half = BITS // 2
     high = (part << half) // whole

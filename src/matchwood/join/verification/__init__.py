@@ -98,10 +98,8 @@ def scratch(
     return cpu_scratch.Scratch(
         cpu_scratch.Sides(array(most, np.int32), array(most, np.int32)),
         cpu_scratch.Table(
-            array(slots, np.int32),
-            array(slots, np.int32),
-            array(tokens, np.int32),
-            array(tokens, np.int32),
+            array(slots, np.int64),
+            array(tokens, np.int64),
             array(most, np.int32),
             array(most, np.int32),
         ),

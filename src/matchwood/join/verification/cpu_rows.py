@@ -27,6 +27,8 @@ from matchwood.teams import device
 
 FEW = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
 _SPREAD = 2654435769  # 2^32 / golden ratio
+FREE = np.int64(-1)  # a slot without a token
+END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the bits of an entry
 
 
 @device
@@ -95,44 +97,45 @@ def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) 
     bits = 2
     while (1 << bits) < 2 * total:
         bits += 1
-    table.heads[: 1 << bits] = np.int32(-1)
+    shift, last = 32 - bits, (1 << bits) - 1
+    slots, entries = table.slots, table.entries
+    slots[: 1 << bits] = FREE
     entry = 0
     for c in range(columns):
         element = sides.columns[c]
         for k in range(elements.starts[element], elements.starts[element + 1]):
-            token = elements.tokens[k]
-            slot = _slot(table, token, 32 - bits)
-            table.tokens[slot] = token
-            table.entries[entry] = c
-            table.following[entry] = table.heads[slot]
-            table.heads[slot] = entry
+            token = np.int64(elements.tokens[k])
+            slot = ((token * _SPREAD) & 0xFFFFFFFF) >> shift
+            while slots[slot] != FREE and slots[slot] >> 32 != token:
+                slot = (slot + 1) & last
+            before = END if slots[slot] == FREE else slots[slot] & END
+            entries[entry] = np.int64(c) << 32 | before
+            slots[slot] = token << 32 | entry
             entry += 1
-    return 32 - bits
-
-
-@device
-def _slot(table: Table, token: int, shift: int) -> int:
-    """The slot of this token, or the free one where it would be."""
-    slot = ((np.int64(token) * _SPREAD) & 0xFFFFFFFF) >> shift
-    last = (1 << (32 - shift)) - 1
-    while table.heads[slot] >= 0 and table.tokens[slot] != token:
-        slot = (slot + 1) & last
-    return slot
+    return shift
 
 
 @device
 def touch_columns(elements: Elements, element: int, shift: int, table: Table) -> int:
     """Count the tokens that each column shares with the element; how many columns share any."""
+    slots, entries, shared = table.slots, table.entries, table.shared
+    last = (1 << (32 - shift)) - 1
     touched = 0
     for k in range(elements.starts[element], elements.starts[element + 1]):
-        entry = table.heads[_slot(table, elements.tokens[k], shift)]
-        while entry >= 0:
-            column = table.entries[entry]
-            if table.shared[column] == 0:
+        token = np.int64(elements.tokens[k])
+        slot = ((token * _SPREAD) & 0xFFFFFFFF) >> shift
+        while slots[slot] != FREE and slots[slot] >> 32 != token:
+            slot = (slot + 1) & last
+        if slots[slot] == FREE:
+            continue
+        entry = slots[slot] & END
+        while entry != END:
+            column = entries[entry] >> 32
+            if shared[column] == 0:
                 table.touched[touched] = column
                 touched += 1
-            table.shared[column] += 1
-            entry = table.following[entry]
+            shared[column] += 1
+            entry = entries[entry] & END
     return touched
 
 

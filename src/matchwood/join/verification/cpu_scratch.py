@@ -31,10 +31,8 @@ class Sides(NamedTuple):
 class Table(NamedTuple):
     """In which columns each token occurs: a hash table of chains."""
 
-    tokens: np.ndarray  # int32, a power of two: the token of a slot
-    heads: np.ndarray  # int32: the first entry of a slot, -1 = the slot is free
-    following: np.ndarray  # int32: the next entry of the same token, or -1
-    entries: np.ndarray  # int32: the column of an entry
+    slots: np.ndarray  # int64, a power of two: token << 32 | its first entry, -1 = free
+    entries: np.ndarray  # int64: column << 32 | the next entry of the same token
     shared: np.ndarray  # int32: tokens that a column shares with the row at work; else 0
     touched: np.ndarray  # int32: the columns that share any
 
@@ -91,9 +89,7 @@ def mine(scratch: Scratch, rank: int) -> Scratch:
     return Scratch(
         Sides(a.rows[rank], a.columns[rank]),
         Table(
-            b.tokens[rank],
-            b.heads[rank],
-            b.following[rank],
+            b.slots[rank],
             b.entries[rank],
             b.shared[rank],
             b.touched[rank],
