@@ -20,17 +20,17 @@ NAMES = {
     "generated": probing.GENERATED,
     "refined": probing.REFINED,
     "verified": probing.VERIFIED,
-    "accepted_by_bound": probing.BY_LOWER,
-    "rejected_by_bound": probing.BY_UPPER,
-    "solved_exactly": probing.BY_SOLVING,
+    "accepted_by_bound": probing.ACCEPTED_BY_BOUND,
+    "rejected_by_bound": probing.REJECTED_BY_BOUND,
+    "solved_exactly": probing.SOLVED_EXACTLY,
 }
 
 
-def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
+def blocks(prepared: Any, choice: Choice, whole: bool, run: Any = Task.run) -> Iterator[Raw]:
     """The pairs of a join, in parts.
 
-    `whole`: in parts as they come.  Else each part has the pairs of some left records, and what
-    these are depends on the data alone.
+    `whole`: in parts as they come.  Else an empty part ends each block, and what is in a block
+    depends on the data alone.  `run` probes the records of a task.
     """
     watch = Stopwatch()
     task = _task(prepared, choice)
@@ -44,7 +44,7 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     for a, b in zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True):
         task.part(a, b)
         if choice.per_left is None:
-            yield from task.run(how, choice.threads, costs[a:b])
+            yield from run(task, how, choice.threads, costs[a:b])
         else:
             yield from _best_in_rounds(prepared, task, how, choice)
         if not whole:
@@ -80,7 +80,9 @@ def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iter
 BREAK = Raw(*(np.empty(0, np.int32) for _ in range(2)), np.empty(0, np.int64))
 
 
-def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: int) -> Iterator[Raw]:
+def above(
+    prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: int, run: Any = Task.run
+) -> Iterator[Raw]:
     """Pairs of at least `delta`, for the best k: of one record in `sample`, or of all.
 
     `raise_to(raw)` is asked after each part for a new, higher delta.
@@ -91,7 +93,7 @@ def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: in
     how = _how(prepared, choice)
     costs = task.evenly() if choice.threads == 1 else task.costs(choice.threads)
     room = max(min(4 * (choice.k or 1), 1 << 16), task.corpus.right.starts.size)
-    for raw in task.run(how, choice.threads, costs, room):
+    for raw in run(task, how, choice.threads, costs, room):
         yield raw
         higher = raise_to()
         if higher > delta:
