@@ -31,6 +31,7 @@ struct Corpus {
     const int* index_positions;
     const float* index_totals;
     const float* index_rests;
+    const double* nearest;  // how similar each element can be to another one
     const int* rows;        // the left row of each item
     const int* lows;        // positions on the right that are admitted ...
     const int* highs;       // ... up to this one

@@ -57,6 +57,7 @@ def corpus_of(resident: Resident, corpus: Any, places: Any) -> Corpus:
             *corpus.left_lists,
             *corpus.right_lists,
             *corpus.index,
+            corpus.nearest,
         )
     ]
     sizes = np.diff(right.starts)[places.right_rows].astype(np.int32)
