@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def arrays(
 ) -> tuple[Elements, Records, Records]:
     """Both sides with one dictionary; right=None: the left one twice."""
     sides = [left] if right is None else [left, right]
-    texts = list(dict.fromkeys(e for side in sides for record in side for e in record if e))
+    texts = in_order({e for side in sides for record in side for e in record}, q)
     grams = [tokens(text, q) for text in texts]
     used = Counter(gram for side in sides for r in side for e in set(r) if e for gram in tokens(e, q))
     rank = {gram: k for k, gram in enumerate(sorted(used, key=lambda g: (used[g], repr(g))))}
@@ -38,10 +38,7 @@ def arrays(
     made = [
         Records(
             *_rows(
-                [
-                    sorted({ids[e] for e in r if e}, key=lambda e: (len(lists[e]), e))
-                    for r in side
-                ],
+                [sorted({ids[e] for e in r if e}) for r in side],
                 np.int32,
             )
         )
@@ -56,9 +53,9 @@ def _rows(lists: Sequence[Sequence[int]], kind: type) -> tuple[np.ndarray, np.nd
     return starts, np.array([x for row in lists for x in row], kind)
 
 
-def texts_of(record: Sequence[str], q: int = 3) -> list[str]:
-    """The distinct elements in the order in which kernels see them: by (token count, first seen)."""
-    return sorted(dict.fromkeys(e for e in record if e), key=lambda e: len(tokens(e, q)))
+def in_order(record: Iterable[str], q: int = 3) -> list[str]:
+    """The distinct elements as kernels see them: by (token count, text), without empty ones."""
+    return sorted({e for e in record if e}, key=lambda e: (len(tokens(e, q)), e))
 
 
 def changed(word: str, rng: random.Random, letters: str = "abcdefgh") -> str:
