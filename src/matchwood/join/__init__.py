@@ -1,1 +1,18 @@
-"""Fuzzy set-similarity join."""
+"""Fuzzy set-similarity join: records whose elements can be matched well.
+
+fuzzy_join        all pairs of similar records, or the best
+iter_fuzzy_join   the same in blocks, for answers larger than memory
+Pairs             what both return
+collection        records read and tokenised once, for many joins
+Collection        what `collection` returns
+
+The steps, one folder each: collection (from text to numbers), candidates (which pairs may be
+similar), similarity (of two elements), verification (of two records), top (the best pairs).
+arrays.py is what they share.
+"""
+
+from matchwood.join.collection import Collection, collection
+from matchwood.join.fuzzy import fuzzy_join, iter_fuzzy_join
+from matchwood.join.result import Pairs
+
+__all__ = ["Collection", "Pairs", "collection", "fuzzy_join", "iter_fuzzy_join"]

@@ -112,7 +112,7 @@ def members_of(records: Records, row: int) -> Any:
 
 
 @kernel
-def _cost(team: Team, corpus: Corpus, places: Places, rule: Rule, costs: Any) -> None:
+def count_postings(team: Team, corpus: Corpus, places: Places, rule: Rule, costs: Any) -> None:
     """Entries of posting lists that each item will read, and one for the item itself."""
     lists, index = corpus.left_lists, corpus.index
     lo, hi = share(team, places.rows.size)
@@ -159,7 +159,7 @@ def count_verdict(counts: Any, verdict: int) -> None:
 
 
 @expanded
-def _decided(
+def decided(
     team: Team,
     corpus: Corpus,
     row: int,
@@ -239,7 +239,7 @@ def _probe(
             if state[FILLED] == out_left.size:
                 return seen - 1
             counts[REFINED] += 1
-            verdict, weight = _decided(
+            verdict, weight = decided(
                 team, corpus, row, other, rule, how, space, known, counts
             )
             if verdict == STOPPED:
@@ -260,8 +260,22 @@ def _probe(
     return -1
 
 
+@device
+def take_chunk(places: Places, words: Any, state: Any) -> bool:
+    """The next chunk for this member; False when none is left."""
+    chunks = places.chunks.size - 1
+    taken = atomic_add(words, CURSOR, 1)
+    if taken >= chunks:
+        return False
+    # the last chunks have the largest records: they come first, so that all end together
+    state[ITEM] = places.chunks[chunks - 1 - taken]
+    state[END] = places.chunks[chunks - taken]
+    state[SKIP] = 0
+    return True
+
+
 @kernel
-def _join(
+def join_all(
     team: Team,
     corpus: Corpus,
     places: Places,
@@ -278,16 +292,9 @@ def _join(
     expect(team, places.rows.size)
     if team.rank == 0:
         advance(team, before)
-    chunks = places.chunks.size - 1
     while not stopping(team) and load_relaxed(words, FULL) == 0:
-        if state[ITEM] >= state[END]:
-            taken = atomic_add(words, CURSOR, 1)
-            if taken >= chunks:
-                return
-            # the last chunks have the largest records: they come first, so that ends are even
-            state[ITEM] = places.chunks[chunks - 1 - taken]
-            state[END] = places.chunks[chunks - taken]
-            state[SKIP] = 0
+        if state[ITEM] >= state[END] and not take_chunk(places, words, state):
+            return
         item = state[ITEM]
         if places.lows[item] < places.highs[item]:
             seen = _probe(team, corpus, places, item, rule, how, space, work)

@@ -10,6 +10,7 @@ import numpy as np
 from matchwood.join.candidates import cpu
 from matchwood.join.candidates.cpu_gather import BASIC, JOINT, POSITIONAL, WINDOW, Rule
 from matchwood.join.candidates.cpu_lists import (
+    SLACK,
     Holders,
     Index,
     Lists,
@@ -81,7 +82,8 @@ class Task:
         self.corpus = cpu.Corpus(
             prepared.elements, left, right, left_lists, right_lists, index, nearest_of(prepared)
         )
-        self.places = self._places(order, left, None if groups is None else groups[0], delta)
+        self.all_places = self._places(order, left, None if groups is None else groups[0], delta)
+        self.places = self.all_places
         self.counts = np.zeros(cpu.COUNTS, np.int64)
 
     def rule_of(self, delta: float) -> Rule:
@@ -114,40 +116,62 @@ class Task:
         """Posting entries that each item reads."""
         costs = np.empty(self.places.rows.size, np.int64)
         team = crew(threads, work=4 * costs.size)
-        team.run(cpu._cost, self.corpus, self.places, self.rule, costs)
+        team.run(cpu.count_postings, self.corpus, self.places, self.rule, costs)
         return costs
 
+    def evenly(self) -> np.ndarray:
+        """Costs for one member, to whom it does not matter where the work is."""
+        return np.ones(self.places.rows.size, np.int64)
+
     def part(self, first: int, last: int) -> None:
-        """Leave only the items first to last."""
-        kept = slice(first, last)
-        places = self.places
-        self.places = places._replace(
-            rows=places.rows[kept], lows=places.lows[kept], highs=places.highs[kept]
-        )
+        """Only the items first to last of all are probed."""
+        self._take(slice(first, last))
+
+    def sample(self, every: int) -> None:
+        """Only one item in `every` is probed."""
+        self._take(slice(every // 2, None, every))
+
+    def only(self, rows: np.ndarray) -> None:
+        """Only these left rows are probed."""
+        chosen = np.zeros(self.corpus.left.starts.size, bool)
+        chosen[rows] = True
+        self._take(np.flatnonzero(chosen[self.all_places.rows]))
+
+    def _take(self, kept: Any) -> None:
+        whole = self.all_places
+        parts = (np.ascontiguousarray(a[kept]) for a in (whole.rows, whole.lows, whole.highs))
+        self.places = cpu.Places(*parts, whole.right_rows, whole.chunks)
+
+    def raise_to(self, delta: float) -> None:
+        """A higher threshold: what was prepared for the lower one still holds."""
+        self.rule = self.rule_of(delta)
+
+    def without_prefix(self, first: int, last: int) -> int:
+        """How many items have no prefix, so that all records of fitting size are candidates."""
+        if not self.edit:
+            return 0
+        lists, rows = self.corpus.left_lists, self.all_places.rows[first:last]
+        sizes = np.diff(self.corpus.left.starts)[rows]
+        ends = lists.ends[rows]
+        left = sizes.astype(np.float64)
+        has = ends > lists.starts[rows]
+        left[has] = lists.rests[ends[has] - 1]
+        return int((left >= self.rule.prefix * sizes - SLACK).sum())
 
     def run(
         self, how: How, threads: int | None, costs: np.ndarray, room: int = ROOM
     ) -> Iterator[Raw]:
-        """Pairs, as they are found.  `self.rule` may be changed between two of them."""
-        total = int(costs.sum())
-        team = crew(threads, work=WORK_PER_POSTING * total)
-        chunks = _cuts(costs, CHUNKS_PER_MEMBER * team.size)
-        places = self.places._replace(chunks=chunks)
-        right = self.corpus.right.starts.size - 1
-        room = max(1, min(room, total))
-        most = max(int(np.diff(r.starts).max(initial=1)) for r in self.prepared.records)
-        work = _members(team.size, min(WINDOW, max(right, 1)), room, most)
-        space = scratch(self.corpus.elements, self.corpus.left, self.corpus.right, how, team.size)
-        words = np.zeros(cpu.WORDS, np.int64)
-        done = 0
+        """Pairs, as they are found.  Between two of them the threshold may be raised."""
+        launch = Launch(self, how, threads, costs, room)
         while True:
-            words[cpu.FULL] = 0
-            team.run(cpu._join, self.corpus, places, self.rule, how, space, work, words, done)
-            yield from self._taken(work, how)
-            if not words[cpu.FULL]:
+            rule = self.rule
+            launch.again(cpu.join_all, self.corpus, launch.places, rule, how)
+            yield from self._taken(launch.work, how)
+            if not launch.words[cpu.FULL]:
                 break
-            done = _done(work, words, chunks)
-        self.counts += work.counts.sum(axis=0)
+            if self.rule is not rule:  # other candidates than before: the record starts again
+                launch.work.state[:, cpu.SKIP] = 0
+        self.counts += launch.work.counts.sum(axis=0)
 
     def _taken(self, work: cpu.Members, how: How) -> Iterator[Raw]:
         for member in range(work.state.shape[0]):
@@ -180,11 +204,30 @@ class Task:
         return Raw(*(array[kept] for array in raw))
 
 
-def _done(work: cpu.Members, words: np.ndarray, chunks: np.ndarray) -> int:
-    """Items that are behind us."""
-    taken = min(int(words[cpu.CURSOR]), chunks.size - 1)
-    begun = int(chunks[-1] - chunks[chunks.size - 1 - taken])
-    return begun - int((work.state[:, cpu.END] - work.state[:, cpu.ITEM]).sum())
+class Launch:
+    """A team with its buffers, which is started again until all items are done."""
+
+    def __init__(
+        self, task: Task, how: How, threads: int | None, costs: np.ndarray, room: int
+    ) -> None:
+        corpus = task.corpus
+        self.team = crew(threads, work=WORK_PER_POSTING * int(costs.sum()))
+        self.places = task.places._replace(chunks=cuts(costs, CHUNKS_PER_MEMBER * self.team.size))
+        right = corpus.right.starts.size - 1
+        most = max(int(np.diff(r.starts).max(initial=1)) for r in task.prepared.records)
+        self.work = _members(self.team.size, min(WINDOW, max(right, 1)), room, most)
+        self.space = scratch(corpus.elements, corpus.left, corpus.right, how, self.team.size)
+        self.words = np.zeros(cpu.WORDS, np.int64)
+        self.done = 0
+
+    def again(self, kernel: Any, *args: Any) -> None:
+        self.words[cpu.FULL] = 0
+        self.team.run(kernel, *args, self.space, self.work, self.words, self.done)
+        chunks = self.places.chunks
+        taken = min(int(self.words[cpu.CURSOR]), chunks.size - 1)
+        begun = int(chunks[-1] - chunks[chunks.size - 1 - taken])
+        state = self.work.state
+        self.done = begun - int((state[:, cpu.END] - state[:, cpu.ITEM]).sum())
 
 
 def _members(size: int, window: int, room: int, most: int) -> cpu.Members:
@@ -204,7 +247,7 @@ def _members(size: int, window: int, room: int, most: int) -> cpu.Members:
     )
 
 
-def _cuts(costs: np.ndarray, parts: int) -> np.ndarray:
+def cuts(costs: np.ndarray, parts: int) -> np.ndarray:
     """Where at most `parts` parts of about equal cost begin; the last entry is the end."""
     ends = np.cumsum(costs)
     if not ends.size:
