@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from matchwood.join.arrays import Elements, Records
+from matchwood.join.reference import in_order
 from matchwood.join.similarity.reference import padded, tokens
 
 Texts = Sequence[Sequence[str]]
@@ -20,7 +21,7 @@ def arrays(
 ) -> tuple[Elements, Records, Records]:
     """Both sides with one dictionary; right=None: the left one twice."""
     sides = [left] if right is None else [left, right]
-    texts = in_order({e for side in sides for record in side for e in record}, q)
+    texts = in_order([e for side in sides for record in side for e in record], similarity, q)
     grams = [tokens(text, q) for text in texts]
     used = Counter(gram for side in sides for r in side for e in set(r) if e for gram in tokens(e, q))
     rank = {gram: k for k, gram in enumerate(sorted(used, key=lambda g: (used[g], repr(g))))}
@@ -51,11 +52,6 @@ def _rows(lists: Sequence[Sequence[int]], kind: type) -> tuple[np.ndarray, np.nd
     starts = np.zeros(len(lists) + 1, np.int64)
     np.cumsum([len(row) for row in lists], out=starts[1:])
     return starts, np.array([x for row in lists for x in row], kind)
-
-
-def in_order(record: Iterable[str], q: int = 3) -> list[str]:
-    """The distinct elements as kernels see them: by (token count, text), without empty ones."""
-    return sorted({e for e in record if e}, key=lambda e: (len(tokens(e, q)), e))
 
 
 def changed(word: str, rng: random.Random, letters: str = "abcdefgh") -> str:

@@ -106,7 +106,7 @@ __device__ __forceinline__ void write_pair(const Out& out, const Rule& rule, int
 {
     unsigned long long at = atomicAdd(out.used, 1ull);
     if ((long long)at >= out.room) return;
-    bool swap = rule.itself && other < row;
+    bool swap = rule.once && other < row;
     out.left[at] = swap ? other : row;
     out.right[at] = swap ? row : other;
     out.weight[at] = weight;
