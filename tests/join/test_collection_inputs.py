@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from collections_made import records
+from join_collections import records
 from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
 
 ROWS = [["ab", "cd"], ["cd", "ab", "ab"], ["ab", ""], [], ["xyz"]]

@@ -31,6 +31,7 @@ struct Corpus {
     const int* index_positions;
     const float* index_totals;
     const float* index_rests;
+    const double* nearest;  // how similar each element can be to another one
     const int* rows;        // the left row of each item
     const int* lows;        // positions on the right that are admitted ...
     const int* highs;       // ... up to this one
@@ -41,7 +42,8 @@ struct Corpus {
 struct Rule {
     double share;   // theta of a pair is share times the sum of its sizes
     double prefix;  // what the left record needs, for each of its elements
-    int itself;     // 1: a collection with itself, the left row is the smaller one
+    int itself;     // 1: a collection with itself
+    int once;       // 1: and each pair is met once; the smaller row goes left
     int unequal;    // 1: no pairs of score 1
     int scores;     // 1: exact weights are wanted
     int fuzzy;      // 0: elements are equal or not similar at all

@@ -26,31 +26,31 @@ NAMES = {
 }
 
 
-def blocks(prepared: Any, choice: Choice, whole: bool, run: Any = Task.run) -> Iterator[Raw]:
+def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     """The pairs of a join, in parts.
 
     `whole`: in parts as they come.  Else an empty part ends each block, and what is in a block
-    depends on the data alone.  `run` probes the records of a task.
+    depends on the data alone.
     """
     watch = Stopwatch()
-    task = _task(prepared, choice)
+    task = task_of(prepared, choice)
     watch.lap("index")
-    how = _how(prepared, choice)
+    how = how_of_choice(prepared, choice)
     alone = choice.threads == 1 and choice.shard[1] == 1 and whole
     costs = task.evenly() if alone else task.costs(choice.threads)
     first, last = shard_of(costs, *choice.shard)
-    steps = np.array([first, last]) if whole else first + cuts(costs[first:last], _parts(costs))
+    steps = np.array([first, last]) if whole else first + cuts(costs[first:last], parts_of(costs))
     choice.stats["without_prefix"] = task.without_prefix(first, last)
     for a, b in zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True):
         task.part(a, b)
         if choice.per_left is None:
-            yield from run(task, how, choice.threads, costs[a:b])
+            yield from task.run(how, choice.threads, costs[a:b])
         else:
             yield from _best_in_rounds(prepared, task, how, choice)
         if not whole:
             yield BREAK
     watch.lap("join")
-    _count(choice, task)
+    count(choice, task)
     choice.stats.setdefault("seconds", {}).update(watch.seconds)
 
 
@@ -63,10 +63,10 @@ def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iter
     for delta in ROUNDS:
         if delta <= choice.delta or not rows.size:
             continue
-        easy = _task(prepared, choice, delta)
+        easy = task_of(prepared, choice, delta)
         easy.only(rows)
         found = list(best_per_left(easy, how, choice, easy.costs(choice.threads)))
-        _count(choice, easy)
+        count(choice, easy)
         left = np.concatenate([np.empty(0, np.int32), *(raw.left for raw in found)])
         enough = np.bincount(left, minlength=prepared.records[0].starts.size) >= choice.per_left
         for raw in found:
@@ -80,29 +80,27 @@ def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iter
 BREAK = Raw(*(np.empty(0, np.int32) for _ in range(2)), np.empty(0, np.int64))
 
 
-def above(
-    prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: int, run: Any = Task.run
-) -> Iterator[Raw]:
+def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: int) -> Iterator[Raw]:
     """Pairs of at least `delta`, for the best k: of one record in `sample`, or of all.
 
-    `raise_to(raw)` is asked after each part for a new, higher delta.
+    `raise_to()` is asked after each part for a new, higher delta.
     """
-    task = _task(prepared, choice, delta)
+    task = task_of(prepared, choice, delta)
     if sample > 1:
         task.sample(sample)
-    how = _how(prepared, choice)
+    how = how_of_choice(prepared, choice)
     costs = task.evenly() if choice.threads == 1 else task.costs(choice.threads)
     room = max(min(4 * (choice.k or 1), 1 << 16), task.corpus.right.starts.size)
-    for raw in run(task, how, choice.threads, costs, room):
+    for raw in task.run(how, choice.threads, costs, room):
         yield raw
         higher = raise_to()
         if higher > delta:
             delta = higher
             task.raise_to(higher)
-    _count(choice, task)
+    count(choice, task)
 
 
-def _task(prepared: Any, choice: Choice, delta: float | None = None) -> Task:
+def task_of(prepared: Any, choice: Choice, delta: float | None = None) -> Task:
     return Task(
         prepared,
         choice.delta if delta is None else delta,
@@ -113,15 +111,15 @@ def _task(prepared: Any, choice: Choice, delta: float | None = None) -> Task:
     )
 
 
-def _how(prepared: Any, choice: Choice) -> Any:
+def how_of_choice(prepared: Any, choice: Choice) -> Any:
     exact = choice.scores or choice.k is not None or choice.per_left is not None
     return how_of(choice.caller, prepared.similarity, choice.verify, choice.mode, exact)
 
 
-def _parts(costs: np.ndarray) -> int:
+def parts_of(costs: np.ndarray) -> int:
     return int(costs.sum()) // BLOCK + 1
 
 
-def _count(choice: Choice, task: Task) -> None:
+def count(choice: Choice, task: Task) -> None:
     for name, place in NAMES.items():
         choice.stats[name] = choice.stats.get(name, 0) + int(task.counts[place])

@@ -9,7 +9,6 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.join.choice import Choice, read_choice, read_groups, read_sides
-from matchwood.join.definition import chosen
 from matchwood.join.collection import Collection, Prepared
 from matchwood.join.result import Pairs, scores_of
 from matchwood.join.top import best_pairs
@@ -205,14 +204,9 @@ class _Call:
         self.runner = engines.load("matchwood.join", self.engine)
 
     def whole(self) -> Pairs:
-        if self.engine == "reference":
-            return self._from_definition()
         return self._pairs(list(self._counted(self.runner.blocks(self.prepared, self.choice, True))))
 
     def blocks(self) -> Iterator[Pairs]:
-        if self.engine == "reference":
-            yield self._from_definition()
-            return
         parts: list[Any] = []
         for raw in self._counted(self.runner.blocks(self.prepared, self.choice, False)):
             if raw.left.size:
@@ -224,23 +218,13 @@ class _Call:
             yield self._pairs(parts)
 
     def best(self) -> Pairs:
-        if self.engine == "reference":
-            return self._from_definition()
         watch = Stopwatch()
-        left, right, weight = best_pairs(self.runner, self.prepared, self.choice)
+        left, right, weight = best_pairs(
+            self.runner, self.prepared, self.choice, in_steps=self.engine != "reference"
+        )
         watch.lap("join")
         self.choice.stats["seconds"] = watch.seconds
         return self._made(left, right, weight)
-
-    def _from_definition(self) -> Pairs:
-        """Every pair compared, then those that are asked for."""
-        watch = Stopwatch()
-        left, right, score = chosen(self.runner, self.choice, self.prepared, self.left, self.right)
-        watch.lap("join")
-        made = self._made(left, right, np.zeros(left.size, np.int64))
-        made.score = score if self.choice.scores else None
-        made.stats["seconds"] = watch.seconds
-        return made
 
     def _counted(self, parts: Iterator[Any]) -> Iterator[Any]:
         found = 0

@@ -10,8 +10,9 @@ from matchwood import engines
 from matchwood.join.arrays import Elements, Records
 
 RULE = np.dtype(
-    [("share", "f8"), ("prefix", "f8"), *((name, "i4") for name in ("itself", "unequal", "scores", "fuzzy"))]
-)
+    [("share", "f8"), ("prefix", "f8")]
+    + [(name, "i4") for name in ("itself", "once", "unequal", "scores", "fuzzy", "filler")]
+)  # struct Rule of corpus.cuh
 
 
 class Corpus(NamedTuple):
@@ -57,6 +58,7 @@ def corpus_of(resident: Resident, corpus: Any, places: Any) -> Corpus:
             *corpus.left_lists,
             *corpus.right_lists,
             *corpus.index,
+            corpus.nearest,
         )
     ]
     sizes = np.diff(right.starts)[places.right_rows].astype(np.int32)
@@ -70,10 +72,10 @@ def corpus_of(resident: Resident, corpus: Any, places: Any) -> Corpus:
     return Corpus(cupy.asarray(addresses), tuple(copies))
 
 
-def rule_of(rule: Any, how: Any, fuzzy: bool) -> Any:
+def rule_of(rule: Any, once: bool, how: Any, fuzzy: bool) -> Any:
     """struct Rule, as bytes on the GPU."""
     made = np.zeros(1, RULE)
     made["share"], made["prefix"] = rule.share, rule.prefix
-    made["itself"], made["unequal"] = rule.itself, rule.unequal
+    made["itself"], made["once"], made["unequal"] = rule.itself, once, rule.unequal
     made["scores"], made["fuzzy"] = how.scores, fuzzy
     return engines.cupy().asarray(made.view(np.uint8))

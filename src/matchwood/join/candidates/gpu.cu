@@ -47,15 +47,21 @@ __device__ __forceinline__ long long first_at_least(const int* positions, long l
     return lo;
 }
 
-__device__ int equal_elements(const int* a, int m, const int* b, int n)
+// How many elements two records share; *most: no more than this can be matched, each element that is
+// in one record alone counting as its nearest neighbour.
+__device__ int equal_elements(const int* a, int m, const int* b, int n, const double* nearest, double* most)
 {
     int i = 0, j = 0, same = 0;
-    while (i < m && j < n) {
-        int x = a[i], y = b[j];
+    double left = 0.0, right = 0.0;
+    while (i < m || j < n) {
+        int x = i < m ? a[i] : 0x7fffffff, y = j < n ? b[j] : 0x7fffffff;
         same += x == y;
+        if (x < y) left += nearest[x];
+        if (y < x) right += nearest[y];
         i += x <= y;
         j += y <= x;
     }
+    *most = same + fmin(left, right);
     return same;
 }
 
@@ -100,7 +106,7 @@ __device__ __forceinline__ void write_pair(const Out& out, const Rule& rule, int
 {
     unsigned long long at = atomicAdd(out.used, 1ull);
     if ((long long)at >= out.room) return;
-    bool swap = rule.itself && other < row;
+    bool swap = rule.once && other < row;
     out.left[at] = swap ? other : row;
     out.right[at] = swap ? row : other;
     out.weight[at] = weight;
@@ -113,7 +119,8 @@ __device__ void filter_pair(const Corpus& corpus, const Rule& rule, int row, int
     const int* b = corpus.right.elements + corpus.right.starts[other];
     int m = size_of(corpus.left, row), n = size_of(corpus.right, other);
     long long need = least_weight(rule.share, m, n);
-    int equal = equal_elements(a, m, b, n);
+    double most;
+    int equal = equal_elements(a, m, b, n, corpus.nearest, &most);
     long long weight = equal * UNIT;
     if (!rule.fuzzy || equal == m || equal == n || (weight >= need && !rule.scores)) {
         tally.of[VERIFIED]++;
@@ -121,7 +128,8 @@ __device__ void filter_pair(const Corpus& corpus, const Rule& rule, int row, int
         if (weight >= need && !(rule.unequal && m == n && weight == m * UNIT))
             write_pair(out, rule, row, other, weight);
     } else if (weight >= need ||
-               can_reach(corpus.left_lists, row, corpus.right_lists, other, rule.share * (m + n)))
+               (most >= rule.share * (m + n) - SLACK &&
+                can_reach(corpus.left_lists, row, corpus.right_lists, other, rule.share * (m + n))))
         write_pair(out, rule, row, other, PENDING);
 }
 

@@ -28,14 +28,17 @@ COUNTED = {
     "GENERATED": cpu.GENERATED,
     "REFINED": cpu.REFINED,
     "VERIFIED": cpu.VERIFIED,
-    "ACCEPTED_BY_BOUND": cpu.ACCEPTED_BY_BOUND,
-    "REJECTED_BY_BOUND": cpu.REJECTED_BY_BOUND,
-    "SOLVED_EXACTLY": cpu.SOLVED_EXACTLY,
+    "ACCEPTED_BY_BOUND": cpu.BY_LOWER,
+    "REJECTED_BY_BOUND": cpu.BY_UPPER,
+    "SOLVED_EXACTLY": cpu.BY_SOLVING,
 }
 
 
 def run(task: Any, how: Any) -> Iterator[Raw]:
-    """The pairs of a task, part by part; the same pairs and weights as `Task.run` yields."""
+    """The pairs of a task, part by part; the same pairs and weights as `Task.run` yields.
+
+    Where every record is a left one, the record that was probed is on the left.
+    """
     for left, right, weight in pairs_on_device(task, how):
         yield Raw(left.get(), right.get(), weight.get())
 
@@ -45,7 +48,7 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
     cupy = engines.cupy()
     resident = task.prepared.keep("gpu", Resident)
     corpus = corpus_of(resident, task.corpus, task.places)
-    rule = rule_of(task.rule, how, how.similarity == JACCARD)
+    rule = rule_of(task.rule, task.once, how, how.similarity == JACCARD)
     most = tuple(
         int(np.diff(side.starts).max(initial=0)) for side in (task.corpus.left, task.corpus.right)
     )

@@ -57,7 +57,7 @@ def how(caller: str, similarity: str, verify: str, mode: str, scores: bool) -> H
 
 def share_of(delta: float) -> float:
     """theta / (|R| + |S|) for this delta: what `least_weight` takes."""
-    lowest = delta - SLACK
+    lowest = max(delta - SLACK, 0.0)
     return lowest / (1.0 + lowest)
 
 

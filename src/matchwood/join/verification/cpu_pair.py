@@ -103,7 +103,7 @@ def verify_pair(
             return 0, min(rows, columns) * ONE
         keep_all(left, right, space.sides)
     else:
-        equal, rows, columns = take_equal(elements, left, right, space.sides)
+        equal, rows, columns = take_equal(left, right, space.sides)
         if how.similarity == EQUAL or rows == 0 or columns == 0:
             return np.int64(equal * ONE >= need), equal * ONE
         if how.method <= EARLY and (equal + min(rows, columns)) * ONE < need:

@@ -32,14 +32,11 @@ END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the b
 
 
 @device
-def take_equal(
-    elements: Elements, left: np.ndarray, right: np.ndarray, sides: Sides
-) -> tuple[int, int, int]:
+def take_equal(left: np.ndarray, right: np.ndarray, sides: Sides) -> tuple[int, int, int]:
     """Match equal elements; the others go to `sides`.  (equal, rows, columns).
 
-    Both records ascend by (token count, id), so one merge meets every element that is in both.
+    The elements of a record ascend, so one merge meets every element that is in both.
     """
-    starts = elements.starts
     i, j, equal, rows, columns = 0, 0, 0, 0, 0
     while i < left.size and j < right.size:
         a, b = left[i], right[j]
@@ -47,9 +44,7 @@ def take_equal(
             equal += 1
             i += 1
             j += 1
-            continue
-        size_a, size_b = starts[a + 1] - starts[a], starts[b + 1] - starts[b]
-        if size_a < size_b or (size_a == size_b and a < b):
+        elif a < b:
             sides.rows[rows] = a
             rows += 1
             i += 1

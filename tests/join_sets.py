@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from matchwood.join.arrays import Elements, Records
+from matchwood.join.reference import in_order
 from matchwood.join.similarity.reference import padded, tokens
 
 Texts = Sequence[Sequence[str]]
@@ -20,7 +21,7 @@ def arrays(
 ) -> tuple[Elements, Records, Records]:
     """Both sides with one dictionary; right=None: the left one twice."""
     sides = [left] if right is None else [left, right]
-    texts = list(dict.fromkeys(e for side in sides for record in side for e in record if e))
+    texts = in_order([e for side in sides for record in side for e in record], similarity, q)
     grams = [tokens(text, q) for text in texts]
     used = Counter(gram for side in sides for r in side for e in set(r) if e for gram in tokens(e, q))
     rank = {gram: k for k, gram in enumerate(sorted(used, key=lambda g: (used[g], repr(g))))}
@@ -38,10 +39,7 @@ def arrays(
     made = [
         Records(
             *_rows(
-                [
-                    sorted({ids[e] for e in r if e}, key=lambda e: (len(lists[e]), e))
-                    for r in side
-                ],
+                [sorted({ids[e] for e in r if e}) for r in side],
                 np.int32,
             )
         )
@@ -54,11 +52,6 @@ def _rows(lists: Sequence[Sequence[int]], kind: type) -> tuple[np.ndarray, np.nd
     starts = np.zeros(len(lists) + 1, np.int64)
     np.cumsum([len(row) for row in lists], out=starts[1:])
     return starts, np.array([x for row in lists for x in row], kind)
-
-
-def texts_of(record: Sequence[str], q: int = 3) -> list[str]:
-    """The distinct elements in the order in which kernels see them: by (token count, first seen)."""
-    return sorted(dict.fromkeys(e for e in record if e), key=lambda e: len(tokens(e, q)))
 
 
 def changed(word: str, rng: random.Random, letters: str = "abcdefgh") -> str:
