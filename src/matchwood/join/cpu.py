@@ -20,17 +20,17 @@ NAMES = {
     "generated": probing.GENERATED,
     "refined": probing.REFINED,
     "verified": probing.VERIFIED,
-    "accepted_by_bound": probing.BY_LOWER,
-    "rejected_by_bound": probing.BY_UPPER,
-    "solved_exactly": probing.BY_SOLVING,
+    "accepted_by_bound": probing.ACCEPTED_BY_BOUND,
+    "rejected_by_bound": probing.REJECTED_BY_BOUND,
+    "solved_exactly": probing.SOLVED_EXACTLY,
 }
 
 
 def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     """The pairs of a join, in parts.
 
-    `whole`: in parts as they come.  Else each part has the pairs of some left records, and what
-    these are depends on the data alone.
+    `whole`: in parts as they come.  Else an empty part ends each block, and what is in a block
+    depends on the data alone.
     """
     watch = Stopwatch()
     task = task_of(prepared, choice)
@@ -83,7 +83,7 @@ BREAK = Raw(*(np.empty(0, np.int32) for _ in range(2)), np.empty(0, np.int64))
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: int) -> Iterator[Raw]:
     """Pairs of at least `delta`, for the best k: of one record in `sample`, or of all.
 
-    `raise_to(raw)` is asked after each part for a new, higher delta.
+    `raise_to()` is asked after each part for a new, higher delta.
     """
     task = task_of(prepared, choice, delta)
     if sample > 1:

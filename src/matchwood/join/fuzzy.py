@@ -219,7 +219,9 @@ class _Call:
 
     def best(self) -> Pairs:
         watch = Stopwatch()
-        left, right, weight = best_pairs(self.runner, self.prepared, self.choice)
+        left, right, weight = best_pairs(
+            self.runner, self.prepared, self.choice, in_steps=self.engine != "reference"
+        )
         watch.lap("join")
         self.choice.stats["seconds"] = watch.seconds
         return self._made(left, right, weight)

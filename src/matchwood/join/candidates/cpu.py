@@ -58,8 +58,9 @@ CURSOR, FULL, WORDS = 0, 16, 32
 # a member's state: where it stands
 ITEM, END, SKIP, FILLED, OVERFLOW, STATE = 0, 1, 2, 3, 4, 16
 # what it has counted
-GENERATED, REFINED, VERIFIED, BY_LOWER, BY_UPPER, BY_SOLVING, COUNTS = 0, 1, 2, 3, 4, 5, 16
-KINDS = (BY_UPPER, BY_LOWER, BY_SOLVING, BY_SOLVING)  # by verdict
+GENERATED, REFINED, VERIFIED = 0, 1, 2
+ACCEPTED_BY_BOUND, REJECTED_BY_BOUND, SOLVED_EXACTLY, COUNTS = 3, 4, 5, 16
+KINDS = (REJECTED_BY_BOUND, ACCEPTED_BY_BOUND, SOLVED_EXACTLY, SOLVED_EXACTLY)  # by verdict
 
 
 class Corpus(NamedTuple):
@@ -151,11 +152,11 @@ def worth_verifying(corpus: Corpus, left_row: int, right_row: int, need: float, 
 def count_verdict(counts: Any, verdict: int) -> None:
     counts[VERIFIED] += 1
     if verdict & SOLVED:
-        counts[BY_SOLVING] += 1
+        counts[SOLVED_EXACTLY] += 1
     elif verdict & ACCEPTED:
-        counts[BY_LOWER] += 1
+        counts[ACCEPTED_BY_BOUND] += 1
     else:
-        counts[BY_UPPER] += 1
+        counts[REJECTED_BY_BOUND] += 1
 
 
 @expanded
@@ -221,8 +222,6 @@ def _probe(
         found = gather(team, corpus.left_lists, corpus.index, row, size, lo, hi, rule, sums)
         if found < 0:
             return seen
-        if skip <= seen:
-            counts[GENERATED] += found
         for c in range(found):
             seen += 1
             if seen <= skip:
@@ -257,6 +256,8 @@ def _probe(
             out_right[at] = row if swap else other
             out_weight[at] = weight
             state[FILLED] = at + 1
+        if seen > skip or found == 0:  # a window is counted once, when it is done
+            counts[GENERATED] += found
     return -1
 
 

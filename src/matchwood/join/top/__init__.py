@@ -66,12 +66,17 @@ class _Best:
         return float(scores_of(self.weight[last], sums)[0])
 
 
-def best_pairs(engine: Any, prepared: Any, choice: Choice) -> tuple[Any, Any, Any]:
-    """left, right and weight of the k best pairs, by (-score, left, right)."""
+def best_pairs(
+    engine: Any, prepared: Any, choice: Choice, in_steps: bool = True
+) -> tuple[Any, Any, Any]:
+    """left, right and weight of the k best pairs, by (-score, left, right).
+
+    `in_steps`: a join at a higher threshold is cheaper, so those are tried first.
+    """
     sizes = tuple(np.diff(prepared.records[side].starts) for side in (0, -1))
     best = _Best(choice.k or 1, sizes)
     records = sum(side.size for side in sizes)
-    for delta in _thresholds(choice.delta):
+    for delta in _thresholds(choice.delta) if in_steps else (choice.delta,):
         if delta > choice.delta and records >= WORTH_SAMPLING:
             sample = engine.above(prepared, choice, delta, lambda: 0.0, SAMPLE)
             seen = sum(raw.left.size for raw in sample)
