@@ -103,9 +103,10 @@ def check_fuzzy_join(
 
     Examples
     --------
+    >>> import matchwood
     >>> from matchwood.check import check_fuzzy_join
     >>> tags = [["database", "systems"], ["databases", "system"], ["graphs"]]
-    >>> check_fuzzy_join(([0], [1], [37 / 75]), tags, delta=0.4)
+    >>> check_fuzzy_join(matchwood.fuzzy_join(tags, delta=0.4), tags, delta=0.4)
     >>> check_fuzzy_join(([], [], []), tags, delta=0.4)
     Traceback (most recent call last):
     matchwood.errors.CheckFailed: fuzzy join: the pair (0, 1) of score 0.493... is missing

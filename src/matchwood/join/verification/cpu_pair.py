@@ -58,7 +58,7 @@ from matchwood.join.verification.cpu_scratch import (
     Scratch,
     mine,
 )
-from matchwood.teams import Team, device, expanded, stopping
+from matchwood.teams import Team, device, inlined, stopping
 
 # A verdict is a sum of these, or one of the negative ones
 ACCEPTED = 1  # the pair is reported
@@ -86,7 +86,7 @@ def score(weight: int, left: int, right: int) -> float:
     return np.float64(weight) / np.float64((left + right) * ONE - weight)
 
 
-@expanded
+@inlined
 def verify_pair(
     team: Team,
     elements: Elements,
@@ -138,7 +138,7 @@ def _verify_rest(
     return verdict, (weight if verdict == NO_ROOM else weight + add)
 
 
-@device
+@inlined
 def _make_rows(
     team: Team,
     elements: Elements,
@@ -171,7 +171,7 @@ def _make_rows(
     return 0, lost
 
 
-@device
+@inlined
 def _edits_lose(
     team: Team, elements: Elements, rows: int, columns: int, slack: int, space: Scratch
 ) -> tuple[int, int]:
@@ -190,7 +190,7 @@ def _edits_lose(
     return 0, lost
 
 
-@device
+@inlined
 def _bounded(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
 ) -> tuple[int, int]:
@@ -224,7 +224,7 @@ def _bounded(
     return SOLVED + np.int64(weight >= need and ended != BELOW), weight
 
 
-@device
+@inlined
 def _certified(
     team: Team,
     rows: int,
@@ -257,7 +257,7 @@ def _certified(
     return SOLVED + np.int64(ended == OPTIMAL and weight >= need), weight
 
 
-@device
+@inlined
 def _halved(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
 ) -> tuple[int, int]:
@@ -277,7 +277,7 @@ def _halved(
     return np.int64(weight >= need), weight
 
 
-@device
+@inlined
 def _streamed(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
 ) -> tuple[int, int]:

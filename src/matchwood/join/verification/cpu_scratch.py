@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.join.similarity.cpu_levenshtein import Pattern
-from matchwood.teams import device
+from matchwood.teams import inlined
 
 CERTIFIED, EXACT, EARLY, GREEDY, DOMINANT, STREAMING = 0, 1, 2, 3, 4, 5
 
@@ -81,7 +81,7 @@ class Scratch(NamedTuple):
     pattern: Pattern
 
 
-@device
+@inlined
 def mine(scratch: Scratch, rank: int) -> Scratch:
     """The arrays of one member of the team."""
     a, b, c, d = scratch.sides, scratch.table, scratch.edges, scratch.solver
