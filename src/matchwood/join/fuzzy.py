@@ -187,6 +187,29 @@ def iter_fuzzy_join(left: Any, right: Any = None, **options: Any) -> Iterator[Pa
     return call.blocks()
 
 
+def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
+    """How many pairs `fuzzy_join` will find and how long it will take, from a sample of records.
+
+    One left record in so many is joined with all; both numbers grow by that factor.
+    """
+    watch = Stopwatch()
+    call = _Call("estimate", left, right, {**_DEFAULTS, **options})
+    watch.lap("collection")
+    every = max(1, len(call.left) // ESTIMATED_RECORDS)
+    watch.lap("index")
+    found = call.sampled(every)
+    watch.lap("sample")
+    seconds = watch.seconds
+    return {
+        "records": len(call.left),
+        "sampled": -(-len(call.left) // every),
+        "pairs": found * every,
+        "error": round(2 * every * found**0.5) if every > 1 else 0,
+        "seconds": seconds["collection"] + seconds["index"] + seconds["sample"] * every,
+    }
+
+
+ESTIMATED_RECORDS = 1000  # left records that `estimate` joins
 _DEFAULTS: dict[str, Any] = dict(fuzzy_join.__kwdefaults__ or {})
 
 
@@ -225,6 +248,11 @@ class _Call:
         watch.lap("join")
         self.choice.stats["seconds"] = watch.seconds
         return self._made(left, right, weight)
+
+    def sampled(self, every: int) -> int:
+        """Pairs of one left record in `every`."""
+        parts = self.runner.above(self.prepared, self.choice, self.choice.delta, lambda: 0.0, every)
+        return sum(int(raw.left.size) for raw in parts)
 
     def _counted(self, parts: Iterator[Any]) -> Iterator[Any]:
         found = 0
