@@ -53,6 +53,7 @@ from matchwood.teams import (
 
 ONE = 1 << 40  # the weight 1, in units of 2^-40
 
+PRUNED = -3  # a verdict: not verified, since it cannot be a pair
 # words that members share
 CURSOR, FULL, WORDS = 0, 16, 32
 # a member's state: where it stands
@@ -159,6 +160,22 @@ def count_verdict(counts: Any, verdict: int) -> None:
         counts[REJECTED_BY_BOUND] += 1
 
 
+@device
+def _verified(
+    team: Team, corpus: Corpus, row: int, other: int, rule: Rule, how: How, space: Scratch
+) -> tuple[int, int]:
+    """The filters, then verification.  Not expanded: few pairs come here, and compiling costs."""
+    left, right = members_of(corpus.left, row), members_of(corpus.right, other)
+    if not worth_verifying(corpus, row, other, rule.share * (left.size + right.size), rule):
+        return PRUNED, 0
+    need = least_weight(rule.share, left.size, right.size)
+    # where both sides are the same, the smaller row is on the left
+    swap = rule.itself != 0 and other < row
+    a = members_of(corpus.right, other) if swap else members_of(corpus.left, row)
+    b = members_of(corpus.left, row) if swap else members_of(corpus.right, other)
+    return verify_pair(team, corpus.elements, a, b, need, how, space)
+
+
 @expanded
 def decided(
     team: Team,
@@ -183,13 +200,9 @@ def decided(
             verdict = np.int64(weight >= need)
             count_verdict(counts, verdict)
             return verdict, weight
-    if not worth_verifying(corpus, row, other, rule.share * (left.size + right.size), rule):
+    verdict, weight = _verified(team, corpus, row, other, rule, how, space)
+    if verdict == PRUNED:
         return 0, 0
-    # where both sides are the same, the smaller row is on the left
-    swap = rule.itself != 0 and other < row
-    a = members_of(corpus.right, other) if swap else members_of(corpus.left, row)
-    b = members_of(corpus.left, row) if swap else members_of(corpus.right, other)
-    verdict, weight = verify_pair(team, corpus.elements, a, b, need, how, space)
     if verdict >= 0:
         count_verdict(counts, verdict)
     return verdict, weight
