@@ -9,33 +9,27 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from join_sets import arrays, random_sets
+from join_sets import arrays, from_python, random_sets
 from matchwood.join import reference as join_reference
 from matchwood.join.reference import in_order, least_weight
 from matchwood.join.similarity.reference import ONE
 from matchwood.join.verification import METHODS, how, reference, scratch, share_of
 from matchwood.join.verification.cpu import verify
-from matchwood.join.verification.cpu_approximate import (
-    clear_duals,
-    dominant,
-    greedy,
-    local_ratio_bound,
-    stream_edge,
-    streamed_bound,
-    unwind,
-)
-from matchwood.join.verification.cpu_exact import (
-    BELOW,
-    FAR,
-    NEVER,
-    OPTIMAL,
-    REACHED,
-    match_choices,
-    solve,
-)
+from matchwood.join.verification import cpu_approximate, cpu_exact
+from matchwood.join.verification.cpu_exact import BELOW, FAR, NEVER, OPTIMAL, REACHED
 from matchwood.join.verification.cpu_pair import score
 from matchwood.join.verification.cpu_scratch import Edges, Solver, Stack
 from matchwood.teams.team import WORDS, Team
+
+clear_duals = from_python(cpu_approximate.clear_duals)
+dominant = from_python(cpu_approximate.dominant)
+greedy = from_python(cpu_approximate.greedy)
+local_ratio_bound = from_python(cpu_approximate.local_ratio_bound)
+stream_edge = from_python(cpu_approximate.stream_edge)
+streamed_bound = from_python(cpu_approximate.streamed_bound)
+unwind = from_python(cpu_approximate.unwind)
+match_choices = from_python(cpu_exact.match_choices)
+solve = from_python(cpu_exact.solve)
 
 ALONE = Team(0, 1, np.zeros(WORDS, np.int64))
 EXAMPLE = [[0.9, 0.8, 0.1], [0.85, 0.2, 0.0], [0.3, 0.7, 0.4]]

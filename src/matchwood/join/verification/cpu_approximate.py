@@ -20,12 +20,12 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.join.verification.cpu_scratch import Edges, Solver, Stack
-from matchwood.teams import device
+from matchwood.teams import inner
 
 EPSILON = 100  # one part in so many
 
 
-@device
+@inner
 def _free_all(rows: int, columns: int, solver: Solver) -> None:
     for row in range(rows):
         solver.row_mate[row] = -1
@@ -36,13 +36,13 @@ def _free_all(rows: int, columns: int, solver: Solver) -> None:
 # Greedy
 
 
-@device
+@inner
 def _before(edges: Edges, a: int, b: int) -> bool:
     """Edge a comes before edge b.  Edges are numbered by row and column."""
     return edges.weights[a] > edges.weights[b] or (edges.weights[a] == edges.weights[b] and a < b)
 
 
-@device
+@inner
 def _sift(edges: Edges, order: np.ndarray, place: int, count: int) -> None:
     """Move the edge at `place` down the heap until no edge below comes after it."""
     edge = order[place]
@@ -59,7 +59,7 @@ def _sift(edges: Edges, order: np.ndarray, place: int, count: int) -> None:
     order[place] = edge
 
 
-@device
+@inner
 def sort_edges(edges: Edges, count: int, order: np.ndarray) -> None:
     """`order`: the edges, heaviest first (heap sort, in place)."""
     for k in range(count):
@@ -71,7 +71,7 @@ def sort_edges(edges: Edges, count: int, order: np.ndarray) -> None:
         _sift(edges, order, 0, last)
 
 
-@device
+@inner
 def greedy(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
     """The heaviest edge with both ends free, again and again.  Weight of the matching."""
     _free_all(rows, columns, solver)
@@ -91,7 +91,7 @@ def greedy(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
     return weight
 
 
-@device
+@inner
 def _row_of(edges: Edges, rows: int, edge: int) -> int:
     lo, hi = 0, rows
     while hi - lo > 1:
@@ -106,7 +106,7 @@ def _row_of(edges: Edges, rows: int, edge: int) -> int:
 # Locally dominant
 
 
-@device
+@inner
 def _point(edges: Edges, rows: int, columns: int, solver: Solver) -> None:
     """Every free vertex points to its heaviest free neighbour, by the number of the edge.
 
@@ -131,7 +131,7 @@ def _point(edges: Edges, rows: int, columns: int, solver: Solver) -> None:
         solver.reached[row] = best
 
 
-@device
+@inner
 def dominant(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
     """Match those that point to each other, until nobody points.  Weight of the matching."""
     _free_all(rows, columns, solver)
@@ -154,7 +154,7 @@ def dominant(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
 # Streaming, and the bounds of its duals
 
 
-@device
+@inner
 def stream_edge(
     row: int, column: int, weight: int, solver: Solver, stack: Stack, height: int
 ) -> int:
@@ -172,7 +172,7 @@ def stream_edge(
     return height + 1
 
 
-@device
+@inner
 def unwind(stack: Stack, height: int, rows: int, columns: int, solver: Solver) -> int:
     """Take the kept edges from the last to the first.  Weight of the matching."""
     _free_all(rows, columns, solver)
@@ -186,7 +186,7 @@ def unwind(stack: Stack, height: int, rows: int, columns: int, solver: Solver) -
     return weight
 
 
-@device
+@inner
 def clear_duals(rows: int, columns: int, solver: Solver) -> None:
     """Before the first edge."""
     for row in range(rows):
@@ -195,7 +195,7 @@ def clear_duals(rows: int, columns: int, solver: Solver) -> None:
         solver.column_dual[column] = 0
 
 
-@device
+@inner
 def dual_sum(rows: int, columns: int, solver: Solver) -> int:
     """The sum of all duals."""
     total = np.int64(0)
@@ -206,14 +206,14 @@ def dual_sum(rows: int, columns: int, solver: Solver) -> int:
     return total
 
 
-@device
+@inner
 def streamed_bound(rows: int, columns: int, solver: Solver) -> int:
     """(1 + 1/100) times the duals, rounded up: no matching weighs more."""
     total = dual_sum(rows, columns, solver)
     return total + (total + EPSILON - 1) // EPSILON
 
 
-@device
+@inner
 def local_ratio_bound(
     edges: Edges, rows: int, columns: int, solver: Solver, halves: bool
 ) -> int:

@@ -19,14 +19,14 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.join.verification.cpu_scratch import Edges, Solver
-from matchwood.teams import Team, device, stopping
+from matchwood.teams import Team, inner, stopping
 
 FAR = np.int64(0x7FFFFFFFFFFFFFFF)
 NEVER = np.int64(-0x7FFFFFFFFFFFFFFF)  # a weight that every matching reaches
 OPTIMAL, BELOW, REACHED, HALTED = 0, 1, 2, 3  # how `solve` ended
 
 
-@device
+@inner
 def match_choices(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
     """Rows take the column of their heaviest edge while it is free.  Weight of that matching."""
     for column in range(columns):
@@ -42,7 +42,7 @@ def match_choices(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
     return weight
 
 
-@device
+@inner
 def _nearest(solver: Solver, closed: int, reached: int) -> int:
     """The place in `reached` of the nearest column that is not finished."""
     best = closed
@@ -52,7 +52,7 @@ def _nearest(solver: Solver, closed: int, reached: int) -> int:
     return best
 
 
-@device
+@inner
 def _search(edges: Edges, root: int, solver: Solver) -> tuple[int, int, int, int, int]:
     """Shortest path from a free row.  (its length, free column or -1, row that becomes free or -1,
     columns finished, columns reached)."""
@@ -91,7 +91,7 @@ def _search(edges: Edges, root: int, solver: Solver) -> tuple[int, int, int, int
     return length, end_column, end_row, closed, reached
 
 
-@device
+@inner
 def _augment(edges: Edges, root: int, solver: Solver) -> int:
     """Match the row, or leave it free where that is best.  By how much the bound falls."""
     length, column, end_row, closed, reached = _search(edges, root, solver)
@@ -118,7 +118,7 @@ def _augment(edges: Edges, root: int, solver: Solver) -> int:
         column = before
 
 
-@device
+@inner
 def solve(
     team: Team, edges: Edges, rows: int, columns: int, solver: Solver, bounds: tuple[int, int]
 ) -> tuple[int, int]:

@@ -58,7 +58,7 @@ from matchwood.join.verification.cpu_scratch import (
     Scratch,
     mine,
 )
-from matchwood.teams import Team, device, inlined, stopping
+from matchwood.teams import Team, device, inlined, inner, stopping
 
 # A verdict is a sum of these, or one of the negative ones
 ACCEPTED = 1  # the pair is reported
@@ -113,7 +113,7 @@ def verify_pair(
     return _verify_rest(team, elements, (equal, rows, columns), need, how, space)
 
 
-@device
+@inner
 def _verify_rest(
     team: Team,
     elements: Elements,

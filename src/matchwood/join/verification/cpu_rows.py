@@ -23,7 +23,7 @@ from matchwood.join.similarity.cpu_levenshtein import (
 )
 from matchwood.join.similarity.cpu_phi import JACCARD, ONE, fixed, jaccard, most_edits, text_of
 from matchwood.join.verification.cpu_scratch import Edges, Scratch, Sides, Table
-from matchwood.teams import device
+from matchwood.teams import inner
 
 FEW = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
 _SPREAD = 2654435769  # 2^32 / golden ratio
@@ -31,7 +31,7 @@ FREE = np.int64(-1)  # a slot without a token
 END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the bits of an entry
 
 
-@device
+@inner
 def take_equal(left: np.ndarray, right: np.ndarray, sides: Sides) -> tuple[int, int, int]:
     """Match equal elements; the others go to `sides`.  (equal, rows, columns).
 
@@ -63,7 +63,7 @@ def take_equal(left: np.ndarray, right: np.ndarray, sides: Sides) -> tuple[int, 
     return equal, rows, columns
 
 
-@device
+@inner
 def keep_all(left: np.ndarray, right: np.ndarray, sides: Sides) -> None:
     """All elements go to `sides`: where matching equal ones first would be wrong."""
     for i in range(left.size):
@@ -72,7 +72,7 @@ def keep_all(left: np.ndarray, right: np.ndarray, sides: Sides) -> None:
         sides.columns[j] = right[j]
 
 
-@device
+@inner
 def exchange_sides(sides: Sides, rows: int, columns: int) -> None:
     """Rows become columns; rows < columns <= the room of both arrays or the other way round."""
     for k in range(max(rows, columns)):
@@ -82,7 +82,7 @@ def exchange_sides(sides: Sides, rows: int, columns: int) -> None:
 # Jaccard: the table of tokens
 
 
-@device
+@inner
 def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) -> int:
     """Put the tokens of the columns into the table.  Returns how far a hash is shifted."""
     total = 0
@@ -110,7 +110,7 @@ def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) 
     return shift
 
 
-@device
+@inner
 def touch_columns(elements: Elements, element: int, shift: int, table: Table) -> int:
     """Count the tokens that each column shares with the element; how many columns share any."""
     slots, entries, shared = table.slots, table.entries, table.shared
@@ -134,7 +134,7 @@ def touch_columns(elements: Elements, element: int, shift: int, table: Table) ->
     return touched
 
 
-@device
+@inner
 def sort_touched(table: Table, touched: int, columns: int) -> None:
     """Columns in rising order: by looking at all where many were touched, else by insertion."""
     if touched * touched > 4 * columns:
@@ -156,7 +156,7 @@ def sort_touched(table: Table, touched: int, columns: int) -> None:
 # One row
 
 
-@device
+@inner
 def jaccard_row(
     elements: Elements, row: int, columns: int, shift: int, space: Scratch, ordered: bool
 ) -> int:
@@ -192,7 +192,7 @@ def jaccard_row(
     return count
 
 
-@device
+@inner
 def edit_row(elements: Elements, row: int, columns: int, space: Scratch) -> int:
     """The same for edit similarity: the pattern is made once for the row."""
     sides, edges = space.sides, space.edges
@@ -213,7 +213,7 @@ def edit_row(elements: Elements, row: int, columns: int, space: Scratch) -> int:
     return count
 
 
-@device
+@inner
 def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
     """Note the element's text as the pattern; False where it is too long for one word."""
     lo, hi = text_of(elements, element)
@@ -223,7 +223,7 @@ def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
     return True
 
 
-@device
+@inner
 def row_edit(
     elements: Elements, element: int, other: int, least: int, pattern: Pattern, short: bool
 ) -> int:
@@ -243,7 +243,7 @@ def row_edit(
     return fixed(longer - edits, longer) if edits <= most else np.int64(-1)
 
 
-@device
+@inner
 def best_edit(elements: Elements, row: int, columns: int, least: int, space: Scratch) -> int:
     """The best similarity of a row, or -1 where none reaches `least`."""
     sides = space.sides
@@ -263,7 +263,7 @@ def best_edit(elements: Elements, row: int, columns: int, least: int, space: Scr
     return best
 
 
-@device
+@inner
 def _note(edges: Edges, row: int, column: int, weight: int) -> None:
     """Keep the heaviest edge of the row and of the column; the first of equal ones."""
     if weight > edges.row_best[row]:
@@ -274,7 +274,7 @@ def _note(edges: Edges, row: int, column: int, weight: int) -> None:
         edges.column_choice[column] = row
 
 
-@device
+@inner
 def reset_best(edges: Edges, rows: int, columns: int) -> None:
     """Before the first row."""
     edges.starts[0] = 0
@@ -286,7 +286,7 @@ def reset_best(edges: Edges, rows: int, columns: int) -> None:
         edges.column_choice[column] = -1
 
 
-@device
+@inner
 def open_table(
     elements: Elements, sides: Sides, rows: int, columns: int, table: Table, similarity: int
 ) -> int:
