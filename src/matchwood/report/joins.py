@@ -64,9 +64,7 @@ def _cards(pairs: Any, sides: list[Any], chosen: np.ndarray) -> list[str]:
             collection.record(a), sides[-1].record(b),
             similarity=collection.similarity, q=collection.q,
         )  # fmt: skip
-        made.append(
-            page.figure(matching(told).markup(), f"score {told.score:.4f}", f"{a} and {b}")
-        )
+        made.append(page.figure(matching(told).markup(), f"score {told.score:.4f}", f"{a} and {b}"))
     return made
 
 

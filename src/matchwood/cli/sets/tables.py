@@ -90,7 +90,9 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise FileFormatError(f"{path}: reading parquet needs pyarrow: pip install pyarrow") from None
+        raise FileFormatError(
+            f"{path}: reading parquet needs pyarrow: pip install pyarrow"
+        ) from None
     table = pyarrow.parquet.read_table(path)
     return {name: table.column(name).to_pylist() for name in table.column_names}
 

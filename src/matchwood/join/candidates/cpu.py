@@ -250,9 +250,7 @@ def _probe(
             if state[FILLED] == out_left.size:
                 return seen - 1
             counts[REFINED] += 1
-            verdict, weight = decided(
-                team, corpus, row, other, rule, how, space, known, counts
-            )
+            verdict, weight = decided(team, corpus, row, other, rule, how, space, known, counts)
             if verdict == STOPPED:
                 return seen - 1
             if verdict == NO_ROOM:

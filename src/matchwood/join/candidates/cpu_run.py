@@ -89,9 +89,7 @@ class Task:
     def rule_of(self, delta: float) -> Rule:
         share = share_of(delta)
         prefix = 2 * share if self.once else max(delta - TOLERANCE, 0.0)
-        return Rule(
-            share, prefix, self.level, int(self.edit), int(self.itself), int(self.unequal)
-        )
+        return Rule(share, prefix, self.level, int(self.edit), int(self.itself), int(self.unequal))
 
     def _places(self, order: _Order, left: Any, group: Any, delta: float) -> cpu.Places:
         mine = order if self.itself else _Order(left, group)

@@ -58,7 +58,9 @@ def _best_of_row(elements: Elements, a: int, others: Any, keys: Any, weights: An
 
 
 @inner
-def _best_of_two_rows(elements: Elements, a: int, b: int, others: Any, keys: Any, weights: Any) -> int:
+def _best_of_two_rows(
+    elements: Elements, a: int, b: int, others: Any, keys: Any, weights: Any
+) -> int:
     """The heaviest matching of two elements with several: the best columns, not the same one.
 
     If both rows prefer one column, one of them takes its second best.
