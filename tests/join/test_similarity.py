@@ -8,13 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from join_sets import arrays, changed
+from join_sets import arrays, changed, from_python
+from matchwood.join.similarity import cpu_lanes as lanes
 from matchwood.join.similarity import cpu_levenshtein as bits
 from matchwood.join.similarity import reference
 from matchwood.join.similarity.check import Similarities
 from matchwood.join.similarity.cpu_phi import EDIT, EQUAL, JACCARD, edit, fixed, most_edits, phi
 
 ONE = reference.ONE
+fits_lane, set_lane = from_python(lanes.fits_lane), from_python(lanes.set_lane)
+clear_lane, sweep = from_python(lanes.clear_lane), from_python(lanes.sweep)
 KINDS = {"jaccard": JACCARD, "edit": EDIT, "edit_padded": EDIT, "equal": EQUAL}
 
 
@@ -57,6 +60,35 @@ def test_levenshtein_of_any_length_and_any_text():
     assert distance("", "abc") == 3
     assert distance("abc", "") == 3
     assert distance("", "") == 0
+
+
+def test_sixteen_at_a_time():
+    """Lanes with and without a pattern, texts with characters that no pattern can have."""
+    rng = random.Random(4)
+    table = np.zeros((lanes.DIRECT + 1, lanes.LANES), np.uint32)
+    state, one = np.zeros(3 * lanes.LANES, np.uint32), np.ones(lanes.LANES, np.uint32)
+    made = lanes.Lanes(table, state, one.copy(), one.copy())
+    for _ in range(20):
+        letters = rng.choice(["ab", "abcdefghijkl", "a\u00ff"])
+        words = ["".join(rng.choices(letters, k=rng.choice([1, 2, 7, 31, 32]))) for _ in range(15)]
+        texts = [*(changed(word, rng, letters + "\u20ac") for word in words), "", "\U0001f600" * 70]
+        texts.append("".join(rng.choices(letters, k=200)))
+        codes = np.array([ord(c) for text in words + texts for c in text], np.uint32)
+        ends = np.cumsum([0, *map(len, words + texts)])
+        for k in range(len(words)):
+            assert fits_lane(codes, ends[k], ends[k + 1])
+            set_lane(made, k, codes, ends[k], ends[k + 1])
+        for j, text in enumerate(texts, len(words)):
+            sweep(made, codes, ends[j], ends[j + 1])
+            found = state[2 * lanes.LANES :][: len(words)].tolist()
+            assert found == [reference.levenshtein(word, text) for word in words]
+        for k in range(len(words)):
+            clear_lane(made, k, codes, ends[k], ends[k + 1])
+        assert not table.any()
+    wide = np.array([ord("a"), 256], np.uint32)
+    assert fits_lane(wide, 0, 1)
+    assert not fits_lane(wide, 0, 2)
+    assert not fits_lane(np.full(33, 97, np.uint32), 0, 33)
 
 
 def test_all_ways_agree():

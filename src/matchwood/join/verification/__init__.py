@@ -75,6 +75,7 @@ def scratch(
     Edges are the exception: `edges` of them, or at most `MOST_EDGES`.  A pair with more is not
     verified but says how many it has (NO_ROOM).
     """
+    from matchwood.join.similarity import cpu_lanes
     from matchwood.join.similarity.cpu_levenshtein import DIRECT, SLOTS, Pattern
     from matchwood.join.verification import cpu_exact, cpu_scratch
 
@@ -130,6 +131,12 @@ def scratch(
             array(SLOTS, np.uint32),
             array(SLOTS, np.uint64),
             array(longest, np.int8),
+        ),
+        cpu_lanes.Lanes(
+            np.zeros((threads, cpu_lanes.DIRECT + 1, cpu_lanes.LANES), np.uint32),
+            array(3 * cpu_lanes.LANES, np.uint32),
+            array(cpu_lanes.LANES, np.uint32, 1),
+            array(cpu_lanes.LANES, np.uint32, 1),
         ),
     )
 

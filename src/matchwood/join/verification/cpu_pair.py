@@ -41,11 +41,13 @@ from matchwood.join.verification.cpu_exact import (
 from matchwood.join.verification.cpu_rows import (
     best_edit,
     edit_row,
+    edit_rows,
     exchange_sides,
     jaccard_row,
     keep_all,
     open_table,
     reset_best,
+    rows_fit_lanes,
     take_equal,
 )
 from matchwood.join.verification.cpu_scratch import (
@@ -155,6 +157,8 @@ def _make_rows(
     """
     edges = space.edges
     reset_best(edges, rows, columns)
+    if how.similarity == EDIT and rows_fit_lanes(elements, rows, columns, space):
+        return 0, edit_rows(elements, rows, columns, slack, space)
     shift = open_table(elements, space.sides, rows, columns, space.table, how.similarity)
     lost = np.int64(0)
     for row in range(rows):
@@ -197,7 +201,11 @@ def _bounded(
     """certified, exact and early."""
     edges, solver = space.edges, space.solver
     slack = FAR if how.method == EXACT else rows * ONE - need
-    if how.similarity == EDIT and how.method != EXACT:
+    if (
+        how.similarity == EDIT
+        and how.method != EXACT
+        and not rows_fit_lanes(elements, rows, columns, space)
+    ):
         state, lost = _edits_lose(team, elements, rows, columns, slack, space)
         if state == STOPPED or lost > slack:
             return state, rows * ONE - lost

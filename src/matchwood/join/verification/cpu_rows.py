@@ -4,8 +4,8 @@ Most similarities are 0.  So the tokens of the columns go into a hash table, eac
 columns that have it, and a row is made by walking the chains of its own tokens.  Where few elements
 are left, merging token lists is quicker.
 
-Edit similarity has no such table: every element pair is compared, with a cut-off where only the
-best of a row is wanted.
+Edit similarity has no such table: every element pair is compared.  Short plain texts are compared
+sixteen rows at a time; for others a row is made alone, with a cut-off where only its best is wanted.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from matchwood.join.arrays import Elements
+from matchwood.join.similarity.cpu_lanes import LANES, clear_lane, fits_lane, set_lane, sweep
 from matchwood.join.similarity.cpu_levenshtein import (
     WORD,
     Pattern,
@@ -261,6 +262,51 @@ def best_edit(elements: Elements, row: int, columns: int, least: int, space: Scr
     if short:
         clear_pattern(space.pattern, elements.text, first[0], first[1])
     return best
+
+
+@inner
+def rows_fit_lanes(elements: Elements, rows: int, columns: int, space: Scratch) -> bool:
+    """True where `edit_rows` can make all rows: short plain texts, and room for all pairs."""
+    if rows * columns > space.edges.columns.size:
+        return False
+    for row in range(rows):
+        lo, hi = text_of(elements, space.sides.rows[row])
+        if not fits_lane(elements.text, lo, hi):
+            return False
+    return True
+
+
+@inner
+def edit_rows(elements: Elements, rows: int, columns: int, slack: int, space: Scratch) -> int:
+    """All rows of edit similarities, some at once; also those that are 0.  What the rows lose.
+
+    Ends where they lose more than `slack`: the other rows are then not made.
+    """
+    sides, edges, lanes, text = space.sides, space.edges, space.lanes, elements.text
+    lost = np.int64(0)
+    for first in range(0, rows, LANES):
+        count = min(LANES, rows - first)
+        for k in range(count):
+            lo, hi = text_of(elements, sides.rows[first + k])
+            set_lane(lanes, k, text, lo, hi)
+        for c in range(columns):
+            start, stop = text_of(elements, sides.columns[c])
+            sweep(lanes, text, start, stop)
+            for k in range(count):
+                longer = max(np.int64(lanes.lengths[k]), stop - start)
+                weight = fixed(longer - np.int64(lanes.state[2 * LANES + k]), longer)
+                place = (first + k) * columns + c
+                edges.columns[place] = c
+                edges.weights[place] = weight
+                _note(edges, first + k, c, weight)
+        for k in range(count):
+            lo, hi = text_of(elements, sides.rows[first + k])
+            clear_lane(lanes, k, text, lo, hi)
+            edges.starts[first + k + 1] = (first + k + 1) * columns
+            lost += ONE - edges.row_best[first + k]
+        if lost > slack:
+            break
+    return lost
 
 
 @inner
