@@ -34,7 +34,7 @@ def distance(r, s, most=1 << 30):
     codes = np.array([ord(c) for c in r + s], np.uint32)
     pattern = new_pattern(max(len(r), len(s)))
     found = bits.levenshtein(pattern, codes, (0, len(r)), (len(r), len(r) + len(s)), most)
-    assert not pattern.direct.any() and not pattern.keys.any() and not pattern.words.any()
+    assert not any(part.any() for part in (pattern.direct, pattern.keys, pattern.words))
     return found
 
 
@@ -67,7 +67,7 @@ def test_sixteen_at_a_time():
     rng = random.Random(4)
     table = np.zeros((lanes.DIRECT + 1, lanes.LANES), np.uint32)
     state, one = np.zeros(3 * lanes.LANES, np.uint32), np.ones(lanes.LANES, np.uint32)
-    made = lanes.Lanes(table, state, one.copy(), one.copy())
+    made = lanes.Lanes(table, state, one.copy(), one.copy(), lanes.ratios())
     for _ in range(20):
         letters = rng.choice(["ab", "abcdefghijkl", "a\u00ff"])
         words = ["".join(rng.choices(letters, k=rng.choice([1, 2, 7, 31, 32]))) for _ in range(15)]
@@ -101,7 +101,7 @@ def test_all_ways_agree():
             order = sorted(range(len(words)), key=lambda i: words[i])
             by_id = {}
             for value in words:  # the id of each word: from a record of its own
-                made, alone, _ = arrays([words, [value]], similarity=similarity, q=q)
+                _, alone, _ = arrays([words, [value]], similarity=similarity, q=q)
                 by_id[value] = int(alone.elements[-1])
             other_way = Similarities(words, similarity, q)
             pattern = new_pattern(int(np.diff(elements.text_starts).max(initial=1)))

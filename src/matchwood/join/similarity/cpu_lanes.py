@@ -8,10 +8,12 @@ the text may be any.  Others take the way of cpu_levenshtein.py.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.join.similarity.reference import fixed
 from matchwood.teams import inner
 
 LANES = 16  # patterns
@@ -29,6 +31,17 @@ class Lanes(NamedTuple):
     state: np.ndarray  # uint32[3 * LANES]: rows that rise, rows that fall, distance
     tops: np.ndarray  # uint32[LANES]: the bit of the last character
     lengths: np.ndarray  # uint32[LANES]
+    ratios: np.ndarray  # int64[LONGEST + 1, LONGEST + 1]: 1 - edits / length, by (length, edits)
+
+
+@functools.cache
+def ratios() -> np.ndarray:
+    """Similarities of short texts by (longer length, edits), in units of 2^-40."""
+    made = np.zeros((LONGEST + 1, LONGEST + 1), np.int64)
+    for longer in range(1, LONGEST + 1):
+        for edits in range(longer + 1):
+            made[longer, edits] = fixed(longer - edits, longer)
+    return made
 
 
 @inner
@@ -36,10 +49,10 @@ def fits_lane(text: np.ndarray, lo: int, hi: int) -> bool:
     """True where text[lo:hi] can be a pattern."""
     if hi - lo > LONGEST:
         return False
+    wide = 0
     for i in range(lo, hi):
-        if text[i] >= DIRECT:
-            return False
-    return True
+        wide += text[i] >= DIRECT
+    return wide == 0
 
 
 @inner

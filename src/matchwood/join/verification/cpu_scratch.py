@@ -117,5 +117,5 @@ def mine(scratch: Scratch, rank: int) -> Scratch:
         ),
         Stack(e.rows[rank], e.columns[rank], e.weights[rank]),
         Pattern(f.direct[rank], f.keys[rank], f.words[rank], f.steps[rank]),
-        Lanes(g.table[rank], g.state[rank], g.tops[rank], g.lengths[rank]),
+        Lanes(g.table[rank], g.state[rank], g.tops[rank], g.lengths[rank], g.ratios[rank]),
     )
