@@ -61,6 +61,7 @@ _HOMES = {
     "check_refinement": "matchwood.ordering.refine.check",  # never worse than before
     "check_pagerank": "matchwood.ranking.random_surfer.check",  # one more iteration
     "is_pagerank": "matchwood.ranking.random_surfer.check",  # yes or no
+    "check_fuzzy_join": "matchwood.join.check",  # no pair is missing, false or wrongly scored
 }
 
 __all__ = [*_HOMES]
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from matchwood.independent.maximal.check import (
         is_maximal_independent_set as is_maximal_independent_set,
     )
+    from matchwood.join.check import check_fuzzy_join as check_fuzzy_join
     from matchwood.krylov.check import check_solution as check_solution
     from matchwood.matching.bound.check import check_bound as check_bound
     from matchwood.matching.check import check_locally_dominant as check_locally_dominant

@@ -68,6 +68,7 @@ PROBLEMS = (
     Entry("refine_order", "ordering", ("check_refinement",), "order", "", "refinement"),
     Entry("locality_ordering", "ordering", (), "order", "", ""),
     Entry("pagerank", "ranking", ("check_pagerank",), "pagerank", "pagerank", "pagerank"),
+    Entry("fuzzy_join", "join", ("check_fuzzy_join",), "join", "", "join"),
     Entry("tridiagonal", "tridiagonal", ("check_tridiagonal_solution",), "", "", ""),
     Entry("preconditioners", "preconditioners", ("check_preconditioner",),
           "precondition", "", "preconditioners", ("cpu", "gpu")),

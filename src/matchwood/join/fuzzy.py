@@ -187,6 +187,32 @@ def iter_fuzzy_join(left: Any, right: Any = None, **options: Any) -> Iterator[Pa
     return call.blocks()
 
 
+def estimate(left: Any, right: Any = None, **options: Any) -> dict[str, Any]:
+    """How many pairs `fuzzy_join` will find and how long it will take, from a sample of records.
+
+    One left record in so many is joined with all; both numbers grow by that factor.  `error` is
+    twice the standard deviation of the number of pairs.
+    """
+    watch = Stopwatch()
+    call = _Call("estimate", left, right, {**_DEFAULTS, **options})
+    watch.lap("collection")
+    every = max(1, len(call.left) // ESTIMATED_RECORDS)
+    call.sampled(len(call.left) + 1)  # compiles, and makes what is made once
+    watch.lap("index")
+    counts = call.sampled(every)
+    watch.lap("sample")
+    seconds, found = watch.seconds, int(counts.sum())
+    spread = 2.0 * every * float(np.sqrt((counts.astype(float) ** 2).sum() * (1 - 1 / every)))
+    return {
+        "records": len(call.left),
+        "sampled": -(-len(call.left) // every),
+        "pairs": found * every,
+        "error": round(spread),
+        "seconds": seconds["collection"] + seconds["sample"] * every,
+    }
+
+
+ESTIMATED_RECORDS = 1000  # left records that `estimate` joins
 _DEFAULTS: dict[str, Any] = dict(fuzzy_join.__kwdefaults__ or {})
 
 
@@ -225,6 +251,21 @@ class _Call:
         watch.lap("join")
         self.choice.stats["seconds"] = watch.seconds
         return self._made(left, right, weight)
+
+    def sampled(self, every: int) -> np.ndarray:
+        """How many pairs each record brings, of one left record in `every`.
+
+        In a join with itself a pair is found from the record that comes first by (size, row).
+        """
+        parts = self.runner.above(self.prepared, self.choice, self.choice.delta, lambda: 0.0, every)
+        counts = np.zeros(len(self.left), np.int64)
+        for raw in parts:
+            rows = raw.left.astype(np.int64)
+            if self.right is None:
+                sizes = self.sizes[0]
+                rows = np.where(sizes[raw.right] < sizes[rows], raw.right, rows)
+            counts += np.bincount(rows, minlength=counts.size)
+        return counts
 
     def _counted(self, parts: Iterator[Any]) -> Iterator[Any]:
         found = 0

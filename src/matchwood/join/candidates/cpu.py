@@ -39,10 +39,9 @@ from matchwood.teams import (
     Team,
     advance,
     atomic_add,
-    device,
-    expanded,
     expect,
     inlined,
+    inner,
     interrupted,
     kernel,
     load_relaxed,
@@ -103,7 +102,7 @@ class Members(NamedTuple):
     weight: np.ndarray  # int64: of their matching, in units of 2^-40; below 0: did not fit
 
 
-@device
+@inlined
 def size_of(records: Records, row: int) -> int:
     return records.starts[row + 1] - records.starts[row]
 
@@ -139,7 +138,7 @@ def count_postings(team: Team, corpus: Corpus, places: Places, rule: Rule, costs
         costs[item] = cost
 
 
-@expanded
+@inlined
 def worth_verifying(corpus: Corpus, left_row: int, right_row: int, need: float, rule: Rule) -> bool:
     """The filters between gathering and verification."""
     if rule.edit != 0:
@@ -149,7 +148,7 @@ def worth_verifying(corpus: Corpus, left_row: int, right_row: int, need: float, 
     return can_reach(corpus.left_lists, left_row, corpus.right_lists, right_row, need, rule)
 
 
-@expanded
+@inlined
 def count_verdict(counts: Any, verdict: int) -> None:
     counts[VERIFIED] += 1
     if verdict & SOLVED:
@@ -160,7 +159,7 @@ def count_verdict(counts: Any, verdict: int) -> None:
         counts[REJECTED_BY_BOUND] += 1
 
 
-@device
+@inner
 def _verified(
     team: Team, corpus: Corpus, row: int, other: int, rule: Rule, how: How, space: Scratch
 ) -> tuple[int, int]:
@@ -176,7 +175,7 @@ def _verified(
     return verify_pair(team, corpus.elements, a, b, need, how, space)
 
 
-@expanded
+@inlined
 def decided(
     team: Team,
     corpus: Corpus,
@@ -208,7 +207,7 @@ def decided(
     return verdict, weight
 
 
-@expanded
+@inlined
 def _probe(
     team: Team,
     corpus: Corpus,
@@ -274,7 +273,7 @@ def _probe(
     return -1
 
 
-@device
+@inner
 def take_chunk(places: Places, words: Any, state: Any) -> bool:
     """The next chunk for this member; False when none is left."""
     chunks = places.chunks.size - 1

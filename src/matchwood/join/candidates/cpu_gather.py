@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.join.candidates.cpu_lists import SLACK, Index, Lists, prefix_end
-from matchwood.teams import Team, device, expanded, stopping
+from matchwood.teams import Team, device, inlined, inner, stopping
 
 BASIC, POSITIONAL, JOINT = 0, 1, 2
 WINDOW = 1 << 19  # records on the right that are looked at together: 8 MB of sums a thread, 2 of places
@@ -59,7 +59,7 @@ def first_at_least(positions: Any, lo: int, hi: int, least: int) -> int:
     return lo
 
 
-@expanded
+@inlined
 def gather(
     team: Team, lists: Lists, index: Index, row: int, size: int, lo: int, hi: int, rule: Rule, sums: Sums
 ) -> int:
@@ -125,7 +125,7 @@ def _pairwise(mine: Any, theirs: Any) -> float:
     return total
 
 
-@device
+@inlined
 def _uses(lists: Lists, row: int, at: int) -> tuple[int, int]:
     """Where the utilities of the token at `at` lie."""
     start = lists.starts[row]
@@ -133,7 +133,7 @@ def _uses(lists: Lists, row: int, at: int) -> tuple[int, int]:
     return start + lists.firsts[at], start + last
 
 
-@expanded
+@inner
 def can_reach(
     lists: Lists, row: int, others: Lists, other: int, need: float, rule: Rule
 ) -> bool:
@@ -172,7 +172,7 @@ def can_reach(
     return got >= need
 
 
-@device
+@inner
 def lengths_reach(
     elements: Any, left: Any, right: Any, need: float
 ) -> bool:

@@ -205,7 +205,8 @@ def ranked(keys: np.ndarray) -> tuple[np.ndarray, int]:
 
 def grams(texts: list[str], q: int, padded: bool) -> Grams:
     """All windows of q code points, of texts in the order of their ids."""
-    text = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32)
+    # a copy that can be written to: kernels are compiled again for arrays that cannot
+    text = np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32).copy()
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     starts = _offsets(lengths)
     if padded:

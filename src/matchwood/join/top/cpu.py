@@ -38,8 +38,9 @@ from matchwood.teams import (
     Team,
     advance,
     device,
-    expanded,
     expect,
+    inlined,
+    inner,
     kernel,
     load_relaxed,
     stopping,
@@ -81,7 +82,7 @@ def _is_better(weight: int, total: int, row: int, weight2: int, total2: int, row
     return mine > theirs or (mine == theirs and row < row2)
 
 
-@device
+@inner
 def _insert(kept: Kept, rank: int, count: int, row: int, weight: int, total: int) -> int:
     """Put a partner in its place; the last one goes where there are too many."""
     rows, weights, sums = kept.rows[rank], kept.weights[rank], kept.sums[rank]
@@ -95,7 +96,7 @@ def _insert(kept: Kept, rank: int, count: int, row: int, weight: int, total: int
     return min(count + 1, rows.size)
 
 
-@expanded
+@inlined
 def _best_of(
     team: Team,
     corpus: Corpus,
