@@ -35,7 +35,9 @@ def arrays(
     sides = [left] if right is None else [left, right]
     texts = in_order([e for side in sides for record in side for e in record], similarity, q)
     grams = [tokens(text, q) for text in texts]
-    used = Counter(gram for side in sides for r in side for e in set(r) if e for gram in tokens(e, q))
+    used = Counter(
+        gram for side in sides for r in side for e in set(r) if e for gram in tokens(e, q)
+    )
     rank = {gram: k for k, gram in enumerate(sorted(used, key=lambda g: (used[g], repr(g))))}
     ids = {text: k for k, text in enumerate(texts)}
     lists = [sorted(rank[gram] for gram in found) for found in grams]

@@ -1,8 +1,7 @@
 """Sets of words that look like real ones, from a seed.
 
-`tagged` looks like the categories of shops: words drawn by Zipf's law from a small vocabulary, few to
-a set, with near copies of earlier sets in which one or two words were misspelt.  `clustered` are
-large sets in clusters of ten copies, of which a quarter of the words got another character.
+`tagged` looks like the categories of shops: words drawn by Zipf's law from a small vocabulary, few
+to a set, with near copies of earlier sets in which a word was misspelt.  `clustered` are large sets in clusters of ten copies, of which a quarter of the words got another character.
 """
 
 from __future__ import annotations
@@ -73,7 +72,11 @@ def clustered(count: int, mean: float, seed: int, *, words: int = 20_000) -> lis
         for _ in range(10):
             fate = rng.random(size)
             record = [
-                misspelt(word, rng) if x < 0.25 else known[int(rng.integers(words))] if x < 0.29 else word
+                misspelt(word, rng)
+                if x < 0.25
+                else known[int(rng.integers(words))]
+                if x < 0.29
+                else word
                 for word, x in zip(base, fate, strict=True)
             ]
             made.append(list(dict.fromkeys(record)))

@@ -59,7 +59,7 @@ def test_every_missing_pair_is_seen(answer):
 
 
 def test_false_pairs_are_seen(answer):
-    left, right, score = answer
+    left, right, _ = answer
     there = set(zip(left.tolist(), right.tolist(), strict=True))
     absent = next((0, j) for j in range(1, len(SETS)) if (0, j) not in there)
     wrong = [np.concatenate(([x], y)) for x, y in zip((*absent, 0.5), answer, strict=True)]

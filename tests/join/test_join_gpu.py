@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from join_sets import random_sets
+from matchwood.errors import EngineUnavailable
+from matchwood.join import fuzzy_join, iter_fuzzy_join
 from matchwood.join.candidates.cpu_run import Task
 from matchwood.join.collection import collection
 from matchwood.join.verification import how
@@ -74,3 +76,51 @@ def test_little_room(monkeypatch):
     both(collection(sets).alone(), 0.3, "jaccard")
     monkeypatch.setattr(gpu, "_room", lambda wanted: min(wanted, 900))
     both(collection(sets).alone(), 0.3, "jaccard")
+
+
+OPTIONS = [
+    {"delta": 0.5},
+    {"delta": 0.5, "filters": "basic"},
+    {"delta": 0.4, "scores": False},
+    {"delta": 0.3, "exclude_equal": True},
+    {"delta": 0.4, "similarity": "equal"},
+    {"k": 7},
+    {"k": 100_000},
+    {"per_left": 1},
+    {"per_left": 3, "delta": 0.3},
+    {"delta": 0.4, "shard": (1, 3)},
+]
+
+
+def test_the_public_function_gives_the_same_on_both_engines():
+    rng = random.Random(9)
+    sets = random_sets(rng, 70, letters="abcd")
+    others = random_sets(rng, 50, letters="abcd") + sets[:9]
+    by = [i % 4 for i in range(len(sets))]
+    for right in (None, others):
+        for options in [*OPTIONS, {"delta": 0.4, "by": by if right is None else (by, by[:59])}]:
+            found = [fuzzy_join(sets, right, engine=engine, **options) for engine in ("cpu", "gpu")]
+            for a, b in zip(*found, strict=True):
+                assert (a is None and b is None) or np.array_equal(a, b), options
+            assert len(found[0]) > 0
+            found[1].check(sets, right)
+    blocks = [list(iter_fuzzy_join(sets, delta=0.4, engine=engine)) for engine in ("cpu", "gpu")]
+    assert [block.left.tolist() for block in blocks[0]] == [b.left.tolist() for b in blocks[1]]
+
+
+def test_empty_sides_and_records():
+    for left, right in [
+        ([], None),
+        ([[]], None),
+        ([[], []], [["a"]]),
+        ([["a"]], []),
+        ([["a"]], [["b"]]),
+    ]:
+        assert len(fuzzy_join(left, right, engine="gpu", delta=0.1)) == 0
+    assert len(fuzzy_join([["a"], [], ["a"]], engine="gpu")) == 1
+
+
+def test_what_the_gpu_does_not_have_is_refused():
+    for options in ({"similarity": "edit"}, {"verify": "exact"}, {"verify": "greedy"}):
+        with pytest.raises(EngineUnavailable, match="fuzzy_join: the GPU engine has"):
+            fuzzy_join([["abc"], ["abd"]], engine="gpu", **options)

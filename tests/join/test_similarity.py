@@ -8,13 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from join_sets import arrays, changed
+from join_sets import arrays, changed, from_python
+from matchwood.join.similarity import cpu_lanes as lanes
 from matchwood.join.similarity import cpu_levenshtein as bits
 from matchwood.join.similarity import reference
 from matchwood.join.similarity.check import Similarities
 from matchwood.join.similarity.cpu_phi import EDIT, EQUAL, JACCARD, edit, fixed, most_edits, phi
 
 ONE = reference.ONE
+fits_lane, set_lane = from_python(lanes.fits_lane), from_python(lanes.set_lane)
+clear_lane, sweep = from_python(lanes.clear_lane), from_python(lanes.sweep)
 KINDS = {"jaccard": JACCARD, "edit": EDIT, "edit_padded": EDIT, "equal": EQUAL}
 
 
@@ -31,7 +34,7 @@ def distance(r, s, most=1 << 30):
     codes = np.array([ord(c) for c in r + s], np.uint32)
     pattern = new_pattern(max(len(r), len(s)))
     found = bits.levenshtein(pattern, codes, (0, len(r)), (len(r), len(r) + len(s)), most)
-    assert not pattern.direct.any() and not pattern.keys.any() and not pattern.words.any()
+    assert not any(part.any() for part in (pattern.direct, pattern.keys, pattern.words))
     return found
 
 
@@ -59,6 +62,35 @@ def test_levenshtein_of_any_length_and_any_text():
     assert distance("", "") == 0
 
 
+def test_sixteen_at_a_time():
+    """Lanes with and without a pattern, texts with characters that no pattern can have."""
+    rng = random.Random(4)
+    table = np.zeros((lanes.DIRECT + 1, lanes.LANES), np.uint32)
+    state, one = np.zeros(3 * lanes.LANES, np.uint32), np.ones(lanes.LANES, np.uint32)
+    made = lanes.Lanes(table, state, one.copy(), one.copy(), lanes.ratios())
+    for _ in range(20):
+        letters = rng.choice(["ab", "abcdefghijkl", "a\u00ff"])
+        words = ["".join(rng.choices(letters, k=rng.choice([1, 2, 7, 31, 32]))) for _ in range(15)]
+        texts = [*(changed(word, rng, letters + "\u20ac") for word in words), "", "\U0001f600" * 70]
+        texts.append("".join(rng.choices(letters, k=200)))
+        codes = np.array([ord(c) for text in words + texts for c in text], np.uint32)
+        ends = np.cumsum([0, *map(len, words + texts)])
+        for k in range(len(words)):
+            assert fits_lane(codes, ends[k], ends[k + 1])
+            set_lane(made, k, codes, ends[k], ends[k + 1])
+        for j, text in enumerate(texts, len(words)):
+            sweep(made, codes, ends[j], ends[j + 1])
+            found = state[2 * lanes.LANES :][: len(words)].tolist()
+            assert found == [reference.levenshtein(word, text) for word in words]
+        for k in range(len(words)):
+            clear_lane(made, k, codes, ends[k], ends[k + 1])
+        assert not table.any()
+    wide = np.array([ord("a"), 256], np.uint32)
+    assert fits_lane(wide, 0, 1)
+    assert not fits_lane(wide, 0, 2)
+    assert not fits_lane(np.full(33, 97, np.uint32), 0, 33)
+
+
 def test_all_ways_agree():
     rng = random.Random(2)
     words = list(dict.fromkeys(w for pair in random_texts(rng, 12) for w in pair if len(w) < 70))
@@ -69,7 +101,7 @@ def test_all_ways_agree():
             order = sorted(range(len(words)), key=lambda i: words[i])
             by_id = {}
             for value in words:  # the id of each word: from a record of its own
-                made, alone, _ = arrays([words, [value]], similarity=similarity, q=q)
+                _, alone, _ = arrays([words, [value]], similarity=similarity, q=q)
                 by_id[value] = int(alone.elements[-1])
             other_way = Similarities(words, similarity, q)
             pattern = new_pattern(int(np.diff(elements.text_starts).max(initial=1)))

@@ -73,7 +73,13 @@ class _Truth:
 
 
 def check_fuzzy_join(
-    pairs: Any, left: Any, right: Any = None, *, sample: int | None = None, rng: Any = 0, **options: Any
+    pairs: Any,
+    left: Any,
+    right: Any = None,
+    *,
+    sample: int | None = None,
+    rng: Any = 0,
+    **options: Any,
 ) -> None:
     """Raise `CheckFailed` unless `pairs` are the pairs of `fuzzy_join`, with their scores.
 
@@ -153,14 +159,17 @@ class _Found:
         if self.score is not None:
             arguments.same_size(caller, "score", self.score, "left", self.left)
         self.places = {
-            pair: k for k, pair in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True))
+            pair: k
+            for k, pair in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True))
         }
         if len(self.places) != self.left.size:
             raise CheckFailed("fuzzy join: a pair comes twice")
         directed = choice.per_left is not None
         if truth.itself and not directed and (self.left >= self.right).any():
             k = int(np.argmax(self.left >= self.right))
-            raise CheckFailed(f"fuzzy join: pair {k} is ({self.left[k]}, {self.right[k]}), not left < right")
+            raise CheckFailed(
+                f"fuzzy join: pair {k} is ({self.left[k]}, {self.right[k]}), not left < right"
+            )
         self.weights = [truth.weight(i, j) for i, j in self.places]
 
     def least(self, i: int, j: int) -> int:
@@ -237,13 +246,15 @@ class _Found:
                 key = (-Fraction(weight, self.total(i, j)), i, j)
                 if best is None or key < best:
                     score = self.score_of(weight, i, j)
-                    raise CheckFailed(f"fuzzy join: the pair ({i}, {j}) of score {score} is missing")
+                    raise CheckFailed(
+                        f"fuzzy join: the pair ({i}, {j}) of score {score} is missing"
+                    )
 
     def _worst_kept(self, i: int) -> tuple[Fraction, int, int] | None:
         """The last pair that k or per_left kept: what comes after it may be missing."""
         k, per_left = self.choice.k, self.choice.per_left
         if k is not None and self.left.size >= k:
-            kept = range(self.left.size)
+            kept = list(range(self.left.size))
         elif per_left is not None and int((self.left == i).sum()) >= per_left:
             kept = np.flatnonzero(self.left == i).tolist()
         else:
@@ -273,5 +284,7 @@ def _rows(caller: str, name: str, rows: Any, count: int) -> np.ndarray:
     made: np.ndarray = arguments.integers(caller, name, array).astype(np.int64)
     wrong = np.flatnonzero((made < 0) | (made >= count))
     if wrong.size:
-        raise CheckFailed(f"fuzzy join: {name}[{wrong[0]}] is {made[wrong[0]]}, not a row of {count}")
+        raise CheckFailed(
+            f"fuzzy join: {name}[{wrong[0]}] is {made[wrong[0]]}, not a row of {count}"
+        )
     return made

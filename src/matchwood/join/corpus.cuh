@@ -12,7 +12,7 @@ struct Records {
     const int* elements;  // ascending within a record
 };
 
-struct Lists {
+struct TokenLists {
     const long long* starts;
     const long long* ends;
     const int* tokens;
@@ -26,7 +26,7 @@ struct Corpus {
     const long long* element_starts;
     const int* element_tokens;
     Records left, right;
-    Lists left_lists, right_lists;
+    TokenLists left_lists, right_lists;
     const long long* index_starts;
     const int* index_positions;
     const float* index_totals;

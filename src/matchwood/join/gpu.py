@@ -72,7 +72,7 @@ def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iter
         found = _best_of(list(gpu.run(easy, how)), prepared, choice)
         count(choice, easy)
         enough = np.bincount(found.left, minlength=prepared.records[0].starts.size)
-        done = enough >= (choice.per_left if delta > choice.delta else 0)
+        done = enough >= ((choice.per_left or 1) if delta > choice.delta else 0)
         yield Raw(*(array[done[found.left]] for array in found))
         rows = rows[~done[rows]]
 

@@ -1,4 +1,4 @@
-"""The arrays of a join on the GPU: copied once for a collection, and their addresses for kernels."""
+"""The arrays of a join on the GPU: copied once for a collection; their addresses for kernels."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ def in_order(record: Sequence[Any], similarity: str = "jaccard", q: int = 3) -> 
     return kept
 
 
-def rest_of(r: Sequence[Any], s: Sequence[Any], similarity: str) -> tuple[int, list[Any], list[Any]]:
+def rest_of(
+    r: Sequence[Any], s: Sequence[Any], similarity: str
+) -> tuple[int, list[Any], list[Any]]:
     """(equal elements, which are matched with each other; those of r left; those of s left).
 
     Only where 1 - similarity is a metric: two edit distances can be less than the direct one.
@@ -115,9 +117,7 @@ def blocks(prepared: Any, choice: Any, whole: bool) -> Iterator[Raw]:
     """The pairs of a join.  A shard has every so many-th left record."""
     part, parts = choice.shard
     pairs = [
-        (i, j, total)
-        for i, j, total in _pairs(prepared, choice, choice.delta)
-        if i % parts == part
+        (i, j, total) for i, j, total in _pairs(prepared, choice, choice.delta) if i % parts == part
     ]
     choice.stats["seconds"] = {}
     yield _raw(pairs if choice.per_left is None else _best_of(prepared, choice, pairs))

@@ -25,7 +25,7 @@ constexpr double SLACK = 1e-7;   // bounds below their threshold by no more than
 constexpr long long PENDING = -1;  // instead of a weight: to be verified
 
 // The prefix of a record: after it, less is left than the record needs.
-__device__ long long prefix_end(const Lists& lists, int row, double whole, double least)
+__device__ long long prefix_end(const TokenLists& lists, int row, double whole, double least)
 {
     long long start = lists.starts[row], lo = start, hi = lists.ends[row];
     while (lo < hi) {  // `rests` falls: the first place with too little left before it
@@ -66,13 +66,13 @@ __device__ int equal_elements(const int* a, int m, const int* b, int n, const do
 }
 
 // Where the utilities of the token at `at` end, counted from the record's start.
-__device__ __forceinline__ int uses_end(const Lists& lists, int row, long long at)
+__device__ __forceinline__ int uses_end(const TokenLists& lists, int row, long long at)
 {
     return at + 1 < lists.ends[row] ? lists.firsts[at + 1] : (int)(lists.starts[row + 1] - lists.starts[row]);
 }
 
 // Merge the token lists of two records.  False: their matching weighs less than `need`.
-__device__ bool can_reach(const Lists& mine, int row, const Lists& others, int other, double need)
+__device__ bool can_reach(const TokenLists& mine, int row, const TokenLists& others, int other, double need)
 {
     long long i = mine.starts[row], end = mine.ends[row];
     long long j = others.starts[other], stop = others.ends[other];
@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(BLOCK) gather(const Corpus* corpora, const Rul
     __shared__ int listed, item;
     const Corpus& corpus = *corpora;
     const Rule& rule = *rules;
-    const Lists& lists = corpus.left_lists;
+    const TokenLists& lists = corpus.left_lists;
     Out out{out_left, out_right, out_weight, used, room};
     Tally tally;
     for (int k = threadIdx.x; k < WINDOW; k += BLOCK) {

@@ -1,4 +1,4 @@
-"""The join on the GPU: a block gathers and filters the candidates of a record, a warp verifies a pair.
+"""The join on the GPU: a block finds the candidates of a record, a warp verifies a pair.
 
 Everything that a collection needs is copied once and stays.  The left records go through in parts
 whose pairs fit the memory; only pairs come back.  The kernels: gpu.cu and ../verification/gpu.cu.
@@ -28,9 +28,9 @@ COUNTED = {
     "GENERATED": cpu.GENERATED,
     "REFINED": cpu.REFINED,
     "VERIFIED": cpu.VERIFIED,
-    "ACCEPTED_BY_BOUND": cpu.BY_LOWER,
-    "REJECTED_BY_BOUND": cpu.BY_UPPER,
-    "SOLVED_EXACTLY": cpu.BY_SOLVING,
+    "ACCEPTED_BY_BOUND": cpu.ACCEPTED_BY_BOUND,
+    "REJECTED_BY_BOUND": cpu.REJECTED_BY_BOUND,
+    "SOLVED_EXACTLY": cpu.SOLVED_EXACTLY,
 }
 
 
@@ -49,9 +49,7 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
     resident = task.prepared.keep("gpu", Resident)
     corpus = corpus_of(resident, task.corpus, task.places)
     rule = rule_of(task.rule, task.once, how, how.similarity == JACCARD)
-    most = tuple(
-        int(np.diff(side.starts).max(initial=0)) for side in (task.corpus.left, task.corpus.right)
-    )
+    most = _largest(task.corpus.left), _largest(task.corpus.right)
     known = task.prepared.keep("gpu room", dict)
     waiting = [(0, int(task.places.rows.size))]
     while waiting:
@@ -60,7 +58,9 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
             continue
         room = _room(known.get((task.rule.share, first, last), FIRST_ROOM))
         counts = cupy.zeros(COUNTS, np.uint64)
-        pairs = tuple(gpu.empty(room, kind, "fuzzy_join") for kind in (np.int32, np.int32, np.int64))
+        pairs = tuple(
+            gpu.empty(room, kind, "fuzzy_join") for kind in (np.int32, np.int32, np.int64)
+        )
         wanted = _gather(corpus, rule, (first, last), pairs, counts)
         if wanted > room:
             known[task.rule.share, first, last] = wanted
@@ -78,6 +78,10 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
         for name, place in COUNTED.items():
             task.counts[place] += int(counts[SOURCE.constant(name)])
         yield tuple(array[kept] for array in found)
+
+
+def _largest(side: Any) -> int:
+    return int(np.diff(side.starts).max(initial=0))
 
 
 def _room(wanted: int) -> int:

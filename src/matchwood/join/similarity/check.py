@@ -91,6 +91,6 @@ def _incidence(lists: Sequence[set[Any]]) -> Any:
 
 
 def _fixed(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """part / whole in units of 2^-40, rounded.  Where 64 bits do not hold it, in Python's integers."""
+    """part / whole in units of 2^-40, rounded; in Python's integers where 64 bits are too few."""
     wide = part.astype(object if whole.max(initial=0) >= 1 << 21 else np.int64)
     return ((wide * (2 << BITS) + whole) // (2 * whole)).astype(np.int64)

@@ -16,7 +16,7 @@ the last row of the block rose or fell there.  So memory is one byte a character
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Pattern(NamedTuple):
 
 
 @device
-def _slot(keys: np.ndarray, code: np.uint32) -> int:
+def _slot(keys: np.ndarray, code: np.uint32) -> Any:
     """Where this code point is, or where it would be."""
     slot = ((np.int64(code) * _SPREAD) & 0xFFFFFFFF) >> 25
     while keys[slot] != 0 and keys[slot] != code + 1:
@@ -93,13 +93,13 @@ def _places(pattern: Pattern, code: np.uint32) -> np.uint64:
 @device
 def distance_to(
     pattern: Pattern, length: int, text: np.ndarray, lo: int, hi: int, most: int
-) -> int:
+) -> Any:
     """Distance from the noted pattern of `length` characters, at most 64, to text[lo:hi].
 
     Any number above `most` where the distance is above it.
     """
     rises, falls = _FULL, _ZERO
-    distance = length
+    distance: Any = length
     last = np.uint64(length - 1)
     start = lo
     while start < hi:
@@ -122,9 +122,7 @@ def distance_to(
 
 
 @device
-def _block(
-    pattern: Pattern, length: int, text: np.ndarray, lo: int, hi: int, distance: int
-) -> int:
+def _block(pattern: Pattern, length: int, text: np.ndarray, lo: int, hi: int, distance: Any) -> Any:
     """One block over the whole text; reads and writes `steps`.  Distance in its last row."""
     rises, falls = _FULL, _ZERO
     last = np.uint64(length - 1)
@@ -152,7 +150,7 @@ def _block(
 @device
 def long_distance(
     pattern: Pattern, text: np.ndarray, first: tuple[int, int], second: tuple[int, int], most: int
-) -> int:
+) -> Any:
     """Distance of text[first] and text[second], of any length; the pattern is the shorter."""
     lo, hi = first
     start, stop = second
@@ -176,7 +174,7 @@ def long_distance(
 @device
 def levenshtein(
     pattern: Pattern, text: np.ndarray, first: tuple[int, int], second: tuple[int, int], most: int
-) -> int:
+) -> Any:
     """Distance of text[first] and text[second], or any number above `most`."""
     lo, hi = first
     start, stop = second

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from matchwood.join.arrays import Elements
@@ -16,7 +18,7 @@ SHORT = 1 << 21  # below it, part << 41 stays within 63 bits
 
 
 @device
-def fixed(part: int, whole: int) -> int:
+def fixed(part: int, whole: int) -> Any:
     """part / whole in units of 2^-40, rounded to the nearest."""
     if whole < SHORT:
         # unsigned: a signed division in Python's sense looks at signs and remainders as well
@@ -30,7 +32,7 @@ def fixed(part: int, whole: int) -> int:
 
 
 @device
-def jaccard(elements: Elements, a: int, b: int) -> int:
+def jaccard(elements: Elements, a: int, b: int) -> Any:
     """Tokens in common / tokens of both together."""
     if a == b:
         return ONE
@@ -48,13 +50,13 @@ def jaccard(elements: Elements, a: int, b: int) -> int:
 
 
 @device
-def text_of(elements: Elements, a: int) -> tuple[int, int]:
+def text_of(elements: Elements, a: int) -> Any:
     """Where the text of an element begins and ends."""
     return elements.text_starts[a], elements.text_starts[a + 1]
 
 
 @device
-def most_edits(longer: int, least: int) -> int:
+def most_edits(longer: int, least: int) -> Any:
     """No pair of that longer length has more edits and a similarity of `least` or more.
 
     One more than there can be, rather than one less, where rounding decides.
@@ -63,7 +65,7 @@ def most_edits(longer: int, least: int) -> int:
 
 
 @device
-def edit(elements: Elements, a: int, b: int, least: int, pattern: Pattern) -> int:
+def edit(elements: Elements, a: int, b: int, least: int, pattern: Pattern) -> Any:
     """1 - Levenshtein / longer length; any number below `least` where it is below `least`."""
     if a == b:
         return ONE
@@ -75,7 +77,7 @@ def edit(elements: Elements, a: int, b: int, least: int, pattern: Pattern) -> in
 
 
 @device
-def phi(elements: Elements, a: int, b: int, similarity: int, pattern: Pattern) -> int:
+def phi(elements: Elements, a: int, b: int, similarity: int, pattern: Pattern) -> Any:
     """The similarity of the elements a and b."""
     if similarity == JACCARD:
         return jaccard(elements, a, b)

@@ -11,8 +11,9 @@ The last three have two modes: `weight` takes what the matching weighs, so that 
 is right; `bound` takes an upper bound, so that no pair is missing.
 
 Equal elements are matched with each other first in every method, where the similarity allows it:
-then all of them start from the same rest.  Read on in cpu_pair.py (the steps of one pair), cpu_rows.py
-(similarities, row by row), cpu_exact.py, cpu_approximate.py; cpu.py verifies a list of pairs.
+then all of them start from the same rest.  Read on in cpu_pair.py (the steps of one pair),
+cpu_rows.py (similarities, row by row), cpu_exact.py, cpu_approximate.py; cpu.py verifies a list of
+pairs.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ def scratch(
     Edges are the exception: `edges` of them, or at most `MOST_EDGES`.  A pair with more is not
     verified but says how many it has (NO_ROOM).
     """
+    from matchwood.join.similarity import cpu_lanes
     from matchwood.join.similarity.cpu_levenshtein import DIRECT, SLOTS, Pattern
     from matchwood.join.verification import cpu_exact, cpu_scratch
 
@@ -122,14 +124,19 @@ def scratch(
             array(most, np.int32),
             array(kept if how.method == cpu_scratch.GREEDY else 0, np.int32),
         ),
-        cpu_scratch.Stack(
-            array(stack, np.int32), array(stack, np.int32), array(stack, np.int64)
-        ),
+        cpu_scratch.Stack(array(stack, np.int32), array(stack, np.int32), array(stack, np.int64)),
         Pattern(
             array(DIRECT, np.uint64),
             array(SLOTS, np.uint32),
             array(SLOTS, np.uint64),
             array(longest, np.int8),
+        ),
+        cpu_lanes.Lanes(
+            np.zeros((threads, cpu_lanes.DIRECT + 1, cpu_lanes.LANES), np.uint32),
+            array(3 * cpu_lanes.LANES, np.uint32),
+            array(cpu_lanes.LANES, np.uint32, 1),
+            array(cpu_lanes.LANES, np.uint32, 1),
+            np.repeat(cpu_lanes.ratios()[None], threads, axis=0),
         ),
     )
 

@@ -62,9 +62,7 @@ def verify(
     weights = np.zeros(len(pairs), np.int64)
     team = crew(threads, work=left.elements.size + right.elements.size)
     space = scratch(elements, left, right, how, team.size)
-    team.run(
-        verify_pairs, elements, left, right, pairs, share, how, space, verdicts, weights
-    )
+    team.run(verify_pairs, elements, left, right, pairs, share, how, space, verdicts, weights)
     while (large := np.flatnonzero(verdicts == NO_ROOM)).size:
         space = scratch(elements, left, right, how, 1, edges=int(weights[large].max()))
         again, found = verdicts[large], weights[large]

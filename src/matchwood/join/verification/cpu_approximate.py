@@ -17,6 +17,8 @@ first, while both ends are free.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from matchwood.join.verification.cpu_scratch import Edges, Solver, Stack
@@ -72,7 +74,7 @@ def sort_edges(edges: Edges, count: int, order: np.ndarray) -> None:
 
 
 @inner
-def greedy(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
+def greedy(edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
     """The heaviest edge with both ends free, again and again.  Weight of the matching."""
     _free_all(rows, columns, solver)
     count = edges.starts[rows]
@@ -92,7 +94,7 @@ def greedy(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
 
 
 @inner
-def _row_of(edges: Edges, rows: int, edge: int) -> int:
+def _row_of(edges: Edges, rows: int, edge: int) -> Any:
     lo, hi = 0, rows
     while hi - lo > 1:
         middle = (lo + hi) // 2
@@ -132,7 +134,7 @@ def _point(edges: Edges, rows: int, columns: int, solver: Solver) -> None:
 
 
 @inner
-def dominant(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
+def dominant(edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
     """Match those that point to each other, until nobody points.  Weight of the matching."""
     _free_all(rows, columns, solver)
     weight = np.int64(0)
@@ -157,7 +159,7 @@ def dominant(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
 @inner
 def stream_edge(
     row: int, column: int, weight: int, solver: Solver, stack: Stack, height: int
-) -> int:
+) -> Any:
     """Show one edge to the streaming matching.  The height of the stack, also above its room."""
     below = solver.row_dual[row] + solver.column_dual[column]
     if EPSILON * weight <= (EPSILON + 1) * below:
@@ -173,7 +175,7 @@ def stream_edge(
 
 
 @inner
-def unwind(stack: Stack, height: int, rows: int, columns: int, solver: Solver) -> int:
+def unwind(stack: Stack, height: int, rows: int, columns: int, solver: Solver) -> Any:
     """Take the kept edges from the last to the first.  Weight of the matching."""
     _free_all(rows, columns, solver)
     weight = np.int64(0)
@@ -196,7 +198,7 @@ def clear_duals(rows: int, columns: int, solver: Solver) -> None:
 
 
 @inner
-def dual_sum(rows: int, columns: int, solver: Solver) -> int:
+def dual_sum(rows: int, columns: int, solver: Solver) -> Any:
     """The sum of all duals."""
     total = np.int64(0)
     for row in range(rows):
@@ -207,16 +209,14 @@ def dual_sum(rows: int, columns: int, solver: Solver) -> int:
 
 
 @inner
-def streamed_bound(rows: int, columns: int, solver: Solver) -> int:
+def streamed_bound(rows: int, columns: int, solver: Solver) -> Any:
     """(1 + 1/100) times the duals, rounded up: no matching weighs more."""
     total = dual_sum(rows, columns, solver)
     return total + (total + EPSILON - 1) // EPSILON
 
 
 @inner
-def local_ratio_bound(
-    edges: Edges, rows: int, columns: int, solver: Solver, halves: bool
-) -> int:
+def local_ratio_bound(edges: Edges, rows: int, columns: int, solver: Solver, halves: bool) -> Any:
     """An upper bound from one pass over the edges, with epsilon 0: they are all in memory.
 
     An edge that is heavier than the duals of its ends raises both by the difference, or, with

@@ -16,6 +16,8 @@ all that were reached, which are few where edges are few.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from matchwood.join.verification.cpu_scratch import Edges, Solver
@@ -27,7 +29,7 @@ OPTIMAL, BELOW, REACHED, HALTED = 0, 1, 2, 3  # how `solve` ended
 
 
 @inner
-def match_choices(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
+def match_choices(edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
     """Rows take the column of their heaviest edge while it is free.  Weight of that matching."""
     for column in range(columns):
         solver.column_mate[column] = -1
@@ -43,7 +45,7 @@ def match_choices(edges: Edges, rows: int, columns: int, solver: Solver) -> int:
 
 
 @inner
-def _nearest(solver: Solver, closed: int, reached: int) -> int:
+def _nearest(solver: Solver, closed: int, reached: int) -> Any:
     """The place in `reached` of the nearest column that is not finished."""
     best = closed
     for k in range(closed + 1, reached):
@@ -53,7 +55,7 @@ def _nearest(solver: Solver, closed: int, reached: int) -> int:
 
 
 @inner
-def _search(edges: Edges, root: int, solver: Solver) -> tuple[int, int, int, int, int]:
+def _search(edges: Edges, root: int, solver: Solver) -> Any:
     """Shortest path from a free row.  (its length, free column or -1, row that becomes free or -1,
     columns finished, columns reached)."""
     distance, reached_from, queue = solver.distance, solver.reached_from, solver.reached
@@ -92,7 +94,7 @@ def _search(edges: Edges, root: int, solver: Solver) -> tuple[int, int, int, int
 
 
 @inner
-def _augment(edges: Edges, root: int, solver: Solver) -> int:
+def _augment(edges: Edges, root: int, solver: Solver) -> Any:
     """Match the row, or leave it free where that is best.  By how much the bound falls."""
     length, column, end_row, closed, reached = _search(edges, root, solver)
     solver.row_dual[root] -= length
@@ -121,7 +123,7 @@ def _augment(edges: Edges, root: int, solver: Solver) -> int:
 @inner
 def solve(
     team: Team, edges: Edges, rows: int, columns: int, solver: Solver, bounds: tuple[int, int]
-) -> tuple[int, int]:
+) -> Any:
     """(how it ended, weight).  Starts from `match_choices`, which must have been called.
 
     `bounds` = (low, high): ends at once where no matching weighs `low` (BELOW, weight is the

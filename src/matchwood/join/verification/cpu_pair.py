@@ -16,6 +16,8 @@ are wanted, and a lower bound else.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from matchwood.join.arrays import Elements
@@ -41,11 +43,13 @@ from matchwood.join.verification.cpu_exact import (
 from matchwood.join.verification.cpu_rows import (
     best_edit,
     edit_row,
+    edit_rows,
     exchange_sides,
     jaccard_row,
     keep_all,
     open_table,
     reset_best,
+    rows_fit_lanes,
     take_equal,
 )
 from matchwood.join.verification.cpu_scratch import (
@@ -66,11 +70,20 @@ SOLVED = 2  # the exact solver ran
 NO_ROOM = -1  # the edges of the pair do not fit; its weight is how many there are
 STOPPED = -2  # the team stops
 
-__all__ = ["ACCEPTED", "NO_ROOM", "SOLVED", "STOPPED", "least_weight", "mine", "score", "verify_pair"]
+__all__ = [
+    "ACCEPTED",
+    "NO_ROOM",
+    "SOLVED",
+    "STOPPED",
+    "least_weight",
+    "mine",
+    "score",
+    "verify_pair",
+]
 
 
 @device
-def least_weight(share: float, left: int, right: int) -> int:
+def least_weight(share: float, left: int, right: int) -> Any:
     """The least weight of a pair that is reported, for records of so many elements.
 
     `share` is d / (1 + d) with d = delta - 1e-9.  Each of the at most min(left, right) similarities
@@ -95,7 +108,7 @@ def verify_pair(
     need: int,
     how: How,
     space: Scratch,
-) -> tuple[int, int]:
+) -> Any:
     """(verdict, weight) of the pair of records with these elements; `need` is its least weight."""
     if how.similarity == EDIT:
         equal, rows, columns = 0, left.size, right.size
@@ -121,7 +134,7 @@ def _verify_rest(
     need: int,
     how: How,
     space: Scratch,
-) -> tuple[int, int]:
+) -> Any:
     """The elements that are not equal.  Its weights are without the equal ones."""
     equal, rows, columns = counts
     add = equal * ONE
@@ -148,13 +161,15 @@ def _make_rows(
     how: How,
     space: Scratch,
     ordered: bool,
-) -> tuple[int, int]:
+) -> Any:
     """Make row after row; end where the rows lose more than `slack` against a weight of 1 each.
 
     (0, what all rows lose), or (STOPPED, 0).  Lost more than slack: the rest was not made.
     """
     edges = space.edges
     reset_best(edges, rows, columns)
+    if how.similarity == EDIT and rows_fit_lanes(elements, rows, columns, space):
+        return 0, edit_rows(elements, rows, columns, slack, space)
     shift = open_table(elements, space.sides, rows, columns, space.table, how.similarity)
     lost = np.int64(0)
     for row in range(rows):
@@ -174,7 +189,7 @@ def _make_rows(
 @inlined
 def _edits_lose(
     team: Team, elements: Elements, rows: int, columns: int, slack: int, space: Scratch
-) -> tuple[int, int]:
+) -> Any:
     """What the best edit similarities of the rows lose, at least.  Only those that matter are made:
     a row whose best loses more than is left of `slack` ends it."""
     lost = np.int64(0)
@@ -193,11 +208,15 @@ def _edits_lose(
 @inlined
 def _bounded(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
-) -> tuple[int, int]:
+) -> Any:
     """certified, exact and early."""
     edges, solver = space.edges, space.solver
     slack = FAR if how.method == EXACT else rows * ONE - need
-    if how.similarity == EDIT and how.method != EXACT:
+    if (
+        how.similarity == EDIT
+        and how.method != EXACT
+        and not rows_fit_lanes(elements, rows, columns, space)
+    ):
         state, lost = _edits_lose(team, elements, rows, columns, slack, space)
         if state == STOPPED or lost > slack:
             return state, rows * ONE - lost
@@ -233,7 +252,7 @@ def _certified(
     bounds: tuple[int, int],
     how: How,
     space: Scratch,
-) -> tuple[int, int]:
+) -> Any:
     """From a lower and an upper bound to a verdict."""
     edges, solver = space.edges, space.solver
     lower, upper = bounds
@@ -260,7 +279,7 @@ def _certified(
 @inlined
 def _halved(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
-) -> tuple[int, int]:
+) -> Any:
     """greedy and dominant, which reach half of the optimum."""
     edges, solver = space.edges, space.solver
     state, _ = _make_rows(team, elements, rows, columns, FAR, how, space, True)
@@ -280,7 +299,7 @@ def _halved(
 @inlined
 def _streamed(
     team: Team, elements: Elements, rows: int, columns: int, need: int, how: How, space: Scratch
-) -> tuple[int, int]:
+) -> Any:
     """streaming: a row of edges is forgotten as soon as it was looked at."""
     edges, solver, stack = space.edges, space.solver, space.stack
     reset_best(edges, rows, columns)

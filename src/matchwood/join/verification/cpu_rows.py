@@ -4,15 +4,25 @@ Most similarities are 0.  So the tokens of the columns go into a hash table, eac
 columns that have it, and a row is made by walking the chains of its own tokens.  Where few elements
 are left, merging token lists is quicker.
 
-Edit similarity has no such table: every element pair is compared, with a cut-off where only the
-best of a row is wanted.
+Edit similarity has no such table: every element pair is compared.  Short plain texts are compared
+sixteen rows at a time; else a row is made alone, with a cut-off where only its best is wanted.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from matchwood.join.arrays import Elements
+from matchwood.join.similarity.cpu_lanes import (
+    LANES,
+    LONGEST,
+    clear_lane,
+    fits_lane,
+    set_lane,
+    sweep,
+)
 from matchwood.join.similarity.cpu_levenshtein import (
     WORD,
     Pattern,
@@ -32,7 +42,7 @@ END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the b
 
 
 @inner
-def take_equal(left: np.ndarray, right: np.ndarray, sides: Sides) -> tuple[int, int, int]:
+def take_equal(left: np.ndarray, right: np.ndarray, sides: Sides) -> Any:
     """Match equal elements; the others go to `sides`.  (equal, rows, columns).
 
     The elements of a record ascend, so one merge meets every element that is in both.
@@ -83,7 +93,7 @@ def exchange_sides(sides: Sides, rows: int, columns: int) -> None:
 
 
 @inner
-def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) -> int:
+def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) -> Any:
     """Put the tokens of the columns into the table.  Returns how far a hash is shifted."""
     total = 0
     for c in range(columns):
@@ -111,7 +121,7 @@ def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) 
 
 
 @inner
-def touch_columns(elements: Elements, element: int, shift: int, table: Table) -> int:
+def touch_columns(elements: Elements, element: int, shift: int, table: Table) -> Any:
     """Count the tokens that each column shares with the element; how many columns share any."""
     slots, entries, shared = table.slots, table.entries, table.shared
     last = (1 << (32 - shift)) - 1
@@ -159,7 +169,7 @@ def sort_touched(table: Table, touched: int, columns: int) -> None:
 @inner
 def jaccard_row(
     elements: Elements, row: int, columns: int, shift: int, space: Scratch, ordered: bool
-) -> int:
+) -> Any:
     """Write the row's similarities behind `starts[row]`; how many, also where there is no room."""
     sides, table, edges = space.sides, space.table, space.edges
     element = sides.rows[row]
@@ -193,7 +203,7 @@ def jaccard_row(
 
 
 @inner
-def edit_row(elements: Elements, row: int, columns: int, space: Scratch) -> int:
+def edit_row(elements: Elements, row: int, columns: int, space: Scratch) -> Any:
     """The same for edit similarity: the pattern is made once for the row."""
     sides, edges = space.sides, space.edges
     element = sides.rows[row]
@@ -226,8 +236,8 @@ def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
 @inner
 def row_edit(
     elements: Elements, element: int, other: int, least: int, pattern: Pattern, short: bool
-) -> int:
-    """Similarity to the row's element, whose pattern is noted where it is short; -1 below `least`."""
+) -> Any:
+    """Similarity to the row's element, whose pattern is noted if it is short; -1 below `least`."""
     if element == other:
         return ONE
     first, second = text_of(elements, element), text_of(elements, other)
@@ -244,7 +254,7 @@ def row_edit(
 
 
 @inner
-def best_edit(elements: Elements, row: int, columns: int, least: int, space: Scratch) -> int:
+def best_edit(elements: Elements, row: int, columns: int, least: int, space: Scratch) -> Any:
     """The best similarity of a row, or -1 where none reaches `least`."""
     sides = space.sides
     element = sides.rows[row]
@@ -261,6 +271,55 @@ def best_edit(elements: Elements, row: int, columns: int, least: int, space: Scr
     if short:
         clear_pattern(space.pattern, elements.text, first[0], first[1])
     return best
+
+
+@inner
+def rows_fit_lanes(elements: Elements, rows: int, columns: int, space: Scratch) -> bool:
+    """True where `edit_rows` can make all rows: short plain texts, and room for all pairs."""
+    if rows * columns > space.edges.columns.size:
+        return False
+    for row in range(rows):
+        lo, hi = text_of(elements, space.sides.rows[row])
+        if not fits_lane(elements.text, lo, hi):
+            return False
+    return True
+
+
+@inner
+def edit_rows(elements: Elements, rows: int, columns: int, slack: int, space: Scratch) -> Any:
+    """All rows of edit similarities, some at once; also those that are 0.  What the rows lose.
+
+    Ends where they lose more than `slack`: the other rows are then not made.
+    """
+    sides, edges, lanes, text = space.sides, space.edges, space.lanes, elements.text
+    lost = np.int64(0)
+    for first in range(0, rows, LANES):
+        count = min(LANES, rows - first)
+        for k in range(count):
+            lo, hi = text_of(elements, sides.rows[first + k])
+            set_lane(lanes, k, text, lo, hi)
+        for c in range(columns):
+            start, stop = text_of(elements, sides.columns[c])
+            sweep(lanes, text, start, stop)
+            for k in range(count):
+                longer = max(np.int64(lanes.lengths[k]), stop - start)
+                edits = np.int64(lanes.state[2 * LANES + k])
+                if longer <= LONGEST:
+                    weight = lanes.ratios[longer, edits]
+                else:
+                    weight = fixed(longer - edits, longer)
+                place = (first + k) * columns + c
+                edges.columns[place] = c
+                edges.weights[place] = weight
+                _note(edges, first + k, c, weight)
+        for k in range(count):
+            lo, hi = text_of(elements, sides.rows[first + k])
+            clear_lane(lanes, k, text, lo, hi)
+            edges.starts[first + k + 1] = (first + k + 1) * columns
+            lost += ONE - edges.row_best[first + k]
+        if lost > slack:
+            break
+    return lost
 
 
 @inner
@@ -289,7 +348,7 @@ def reset_best(edges: Edges, rows: int, columns: int) -> None:
 @inner
 def open_table(
     elements: Elements, sides: Sides, rows: int, columns: int, table: Table, similarity: int
-) -> int:
+) -> Any:
     """The shift of the table's hashes, or -1 where element pairs are compared one by one."""
     if similarity != JACCARD or rows * columns <= FEW:
         return -1

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from matchwood.join.similarity.cpu_lanes import Lanes
 from matchwood.join.similarity.cpu_levenshtein import Pattern
 from matchwood.teams import inlined
 
@@ -79,13 +80,14 @@ class Scratch(NamedTuple):
     solver: Solver
     stack: Stack
     pattern: Pattern
+    lanes: Lanes
 
 
 @inlined
 def mine(scratch: Scratch, rank: int) -> Scratch:
     """The arrays of one member of the team."""
     a, b, c, d = scratch.sides, scratch.table, scratch.edges, scratch.solver
-    e, f = scratch.stack, scratch.pattern
+    e, f, g = scratch.stack, scratch.pattern, scratch.lanes
     return Scratch(
         Sides(a.rows[rank], a.columns[rank]),
         Table(
@@ -115,4 +117,5 @@ def mine(scratch: Scratch, rank: int) -> Scratch:
         ),
         Stack(e.rows[rank], e.columns[rank], e.weights[rank]),
         Pattern(f.direct[rank], f.keys[rank], f.words[rank], f.steps[rank]),
+        Lanes(g.table[rank], g.state[rank], g.tops[rank], g.lengths[rank], g.ratios[rank]),
     )

@@ -10,11 +10,18 @@ from matchwood import engines, gpu
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("verify",))
 BLOCK, WARP = SOURCE.constants("BLOCK", "WARP")
-MOST_BYTES = 1 << 32  # of the memory that warps work in; fewer warps run at once where pairs are large
+MOST_BYTES = (
+    1 << 32
+)  # of the memory that warps work in; fewer warps run at once where pairs are large
 
 
 def verify(
-    corpus: Any, rule: Any, pairs: tuple[Any, Any, Any], which: Any, most: tuple[int, int], counts: Any
+    corpus: Any,
+    rule: Any,
+    pairs: tuple[Any, Any, Any],
+    which: Any,
+    most: tuple[int, int],
+    counts: Any,
 ) -> None:
     """Write the weights of the pairs (left, right, weight) at the places `which`.
 

@@ -52,9 +52,7 @@ def _best_path(
     return best, end, before
 
 
-def _flip(
-    mate: dict[int, int], before: dict[int, int], end: tuple[str, int], root: int
-) -> None:
+def _flip(mate: dict[int, int], before: dict[int, int], end: tuple[str, int], root: int) -> None:
     column = end[1]
     place = {row: column for column, row in mate.items()}
     if end[0] == "out":
