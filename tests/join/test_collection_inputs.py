@@ -172,7 +172,8 @@ def test_empty_things():
         ):
             pairs = fuzzy_join(rows, **options)
             assert len(pairs) == 0
-            assert pairs.left.dtype == np.int64 and pairs.score.dtype == np.float64
+            assert pairs.left.dtype == np.int64
+            assert pairs.score.dtype == np.float64
             assert len(fuzzy_join(rows, [["zzz"]], **options)) == 0
     assert list(iter_fuzzy_join([])) == []
 

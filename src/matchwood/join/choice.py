@@ -107,9 +107,9 @@ def read_sides(
             f"{caller}: both collections must be made with one similarity and q, got "
             f"{first.similarity!r}, {first.q} and {second.similarity!r}, {second.q}"
         )
-    if first.table.are_text != second.table.are_text and first.table.distinct:
-        if second.table.distinct:
-            raise TypeError(f"{caller}: one side holds text and the other integers")
+    both = first.table.distinct and second.table.distinct
+    if both and first.table.are_text != second.table.are_text:
+        raise TypeError(f"{caller}: one side holds text and the other integers")
     return first, second
 
 

@@ -148,7 +148,7 @@ def _sides(
         if path is None:
             continue
         sets = read(path, on)
-        between = separator or sets.separator or ";"
+        between: str | None = separator or sets.separator or ";"
         texts = sets.data
         if sets.is_table and on in texts and any(not isinstance(v, str) for v in texts[on] if v):
             between = None  # a parquet column of lists

@@ -77,7 +77,8 @@ def _table(path: Path, text: str, delimiter: str) -> dict[str, list[Any]]:
             continue
         if len(row) != len(heads):
             raise FileFormatError(
-                f"{path}, line {rows.line_num}: {len(row)} cells, but there are {len(heads)} columns"
+                f"{path}, line {rows.line_num}: {len(row)} cells, but there "
+                f"are {len(heads)} columns"
             )
         for column, cell in zip(columns, row, strict=True):
             column.append(cell)

@@ -256,9 +256,7 @@ def _probe(
             if verdict == NO_ROOM:
                 weight = -max(weight, 1)
                 state[OVERFLOW] += 1
-            elif not verdict & ACCEPTED or weight <= 0:
-                continue
-            elif rule.unequal != 0 and size == theirs and weight == size * ONE:
+            elif not verdict & ACCEPTED or weight <= 0 or rule.unequal != 0 and size == theirs and weight == size * ONE:
                 continue
             at = state[FILLED]
             swap = rule.itself != 0 and other < row

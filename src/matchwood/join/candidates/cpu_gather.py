@@ -144,7 +144,7 @@ def _uses(lists: Lists, row: int, at: int) -> tuple[int, int]:
 
 
 @inner
-def can_reach(lists: Lists, row: int, others: Lists, other: int, need: float, rule: Rule) -> bool:
+def can_reach(lists: Lists, row: int, others: Lists, other: int, need: float, rule: Rule) -> Any:
     """Merge the token lists of two records.  False: their matching weighs less than `need`."""
     i, end = lists.starts[row], lists.ends[row]
     j, stop = others.starts[other], others.ends[other]
@@ -175,7 +175,7 @@ def can_reach(lists: Lists, row: int, others: Lists, other: int, need: float, ru
         if got + min(rest, rest_other) < need:
             return False
     if rule.edit != 0:
-        rest = np.float64(lists.rests[end - 1]) if end > lists.starts[row] else 1e300
+        rest = np.float64(lists.rests[end - 1] if end > lists.starts[row] else 1e300)
         return got + rest >= need
     return got >= need
 

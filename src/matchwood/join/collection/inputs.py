@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-NAMED = {
+NAMED: dict[str, Callable[[str], str]] = {
     "strip": str.strip,
     "lower": str.lower,
     "casefold": str.casefold,
