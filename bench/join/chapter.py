@@ -86,6 +86,7 @@ def times(data: sets.Data, similarity: str = "jaccard") -> dict[str, Any]:
     near = matchwood.fuzzy_join(*sides, delta=DELTA - SMALLER, scores=False)
     pairs = np.stack((near.left, near.right), axis=1)
     found = {}
+    records = prepared.records
     for name, method in METHODS.items():
         total, answer = best_time(
             lambda method=method: matchwood.fuzzy_join(
@@ -93,10 +94,15 @@ def times(data: sets.Data, similarity: str = "jaccard") -> dict[str, Any]:
             )
         )
         choice = how("bench", similarity, method, "weight", True)
-        records = prepared.records
         alone, _ = best_time(
             lambda choice=choice: verify(
-                prepared.elements, records[0], records[-1], pairs, share_of(DELTA), choice, threads=1
+                prepared.elements,
+                records[0],
+                records[-1],
+                pairs,
+                share_of(DELTA),
+                choice,
+                threads=1,
             )
         )
         found[name] = {"total": total, "verification": alone, "pairs": len(answer)}
@@ -214,7 +220,8 @@ def show(name: str, found: dict[str, Any]) -> None:
     print(f"\n{name}: {facts}")
     for percent in PERCENT:
         row = found["runs"][f"{name}, {percent} %"]
-        print(f"  {percent:3} %", *(f"{m} {r['total']:.3f}/{r['verification']:.3f} s" for m, r in row.items()))
+        cells = (f"{m} {r['total']:.3f}/{r['verification']:.3f} s" for m, r in row.items())
+        print(f"  {percent:3} %", *cells)
     for method, row in found["table 5.2"][name].items():
         print(f"  {method}: {row['ratio']:.4f}, {row['difference']} pairs")
     if name in found["ground truth"]:

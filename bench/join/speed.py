@@ -94,7 +94,9 @@ def run() -> list[harness.Result]:
             for threads in BAR_LISTS:
                 row[f"lists, {threads} threads"] = best(
                     lambda threads=threads: matchwood.fuzzy_join(
-                        data.left, delta=delta, threads=threads  # noqa: B023
+                        data.left,
+                        delta=delta,
+                        threads=threads,  # noqa: B023
                     )
                 )
             row["collection, 1 thread"] = best(
@@ -104,7 +106,8 @@ def run() -> list[harness.Result]:
                 total, loops, count = min(peer.join(delta) for _ in range(2))
                 row |= {"pytokenjoin": total, "its loops": loops, "its pairs": count}
                 for threads, bar in BAR_LISTS.items():
-                    row[f"times, {threads} threads (bar {bar:g})"] = total / row[f"lists, {threads} threads"]
+                    ratio = total / row[f"lists, {threads} threads"]
+                    row[f"times, {threads} threads (bar {bar:g})"] = ratio
                 row[f"times, loops (bar {BAR_LOOPS:g})"] = loops / row["collection, 1 thread"]
             print(row)
             results.append(row)

@@ -109,6 +109,12 @@ def matching(told: Any) -> Svg:
     return picture
 
 
+def example() -> Svg:
+    """The picture of the docs page."""
+    left = ["graph", "matching", "databases"]
+    return matching(explain(left, ["graphs", "matchings", "database", "join"]))
+
+
 def _short(element: Any) -> str:
     text = str(element)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

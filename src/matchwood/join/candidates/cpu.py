@@ -256,8 +256,10 @@ def _probe(
             if verdict == NO_ROOM:
                 weight = -max(weight, 1)
                 state[OVERFLOW] += 1
-            elif not verdict & ACCEPTED or weight <= 0 or rule.unequal != 0 and size == theirs and weight == size * ONE:
-                continue
+            else:
+                is_equal = size == theirs and weight == size * ONE
+                if not verdict & ACCEPTED or weight <= 0 or (rule.unequal != 0 and is_equal):
+                    continue
             at = state[FILLED]
             swap = rule.itself != 0 and other < row
             out_left[at] = other if swap else row
