@@ -117,6 +117,7 @@ DECORATORS = {
     "device",
     "expanded",
     "inlined",
+    "inner",
     "njit",
     "jit",
     "vectorize",

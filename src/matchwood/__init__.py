@@ -116,6 +116,14 @@ _HOMES = {
     "Sliding": "matchwood.sensing",  # what `sliding_statistics` returns
     "read_archive": "matchwood.sensing",  # matrices that GraphBLAS wrote
     "write_archive": "matchwood.sensing",  # matrices that GraphBLAS reads
+    # joins of sets
+    "fuzzy_join": "matchwood.join",  # pairs of records whose elements can be matched well
+    "iter_fuzzy_join": "matchwood.join",  # the same in blocks, for answers larger than memory
+    "Pairs": "matchwood.join",  # what both return
+    "collection": "matchwood.join",  # records read and tokenised once, for many joins
+    "Collection": "matchwood.join",  # what `collection` returns
+    "explain": "matchwood.join",  # which elements of two records match, and what the bounds say
+    "Explanation": "matchwood.join",  # what `explain` returns
     # graphs in and out
     "generators": "matchwood.generators",  # graphs made from a seed
     "io": "matchwood.io",  # read and write files
@@ -137,6 +145,7 @@ _HOMES = {
     "factors": "matchwood.factors",
     "forests": "matchwood.forests",
     "independent": "matchwood.independent",
+    "join": "matchwood.join",
     "matching": "matchwood.matching",
     "ordering": "matchwood.ordering",
     "ranking": "matchwood.ranking",
@@ -163,6 +172,7 @@ if TYPE_CHECKING:
     from matchwood import generators as generators
     from matchwood import independent as independent
     from matchwood import io as io
+    from matchwood import join as join
     from matchwood import matching as matching
     from matchwood import ordering as ordering
     from matchwood import preconditioners as preconditioners
@@ -198,6 +208,13 @@ if TYPE_CHECKING:
     from matchwood.forests import linear_forest as linear_forest
     from matchwood.forests import tridiagonal_of as tridiagonal_of
     from matchwood.independent import maximal_independent_set as maximal_independent_set
+    from matchwood.join import Collection as Collection
+    from matchwood.join import Explanation as Explanation
+    from matchwood.join import Pairs as Pairs
+    from matchwood.join import fuzzy_join as fuzzy_join
+    from matchwood.join import iter_fuzzy_join as iter_fuzzy_join
+    from matchwood.join.collection import collection as collection
+    from matchwood.join.explain import explain as explain
     from matchwood.krylov import Solution as Solution
     from matchwood.krylov import solve as solve
     from matchwood.machine.config import show_config as show_config

@@ -69,6 +69,7 @@ _HOMES = {
     "check_statistics": "matchwood.sensing.statistics.check",  # the nine quantities
     "check_histograms": "matchwood.sensing.statistics.check",  # of links and addresses
     "check_sliding": "matchwood.sensing.sliding.check",  # after every step
+    "check_fuzzy_join": "matchwood.join.check",  # no pair is missing, false or wrongly scored
 }
 
 __all__ = [*_HOMES]
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from matchwood.independent.maximal.check import (
         is_maximal_independent_set as is_maximal_independent_set,
     )
+    from matchwood.join.check import check_fuzzy_join as check_fuzzy_join
     from matchwood.krylov.check import check_solution as check_solution
     from matchwood.matching.bound.check import check_bound as check_bound
     from matchwood.matching.check import check_locally_dominant as check_locally_dominant

@@ -30,6 +30,7 @@ from matchwood.cli.graphs import (
 )
 from matchwood.cli.machine import bench, config, demo, warmup
 from matchwood.cli.matrices import order, pagerank, precondition, solve
+from matchwood.cli.sets import join
 from matchwood.cli.traffic import sense
 
 app = typer.Typer(
@@ -79,6 +80,7 @@ app.command("pagerank")(pagerank.command)
 app.command("precondition")(precondition.command)
 app.command("solve")(solve.command)
 app.command("sense")(sense.command)
+app.command("join")(join.command)
 app.command("generate", context_settings=generate.SETTINGS)(generate.command)
 app.command("convert")(convert.command)
 app.command("bench")(bench.command)

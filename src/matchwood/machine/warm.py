@@ -149,6 +149,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
             f"pagerank, {kind}": functools.partial(_rank, kind=kind)
             for kind in ("float32", "float64")
         },
+        "join": lambda G: _join(),
         "row_reduce": lambda G: _reduce_rows(row_reduce, G),
     }
 
@@ -173,6 +174,15 @@ def _locality() -> dict[str, Callable[[Graph], Any]]:
         "degree order": lambda G: ordering.hub_order(G),
         "refinement": refined,
     }
+
+
+def _join() -> None:
+    from matchwood.join import fuzzy_join
+
+    for similarity in ("jaccard", "edit", "equal"):
+        rows = [["database", "systems"], ["databases", "system"], ["graphs"]]
+        fuzzy_join(rows, delta=0.4, similarity=similarity, q=4)
+        fuzzy_join(rows, per_left=1, similarity=similarity, threads=2)
 
 
 def _rank(G: Graph, kind: str) -> None:

@@ -172,6 +172,17 @@ def device(function: Callable[..., Any]) -> Any:
     return numba.njit(**_OPTIONS)(function)
 
 
+def inner(function: Callable[..., Any]) -> Any:
+    """A `device` function that Python cannot call: only kernels can.
+
+    For functions with records of many arrays as arguments.  What unpacks such arguments from Python
+    is more code than the function, and took half of the time to compile them.
+    """
+    _require_hashed(function)
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
+    return numba.njit(**options)(function)
+
+
 def inlined(function: Callable[..., Any]) -> Any:
     """A `device` function that takes other functions as arguments; expanded where it is called."""
     _require_hashed(function)

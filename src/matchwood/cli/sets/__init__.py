@@ -1,0 +1,1 @@
+"""Verbs on sets: tables and files with a set in each row."""

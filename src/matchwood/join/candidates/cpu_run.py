@@ -1,0 +1,347 @@
+"""The host side of the join: what is probed against what, launches, and pairs taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.join.candidates import cpu
+from matchwood.join.candidates.cpu_gather import BASIC, JOINT, POSITIONAL, WINDOW, Rule
+from matchwood.join.candidates.cpu_lists import (
+    SLACK,
+    Holders,
+    Index,
+    Lists,
+    chunk_weights,
+    index_of,
+    jaccard_weights,
+    lists_of,
+    plain_weights,
+    with_whole_elements,
+)
+from matchwood.join.candidates.cpu_nearest import nearest
+from matchwood.join.candidates.cpu_small import SLOTS
+from matchwood.join.verification import scratch
+from matchwood.join.verification.cpu import verify
+from matchwood.join.verification.cpu_pair import ACCEPTED
+from matchwood.join.verification.cpu_scratch import How
+from matchwood.teams import crew
+
+LEVELS = {"basic": BASIC, "positional": POSITIONAL, "joint": JOINT}
+TOLERANCE = 1e-9  # a pair counts when its similarity is at least delta minus this
+ROOM = 1 << 17  # pairs of a member's buffer: 2 MB
+CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
+WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
+GROUP = np.int64(1) << 32  # a key is group * GROUP + size
+
+
+class Raw(NamedTuple):
+    """Pairs as they come: in no order."""
+
+    left: np.ndarray
+    right: np.ndarray
+    weight: np.ndarray
+
+
+def share_of(delta: float) -> float:
+    """What a pair needs of the sum of its sizes."""
+    least = max(delta - TOLERANCE, 0.0)
+    return least / (1.0 + least)
+
+
+class Task:
+    """A join that is ready to run.
+
+    `itself`: a collection with itself, each pair once.  `everyone`: each record of it is a left
+    one, so that each pair is met twice.  `groups`: for each side a number for each record, records
+    of different groups are no pairs, and those below 0 are in none; None: all are in one.
+    """
+
+    def __init__(
+        self,
+        prepared: Any,
+        delta: float,
+        filters: str,
+        *,
+        groups: tuple[np.ndarray, ...] | None = None,
+        everyone: bool = False,
+        unequal: bool = False,
+    ) -> None:
+        self.prepared = prepared
+        self.itself = len(prepared.records) == 1
+        self.once = self.itself and not everyone
+        self.edit = prepared.similarity.startswith("edit")
+        self.level = LEVELS[filters]
+        self.unequal = unequal
+        left, right = prepared.records[0], prepared.records[-1]
+        left_lists, right_lists = _lists(prepared, 0, self.edit), _lists(prepared, -1, False)
+        self.rule = self.rule_of(delta)
+        order = _Order(right, None if groups is None else groups[-1])
+        index = _index(prepared, right_lists, order, delta, self, groups is None)
+        self.corpus = cpu.Corpus(
+            prepared.elements, left, right, left_lists, right_lists, index, nearest_of(prepared)
+        )
+        self.all_places = self._places(order, left, None if groups is None else groups[0], delta)
+        self.places = self.all_places
+        self.counts = np.zeros(cpu.COUNTS, np.int64)
+
+    def rule_of(self, delta: float) -> Rule:
+        share = share_of(delta)
+        prefix = 2 * share if self.once else max(delta - TOLERANCE, 0.0)
+        return Rule(share, prefix, self.level, int(self.edit), int(self.itself), int(self.unequal))
+
+    def _places(self, order: _Order, left: Any, group: Any, delta: float) -> cpu.Places:
+        mine = order if self.itself else _Order(left, group)
+        least = max(delta - TOLERANCE, 0.0)
+        with np.errstate(divide="ignore"):
+            most = np.minimum(np.floor(mine.sizes / least * (1 + 1e-9)), GROUP - 1)
+        highs = np.searchsorted(order.keys, mine.groups * GROUP + most.astype(np.int64), "right")
+        if self.once:
+            lows = np.arange(1, order.rows.size + 1)
+        else:
+            fewest = np.maximum(np.ceil(mine.sizes * least * (1 - 1e-9)), 1).astype(np.int64)
+            lows = np.searchsorted(order.keys, mine.groups * GROUP + fewest, "left")
+        return cpu.Places(
+            mine.rows,
+            lows.astype(np.int32),
+            highs.astype(np.int32),
+            order.rows,
+            np.array([0, mine.rows.size]),
+        )
+
+    def costs(self, threads: int | None) -> np.ndarray:
+        """Posting entries that each item reads."""
+        costs = np.empty(self.places.rows.size, np.int64)
+        team = crew(threads, work=4 * costs.size)
+        team.run(cpu.count_postings, self.corpus, self.places, self.rule, costs)
+        return costs
+
+    def evenly(self) -> np.ndarray:
+        """Costs for one member, to whom it does not matter where the work is."""
+        return np.ones(self.places.rows.size, np.int64)
+
+    def part(self, first: int, last: int) -> None:
+        """Only the items first to last of all are probed."""
+        self._take(slice(first, last))
+
+    def sample(self, every: int) -> None:
+        """Only one item in `every` is probed."""
+        self._take(slice(every // 2, None, every))
+
+    def only(self, rows: np.ndarray) -> None:
+        """Only these left rows are probed."""
+        chosen = np.zeros(self.corpus.left.starts.size, bool)
+        chosen[rows] = True
+        self._take(np.flatnonzero(chosen[self.all_places.rows]))
+
+    def _take(self, kept: Any) -> None:
+        whole = self.all_places
+        self.places = whole._replace(
+            rows=np.ascontiguousarray(whole.rows[kept]),
+            lows=np.ascontiguousarray(whole.lows[kept]),
+            highs=np.ascontiguousarray(whole.highs[kept]),
+        )
+
+    def raise_to(self, delta: float) -> None:
+        """A higher threshold: what was prepared for the lower one still holds."""
+        self.rule = self.rule_of(delta)
+
+    def without_prefix(self, first: int, last: int) -> int:
+        """How many items have no prefix, so that all records of fitting size are candidates."""
+        if not self.edit:
+            return 0
+        lists, rows = self.corpus.left_lists, self.all_places.rows[first:last]
+        sizes = np.diff(self.corpus.left.starts)[rows]
+        ends = lists.ends[rows]
+        left = sizes.astype(np.float64)
+        has = ends > lists.starts[rows]
+        left[has] = lists.rests[ends[has] - 1]
+        return int((left >= self.rule.prefix * sizes - SLACK).sum())
+
+    def run(
+        self, how: How, threads: int | None, costs: np.ndarray, room: int = ROOM
+    ) -> Iterator[Raw]:
+        """Pairs, as they are found.  Between two of them the threshold may be raised."""
+        launch = Launch(self, how, threads, costs, room)
+        while True:
+            rule = self.rule
+            launch.again(cpu.join_all, self.corpus, launch.places, rule, how)
+            yield from self._taken(launch.work, how)
+            if not launch.words[cpu.FULL]:
+                break
+            if self.rule is not rule:  # other candidates than before: the record starts again
+                launch.work.state[:, cpu.SKIP] = 0
+        self.counts += launch.work.counts.sum(axis=0)
+
+    def _taken(self, work: cpu.Members, how: How) -> Iterator[Raw]:
+        for member in range(work.state.shape[0]):
+            state = work.state[member]
+            filled = int(state[cpu.FILLED])
+            if not filled:
+                continue
+            raw = Raw(*(a[member, :filled].copy() for a in (work.left, work.right, work.weight)))
+            if state[cpu.OVERFLOW]:
+                raw = self._with_more_room(raw, how)
+            state[cpu.FILLED] = state[cpu.OVERFLOW] = 0
+            yield raw
+
+    def _with_more_room(self, raw: Raw, how: How) -> Raw:
+        """Verify the pairs that did not fit the scratch."""
+        open_ = np.flatnonzero(raw.weight < 0)
+        pairs = np.stack((raw.left[open_], raw.right[open_]), axis=1).astype(np.int64)
+        corpus, share = self.corpus, self.rule.share
+        verdicts, weights = verify(
+            corpus.elements, corpus.left, corpus.right, pairs, share, how, threads=1
+        )
+        raw.weight[open_] = np.where(verdicts & ACCEPTED, weights, 0)
+        np.add.at(self.counts, np.array(cpu.KINDS)[verdicts], 1)
+        self.counts[cpu.VERIFIED] += open_.size
+        kept = raw.weight > 0
+        if self.unequal:
+            a, b = (np.diff(r.starts) for r in (corpus.left, corpus.right))
+            sizes = a[raw.left]
+            kept &= (sizes != b[raw.right]) | (raw.weight != sizes * cpu.ONE)
+        return Raw(*(array[kept] for array in raw))
+
+
+class Launch:
+    """A team with its buffers, which is started again until all items are done."""
+
+    def __init__(
+        self, task: Task, how: How, threads: int | None, costs: np.ndarray, room: int
+    ) -> None:
+        corpus = task.corpus
+        self.team = crew(threads, work=WORK_PER_POSTING * int(costs.sum()))
+        self.places = task.places._replace(chunks=cuts(costs, CHUNKS_PER_MEMBER * self.team.size))
+        right = corpus.right.starts.size - 1
+        most = max(int(np.diff(r.starts).max(initial=1)) for r in task.prepared.records)
+        self.work = _members(self.team.size, min(WINDOW, max(right, 1)), room, most)
+        self.space = scratch(corpus.elements, corpus.left, corpus.right, how, self.team.size)
+        self.words = np.zeros(cpu.WORDS, np.int64)
+        self.done = 0
+
+    def again(self, kernel: Any, *args: Any) -> None:
+        self.words[cpu.FULL] = 0
+        self.team.run(kernel, *args, self.space, self.work, self.words, self.done)
+        chunks = self.places.chunks
+        taken = min(int(self.words[cpu.CURSOR]), chunks.size - 1)
+        begun = int(chunks[-1] - chunks[chunks.size - 1 - taken])
+        state = self.work.state
+        self.done = begun - int((state[:, cpu.END] - state[:, cpu.ITEM]).sum())
+
+
+def _members(size: int, window: int, room: int, most: int) -> cpu.Members:
+    return cpu.Members(
+        np.zeros((size, cpu.STATE), np.int64),
+        np.zeros((size, cpu.COUNTS), np.int64),
+        np.zeros((size, window)),
+        np.zeros((size, window)),
+        np.empty((size, window), np.int32),
+        np.zeros((size, SLOTS), np.uint64),
+        np.empty((size, SLOTS), np.int64),
+        np.empty((size, most), np.int32),
+        np.empty((size, most), np.int32),
+        np.empty((size, room), np.int32),
+        np.empty((size, room), np.int32),
+        np.empty((size, room), np.int64),
+    )
+
+
+def cuts(costs: np.ndarray, parts: int) -> np.ndarray:
+    """Where at most `parts` parts of about equal cost begin; the last entry is the end."""
+    ends = np.cumsum(costs)
+    if not ends.size:
+        return np.zeros(1, np.int64)
+    targets = ends[-1] * np.arange(1, parts) // parts
+    return np.unique(np.concatenate(([0], np.searchsorted(ends, targets), [ends.size])))
+
+
+def shard_of(costs: np.ndarray, part: int, parts: int) -> tuple[int, int]:
+    """The items of one of `parts` parts of balanced cost."""
+    ends = np.cumsum(costs)
+    total = int(ends[-1]) if ends.size else 0
+    first, last = np.searchsorted(ends, [total * part // parts, total * (part + 1) // parts])
+    return int(first), int(last) if part + 1 < parts else ends.size
+
+
+class _Order:
+    """Records by (group, size, row), without those that are empty or in no group."""
+
+    def __init__(self, records: Any, groups: np.ndarray | None) -> None:
+        sizes = np.diff(records.starts)
+        belongs = np.zeros(sizes.size, np.int64) if groups is None else groups
+        keys = belongs * GROUP + sizes
+        rows = np.argsort(keys, kind="stable")
+        rows = rows[(sizes[rows] > 0) & (belongs[rows] >= 0)]
+        self.rows = rows.astype(np.int32)
+        self.sizes = sizes[rows]
+        self.groups = belongs[rows]
+        self.keys = keys[rows]
+
+
+def _lists(prepared: Any, side: int, chunks: bool) -> Lists:
+    """Token lists of a side: chunks for the left of the edit similarities, else grams."""
+    side %= len(prepared.records)
+    return prepared.keep(("lists", side, chunks), lambda: _make_lists(prepared, side, chunks))
+
+
+def _make_lists(prepared: Any, side: int, chunks: bool) -> Lists:
+    records, tokens = prepared.records[side], prepared.tokens
+    counts = np.diff(tokens.starts)
+    if chunks:
+        lengths = np.diff(prepared.elements.text_starts)
+        weights = chunk_weights(np.diff(tokens.chunk_starts), lengths)
+        holders = _holders(*holders_of(tokens.chunk_starts, tokens.chunks, tokens))
+    elif prepared.similarity == "jaccard":
+        weights = jaccard_weights(counts, nearest_of(prepared))
+        holders = prepared.keep("holders", lambda: _whole_holders(prepared))
+    else:  # one token each, or how many elements have it is all that counts
+        weights = plain_weights(counts, np.ones(counts.size, np.float32), np.zeros(counts.size))
+        holders = _holders(tokens.holder_starts, tokens.holders)
+    return lists_of(records.starts, records.elements, holders, weights)
+
+
+def nearest_of(prepared: Any) -> np.ndarray:
+    """How similar each element can be to any other."""
+    if prepared.similarity != "jaccard":
+        return np.zeros(len(prepared.values))
+    return prepared.keep("nearest", lambda: nearest(prepared.tokens, 1))
+
+
+def _holders(starts: np.ndarray, elements: np.ndarray) -> Holders:
+    return Holders(starts, elements, np.zeros(starts.size - 1, np.int8))
+
+
+def _whole_holders(prepared: Any) -> Holders:
+    tokens = prepared.tokens
+    occurrences = np.zeros(len(prepared.values), np.int64)
+    for records in prepared.records:
+        occurrences += np.bincount(records.elements, minlength=occurrences.size)
+    return with_whole_elements(tokens.holder_starts, tokens.holders, occurrences)
+
+
+def holders_of(starts: np.ndarray, lists: np.ndarray, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The elements of each token, from the tokens of each element."""
+    count = tokens.holder_starts.size - 1
+    holder_starts = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(lists, minlength=count), out=holder_starts[1:])
+    holders = np.repeat(np.arange(starts.size - 1, dtype=np.int32), np.diff(starts))
+    return holder_starts, holders[np.argsort(lists, kind="stable")]
+
+
+def _index(
+    prepared: Any, lists: Lists, order: _Order, delta: float, task: Task, keep: bool
+) -> Index:
+    """The index of the right side; that of the last delta is kept."""
+    whole = task.edit or task.level == BASIC
+    least = 0.0 if whole else max(delta - TOLERANCE, 0.0)
+    tokens = prepared.tokens.holder_starts.size - 1
+    tokens += len(prepared.values) if prepared.similarity == "jaccard" else 0
+    known = prepared.keep("index", dict) if keep else {}
+    if least not in known:
+        made = index_of(lists, order.rows, order.sizes, tokens, least)[0]
+        known.clear()
+        known[least] = made
+    return known[least]

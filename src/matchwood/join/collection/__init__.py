@@ -1,0 +1,223 @@
+"""Collections: records read, numbered and tokenised once.  Read on in inputs.py, then cpu.py.
+
+An element's tokens are its q-grams.  The text is padded at its end to a multiple of q (with a code
+point that no text has), every window of q code points is a gram, and the k-th repeat of a gram
+within the element is a token of its own.  So an element of padded length L has L - q + 1 tokens.
+Tokens are ranked by (rising frequency, text), elements by (length, text): neither depends on the
+order of the input.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.arguments import count, one_of
+from matchwood.join.arrays import Elements, Records
+from matchwood.join.collection import inputs
+
+__all__ = ["Collection", "Prepared", "collection"]
+
+SIMILARITIES = ("jaccard", "edit", "edit_padded", "equal")
+LONGEST_GRAM = 64  # code points; longer grams make every element one token
+
+
+def collection(
+    data: Any,
+    *,
+    similarity: str = "jaccard",
+    q: int = 3,
+    on: Any = None,
+    separator: str | None = None,
+    normalise: Any = None,
+) -> Collection:
+    """Read and tokenise records once, for many joins.
+
+    Parameters
+    ----------
+    data : sequence of records, column or table
+        A record is a list (tuple, set, array) of elements, all of them text or all integers; or
+        text that `separator` splits.  A column of pandas, polars or Arrow will do, or a table with
+        the name of the column in `on`.
+    similarity : {"jaccard", "edit", "edit_padded", "equal"}
+        How two elements are compared; see `fuzzy_join`.  Integers are for "equal".
+    q : int
+        Code points of a gram, 1 to 64.
+    on : column name or None
+    separator : str or None
+    normalise : None, function, name, or list of these
+        Applied to each distinct element: a function from text to text, or "strip", "lower",
+        "casefold", "nfc", "nfkc".
+
+    Returns
+    -------
+    Collection
+
+    Raises
+    ------
+    TypeError
+        For what is no record: None or NaN inside a record, numbers where text is asked, bytes,
+        text and integers mixed, a table without `on`.
+    ValueError
+        For lone surrogates, a column that is not there, an unknown similarity, a wrong q.
+
+    Notes
+    -----
+    A missing record (None, NaN) is an empty one, and is never matched.  Empty elements are
+    dropped.  An element that comes twice in a record counts once.  `data` is not changed.
+
+    Work and memory are linear in the text: distinct elements are tokenised once.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> tags = matchwood.collection(["database;systems", "databases;system"], separator=";")
+    >>> tags
+    Collection(2 records, 4 distinct elements, similarity='jaccard', q=3)
+    >>> matchwood.fuzzy_join(tags, delta=0.4).score.round(4).tolist()
+    [0.4933]
+    """
+    return make(data, "collection", "data", similarity, q, on, separator, normalise)
+
+
+def make(
+    data: Any,
+    caller: str,
+    name: str,
+    similarity: Any,
+    q: Any,
+    on: Any = None,
+    separator: Any = None,
+    normalise: Any = None,
+) -> Collection:
+    """`collection` in the name of another public function."""
+    one_of(caller, "similarity", similarity, SIMILARITIES)
+    if count(caller, "q", q, 1) > LONGEST_GRAM:
+        raise ValueError(f"{caller}: q must be at most {LONGEST_GRAM}, got {q}")
+    table = inputs.read(data, caller, name, on, separator, normalise)
+    if not table.are_text and similarity != "equal" and table.distinct:
+        raise TypeError(
+            f"{caller}: similarity {similarity!r} compares text, and {name} holds integers; "
+            "pass similarity='equal'"
+        )
+    return Collection(table, similarity, int(q), data)
+
+
+class Collection:
+    """Records that were read and tokenised; what `collection` returns.
+
+    Attributes
+    ----------
+    similarity : str
+    q : int
+    data : object
+        What the collection was made of, as it came.
+    """
+
+    def __init__(self, table: inputs.Table, similarity: str, q: int, data: Any) -> None:
+        self.table = table
+        self.similarity = similarity
+        self.q = q
+        self.data = data
+        self._alone: Prepared | None = None
+        self._with: weakref.WeakKeyDictionary[Collection, Prepared] = weakref.WeakKeyDictionary()
+
+    def __len__(self) -> int:
+        return int(self.table.starts.size) - 1
+
+    def __repr__(self) -> str:
+        return (
+            f"Collection({len(self)} records, {len(self.table.distinct)} distinct elements, "
+            f"similarity={self.similarity!r}, q={self.q})"
+        )
+
+    def record(self, row: int) -> list[Any]:
+        """The distinct elements of a record, in the order in which they came."""
+        part = self.table.numbers[self.table.starts[row] : self.table.starts[row + 1]]
+        return [self.table.distinct[i] for i in dict.fromkeys(part.tolist()) if i >= 0]
+
+    def alone(self) -> Prepared:
+        """Its records, elements and tokens, for a join with itself; worked out once."""
+        if self._alone is None:
+            self._alone = Prepared((self.table,), self.similarity, self.q)
+        return self._alone
+
+    def beside(self, other: Collection) -> Prepared:
+        """The same for two collections with one dictionary; kept while both live."""
+        found = self._with.get(other)
+        if found is None:
+            found = Prepared((self.table, other.table), self.similarity, self.q)
+            self._with[other] = found
+        return found
+
+
+class Prepared:
+    """One or two collections with one dictionary of elements and tokens.
+
+    Attributes
+    ----------
+    values : list
+        The distinct elements, by id.
+    elements : Elements
+    records : tuple of Records
+        One for each side; a join of a collection with itself has one.
+    tokens : Tokens of cpu.py
+        Also the elements of each token, and the chunks of the edit similarities.
+    """
+
+    def __init__(self, tables: tuple[inputs.Table, ...], similarity: str, q: int) -> None:
+        self.similarity = similarity
+        self.q = q
+        self.values = _in_order({value for t in tables for value in t.distinct}, similarity, q)
+        place = {value: i for i, value in enumerate(self.values)}
+        cpu = engines.load(__name__, "cpu")
+        occurrences = np.zeros(len(self.values), np.int64)
+        self.records = tuple(
+            Records(
+                *cpu.arrange(
+                    t.starts,
+                    t.numbers,
+                    np.fromiter(map(place.__getitem__, t.distinct), np.int32, len(t.distinct)),
+                    occurrences,
+                )
+            )
+            for t in tables
+        )
+        self.elements, self.tokens = _tokenised(cpu, self.values, occurrences, similarity, q)
+        self._kept: dict[Any, Any] = {}
+
+    def keep(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returns, worked out once for each key."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+
+def _in_order(values: set[Any], similarity: str, q: int) -> list[Any]:
+    """Elements by (length as it is compared, text), integers by their value."""
+    ordered = sorted(values)
+    if similarity == "edit":
+        ordered.sort(key=len)
+    elif similarity != "equal":
+        ordered.sort(key=lambda text: -(-len(text) // q))
+    return ordered
+
+
+def _tokenised(
+    cpu: Any, values: list[Any], occurrences: np.ndarray, similarity: str, q: int
+) -> tuple[Elements, Any]:
+    none, nothing = np.zeros(1, np.int64), np.empty(0, np.uint32)
+    if similarity == "equal":
+        order = np.argsort(occurrences, kind="stable")
+        tokens = cpu.single(order)
+        return Elements(tokens.starts, tokens.tokens, none, nothing), tokens
+    grams = cpu.grams(values, q, similarity != "edit")
+    edit = similarity != "jaccard"
+    tokens = cpu.tokens(grams, occurrences, q if edit else 0)
+    if edit:
+        return Elements(tokens.starts, tokens.tokens, grams.text_starts, grams.text), tokens
+    return Elements(tokens.starts, tokens.tokens, none, nothing), tokens

@@ -1,0 +1,260 @@
+"""From what a user has, lists or columns of tables, to one flat list of elements.
+
+Nothing here needs pandas, polars or pyarrow: a column is asked for its values by the methods that
+it has.  The rules for values that are no text are written down in `read`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+NAMED: dict[str, Callable[[str], str]] = {
+    "strip": str.strip,
+    "lower": str.lower,
+    "casefold": str.casefold,
+    "nfc": lambda text: unicodedata.normalize("NFC", text),
+    "nfkc": lambda text: unicodedata.normalize("NFKC", text),
+}
+
+
+class Table(NamedTuple):
+    """Records as numbers of distinct elements, in the order in which elements first appear."""
+
+    starts: np.ndarray  # int64[n + 1]
+    numbers: np.ndarray  # int32: an element's place in `distinct`; -1 for an empty element
+    distinct: list[Any]  # texts, or integers
+    are_text: bool
+
+
+def read(
+    data: Any, caller: str, name: str, on: Any = None, separator: Any = None, normalise: Any = None
+) -> Table:
+    """The records of `data`.
+
+    A missing record (None, NaN, NA) is an empty one.  A missing element is a TypeError, an empty
+    element is dropped, and an element that comes twice in a record counts once.
+    """
+    rows = _rows(data, caller, name, on)
+    if separator is not None:
+        rows = _split(rows, separator, caller, name)
+    rows, lengths = _lengths(rows, caller, name)
+    flat = list(itertools.chain.from_iterable(rows))
+    starts = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    flat, are_text = _checked(flat, starts, caller, name)
+    places = dict.fromkeys(flat)
+    distinct = list(places)
+    places = dict(zip(distinct, range(len(distinct)), strict=True))
+    numbers = np.fromiter(map(places.__getitem__, flat), np.int32, len(flat))
+    if are_text:
+        distinct, numbers = _cleaned(distinct, numbers, normalise, caller)
+    elif normalise is not None:
+        raise TypeError(f"{caller}: normalise is for text, and {name} holds integers")
+    return Table(starts, numbers, distinct, are_text)
+
+
+# Tables and columns
+
+
+def column(data: Any, caller: str, name: str, on: Any) -> list[Any]:
+    """The values of a column of a table, as a list."""
+    try:
+        found = data[on]
+    except (KeyError, IndexError, TypeError, ValueError):
+        found = None
+    except Exception as error:  # polars has a class of its own
+        if type(error).__name__ != "ColumnNotFoundError":
+            raise
+        found = None
+    if found is None and hasattr(data, "__arrow_c_stream__") and not hasattr(data, "columns"):
+        return column(_from_stream(data, caller, name), caller, name, on)
+    if found is None:
+        known = getattr(data, "column_names", None)
+        known = getattr(data, "columns", data) if known is None else known
+        listed = ", ".join(map(repr, itertools.islice(iter(known), 20)))
+        raise ValueError(f"{caller}: {name} has no column {on!r}; it has {listed}")
+    return values(found, caller, name)
+
+
+def values(data: Any, caller: str, name: str) -> list[Any]:
+    """A column, or any sequence, as a list."""
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(data, method):
+            return list(getattr(data, method)())
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        return values(_from_stream(data, caller, name), caller, name)
+    if isinstance(data, (str, bytes, Mapping)) or not hasattr(data, "__iter__"):
+        raise TypeError(f"{caller}: {name} must be a list of records, got {type(data).__name__}")
+    return data if type(data) is list else list(data)
+
+
+def _from_stream(data: Any, caller: str, name: str) -> Any:
+    """An object that only speaks Arrow's stream protocol, read by whatever is installed."""
+    try:
+        import pyarrow
+    except ImportError:
+        try:
+            import polars
+        except ImportError:
+            raise TypeError(
+                f"{caller}: {name} speaks only the Arrow stream protocol, and neither pyarrow nor "
+                "polars is installed to read it; pass a list"
+            ) from None
+        return polars.from_arrow(data) if hasattr(polars, "from_arrow") else polars.DataFrame(data)
+    try:
+        return pyarrow.table(data)
+    except (pyarrow.ArrowInvalid, TypeError, ValueError):
+        return pyarrow.chunked_array(data)
+
+
+def is_table(data: Any) -> bool:
+    return isinstance(data, Mapping) or hasattr(data, "columns") or hasattr(data, "column_names")
+
+
+def _rows(data: Any, caller: str, name: str, on: Any) -> list[Any]:
+    if on is not None:
+        if isinstance(data, (list, tuple, np.ndarray)):
+            raise TypeError(f"{caller}: on is for tables, and {name} is a {type(data).__name__}")
+        return column(data, caller, name, on)
+    if is_table(data):
+        raise TypeError(f"{caller}: {name} is a table; say by on= which column holds the sets")
+    return values(data, caller, name)
+
+
+# Rows
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, and what pandas calls NA and NaT."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def _split(rows: list[Any], separator: Any, caller: str, name: str) -> list[Any]:
+    if not isinstance(separator, str) or not separator:
+        raise TypeError(
+            f"{caller}: separator must be text of one or more characters, got {separator!r}"
+        )
+    try:
+        return [row.split(separator) for row in rows]
+    except (AttributeError, TypeError):
+        return [_split_one(row, separator, caller, name, i) for i, row in enumerate(rows)]
+
+
+def _split_one(row: Any, separator: str, caller: str, name: str, i: int) -> list[str]:
+    if isinstance(row, str):
+        return row.split(separator)
+    if is_missing(row):
+        return []
+    raise TypeError(
+        f"{caller}: {name}[{i}] must be text, since a separator is given, got {type(row).__name__}"
+    )
+
+
+ROWS = (list, tuple, set, frozenset, np.ndarray)
+
+
+def _lengths(rows: list[Any], caller: str, name: str) -> tuple[list[Any], Any]:
+    """Rows of which each is a collection, and how long they are."""
+    kinds = set(map(type, rows))
+    if not kinds <= set(ROWS):
+        rows = [_row(row, caller, name, i) for i, row in enumerate(rows)]
+    if np.ndarray in kinds:
+        for i, row in enumerate(rows):
+            if isinstance(row, np.ndarray) and row.ndim != 1:
+                shape = row.shape
+                raise TypeError(f"{caller}: {name}[{i}] must be one-dimensional, got shape {shape}")
+    return rows, np.fromiter(map(len, rows), np.int64, len(rows))
+
+
+def _row(row: Any, caller: str, name: str, i: int) -> Any:
+    if isinstance(row, ROWS):
+        return row
+    if is_missing(row):
+        return ()
+    if isinstance(row, str):
+        raise TypeError(
+            f"{caller}: {name}[{i}] is text; pass separator= to split it, or a list of elements"
+        )
+    if isinstance(row, (bytes, Mapping)) or not hasattr(row, "__iter__"):
+        kind = type(row).__name__
+        raise TypeError(f"{caller}: {name}[{i}] must be a list of elements, got {kind}")
+    return values(row, caller, f"{name}[{i}]")
+
+
+# Elements
+
+
+def _checked(flat: list[Any], starts: np.ndarray, caller: str, name: str) -> tuple[list[Any], bool]:
+    """The elements, all of them text or all of them integers."""
+    kinds = set(map(type, flat))
+    if kinds <= {str}:
+        return flat, True
+    if all(issubclass(kind, str) for kind in kinds):
+        return list(map(str, flat)), True
+    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+        return list(map(int, flat)), False
+    text_first = isinstance(flat[0], str)
+    for at, element in enumerate(flat):
+        good = isinstance(element, str) if text_first else isinstance(element, (int, np.integer))
+        if not good or isinstance(element, (bool, np.bool_)):
+            row = int(np.searchsorted(starts, at, side="right")) - 1
+            place = f"{name}[{row}][{at - int(starts[row])}]"
+            wanted = "text" if text_first else "text or an integer" if at == 0 else "an integer"
+            raise TypeError(f"{caller}: {place} must be {wanted}, got {_told(element)}")
+    raise TypeError(f"{caller}: {name} must hold text or integers")
+
+
+def _told(element: Any) -> str:
+    return repr(element) if is_missing(element) else type(element).__name__
+
+
+def _cleaned(
+    distinct: list[str], numbers: np.ndarray, normalise: Any, caller: str
+) -> tuple[list[str], np.ndarray]:
+    """Texts after normalising; empty ones get the number -1."""
+    for step in _steps(normalise, caller):
+        distinct = [step(text) for text in distinct]
+        if not set(map(type, distinct)) <= {str}:
+            raise TypeError(f"{caller}: normalise must return text")
+    places: dict[str, int] = {}
+    new = [places.setdefault(text, len(places)) if text else -1 for text in distinct]
+    if len(places) < len(distinct):
+        numbers = np.array([*new, -1], np.int32)[numbers]
+    kept = list(places)
+    try:
+        "".join(kept).encode("utf-32-le")
+    except UnicodeEncodeError:
+        for text in kept:
+            _require_encodable(text, caller)
+    return kept, numbers
+
+
+def _require_encodable(text: str, caller: str) -> None:
+    try:
+        text.encode("utf-32-le")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{caller}: text must not have lone surrogates, got one at {error.start} of "
+            f"{text[:40]!r}"
+        ) from None
+
+
+def _steps(normalise: Any, caller: str) -> Sequence[Callable[[str], str]]:
+    if normalise is None:
+        return ()
+    listed = normalise if isinstance(normalise, (list, tuple)) else (normalise,)
+    for step in listed:
+        if not callable(step) and (not isinstance(step, str) or step not in NAMED):
+            known = ", ".join(map(repr, NAMED))
+            raise ValueError(
+                f"{caller}: normalise must be None, a function, or some of {known}, got {step!r}"
+            )
+    return [step if callable(step) else NAMED[step] for step in listed]

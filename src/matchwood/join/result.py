@@ -1,0 +1,226 @@
+"""What a join returns: pairs of rows, their scores, and what can be made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from matchwood import arguments
+
+ONE = 1 << 40  # the weight 1, in units of 2^-40
+
+
+class Pairs:
+    """Pairs of similar records: arrays that unpack as three, ``left, right, score = pairs``.
+
+    Attributes
+    ----------
+    left, right : int64 arrays
+        Rows of the records.
+    score : float64 array, or None where no scores were asked for
+    stats : dict
+        What the join did: candidates generated, refined and verified, how they were decided,
+        seconds by phase.
+    """
+
+    __slots__ = ("left", "options", "right", "score", "shape", "stats")
+
+    def __init__(
+        self,
+        left: np.ndarray,
+        right: np.ndarray,
+        score: np.ndarray | None,
+        shape: tuple[int, int] | None,
+        stats: dict[str, Any],
+        options: dict[str, Any],
+    ) -> None:
+        self.left = left
+        self.right = right
+        self.score = score
+        self.shape = shape  # records of both sides; the second is -1 for a join with itself
+        self.stats = stats
+        self.options = options
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.left, self.right, self.score))
+
+    def __len__(self) -> int:
+        return int(self.left.size)
+
+    def __repr__(self) -> str:
+        return f"Pairs({len(self)} pairs)"
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        columns = {"left": self.left, "right": self.right}
+        return columns if self.score is None else {**columns, "score": self.score}
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame with the columns left, right, score."""
+        import pandas
+
+        return pandas.DataFrame(self._columns())
+
+    def to_polars(self) -> Any:
+        """A polars DataFrame with the columns left, right, score."""
+        import polars
+
+        return polars.DataFrame(self._columns())
+
+    def to_arrow(self) -> Any:
+        """A pyarrow Table with the columns left, right, score."""
+        import pyarrow
+
+        return pyarrow.table(self._columns())
+
+    def merge(
+        self,
+        left: Any,
+        right: Any = None,
+        how: str = "inner",
+        suffixes: tuple[str, str] = ("_left", "_right"),
+    ) -> Any:
+        """The rows of both tables side by side, one row for each pair, with the score.
+
+        Parameters
+        ----------
+        left, right : tables of pandas or polars, or lists
+            What was joined; `right` None for a join with itself.
+        how : {"inner", "left", "anti"}
+            "left" keeps left rows without a partner, "anti" has only those.
+        suffixes : two texts
+            For columns that both tables have.
+
+        Returns
+        -------
+        A table of the kind of `left`; for lists a list of tuples (left, right, score).
+        """
+        arguments.one_of("merge", "how", how, ("inner", "left", "anti"))
+        if len(suffixes) != 2 or not all(isinstance(text, str) for text in suffixes):
+            raise ValueError(f"merge: suffixes must be two texts, got {suffixes!r}")
+        other = left if right is None else right
+        self._require_sizes(left, other)
+        rows, others, score = self._rows(how, len(left))
+        kind = type(left).__module__.partition(".")[0]
+        if kind == "pandas":
+            return _merged_pandas(left, other, rows, others, score, how, suffixes)
+        if kind == "polars":
+            return _merged_polars(left, other, rows, others, score, how, suffixes)
+        if how == "anti":
+            return [left[i] for i in rows.tolist()]
+        partners = [None if j < 0 else other[j] for j in others.tolist()]
+        scores = [None] * rows.size if score is None else score.tolist()
+        mine = [left[i] for i in rows.tolist()]
+        return list(zip(mine, partners, scores, strict=True))
+
+    def _require_sizes(self, left: Any, right: Any) -> None:
+        if self.shape is None:
+            return
+        n, m = self.shape
+        for name, table, size in (("left", left, n), ("right", right, n if m < 0 else m)):
+            if len(table) != size:
+                raise ValueError(f"merge: {name} must have {size} rows, got {len(table)}")
+
+    def _rows(self, how: str, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Rows of both tables; -1 where there is no partner."""
+        if how == "inner":
+            return self.left, self.right, self.score
+        alone = np.setdiff1d(np.arange(n), self.left)
+        if how == "anti":
+            return alone, alone, None
+        rows = np.concatenate((self.left, alone))
+        others = np.concatenate((self.right, np.full(alone.size, -1)))
+        score = self.score
+        if score is not None:
+            score = np.concatenate((score, np.full(alone.size, np.nan)))
+        order = np.argsort(rows, kind="stable")
+        return rows[order], others[order], None if score is None else score[order]
+
+    def graph(self) -> Any:
+        """A graph in which the records are vertices and the pairs are edges of that weight.
+
+        `connected_components` of it gives groups of duplicates.  In a join of two collections the
+        records of the right one come after those of the left one.
+        """
+        from scipy import sparse
+
+        from matchwood.csr import graph
+
+        if self.shape is None:
+            raise ValueError("graph: these pairs do not know how many records there are")
+        n, m = self.shape
+        size, shift = (n, 0) if m < 0 else (n + m, n)
+        weights = np.ones(self.left.size) if self.score is None else self.score
+        ends = self.left, self.right + shift
+        once = sparse.coo_array((weights, ends), shape=(size, size)).tocsr()
+        return graph(once.maximum(once.T))
+
+    def check(self, left: Any, right: Any = None) -> None:
+        """Raise `CheckFailed` where a pair is missing, false or wrongly scored.
+
+        `left` and `right` are what was joined, in any of the forms that `fuzzy_join` takes.
+        """
+        from matchwood.join.check import check_fuzzy_join
+
+        check_fuzzy_join(self, left, right, **self.options)
+
+
+def _labels(mine: list[str], theirs: list[str], suffixes: tuple[str, ...]) -> Any:
+    both = set(mine) & set(theirs)
+    return (
+        [name + suffixes[0] if name in both else name for name in mine],
+        [name + suffixes[1] if name in both else name for name in theirs],
+    )
+
+
+def _merged_pandas(
+    left: Any, right: Any, rows: Any, others: Any, score: Any, how: str, suffixes: Any
+) -> Any:
+    import pandas
+
+    mine = left.iloc[rows].reset_index(drop=True)
+    if how == "anti":
+        return mine
+    there = pandas.Series(others)
+    theirs = right.reset_index(drop=True).reindex(there.where(there >= 0)).reset_index(drop=True)
+    mine.columns, theirs.columns = _labels(list(mine.columns), list(theirs.columns), suffixes)
+    parts = [mine, theirs] + ([] if score is None else [pandas.Series(score, name="score")])
+    return pandas.concat(parts, axis=1)
+
+
+def _merged_polars(
+    left: Any, right: Any, rows: Any, others: Any, score: Any, how: str, suffixes: Any
+) -> Any:
+    import polars
+
+    mine = left[rows]
+    if how == "anti":
+        return mine
+    places = polars.Series("row", others)
+    places = places.set(places < 0, None)
+    theirs = right.select(polars.all().gather(places))
+    names, other_names = _labels(mine.columns, theirs.columns, suffixes)
+    mine.columns, theirs.columns = names, other_names
+    merged = polars.concat([mine, theirs], how="horizontal")
+    return merged if score is None else merged.with_columns(polars.Series("score", score))
+
+
+def scores_of(weight: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """weight / (2^40 sizes - weight), one division; `sizes` adds up both records."""
+    return weight.astype(np.float64) / (sizes * ONE - weight).astype(np.float64)
+
+
+def by_score(weight: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray) -> Any:
+    """The order (-score, left, right), with scores compared as fractions in integers.
+
+    A score grows with weight / sizes.  Two different fractions of this kind differ by at least
+    1 / sizes^2, so the whole part and two digits of 31 bits tell them apart.
+    """
+    digits = []
+    rest = weight
+    for shift in (0, 31, 31):
+        rest = rest << shift
+        digits.append(-(rest // sizes))
+        rest = rest % sizes
+    return np.lexsort((right, left, *reversed(digits)))

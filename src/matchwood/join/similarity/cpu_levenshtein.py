@@ -1,0 +1,188 @@
+"""Levenshtein distance, 64 rows of the table at a time in the bits of one word.
+
+A column of the table of distances is held as two words: in which rows the value rises by one from
+the row above, and in which it falls (Myers [1]_; the recurrence as Hyyro [2]_ writes it).  One
+character of the text is then some fifteen operations on words, whatever the pattern.
+
+A pattern of up to 64 characters is one word.  A longer one is cut into blocks of 64; a block goes
+over the whole text before the next one starts, and leaves for each character of the text whether
+the last row of the block rose or fell there.  So memory is one byte a character of the text.
+
+.. [1] G. Myers. A fast bit-vector algorithm for approximate string matching based on dynamic
+   programming. J. ACM 46(3), 1999. doi:10.1145/316542.316550
+.. [2] H. Hyyro. A bit-vector algorithm for computing Levenshtein and Damerau edit distances.
+   Nordic J. Comput. 10, 2003.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.teams import device
+
+WORD = 64  # characters of a block
+DIRECT = 256  # code points below this one have a word of their own; the others are hashed
+SLOTS = 128  # of the hash table: twice the characters that a block can have
+CHUNK = 16  # characters between two looks at the cut-off
+
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_SPREAD = 2654435769  # 2^32 / golden ratio: spreads neighbouring code points
+
+
+class Pattern(NamedTuple):
+    """Where each character stands in a block of the pattern.  All words zero between two uses."""
+
+    direct: np.ndarray  # uint64[DIRECT]: bit i is set when character i of the block is this one
+    keys: np.ndarray  # uint32[SLOTS]: code point + 1, 0 = free
+    words: np.ndarray  # uint64[SLOTS]
+    steps: np.ndarray  # int8[longest text]: how the row above the block changes; long patterns only
+
+
+@device
+def _slot(keys: np.ndarray, code: np.uint32) -> Any:
+    """Where this code point is, or where it would be."""
+    slot = ((np.int64(code) * _SPREAD) & 0xFFFFFFFF) >> 25
+    while keys[slot] != 0 and keys[slot] != code + 1:
+        slot = (slot + 1) & (SLOTS - 1)
+    return slot
+
+
+@device
+def set_pattern(pattern: Pattern, text: np.ndarray, lo: int, hi: int) -> None:
+    """Note the characters lo to hi of the text, at most 64."""
+    bit = _ONE
+    for i in range(lo, hi):
+        code = text[i]
+        if code < DIRECT:
+            pattern.direct[code] |= bit
+        else:
+            slot = _slot(pattern.keys, code)
+            pattern.keys[slot] = code + 1
+            pattern.words[slot] |= bit
+        bit <<= _ONE
+
+
+@device
+def clear_pattern(pattern: Pattern, text: np.ndarray, lo: int, hi: int) -> None:
+    """Forget them."""
+    wide = False
+    for i in range(lo, hi):
+        code = text[i]
+        if code < DIRECT:
+            pattern.direct[code] = _ZERO
+        else:
+            wide = True
+    if wide:
+        pattern.keys[:] = np.uint32(0)
+        pattern.words[:] = _ZERO
+
+
+@device
+def _places(pattern: Pattern, code: np.uint32) -> np.uint64:
+    """In which places of the block the character stands."""
+    if code < DIRECT:
+        return pattern.direct[code]
+    slot = _slot(pattern.keys, code)
+    return pattern.words[slot] if pattern.keys[slot] != 0 else _ZERO
+
+
+@device
+def distance_to(
+    pattern: Pattern, length: int, text: np.ndarray, lo: int, hi: int, most: int
+) -> Any:
+    """Distance from the noted pattern of `length` characters, at most 64, to text[lo:hi].
+
+    Any number above `most` where the distance is above it.
+    """
+    rises, falls = _FULL, _ZERO
+    distance: Any = length
+    last = np.uint64(length - 1)
+    start = lo
+    while start < hi:
+        stop = min(start + CHUNK, hi)
+        for j in range(start, stop):
+            equal = _places(pattern, text[j])
+            straight = equal | falls
+            slope = (((equal & rises) + rises) ^ rises) | equal
+            up = falls | ~(slope | rises)
+            down = rises & slope
+            distance += np.int64((up >> last) & _ONE) - np.int64((down >> last) & _ONE)
+            up = (up << _ONE) | _ONE
+            down <<= _ONE
+            rises = down | ~(straight | up)
+            falls = up & straight
+        start = stop
+        if distance - (hi - start) > most:  # it falls by at most one a character
+            return most + 1
+    return distance
+
+
+@device
+def _block(pattern: Pattern, length: int, text: np.ndarray, lo: int, hi: int, distance: Any) -> Any:
+    """One block over the whole text; reads and writes `steps`.  Distance in its last row."""
+    rises, falls = _FULL, _ZERO
+    last = np.uint64(length - 1)
+    steps = pattern.steps
+    for j in range(lo, hi):
+        equal = _places(pattern, text[j])
+        step = steps[j - lo]
+        fallen = _ONE if step < 0 else _ZERO
+        risen = _ONE if step > 0 else _ZERO
+        straight = equal | falls
+        equal |= fallen
+        slope = (((equal & rises) + rises) ^ rises) | equal
+        up = falls | ~(slope | rises)
+        down = rises & slope
+        change = np.int64((up >> last) & _ONE) - np.int64((down >> last) & _ONE)
+        steps[j - lo] = np.int8(change)
+        distance += change
+        up = (up << _ONE) | risen
+        down = (down << _ONE) | fallen
+        rises = down | ~(straight | up)
+        falls = up & straight
+    return distance
+
+
+@device
+def long_distance(
+    pattern: Pattern, text: np.ndarray, first: tuple[int, int], second: tuple[int, int], most: int
+) -> Any:
+    """Distance of text[first] and text[second], of any length; the pattern is the shorter."""
+    lo, hi = first
+    start, stop = second
+    if hi - lo > stop - start:
+        lo, hi, start, stop = start, stop, lo, hi
+    pattern.steps[: stop - start] = np.int8(1)  # the first row of the table is 0, 1, 2, ...
+    rest = stop - start
+    distance = 0
+    for block in range(lo, hi, WORD):
+        end = min(block + WORD, hi)
+        set_pattern(pattern, text, block, end)
+        # the first column of the table is 0, 1, 2, ... as well
+        distance = _block(pattern, end - block, text, start, stop, end - lo)
+        clear_pattern(pattern, text, block, end)
+        # below the last row of a block the distance at the end falls by at most one a row
+        if distance - (hi - end) > most:
+            return most + 1
+    return distance if hi > lo else rest
+
+
+@device
+def levenshtein(
+    pattern: Pattern, text: np.ndarray, first: tuple[int, int], second: tuple[int, int], most: int
+) -> Any:
+    """Distance of text[first] and text[second], or any number above `most`."""
+    lo, hi = first
+    start, stop = second
+    if abs((hi - lo) - (stop - start)) > most:
+        return most + 1
+    if hi - lo > WORD or hi == lo:
+        return long_distance(pattern, text, first, second, most)
+    set_pattern(pattern, text, lo, hi)
+    found = distance_to(pattern, hi - lo, text, start, stop, most)
+    clear_pattern(pattern, text, lo, hi)
+    return found

@@ -1,0 +1,152 @@
+"""Does a pair of records reach the threshold?  Bounds first, the exact matching where they part.
+
+    certified   bounds, then exact where they leave it open; the same pairs and scores as exact
+    exact       the heaviest matching of every pair, by shortest augmenting paths in integers
+    early       the exact solver, ended as soon as its bounds decide (TokenJoin's verification)
+    greedy      the heaviest edge first: at least half of the heaviest matching
+    dominant    edges that are the heaviest at both ends: the same matching, found in rounds
+    streaming   each edge is seen once; no memory for all of them
+
+The last three have two modes: `weight` takes what the matching weighs, so that every pair reported
+is right; `bound` takes an upper bound, so that no pair is missing.
+
+Equal elements are matched with each other first in every method, where the similarity allows it:
+then all of them start from the same rest.  Read on in cpu_pair.py (the steps of one pair),
+cpu_rows.py (similarities, row by row), cpu_exact.py, cpu_approximate.py; cpu.py verifies a list of
+pairs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from matchwood import arguments
+from matchwood.join.arrays import Elements, Records
+from matchwood.join.similarity import SIMILARITIES
+
+if TYPE_CHECKING:
+    from matchwood.join.verification.cpu_scratch import How, Scratch
+
+METHODS = ("certified", "exact", "early", "greedy", "dominant", "streaming")
+MODES = ("weight", "bound")
+SLACK = 1e-9  # a pair counts when its score is at least delta - SLACK
+
+MOST_EDGES = 1 << 19  # of a thread's scratch: 6 MB.  A pair with more gets a scratch of its own
+STACK_ENTRIES = 16  # for each element, to begin with
+
+__all__ = ["METHODS", "MODES", "how", "scratch", "share_of"]
+
+
+def how(caller: str, similarity: str, verify: str, mode: str, scores: bool) -> How:
+    """The choice of a call, checked, as kernels read it."""
+    from matchwood.join.similarity import cpu_phi
+    from matchwood.join.verification import cpu_scratch
+
+    arguments.one_of(caller, "similarity", similarity, SIMILARITIES)
+    arguments.one_of(caller, "verify", verify, METHODS)
+    arguments.one_of(caller, "mode", mode, MODES)
+    kinds = {"jaccard": cpu_phi.JACCARD, "equal": cpu_phi.EQUAL}
+    return cpu_scratch.How(
+        kinds.get(similarity, cpu_phi.EDIT),
+        METHODS.index(verify),
+        int(mode == "bound"),
+        int(scores),
+    )
+
+
+def share_of(delta: float) -> float:
+    """theta / (|R| + |S|) for this delta: what `least_weight` takes."""
+    lowest = max(delta - SLACK, 0.0)
+    return lowest / (1.0 + lowest)
+
+
+def scratch(
+    elements: Elements,
+    left: Records,
+    right: Records,
+    how: How,
+    threads: int,
+    *,
+    edges: int | None = None,
+) -> Scratch:
+    """Arrays for so many threads, large enough for any pair of these records.
+
+    Edges are the exception: `edges` of them, or at most `MOST_EDGES`.  A pair with more is not
+    verified but says how many it has (NO_ROOM).
+    """
+    from matchwood.join.similarity import cpu_lanes
+    from matchwood.join.similarity.cpu_levenshtein import DIRECT, SLOTS, Pattern
+    from matchwood.join.verification import cpu_exact, cpu_scratch
+
+    both = (left, right)
+    most = max(_most(records.starts) for records in both)
+    room = most * min(_most(records.starts) for records in both)
+    is_edit = how.similarity == 1
+    streams = how.method == cpu_scratch.STREAMING
+    wanted = min(room, MOST_EDGES) if edges is None else edges
+    stack = (STACK_ENTRIES * 2 * most if edges is None else edges) if streams else 0
+    kept = most if streams else max(wanted, most)
+    tokens = 0 if is_edit else max(_most_tokens(elements, records) for records in both)
+    slots = 4
+    while slots < 2 * tokens:
+        slots *= 2
+    longest = int(np.diff(elements.text_starts).max(initial=0)) if is_edit else 0
+
+    def array(size: int, kind: Any, fill: int = 0) -> np.ndarray:
+        return np.full((threads, size), fill, kind)
+
+    return cpu_scratch.Scratch(
+        cpu_scratch.Sides(array(most, np.int32), array(most, np.int32)),
+        cpu_scratch.Table(
+            array(slots, np.int64),
+            array(tokens, np.int64),
+            array(most, np.int32),
+            array(most, np.int32),
+        ),
+        cpu_scratch.Edges(
+            array(most + 1, np.int64),
+            array(kept, np.int32),
+            array(kept, np.int64),
+            array(most, np.int64),
+            array(most, np.int32),
+            array(most, np.int64),
+            array(most, np.int32),
+        ),
+        cpu_scratch.Solver(
+            array(most, np.int32),
+            array(most, np.int32),
+            array(most, np.int64),
+            array(most, np.int64),
+            array(most, np.int64, int(cpu_exact.FAR)),
+            array(most, np.int32),
+            array(most, np.int32),
+            array(kept if how.method == cpu_scratch.GREEDY else 0, np.int32),
+        ),
+        cpu_scratch.Stack(array(stack, np.int32), array(stack, np.int32), array(stack, np.int64)),
+        Pattern(
+            array(DIRECT, np.uint64),
+            array(SLOTS, np.uint32),
+            array(SLOTS, np.uint64),
+            array(longest, np.int8),
+        ),
+        cpu_lanes.Lanes(
+            np.zeros((threads, cpu_lanes.DIRECT + 1, cpu_lanes.LANES), np.uint32),
+            array(3 * cpu_lanes.LANES, np.uint32),
+            array(cpu_lanes.LANES, np.uint32, 1),
+            array(cpu_lanes.LANES, np.uint32, 1),
+            np.repeat(cpu_lanes.ratios()[None], threads, axis=0),
+        ),
+    )
+
+
+def _most(starts: np.ndarray) -> int:
+    return int(np.diff(starts).max(initial=0))
+
+
+def _most_tokens(elements: Elements, records: Records) -> int:
+    """Tokens of the record that has the most, counting one for each element that has it."""
+    sums = np.zeros(records.elements.size + 1, np.int64)
+    np.cumsum(np.diff(elements.starts)[records.elements], out=sums[1:])
+    return int(np.diff(sums[records.starts]).max(initial=0))

@@ -1,0 +1,120 @@
+"""The page about a join: scores, the funnel of candidates, and pairs with their matching."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.join import explain
+from matchwood.report import page
+from matchwood.report.drawings.svg import FAINT, INK, MAIN, SECOND, Svg
+
+SHOWN = 6  # pairs of each kind on the page
+BINS = 20
+LONGEST = 28  # characters of an element in a picture
+FUNNEL = (
+    ("generated", "share enough rare tokens"),
+    ("refined", "may reach the threshold"),
+    ("verified", "were compared element by element"),
+    ("pairs", "are similar"),
+)
+
+
+def page_of(name: str, pairs: Any, sides: list[Any]) -> str:
+    """The whole page, as one HTML file."""
+    stats = pairs.stats
+    sections = [
+        page.heading(
+            f"Join of {name}",
+            f"{len(pairs):,} pairs among {len(sides[0]):,} records"
+            + ("." if len(sides) == 1 else f" and {len(sides[-1]):,} records."),
+            f"Of {stats.get('verified', 0):,} pairs that were compared, "
+            f"{stats.get('accepted_by_bound', 0):,} were accepted by a lower bound, "
+            f"{stats.get('rejected_by_bound', 0):,} rejected by an upper bound, and "
+            f"{stats.get('solved_exactly', 0):,} solved exactly.",
+            level=1,
+        ),
+        page.heading("Scores"),
+        page.figure(histogram(pairs.score).markup(), "Pairs by score."),
+        page.heading("Candidates", "How many pairs of records were left after each step."),
+        page.table(
+            ("step", "pairs", ""),
+            [(step, f"{stats.get(step, 0):,}", words) for step, words in FUNNEL],
+            numbers=(1,),
+        ),
+    ]
+    if len(pairs):
+        order = np.lexsort((pairs.right, pairs.left, -pairs.score))
+        sections += [
+            page.heading("The best pairs"),
+            page.cards(_cards(pairs, sides, order[:SHOWN])),
+            page.heading("Closest to the threshold"),
+            page.cards(_cards(pairs, sides, order[::-1][:SHOWN])),
+        ]
+    return page.page(f"Join of {name}", sections)
+
+
+def _cards(pairs: Any, sides: list[Any], chosen: np.ndarray) -> list[str]:
+    made = []
+    for i in chosen.tolist():
+        a, b = int(pairs.left[i]), int(pairs.right[i])
+        collection = sides[0]
+        told = explain(
+            collection.record(a), sides[-1].record(b),
+            similarity=collection.similarity, q=collection.q,
+        )  # fmt: skip
+        made.append(page.figure(matching(told).markup(), f"score {told.score:.4f}", f"{a} and {b}"))
+    return made
+
+
+def histogram(scores: np.ndarray) -> Svg:
+    """How many pairs have which score."""
+    picture = Svg(640, 200, "Pairs by score")
+    low = float(np.floor(scores.min() * BINS) / BINS) if scores.size else 0.0
+    low = min(low, 1.0 - 1.0 / BINS)
+    counts, edges = np.histogram(scores, bins=BINS, range=(low, 1.0))
+    most = max(int(counts.max(initial=0)), 1)
+    wide = 600 / BINS
+    boxes = [
+        (20 + wide * i, 170 - 140 * count / most, wide - 2, 140 * count / most)
+        for i, count in enumerate(counts.tolist())
+    ]
+    picture.boxes(boxes, color=MAIN)
+    for i in (0, BINS // 2, BINS):
+        picture.text(20 + wide * i, 190, f"{edges[i]:.2f}", anchor="middle", color=FAINT)
+    picture.text(20, 20, f"most: {most:,}", color=FAINT)
+    return picture
+
+
+def matching(told: Any) -> Svg:
+    """Elements of both records, with lines between those that were matched."""
+    lines = [*told.matched]
+    rows = max(len(lines) + max(len(told.left_only), len(told.right_only)), 1)
+    picture = Svg(560, 22 * rows + 14, "The matching of two records")
+    starts, ends = [], []
+    for i, (mine, theirs, weight) in enumerate(lines):
+        y = 20 + 22 * i
+        picture.text(200, y, _short(mine), anchor="end", color=INK)
+        picture.text(360, y, _short(theirs), color=INK)
+        starts.append((208, y - 4))
+        ends.append((352, y - 4))
+        picture.text(280, y - 7, f"{weight:.2f}", anchor="middle", color=SECOND)
+    if lines:
+        picture.segments(np.array(starts, float), np.array(ends, float), color=MAIN, width=1.5)
+    for i, element in enumerate(told.left_only):
+        picture.text(200, 20 + 22 * (len(lines) + i), _short(element), anchor="end", color=FAINT)
+    for i, element in enumerate(told.right_only):
+        picture.text(360, 20 + 22 * (len(lines) + i), _short(element), color=FAINT)
+    return picture
+
+
+def example() -> Svg:
+    """The picture of the docs page."""
+    left = ["graph", "matching", "databases"]
+    return matching(explain(left, ["graphs", "matchings", "database", "join"]))
+
+
+def _short(element: Any) -> str:
+    text = str(element)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,120 @@
+"""Attacks on the join: random collections against the definition, and inputs of odd shape."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from adversarial.clock import attempts
+from join_collections import records
+from matchwood.join import collection, fuzzy_join
+
+DELTAS = (1.0, 0.9, 0.8, 0.75, 2 / 3, 0.7, 0.6, 0.5, 0.4, 0.3, 0.1, 1e-3, 1e-8)
+
+
+def triples(pairs):
+    return list(zip(*(part.tolist() for part in pairs), strict=True))
+
+
+def test_no_pair_is_lost():
+    """Any similarity, threshold, filter, side, group and best-of, against the definition."""
+    for seed in attempts(5):
+        rng = random.Random(seed)
+        left, right = records(rng, 9), rng.choice((None, records(rng, 9)))
+        options = {
+            "similarity": rng.choice(("jaccard", "jaccard", "edit", "edit_padded", "equal")),
+            "q": rng.choice((1, 2, 3, 3, 3, 4, 6)),
+            "exclude_equal": rng.random() < 0.2,
+        }
+        kind = rng.randrange(4)
+        if kind == 0:
+            options["k"] = rng.choice((1, 2, 5, 100))
+        elif kind == 1:
+            options["per_left"] = rng.choice((1, 2, 100))
+        else:
+            options["delta"] = rng.choice(DELTAS)
+        wanted = triples(fuzzy_join(left, right, engine="reference", **options))
+        found = fuzzy_join(
+            left, right, filters=rng.choice(("basic", "positional", "joint")),
+            verify=rng.choice(("certified", "exact")), threads=rng.choice((1, 2)), **options,
+        )  # fmt: skip
+        assert triples(found) == wanted, (seed, left, right, options)
+
+
+def test_approximate_verification_keeps_its_promise():
+    """By weight no pair is false, by bound none is missing."""
+    for seed in attempts(3):
+        rng = random.Random(seed)
+        left = records(rng, 12)
+        for similarity in ("jaccard", "edit"):
+            options = {"delta": rng.choice(DELTAS[:10]), "similarity": similarity}
+            exact = {t[:2] for t in triples(fuzzy_join(left, **options))}
+            for verify in ("greedy", "dominant", "streaming"):
+                for mode, holds in (("weight", set.issubset), ("bound", set.issuperset)):
+                    found = fuzzy_join(left, verify=verify, mode=mode, **options)
+                    assert holds({t[:2] for t in triples(found)}, exact), (seed, verify, mode)
+                    assert found.score.max(initial=0) <= 1
+
+
+def test_a_token_in_every_record():
+    rows = [["common", f"w{i}"] for i in range(3000)]
+    pairs = fuzzy_join(rows, delta=0.5)
+    assert len(pairs) == len(fuzzy_join(rows, delta=0.5, filters="basic"))
+    assert fuzzy_join(rows, delta=0.9).stats["generated"] < 3000
+
+
+def test_one_long_record_and_one_long_element():
+    long = [str(i) for i in range(100_000)]
+    pairs = fuzzy_join([long, long[:-1], ["7"]], delta=0.9, similarity="equal")
+    assert triples(pairs) == [(0, 1, 99_999 / 100_000)]
+    pairs = fuzzy_join([long, long[1:]], delta=0.9)
+    assert len(pairs) == 1
+    text = "ab" * 500_000
+    assert len(fuzzy_join([[text], [text + "c"], ["ab"]], delta=0.9)) == 1
+
+
+def test_all_records_equal():
+    rows = [["a", "b"]] * 2000
+    assert len(fuzzy_join(rows)) == 1999 * 1000
+    assert len(fuzzy_join(rows, exclude_equal=True)) == 0
+    best = fuzzy_join(rows, k=5)
+    assert list(zip(best.left, best.right, strict=True)) == [(0, i) for i in range(1, 6)]
+
+
+def test_texts_with_equal_grams_are_similar_but_not_equal():
+    """Different texts may have the same tokens: their similarity is 1."""
+    a, b = "abab" + "cab", "cab" + "abab"
+    pairs = fuzzy_join([[a, "x"], [b, "x"], [a, b]], delta=0.01, q=1)
+    assert triples(pairs) == triples(
+        fuzzy_join([[a, "x"], [b, "x"], [a, b]], delta=0.01, q=1, engine="reference")
+    )
+
+
+def test_ctrl_c_is_heard():
+    rng = random.Random(0)
+    words = [f"{rng.randrange(300):03}x" for _ in range(300)]
+    rows = [rng.sample(words, 12) for _ in range(6000)]
+    prepared = collection(rows)
+    fuzzy_join(prepared, delta=0.99)
+    import _thread
+
+    timer = threading.Timer(0.4, _thread.interrupt_main)
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            fuzzy_join(prepared, delta=0.05, threads=2)
+    assert time.monotonic() - began < 10
+    timer.join()
+    assert len(fuzzy_join(prepared, delta=0.99)) >= 0
+
+
+def test_arrays_of_the_caller_are_left_alone():
+    rows = [np.array([3, 1, 2]), np.array([1, 2, 4])]
+    before = [row.copy() for row in rows]
+    fuzzy_join(rows, similarity="equal", delta=0.1)
+    assert all(np.array_equal(a, b) for a, b in zip(rows, before, strict=True))

@@ -1,0 +1,115 @@
+"""`matchwood join`: files in, pairs and a page out."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from matchwood.cli import app
+from matchwood.cli.sets.tables import read, safe_cell
+from support import run_verb as run
+from support import run_verb_json as run_json
+
+TABLE = 'id,tags,shop\n1,red;blue,a\n2,blue;red,a\n3,=cmd|x;red,b\n4,"=cmd|x;reds",b\n'
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "a.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def test_pairs_a_file_and_a_page(table: Path, tmp_path: Path) -> None:
+    out, page = tmp_path / "pairs.csv", tmp_path / "page.html"
+    facts = run_json(
+        "join", str(table), "--on", "tags", "--delta", "0.4", "--check", "-o", str(out),
+        "--html", str(page),
+    )  # fmt: skip
+    assert facts["pairs"] == 2
+    assert facts["checked"] is True
+    assert facts["records"] == [4]
+    rows = list(csv.reader(out.open()))
+    assert rows[0] == ["left", "right", "score", "left_set", "right_set"]
+    assert rows[1] == ["0", "1", "1.0", "red; blue", "blue; red"]
+    assert rows[2][3:] == ["'=cmd|x; red", "'=cmd|x; reds"]  # no spreadsheet runs it
+    text = page.read_text()
+    assert "The best pairs" in text
+    assert "Closest to the threshold" in text
+    assert "<svg" in text
+
+
+def test_groups_best_pairs_and_estimates(table: Path) -> None:
+    named = ("join", str(table), "--on", "tags")
+    assert run_json(*named, "--by", "shop", "--top", "1")["pairs"] == 1
+    assert run_json(*named, "--per-left", "1")["pairs"] == 4
+    assert run_json(*named, "--estimate", "--delta", "0.4")["estimate"]["pairs"] == 2
+    assert "about 2" in run(*named, "--estimate", "--delta", "0.4").stdout
+    assert "best pairs" in run(*named).stdout
+
+
+def test_files_of_every_kind(tmp_path: Path, table: Path) -> None:
+    lines = tmp_path / "lines.txt.gz"
+    lines.write_bytes(gzip.compress(b"red;blue\nblue;red\n\ngreen\n"))
+    assert run_json("join", str(lines))["pairs"] == 1
+    fimi = tmp_path / "items.dat"
+    fimi.write_text("1 2 3\n2 3 4\n1 2 3\n")
+    assert run_json("join", str(fimi), "--similarity", "equal", "--delta", "0.5")["pairs"] == 3
+    tabs = tmp_path / "b.tsv"
+    tabs.write_text("words\tn\nred;blue\t1\n")
+    found = run_json("join", str(table), str(tabs), "--on", "tags", "--right-on", "words")
+    assert found["records"] == [4, 1]
+    assert found["pairs"] == 2
+    other = tmp_path / "pipes.csv"
+    other.write_text("id|tags\n1|red;blue\n2|blue;red\n")
+    assert run_json("join", str(other), "--on", "tags")["pairs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        (b"tags,n\na;b,1,2\n", "a.csv", "line 2: 3 cells, but there are 2 columns"),
+        (b"tags,tags\na,b\n", "a.csv", "a column comes twice"),
+        (b"", "a.csv", "no line with the names"),
+        (b"tags\n\xff\xfe\n", "a.csv", "line 2: not UTF-8"),
+        (b"broken", "a.csv.gz", "damaged"),
+        (b"tags\na\n", "a.dat", "only csv, tsv and parquet"),
+        (b"other\na\n", "a.csv", "has no column 'tags'"),
+    ],
+)
+def test_bad_files_are_told(tmp_path: Path, text: bytes, name: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(text)
+    result = CliRunner().invoke(app, ["join", str(path), "--on", "tags"])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_bad_options_are_told(table: Path, tmp_path: Path) -> None:
+    for options, message in (
+        (("-o", str(tmp_path / "x.txt")), "must end in .csv"),
+        (("--html", str(tmp_path / "x.csv")), "must end in .html"),
+        (("--delta", "2"), "delta must be"),
+        (("--by", "none"), "has no column 'none'"),
+        (("--limit", "0"), "limit is 0"),
+    ):
+        result = CliRunner().invoke(app, ["join", str(table), "--on", "tags", *options])
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+
+def test_cells_that_a_spreadsheet_would_run() -> None:
+    for text in ("=1+1", "+1", "-1", "@sum", "\tx"):
+        assert safe_cell(text).strip('"').startswith("'")
+    assert safe_cell("plain") == "plain"
+    assert safe_cell('a "b", c') == '"a ""b"", c"'
+
+
+def test_a_line_is_a_set_where_no_column_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "sets.csv"
+    path.write_text("a;b\nc\n")
+    assert read(path, None).data == ["a;b", "c"]

@@ -1,0 +1,230 @@
+"""What a join takes, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+import random
+
+import numpy as np
+import pytest
+
+from join_collections import records
+from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
+
+ROWS = [["ab", "cd"], ["cd", "ab", "ab"], ["ab", ""], [], ["xyz"]]
+WANTED = [(0, 1, 1.0), (0, 2, 0.5), (1, 2, 0.5)]
+
+
+def found(*args, **options):
+    pairs = fuzzy_join(*args, delta=0.5, **options)
+    return list(zip(*(part.tolist() for part in pairs), strict=True))
+
+
+def test_lists_of_every_kind():
+    assert found(ROWS) == WANTED
+    assert found(tuple(map(tuple, ROWS))) == WANTED
+    assert found([set(row) for row in ROWS]) == WANTED
+    assert found([np.array(row, dtype=object) for row in ROWS]) == WANTED
+    assert found([np.array(row, dtype="U3") for row in ROWS]) == WANTED
+    assert found(row for row in ROWS) == WANTED
+    assert found([";".join(row) for row in ROWS], separator=";") == WANTED
+    assert found(np.array(ROWS, dtype=object)) == WANTED
+    assert found([ROWS[0], ROWS[1], ROWS[2], None, float("nan")]) == WANTED
+
+
+def test_tables():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"tags": [";".join(r) for r in ROWS], "lists": ROWS, "n": range(5)})
+    assert found(table, on="tags", separator=";") == WANTED
+    assert found(table, on="lists") == WANTED
+    assert found(table["lists"]) == WANTED
+    assert found({"lists": ROWS}, on="lists") == WANTED
+    missing = table.assign(tags=[*table["tags"][:3], None, None])
+    assert found(missing, on="tags", separator=";") == WANTED
+    both = fuzzy_join(table, table, left_on="lists", right_on="lists", delta=0.5)
+    assert len(both) == 2 * 3 + 4  # both directions, and each record that is not empty with itself
+    grouped = fuzzy_join(table.assign(g=list("xyxyx")), on="lists", by="g", delta=0.5)
+    assert list(zip(grouped.left, grouped.right, strict=True)) == [(0, 2)]
+    twice = fuzzy_join(table.assign(g=list("xyxyx"), h=1), on="lists", by=["g", "h"], delta=0.5)
+    assert twice.left.tolist() == [0]
+
+
+@pytest.mark.parametrize("module", ["polars", "pyarrow"])
+def test_other_tables(module):
+    library = pytest.importorskip(module)
+    make = library.DataFrame if module == "polars" else library.table
+    table = make({"tags": [";".join(r) for r in ROWS], "lists": ROWS})
+    assert found(table, on="tags", separator=";") == WANTED
+    assert found(table, on="lists") == WANTED
+
+    class Stream:  # only the protocol
+        def __arrow_c_stream__(self, requested_schema=None):
+            return table.__arrow_c_stream__(requested_schema)
+
+    assert found(Stream(), on="lists") == WANTED
+    pairs = fuzzy_join(table, on="lists", delta=0.5)
+    made = pairs.to_polars() if module == "polars" else pairs.to_arrow()
+    assert made["score"].to_pylist() if module == "pyarrow" else made["score"].to_list()
+
+
+def test_integers_are_plain_sets():
+    rows = [[1, 2, 3], [2, 3, 4], np.array([3, 2, 1, 1]), [10**30, 1]]
+    pairs = fuzzy_join(rows, delta=0.5, similarity="equal")
+    assert list(zip(*(p.tolist() for p in pairs), strict=True)) == [
+        (0, 1, 0.5), (0, 2, 1.0), (1, 2, 0.5),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "kind", "message"),
+    [
+        ([["a", None]], {}, TypeError, r"left\[0\]\[1\] must be text, got None"),
+        ([["a"], ["b", float("nan")]], {}, TypeError, r"left\[1\]\[1\] must be text, got nan"),
+        ([["a", 1]], {}, TypeError, r"left\[0\]\[1\] must be text, got int"),
+        ([[1, "a"]], {}, TypeError, r"left\[0\]\[1\] must be an integer, got str"),
+        ([[1.5]], {}, TypeError, r"left\[0\]\[0\] must be text or an integer, got float"),
+        ([[True]], {}, TypeError, "text or an integer, got bool"),
+        ([[b"a"]], {}, TypeError, "got bytes"),
+        ([b"a"], {}, TypeError, r"left\[0\] must be a list of elements, got bytes"),
+        ([[1, 2]], {}, TypeError, "similarity='equal'"),
+        (["a b"], {}, TypeError, "separator"),
+        ("abc", {}, TypeError, "left must be a list of records, got str"),
+        (7, {}, TypeError, "left must be a list of records, got int"),
+        ([{"a": 1}], {}, TypeError, "must be a list of elements, got dict"),
+        ([["\ud800"]], {}, ValueError, "lone surrogates"),
+        ([["a"]], {"delta": 0}, ValueError, "delta must be above 0"),
+        ([["a"]], {"delta": 1.1}, ValueError, "delta must be finite and between 0 and 1"),
+        ([["a"]], {"delta": float("nan")}, ValueError, "delta"),
+        ([["a"]], {"delta": "0.7"}, TypeError, "delta must be a number"),
+        ([["a"]], {"delta": True}, TypeError, "delta must be a number"),
+        ([["a"]], {"k": 0}, ValueError, "k must be at least 1"),
+        ([["a"]], {"k": 1.0}, TypeError, "k must be an integer"),
+        ([["a"]], {"per_left": 0}, ValueError, "per_left must be at least 1"),
+        ([["a"]], {"k": 1, "per_left": 1}, ValueError, "cannot both be given"),
+        ([["a"]], {"k": 1, "shard": (0, 2)}, ValueError, "k looks at all pairs"),
+        ([["a"]], {"q": 0}, ValueError, "q must be at least 1"),
+        ([["a"]], {"q": 65}, ValueError, "q must be at most 64"),
+        ([["a"]], {"similarity": "cosine"}, ValueError, "similarity must be one of"),
+        ([["a"]], {"verify": "fast"}, ValueError, "verify must be one of"),
+        ([["a"]], {"mode": "both"}, ValueError, "mode must be one of"),
+        ([["a"]], {"filters": "none"}, ValueError, "filters must be one of"),
+        ([["a"]], {"scores": 1}, TypeError, "scores must be True or False"),
+        ([["a"]], {"shard": (2, 2)}, ValueError, "part < parts"),
+        ([["a"]], {"shard": 3}, TypeError, "shard must be"),
+        ([["a"]], {"limit": -1}, ValueError, "limit must be at least 0"),
+        ([["a"]], {"engine": "tpu"}, ValueError, "engine must be"),
+        ([["a"]], {"threads": 0}, ValueError, "threads"),
+        ([["a"]], {"by": "g"}, TypeError, "by names a column"),
+        ([["a"]], {"by": [1, 2]}, ValueError, "a value for each record, got 2 for 1"),
+        ([["a"]], {"by": [[1]]}, TypeError, "can be compared"),
+        ([["a"]], {"on": "tags"}, TypeError, "on is for tables"),
+        ({"tags": [["a"]]}, {}, TypeError, "say by on="),
+        ({"tags": [["a"]]}, {"on": "tag"}, ValueError, "has no column 'tag'; it has 'tags'"),
+        ([["a"]], {"separator": ";"}, TypeError, "must be text, since a separator is given"),
+        (["a"], {"separator": ""}, TypeError, "separator must be text"),
+        ([["a"]], {"normalise": "upper"}, ValueError, "normalise must be"),
+        ([["a"]], {"normalise": lambda text: 1}, TypeError, "normalise must return text"),
+        ([["a"]], {"right_on": "x"}, ValueError, "right_on needs a right table"),
+        ([np.zeros((2, 2))], {}, TypeError, "one-dimensional"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(data, options, kind, message):
+    before = copy.deepcopy(data)
+    for function in (fuzzy_join, iter_fuzzy_join):
+        if function is iter_fuzzy_join and "k" in options:
+            continue
+        with pytest.raises(kind, match=message) as caught:
+            function(data, **options)
+        assert str(caught.value).startswith(function.__name__ + ": ")
+    assert repr(data) == repr(before)
+
+
+def test_collections_are_checked():
+    one, other = collection([["a"]]), collection([["a"]], q=2)
+    with pytest.raises(ValueError, match="one similarity and q"):
+        fuzzy_join(one, other)
+    with pytest.raises(ValueError, match="belongs to collection"):
+        fuzzy_join(one, separator=";")
+    with pytest.raises(TypeError, match="one side holds text"):
+        fuzzy_join([["a"]], [[1]], similarity="equal")
+    with pytest.raises(TypeError, match="unknown argument 'deltas'"):
+        iter_fuzzy_join([["a"]], deltas=1)
+    with pytest.raises(ValueError, match="iter_fuzzy_join: k looks"):
+        iter_fuzzy_join([["a"]], k=1)
+
+
+def test_normalise():
+    rows = [["Straße ", "ÀB"], ["strasse", "àb"], ["", " "]]
+    assert len(fuzzy_join(rows, delta=0.99)) == 0
+    assert len(fuzzy_join(rows, delta=0.99, normalise=("casefold", "strip"))) == 1
+    assert len(fuzzy_join(rows, delta=0.99, normalise=lambda text: text.strip().casefold())) == 1
+    assert fuzzy_join(rows, delta=0.01, normalise="strip").right.max(initial=0) < 2
+
+
+def test_empty_things():
+    for rows in ([], [[]], [["a"]], [[""], [""]], [[], []], [None, None]):
+        for options in (
+            {},
+            {"k": 3},
+            {"per_left": 1},
+            {"similarity": "edit"},
+            {"similarity": "equal"},
+        ):
+            pairs = fuzzy_join(rows, **options)
+            assert len(pairs) == 0
+            assert pairs.left.dtype == np.int64
+            assert pairs.score.dtype == np.float64
+            assert len(fuzzy_join(rows, [["zzz"]], **options)) == 0
+    assert list(iter_fuzzy_join([])) == []
+
+
+def test_a_collection_is_used_again():
+    rng = random.Random(1)
+    left, right = records(rng, 30), records(rng, 30)
+    one, other = collection(left), collection(right)
+    for delta in (0.8, 0.4, 0.8):
+        for a, b in ((left, right), (right, left)):
+            kept = {id(left): one, id(right): other}
+            found = fuzzy_join(kept[id(a)], kept[id(b)], delta=delta)
+            wanted = fuzzy_join(a, b, delta=delta)
+            assert np.array_equal(found.left, wanted.left)
+            assert np.array_equal(found.score, wanted.score)
+    assert one.record(0) == list(dict.fromkeys(x for x in left[0] if x))
+    assert repr(one).startswith(f"Collection({len(left)} records")
+
+
+# Pairs
+
+
+def test_pairs_and_tables():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"name": list("abcde"), "lists": ROWS}, index=[9, 8, 7, 6, 5])
+    pairs = fuzzy_join(table, on="lists", delta=0.5)
+    assert pairs.to_pandas().columns.tolist() == ["left", "right", "score"]
+    inner = pairs.merge(table)
+    assert inner["name_left"].tolist() == ["a", "a", "b"]
+    assert inner["name_right"].tolist() == ["b", "c", "c"]
+    assert inner["score"].tolist() == [1.0, 0.5, 0.5]
+    left = pairs.merge(table, how="left")
+    assert left["name_left"].tolist() == ["a", "a", "b", "c", "d", "e"]
+    assert left["name_right"].isna().tolist() == [False] * 3 + [True] * 3
+    assert pairs.merge(table, how="anti")["name"].tolist() == ["c", "d", "e"]
+    other = pandas.DataFrame({"lists": [["xyz"]], "price": [3]})
+    two = fuzzy_join(table, other, on="lists").merge(table, other, suffixes=("", "_other"))
+    assert two.columns.tolist() == ["name", "lists", "lists_other", "price", "score"]
+    with pytest.raises(ValueError, match="left must have 5 rows, got 1"):
+        pairs.merge(other)
+    with pytest.raises(ValueError, match="how must be one of"):
+        pairs.merge(table, how="outer")
+    assert pairs.merge(ROWS)[0] == (ROWS[0], ROWS[1], 1.0)
+    assert pairs.merge(ROWS, how="anti") == [ROWS[2], ROWS[3], ROWS[4]]
+
+
+def test_pairs_as_a_graph():
+    from matchwood import connected_components
+
+    groups = connected_components(fuzzy_join(ROWS, delta=0.5).graph())
+    assert groups.count == 3
+    assert groups.labels[0] == groups.labels[1] == groups.labels[2]
+    both = fuzzy_join(ROWS, [["xyz"]], delta=0.5).graph()
+    assert both.shape == (6, 6)
