@@ -1,6 +1,6 @@
 """Draw the pictures of the problem pages: `python docs/pictures.py FOLDER`.
 
-They are the same as in `matchwood demo`.
+They are the same as in `matchwood demo`, and the matching of two records.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from matchwood.report import joins
 from matchwood.report.problems import PROBLEMS
 
 
@@ -22,7 +23,9 @@ def draw(folder: Path) -> list[Path]:
             path = folder / f"{problem.short}{number or ''}.svg"
             drawing.save(path)
             written.append(path)
-    return written
+    path = folder / "join.svg"
+    joins.example().save(path)
+    return [*written, path]
 
 
 if __name__ == "__main__":

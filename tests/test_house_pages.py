@@ -58,6 +58,7 @@ def names() -> dict[str, Any]:
         "A": A, "G": A, "n": 2, "s": 0, "i": 0, "start": 0, "sources": [0, 3], "perm": perm,
         "dl": np.ones(6), "d": d, "du": np.ones(6), "b": np.ones(6),
         "matching": matchwood.weighted_matching(A),
+        "records": [["a", "b"], ["b"]], "R": ["a", "b"], "S": ["b"],
     }  # fmt: skip
 
 

@@ -30,13 +30,17 @@ def test_pairs_a_file_and_a_page(table: Path, tmp_path: Path) -> None:
         "join", str(table), "--on", "tags", "--delta", "0.4", "--check", "-o", str(out),
         "--html", str(page),
     )  # fmt: skip
-    assert facts["pairs"] == 2 and facts["checked"] is True and facts["records"] == [4]
+    assert facts["pairs"] == 2
+    assert facts["checked"] is True
+    assert facts["records"] == [4]
     rows = list(csv.reader(out.open()))
     assert rows[0] == ["left", "right", "score", "left_set", "right_set"]
     assert rows[1] == ["0", "1", "1.0", "red; blue", "blue; red"]
     assert rows[2][3:] == ["'=cmd|x; red", "'=cmd|x; reds"]  # no spreadsheet runs it
     text = page.read_text()
-    assert "The best pairs" in text and "Closest to the threshold" in text and "<svg" in text
+    assert "The best pairs" in text
+    assert "Closest to the threshold" in text
+    assert "<svg" in text
 
 
 def test_groups_best_pairs_and_estimates(table: Path) -> None:
@@ -58,7 +62,8 @@ def test_files_of_every_kind(tmp_path: Path, table: Path) -> None:
     tabs = tmp_path / "b.tsv"
     tabs.write_text("words\tn\nred;blue\t1\n")
     found = run_json("join", str(table), str(tabs), "--on", "tags", "--right-on", "words")
-    assert found["records"] == [4, 1] and found["pairs"] == 2
+    assert found["records"] == [4, 1]
+    assert found["pairs"] == 2
     other = tmp_path / "pipes.csv"
     other.write_text("id|tags\n1|red;blue\n2|blue;red\n")
     assert run_json("join", str(other), "--on", "tags")["pairs"] == 1

@@ -163,10 +163,17 @@ def test_normalise():
 
 def test_empty_things():
     for rows in ([], [[]], [["a"]], [[""], [""]], [[], []], [None, None]):
-        for options in ({}, {"k": 3}, {"per_left": 1}, {"similarity": "edit"}, {"similarity": "equal"}):
+        for options in (
+            {},
+            {"k": 3},
+            {"per_left": 1},
+            {"similarity": "edit"},
+            {"similarity": "equal"},
+        ):
             pairs = fuzzy_join(rows, **options)
             assert len(pairs) == 0
-            assert pairs.left.dtype == np.int64 and pairs.score.dtype == np.float64
+            assert pairs.left.dtype == np.int64
+            assert pairs.score.dtype == np.float64
             assert len(fuzzy_join(rows, [["zzz"]], **options)) == 0
     assert list(iter_fuzzy_join([])) == []
 

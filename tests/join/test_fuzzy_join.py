@@ -130,8 +130,15 @@ def test_the_best_pairs(similarity):
     rng = random.Random(7)
     for _ in range(15):
         left, right = records(rng, 20), rng.choice((None, records(rng, 20)))
-        for options in ({"k": 1}, {"k": 5}, {"k": 1000}, {"per_left": 1}, {"per_left": 3},
-                        {"k": 4, "delta": 0.5}, {"per_left": 2, "delta": 0.4, "exclude_equal": True}):  # fmt: skip
+        for options in (
+            {"k": 1},
+            {"k": 5},
+            {"k": 1000},
+            {"per_left": 1},
+            {"per_left": 3},
+            {"k": 4, "delta": 0.5},
+            {"per_left": 2, "delta": 0.4, "exclude_equal": True},
+        ):
             options["similarity"] = similarity
             wanted = triples(fuzzy_join(left, right, engine="reference", **options))
             assert triples(fuzzy_join(left, right, **options)) == wanted, (left, right, options)
@@ -199,4 +206,5 @@ def test_scores_can_be_left_out():
     left, right, score = fuzzy_join(TINY, delta=0.3, scores=False)
     assert score is None
     whole = fuzzy_join(TINY, delta=0.3)
-    assert np.array_equal(left, whole.left) and np.array_equal(right, whole.right)
+    assert np.array_equal(left, whole.left)
+    assert np.array_equal(right, whole.right)

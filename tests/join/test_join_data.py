@@ -19,7 +19,7 @@ def yelp(data_folder: Path) -> list[str]:
     path = data_folder / "sets" / "tokenjoin_yelp_sample.csv.gz"
     if not path.exists():
         pytest.skip(f"no {path}")
-    return gzip.open(path, "rt").read().splitlines()
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
 
 
 def test_yelp_sample(yelp):
@@ -64,6 +64,6 @@ def test_debian_dependencies(data_folder):
     path = data_folder / "sets" / "debian12_depends_sets.tsv.gz"
     if not path.exists():
         pytest.skip(f"no {path}")
-    lines = gzip.open(path, "rt").read().splitlines()
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     found = fuzzy_join([line.partition("\t")[2] for line in lines], separator=";", delta=0.7)
     assert len(found) == 4_079_751

@@ -107,9 +107,9 @@ def read_sides(
             f"{caller}: both collections must be made with one similarity and q, got "
             f"{first.similarity!r}, {first.q} and {second.similarity!r}, {second.q}"
         )
-    if first.table.are_text != second.table.are_text and first.table.distinct:
-        if second.table.distinct:
-            raise TypeError(f"{caller}: one side holds text and the other integers")
+    both = first.table.distinct and second.table.distinct
+    if both and first.table.are_text != second.table.are_text:
+        raise TypeError(f"{caller}: one side holds text and the other integers")
     return first, second
 
 
@@ -122,9 +122,7 @@ def _side(caller: str, name: str, data: Any, on: Any, options: dict[str, Any]) -
                     f"{caller}: {option} belongs to collection(...), and {name} is one already"
                 )
         return data
-    return make(
-        data, caller, name, similarity, q, on, options["separator"], options["normalise"]
-    )
+    return make(data, caller, name, similarity, q, on, options["separator"], options["normalise"])
 
 
 def read_groups(
@@ -143,7 +141,9 @@ def read_groups(
                 f"{caller}: by must have a value for each record, got {len(values)} for {len(side)}"
             )
         try:
-            numbers = [-1 if inputs.is_missing(v) else known.setdefault(v, len(known)) for v in values]
+            numbers = [
+                -1 if inputs.is_missing(v) else known.setdefault(v, len(known)) for v in values
+            ]
         except TypeError:
             raise TypeError(f"{caller}: by must hold values that can be compared") from None
         found.append(np.array(numbers, np.int64).reshape(-1))

@@ -68,7 +68,8 @@ def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iter
         found = list(best_per_left(easy, how, choice, easy.costs(choice.threads)))
         count(choice, easy)
         left = np.concatenate([np.empty(0, np.int32), *(raw.left for raw in found)])
-        enough = np.bincount(left, minlength=prepared.records[0].starts.size) >= choice.per_left
+        enough = np.bincount(left, minlength=prepared.records[0].starts.size)
+        enough = enough >= (choice.per_left or 1)
         for raw in found:
             yield Raw(*(array[enough[raw.left]] for array in raw))
         rows = rows[~enough[rows]]
@@ -77,7 +78,7 @@ def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iter
         yield from best_per_left(task, how, choice, task.costs(choice.threads))
 
 
-BREAK = Raw(*(np.empty(0, np.int32) for _ in range(2)), np.empty(0, np.int64))
+BREAK = Raw(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: int) -> Iterator[Raw]:

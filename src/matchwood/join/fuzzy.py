@@ -230,7 +230,9 @@ class _Call:
         self.runner = engines.load("matchwood.join", self.engine)
 
     def whole(self) -> Pairs:
-        return self._pairs(list(self._counted(self.runner.blocks(self.prepared, self.choice, True))))
+        return self._pairs(
+            list(self._counted(self.runner.blocks(self.prepared, self.choice, True)))
+        )
 
     def blocks(self) -> Iterator[Pairs]:
         parts: list[Any] = []

@@ -97,7 +97,6 @@ class Pairs:
         A table of the kind of `left`; for lists a list of tuples (left, right, score).
         """
         arguments.one_of("merge", "how", how, ("inner", "left", "anti"))
-        suffixes = tuple(suffixes)
         if len(suffixes) != 2 or not all(isinstance(text, str) for text in suffixes):
             raise ValueError(f"merge: suffixes must be two texts, got {suffixes!r}")
         other = left if right is None else right

@@ -64,9 +64,7 @@ def _cards(pairs: Any, sides: list[Any], chosen: np.ndarray) -> list[str]:
             collection.record(a), sides[-1].record(b),
             similarity=collection.similarity, q=collection.q,
         )  # fmt: skip
-        made.append(
-            page.figure(matching(told).markup(), f"score {told.score:.4f}", f"{a} and {b}")
-        )
+        made.append(page.figure(matching(told).markup(), f"score {told.score:.4f}", f"{a} and {b}"))
     return made
 
 
@@ -109,6 +107,12 @@ def matching(told: Any) -> Svg:
     for i, element in enumerate(told.right_only):
         picture.text(360, 20 + 22 * (len(lines) + i), _short(element), color=FAINT)
     return picture
+
+
+def example() -> Svg:
+    """The picture of the docs page."""
+    left = ["graph", "matching", "databases"]
+    return matching(explain(left, ["graphs", "matchings", "database", "join"]))
 
 
 def _short(element: Any) -> str:

@@ -44,7 +44,9 @@ def command(
     delta: Annotated[
         float | None, typer.Option("--delta", help="Least similarity.  Default: 0.7.")
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", min=1, help="Only so many best pairs.")] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", min=1, help="Only so many best pairs.")
+    ] = None,
     per_left: Annotated[
         int | None, typer.Option("--per-left", min=1, help="Only so many best for each row of A.")
     ] = None,
@@ -54,9 +56,7 @@ def command(
     q: Annotated[int, typer.Option("-q", min=1, help="Characters of a gram.")] = 3,
     verify: Annotated[
         str,
-        typer.Option(
-            "--verify", help="certified, exact, early, greedy, dominant or streaming."
-        ),
+        typer.Option("--verify", help="certified, exact, early, greedy, dominant or streaming."),
     ] = "certified",
     normalise: Annotated[
         list[str] | None,
@@ -131,7 +131,9 @@ def command(
     shown = {**facts, "records": " and ".join(f"{len(side):,}" for side in sides)}
     shown = {**shown, "loading": loading, "time": taken, "checked": "right" if check else None}
     print_facts(f"join of {left}", {**shown, "written": output, "page": html})
-    print_table("best pairs", ("left", "right", "score", "left set", "right set"), _best(pairs, sides))
+    print_table(
+        "best pairs", ("left", "right", "score", "left set", "right set"), _best(pairs, sides)
+    )
 
 
 def _sides(
@@ -146,12 +148,14 @@ def _sides(
         if path is None:
             continue
         sets = read(path, on)
-        between = separator or sets.separator or ";"
+        between: str | None = separator or sets.separator or ";"
         texts = sets.data
         if sets.is_table and on in texts and any(not isinstance(v, str) for v in texts[on] if v):
             between = None  # a parquet column of lists
         made.append(
-            matchwood.collection(texts, on=on if sets.is_table else None, separator=between, **making)
+            matchwood.collection(
+                texts, on=on if sets.is_table else None, separator=between, **making
+            )
         )
     return made
 
@@ -173,7 +177,11 @@ def _estimate(left: Path, sides: list[Any], options: dict[str, Any], as_json: bo
     if as_json:
         print_json({"left": str(left), "estimate": found})
         return
-    shown = {**found, "pairs": f"about {found['pairs']:,}", "error": f"{found['error']:,} or less, most likely"}
+    shown = {
+        **found,
+        "pairs": f"about {found['pairs']:,}",
+        "error": f"{found['error']:,} or less, most likely",
+    }
     print_facts(f"estimate of the join of {left}", shown)
 
 

@@ -77,7 +77,8 @@ def _table(path: Path, text: str, delimiter: str) -> dict[str, list[Any]]:
             continue
         if len(row) != len(heads):
             raise FileFormatError(
-                f"{path}, line {rows.line_num}: {len(row)} cells, but there are {len(heads)} columns"
+                f"{path}, line {rows.line_num}: {len(row)} cells, but there "
+                f"are {len(heads)} columns"
             )
         for column, cell in zip(columns, row, strict=True):
             column.append(cell)
@@ -90,7 +91,9 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise FileFormatError(f"{path}: reading parquet needs pyarrow: pip install pyarrow") from None
+        raise FileFormatError(
+            f"{path}: reading parquet needs pyarrow: pip install pyarrow"
+        ) from None
     table = pyarrow.parquet.read_table(path)
     return {name: table.column(name).to_pylist() for name in table.column_names}
 

@@ -250,18 +250,16 @@ def _probe(
             if state[FILLED] == out_left.size:
                 return seen - 1
             counts[REFINED] += 1
-            verdict, weight = decided(
-                team, corpus, row, other, rule, how, space, known, counts
-            )
+            verdict, weight = decided(team, corpus, row, other, rule, how, space, known, counts)
             if verdict == STOPPED:
                 return seen - 1
             if verdict == NO_ROOM:
                 weight = -max(weight, 1)
                 state[OVERFLOW] += 1
-            elif not verdict & ACCEPTED or weight <= 0:
-                continue
-            elif rule.unequal != 0 and size == theirs and weight == size * ONE:
-                continue
+            else:
+                is_equal = size == theirs and weight == size * ONE
+                if not verdict & ACCEPTED or weight <= 0 or (rule.unequal != 0 and is_equal):
+                    continue
             at = state[FILLED]
             swap = rule.itself != 0 and other < row
             out_left[at] = other if swap else row

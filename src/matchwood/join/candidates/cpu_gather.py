@@ -26,7 +26,9 @@ from matchwood.join.candidates.cpu_lists import SLACK, Index, Lists, prefix_end
 from matchwood.teams import Team, device, inlined, inner, stopping
 
 BASIC, POSITIONAL, JOINT = 0, 1, 2
-WINDOW = 1 << 19  # records on the right that are looked at together: 8 MB of sums a thread, 2 of places
+WINDOW = (
+    1 << 19
+)  # records on the right that are looked at together: 8 MB of sums a thread, 2 of places
 
 
 class Rule(NamedTuple):
@@ -61,7 +63,15 @@ def first_at_least(positions: Any, lo: int, hi: int, least: int) -> int:
 
 @inlined
 def gather(
-    team: Team, lists: Lists, index: Index, row: int, size: int, lo: int, hi: int, rule: Rule, sums: Sums
+    team: Team,
+    lists: Lists,
+    index: Index,
+    row: int,
+    size: int,
+    lo: int,
+    hi: int,
+    rule: Rule,
+    sums: Sums,
 ) -> int:
     """Candidates among the right positions lo..hi, in sums.found; how many.  -1: the team stops.
 
@@ -134,9 +144,7 @@ def _uses(lists: Lists, row: int, at: int) -> tuple[int, int]:
 
 
 @inner
-def can_reach(
-    lists: Lists, row: int, others: Lists, other: int, need: float, rule: Rule
-) -> bool:
+def can_reach(lists: Lists, row: int, others: Lists, other: int, need: float, rule: Rule) -> Any:
     """Merge the token lists of two records.  False: their matching weighs less than `need`."""
     i, end = lists.starts[row], lists.ends[row]
     j, stop = others.starts[other], others.ends[other]
@@ -167,15 +175,13 @@ def can_reach(
         if got + min(rest, rest_other) < need:
             return False
     if rule.edit != 0:
-        rest = np.float64(lists.rests[end - 1]) if end > lists.starts[row] else 1e300
+        rest = np.float64(lists.rests[end - 1] if end > lists.starts[row] else 1e300)
         return got + rest >= need
     return got >= need
 
 
 @inner
-def lengths_reach(
-    elements: Any, left: Any, right: Any, need: float
-) -> bool:
+def lengths_reach(elements: Any, left: Any, right: Any, need: float) -> bool:
     """Edit similarity is at most the shorter length by the longer.  Elements ascend by length."""
     starts = elements.text_starts
     total = 0.0

@@ -160,7 +160,7 @@ def rounded_up(values: np.ndarray) -> np.ndarray:
 
 
 def jaccard_weights(counts: np.ndarray, nearest: np.ndarray) -> Weights:
-    """Each token of c gives 1/c; all of them no more than `nearest`; the element itself the rest."""
+    """Each token of c gives 1/c, all of them at most `nearest`; the element itself the rest."""
     each = rounded_up(1.0 / np.maximum(counts, 1))
     most = nearest * UP
     alone = np.maximum(1.0 - nearest, LEAST)

@@ -25,6 +25,7 @@ from matchwood.join.candidates.cpu_nearest import nearest
 from matchwood.join.candidates.cpu_small import SLOTS
 from matchwood.join.verification import scratch
 from matchwood.join.verification.cpu import verify
+from matchwood.join.verification.cpu_pair import ACCEPTED
 from matchwood.join.verification.cpu_scratch import How
 from matchwood.teams import crew
 
@@ -89,9 +90,7 @@ class Task:
     def rule_of(self, delta: float) -> Rule:
         share = share_of(delta)
         prefix = 2 * share if self.once else max(delta - TOLERANCE, 0.0)
-        return Rule(
-            share, prefix, self.level, int(self.edit), int(self.itself), int(self.unequal)
-        )
+        return Rule(share, prefix, self.level, int(self.edit), int(self.itself), int(self.unequal))
 
     def _places(self, order: _Order, left: Any, group: Any, delta: float) -> cpu.Places:
         mine = order if self.itself else _Order(left, group)
@@ -139,8 +138,11 @@ class Task:
 
     def _take(self, kept: Any) -> None:
         whole = self.all_places
-        parts = (np.ascontiguousarray(a[kept]) for a in (whole.rows, whole.lows, whole.highs))
-        self.places = cpu.Places(*parts, whole.right_rows, whole.chunks)
+        self.places = whole._replace(
+            rows=np.ascontiguousarray(whole.rows[kept]),
+            lows=np.ascontiguousarray(whole.lows[kept]),
+            highs=np.ascontiguousarray(whole.highs[kept]),
+        )
 
     def raise_to(self, delta: float) -> None:
         """A higher threshold: what was prepared for the lower one still holds."""
@@ -193,7 +195,7 @@ class Task:
         verdicts, weights = verify(
             corpus.elements, corpus.left, corpus.right, pairs, share, how, threads=1
         )
-        raw.weight[open_] = np.where(verdicts & cpu.ACCEPTED, weights, 0)
+        raw.weight[open_] = np.where(verdicts & ACCEPTED, weights, 0)
         np.add.at(self.counts, np.array(cpu.KINDS)[verdicts], 1)
         self.counts[cpu.VERIFIED] += open_.size
         kept = raw.weight > 0
@@ -298,7 +300,7 @@ def _make_lists(prepared: Any, side: int, chunks: bool) -> Lists:
     else:  # one token each, or how many elements have it is all that counts
         weights = plain_weights(counts, np.ones(counts.size, np.float32), np.zeros(counts.size))
         holders = _holders(tokens.holder_starts, tokens.holders)
-    return lists_of(*records, holders, weights)
+    return lists_of(records.starts, records.elements, holders, weights)
 
 
 def nearest_of(prepared: Any) -> np.ndarray:
@@ -314,10 +316,9 @@ def _holders(starts: np.ndarray, elements: np.ndarray) -> Holders:
 
 def _whole_holders(prepared: Any) -> Holders:
     tokens = prepared.tokens
-    occurrences = sum(
-        np.bincount(records.elements, minlength=len(prepared.values))
-        for records in prepared.records
-    )
+    occurrences = np.zeros(len(prepared.values), np.int64)
+    for records in prepared.records:
+        occurrences += np.bincount(records.elements, minlength=occurrences.size)
     return with_whole_elements(tokens.holder_starts, tokens.holders, occurrences)
 
 

@@ -1,4 +1,4 @@
-"""Pairs that are settled at once: equal elements, nearest neighbours, and what is left if it is small.
+"""Pairs that are settled at once: equal elements, nearest neighbours, and small rests.
 
 Equal elements are matched with each other (for Jaccard that loses nothing).  What is left of both
 records weighs no more than the nearest neighbours of its elements.  Where one side has one or two
@@ -50,7 +50,7 @@ def similarity(elements: Elements, a: int, b: int, keys: Any, weights: Any) -> i
 
 
 @inner
-def _best_of_row(elements: Elements, a: int, others: Any, keys: Any, weights: Any) -> int:
+def _best_of_row(elements: Elements, a: int, others: Any, keys: Any, weights: Any) -> Any:
     best = np.int64(0)
     for j in range(others.size):
         best = max(best, similarity(elements, a, others[j], keys, weights))
@@ -58,7 +58,9 @@ def _best_of_row(elements: Elements, a: int, others: Any, keys: Any, weights: An
 
 
 @inner
-def _best_of_two_rows(elements: Elements, a: int, b: int, others: Any, keys: Any, weights: Any) -> int:
+def _best_of_two_rows(
+    elements: Elements, a: int, b: int, others: Any, keys: Any, weights: Any
+) -> Any:
     """The heaviest matching of two elements with several: the best columns, not the same one.
 
     If both rows prefer one column, one of them takes its second best.

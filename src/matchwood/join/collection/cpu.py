@@ -342,7 +342,8 @@ def tokens(found: Grams, occurrences: np.ndarray, stride: int) -> Tokens:
         chunk_starts = _offsets(-(-np.diff(starts) // stride))
         chosen = rank[base[ranks[taken]] + chunk_repeats[taken]]
         chunks = _sorted_lists(chunk_starts, chosen, order.size)[0]
-    return Tokens(starts, *lists[:1], *lists[1:], chunk_starts, chunks)
+    in_order, holder_starts, holders_of_tokens = lists
+    return Tokens(starts, in_order, holder_starts, holders_of_tokens, chunk_starts, chunks)
 
 
 def single(order: np.ndarray) -> Tokens:

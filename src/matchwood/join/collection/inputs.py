@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-NAMED = {
+NAMED: dict[str, Callable[[str], str]] = {
     "strip": str.strip,
     "lower": str.lower,
     "casefold": str.casefold,
@@ -139,7 +139,9 @@ def is_missing(value: Any) -> bool:
 
 def _split(rows: list[Any], separator: Any, caller: str, name: str) -> list[Any]:
     if not isinstance(separator, str) or not separator:
-        raise TypeError(f"{caller}: separator must be text of one or more characters, got {separator!r}")
+        raise TypeError(
+            f"{caller}: separator must be text of one or more characters, got {separator!r}"
+        )
     try:
         return [row.split(separator) for row in rows]
     except (AttributeError, TypeError):
@@ -190,9 +192,7 @@ def _row(row: Any, caller: str, name: str, i: int) -> Any:
 # Elements
 
 
-def _checked(
-    flat: list[Any], starts: np.ndarray, caller: str, name: str
-) -> tuple[list[Any], bool]:
+def _checked(flat: list[Any], starts: np.ndarray, caller: str, name: str) -> tuple[list[Any], bool]:
     """The elements, all of them text or all of them integers."""
     kinds = set(map(type, flat))
     if kinds <= {str}:

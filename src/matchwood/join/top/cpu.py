@@ -144,9 +144,7 @@ def _best_of(
                 continue
             counts[REFINED] += 1
             at_least = Rule(least, rule.prefix, rule.level, rule.edit, rule.itself, rule.unequal)
-            verdict, weight = decided(
-                team, corpus, row, other, at_least, how, space, known, counts
-            )
+            verdict, weight = decided(team, corpus, row, other, at_least, how, space, known, counts)
             if verdict < 0:
                 return verdict
             if not verdict & ACCEPTED or weight <= 0:
