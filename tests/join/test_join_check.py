@@ -10,7 +10,7 @@ import pytest
 from join_sets import random_sets
 from matchwood.errors import CheckFailed
 from matchwood.join.check import check_fuzzy_join
-from matchwood.join.explain import explain
+from matchwood.join.explanation import explain
 from matchwood.join.fuzzy import fuzzy_join
 
 SETS = random_sets(random.Random(11), 40, letters="abcd")
