@@ -59,6 +59,7 @@ def names() -> dict[str, Any]:
         "dl": np.ones(6), "d": d, "du": np.ones(6), "b": np.ones(6),
         "matching": matchwood.weighted_matching(A),
         "src": np.arange(5, dtype=np.uint32), "dst": np.arange(5, dtype=np.uint32),
+        "records": [["a", "b"], ["b"]], "R": ["a", "b"], "S": ["b"],
     }  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Sets of words that look like real ones, from a seed.
 
 `tagged` looks like the categories of shops: words drawn by Zipf's law from a small vocabulary, few
-to a set, with near copies of earlier sets in which a word was misspelt.  `clustered` are large sets
-in clusters of ten copies, of which a quarter of the words got another character.
+to a set, with near copies of earlier sets in which a word was misspelt.  `clustered` are large
+sets in clusters of ten copies, of which a quarter of the words got another character.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ pytokenjoin pins old packages.  Make an environment and name its Python:
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -24,17 +25,18 @@ BAR_LISTS = {1: 80.0, 2: 130.0}  # times as fast as pytokenjoin, from lists, by 
 BAR_LOOPS = 60.0  # from a collection, its loops against ours
 
 PEER = """
-import json, sys, time
+import contextlib, json, sys, time
 import pandas
-from pytokenjoin.jaccard import tokenjoin_self
+from pytokenjoin.jaccard.join_delta import TokenJoin
 rows = json.load(open(sys.argv[1]))
 frame = pandas.DataFrame({"id": range(len(rows)), "tags": [list(dict.fromkeys(r)) for r in rows]})
 for line in sys.stdin:
     delta, algorithm = json.loads(line)
-    join = tokenjoin_self.TokenJoin() if hasattr(tokenjoin_self, "TokenJoin") else None
     start = time.perf_counter()
-    found, log = join.tokenjoin_self(frame, "id", "tags", delta=delta, posFilter=True,
-                                     jointFilter=True, verification_alg=algorithm, keepLog=True)
+    with contextlib.redirect_stdout(sys.stderr):
+        found, log = TokenJoin().tokenjoin_self(frame, "id", "tags", delta=delta, posFilter=True,
+                                                jointFilter=True, verification_alg=algorithm,
+                                                keepLog=True)
     total = time.perf_counter() - start
     loops = sum(log.get(k, 0) for k in ("candgen_time", "candref_time", "candver_time"))
     print(json.dumps([total, loops, len(found)]), flush=True)
@@ -93,12 +95,10 @@ def run() -> list[harness.Result]:
             row: dict[str, Any] = {"title": f"fuzzy join, Yelp sample, {delta}"}
             for threads in BAR_LISTS:
                 row[f"lists, {threads} threads"] = best(
-                    lambda delta=delta, threads=threads: matchwood.fuzzy_join(
-                        data.left, delta=delta, threads=threads
-                    )
+                    functools.partial(matchwood.fuzzy_join, data.left, delta=delta, threads=threads)
                 )
             row["collection, 1 thread"] = best(
-                lambda: matchwood.fuzzy_join(prepared, delta=delta, threads=1)  # noqa: B023
+                functools.partial(matchwood.fuzzy_join, prepared, delta=delta, threads=1)
             )
             if not peer.reason:
                 total, loops, count = min(peer.join(delta) for _ in range(2))

@@ -12,6 +12,7 @@ import numpy as np
 
 import matchwood as mw
 from matchwood import check
+from matchwood.sensing import Histogram
 from matchwood.sensing.statistics.quantities import NAMES
 from matchwood.sensing.traffic import trusted
 
@@ -89,6 +90,43 @@ def statistics_cases(Case: Any, engine: str | None = None) -> Iterator[Any]:
         )  # fmt: skip
 
 
+def sliding_cases(Case: Any, engine: str | None = None) -> Iterator[Any]:
+    for src, dst in traffic():
+        window = max(1, src.size // 3)
+        found = mw.sliding_statistics(src, dst, window=window)
+        yield Case(
+            src.size, None, {"table": found.table},
+            lambda fields, w=window: mw.Sliding(w, 1, fields["table"]),
+            functools.partial(check.check_sliding, src, dst),
+        )  # fmt: skip
+
+
+def histogram_cases(Case: Any, engine: str | None = None) -> Iterator[Any]:
+    for src, dst in traffic():
+        found = mw.traffic_histograms((src, dst), engine=engine)
+        fields = {
+            f"{name}.{part}": getattr(one, part)
+            for name, one in found.as_dict().items()
+            for part in ("values", "counts")
+        }
+
+        def build(fields: dict[str, Any]) -> Any:
+            names = dict.fromkeys(key.split(".")[0] for key in fields)
+            return mw.Histograms(
+                *(unchecked(fields[f"{n}.values"], fields[f"{n}.counts"]) for n in names)
+            )
+
+        ask = functools.partial(check.check_histograms, (src, dst))
+        yield Case(src.size, None, fields, build, ask)
+
+
+def unchecked(values: Any, counts: Any) -> Histogram:
+    """A histogram of whatever arrays."""
+    made = Histogram.__new__(Histogram)
+    made.values, made.counts = values, counts
+    return made
+
+
 def cases(Case: Any) -> dict[str, Callable[..., Iterator[Any]]]:
     """By the names of problems.py."""
     return {
@@ -98,4 +136,6 @@ def cases(Case: Any) -> dict[str, Callable[..., Iterator[Any]]]:
         "traffic matrix": functools.partial(matrix_cases, check.check_traffic_matrix, Case),
         "archive": functools.partial(matrix_cases, stored, Case),
         "statistics": functools.partial(statistics_cases, Case),
+        "sliding": functools.partial(sliding_cases, Case),
+        "histograms": functools.partial(histogram_cases, Case),
     }

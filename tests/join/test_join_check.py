@@ -10,7 +10,7 @@ import pytest
 from join_sets import random_sets
 from matchwood.errors import CheckFailed
 from matchwood.join.check import check_fuzzy_join
-from matchwood.join.explain import explain
+from matchwood.join.explanation import explain
 from matchwood.join.fuzzy import fuzzy_join
 
 SETS = random_sets(random.Random(11), 40, letters="abcd")
@@ -116,7 +116,7 @@ def test_the_best_pairs_are_the_best():
 def test_what_cannot_be_an_answer(answer):
     with pytest.raises(TypeError, match="left must hold integers"):
         check_fuzzy_join((answer[0] + 0.5, answer[1], answer[2]), SETS, delta=0.4)
-    with pytest.raises(ValueError, match="size"):
+    with pytest.raises(CheckFailed, match="right must have"):
         check_fuzzy_join((answer[0], answer[1][1:], answer[2]), SETS, delta=0.4)
     with pytest.raises(TypeError, match="unknown argument 'threshold'"):
         check_fuzzy_join(answer, SETS, threshold=0.4)

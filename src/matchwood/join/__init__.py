@@ -16,7 +16,7 @@ arrays.py is what they share.
 """
 
 from matchwood.join.collection import Collection, collection
-from matchwood.join.explain import Explanation, explain
+from matchwood.join.explanation import Explanation, explain
 from matchwood.join.fuzzy import fuzzy_join, iter_fuzzy_join
 from matchwood.join.result import Pairs
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from matchwood import arguments
+from matchwood import answers, arguments
 from matchwood.errors import CheckFailed
 from matchwood.join.choice import Choice, read_choice, read_groups, read_sides
 from matchwood.join.collection import Collection
@@ -153,11 +153,12 @@ class _Found:
         left, right, score = pairs
         self.truth, self.choice = truth, choice
         n, m = truth.left.sizes.size, truth.right.sizes.size
-        self.left, self.right = _rows(caller, "left", left, n), _rows(caller, "right", right, m)
-        arguments.same_size(caller, "right", self.right, "left", self.left)
-        self.score = None if score is None else arguments.numbers(caller, "score", score)
-        if self.score is not None:
-            arguments.same_size(caller, "score", self.score, "left", self.left)
+        shape = (np.size(left),)
+        self.left = _rows(caller, "left", left, shape, n)
+        self.right = _rows(caller, "right", right, shape, m)
+        self.score = None
+        if score is not None:
+            self.score = answers.reals(caller, "fuzzy join", "score", score, shape, "cpu")
         self.places = {
             pair: k
             for k, pair in enumerate(zip(self.left.tolist(), self.right.tolist(), strict=True))
@@ -277,11 +278,8 @@ class _Found:
             yield j
 
 
-def _rows(caller: str, name: str, rows: Any, count: int) -> np.ndarray:
-    array = np.asarray(rows)
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    made: np.ndarray = arguments.integers(caller, name, array).astype(np.int64)
+def _rows(caller: str, name: str, rows: Any, shape: tuple[int, ...], count: int) -> np.ndarray:
+    made: np.ndarray = answers.integers(caller, "fuzzy join", name, rows, shape, "cpu")
     wrong = np.flatnonzero((made < 0) | (made >= count))
     if wrong.size:
         raise CheckFailed(

@@ -167,12 +167,12 @@ def _join_best(
     rule: Rule,
     how: How,
     kept: Kept,
-    scratch: Scratch,
+    spaces: Scratch,
     work: Members,
     words: Any,
     before: int,
 ) -> None:
-    space = mine(scratch, team.rank)
+    space = mine(spaces, team.rank)
     state = work.state[team.rank]
     expect(team, places.rows.size)
     if team.rank == 0:

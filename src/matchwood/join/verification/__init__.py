@@ -34,7 +34,7 @@ MODES = ("weight", "bound")
 SLACK = 1e-9  # a pair counts when its score is at least delta - SLACK
 
 MOST_EDGES = 1 << 19  # of a thread's scratch: 6 MB.  A pair with more gets a scratch of its own
-STACK_ENTRIES = 16  # for each element, to begin with
+STACK_ENTRIES = 4  # for each element of the larger record and its partner, to begin with
 
 __all__ = ["METHODS", "MODES", "how", "scratch", "share_of"]
 
@@ -104,6 +104,7 @@ def scratch(
             array(tokens, np.int64),
             array(most, np.int32),
             array(most, np.int32),
+            array(_marks(tokens), np.uint8),
         ),
         cpu_scratch.Edges(
             array(most + 1, np.int64),
@@ -139,6 +140,15 @@ def scratch(
             np.repeat(cpu_lanes.ratios()[None], threads, axis=0),
         ),
     )
+
+
+def _marks(tokens: int) -> int:
+    from matchwood.join.verification.cpu_rows import MARKS_PER_TOKEN, MOST_MARKS
+
+    size = 1
+    while size < min(MARKS_PER_TOKEN * tokens, MOST_MARKS):
+        size *= 2
+    return size
 
 
 def _most(starts: np.ndarray) -> int:

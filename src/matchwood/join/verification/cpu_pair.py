@@ -3,12 +3,13 @@
 The default, `certified`, spends as little as it can:
 
 1. equal elements are matched with each other (Jaccard distance is a metric, so that loses nothing),
-2. rows of similarities are made one by one, until the best of each row, added up, shows that the
-   pair cannot reach what it needs,
-3. the same for the best of each column,
-4. a matching from the rows' choices, then the locally dominant one: a lower bound,
-5. duals in one pass, two ways: an upper bound,
-6. the exact solver, where the bounds leave it open or the exact weight is wanted.
+2. tokens of a row that no column has bound what the row can weigh,
+3. rows of similarities are made one by one, and the best of each takes the place of its bound,
+   until their sum shows that the pair cannot reach what it needs,
+4. the same for the best of each column,
+5. a matching from the rows' choices, then the locally dominant one: a lower bound,
+6. duals in one pass, two ways: an upper bound,
+7. the exact solver, where the bounds leave it open or the exact weight is wanted.
 
 All decisions compare integers.  The weight of a pair that is reported is the exact one where scores
 are wanted, and a lower bound else.
@@ -41,6 +42,7 @@ from matchwood.join.verification.cpu_exact import (
     solve,
 )
 from matchwood.join.verification.cpu_rows import (
+    FEW,
     best_edit,
     edit_row,
     edit_rows,
@@ -49,6 +51,7 @@ from matchwood.join.verification.cpu_rows import (
     keep_all,
     open_table,
     reset_best,
+    row_bounds,
     rows_fit_lanes,
     take_equal,
 )
@@ -162,9 +165,10 @@ def _make_rows(
     space: Scratch,
     ordered: bool,
 ) -> Any:
-    """Make row after row; end where the rows lose more than `slack` against a weight of 1 each.
+    """Make row after row; end where the rows lose more than `slack` against their bounds.
 
-    (0, what all rows lose), or (STOPPED, 0).  Lost more than slack: the rest was not made.
+    (0, what all rows lose), or (STOPPED, 0).  Lost more than slack: the rest was not made.  The
+    bounds are in `row_dual`; those of edit similarities are 1.
     """
     edges = space.edges
     reset_best(edges, rows, columns)
@@ -180,7 +184,7 @@ def _make_rows(
         else:
             count = jaccard_row(elements, row, columns, shift, space, ordered)
         edges.starts[row + 1] = edges.starts[row] + count
-        lost += ONE - edges.row_best[row]
+        lost += space.solver.row_dual[row] - edges.row_best[row]
         if lost > slack:
             break
     return 0, lost
@@ -211,7 +215,15 @@ def _bounded(
 ) -> Any:
     """certified, exact and early."""
     edges, solver = space.edges, space.solver
-    slack = FAR if how.method == EXACT else rows * ONE - need
+    most = rows * ONE
+    if how.method == CERTIFIED and how.similarity != EDIT and rows * columns > FEW:
+        most = row_bounds(elements, rows, columns, space)
+        if most < need:
+            return 0, most
+    else:
+        for row in range(rows):
+            solver.row_dual[row] = ONE
+    slack = FAR if how.method == EXACT else most - need
     if (
         how.similarity == EDIT
         and how.method != EXACT
@@ -219,11 +231,11 @@ def _bounded(
     ):
         state, lost = _edits_lose(team, elements, rows, columns, slack, space)
         if state == STOPPED or lost > slack:
-            return state, rows * ONE - lost
+            return state, most - lost
     state, lost = _make_rows(team, elements, rows, columns, slack, how, space, False)
     if state == STOPPED or lost > slack:
-        return state, rows * ONE - lost
-    upper = rows * ONE - lost
+        return state, most - lost
+    upper = most - lost
     if how.method == CERTIFIED:
         best = np.int64(0)
         for column in range(columns):

@@ -37,6 +37,8 @@ from matchwood.teams import inner
 
 FEW = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
 _SPREAD = 2654435769  # 2^32 / golden ratio
+MARKS_PER_TOKEN = 8  # bytes that say which tokens are there: few tokens share one by chance
+MOST_MARKS = 1 << 16  # so that they stay in the cache
 FREE = np.int64(-1)  # a slot without a token
 END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the bits of an entry
 
@@ -161,6 +163,38 @@ def sort_touched(table: Table, touched: int, columns: int) -> None:
             table.touched[place] = table.touched[place - 1]
             place -= 1
         table.touched[place] = column
+
+
+@inner
+def row_bounds(elements: Elements, rows: int, columns: int, space: Scratch) -> Any:
+    """The most that each row can weigh (in `row_dual`) and their sum, by tokens that are there.
+
+    A row of n tokens, p of which occur in any column, weighs at most p / n.  One byte for each hash
+    of a token tells which occur; two tokens of one hash make the bound larger, never wrong.
+    """
+    starts, tokens, marks = elements.starts, elements.tokens, space.table.present
+    total = 0
+    for c in range(columns):
+        element = space.sides.columns[c]
+        total += starts[element + 1] - starts[element]
+    size = 1
+    while size < min(MARKS_PER_TOKEN * total, MOST_MARKS):
+        size *= 2
+    marks[:size] = np.uint8(0)
+    for c in range(columns):
+        element = space.sides.columns[c]
+        for k in range(starts[element], starts[element + 1]):
+            marks[tokens[k] & (size - 1)] = 1
+    most = np.int64(0)
+    for row in range(rows):
+        element = space.sides.rows[row]
+        there = np.int64(0)
+        for k in range(starts[element], starts[element + 1]):
+            there += marks[tokens[k] & (size - 1)]
+        bound = fixed(there, starts[element + 1] - starts[element])
+        space.solver.row_dual[row] = bound
+        most += bound
+    return most
 
 
 # One row

@@ -36,6 +36,7 @@ class Table(NamedTuple):
     entries: np.ndarray  # int64: column << 32 | the next entry of the same token
     shared: np.ndarray  # int32: tokens that a column shares with the row at work; else 0
     touched: np.ndarray  # int32: the columns that share any
+    present: np.ndarray  # uint8, a power of two: 1 where some column has a token of that hash
 
 
 class Edges(NamedTuple):
@@ -55,7 +56,7 @@ class Solver(NamedTuple):
 
     row_mate: np.ndarray  # int32, -1 = free
     column_mate: np.ndarray  # int32, -1 = free
-    row_dual: np.ndarray  # int64
+    row_dual: np.ndarray  # int64; before the solver starts, what a row can weigh at most
     column_dual: np.ndarray  # int64
     distance: np.ndarray  # int64: from the row that is being matched; FAR between two searches
     reached_from: np.ndarray  # int32: the row before a column on its shortest path
@@ -95,6 +96,7 @@ def mine(scratch: Scratch, rank: int) -> Scratch:
             b.entries[rank],
             b.shared[rank],
             b.touched[rank],
+            b.present[rank],
         ),
         Edges(
             c.starts[rank],

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import answers, engines
 from matchwood.errors import CheckFailed
 
 
@@ -36,22 +36,17 @@ def check_sliding(src: Any, dst: Any, found: Any) -> None:
     src, dst = (engines.moved(x, "cpu") for x in packet_arrays("check_sliding", src, dst))
     window, stride = found.window, found.stride
     steps = 0 if src.size < window else (src.size - window) // stride + 1
-    if found.table.shape != (steps, len(STORED)):
-        raise CheckFailed(
-            f"sliding: {steps} steps of {len(STORED)} numbers expected, "
-            f"got shape {found.table.shape}"
-        )
+    shape = (steps, len(STORED))
+    table = answers.integers("check_sliding", "sliding", "table", found.table, shape, "cpu")
     if steps == 0:
         return
     expected = _expected(src, dst, window)
-    for name in STORED:
+    for name, column in zip(STORED, table.T, strict=True):
         right = expected[name][: (steps - 1) * stride + 1 : stride]
-        wrong = np.flatnonzero(right != getattr(found, name))
+        wrong = np.flatnonzero(right != column)
         if wrong.size:
             k = int(wrong[0])
-            raise CheckFailed(
-                f"sliding: {name} of step {k} is {right[k]}, got {getattr(found, name)[k]}"
-            )
+            raise CheckFailed(f"sliding: {name} of step {k} is {right[k]}, got {column[k]}")
 
 
 def _expected(src: Any, dst: Any, window: int) -> dict[str, Any]:

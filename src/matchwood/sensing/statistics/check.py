@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
+from matchwood import answers, engines
 from matchwood.errors import CheckFailed
 from matchwood.sensing.statistics.histograms import NAMES as HISTOGRAMS
 from matchwood.sensing.statistics.histograms import Histogram, Histograms
@@ -66,12 +66,20 @@ def check_histograms(traffic: Any, histograms: Any) -> None:
         raise TypeError(
             f"check_histograms: histograms must be Histograms, got {type(histograms).__name__}"
         )
-    values = _values("check_histograms", traffic)
+    caller = "check_histograms"
+    values = _values(caller, traffic)
     for name in HISTOGRAMS:
         found = getattr(histograms, name)
         expected = Histogram(*np.unique(values[name], return_counts=True))
-        if not isinstance(found, Histogram) or found != expected:
-            raise CheckFailed(f"histograms: {name} must be {expected!r}, got {found!r}")
+        if not isinstance(found, Histogram):
+            raise TypeError(f"{caller}: {name} must be a Histogram, got {type(found).__name__}")
+        for part in ("values", "counts"):
+            right, what = getattr(expected, part), f"{name}.{part}"
+            given = getattr(found, part)
+            given = answers.integers(caller, "histograms", what, given, right.shape, "cpu")
+            if (given != right).any():
+                at = int((given != right).argmax())
+                raise CheckFailed(f"histograms: {what}[{at}] is {right[at]}, got {given[at]}")
 
 
 def _values(caller: str, traffic: Any) -> dict[str, Any]:
