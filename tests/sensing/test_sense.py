@@ -63,9 +63,18 @@ def test_every_way_gives_the_same(traffic, engine, monkeypatch):
 @pytest.mark.gpu
 def test_packets_on_a_gpu(traffic):
     src, dst, rows, _, statistics, _ = traffic
-    found = sense(tuple(engines.moved(x, "gpu") for x in (src, dst)), window=W)
-    assert list(found.windows) == rows
-    assert found.statistics == statistics
+    there = tuple(engines.moved(x, "gpu") for x in (src, dst))
+    for source in (there, blocks(*there)):
+        found = sense(source, window=W)
+        assert list(found.windows) == rows
+        assert found.statistics == statistics
+
+
+def test_where_packets_live_decides():
+    from matchwood.sensing.stream.sources import Source
+
+    for source in (tiny(), blocks(*tiny()), iter([]), "-"):
+        assert Source(source, False, None).engine == "cpu"
 
 
 def test_a_window_that_is_not_complete(traffic):

@@ -91,9 +91,19 @@ def test_what_comes_back():
         (([1], [1], 0), ValueError),
         (([1], [1], 1, 0), ValueError),
         (([1], [1], 1.5), TypeError),
+        (([1], [1], 2**31), ValueError),
         (([1.5], [1], 1), TypeError),
     ],
 )
 def test_arguments_that_are_none(arguments, error):
     with pytest.raises(error, match="sliding_statistics: "):
         sliding_statistics(*arguments)
+
+
+def test_the_largest_link_is_a_link_like_others():
+    """Its key has all bits set: no room for a mark of free entries beside the keys."""
+    rng = np.random.default_rng(0)
+    for spread, window in ((3, 2), (20, 128), (12, 128), (20, 31)):
+        src, dst = (2**32 - 1 - rng.integers(0, spread, (2, 9000))).astype(np.uint32)
+        for threads in (1, 2):
+            check_sliding(src, dst, sliding_statistics(src, dst, window, threads=threads))

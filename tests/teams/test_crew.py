@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 
@@ -567,3 +568,47 @@ def test_a_spawned_child_can_call(tmp_path):
             print(pool.map(answer, [1, 2, 3]))
     """
     assert run_script(tmp_path, KERNEL + script) == "[499500, 499500, 499500]"
+
+
+# Tasks in Python
+
+
+def test_tasks_are_each_done_once():
+    for threads in (1, 2, 3):
+        for n in (0, 1, 2, 50):
+            done = []
+            crew(threads, work=LARGE).spread(done.append, n)
+            assert sorted(done) == list(range(n))
+    here = []
+    crew(1, work=1).spread(lambda i: here.append(threading.current_thread()), 2)
+    assert here == [threading.current_thread()] * 2  # too small to be handed over
+
+
+def test_a_task_that_fails_stops_the_others():
+    begun = []
+
+    def task(i):
+        begun.append(i)
+        if i == 3:
+            raise ValueError("the fourth")
+        time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="the fourth"):
+        crew(2, work=LARGE).spread(task, 10_000)
+    assert len(begun) < 100
+
+
+def test_ctrl_c_is_heard_between_tasks():
+    begun = []
+
+    def task(i):
+        begun.append(i)
+        if i == 20:
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.002)
+
+    with pytest.raises(KeyboardInterrupt):
+        crew(2, work=LARGE).spread(task, 100_000)
+    count = len(begun)
+    time.sleep(0.05)
+    assert len(begun) == count < 5000  # nobody works on

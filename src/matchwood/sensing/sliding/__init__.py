@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.arguments import count
+from matchwood.arguments import at_most, count
 from matchwood.memory import require_memory
 from matchwood.sensing.statistics.quantities import NINE
 from matchwood.sensing.traffic import packet_arrays
 
 __all__ = ["Sliding", "sliding_statistics"]
 
+LONGEST = 2**31 - 1  # packets of a window
 STORED = NINE[1:]  # the number of packets is the window's
 
 
@@ -27,7 +28,7 @@ class Sliding:
     Attributes
     ----------
     window, stride : int
-    table : (steps, 8) array of int32, or int64 for windows that need it
+    table : (steps, 8) array of int32
         A row for each step, a column for each quantity but `valid_packets`, which is `window`.
     """
 
@@ -117,14 +118,14 @@ def sliding_statistics(
     caller = "sliding_statistics"
     src, dst = packet_arrays(caller, src, dst)
     window, stride = count(caller, "window", window, 1), count(caller, "stride", stride, 1)
+    at_most(caller, "window", window, LONGEST, "packets are counted in 31 bits")
     chosen = engines.resolve(engines.location(src), engine, caller, threads)
     load = engines.load(__name__, chosen)
     home = engines.home(chosen)
     src, dst = engines.moved(src, home), engines.moved(dst, home)
     steps = 0 if src.size < window else (src.size - window) // stride + 1
-    kind = np.int32 if window < 2**31 else np.int64
-    require_memory(caller, steps * len(STORED) * np.dtype(kind).itemsize, f"{steps} steps")
-    table = np.zeros((steps, len(STORED)), kind)
+    require_memory(caller, 4 * steps * len(STORED), f"{steps} steps")
+    table = np.zeros((steps, len(STORED)), np.int32)
     if steps:
         load.slide(src, dst, window, stride, table, threads=threads)
     return Sliding(window, stride, table)

@@ -1,7 +1,7 @@
 """A sliding window on a team: each member takes a range of steps, and fills its own first window.
 
-Links, sources and destinations are entries of hash tables: two words, the key + 1 (0: free) and
-what is counted.  A packet that comes is looked up; its entries are remembered until it goes.  An
+Links, sources and destinations are entries of hash tables: two words, the key and what is
+counted.  A packet that comes is looked up; its entries are remembered until it goes.  An
 entry that counts nothing any more stays, in case its key comes again; when a table is half full,
 all entries that count something move to an empty one.  A table has room for four windows, so that
 happens once a window at most.
@@ -23,6 +23,7 @@ from matchwood.primitives.cpu_hints import prefetch_write
 from matchwood.teams import Team, crew, device, expanded, kernel, share, stopping
 
 ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+IN_USE = np.uint64(1 << 63)  # of the second word: every 64-bit number can be a key
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 SLOTS = 4  # of a table for each packet of the window, at least
 AHEAD = 16  # packets from the entry that is fetched to the one at hand
@@ -34,12 +35,12 @@ class Scratch(NamedTuple):
 
     entries: Any  # (members, 2, 3, 2 * slots) uint64: two sets of tables, one in use
     ring: Any  # (members, 3, window) uint32: the entries of the packets in the window
-    levels: Any  # (members, 5, window + 2) int32 or int64: entries at each value
+    levels: Any  # (members, 5, window + 2) int32: entries at each value
     multiplier: Any  # (1,) uint64: odd, the hash
 
 
 class Tables(NamedTuple):
-    """Pairs of words: key + 1 (0: free), and packets, or packets above fan."""
+    """Pairs of words: a key, and its packets, or packets above fan; 0 there: free."""
 
     link: Any
     source: Any
@@ -87,8 +88,7 @@ def _find(table: Any, key: Any, form: Hash) -> Any:
     """The entry of a key, or the free one where it belongs."""
     slot = _place(key, form)
     while True:
-        seen = table[slot * TWO]
-        if seen == key + ONE or seen == ZERO:
+        if table[slot * TWO + ONE] == ZERO or table[slot * TWO] == key:
             return slot
         slot = (slot + ONE) & form.mask
 
@@ -97,9 +97,10 @@ def _find(table: Any, key: Any, form: Hash) -> Any:
 def _entered(table: Any, key: Any, form: Hash) -> Any:
     """The same, with the key written; and 1 if the entry was free."""
     slot = _find(table, key, form)
-    free = np.int64(table[slot * TWO] == ZERO)
-    table[slot * TWO] = key + ONE
-    return slot, free
+    word = table[slot * TWO + ONE]
+    table[slot * TWO] = key
+    table[slot * TWO + ONE] = word | IN_USE
+    return slot, np.int64(word == ZERO)
 
 
 @expanded
@@ -121,8 +122,8 @@ def _down(levels: Any, value: Any, step: Any, most: Any) -> Any:
 @expanded
 def _side_up(table: Any, slot: Any, packets: Any, fans: Any, new: Any, most: Any) -> Any:
     """A packet of an address, on a new link or not; (is it new, the two maxima)."""
-    word = table[slot * TWO + ONE]
-    table[slot * TWO + ONE] = word + (ONE << HALF) + new
+    word = table[slot * TWO + ONE] & ~IN_USE
+    table[slot * TWO + ONE] = IN_USE | (word + (ONE << HALF) + new)
     most_packets = _up(packets, word >> HALF, ONE, most[0])
     return np.uint64(word == ZERO), most_packets, _up(fans, word & LOW, new, most[1])
 
@@ -130,9 +131,9 @@ def _side_up(table: Any, slot: Any, packets: Any, fans: Any, new: Any, most: Any
 @expanded
 def _side_down(table: Any, slot: Any, packets: Any, fans: Any, last: Any, most: Any) -> Any:
     """A packet of an address goes, and its link with it or not."""
-    word = table[slot * TWO + ONE]
+    word = table[slot * TWO + ONE] & ~IN_USE
     left = word - ((ONE << HALF) + last)
-    table[slot * TWO + ONE] = left
+    table[slot * TWO + ONE] = IN_USE | left
     most_packets = _down(packets, word >> HALF, ONE, most[0])
     return np.uint64(left == ZERO), most_packets, _down(fans, word & LOW, last, most[1])
 
@@ -141,8 +142,8 @@ def _side_down(table: Any, slot: Any, packets: Any, fans: Any, last: Any, most: 
 def _remove(tables: Tables, levels: Levels, ring: Any, at: Any, now: Now) -> Now:
     """The packet at this place of the ring goes."""
     slot = np.uint64(ring[0, at])
-    packets = tables.link[slot * TWO + ONE]
-    tables.link[slot * TWO + ONE] = packets - ONE
+    packets = tables.link[slot * TWO + ONE] & ~IN_USE
+    tables.link[slot * TWO + ONE] = IN_USE | (packets - ONE)
     max_link = _down(levels.link, packets, ONE, now.max_link)
     last = np.uint64(packets == ONE)
     gone, max_source, max_out = _side_down(
@@ -168,8 +169,8 @@ def _add(
     source, source_free = _entered(tables.source, u, form)
     destination, destination_free = _entered(tables.destination, v, form)
     ring[0, at], ring[1, at], ring[2, at] = link, source, destination
-    packets = tables.link[link * TWO + ONE]
-    tables.link[link * TWO + ONE] = packets + ONE
+    packets = tables.link[link * TWO + ONE] & ~IN_USE
+    tables.link[link * TWO + ONE] = IN_USE | (packets + ONE)
     max_link = _up(levels.link, packets, ONE, now.max_link)
     new = np.uint64(packets == ZERO)
     came, max_source, max_out = _side_up(
@@ -196,11 +197,11 @@ def _move(old: Any, new: Any, ring: Any, form: Hash) -> int:
         if at + AHEAD < window:
             prefetch_write(old, np.uint64(ring[at + AHEAD]) * TWO)
         if at + AHEAD // 2 < window:
-            key = old[np.uint64(ring[at + AHEAD // 2]) * TWO] - ONE
+            key = old[np.uint64(ring[at + AHEAD // 2]) * TWO]
             prefetch_write(new, _place(key, form) * TWO)
         entry = np.uint64(ring[at]) * TWO
-        slot = _find(new, old[entry] - ONE, form)
-        if new[slot * TWO] == ZERO:
+        slot = _find(new, old[entry], form)
+        if new[slot * TWO + ONE] == ZERO:
             new[slot * TWO] = old[entry]
             new[slot * TWO + ONE] = old[entry + ONE]
             used += 1
@@ -293,11 +294,10 @@ def slide(
     team = crew(threads, work=16 * ((len(table) - 1) * stride + window))
     size = min(team.size, len(table))
     slots = 1 << max(5, (SLOTS * window - 1).bit_length())
-    wide = np.int32 if window < 2**31 else np.int64
     scratch = Scratch(
         np.zeros((size, 2, 3, 2 * slots), np.uint64),
         np.zeros((size, 3, window), np.uint32 if slots < 2**32 else np.uint64),
-        np.zeros((size, 5, window + 2), wide),
+        np.zeros((size, 5, window + 2), np.int32),
         np.array([secrets.randbits(64) | 1], np.uint64),
     )
     team.run(_slide, src, dst, stride, scratch, table)

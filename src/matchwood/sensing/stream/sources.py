@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +39,18 @@ class Source:
             raise TypeError("sense: source must be captures or archives, got both")
         self.has_matrices = bool(archives) and all(archives)
         self.whole = not self.files and _is_pair(source)  # arrays that are all here already
+        self.engine = "cpu"  # where the packets live
+        if self.whole:
+            self.engine = engines.location(source[0])
+        elif not self.files:
+            self._look_at_first(iter(source))
+
+    def _look_at_first(self, blocks: Iterator[Any]) -> None:
+        """The first block says where the packets live."""
+        first = list(itertools.islice(blocks, 1))
+        self._given = itertools.chain(first, blocks)
+        if first and _is_pair(first[0]):
+            self.engine = engines.location(first[0][0])
 
     def blocks(self) -> Iterator[Block]:
         if self.files:
@@ -84,11 +97,6 @@ class Source:
             for reason, number in self._open.skipped.items():
                 found["skipped"][reason] = found["skipped"].get(reason, 0) + number
         return found
-
-    @property
-    def engine(self) -> str:
-        """Where the packets live, as far as that can be told before they come."""
-        return engines.location(self._given[0]) if self.whole else "cpu"
 
 
 def _files(source: Any) -> list[Any]:
