@@ -72,7 +72,7 @@ PROBLEMS = (
     Entry("read_capture", "sensing", ("check_capture",), "sense", "", "sensing, captures",
           ("reference", "cpu")),
     Entry("anonymize", "sensing", ("check_anonymized",), "sense", "", "sensing, anonymity"),
-    Entry("traffic_matrix", "sensing", ("check_traffic_matrix",), "sense", "traffic",
+    Entry("traffic_matrix", "sensing", ("check_traffic_matrix",), "sense", "sensing",
           "sensing, traffic"),
     Entry("sum_matrices", "sensing", ("check_traffic_matrix",), "sense", "", "sensing, traffic"),
     Entry("traffic_statistics", "sensing", ("check_statistics",), "sense", "",

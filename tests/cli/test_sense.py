@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
+import matchwood
 from matchwood.cli import app
+from matchwood.cli.traffic import live
 from matchwood.sensing import Packets, read_archive, traffic_matrix, write_capture
 from sensing import frames
-from support import run_verb, run_verb_json
+from support import environment, run_verb, run_verb_json
 
 
 @pytest.fixture
@@ -68,6 +74,40 @@ def test_keys_come_from_private_files(capture, tmp_path):
         assert refused.exit_code == 2
         assert "chmod 600" in refused.output
         assert key.read_text().strip() not in refused.output
+
+
+def test_a_traceback_shows_no_key(capture, tmp_path):
+    """With MATCHWOOD_DEBUG=1 errors show where they came from, but no variables."""
+    key = tmp_path / "key"
+    secret = "5eC2e7" * 20
+    key.write_text(secret)
+    key.chmod(0o600)
+    words = ["sense", capture, "--anonymize", "permutation", "--key-file", str(key)]
+    done = subprocess.run(
+        [sys.executable, "-m", "matchwood.cli", *words],
+        env=environment(MATCHWOOD_DEBUG="1", COLUMNS="400"), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "read_key" in done.stderr
+    assert secret[:12] not in done.stderr + done.stdout
+
+
+def test_the_live_table():
+    """What is drawn while packets are read."""
+    rng = np.random.default_rng(1)
+    src, dst = rng.integers(0, 50, (2, 2000), dtype=np.uint32)
+    told = []
+    matchwood.sense((src, dst), window=100, on_chunk=told.append)
+    screen = live.Live(["x.pcap"])
+    console = Console(file=io.StringIO(), width=200)
+    console.print(screen._table(told[-1], 2.0))
+    text = console.file.getvalue()
+    assert "2,000 packets" in text
+    assert "0.001 M packets/s" in text
+    assert text.count("100 ") >= live.ROWS
+    screen.close()
+    with live.live(["x.pcap"]) as nobody:
+        assert nobody is None  # stderr is no terminal here
 
 
 ADDRESS = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}\b")

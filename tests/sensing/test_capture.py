@@ -313,6 +313,31 @@ def test_a_pipe(tmp_path):
     assert same(tuple(found), tuple(reference.packets_of(content)[0]))
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_slow_pipe_is_read_as_it_comes(tmp_path):
+    """The first packets are given while the writer still has the pipe open."""
+    path, given = tmp_path / "pipe", threading.Event()
+    os.mkfifo(path)
+    late = []
+
+    def feed():
+        with open(path, "wb", buffering=0) as stream:
+            stream.write(EXAMPLE[: 24 + 4 * 36])
+            late.append(not given.wait(20))
+            stream.write(EXAMPLE[24 + 4 * 36 :])
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    capture = iter_capture(path, packets=2)
+    first = next(capture)
+    given.set()
+    rest = [block.src.size for block in capture]
+    thread.join()
+    assert late == [False]
+    assert first.src.size == 2
+    assert sum(rest) == 6
+
+
 def test_standard_input(monkeypatch):
     stdin = io.TextIOWrapper(io.BytesIO(EXAMPLE))
     monkeypatch.setattr("sys.stdin", stdin)
@@ -429,10 +454,10 @@ def test_the_check_sees_what_is_wrong(field, tmp_path):
     wrong[field][3] += 1
     with pytest.raises(CheckFailed, match=f"{Packets._fields[field]} of packet 3"):
         check_capture(path, Packets(*wrong))
-    with pytest.raises(CheckFailed, match="8 packets"):
+    with pytest.raises(CheckFailed, match="8 elements"):
         check_capture(path, packets.part(0, 7))
     wrong[field] = packets[field].astype(np.float64)
-    with pytest.raises(CheckFailed, match="must be"):
+    with pytest.raises(TypeError, match="must hold integers"):
         check_capture(path, Packets(*wrong))
     with pytest.raises(CheckFailed, match="skip"):
         check_capture(path, packets, {"IPv6": 1})

@@ -36,6 +36,7 @@ app = typer.Typer(
     cls=errors.OneLineErrors,
     help="Structure in large sparse graphs and matrices.",
     rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,  # a traceback must not show a key
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

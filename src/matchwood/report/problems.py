@@ -152,7 +152,7 @@ PROBLEMS: tuple[Problem, ...] = (
     ),
     Problem(
         name="traffic matrix",
-        short="traffic",
+        short="sensing",
         ours=traffic.ours,
         scipy=traffic.peer,
         check=traffic.check,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import answers
 from matchwood.arguments import one_of, vector
 from matchwood.errors import CheckFailed
 from matchwood.sensing.anonymity import reference
@@ -48,12 +49,11 @@ def check_anonymized(
     caller = "check_anonymized"
     one_of(caller, "method", method, METHODS)
     addresses = vector(caller, "addresses", addresses, ("uint32",))
-    found = np.asarray(found)
-    if found.dtype != np.uint32 or found.shape != addresses.shape:
-        raise CheckFailed(
-            f"{caller}: expected {addresses.size} addresses in uint32, "
-            f"got {found.dtype} of shape {found.shape}"
-        )
+    found = answers.integers(caller, caller, "found", found, addresses.shape, "cpu")
+    outside = answers.first((found < 0) | (found > 0xFFFFFFFF))
+    if outside is not None:
+        raise CheckFailed(f"{caller}: {found[outside]} at {outside} is no address")
+    found = found.astype(np.uint32)
     if method in (None, "truncate"):
         kept = 32 if bits is None else bits
         mask = np.uint32((0xFFFFFFFF << (32 - kept)) & 0xFFFFFFFF)

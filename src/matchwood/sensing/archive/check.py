@@ -8,6 +8,7 @@ from typing import Any
 
 from matchwood.errors import CheckFailed
 from matchwood.sensing.archive import reference
+from matchwood.sensing.traffic import TrafficMatrix
 
 
 def check_archive(path: str | os.PathLike[str], matrices: Iterable[Any]) -> None:
@@ -44,6 +45,10 @@ def check_archive(path: str | os.PathLike[str], matrices: Iterable[Any]) -> None
     if len(stored) != len(given):
         raise CheckFailed(f"check_archive: the file has {len(stored)} matrices, got {len(given)}")
     for k, (links, matrix) in enumerate(zip(stored, given, strict=True)):
+        if not isinstance(matrix, TrafficMatrix):
+            kind = type(matrix).__name__
+            raise TypeError(f"check_archive: matrices must be TrafficMatrix objects, got {kind}")
+        matrix.check()
         columns = [part.tolist() for part in matrix.tocoo()]
         seen = {(src, dst): packets for src, dst, packets in zip(*columns, strict=True)}
         if seen == links:

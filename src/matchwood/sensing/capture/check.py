@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
+from matchwood import answers
 from matchwood.errors import CheckFailed
 from matchwood.io.compression import unpacked
 from matchwood.sensing.capture import reference
@@ -65,21 +64,15 @@ def check_capture(
     if len(packets) != len(wanted):
         raise CheckFailed(f"check_capture: packets must have {len(wanted)} fields")
     for name, right, given in zip(Packets._fields, wanted, packets, strict=True):
-        _compare(name, right, np.asarray(given))
+        _compare(name, right, given)
     if skipped is not None and dict(skipped) != reasons:
         raise CheckFailed(f"check_capture: the file has {reasons} to skip, got {dict(skipped)}")
 
 
 def _compare(name: str, right: Any, given: Any) -> None:
-    if given.dtype != right.dtype:
-        raise CheckFailed(f"check_capture: {name} must be {right.dtype}, got {given.dtype}")
-    if given.shape != right.shape:
+    given = answers.integers("check_capture", "check_capture", name, given, right.shape, "cpu")
+    wrong = answers.first(given != right)
+    if wrong is not None:
         raise CheckFailed(
-            f"check_capture: the capture has {right.size} packets, {name} has shape {given.shape}"
-        )
-    wrong = np.flatnonzero(given != right)
-    if wrong.size:
-        at = int(wrong[0])
-        raise CheckFailed(
-            f"check_capture: {name} of packet {at} must be {right[at]}, got {given[at]}"
+            f"check_capture: {name} of packet {wrong} must be {right[wrong]}, got {given[wrong]}"
         )

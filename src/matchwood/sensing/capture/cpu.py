@@ -10,6 +10,10 @@ are those of the serial walk, whatever was guessed; a wrong guess costs time onl
 Shared: the rows of `parts`, one for each member, in two sets used in turns.  A member writes its
 own row before the barrier, and all read all rows after it.  A set is written again two rounds
 later, when everybody has passed the barrier in between, so one barrier a round is enough.
+
+Where records are long, each is a miss of the cache, and the next address is known only when it has
+come: one miss after the other.  So a member first hops along several chains of its part at once,
+from guessed places again, which brings the headers into the cache; then it reads them in order.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.sensing.capture.cpu_bytes import number_at
 from matchwood.sensing.capture.cpu_link import REASONS
 from matchwood.sensing.capture.cpu_records import (
     BEGIN,
@@ -25,6 +30,7 @@ from matchwood.sensing.capture.cpu_records import (
     END,
     GOES_ON,
     LEAST_RECORD,
+    RECORD_HEADER,
     SKIPPED,
     STATUS,
     Format,
@@ -43,6 +49,10 @@ Array = np.ndarray[Any, Any]
 POSITION, LIMIT, FILLED, TARGET, OUTCOME, TALLY = range(6)
 STATE_WORDS = TALLY + REASONS
 ROW_WORDS = 16  # of a part: a cache line, or two, for each member
+SEEN = ROW_WORDS - 1  # where the hops leave what they read, so that the compiler keeps them
+LANES = 8  # chains that a member hops along at once
+LONG_RECORD = 256  # bytes of a record, on average, from which on this pays
+HEADERS = 50  # bytes of a record up to the end of the IPv4 header, behind Ethernet
 
 
 class Parts(NamedTuple):
@@ -51,6 +61,7 @@ class Parts(NamedTuple):
     rows: Array
     scratch: Output  # packets of the members 1, 2, ..., `each` places for one
     each: int
+    lanes: Array  # lanes[rank]: where the chains of a member are
 
 
 def most_packets(part: int) -> int:
@@ -68,10 +79,11 @@ def scan(
     """
     position, filled, status = state[POSITION], state[FILLED], GOES_ON
     limit, target = state[LIMIT], state[TARGET]
-    side = 0
+    side, length = 0, 0
     while status == GOES_ON and position < limit and filled < target:
         row = parts.rows[side, team.rank]
-        _parse_part(team, data, form, table, out, parts, position, limit, filled, row)
+        _parse_part(team, data, form, table, out, parts, position, limit, filled, row, length)
+        length = _mean_length(row, length)
         if barrier(team):
             return
         start, mine, valid = position, -1, True
@@ -98,7 +110,7 @@ def scan(
 @device
 def _parse_part(
     team: Team, data: Array, form: Format, table: Table, out: Output, parts: Parts,
-    position: int, limit: int, filled: int, row: Array,
+    position: int, limit: int, filled: int, row: Array, length: int,
 ) -> None:  # fmt: skip
     """Member 0 writes where the packets belong, the others beside it until their place is known."""
     for word in range(ROW_WORDS):
@@ -115,19 +127,65 @@ def _parse_part(
             begin = guess_record(data, begin, stop, limit, form)
         if begin < 0:
             return
+    seen = 0
+    if length >= LONG_RECORD:
+        seen = _hop_ahead(data, begin, stop, form, parts.lanes[team.rank])
     goal = out if team.rank == 0 else parts.scratch
     at = filled if team.rank == 0 else (team.rank - 1) * parts.each
     if form.blocks:
         parse_blocks(data, begin, stop, limit, form, table, goal, at, row)
     else:
         parse_records(data, begin, stop, limit, form, table, goal, at, row)
+    row[SEEN] = seen
+
+
+@device
+def _mean_length(row: Array, before: int) -> int:
+    """Bytes of a record in the part that was read; what was known before where there is none."""
+    records = row[COUNT]
+    for reason in range(REASONS):
+        records += row[SKIPPED + reason]
+    return (row[END] - row[BEGIN]) // records if records > 0 else before
+
+
+@device
+def _hop_ahead(data: Array, begin: int, stop: int, form: Format, lanes: Array) -> int:
+    """Touch the headers of the records in begin..stop; nothing is decided here."""
+    size = (stop - begin) // LANES // 4 * 4
+    for lane in range(LANES):
+        start = begin + lane * size
+        if lane > 0 and form.blocks:
+            start = guess_block(data, start, start + size, stop, form)
+        elif lane > 0:
+            start = guess_record(data, start, start + size, stop, form)
+        lanes[lane] = start
+    seen, moving, last = 0, 1, stop - 2 * HEADERS
+    while moving > 0:
+        moving = 0
+        for lane in range(LANES):
+            place = lanes[lane]
+            if 0 <= place < min(begin + (lane + 1) * size, last):
+                if form.blocks:
+                    step = np.int64(number_at(data, place + 4, form.swapped))
+                else:
+                    step = RECORD_HEADER + np.int64(number_at(data, place + 8, form.swapped))
+                seen += data[place + HEADERS]
+                lanes[lane] = place + max(step, RECORD_HEADER)
+                moving += 1
+    return seen
 
 
 @device
 def _copy(source: Output, start: int, count: int, goal: Output, place: int) -> None:
+    _copy_field(source.src, start, count, goal.src, place)
+    _copy_field(source.dst, start, count, goal.dst, place)
+    _copy_field(source.time, start, count, goal.time, place)
+    _copy_field(source.length, start, count, goal.length, place)
+    _copy_field(source.protocol, start, count, goal.protocol, place)
+
+
+@device
+def _copy_field(source: Array, start: int, count: int, goal: Array, place: int) -> None:
+    """One array after the other, so that the compiler moves many elements at once."""
     for k in range(count):
-        goal.src[place + k] = source.src[start + k]
-        goal.dst[place + k] = source.dst[start + k]
-        goal.time[place + k] = source.time[start + k]
-        goal.length[place + k] = source.length[start + k]
-        goal.protocol[place + k] = source.protocol[start + k]
+        goal[place + k] = source[start + k]

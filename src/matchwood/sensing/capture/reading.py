@@ -175,7 +175,8 @@ class Capture(Iterator[Packets]):
         size, each = self._crew.size, cpu.most_packets(self._form.part)
         rows = np.zeros((2, size, cpu.ROW_WORDS), np.int64)
         others = cpu_records.Output(*Packets.empty((size - 1) * each))
-        self._parts = cpu.Parts(rows, others, each)
+        lanes = np.zeros((size, cpu.LANES), np.int64)
+        self._parts = cpu.Parts(rows, others, each, lanes)
 
     def _bytes(self, count: int) -> builtins.bytes:
         source = self._source
@@ -210,7 +211,9 @@ class Capture(Iterator[Packets]):
                 for reason, count in zip(REASONS, state[cpu.TALLY :], strict=True):
                     if count:
                         self.skipped[reason] += int(count)
-                self._react(int(state[cpu.OUTCOME]))
+                outcome = int(state[cpu.OUTCOME])
+                if filled < target or outcome not in (cpu_records.GOES_ON, cpu_records.MORE):
+                    self._react(outcome)  # else a pipe would be waited for without need
         except FileFormatError as error:  # after the packets before it
             self._error = error
             self._finished = True

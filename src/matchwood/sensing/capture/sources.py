@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import select
 import stat
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ Array = np.ndarray[Any, Any]
 PathLike = str | os.PathLike[str]
 
 PIECE = 1 << 20  # bytes read from a pipe at once
+PATIENCE_SECONDS = 0.01  # for more bytes of a slow pipe; then what is there is read
 BUFFER = 1 << 23  # bytes of a stream in memory; it grows where one record is larger
 SIGNATURES = {
     b"\x1f\x8b": ".gz",
@@ -69,6 +71,9 @@ class Mapped(Source):
         self.data = np.frombuffer(mapped, np.uint8)
         self.taken = size
 
+    def close(self) -> None:
+        self.data = np.empty(0, np.uint8)  # the last one to hold the map
+
 
 class Stream(Source):
     """Bytes that come one after the other."""
@@ -101,6 +106,8 @@ class Stream(Source):
             self._grow(2 * kept)
         while self.end < self._memory.size and not self.ended:
             self._fill()
+            if self.end > kept and not (self._left or self.ended or _is_ready(self._stream)):
+                break
         return 0
 
     def _fill(self) -> None:
@@ -128,7 +135,9 @@ class Stream(Source):
     def _stored(self, first: bytes) -> Iterator[bytes]:
         self.taken += len(first)
         yield first
-        while piece := self._stream.read(PIECE):
+        # what is there, without waiting for more: a capture may be under way
+        read = getattr(self._stream, "read1", self._stream.read)
+        while piece := read(PIECE):
             self.taken += len(piece)
             yield piece
 
@@ -147,6 +156,14 @@ class Stream(Source):
     def close(self) -> None:
         if self._own:
             self._stream.close()
+
+
+def _is_ready(stream: Any) -> bool:
+    """Whether reading would not wait; True where that cannot be told."""
+    try:
+        return bool(select.select([stream.fileno()], [], [], PATIENCE_SECONDS)[0])
+    except (AttributeError, OSError, ValueError):  # no file, or a system that asks sockets only
+        return True
 
 
 def _filled(stream: Any, count: int) -> bytes:

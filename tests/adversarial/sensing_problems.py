@@ -1,0 +1,101 @@
+"""Right answers of sensing to spoil, for problems.py."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import matchwood as mw
+from matchwood import check
+from matchwood.sensing.statistics.quantities import NAMES
+from matchwood.sensing.traffic import trusted
+
+KEY = bytes(range(32))
+SIZES = ((1, 1), (7, 3), (40, 9), (200, 30))  # packets, hosts
+
+
+@functools.cache
+def traffic() -> list[tuple[Any, Any]]:
+    return [mw.generators.packets(n, "zipf", hosts=h, rng=n) for n, h in SIZES]
+
+
+@functools.cache
+def folder() -> Path:
+    return Path(tempfile.mkdtemp())
+
+
+def capture_cases(Case: Any, engine: str | None = None) -> Iterator[Any]:
+    for src, dst in traffic():
+        number = np.arange(src.size)
+        sent = mw.Packets(src, dst, 1000 * number, src * 0 + 60, number.astype(np.uint8))
+        path = folder() / f"{src.size}.pcap"
+        mw.write_capture(path, sent)
+        yield Case(
+            src.size, None, sent._asdict(), lambda fields: mw.Packets(**fields),
+            functools.partial(check.check_capture, path),
+        )  # fmt: skip
+
+
+def hidden_cases(method: str, Case: Any, engine: str | None = None) -> Iterator[Any]:
+    for src, _ in traffic():
+        yield Case(
+            src.size, None, {"found": mw.anonymize(src, method, KEY)},
+            lambda fields: fields["found"],
+            lambda x, src=src: check.check_anonymized(src, x, method, key=KEY),
+        )  # fmt: skip
+
+
+def matrix_cases(ask: Callable[..., None], Case: Any, engine: str | None = None) -> Iterator[Any]:
+    for src, dst in traffic():
+        A = mw.traffic_matrix(src, dst, engine=engine)
+        names = ("sources", "indptr", "destinations", "counts")
+        yield Case(
+            src.size, None, {name: getattr(A, name) for name in names},
+            lambda fields, A=A: trusted(**{k: narrowed(fields[k], A, k) for k in fields}),
+            functools.partial(ask, src, dst),
+        )  # fmt: skip
+
+
+def narrowed(value: Any, A: Any, name: str) -> Any:
+    """Integers that fit as the matrix has them; what is no such vector stays what it is."""
+    kind = getattr(A, name).dtype
+    array = np.asarray(value)
+    fits = array.dtype.kind in "iu" and array.ndim == 1
+    if fits and array.size:
+        limits = np.iinfo(kind)
+        fits = limits.min <= int(array.min()) and int(array.max()) <= limits.max
+    return array.astype(kind) if fits else array
+
+
+def stored(src: Any, dst: Any, matrix: Any) -> None:
+    path = folder() / f"{src.size}.tar"
+    if not path.exists():
+        mw.write_archive(path, [mw.traffic_matrix(src, dst)], compression=None)
+    check.check_archive(path, [matrix])
+
+
+def statistics_cases(Case: Any, engine: str | None = None) -> Iterator[Any]:
+    for src, dst in traffic():
+        found = mw.traffic_statistics((src, dst), engine=engine)
+        yield Case(
+            src.size, None, {name: getattr(found, name) for name in NAMES},
+            lambda fields: mw.Statistics(**fields),
+            functools.partial(check.check_statistics, (src, dst)),
+        )  # fmt: skip
+
+
+def cases(Case: Any) -> dict[str, Callable[..., Iterator[Any]]]:
+    """By the names of problems.py."""
+    return {
+        "capture": functools.partial(capture_cases, Case),
+        "anonymized": functools.partial(hidden_cases, "permutation", Case),
+        "anonymized, prefixes": functools.partial(hidden_cases, "cryptopan", Case),
+        "traffic matrix": functools.partial(matrix_cases, check.check_traffic_matrix, Case),
+        "archive": functools.partial(matrix_cases, stored, Case),
+        "statistics": functools.partial(statistics_cases, Case),
+    }
