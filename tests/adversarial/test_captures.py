@@ -41,6 +41,12 @@ CAPTURES = {
     "ethernet": frames.pcap([frames.ethernet(p, 0x8100) for p in EXAMPLE], link=1, order=">"),
     "pcapng": MIXED,
 }
+LONG = [frames.ipv4(k, k + 1) + bytes(300 + 7 * k % 90) for k in range(60)]
+LONG_CAPTURES = [
+    frames.pcap(LONG),
+    frames.section() + frames.interface() + b"".join(frames.enhanced(p, 5) for p in LONG),
+]
+"""Long records, which are read ahead by several chains."""
 
 
 def judged(content: bytes) -> tuple:
@@ -136,6 +142,19 @@ def test_random_damage(tmp_path):
                 wrong[place:place] = wrong[place : place + int(rng.integers(1, 40))]
             else:
                 wrong[place] ^= 1 << int(rng.integers(8))
+        compare(bytes(wrong), tmp_path / "x", int(rng.integers(1, 4)))
+
+
+def test_random_damage_of_long_records(tmp_path, monkeypatch):
+    for k in attempts(2):
+        rng = np.random.default_rng(k)
+        wrong = bytearray(LONG_CAPTURES[k % 2])
+        for place in rng.integers(24, len(wrong), int(rng.integers(0, 3))):
+            wrong[place] ^= 1 << int(rng.integers(8))
+        if rng.random() < 0.5:
+            place = int(rng.integers(len(wrong)))
+            del wrong[place : place + int(rng.integers(1, 400))]
+        monkeypatch.setattr(reading, "PART", int(rng.choice([512, 2048, 8192, 1 << 16])))
         compare(bytes(wrong), tmp_path / "x", int(rng.integers(1, 4)))
 
 

@@ -242,3 +242,12 @@ def test_traffic_that_is_none():
         traffic_statistics(official(), devices=[0])
     with pytest.raises(ValueError, match="engine must be"):
         traffic_statistics(official(), engine="tpu")
+
+
+def test_more_packets_than_fit_beside_a_destination(monkeypatch):
+    from matchwood.sensing.statistics import cpu
+
+    src, dst = zipf(3000)
+    right = traffic_statistics((src, dst))
+    monkeypatch.setattr(cpu, "FITS", 100)
+    assert traffic_statistics((src, dst)) == right

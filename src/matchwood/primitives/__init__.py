@@ -2,6 +2,7 @@
 
     scan         exclusive_scan     where each row starts, from how long each row is
     sort         radix_sort         stable sort of 32- and 64-bit keys with a payload
+                 sort_keys          the same keys without one
     compact      compact            positions or values that a mask keeps, in order
     frontier     queue, bitmap      the two forms of a set of vertices, and one into the other
     union_find   union_find         sets that grow together, by hooking with compare-and-swap

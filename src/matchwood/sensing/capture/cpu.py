@@ -177,9 +177,15 @@ def _hop_ahead(data: Array, begin: int, stop: int, form: Format, lanes: Array) -
 
 @device
 def _copy(source: Output, start: int, count: int, goal: Output, place: int) -> None:
+    _copy_field(source.src, start, count, goal.src, place)
+    _copy_field(source.dst, start, count, goal.dst, place)
+    _copy_field(source.time, start, count, goal.time, place)
+    _copy_field(source.length, start, count, goal.length, place)
+    _copy_field(source.protocol, start, count, goal.protocol, place)
+
+
+@device
+def _copy_field(source: Array, start: int, count: int, goal: Array, place: int) -> None:
+    """One array after the other, so that the compiler moves many elements at once."""
     for k in range(count):
-        goal.src[place + k] = source.src[start + k]
-        goal.dst[place + k] = source.dst[start + k]
-        goal.time[place + k] = source.time[start + k]
-        goal.length[place + k] = source.length[start + k]
-        goal.protocol[place + k] = source.protocol[start + k]
+        goal[place + k] = source[start + k]

@@ -71,6 +71,9 @@ class Mapped(Source):
         self.data = np.frombuffer(mapped, np.uint8)
         self.taken = size
 
+    def close(self) -> None:
+        self.data = np.empty(0, np.uint8)  # the last one to hold the map
+
 
 class Stream(Source):
     """Bytes that come one after the other."""

@@ -27,6 +27,7 @@ from matchwood.teams import (
     stopping,
 )
 
+FITS = 1 << 32  # packets of a link that are counted below a destination in 64 bits
 SOURCE_COLUMNS = {  # of a row of Statistics: column of what a walk over links finds
     "valid_packets": links.PACKETS,
     "unique_links": links.LINKS,
@@ -68,6 +69,8 @@ def packet_statistics(
     room = links.Room() if room is None else room
     if src.size == 0:
         return Statistics()
+    if src.size > FITS:
+        return batched_statistics(src, dst, -(-src.size // FITS), None, threads=threads)
     team = crew(threads, work=8 * src.size)
     keys = links.sorted_packets(team, src, dst, room)
     return of_sorted_packets(team, keys, room)

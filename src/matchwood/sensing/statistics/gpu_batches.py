@@ -161,6 +161,12 @@ def _source_ranges(runs: list[HostRun], parts: int, lanes: list[Lane]) -> tuple[
     shared_out(lanes, range(parts), pieces, work)
     for k, found, numbers in later:
         _fill(table[k], numbers, [links.largest(part) for part in found])
+    most = int(table[:, PLACE["max_link_packets"]].max())
+    if most > links.FITS:
+        raise ValueError(
+            f"traffic_statistics: a link must have at most {links.FITS} packets in batches, "
+            f"got {most}"
+        )
     return table, sides
 
 
