@@ -48,7 +48,7 @@ class Worker:
             for a, b in itertools.pairwise(places.tolist() if keep else []):
                 kept.append(self.matrix_of_run(Run(runs.keys[a:b], runs.counts[a:b])))
             if few:
-                return table, sum_of_many(team, runs), kept
+                return table, sum_of_many(team, runs, places), kept
         if cuts.size > 2:  # one window is in order already
             keys = sorted_packets(team, src, dst, self._room)
         return table, run_of_sorted(team, keys), kept

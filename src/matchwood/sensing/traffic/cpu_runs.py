@@ -26,6 +26,7 @@ from matchwood.sensing.traffic.cpu_walk import (
 from matchwood.teams import (
     Crew,
     Team,
+    atomic_add,
     barrier,
     crew,
     device,
@@ -186,42 +187,57 @@ def window_runs(team: Crew, keys: Any, cuts: Any, links: Any) -> tuple[Run, Any]
     return out, places
 
 
+@device
+def _place_from(keys: Any, place: Any, key: Any) -> Any:
+    """Where `key`, which is among the keys, lies from `place` on: steps double, then halve."""
+    step, last = ONE, np.uint64(keys.size - 1)
+    end = place
+    while keys[end] < key:
+        place = end
+        end = min(end + step, last)
+        step += step
+    while place < end:
+        middle = (place + end) >> ONE
+        if keys[middle] < key:
+            place = middle + ONE
+        else:
+            end = middle
+    return place
+
+
 @kernel
-def _add_extras(team: Team, run: Run, extras: Run, cuts: Any) -> None:
-    """Add counts of sorted keys, which may be equal, to those of the run, which has them all."""
+def _add_beyond_first(team: Team, runs: Run, places: Any, total: Run) -> None:
+    """Add the packets of links beyond the first of each run.
+
+    Members work on different runs, which may have the same link: counts change by atomic additions
+    alone.
+    """
     while True:
-        segment = next_chunk(team, cuts.size - 1, 1)
-        if segment < 0:
+        run = next_chunk(team, places.size - 1, 1)
+        if run < 0:
             break
-        keys = extras.keys[cuts[segment] : cuts[segment + 1]]
-        more = extras.counts[cuts[segment] : cuts[segment + 1]]
-        if keys.size == 0:
-            continue
-        place = np.uint64(np.searchsorted(run.keys, keys[0]))
+        keys = runs.keys[places[run] : places[run + 1]]
+        counts = runs.counts[places[run] : places[run + 1]]
+        at = ZERO
         for k in range(keys.size):
-            while run.keys[place] != keys[k]:
-                place += ONE
-            run.counts[place] += more[k]
+            if counts[k] > 1:
+                at = _place_from(total.keys, at, keys[k])
+                atomic_add(total.counts, np.int64(at), counts[k] - 1)
             if k & 0xFFFF == 0 and stopping(team):
                 return
     if barrier(team):
         return
 
 
-def sum_of_many(team: Crew, runs: Run) -> Run:
-    """The sum of many runs that lie one after another.
+def sum_of_many(team: Crew, runs: Run, places: Any) -> Run:
+    """The sum of many runs that lie one after another, from `places` on.
 
     Sorting the keys anew is quicker than merging many runs: NumPy sorts in vector code, and merging
     is a chain of comparisons.  A link counts once for each run that has it; packets beyond the
     first of a run are added afterwards.
     """
     total = run_of_sorted(team, sort_keys(runs.keys, threads=team.size))
-    many = np.flatnonzero(runs.counts > 1)
-    keys = runs.keys[many]
-    order = np.argsort(keys)
-    extras = Run(keys[order], runs.counts[many[order]] - 1)
-    if many.size:
-        team.run(_add_extras, total, extras, even_cuts(team, extras.keys, 0))
+    team.run(_add_beyond_first, runs, places, total)
     return total
 
 
