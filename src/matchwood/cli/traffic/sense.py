@@ -20,7 +20,7 @@ def command(
     captures: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="CAPTURE...",
+            metavar="CAPTURE",
             help="PCAP or PCAPNG files, compressed or not, archives of matrices, or - for "
             "standard input.",
         ),

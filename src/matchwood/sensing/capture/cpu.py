@@ -50,6 +50,7 @@ POSITION, LIMIT, FILLED, TARGET, OUTCOME, TALLY = range(6)
 STATE_WORDS = TALLY + REASONS
 ROW_WORDS = 16  # of a part: a cache line, or two, for each member
 SEEN = ROW_WORDS - 1  # where the hops leave what they read, so that the compiler keeps them
+FIRST_PART = 4  # of short records member 0 parses 1/4 more: the others must copy what they found
 LANES = 8  # chains that a member hops along at once
 LONG_RECORD = 256  # bytes of a record, on average, from which on this pays
 HEADERS = 50  # bytes of a record up to the end of the IPv4 header, behind Ethernet
@@ -69,6 +70,11 @@ def most_packets(part: int) -> int:
     return part // LEAST_RECORD + 1
 
 
+def most_of_round(part: int, size: int) -> int:
+    """The same for a round of a team of so many members."""
+    return size * most_packets(part) + most_packets(part // FIRST_PART)
+
+
 @kernel
 def scan(
     team: Team, data: Array, form: Format, table: Table, out: Output, parts: Parts, state: Array
@@ -83,10 +89,9 @@ def scan(
     while status == GOES_ON and position < limit and filled < target:
         row = parts.rows[side, team.rank]
         _parse_part(team, data, form, table, out, parts, position, limit, filled, row, length)
-        length = _mean_length(row, length)
         if barrier(team):
             return
-        start, mine, valid = position, -1, True
+        start, mine, valid, records = position, -1, True, 0
         for rank in range(team.size):
             part = parts.rows[side, rank]
             valid = valid and status == GOES_ON and part[BEGIN] == position and position < limit
@@ -95,13 +100,17 @@ def scan(
                     mine = filled
                 position, status = part[END], part[STATUS]
                 filled += part[COUNT]
-                if team.rank == 0:
-                    for reason in range(REASONS):
+                records += part[COUNT]
+                for reason in range(REASONS):
+                    records += part[SKIPPED + reason]
+                    if team.rank == 0:
                         state[TALLY + reason] += part[SKIPPED + reason]
         if mine >= 0 and team.rank > 0:
             _copy(parts.scratch, (team.rank - 1) * parts.each, row[COUNT], out, mine)
         if team.rank == 0:
             advance(team, position - start)
+        if records > 0:  # all members have walked the same parts, so all know the same length
+            length = (position - start) // records
         side = 1 - side
     if team.rank == 0:
         state[POSITION], state[FILLED], state[OUTCOME] = position, filled, status
@@ -115,8 +124,14 @@ def _parse_part(
     """Member 0 writes where the packets belong, the others beside it until their place is known."""
     for word in range(ROW_WORDS):
         row[word] = 0
-    begin = position + team.rank * form.part
-    stop = min(begin + form.part, limit)
+    more = 0
+    if team.size > 1 and 0 < length < LONG_RECORD:
+        more = form.part // FIRST_PART // 4 * 4  # blocks begin at multiples of 4
+    begin, stop = position, position + form.part + more
+    if team.rank > 0:
+        begin = stop + (team.rank - 1) * form.part
+        stop = begin + form.part
+    stop = min(stop, limit)
     row[BEGIN] = -1
     if begin >= limit:
         return
@@ -137,15 +152,6 @@ def _parse_part(
     else:
         parse_records(data, begin, stop, limit, form, table, goal, at, row)
     row[SEEN] = seen
-
-
-@device
-def _mean_length(row: Array, before: int) -> int:
-    """Bytes of a record in the part that was read; what was known before where there is none."""
-    records = row[COUNT]
-    for reason in range(REASONS):
-        records += row[SKIPPED + reason]
-    return (row[END] - row[BEGIN]) // records if records > 0 else before
 
 
 @device

@@ -145,7 +145,7 @@ class Capture(Iterator[Packets]):
 
     def _slack(self) -> int:
         """Packets that a round may find beyond what was asked for."""
-        return self._crew.size * cpu.most_packets(self._form.part)
+        return cpu.most_of_round(self._form.part, self._crew.size)
 
     def _begin(self) -> None:
         """Read what stands before the first packet."""
