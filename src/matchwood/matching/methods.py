@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from matchwood import engines
 
-METHODS = ("auto", "greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")
+METHODS = (
+    "auto",
+    "greedy",
+    "dominant",
+    "suitor",
+    "augmented",
+    "streaming",
+    "random_weighted",
+    "exact",
+)
 AUTO = {"reference": "greedy", "cpu": "suitor", "gpu": "suitor"}  # the fastest of each engine
 GREEDY = ("greedy", "dominant", "suitor")  # three ways to the greedy matching
 

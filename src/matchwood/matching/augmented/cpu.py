@@ -1,0 +1,414 @@
+"""Rounds of short augmentations on a team.  The definition: __init__.py; exchanges: cpu_exchanges.py.
+
+The greedy matching comes from the suitor method.  A round has six steps, with a barrier after each:
+
+    choose    the units of the queue (all, in the first round) find their best exchange; those
+              that gain are the candidates
+    claim     each candidate raises the gain of the units it touches ...
+    rank      ... and where it has reached the largest one, their tie word
+    decide    who is first at all the units it touches wins
+    make      winners change the matching; what they touch is theirs alone
+    wake      neighbours of what was changed are the next queue, where that concerns them
+
+The first round reads all rows once.  Later ones read those of changed vertices, and of neighbours
+whose best arm led to one or could lead to one now.  All other units would choose what they
+chose before, which won nothing, so the answer is that of the definition.
+
+Races.  `choose` and `wake` read the matching, which nobody changes then.  A unit is queued once:
+`queued` is set by exchange; so its row is scanned, and its words are written, by one member.
+`claim` and `rank` are atomic maxima.  `decide` only reads them.  In `make` winners share no
+unit, and losers set back claims that nobody reads any more.  The order of lists is arbitrary, and
+nothing depends on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.matching.augmented import LEAST_GAIN, LIMIT, two_factors
+from matchwood.matching.augmented.cpu_exchanges import (
+    Scale,
+    State,
+    best_exchange,
+    cut,
+    scan_arms,
+    unit_of,
+    weight_between,
+)
+from matchwood.matching.cpu_rows import Rows, Ties
+from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
+from matchwood.matching.methods import Found
+from matchwood.matching.suitor.cpu import best_offers
+from matchwood.primitives.frontier.cpu import BUFFER, flush, push
+from matchwood.primitives.hashing.cpu import mix64
+from matchwood.teams import (
+    Team,
+    advance,
+    atomic_add,
+    atomic_exchange,
+    atomic_max,
+    barrier,
+    crew,
+    device,
+    expect,
+    kernel,
+    load_relaxed,
+    next_chunk,
+    share,
+    store_relaxed,
+    workspace,
+)
+
+Array = np.ndarray[Any, Any]
+CHUNK = 512  # vertices that a member takes at a time in the first round
+FEW = 32  # the same of a queue, whose rows may be long
+
+# Words of `shared`, a cache line apart: lengths of the list of changed vertices and of two queues,
+# candidates, rounds.
+_LINE = 16
+_CHANGED, _QUEUED, _CANDIDATES, _ROUNDS = 0, _LINE, 3 * _LINE, 4 * _LINE
+SHARED = 5 * _LINE
+
+
+class Claims(NamedTuple):
+    """Of each unit: the first exchange that touches it."""
+
+    gain: Array  # (n,) int64, 0 for none
+    tie: Array  # (n,) uint64
+
+
+class Wanted(NamedTuple):
+    """The candidates of a round, in any order."""
+
+    unit: Array  # smaller end
+    gain: Array
+    x: Array  # new mate of the smaller end
+    y: Array  # and of the other one
+    unit_x: Array  # of x before the round; the own one where there is no x
+    unit_y: Array
+    won: Array
+
+
+class Lists(NamedTuple):
+    queues: Array  # (2, n) units: of this round and of the next
+    queued: Array  # 1: in the next queue
+    stale: Array  # 1: the best arm has to be looked for again
+    changed: Array  # vertices
+    buffers: Array  # (members, BUFFER): vertices on their way to a list
+    shared: Array  # the words above
+
+
+@device
+def _tie_word(u: Any, ties: Ties) -> Any:
+    """What decides between units of equal gain, larger first; one to one."""
+    if ties.by_hash:
+        return mix64(np.uint64(u) ^ mix64(np.uint64(ties.seed)))
+    return ~np.uint64(u)
+
+
+@device
+def _touched(wanted: Wanted, i: int) -> Any:
+    """The units that candidate i touches."""
+    return wanted.unit[i], wanted.unit_x[i], wanted.unit_y[i]
+
+
+@device
+def _scan_all(team: Team, rows: Rows, state: State, scale: Scale, ties: Ties, lists: Lists) -> bool:
+    """The arms of all matched vertices.  True: the team stops."""
+    n, free = state.mate.size, ~state.mate.dtype.type(0)
+    kind = state.mate.dtype.type
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
+            lists.queued[i] = 0
+            lists.stale[i] = 0
+            if state.mate[i] != free:
+                scan_arms(rows, kind(i), state, scale, ties)
+        advance(team, CHUNK)
+        chunk = next_chunk(team, n, CHUNK)
+    return barrier(team)
+
+
+@device
+def _choose(
+    u: Any, rows: Rows, state: State, scale: Scale, ties: Ties, lists: Lists, wanted: Wanted
+) -> None:
+    """Unit u becomes a candidate if it gains."""
+    gain, x, y = best_exchange(rows, u, state, scale, ties)
+    if gain < LEAST_GAIN:
+        return
+    at = np.uint64(atomic_add(lists.shared, _CANDIDATES, 1))
+    wanted.unit[at], wanted.gain[at] = u, gain
+    wanted.x[at], wanted.y[at] = x, y
+    free = ~state.mate.dtype.type(0)
+    wanted.unit_x[at] = u if x == free else unit_of(state.mate, x)
+    wanted.unit_y[at] = u if y == free else unit_of(state.mate, y)
+
+
+@device
+def _choose_all(
+    team: Team, rows: Rows, state: State, scale: Scale, ties: Ties, lists: Lists, wanted: Wanted
+) -> bool:
+    """The first round: every edge of the matching; no two free vertices are neighbours yet."""
+    n, kind = state.mate.size, state.mate.dtype.type
+    free = ~kind(0)
+    chunk = next_chunk(team, n, CHUNK)
+    while chunk >= 0:
+        for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
+            v = state.mate[i]
+            if v != free and v > i:
+                _choose(kind(i), rows, state, scale, ties, lists, wanted)
+        chunk = next_chunk(team, n, CHUNK)
+    return barrier(team)
+
+
+@device
+def _choose_queued(
+    team: Team,
+    queue: Array,
+    rows: Rows,
+    state: State,
+    scale: Scale,
+    ties: Ties,
+    lists: Lists,
+    wanted: Wanted,
+) -> bool:
+    """Later rounds: the units of the queue, with arms looked for where they may have changed."""
+    free = ~state.mate.dtype.type(0)
+    chunk = next_chunk(team, queue.size, FEW)
+    while chunk >= 0:
+        for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, queue.size))):
+            u = queue[i]
+            v = state.mate[u]
+            lists.queued[u] = 0
+            if v != free:
+                for end in (u, v):
+                    if lists.stale[end]:
+                        lists.stale[end] = 0
+                        scan_arms(rows, end, state, scale, ties)
+            _choose(u, rows, state, scale, ties, lists, wanted)
+        chunk = next_chunk(team, queue.size, FEW)
+    return barrier(team)
+
+
+@device
+def _settle_claims(team: Team, ties: Ties, wanted: Wanted, claims: Claims, size: int) -> bool:
+    """claim, rank, decide."""
+    lo, hi = share(team, size)
+    for i in range(lo, hi):
+        for t in _touched(wanted, i):
+            atomic_max(claims.gain, t, wanted.gain[i])
+    if barrier(team):
+        return True
+    for i in range(lo, hi):
+        for t in _touched(wanted, i):
+            if load_relaxed(claims.gain, t) == wanted.gain[i]:
+                atomic_max(claims.tie, t, _tie_word(wanted.unit[i], ties))
+    if barrier(team):
+        return True
+    for i in range(lo, hi):
+        won, word = True, _tie_word(wanted.unit[i], ties)
+        for t in _touched(wanted, i):
+            won &= claims.gain[t] == wanted.gain[i] and claims.tie[t] == word
+        wanted.won[i] = won
+    return barrier(team)
+
+
+@device
+def _join(rows: Rows, state: State, u: Any, x: Any) -> None:
+    w = weight_between(rows, u, x)
+    state.mate[u], state.mate[x] = x, u
+    state.own[u], state.own[x] = w, w
+
+
+@device
+def _part(state: State, v: Any, buffer: Array, count: int, changed: Array, tail: Array) -> int:
+    """Free v and its mate, and list both as changed, if they are matched; or v alone."""
+    free = ~state.mate.dtype.type(0)
+    u = state.mate[v]
+    if u != free:
+        state.mate[u], state.own[u] = free, state.own.dtype.type(0)
+        state.mate[v], state.own[v] = free, state.own.dtype.type(0)
+        count = push(buffer, count, u, changed, tail)
+    return push(buffer, count, v, changed, tail)
+
+
+@device
+def _make_won(
+    team: Team, rows: Rows, state: State, lists: Lists, wanted: Wanted, claims: Claims, size: int
+) -> bool:
+    """Winners change the matching; all claims are set back."""
+    free = ~state.mate.dtype.type(0)
+    buffer, count = lists.buffers[team.rank], 0
+    tail = lists.shared[_CHANGED:]
+    lo, hi = share(team, size)
+    for i in range(lo, hi):
+        for t in _touched(wanted, i):  # several members may set one back
+            store_relaxed(claims.gain, t, np.int64(0))
+            store_relaxed(claims.tie, t, np.uint64(0))
+        if not wanted.won[i]:
+            continue
+        u, x, y = wanted.unit[i], wanted.x[i], wanted.y[i]
+        v = state.mate[u]
+        is_cycle = x != free and y != free and state.mate[x] == y
+        count = _part(state, u, buffer, count, lists.changed, tail)
+        if x != free:
+            count = _part(state, x, buffer, count, lists.changed, tail)
+            _join(rows, state, u, x)
+        if y != free:
+            if not is_cycle:
+                count = _part(state, y, buffer, count, lists.changed, tail)
+            _join(rows, state, v, y)
+    flush(buffer, count, lists.changed, tail)
+    return barrier(team)
+
+
+@device
+def _enqueue(
+    state: State, v: Any, lists: Lists, buffer: Array, count: int, queue: Array, tail: Array
+) -> int:
+    """Put the unit of v into the next queue, unless it is there."""
+    u = unit_of(state.mate, v)
+    one = lists.queued.dtype.type(1)
+    if load_relaxed(lists.queued, u) == 0 and atomic_exchange(lists.queued, u, one) == 0:
+        return push(buffer, count, u, queue, tail)
+    return count
+
+
+@device
+def _concerns(c: Any, z: Any, w: Any, state: State, scale: Scale, stale: Array) -> bool:
+    """Whether the unit of z may gain now that its neighbour c has changed; {c, z} weighs w."""
+    mate, own, arm = state.mate, state.own, state.arm
+    free = ~mate.dtype.type(0)
+    if mate[z] == free:
+        return mate[c] == free
+    if state.target[z] == c and arm[z] > 0:  # it led to what c was before
+        store_relaxed(stale, z, stale.dtype.type(1))
+        return True
+    if w > own[c] and mate[z] != c:
+        if cut(w, scale) - cut(own[c], scale) >= arm[z]:
+            store_relaxed(stale, z, stale.dtype.type(1))
+        return True
+    # a cycle through the new edge at c
+    return mate[c] != free and own[z] >= own[c] and (arm[z] > 0 or arm[mate[z]] > 0)
+
+
+@device
+def _wake(
+    team: Team,
+    rows: Rows,
+    state: State,
+    scale: Scale,
+    lists: Lists,
+    wanted: Wanted,
+    turn: int,
+) -> bool:
+    """The next queue: losers, changed vertices, and neighbours whom that concerns."""
+    shared, buffer, count = lists.shared, lists.buffers[team.rank], 0
+    queue, tail = lists.queues[turn], shared[_QUEUED + turn * _LINE :]
+    lo, hi = share(team, shared[_CANDIDATES])
+    for i in range(lo, hi):
+        if not wanted.won[i]:
+            count = _enqueue(state, wanted.unit[i], lists, buffer, count, queue, tail)
+    size = shared[_CHANGED]
+    chunk = next_chunk(team, size, FEW)
+    while chunk >= 0:
+        for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, size))):
+            c = lists.changed[i]
+            store_relaxed(lists.stale, c, lists.stale.dtype.type(1))
+            count = _enqueue(state, c, lists, buffer, count, queue, tail)
+            for k in range(
+                np.uint64(rows.indptr[c]), np.uint64(rows.indptr[c + rows.indptr.dtype.type(1)])
+            ):
+                z = rows.indices[k]
+                if _concerns(c, z, rows.weights[k], state, scale, lists.stale):
+                    count = _enqueue(state, z, lists, buffer, count, queue, tail)
+        chunk = next_chunk(team, size, FEW)
+    flush(buffer, count, queue, tail)
+    return barrier(team)
+
+
+@kernel
+def _augment(
+    team: Team,
+    rows: Rows,
+    ties: Ties,
+    scale: Scale,
+    state: State,
+    claims: Claims,
+    wanted: Wanted,
+    lists: Lists,
+    sums: Array,
+) -> None:
+    """Rounds until nobody gains.  Caller: claims and lists.shared are 0; a maximal matching.
+
+    Vertices are unsigned.
+    """
+    shared = lists.shared
+    expect(team, state.mate.size)
+    if _scan_all(team, rows, state, scale, ties, lists):
+        return
+    if _choose_all(team, rows, state, scale, ties, lists, wanted):
+        return
+    size, rounds, turn = shared[_CANDIDATES], 0, 0
+    while size > 0:
+        if _settle_claims(team, ties, wanted, claims, size):
+            return
+        if _make_won(team, rows, state, lists, wanted, claims, size):
+            return
+        rounds += 1
+        if rounds == LIMIT:
+            break
+        if _wake(team, rows, state, scale, lists, wanted, turn):
+            return
+        waiting = shared[_QUEUED + turn * _LINE]
+        if barrier(team):  # everybody has read the lengths
+            return
+        if team.rank == 0:
+            shared[_CHANGED], shared[_CANDIDATES] = 0, 0
+            shared[_QUEUED + (1 - turn) * _LINE] = 0
+        if barrier(team):
+            return
+        queue = lists.queues[turn][:waiting]
+        if _choose_queued(team, queue, rows, state, scale, ties, lists, wanted):
+            return
+        size, turn = shared[_CANDIDATES], 1 - turn
+    if team.rank == 0:
+        shared[_ROUNDS] = rounds
+    sum_blocks(team, state.own, sums)
+
+
+def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+    n = view.n
+    unsigned = f"u{view.indices.dtype.itemsize}"
+    mate, own = best_offers(view, seed, by_hash, threads)
+    team = crew(threads, work=view.nnz + n)
+    shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
+    space = workspace(
+        arm=(n, np.int64), target=(n, unsigned), heaviest=(n, own.dtype),
+        queued=(n, np.uint8), stale=(n, np.uint8),
+    )  # fmt: skip
+    team.run(
+        _augment,
+        Rows(view.indptr.view(unsigned), view.indices.view(unsigned), view.data),
+        Ties(np.uint64(seed), by_hash),
+        Scale(*two_factors(float(own.max(initial=0.0)))),
+        State(mate.view(unsigned), own, space.arm, space.target, space.heaviest),
+        Claims(np.zeros(n, np.int64), np.zeros(n, np.uint64)),
+        _room(n, unsigned),
+        Lists(
+            np.empty((2, n), unsigned), space.queued, space.stale, np.empty(n, unsigned),
+            np.empty((team.size, BUFFER), unsigned), shared,
+        ),
+        sums,
+    )  # fmt: skip
+    return Found(mate, matched_weight(sums), int(shared[_ROUNDS]))
+
+
+def _room(n: int, unsigned: str) -> Wanted:
+    """For as many candidates as there can be; memory that few of them touch is never mapped."""
+    ends = (np.empty(n, unsigned) for _ in range(5))
+    unit, x, y, unit_x, unit_y = ends
+    return Wanted(unit, np.empty(n, np.int64), x, y, unit_x, unit_y, np.empty(n, np.uint8))

@@ -1,0 +1,200 @@
+"""What one unit would exchange: its arms, paths and cycles.  The definition: __init__.py.
+
+Device functions of cpu.py; they read the matching and change nothing.
+
+A weight is compared with that of the edge at the other end before anything else.  Only arms that
+win something go on, a few in a hundred, and only they are turned into integers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.matching.cpu_rows import Rows, Ties
+from matchwood.primitives.edge_order.cpu import rank_in_row
+from matchwood.teams import device
+
+Array = np.ndarray[Any, Any]
+
+
+class Scale(NamedTuple):
+    """Weights times both are integers, cut; see `two_factors`."""
+
+    first: float
+    second: float
+
+
+class State(NamedTuple):
+    """The matching, and for each vertex what its last scan found."""
+
+    mate: Array  # all ones for free vertices
+    own: Array  # weight of the edge at v, 0 for free vertices
+    arm: Array  # (n,) int64: what the best arm wins, 0 for none
+    target: Array  # where it leads to
+    heaviest: Array  # weight in the row; bounds what a cycle can win
+
+
+@device
+def cut(w: Any, scale: Scale) -> Any:
+    """The integer of a weight."""
+    return np.int64(np.float64(w) * scale.first * scale.second)
+
+
+@device
+def unit_of(mate: Array, v: Any) -> Any:
+    """The smaller end of the edge at v; v itself where it is free."""
+    return min(v, mate[v])  # a free one has all ones there
+
+
+@device
+def place_in_row(rows: Rows, u: Any, v: Any) -> Any:
+    """Where v is in the row of u, or the end of that row where it is not."""
+    low, end = np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + rows.indptr.dtype.type(1)])
+    high = end
+    while low < high:
+        middle = (low + high) >> np.uint64(1)
+        if rows.indices[middle] < v:
+            low = middle + np.uint64(1)
+        else:
+            high = middle
+    if low < end and rows.indices[low] == v:
+        return low
+    return end
+
+
+@device
+def degree(rows: Rows, u: Any) -> Any:
+    return rows.indptr[u + rows.indptr.dtype.type(1)] - rows.indptr[u]
+
+
+@device
+def weight_between(rows: Rows, u: Any, v: Any) -> Any:
+    """Of an edge that is there, from the shorter row."""
+    if degree(rows, v) < degree(rows, u):
+        u, v = v, u
+    return rows.weights[place_in_row(rows, u, v)]
+
+
+@device
+def _comes_first(value: Any, best: Any, u: Any, x: Any, best_x: Any, ties: Ties) -> bool:
+    """The arm {u, x} before {u, best_x}, which stands before it in the row, or is none."""
+    if value != best:
+        return value > best
+    if value == 0:
+        return False
+    seed, by_hash = ties
+    return rank_in_row(u, x, seed, by_hash) > rank_in_row(u, best_x, seed, by_hash)
+
+
+@device
+def scan_arms(rows: Rows, u: Any, state: State, scale: Scale, ties: Ties) -> None:
+    """Find the best arm of u and the heaviest weight in its row."""
+    own = state.own
+    best, best_x, heaviest = np.int64(0), u, rows.weights.dtype.type(0)
+    for k in range(
+        np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + rows.indptr.dtype.type(1)])
+    ):
+        x, w = rows.indices[k], rows.weights[k]
+        heaviest = max(heaviest, w)
+        if w > own[x]:
+            value = cut(w, scale) - cut(own[x], scale)
+            if _comes_first(value, best, u, x, best_x, ties):
+                best, best_x = value, x
+    state.arm[u], state.target[u], state.heaviest[u] = best, best_x, heaviest
+
+
+@device
+def _second_arm(rows: Rows, u: Any, state: State, scale: Scale, ties: Ties) -> Any:
+    """The best arm of u to another unit than its first one leads to: what it wins, and where."""
+    own = state.own
+    avoided, also = state.target[u], state.mate[state.target[u]]
+    best, best_x = np.int64(0), u
+    for k in range(
+        np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + rows.indptr.dtype.type(1)])
+    ):
+        x, w = rows.indices[k], rows.weights[k]
+        if w > own[x] and x != avoided and x != also:
+            value = cut(w, scale) - cut(own[x], scale)
+            if _comes_first(value, best, u, x, best_x, ties):
+                best, best_x = value, x
+    return best, best_x
+
+
+@device
+def _best_cycle(rows: Rows, u: Any, state: State, scale: Scale, least: Any) -> Any:
+    """The best cycle of the unit {u, v} that wins more than `least`, and the x at u; u for none.
+
+    The shorter of both rows is read, and of each edge there the other one is looked up.
+    """
+    mate, own = state.mate, state.own
+    v = mate[u]
+    a, b = (u, v) if degree(rows, u) <= degree(rows, v) else (v, u)
+    given_up, most = cut(own[u], scale), cut(state.heaviest[b], scale)
+    best, best_x = least, u
+    for k in range(
+        np.uint64(rows.indptr[a]), np.uint64(rows.indptr[a + rows.indptr.dtype.type(1)])
+    ):
+        x = rows.indices[k]
+        y = mate[x]
+        if own[x] > own[u] or y == ~mate.dtype.type(0) or y == a:
+            continue
+        half = cut(rows.weights[k], scale) - cut(own[x], scale) - given_up
+        if half + most < best:
+            continue
+        place = place_in_row(rows, b, y)
+        if place == np.uint64(rows.indptr[b + rows.indptr.dtype.type(1)]):
+            continue
+        gain, at_u = half + cut(rows.weights[place], scale), x if a == u else y
+        if gain > best or (gain == best and best_x != u and at_u < best_x):
+            best, best_x = gain, at_u
+    return best, best_x
+
+
+@device
+def _best_edge(rows: Rows, u: Any, state: State, scale: Scale, ties: Ties) -> Any:
+    """The best edge of the free u to a free neighbour: its weight, and where; u for none."""
+    free = ~state.mate.dtype.type(0)
+    best, best_x = np.int64(0), u
+    for k in range(
+        np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + rows.indptr.dtype.type(1)])
+    ):
+        x = rows.indices[k]
+        if state.mate[x] == free:
+            value = cut(rows.weights[k], scale)
+            if _comes_first(value, best, u, x, best_x, ties):
+                best, best_x = value, x
+    return best, best_x
+
+
+@device
+def best_exchange(rows: Rows, u: Any, state: State, scale: Scale, ties: Ties) -> Any:
+    """The gain of the unit with the smaller end u, and its new mates x and y; all ones for none."""
+    mate, arm, target = state.mate, state.arm, state.target
+    free = ~mate.dtype.type(0)
+    v = mate[u]
+    if v == free:
+        gain, x = _best_edge(rows, u, state, scale, ties)
+        return gain, x, free
+    a, b = arm[u], arm[v]
+    if a + b == 0:  # a cycle has an arm that wins something, too
+        return np.int64(0), free, free
+    given_up = cut(state.own[u], scale)
+    at_most = max(a + b, min(a + cut(state.heaviest[v], scale), b + cut(state.heaviest[u], scale)))
+    if at_most <= given_up:
+        return np.int64(0), free, free
+    x = target[u] if a > 0 else free
+    y = target[v] if b > 0 else free
+    if a > 0 and b > 0 and a + b > given_up and unit_of(mate, x) == unit_of(mate, y):
+        second_a, second_x = _second_arm(rows, u, state, scale, ties)
+        second_b, second_y = _second_arm(rows, v, state, scale, ties)
+        if a + second_b >= second_a + b:
+            b, y = second_b, second_y if second_b > 0 else free
+        else:
+            a, x = second_a, second_x if second_a > 0 else free
+    gain = a + b - given_up
+    cycle, at_u = _best_cycle(rows, u, state, scale, max(gain, np.int64(0)))
+    if at_u != u:
+        return cycle, at_u, mate[at_u]
+    return gain, x, y
