@@ -31,6 +31,7 @@ from matchwood.matching.augmented import LEAST_GAIN, LIMIT, two_factors
 from matchwood.matching.augmented.cpu_exchanges import (
     Scale,
     State,
+    Weighing,
     best_exchange,
     cut,
     scan_arms,
@@ -52,6 +53,7 @@ from matchwood.teams import (
     barrier,
     crew,
     device,
+    expanded,
     expect,
     kernel,
     load_relaxed,
@@ -108,35 +110,40 @@ def _tie_word(u: Any, ties: Ties) -> Any:
     return ~np.uint64(u)
 
 
-@device
+@expanded
 def _touched(wanted: Wanted, i: int) -> Any:
     """The units that candidate i touches."""
     return wanted.unit[i], wanted.unit_x[i], wanted.unit_y[i]
 
 
-@device
-def _scan_all(team: Team, rows: Rows, state: State, scale: Scale, ties: Ties, lists: Lists) -> bool:
+@expanded
+def _scan_all(team: Team, rows: Rows, state: State, weighing: Weighing, lists: Lists) -> bool:
     """The arms of all matched vertices.  True: the team stops."""
     n, free = state.mate.size, ~state.mate.dtype.type(0)
     kind = state.mate.dtype.type
+    lo, hi = share(team, n)
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        state.price[i] = cut(state.own[i], weighing.scale)
+        lists.queued[i] = 0
+        lists.stale[i] = 0
+    if barrier(team):
+        return True
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
-            lists.queued[i] = 0
-            lists.stale[i] = 0
             if state.mate[i] != free:
-                scan_arms(rows, kind(i), state, scale, ties)
+                scan_arms(rows, kind(i), state, weighing)
         advance(team, CHUNK)
         chunk = next_chunk(team, n, CHUNK)
     return barrier(team)
 
 
-@device
+@expanded
 def _choose(
-    u: Any, rows: Rows, state: State, scale: Scale, ties: Ties, lists: Lists, wanted: Wanted
+    u: Any, rows: Rows, state: State, weighing: Weighing, lists: Lists, wanted: Wanted
 ) -> None:
     """Unit u becomes a candidate if it gains."""
-    gain, x, y = best_exchange(rows, u, state, scale, ties)
+    gain, x, y = best_exchange(rows, u, state, weighing)
     if gain < LEAST_GAIN:
         return
     at = np.uint64(atomic_add(lists.shared, _CANDIDATES, 1))
@@ -147,9 +154,9 @@ def _choose(
     wanted.unit_y[at] = u if y == free else unit_of(state.mate, y)
 
 
-@device
+@expanded
 def _choose_all(
-    team: Team, rows: Rows, state: State, scale: Scale, ties: Ties, lists: Lists, wanted: Wanted
+    team: Team, rows: Rows, state: State, weighing: Weighing, lists: Lists, wanted: Wanted
 ) -> bool:
     """The first round: every edge of the matching; no two free vertices are neighbours yet."""
     n, kind = state.mate.size, state.mate.dtype.type
@@ -159,19 +166,18 @@ def _choose_all(
         for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
             v = state.mate[i]
             if v != free and v > i:
-                _choose(kind(i), rows, state, scale, ties, lists, wanted)
+                _choose(kind(i), rows, state, weighing, lists, wanted)
         chunk = next_chunk(team, n, CHUNK)
     return barrier(team)
 
 
-@device
+@expanded
 def _choose_queued(
     team: Team,
     queue: Array,
     rows: Rows,
     state: State,
-    scale: Scale,
-    ties: Ties,
+    weighing: Weighing,
     lists: Lists,
     wanted: Wanted,
 ) -> bool:
@@ -187,13 +193,13 @@ def _choose_queued(
                 for end in (u, v):
                     if lists.stale[end]:
                         lists.stale[end] = 0
-                        scan_arms(rows, end, state, scale, ties)
-            _choose(u, rows, state, scale, ties, lists, wanted)
+                        scan_arms(rows, end, state, weighing)
+            _choose(u, rows, state, weighing, lists, wanted)
         chunk = next_chunk(team, queue.size, FEW)
     return barrier(team)
 
 
-@device
+@expanded
 def _settle_claims(team: Team, ties: Ties, wanted: Wanted, claims: Claims, size: int) -> bool:
     """claim, rank, decide."""
     lo, hi = share(team, size)
@@ -216,28 +222,36 @@ def _settle_claims(team: Team, ties: Ties, wanted: Wanted, claims: Claims, size:
     return barrier(team)
 
 
-@device
-def _join(rows: Rows, state: State, u: Any, x: Any) -> None:
+@expanded
+def _join(rows: Rows, state: State, scale: Scale, u: Any, x: Any) -> None:
     w = weight_between(rows, u, x)
     state.mate[u], state.mate[x] = x, u
     state.own[u], state.own[x] = w, w
+    state.price[u] = state.price[x] = cut(w, scale)
 
 
-@device
+@expanded
 def _part(state: State, v: Any, buffer: Array, count: int, changed: Array, tail: Array) -> int:
     """Free v and its mate, and list both as changed, if they are matched; or v alone."""
-    free = ~state.mate.dtype.type(0)
+    free, nothing = ~state.mate.dtype.type(0), state.own.dtype.type(0)
     u = state.mate[v]
     if u != free:
-        state.mate[u], state.own[u] = free, state.own.dtype.type(0)
-        state.mate[v], state.own[v] = free, state.own.dtype.type(0)
+        for end in (u, v):
+            state.mate[end], state.own[end], state.price[end] = free, nothing, 0
         count = push(buffer, count, u, changed, tail)
     return push(buffer, count, v, changed, tail)
 
 
-@device
+@expanded
 def _make_won(
-    team: Team, rows: Rows, state: State, lists: Lists, wanted: Wanted, claims: Claims, size: int
+    team: Team,
+    rows: Rows,
+    state: State,
+    scale: Scale,
+    lists: Lists,
+    wanted: Wanted,
+    claims: Claims,
+    size: int,
 ) -> bool:
     """Winners change the matching; all claims are set back."""
     free = ~state.mate.dtype.type(0)
@@ -256,16 +270,16 @@ def _make_won(
         count = _part(state, u, buffer, count, lists.changed, tail)
         if x != free:
             count = _part(state, x, buffer, count, lists.changed, tail)
-            _join(rows, state, u, x)
+            _join(rows, state, scale, u, x)
         if y != free:
             if not is_cycle:
                 count = _part(state, y, buffer, count, lists.changed, tail)
-            _join(rows, state, v, y)
+            _join(rows, state, scale, v, y)
     flush(buffer, count, lists.changed, tail)
     return barrier(team)
 
 
-@device
+@expanded
 def _enqueue(
     state: State, v: Any, lists: Lists, buffer: Array, count: int, queue: Array, tail: Array
 ) -> int:
@@ -277,25 +291,26 @@ def _enqueue(
     return count
 
 
-@device
+@expanded
 def _concerns(c: Any, z: Any, w: Any, state: State, scale: Scale, stale: Array) -> bool:
     """Whether the unit of z may gain now that its neighbour c has changed; {c, z} weighs w."""
-    mate, own, arm = state.mate, state.own, state.arm
+    mate, price, arm = state.mate, state.price, state.arm
     free = ~mate.dtype.type(0)
     if mate[z] == free:
         return mate[c] == free
     if state.target[z] == c and arm[z] > 0:  # it led to what c was before
         store_relaxed(stale, z, stale.dtype.type(1))
         return True
-    if w > own[c] and mate[z] != c:
-        if cut(w, scale) - cut(own[c], scale) >= arm[z]:
+    value = cut(w, scale) - price[c]
+    if value > 0:
+        if value >= arm[z]:
             store_relaxed(stale, z, stale.dtype.type(1))
         return True
     # a cycle through the new edge at c
-    return mate[c] != free and own[z] >= own[c] and (arm[z] > 0 or arm[mate[z]] > 0)
+    return mate[c] != free and price[z] >= price[c] and (arm[z] > 0 or arm[mate[z]] > 0)
 
 
-@device
+@expanded
 def _wake(
     team: Team,
     rows: Rows,
@@ -334,8 +349,7 @@ def _wake(
 def _augment(
     team: Team,
     rows: Rows,
-    ties: Ties,
-    scale: Scale,
+    weighing: Weighing,
     state: State,
     claims: Claims,
     wanted: Wanted,
@@ -348,20 +362,20 @@ def _augment(
     """
     shared = lists.shared
     expect(team, state.mate.size)
-    if _scan_all(team, rows, state, scale, ties, lists):
+    if _scan_all(team, rows, state, weighing, lists):
         return
-    if _choose_all(team, rows, state, scale, ties, lists, wanted):
+    if _choose_all(team, rows, state, weighing, lists, wanted):
         return
     size, rounds, turn = shared[_CANDIDATES], 0, 0
     while size > 0:
-        if _settle_claims(team, ties, wanted, claims, size):
+        if _settle_claims(team, weighing.ties, wanted, claims, size):
             return
-        if _make_won(team, rows, state, lists, wanted, claims, size):
+        if _make_won(team, rows, state, weighing.scale, lists, wanted, claims, size):
             return
         rounds += 1
         if rounds == LIMIT:
             break
-        if _wake(team, rows, state, scale, lists, wanted, turn):
+        if _wake(team, rows, state, weighing.scale, lists, wanted, turn):
             return
         waiting = shared[_QUEUED + turn * _LINE]
         if barrier(team):  # everybody has read the lengths
@@ -372,7 +386,7 @@ def _augment(
         if barrier(team):
             return
         queue = lists.queues[turn][:waiting]
-        if _choose_queued(team, queue, rows, state, scale, ties, lists, wanted):
+        if _choose_queued(team, queue, rows, state, weighing, lists, wanted):
             return
         size, turn = shared[_CANDIDATES], 1 - turn
     if team.rank == 0:
@@ -384,18 +398,18 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     n = view.n
     unsigned = f"u{view.indices.dtype.itemsize}"
     mate, own = best_offers(view, seed, by_hash, threads)
+    scale = Scale(*two_factors(float(own.max(initial=0.0))))
     team = crew(threads, work=view.nnz + n)
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
     space = workspace(
-        arm=(n, np.int64), target=(n, unsigned), heaviest=(n, own.dtype),
+        price=(n, np.int64), arm=(n, np.int64), target=(n, unsigned), heaviest=(n, np.int64),
         queued=(n, np.uint8), stale=(n, np.uint8),
     )  # fmt: skip
     team.run(
         _augment,
         Rows(view.indptr.view(unsigned), view.indices.view(unsigned), view.data),
-        Ties(np.uint64(seed), by_hash),
-        Scale(*two_factors(float(own.max(initial=0.0)))),
-        State(mate.view(unsigned), own, space.arm, space.target, space.heaviest),
+        Weighing(scale, Ties(np.uint64(seed), by_hash)),
+        State(mate.view(unsigned), own, space.price, space.arm, space.target, space.heaviest),
         Claims(np.zeros(n, np.int64), np.zeros(n, np.uint64)),
         _room(n, unsigned),
         Lists(

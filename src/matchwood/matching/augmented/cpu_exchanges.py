@@ -2,8 +2,8 @@
 
 Device functions of cpu.py; they read the matching and change nothing.
 
-A weight is compared with that of the edge at the other end before anything else.  Only arms that
-win something go on, a few in a hundred, and only they are turned into integers.
+A short row is scanned without branches: which arms win something, nobody can foresee.  Equal gains
+are only noticed there, and the row is then scanned again with the order of edges in full.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 
 from matchwood.matching.cpu_rows import Rows, Ties
 from matchwood.primitives.edge_order.cpu import rank_in_row
-from matchwood.teams import device
+from matchwood.teams import device, expanded
 
 Array = np.ndarray[Any, Any]
+SHORT = 32  # entries; in longer rows branches pay, see suitor/cpu.py
 
 
 class Scale(NamedTuple):
@@ -26,14 +27,22 @@ class Scale(NamedTuple):
     second: float
 
 
+class Weighing(NamedTuple):
+    """How gains are compared."""
+
+    scale: Scale
+    ties: Ties
+
+
 class State(NamedTuple):
     """The matching, and for each vertex what its last scan found."""
 
     mate: Array  # all ones for free vertices
     own: Array  # weight of the edge at v, 0 for free vertices
-    arm: Array  # (n,) int64: what the best arm wins, 0 for none
+    price: Array  # the same as an integer: what an arm to v costs
+    arm: Array  # what the best arm of v wins, 0 for none
     target: Array  # where it leads to
-    heaviest: Array  # weight in the row; bounds what a cycle can win
+    heaviest: Array  # weight in the row, as an integer; bounds what a cycle can win
 
 
 @device
@@ -89,37 +98,60 @@ def _comes_first(value: Any, best: Any, u: Any, x: Any, best_x: Any, ties: Ties)
 
 
 @device
-def scan_arms(rows: Rows, u: Any, state: State, scale: Scale, ties: Ties) -> None:
-    """Find the best arm of u and the heaviest weight in its row."""
-    own = state.own
-    best, best_x, heaviest = np.int64(0), u, rows.weights.dtype.type(0)
-    for k in range(
-        np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + rows.indptr.dtype.type(1)])
-    ):
-        x, w = rows.indices[k], rows.weights[k]
-        heaviest = max(heaviest, w)
-        if w > own[x]:
-            value = cut(w, scale) - cut(own[x], scale)
-            if _comes_first(value, best, u, x, best_x, ties):
-                best, best_x = value, x
-    state.arm[u], state.target[u], state.heaviest[u] = best, best_x, heaviest
+def _first_arm(
+    rows: Rows, u: Any, avoided: Any, also: Any, state: State, weighing: Weighing
+) -> Any:
+    """The best arm of u that leads to neither of two vertices: what it wins, and where; u for none.
 
-
-@device
-def _second_arm(rows: Rows, u: Any, state: State, scale: Scale, ties: Ties) -> Any:
-    """The best arm of u to another unit than its first one leads to: what it wins, and where."""
-    own = state.own
-    avoided, also = state.target[u], state.mate[state.target[u]]
+    With the order of edges in full.
+    """
     best, best_x = np.int64(0), u
     for k in range(
         np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + rows.indptr.dtype.type(1)])
     ):
-        x, w = rows.indices[k], rows.weights[k]
-        if w > own[x] and x != avoided and x != also:
-            value = cut(w, scale) - cut(own[x], scale)
-            if _comes_first(value, best, u, x, best_x, ties):
+        x = rows.indices[k]
+        value = cut(rows.weights[k], weighing.scale) - state.price[x]
+        if value >= best and x != avoided and x != also:
+            if _comes_first(value, best, u, x, best_x, weighing.ties):
                 best, best_x = value, x
     return best, best_x
+
+
+@expanded
+def scan_arms(rows: Rows, u: Any, state: State, weighing: Weighing) -> None:
+    """Find the best arm of u and the heaviest weight in its row."""
+    price = state.price
+    best, best_x, heaviest = np.int64(0), u, np.int64(0)
+    tied = False
+    start, end = np.uint64(rows.indptr[u]), np.uint64(rows.indptr[u + rows.indptr.dtype.type(1)])
+    if end - start <= np.uint64(SHORT):
+        for k in range(start, end):
+            x, w = rows.indices[k], cut(rows.weights[k], weighing.scale)
+            value = w - price[x]
+            heaviest = max(heaviest, w)
+            tied |= (value == best) & (value > 0)
+            better = value > best
+            best_x = x if better else best_x
+            best = value if better else best
+    else:
+        for k in range(start, end):
+            x, w = rows.indices[k], cut(rows.weights[k], weighing.scale)
+            value = w - price[x]
+            heaviest = max(heaviest, w)
+            if value > 0 and value >= best:
+                tied |= value == best
+                if value > best:
+                    best, best_x = value, x
+    if tied:
+        best, best_x = _first_arm(rows, u, u, u, state, weighing)
+    state.arm[u], state.target[u], state.heaviest[u] = best, best_x, heaviest
+
+
+@device
+def _second_arm(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
+    """The best arm of u to another unit than its first one leads to."""
+    x = state.target[u]
+    return _first_arm(rows, u, x, state.mate[x], state, weighing)
 
 
 @device
@@ -128,19 +160,19 @@ def _best_cycle(rows: Rows, u: Any, state: State, scale: Scale, least: Any) -> A
 
     The shorter of both rows is read, and of each edge there the other one is looked up.
     """
-    mate, own = state.mate, state.own
+    mate, price = state.mate, state.price
     v = mate[u]
     a, b = (u, v) if degree(rows, u) <= degree(rows, v) else (v, u)
-    given_up, most = cut(own[u], scale), cut(state.heaviest[b], scale)
+    given_up, most = price[u], state.heaviest[b]
     best, best_x = least, u
     for k in range(
         np.uint64(rows.indptr[a]), np.uint64(rows.indptr[a + rows.indptr.dtype.type(1)])
     ):
         x = rows.indices[k]
         y = mate[x]
-        if own[x] > own[u] or y == ~mate.dtype.type(0) or y == a:
+        if price[x] > given_up or y == ~mate.dtype.type(0) or y == a:
             continue
-        half = cut(rows.weights[k], scale) - cut(own[x], scale) - given_up
+        half = cut(rows.weights[k], scale) - price[x] - given_up
         if half + most < best:
             continue
         place = place_in_row(rows, b, y)
@@ -153,7 +185,7 @@ def _best_cycle(rows: Rows, u: Any, state: State, scale: Scale, least: Any) -> A
 
 
 @device
-def _best_edge(rows: Rows, u: Any, state: State, scale: Scale, ties: Ties) -> Any:
+def _best_edge(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
     """The best edge of the free u to a free neighbour: its weight, and where; u for none."""
     free = ~state.mate.dtype.type(0)
     best, best_x = np.int64(0), u
@@ -162,39 +194,39 @@ def _best_edge(rows: Rows, u: Any, state: State, scale: Scale, ties: Ties) -> An
     ):
         x = rows.indices[k]
         if state.mate[x] == free:
-            value = cut(rows.weights[k], scale)
-            if _comes_first(value, best, u, x, best_x, ties):
+            value = cut(rows.weights[k], weighing.scale)
+            if _comes_first(value, best, u, x, best_x, weighing.ties):
                 best, best_x = value, x
     return best, best_x
 
 
-@device
-def best_exchange(rows: Rows, u: Any, state: State, scale: Scale, ties: Ties) -> Any:
+@expanded
+def best_exchange(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
     """The gain of the unit with the smaller end u, and its new mates x and y; all ones for none."""
     mate, arm, target = state.mate, state.arm, state.target
     free = ~mate.dtype.type(0)
     v = mate[u]
     if v == free:
-        gain, x = _best_edge(rows, u, state, scale, ties)
+        gain, x = _best_edge(rows, u, state, weighing)
         return gain, x, free
     a, b = arm[u], arm[v]
     if a + b == 0:  # a cycle has an arm that wins something, too
         return np.int64(0), free, free
-    given_up = cut(state.own[u], scale)
-    at_most = max(a + b, min(a + cut(state.heaviest[v], scale), b + cut(state.heaviest[u], scale)))
+    given_up = state.price[u]
+    at_most = max(a + b, min(a + state.heaviest[v], b + state.heaviest[u]))
     if at_most <= given_up:
         return np.int64(0), free, free
     x = target[u] if a > 0 else free
     y = target[v] if b > 0 else free
     if a > 0 and b > 0 and a + b > given_up and unit_of(mate, x) == unit_of(mate, y):
-        second_a, second_x = _second_arm(rows, u, state, scale, ties)
-        second_b, second_y = _second_arm(rows, v, state, scale, ties)
+        second_a, second_x = _second_arm(rows, u, state, weighing)
+        second_b, second_y = _second_arm(rows, v, state, weighing)
         if a + second_b >= second_a + b:
             b, y = second_b, second_y if second_b > 0 else free
         else:
             a, x = second_a, second_x if second_a > 0 else free
     gain = a + b - given_up
-    cycle, at_u = _best_cycle(rows, u, state, scale, max(gain, np.int64(0)))
+    cycle, at_u = _best_cycle(rows, u, state, weighing.scale, max(gain, np.int64(0)))
     if at_u != u:
         return cycle, at_u, mate[at_u]
     return gain, x, y
