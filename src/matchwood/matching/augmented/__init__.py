@@ -1,4 +1,4 @@
-"""Short augmentations: the greedy matching made heavier.  Read on in reference.py, check.py, cpu.py.
+"""Short augmentations make the greedy matching heavier.  Read on in reference.py, check.py, cpu.py.
 
 A *unit* is an edge of the matching, or a free vertex.  An *arm* of a vertex u is an edge {u, x}
 outside the matching; it wins its own weight and costs that of the edge at x.  An edge {u, v} of the
@@ -14,8 +14,8 @@ gain.  It touches up to three units: its own and those of x and y.  Of the excha
 unit the first one stays, by (gain, hash of the unit's smaller end); those that are first at all the
 units they touch are made, all at once.  Rounds go on until nobody gains, or LIMIT is reached.
 
-Gains are compared exactly.  Weights are multiplied by a power of two, so that the heaviest edge lies
-between 2^59 and 2^60, and what is behind the point is cut off.  Integers then add up without
+Gains are compared exactly.  Weights are multiplied by a power of two, so that the heaviest edge
+lies between 2^59 and 2^60, and what is behind the point is cut off.  Integers then add up without
 an error.  Three terms of a gain are subtracted, so LEAST_GAIN = 3 of these units prove that the
 matching really becomes heavier.
 

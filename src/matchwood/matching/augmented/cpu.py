@@ -1,6 +1,7 @@
-"""Rounds of short augmentations on a team.  The definition: __init__.py; exchanges: cpu_exchanges.py.
+"""Rounds of short augmentations on a team.  The definition: __init__.py.
 
-The greedy matching comes from the suitor method.  A round has six steps, with a barrier after each:
+What one unit does: cpu_exchanges.py.  The greedy matching comes from the suitor method.  A round
+has six steps, with a barrier after each:
 
     choose    the units of the queue (all, in the first round) find their best exchange; those
               that gain are the candidates
@@ -10,9 +11,11 @@ The greedy matching comes from the suitor method.  A round has six steps, with a
     make      winners change the matching; what they touch is theirs alone
     wake      neighbours of what was changed are the next queue, where that concerns them
 
-The first round reads all rows once.  Later ones read those of changed vertices, and of neighbours
-whose best arm led to one or could lead to one now.  All other units would choose what they
-chose before, which won nothing, so the answer is that of the definition.
+The first round reads all rows once.  Later ones go by bounds: `arm` is the most a vertex can win.
+It can rise only when an arm costs less than before, so the neighbours of such vertices are looked
+at, and bounds that fell are found out when a unit seems to gain.  A new edge may close cycles; they
+are looked for from its end with fewer neighbours.  All other units would choose what they chose
+before, which won nothing.  So the answer is that of the definition.
 
 Races.  `choose` and `wake` read the matching, which nobody changes then.  A unit is queued once:
 `queued` is set by exchange; so its row is scanned, and its words are written, by one member.
@@ -34,6 +37,9 @@ from matchwood.matching.augmented.cpu_exchanges import (
     Weighing,
     best_exchange,
     cut,
+    degree,
+    is_fresh,
+    may_gain,
     scan_arms,
     unit_of,
     weight_between,
@@ -64,6 +70,7 @@ from matchwood.teams import (
 )
 
 Array = np.ndarray[Any, Any]
+ANYTHING = 1 << 61  # more than two weights; two of these fit into 64 bits
 CHUNK = 512  # vertices that a member takes at a time in the first round
 FEW = 32  # the same of a queue, whose rows may be long
 
@@ -96,9 +103,9 @@ class Wanted(NamedTuple):
 class Lists(NamedTuple):
     queues: Array  # (2, n) units: of this round and of the next
     queued: Array  # 1: in the next queue
-    stale: Array  # 1: the best arm has to be looked for again
     changed: Array  # vertices
-    buffers: Array  # (members, BUFFER): vertices on their way to a list
+    before: Array  # what an arm to them cost before the round
+    buffers: Array  # (members, BUFFER): units on their way to a queue
     shared: Array  # the words above
 
 
@@ -125,7 +132,9 @@ def _scan_all(team: Team, rows: Rows, state: State, weighing: Weighing, lists: L
     for i in range(np.uint64(lo), np.uint64(hi)):
         state.price[i] = cut(state.own[i], weighing.scale)
         lists.queued[i] = 0
-        lists.stale[i] = 0
+        # of free vertices nothing is known: they are scanned when they may gain
+        state.arm[i] = state.heaviest[i] = ANYTHING
+        state.stale[i] = 1
     if barrier(team):
         return True
     chunk = next_chunk(team, n, CHUNK)
@@ -143,13 +152,22 @@ def _choose(
     u: Any, rows: Rows, state: State, weighing: Weighing, lists: Lists, wanted: Wanted
 ) -> None:
     """Unit u becomes a candidate if it gains."""
+    free = ~state.mate.dtype.type(0)
+    v = state.mate[u]
+    if v != free:
+        if not may_gain(u, state):
+            return
+        for end in (u, v):
+            if not is_fresh(rows, end, state, weighing.scale):
+                scan_arms(rows, end, state, weighing)
+        if not may_gain(u, state):
+            return
     gain, x, y = best_exchange(rows, u, state, weighing)
     if gain < LEAST_GAIN:
         return
     at = np.uint64(atomic_add(lists.shared, _CANDIDATES, 1))
     wanted.unit[at], wanted.gain[at] = u, gain
     wanted.x[at], wanted.y[at] = x, y
-    free = ~state.mate.dtype.type(0)
     wanted.unit_x[at] = u if x == free else unit_of(state.mate, x)
     wanted.unit_y[at] = u if y == free else unit_of(state.mate, y)
 
@@ -181,19 +199,12 @@ def _choose_queued(
     lists: Lists,
     wanted: Wanted,
 ) -> bool:
-    """Later rounds: the units of the queue, with arms looked for where they may have changed."""
-    free = ~state.mate.dtype.type(0)
+    """Later rounds: the units of the queue."""
     chunk = next_chunk(team, queue.size, FEW)
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, queue.size))):
             u = queue[i]
-            v = state.mate[u]
             lists.queued[u] = 0
-            if v != free:
-                for end in (u, v):
-                    if lists.stale[end]:
-                        lists.stale[end] = 0
-                        scan_arms(rows, end, state, weighing)
             _choose(u, rows, state, weighing, lists, wanted)
         chunk = next_chunk(team, queue.size, FEW)
     return barrier(team)
@@ -231,15 +242,26 @@ def _join(rows: Rows, state: State, scale: Scale, u: Any, x: Any) -> None:
 
 
 @expanded
-def _part(state: State, v: Any, buffer: Array, count: int, changed: Array, tail: Array) -> int:
-    """Free v and its mate, and list both as changed, if they are matched; or v alone."""
+def _part(state: State, v: Any, lists: Lists, at: Any) -> Any:
+    """Free v and its mate, if it has one, and list them as changed; returns the next place."""
     free, nothing = ~state.mate.dtype.type(0), state.own.dtype.type(0)
     u = state.mate[v]
-    if u != free:
-        for end in (u, v):
-            state.mate[end], state.own[end], state.price[end] = free, nothing, 0
-        count = push(buffer, count, u, changed, tail)
-    return push(buffer, count, v, changed, tail)
+    lists.changed[at], lists.before[at] = v, state.price[v]
+    if u == free:
+        return at + np.uint64(1)
+    lists.changed[at + np.uint64(1)], lists.before[at + np.uint64(1)] = u, state.price[v]
+    for end in (u, v):
+        state.mate[end], state.own[end], state.price[end] = free, nothing, 0
+    return at + np.uint64(2)
+
+
+@device
+def _vertices(mate: Array, v: Any) -> int:
+    """Of the unit of v, 0 for no vertex."""
+    free = ~mate.dtype.type(0)
+    if v == free:
+        return 0
+    return 1 if mate[v] == free else 2
 
 
 @expanded
@@ -254,9 +276,7 @@ def _make_won(
     size: int,
 ) -> bool:
     """Winners change the matching; all claims are set back."""
-    free = ~state.mate.dtype.type(0)
-    buffer, count = lists.buffers[team.rank], 0
-    tail = lists.shared[_CHANGED:]
+    mate, free = state.mate, ~state.mate.dtype.type(0)
     lo, hi = share(team, size)
     for i in range(lo, hi):
         for t in _touched(wanted, i):  # several members may set one back
@@ -265,17 +285,17 @@ def _make_won(
         if not wanted.won[i]:
             continue
         u, x, y = wanted.unit[i], wanted.x[i], wanted.y[i]
-        v = state.mate[u]
-        is_cycle = x != free and y != free and state.mate[x] == y
-        count = _part(state, u, buffer, count, lists.changed, tail)
+        v = mate[u]
+        apart = mate.dtype.type(y if x == free or y != mate[x] else free)  # a cycle: with x
+        count = _vertices(mate, u) + _vertices(mate, x) + _vertices(mate, apart)
+        at = np.uint64(atomic_add(lists.shared, _CHANGED, count))
+        for end in (u, x, apart):
+            if end != free:
+                at = _part(state, end, lists, at)
         if x != free:
-            count = _part(state, x, buffer, count, lists.changed, tail)
             _join(rows, state, scale, u, x)
         if y != free:
-            if not is_cycle:
-                count = _part(state, y, buffer, count, lists.changed, tail)
             _join(rows, state, scale, v, y)
-    flush(buffer, count, lists.changed, tail)
     return barrier(team)
 
 
@@ -292,37 +312,40 @@ def _enqueue(
 
 
 @expanded
-def _concerns(c: Any, z: Any, w: Any, state: State, scale: Scale, stale: Array) -> bool:
-    """Whether the unit of z may gain now that its neighbour c has changed; {c, z} weighs w."""
-    mate, price, arm = state.mate, state.price, state.arm
+def _arm_concerns(c: Any, z: Any, w: Any, state: State) -> bool:
+    """Whether the unit of z may gain because an arm to c costs less than before; w: integer."""
+    mate, arm = state.mate, state.arm
     free = ~mate.dtype.type(0)
     if mate[z] == free:
         return mate[c] == free
-    if state.target[z] == c and arm[z] > 0:  # it led to what c was before
-        store_relaxed(stale, z, stale.dtype.type(1))
+    value = w - state.price[c]
+    if value <= 0:
+        return False
+    if value >= load_relaxed(arm, z):
+        atomic_max(arm, z, value)
+        store_relaxed(state.stale, z, state.stale.dtype.type(1))
         return True
-    value = cut(w, scale) - price[c]
-    if value > 0:
-        if value >= arm[z]:
-            store_relaxed(stale, z, stale.dtype.type(1))
-        return True
-    # a cycle through the new edge at c
-    return mate[c] != free and price[z] >= price[c] and (arm[z] > 0 or arm[mate[z]] > 0)
+    # at best a second arm, for when the first ones of z and its mate lead to one unit
+    return load_relaxed(arm, z) + load_relaxed(arm, mate[z]) > state.price[z]
+
+
+@expanded
+def _cycle_concerns(c: Any, z: Any, w: Any, state: State) -> bool:
+    """Whether the unit of z may gain by a cycle through the new edge at c."""
+    mate, price = state.mate, state.price
+    if mate[z] == ~mate.dtype.type(0) or price[z] < price[c]:
+        return False
+    return w - price[c] + state.heaviest[mate[z]] > price[z]
 
 
 @expanded
 def _wake(
-    team: Team,
-    rows: Rows,
-    state: State,
-    scale: Scale,
-    lists: Lists,
-    wanted: Wanted,
-    turn: int,
+    team: Team, rows: Rows, state: State, scale: Scale, lists: Lists, wanted: Wanted, turn: int
 ) -> bool:
-    """The next queue: losers, changed vertices, and neighbours whom that concerns."""
+    """The next queue: losers, changed units, and those of neighbours whom that concerns."""
     shared, buffer, count = lists.shared, lists.buffers[team.rank], 0
     queue, tail = lists.queues[turn], shared[_QUEUED + turn * _LINE :]
+    mate, price, free = state.mate, state.price, ~state.mate.dtype.type(0)
     lo, hi = share(team, shared[_CANDIDATES])
     for i in range(lo, hi):
         if not wanted.won[i]:
@@ -332,13 +355,20 @@ def _wake(
     while chunk >= 0:
         for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, size))):
             c = lists.changed[i]
-            store_relaxed(lists.stale, c, lists.stale.dtype.type(1))
             count = _enqueue(state, c, lists, buffer, count, queue, tail)
+            cheaper = price[c] < lists.before[i]
+            d = mate[c]
+            if d == free:  # nobody raises its bound from now on
+                state.arm[c], state.stale[c] = ANYTHING, 1
+            cycles = d != free and (degree(rows, c), c) <= (degree(rows, d), d)
+            if not (cheaper or cycles):
+                continue
             for k in range(
                 np.uint64(rows.indptr[c]), np.uint64(rows.indptr[c + rows.indptr.dtype.type(1)])
             ):
-                z = rows.indices[k]
-                if _concerns(c, z, rows.weights[k], state, scale, lists.stale):
+                z, w = rows.indices[k], cut(rows.weights[k], scale)
+                concerned = cheaper and _arm_concerns(c, z, w, state)
+                if concerned or (cycles and _cycle_concerns(c, z, w, state)):
                     count = _enqueue(state, z, lists, buffer, count, queue, tail)
         chunk = next_chunk(team, size, FEW)
     flush(buffer, count, queue, tail)
@@ -402,27 +432,30 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     team = crew(threads, work=view.nnz + n)
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
     space = workspace(
-        price=(n, np.int64), arm=(n, np.int64), target=(n, unsigned), heaviest=(n, np.int64),
-        queued=(n, np.uint8), stale=(n, np.uint8),
+        price=(n, np.int64), arm=(n, np.int64), target=(n, unsigned), stale=(n, np.uint8),
+        heaviest=(n, np.int64), queued=(n, np.uint8),
     )  # fmt: skip
     team.run(
         _augment,
         Rows(view.indptr.view(unsigned), view.indices.view(unsigned), view.data),
         Weighing(scale, Ties(np.uint64(seed), by_hash)),
-        State(mate.view(unsigned), own, space.price, space.arm, space.target, space.heaviest),
+        State(
+            mate.view(unsigned), own,
+            space.price, space.arm, space.target, space.stale, space.heaviest,
+        ),
         Claims(np.zeros(n, np.int64), np.zeros(n, np.uint64)),
-        _room(n, unsigned),
+        _room_for_candidates(n, unsigned),
         Lists(
-            np.empty((2, n), unsigned), space.queued, space.stale, np.empty(n, unsigned),
-            np.empty((team.size, BUFFER), unsigned), shared,
+            queues=np.empty((2, n), unsigned), queued=space.queued,
+            changed=np.empty(n, unsigned), before=np.empty(n, np.int64),
+            buffers=np.empty((team.size, BUFFER), unsigned), shared=shared,
         ),
         sums,
     )  # fmt: skip
     return Found(mate, matched_weight(sums), int(shared[_ROUNDS]))
 
 
-def _room(n: int, unsigned: str) -> Wanted:
-    """For as many candidates as there can be; memory that few of them touch is never mapped."""
-    ends = (np.empty(n, unsigned) for _ in range(5))
-    unit, x, y, unit_x, unit_y = ends
+def _room_for_candidates(n: int, unsigned: str) -> Wanted:
+    """For as many as there can be; memory that few of them touch is never mapped."""
+    unit, x, y, unit_x, unit_y = (np.empty(n, unsigned) for _ in range(5))
     return Wanted(unit, np.empty(n, np.int64), x, y, unit_x, unit_y, np.empty(n, np.uint8))

@@ -35,13 +35,14 @@ class Weighing(NamedTuple):
 
 
 class State(NamedTuple):
-    """The matching, and for each vertex what its last scan found."""
+    """The matching, and for each vertex what its last scan found, or bounds of that."""
 
     mate: Array  # all ones for free vertices
     own: Array  # weight of the edge at v, 0 for free vertices
     price: Array  # the same as an integer: what an arm to v costs
-    arm: Array  # what the best arm of v wins, 0 for none
-    target: Array  # where it leads to
+    arm: Array  # what the best arm of v wins at most, 0 for none
+    target: Array  # where it led to when v was scanned
+    stale: Array  # 1: arm may have risen since
     heaviest: Array  # weight in the row, as an integer; bounds what a cycle can win
 
 
@@ -111,9 +112,10 @@ def _first_arm(
     ):
         x = rows.indices[k]
         value = cut(rows.weights[k], weighing.scale) - state.price[x]
-        if value >= best and x != avoided and x != also:
-            if _comes_first(value, best, u, x, best_x, weighing.ties):
-                best, best_x = value, x
+        if value < best or x == avoided or x == also:  # noqa: SIM109  a tuple costs more
+            continue
+        if _comes_first(value, best, u, x, best_x, weighing.ties):
+            best, best_x = value, x
     return best, best_x
 
 
@@ -145,6 +147,7 @@ def scan_arms(rows: Rows, u: Any, state: State, weighing: Weighing) -> None:
     if tied:
         best, best_x = _first_arm(rows, u, u, u, state, weighing)
     state.arm[u], state.target[u], state.heaviest[u] = best, best_x, heaviest
+    state.stale[u] = 0
 
 
 @device
@@ -200,22 +203,46 @@ def _best_edge(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
     return best, best_x
 
 
+@device
+def may_gain(u: Any, state: State) -> bool:
+    """Whether the edge {u, v} could be exchanged for more, as far as bounds tell.
+
+    A cycle wins at most an arm of one end and the heaviest weight at the other; and it
+    has an arm that wins something.
+    """
+    v = state.mate[u]
+    a, b = state.arm[u], state.arm[v]
+    if a + b == 0:
+        return False
+    return max(a + b, min(a + state.heaviest[v], b + state.heaviest[u])) > state.price[u]
+
+
+@device
+def is_fresh(rows: Rows, u: Any, state: State, scale: Scale) -> bool:
+    """Whether the best arm of u is still what it was when u was scanned."""
+    if state.stale[u]:
+        return False
+    if state.arm[u] == 0:
+        return True
+    x = state.target[u]
+    if x == state.mate[u]:
+        return False
+    return cut(weight_between(rows, u, x), scale) - state.price[x] == state.arm[u]
+
+
 @expanded
 def best_exchange(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
-    """The gain of the unit with the smaller end u, and its new mates x and y; all ones for none."""
+    """The gain of the unit with the smaller end u, and its new mates x and y; all ones for none.
+
+    Caller: the arms of both ends are those of this matching.
+    """
     mate, arm, target = state.mate, state.arm, state.target
     free = ~mate.dtype.type(0)
     v = mate[u]
     if v == free:
         gain, x = _best_edge(rows, u, state, weighing)
         return gain, x, free
-    a, b = arm[u], arm[v]
-    if a + b == 0:  # a cycle has an arm that wins something, too
-        return np.int64(0), free, free
-    given_up = state.price[u]
-    at_most = max(a + b, min(a + state.heaviest[v], b + state.heaviest[u]))
-    if at_most <= given_up:
-        return np.int64(0), free, free
+    a, b, given_up = arm[u], arm[v], state.price[u]
     x = target[u] if a > 0 else free
     y = target[v] if b > 0 else free
     if a > 0 and b > 0 and a + b > given_up and unit_of(mate, x) == unit_of(mate, y):
