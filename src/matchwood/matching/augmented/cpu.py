@@ -38,8 +38,6 @@ from matchwood.matching.augmented.cpu_exchanges import (
     best_exchange,
     cut,
     degree,
-    is_fresh,
-    may_gain,
     scan_arms,
     unit_of,
     weight_between,
@@ -124,7 +122,9 @@ def _touched(wanted: Wanted, i: int) -> Any:
 
 
 @expanded
-def _scan_all(team: Team, rows: Rows, state: State, weighing: Weighing, lists: Lists) -> bool:
+def _scan_all(
+    team: Team, rows: Rows, state: State, weighing: Weighing, lists: Lists, claims: Claims
+) -> bool:
     """The arms of all matched vertices.  True: the team stops."""
     n, free = state.mate.size, ~state.mate.dtype.type(0)
     kind = state.mate.dtype.type
@@ -132,6 +132,7 @@ def _scan_all(team: Team, rows: Rows, state: State, weighing: Weighing, lists: L
     for i in range(np.uint64(lo), np.uint64(hi)):
         state.price[i] = cut(state.own[i], weighing.scale)
         lists.queued[i] = 0
+        claims.gain[i], claims.tie[i] = 0, 0
         # of free vertices nothing is known: they are scanned when they may gain
         state.arm[i] = state.heaviest[i] = ANYTHING
         state.stale[i] = 1
@@ -153,15 +154,6 @@ def _choose(
 ) -> None:
     """Unit u becomes a candidate if it gains."""
     free = ~state.mate.dtype.type(0)
-    v = state.mate[u]
-    if v != free:
-        if not may_gain(u, state):
-            return
-        for end in (u, v):
-            if not is_fresh(rows, end, state, weighing.scale):
-                scan_arms(rows, end, state, weighing)
-        if not may_gain(u, state):
-            return
     gain, x, y = best_exchange(rows, u, state, weighing)
     if gain < LEAST_GAIN:
         return
@@ -316,11 +308,11 @@ def _arm_concerns(c: Any, z: Any, w: Any, state: State) -> bool:
     """Whether the unit of z may gain because an arm to c costs less than before; w: integer."""
     mate, arm = state.mate, state.arm
     free = ~mate.dtype.type(0)
-    if mate[z] == free:
-        return mate[c] == free
     value = w - state.price[c]
     if value <= 0:
         return False
+    if mate[z] == free:
+        return mate[c] == free
     if value >= load_relaxed(arm, z):
         atomic_max(arm, z, value)
         store_relaxed(state.stale, z, state.stale.dtype.type(1))
@@ -330,12 +322,16 @@ def _arm_concerns(c: Any, z: Any, w: Any, state: State) -> bool:
 
 
 @expanded
-def _cycle_concerns(c: Any, z: Any, w: Any, state: State) -> bool:
-    """Whether the unit of z may gain by a cycle through the new edge at c."""
+def _cycle_concerns(c: Any, z: Any, w: Any, most: Any, state: State) -> bool:
+    """Whether the unit of z may gain by a cycle through the new edge at c.
+
+    No edge at the other end of that is heavier than `most`.
+    """
     mate, price = state.mate, state.price
-    if mate[z] == ~mate.dtype.type(0) or price[z] < price[c]:
+    won = w - price[c]
+    if won + most <= price[c] or price[z] < price[c] or won + most <= price[z]:
         return False
-    return w - price[c] + state.heaviest[mate[z]] > price[z]
+    return mate[z] != ~mate.dtype.type(0) and won + state.heaviest[mate[z]] > price[z]
 
 
 @expanded
@@ -363,12 +359,13 @@ def _wake(
             cycles = d != free and (degree(rows, c), c) <= (degree(rows, d), d)
             if not (cheaper or cycles):
                 continue
+            most = state.heaviest[d] if cycles else np.int64(0)
             for k in range(
                 np.uint64(rows.indptr[c]), np.uint64(rows.indptr[c + rows.indptr.dtype.type(1)])
             ):
                 z, w = rows.indices[k], cut(rows.weights[k], scale)
                 concerned = cheaper and _arm_concerns(c, z, w, state)
-                if concerned or (cycles and _cycle_concerns(c, z, w, state)):
+                if concerned or (cycles and _cycle_concerns(c, z, w, most, state)):
                     count = _enqueue(state, z, lists, buffer, count, queue, tail)
         chunk = next_chunk(team, size, FEW)
     flush(buffer, count, queue, tail)
@@ -386,13 +383,13 @@ def _augment(
     lists: Lists,
     sums: Array,
 ) -> None:
-    """Rounds until nobody gains.  Caller: claims and lists.shared are 0; a maximal matching.
+    """Rounds until nobody gains.  Caller: lists.shared is 0; a maximal matching.
 
     Vertices are unsigned.
     """
     shared = lists.shared
     expect(team, state.mate.size)
-    if _scan_all(team, rows, state, weighing, lists):
+    if _scan_all(team, rows, state, weighing, lists, claims):
         return
     if _choose_all(team, rows, state, weighing, lists, wanted):
         return
@@ -431,9 +428,13 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     scale = Scale(*two_factors(float(own.max(initial=0.0))))
     team = crew(threads, work=view.nnz + n)
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
+    ends, integers, flags = (n, unsigned), (n, np.int64), (n, np.uint8)
     space = workspace(
-        price=(n, np.int64), arm=(n, np.int64), target=(n, unsigned), stale=(n, np.uint8),
-        heaviest=(n, np.int64), queued=(n, np.uint8),
+        price=integers, arm=integers, target=ends, stale=flags, heaviest=integers,
+        claimed=integers, ties=(n, np.uint64),
+        unit=ends, gain=integers, x=ends, y=ends, unit_x=ends, unit_y=ends, won=flags,
+        queues=((2, n), unsigned), queued=flags, changed=ends, before=integers,
+        buffers=((team.size, BUFFER), unsigned),
     )  # fmt: skip
     team.run(
         _augment,
@@ -443,19 +444,13 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
             mate.view(unsigned), own,
             space.price, space.arm, space.target, space.stale, space.heaviest,
         ),
-        Claims(np.zeros(n, np.int64), np.zeros(n, np.uint64)),
-        _room_for_candidates(n, unsigned),
+        Claims(space.claimed, space.ties),
+        Wanted(
+            space.unit, space.gain, space.x, space.y, space.unit_x, space.unit_y, space.won
+        ),
         Lists(
-            queues=np.empty((2, n), unsigned), queued=space.queued,
-            changed=np.empty(n, unsigned), before=np.empty(n, np.int64),
-            buffers=np.empty((team.size, BUFFER), unsigned), shared=shared,
+            space.queues, space.queued, space.changed, space.before, space.buffers, shared
         ),
         sums,
     )  # fmt: skip
     return Found(mate, matched_weight(sums), int(shared[_ROUNDS]))
-
-
-def _room_for_candidates(n: int, unsigned: str) -> Wanted:
-    """For as many as there can be; memory that few of them touch is never mapped."""
-    unit, x, y, unit_x, unit_y = (np.empty(n, unsigned) for _ in range(5))
-    return Wanted(unit, np.empty(n, np.int64), x, y, unit_x, unit_y, np.empty(n, np.uint8))

@@ -172,11 +172,11 @@ def _best_cycle(rows: Rows, u: Any, state: State, scale: Scale, least: Any) -> A
         np.uint64(rows.indptr[a]), np.uint64(rows.indptr[a + rows.indptr.dtype.type(1)])
     ):
         x = rows.indices[k]
-        y = mate[x]
-        if price[x] > given_up or y == ~mate.dtype.type(0) or y == a:
-            continue
         half = cut(rows.weights[k], scale) - price[x] - given_up
-        if half + most < best:
+        if half + most < best or price[x] > given_up:
+            continue
+        y = mate[x]
+        if y == ~mate.dtype.type(0) or y == a or half + state.heaviest[y] < best:
             continue
         place = place_in_row(rows, b, y)
         if place == np.uint64(rows.indptr[b + rows.indptr.dtype.type(1)]):
@@ -204,17 +204,23 @@ def _best_edge(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
 
 
 @device
-def may_gain(u: Any, state: State) -> bool:
-    """Whether the edge {u, v} could be exchanged for more, as far as bounds tell.
+def path_may_gain(u: Any, state: State) -> bool:
+    """Whether the edge {u, v} could be given up for arms, as far as bounds tell."""
+    return state.arm[u] + state.arm[state.mate[u]] > state.price[u]
 
-    A cycle wins at most an arm of one end and the heaviest weight at the other; and it
-    has an arm that wins something.
+
+@device
+def cycle_may_gain(u: Any, state: State, least: Any) -> bool:
+    """Whether a cycle through {u, v} could win more than `least`.
+
+    It wins at most an arm of one end and the heaviest weight at the other; and it has an arm that
+    wins something.
     """
     v = state.mate[u]
     a, b = state.arm[u], state.arm[v]
     if a + b == 0:
         return False
-    return max(a + b, min(a + state.heaviest[v], b + state.heaviest[u])) > state.price[u]
+    return min(a + state.heaviest[v], b + state.heaviest[u]) > state.price[u] + least
 
 
 @device
@@ -231,17 +237,14 @@ def is_fresh(rows: Rows, u: Any, state: State, scale: Scale) -> bool:
 
 
 @expanded
-def best_exchange(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
-    """The gain of the unit with the smaller end u, and its new mates x and y; all ones for none.
+def best_path(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
+    """The gain of the edge {u, v} by arms, and its new mates x and y; all ones for none.
 
     Caller: the arms of both ends are those of this matching.
     """
     mate, arm, target = state.mate, state.arm, state.target
     free = ~mate.dtype.type(0)
     v = mate[u]
-    if v == free:
-        gain, x = _best_edge(rows, u, state, weighing)
-        return gain, x, free
     a, b, given_up = arm[u], arm[v], state.price[u]
     x = target[u] if a > 0 else free
     y = target[v] if b > 0 else free
@@ -252,8 +255,27 @@ def best_exchange(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
             b, y = second_b, second_y if second_b > 0 else free
         else:
             a, x = second_a, second_x if second_a > 0 else free
-    gain = a + b - given_up
-    cycle, at_u = _best_cycle(rows, u, state, weighing.scale, max(gain, np.int64(0)))
-    if at_u != u:
-        return cycle, at_u, mate[at_u]
+    return a + b - given_up, x, y
+
+
+@expanded
+def best_exchange(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
+    """The gain of the unit with the smaller end u, and its new mates x and y; all ones for none."""
+    mate = state.mate
+    free = ~mate.dtype.type(0)
+    v = mate[u]
+    if v == free:
+        gain, x = _best_edge(rows, u, state, weighing)
+        return gain, x, free
+    gain, x, y = np.int64(0), free, free
+    if path_may_gain(u, state):
+        for end in (u, v):
+            if not is_fresh(rows, end, state, weighing.scale):
+                scan_arms(rows, end, state, weighing)
+        gain, x, y = best_path(rows, u, state, weighing)
+        gain = max(gain, np.int64(0))
+    if cycle_may_gain(u, state, gain):
+        cycle, at_u = _best_cycle(rows, u, state, weighing.scale, gain)
+        if at_u != u:
+            return cycle, at_u, mate[at_u]
     return gain, x, y
