@@ -127,7 +127,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         },
         **{
             f"matching, {method}": functools.partial(weighted_matching, method=method)
-            for method in ("greedy", "dominant", "suitor", "random_weighted")
+            for method in ("greedy", "dominant", "suitor", "augmented", "random_weighted")
         },
         "matching, streaming": lambda G: weighted_matching(G, method="streaming"),
         "matching, bound": lambda G: weighted_matching(G).bound,

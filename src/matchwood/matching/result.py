@@ -11,6 +11,7 @@ from typing import Any
 from matchwood import engines
 from matchwood.answers import with_public_signature
 from matchwood.arguments import integers
+from matchwood.matching.augmented.check import check_augmented
 from matchwood.matching.bound import matching_bound
 from matchwood.matching.check import check_locally_dominant, check_matching
 from matchwood.matching.exact.check import check_exact
@@ -127,6 +128,8 @@ class Matching:
             return
         if self.method in GREEDY:
             check_locally_dominant(A, self, rng=seed, ties=ties)
+        elif self.method == "augmented":
+            check_augmented(A, self, rng=seed, ties=ties)
         elif self.method == "exact":
             check_exact(A, self)
         elif self.method == "streaming":

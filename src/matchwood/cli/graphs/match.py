@@ -19,8 +19,8 @@ def command(
         str,
         typer.Option(
             "--method",
-            help="auto, greedy, dominant, suitor, streaming, random_weighted or exact: a heavy "
-            "matching.  proposal or serial: a maximal one, weights not looked at.",
+            help="auto, greedy, dominant, suitor, augmented, streaming, random_weighted or exact: "
+            "a heavy matching.  proposal or serial: a maximal one, weights not looked at.",
         ),
     ] = "auto",
     rng: Rng = 0,
