@@ -1,6 +1,7 @@
 """Edges of which no two share an end.
 
     weighted_matching     a heavy one: greedy, locally dominant, suitor, augmented, streaming, exact
+    maximum_matching      one with as many edges as there can be, weights not looked at
     maximal_matching      one to which no edge can be added: random proposals, random order
     streaming_matching    a heavy one from a stream of edges that need not fit in memory
     matching_bound        how heavy any matching can be at most, proved by a dual solution
@@ -13,11 +14,13 @@
 
 ``method="auto"`` of `weighted_matching` is the one to begin with.  Its methods "greedy",
 "dominant" and "suitor" return the same edges, those of the greedy matching, which lacks a few per
-cent of the best; "augmented" finds most of these in a few times the time; "exact" shows how many on small graphs, `Matching.quality` a bound on all.
+cent of the best.  "augmented" finds most of these in two to six times the time.  "exact" shows how
+many there are on small graphs, `Matching.quality` a bound on all.
 """
 
 from matchwood._lazy import old_names
 from matchwood.matching.bound import Bound, matching_bound
+from matchwood.matching.cardinality import maximum_matching
 from matchwood.matching.check import is_locally_dominant, is_matching, is_maximal_matching
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.hierarchy import Hierarchy, coarsening_hierarchy
@@ -38,6 +41,7 @@ __all__ = [
     "is_maximal_matching",
     "matching_bound",
     "maximal_matching",
+    "maximum_matching",
     "streaming_matching",
     "weighted_matching",
 ]

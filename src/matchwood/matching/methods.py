@@ -21,6 +21,7 @@ METHODS = (
     "exact",
 )
 AUTO = {"reference": "greedy", "cpu": "suitor", "gpu": "suitor"}  # the fastest of each engine
+LARGEST = ("hopcroft_karp", "blossom")  # of maximum_matching
 GREEDY = ("greedy", "dominant", "suitor")  # three ways to the greedy matching
 
 
