@@ -23,8 +23,9 @@ def maximum_matching(
 
     A path that begins and ends at free vertices, and whose every second edge is in the matching,
     can be turned round: the matching then has one edge more.  A matching without such a path is
-    a largest one (Berge).  The search begins with the rule of Karp and Sipser [1]_: a vertex with
-    one free neighbour is matched with it, which is never wrong.
+    a largest one (Berge).  The start is what comes first, and where that leaves many vertices free,
+    the rule of Karp and Sipser [1]_: a vertex with one free neighbour is matched with it, which is
+    never wrong.
 
     Parameters
     ----------
@@ -34,7 +35,8 @@ def maximum_matching(
     method : {"auto", "hopcroft_karp", "blossom"}
         ``"hopcroft_karp"`` turns round many shortest paths at once [2]_, for bipartite graphs.
         ``"blossom"`` is Edmonds' search [3]_ [4]_, which contracts odd cycles, for all graphs.
-        ``"auto"`` takes the first where the graph is bipartite, which is found out in a pass.
+        ``"auto"`` begins with the second; where its searches read much and the graph is
+        bipartite, the first goes on.
     engine : {None, "reference", "cpu"}
         None takes the engine where `A` already lives.
     threads : int or None
@@ -95,13 +97,7 @@ def maximum_matching(
     clock = Stopwatch()
     view = call.graph.undirected_pattern()
     clock.lap("prepare")
-    sides = None if method == "blossom" else finder.two_sides(view)
-    if method == "hopcroft_karp" and sides is None:
-        raise ValueError(
-            f"{caller}: the graph must be bipartite for 'hopcroft_karp', got an odd cycle"
-        )
-    method = "blossom" if sides is None else "hopcroft_karp"
-    mate, rounds = finder.match(view, sides)
+    mate, rounds, method = finder.match(view, method)
     clock.lap("match")
     size = float(int((mate >= 0).sum()) // 2)
     origin = Origin(None, size, False, 0)

@@ -47,7 +47,7 @@ def check_maximum_matching(A: Any, answer: Any) -> None:
     caller = "check_maximum_matching"
     view = csr.as_graph(A, caller).on("cpu").undirected_pattern()
     mate, _tails, _used = checked_mates(view, answer, caller, "matching")
-    better, found = mate.astype(view.indices.dtype), np.zeros(1, np.int64)
+    better, found = mate.astype(view.indices.dtype), np.zeros(2, np.int64)
     label = improve(view, better, found)
     edges = int((mate >= 0).sum()) // 2
     if found[0]:

@@ -3,8 +3,9 @@
 One member does the work: paths of a phase must not meet, and to find them in one order, whatever
 the team, is to find them one after the other.  Vertices are unsigned here; all ones is "nobody".
 
-    start      a vertex with one free neighbour takes it; else the next free vertex takes the one
-               with the fewest free neighbours
+    start      every vertex takes its first free neighbour.  Where that leaves many: a vertex
+               with one free neighbour takes it; else the next free vertex takes the one with the
+               fewest free neighbours
     phase      (bipartite) distances from all free vertices of side 0, along paths that alternate;
                then shortest paths that do not meet, each turned round when it is found
     search     (any graph) a tree of such paths from one free vertex; an odd cycle is contracted
@@ -28,6 +29,9 @@ from matchwood.teams import Team, crew, device, interrupted, kernel, workspace
 Array = np.ndarray[Any, Any]
 UNSEEN, OUTER, INNER = 0, 1, 2
 ODD_CYCLE = 2  # in `sides`, of the first vertex
+MANY = 16  # one vertex of so many: where first fit leaves more free, a better start pays
+NO_LIMIT = 1 << 62  # entries
+CHEAP = 4  # times all entries: searches that read more are left to phases
 
 
 class Rows(NamedTuple):
@@ -44,6 +48,7 @@ class Search(NamedTuple):
     queue: Array
     reached: Array  # vertices with a label in this search
     stamp: Array  # marks of `_meeting`
+    spent: Array  # marks used; entries read, and how many may be
 
 
 @device
@@ -114,13 +119,37 @@ def _fewest(rows: Rows, v: Any, mate: Array, degree: Array) -> Any:
     return best
 
 
+@device
+def _first_fit(team: Team, rows: Rows, mate: Array) -> int:
+    """Every vertex takes its first free neighbour; how many are left without a mate."""
+    kind = mate.dtype.type
+    nobody = ~kind(0)
+    left = 0
+    for v in range(np.uint64(mate.size)):
+        if interrupted(team, v):
+            return 0
+        if mate[v] != nobody:
+            continue
+        left += 1
+        for k in range(_begin(rows, v), _end(rows, v)):
+            u = rows.indices[k]
+            if mate[u] == nobody:
+                mate[u], mate[v] = kind(v), u
+                left -= 1 + (u < v)  # a smaller one was counted as left before
+                break
+    return left
+
+
 @kernel
 def _start(team: Team, rows: Rows, mate: Array, degree: Array, stack: Array) -> None:
-    """Karp and Sipser's rule.  Caller: mate all ones, degree as in the graph."""
+    """First fit, or where that leaves many, Karp and Sipser's rule.  Caller: mate all ones."""
     n, kind = mate.size, mate.dtype.type
     nobody = ~kind(0)
-    if team.rank > 0:
+    if team.rank > 0 or _first_fit(team, rows, mate) * MANY <= n:
         return
+    for v in range(np.uint64(n)):
+        mate[v] = nobody
+        degree[v] = rows.indptr[v + np.uint64(1)] - rows.indptr[v]
     size = np.uint64(0)
     for v in range(np.uint64(n)):
         if degree[v] == 1:
@@ -296,7 +325,7 @@ def _turn_round(u: Any, mate: Array, before: Array) -> None:
 
 
 @device
-def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search, marks: Array) -> bool:
+def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search) -> bool:
     """A path from the free `root`, turned round; False where there is none."""
     nobody, one = ~mate.dtype.type(0), np.uint64(1)
     label, before = search.label, search.before
@@ -309,6 +338,7 @@ def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search, mark
             break
         v = search.queue[head]
         head += one
+        search.spent[1] += np.int64(_end(rows, v) - _begin(rows, v)) + 1
         for k in range(_begin(rows, v), _end(rows, v)):
             u = rows.indices[k]
             if label[u] == UNSEEN:
@@ -327,8 +357,8 @@ def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search, mark
                 search.queue[tail] = w
                 tail += one
             elif label[u] == OUTER and _base(search.base, u) != _base(search.base, v):
-                marks[0] += 1
-                top = _meeting(u, v, mate, search, marks[0])
+                search.spent[0] += 1
+                top = _meeting(u, v, mate, search, search.spent[0])
                 tail = _contract(u, v, top, mate, search, tail)
                 tail = _contract(v, u, top, mate, search, tail)
     if found:
@@ -340,18 +370,19 @@ def _search(team: Team, root: Any, rows: Rows, mate: Array, search: Search, mark
 
 
 @kernel
-def _search_all(
-    team: Team, rows: Rows, mate: Array, search: Search, marks: Array, found: Array
-) -> None:
-    """Caller: label 0, stamp 0, base[v] = v."""
+def _search_all(team: Team, rows: Rows, mate: Array, search: Search, found: Array) -> None:
+    """Caller: label 0, stamp 0, base[v] = v.  found[1] = 1 where too much was read to go on."""
     if team.rank > 0:
         return
     nobody = ~mate.dtype.type(0)
     for v in range(np.uint64(mate.size)):
         if mate[v] != nobody:
             continue
-        if _search(team, mate.dtype.type(v), rows, mate, search, marks):
+        if _search(team, mate.dtype.type(v), rows, mate, search):
             found[0] += 1
+        if search.spent[1] > search.spent[2]:
+            found[1] = 1
+            return
         if interrupted(team, v):
             return
 
@@ -366,37 +397,43 @@ def two_sides(view: Any) -> Array | None:
     return None if side[0] == ODD_CYCLE else side
 
 
-def match(view: Any, sides: Array | None) -> tuple[Array, int]:
-    """The mates, and how many phases or searches found a path."""
+def match(view: Any, method: str) -> tuple[Array, int, str]:
+    """The mates, how many phases or searches found a path, and the method at last."""
     n = view.n
-    mate = np.full(n, -1, view.indices.dtype)
+    mate, found = np.full(n, -1, view.indices.dtype), np.zeros(2, np.int64)
     rows, unsigned = _rows(view)
-    rounds = np.zeros(1, np.int64)
-    space = workspace(
-        a=(n + 1, unsigned), b=(n + 1, unsigned), stack=(n + 1, unsigned)
-    )  # fmt: skip
-    degree = space.a[:n]
-    np.subtract(rows.indptr[1:], rows.indptr[:-1], out=degree)
-    crew(1, work=view.nnz).run(_start, rows, mate.view(unsigned), degree, space.stack)
+    space = workspace(a=(n, unsigned), b=(n, unsigned), stack=(n + 1, unsigned))
+    crew(1, work=view.nnz).run(_start, rows, mate.view(unsigned), space.a, space.stack)
+    if method == "auto":  # few free vertices are left as a rule, and searches short
+        improve(view, mate, found, CHEAP * (view.nnz + n))
+        if not found[1]:
+            return mate, int(found[0]), "blossom"
+    sides = None if method == "blossom" else two_sides(view)
     if sides is None:
-        improve(view, mate, rounds)
-    else:
-        crew(1, work=view.nnz).run(
-            _phases, rows, sides, mate.view(unsigned), space.a, space.b, space.stack, rounds
-        )  # fmt: skip
-    return mate, int(rounds[0])
+        if method == "hopcroft_karp":
+            raise ValueError(
+                "maximum_matching: the graph must be bipartite for 'hopcroft_karp', got an odd one"
+            )
+        improve(view, mate, found)
+        return mate, int(found[0]), "blossom"
+    found[0] = 0
+    crew(1, work=view.nnz).run(
+        _phases, rows, sides, mate.view(unsigned), space.a, space.b, space.stack, found
+    )  # fmt: skip
+    return mate, int(found[0]), "hopcroft_karp"
 
 
-def improve(view: Any, mate: Array, found: Array) -> Array:
+def improve(view: Any, mate: Array, found: Array, most: int = NO_LIMIT) -> Array:
     """Search from every free vertex; the labels that are left.  `mate` is changed."""
     n = view.n
     rows, unsigned = _rows(view)
     label = np.zeros(n, np.uint8)
     search = Search(
         label, np.empty(n, unsigned), np.arange(n, dtype=unsigned), np.empty(n + 1, unsigned),
-        np.empty(n + 1, unsigned), np.zeros(n, np.int64),
+        np.empty(n + 1, unsigned), np.zeros(n, np.int64), np.array([0, 0, most]),
     )  # fmt: skip
-    crew(1, work=view.nnz).run(_search_all, rows, mate.view(unsigned), search, np.zeros(1, np.int64), found)
+    found[1] = 0
+    crew(1, work=view.nnz).run(_search_all, rows, mate.view(unsigned), search, found)
     return label
 
 

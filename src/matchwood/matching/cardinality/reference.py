@@ -32,13 +32,17 @@ def two_sides(view: Any) -> Any:
     return np.array(side, np.uint8)
 
 
-def match(view: Any, sides: Any) -> tuple[Any, int]:
+def match(view: Any, method: str) -> tuple[Any, int, str]:
+    if method == "hopcroft_karp" and two_sides(view) is None:
+        raise ValueError(
+            "maximum_matching: the graph must be bipartite for 'hopcroft_karp', got an odd one"
+        )
     rows, mate = _rows(view), [-1] * view.n
     found = 0
     for root in range(view.n):
         if mate[root] < 0:
             found += _augment(rows, mate, root)
-    return np.array(mate, view.indices.dtype), found
+    return np.array(mate, view.indices.dtype), found, "blossom"
 
 
 def _rows(view: Any) -> list[list[int]]:
