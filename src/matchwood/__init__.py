@@ -39,6 +39,7 @@ _HOMES = {
     # matching
     "weighted_matching": "matchwood.matching",  # a heavy matching, and how near to the best
     "maximal_matching": "matchwood.matching",  # one to which no edge can be added
+    "maximum_matching": "matchwood.matching",  # as many edges as there can be
     "streaming_matching": "matchwood.matching",  # one from a stream of edges
     "Matching": "matchwood.matching",  # what all three return
     "matching_bound": "matchwood.matching",  # how heavy any matching can be at most
@@ -227,6 +228,7 @@ if TYPE_CHECKING:
     from matchwood.matching import coarsening_hierarchy as coarsening_hierarchy
     from matchwood.matching import matching_bound as matching_bound
     from matchwood.matching import maximal_matching as maximal_matching
+    from matchwood.matching import maximum_matching as maximum_matching
     from matchwood.matching import streaming_matching as streaming_matching
     from matchwood.matching import weighted_matching as weighted_matching
     from matchwood.ordering import Gaps as Gaps

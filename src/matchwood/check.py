@@ -32,6 +32,8 @@ _HOMES = {
     "is_spanning_forest": "matchwood.spanning.forest.check",  # yes or no
     "check_matching": "matchwood.matching.check",  # mates and their weight
     "check_maximal_matching": "matchwood.matching.proposal.check",  # no edge could be added
+    "check_maximum_matching": "matchwood.matching.cardinality.check",  # proved to be a largest
+    "check_augmented": "matchwood.matching.augmented.check",  # no short exchange gains
     "check_locally_dominant": "matchwood.matching.check",  # the greedy matching
     "check_bound": "matchwood.matching.bound.check",  # a proof that no matching is heavier
     "check_coarsening": "matchwood.matching.coarsening.check",  # merged vertices and edges
@@ -113,7 +115,11 @@ if TYPE_CHECKING:
     )
     from matchwood.join.check import check_fuzzy_join as check_fuzzy_join
     from matchwood.krylov.check import check_solution as check_solution
+    from matchwood.matching.augmented.check import check_augmented as check_augmented
     from matchwood.matching.bound.check import check_bound as check_bound
+    from matchwood.matching.cardinality.check import (
+        check_maximum_matching as check_maximum_matching,
+    )
     from matchwood.matching.check import check_locally_dominant as check_locally_dominant
     from matchwood.matching.check import check_matching as check_matching
     from matchwood.matching.check import is_locally_dominant as is_locally_dominant

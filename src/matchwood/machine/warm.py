@@ -88,7 +88,12 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
     from matchwood.factors import degree_factor
     from matchwood.forests import linear_forest, tridiagonal_of
     from matchwood.independent import maximal_independent_set
-    from matchwood.matching import coarsening_hierarchy, maximal_matching, weighted_matching
+    from matchwood.matching import (
+        coarsening_hierarchy,
+        maximal_matching,
+        maximum_matching,
+        weighted_matching,
+    )
     from matchwood.primitives import row_reduce
     from matchwood.spanning import minimum_spanning_forest
     from matchwood.traversal import bfs
@@ -127,11 +132,15 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         },
         **{
             f"matching, {method}": functools.partial(weighted_matching, method=method)
-            for method in ("greedy", "dominant", "suitor", "random_weighted")
+            for method in ("greedy", "dominant", "suitor", "augmented", "random_weighted")
         },
         "matching, streaming": lambda G: weighted_matching(G, method="streaming"),
         "matching, bound": lambda G: weighted_matching(G).bound,
         "matching, maximal": lambda G: maximal_matching(G),
+        **{
+            f"matching, maximum, {method}": functools.partial(maximum_matching, method=method)
+            for method in ("auto", "blossom")
+        },
         "matching, serial": lambda G: maximal_matching(G, method="serial"),
         "coarsening_hierarchy": lambda G: coarsening_hierarchy(G, until=5),
         "matching, maximal, weighted": lambda G: maximal_matching(G, weighted=True),

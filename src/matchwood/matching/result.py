@@ -11,10 +11,12 @@ from typing import Any
 from matchwood import engines
 from matchwood.answers import with_public_signature
 from matchwood.arguments import integers
+from matchwood.matching.augmented.check import check_augmented
 from matchwood.matching.bound import matching_bound
+from matchwood.matching.cardinality.check import check_maximum_matching
 from matchwood.matching.check import check_locally_dominant, check_matching
 from matchwood.matching.exact.check import check_exact
-from matchwood.matching.methods import GREEDY, Origin
+from matchwood.matching.methods import GREEDY, LARGEST, Origin
 from matchwood.matching.proposal.check import check_maximal_matching
 from matchwood.matching.random_weighted.check import check_random_weighted
 from matchwood.matching.streaming.check import check_streaming
@@ -128,6 +130,10 @@ class Matching:
             return
         if self.method in GREEDY:
             check_locally_dominant(A, self, rng=seed, ties=ties)
+        elif self.method in LARGEST:
+            check_maximum_matching(A, self)
+        elif self.method == "augmented":
+            check_augmented(A, self, rng=seed, ties=ties)
         elif self.method == "exact":
             check_exact(A, self)
         elif self.method == "streaming":

@@ -9,6 +9,7 @@ import typer
 from matchwood.cli.options import Graph, Rng, Ties
 from matchwood.cli.shared import Shared, report, timed, with_shared
 
+LARGEST = ("hopcroft_karp", "blossom")  # methods of maximum_matching, nor does that
 MAXIMAL = ("proposal", "serial")  # methods of maximal_matching, which does not look at weights
 
 
@@ -19,10 +20,16 @@ def command(
         str,
         typer.Option(
             "--method",
-            help="auto, greedy, dominant, suitor, streaming, random_weighted or exact: a heavy "
-            "matching.  proposal or serial: a maximal one, weights not looked at.",
+            help="auto, greedy, dominant, suitor, augmented, streaming, random_weighted or exact: "
+            "a heavy matching.  proposal or serial: a maximal one, weights not looked at.",
         ),
     ] = "auto",
+    maximum: Annotated[
+        bool,
+        typer.Option(
+            "--maximum", help="As many edges as there can be, by hopcroft_karp or blossom."
+        ),
+    ] = False,
     rng: Rng = 0,
     ties: Ties = "hash",
     *,
@@ -34,7 +41,9 @@ def command(
 
     options = {"method": method, "rng": rng, **shared.where}
     with timed("matching") as taken:
-        if method in MAXIMAL:
+        if maximum or method in LARGEST:
+            found = matchwood.maximum_matching(loaded.matrix, method=method, **shared.where)
+        elif method in MAXIMAL:
             found = matchwood.maximal_matching(loaded.matrix, **options)
         else:
             found = matchwood.weighted_matching(loaded.matrix, ties=ties, **options)

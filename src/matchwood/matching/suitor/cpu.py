@@ -206,10 +206,18 @@ def _propose_all(
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
+    sums = block_sums(view.n)
+    mate, _offer = best_offers(view, seed, by_hash, threads, sums)
+    return Found(mate, matched_weight(sums), 1)
+
+
+def best_offers(
+    view: Any, seed: int, by_hash: bool, threads: int | None = None, sums: Array | None = None
+) -> tuple[Array, Array]:
+    """The mates and the weight of each vertex's edge; `sums` gets those of blocks."""
     unsigned, bits = f"u{view.indices.dtype.itemsize}", f"i{view.data.dtype.itemsize}"
     mate = np.full(view.n, -1, view.indices.dtype)
     offer = np.zeros(view.n, view.data.dtype)
-    sums = block_sums(view.n)
     crew(threads, work=view.nnz + view.n).run(
         _propose_all,
         view.indptr.view(unsigned),
@@ -220,6 +228,6 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
         mate.view(unsigned),
         offer.view(bits),
         offer,
-        sums,
+        block_sums(view.n) if sums is None else sums,
     )
-    return Found(mate, matched_weight(sums), 1)
+    return mate, offer
