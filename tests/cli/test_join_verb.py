@@ -113,3 +113,15 @@ def test_a_line_is_a_set_where_no_column_is_named(tmp_path: Path) -> None:
     path = tmp_path / "sets.csv"
     path.write_text("a;b\nc\n")
     assert read(path, None).data == ["a;b", "c"]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    lists = [["red", "blue"], ["blue", "red"], None]
+    table = pyarrow.table({"lists": lists, "tags": ["red;blue", "blue;red", None]})
+    parquet.write_table(table, path)
+    for column in ("lists", "tags"):
+        assert run_json("join", str(path), "--on", column)["pairs"] == 1

@@ -228,3 +228,15 @@ def test_pairs_as_a_graph():
     assert groups.labels[0] == groups.labels[1] == groups.labels[2]
     both = fuzzy_join(ROWS, [["xyz"]], delta=0.5).graph()
     assert both.shape == (6, 6)
+
+
+def test_pairs_and_polars_tables():
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"name": list("abcde"), "lists": ROWS})
+    pairs = fuzzy_join(table, on="lists", delta=0.5)
+    inner = pairs.merge(table)
+    assert inner.columns == ["name_left", "lists_left", "name_right", "lists_right", "score"]
+    assert inner["name_right"].to_list() == ["b", "c", "c"]
+    left = pairs.merge(table, how="left")
+    assert left["name_right"].to_list() == ["b", "c", "c", None, None, None]
+    assert pairs.merge(table, how="anti")["name"].to_list() == ["c", "d", "e"]
