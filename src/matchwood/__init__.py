@@ -121,7 +121,7 @@ _HOMES = {
     "fuzzy_join": "matchwood.join",  # pairs of records whose elements can be matched well
     "iter_fuzzy_join": "matchwood.join",  # the same in blocks, for answers larger than memory
     "Pairs": "matchwood.join",  # what both return
-    "collection": "matchwood.join.collection",  # records read and tokenised once, for many joins
+    "collection": "matchwood.join",  # records read and tokenised once, for many joins
     "Collection": "matchwood.join",  # what `collection` returns
     "explain": "matchwood.join",  # which elements of two records match, and what the bounds say
     "Explanation": "matchwood.join",  # what `explain` returns
