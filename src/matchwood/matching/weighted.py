@@ -44,9 +44,10 @@ def weighted_matching(
         ends as long as that wins weight [6]_ [7]_: at least 2/3 of the best, and 5 to 14 % more
         than greedy on the collaboration, mail and citation graphs we tried.  ``"streaming"`` reads
         each edge once and keeps few of them, within 2 + epsilon of the best [4]_
-        (`streaming_matching` takes edges from an iterator).  ``"random_weighted"`` visits vertices in random order and
-        matches each with its heaviest free neighbour [5]_.  ``"exact"`` finds the best matching,
-        for small graphs.  ``"auto"`` takes the suitor method, the fastest in our measurements.
+        (`streaming_matching` takes edges from an iterator).  ``"random_weighted"`` visits vertices
+        in random order and matches each with its heaviest free neighbour [5]_.  ``"exact"`` finds
+        the best matching, for small graphs.  ``"auto"`` takes the suitor method, the fastest in our
+        measurements.
     rng : int, Generator or None
         Seed of the order of equal weights, and of the vertices in ``"random_weighted"``.
     ties : {"hash", "index"}
