@@ -95,9 +95,7 @@ def run() -> list[harness.Result]:
             row: dict[str, Any] = {"title": f"fuzzy join, Yelp sample, {delta}"}
             for threads in BAR_LISTS:
                 row[f"lists, {threads} threads"] = best(
-                    functools.partial(
-                        matchwood.fuzzy_join, data.left, delta=delta, threads=threads
-                    )
+                    functools.partial(matchwood.fuzzy_join, data.left, delta=delta, threads=threads)
                 )
             row["collection, 1 thread"] = best(
                 functools.partial(matchwood.fuzzy_join, prepared, delta=delta, threads=1)
