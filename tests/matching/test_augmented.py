@@ -150,7 +150,8 @@ def test_factors():
 def test_an_empty_graph():
     for n in (0, 1, 5):
         found = weighted_matching(sp.csr_array((n, n)), method="augmented")
-        assert found.mate.tolist() == [-1] * n and found.weight == 0 and found.rounds == 0
+        assert found.mate.tolist() == [-1] * n
+        assert (found.weight, found.rounds) == (0, 0)
 
 
 @pytest.mark.skipif("MATCHWOOD_DATA" not in os.environ, reason="needs real graphs")

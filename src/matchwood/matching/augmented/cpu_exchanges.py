@@ -28,10 +28,12 @@ class Scale(NamedTuple):
 
 
 class Weighing(NamedTuple):
-    """How gains are compared."""
+    """How gains are compared, and how long."""
 
     scale: Scale
     ties: Ties
+    least: int  # gain that is worth an exchange
+    limit: int  # rounds
 
 
 class State(NamedTuple):
