@@ -80,3 +80,14 @@ def test_match_check_refuses_an_empty_matching(
     assert CliRunner().invoke(app, args).exit_code == 0
     monkeypatch.setattr(matchwood, name, nothing)
     assert CliRunner().invoke(app, args).exit_code != 0
+
+
+def test_match_augmented_and_maximum() -> None:
+    greedy = run_json("match", GRAPH)
+    heavier = run_json("match", GRAPH, "--method", "augmented", "--check")
+    assert heavier["weight"] >= greedy["weight"]
+    largest = run_json("match", GRAPH, "--maximum", "--check")
+    assert largest["edges"] >= heavier["edges"]
+    assert largest["method"] == "blossom"
+    forced = run_json("match", "path:9", "--method", "hopcroft_karp", "--check")
+    assert forced["edges"] == 4
