@@ -65,7 +65,9 @@ def test_coarsen(tmp_path: Path) -> None:
     assert "largest weight" in run("coarsen", "path:40", "--until", "9").stdout
 
 
-@pytest.mark.parametrize("method", ["suitor", "streaming", "random_weighted", "exact", "proposal"])
+@pytest.mark.parametrize(
+    "method", ["suitor", "augmented", "streaming", "random_weighted", "exact", "proposal"]
+)
 def test_match_check_refuses_an_empty_matching(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

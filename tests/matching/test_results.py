@@ -99,7 +99,15 @@ def test_a_worker_of_a_pool_returns_a_matching() -> None:
 
 def test_an_empty_matching_is_refused_by_every_method() -> None:
     A = random_graph(20, 60)
-    for method in ("greedy", "dominant", "suitor", "streaming", "random_weighted", "exact"):
+    for method in (
+        "greedy",
+        "dominant",
+        "suitor",
+        "augmented",
+        "streaming",
+        "random_weighted",
+        "exact",
+    ):
         found = weighted_matching(A, method=method)
         found.check(A)
         empty = dataclasses.replace(found, mate=np.full(20, -1), weight=0.0)
