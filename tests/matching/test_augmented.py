@@ -173,3 +173,16 @@ def test_a_path_of_equal_weights():
     greedy, found = weighted_matching(A), weighted_matching(A, method="augmented")
     assert found.cardinality > greedy.cardinality
     check_augmented(A, found)
+
+
+def test_many_schedules():
+    """More members than cores are interrupted anywhere; every run gives the one answer."""
+    for A in (rmat(11, 8), grid(50, 50)):
+        for draw in (WEIGHTS["two levels"], WEIGHTS["many"]):
+            G = matchwood.graph(with_weights(A, draw))
+            expected = weighted_matching(G, method="augmented", threads=1)
+            for k in range(12):
+                found = weighted_matching(G, method="augmented", threads=2 + k % 7)
+                assert np.array_equal(found.mate, expected.mate)
+                assert found.rounds == expected.rounds
+                assert found.weight == expected.weight
