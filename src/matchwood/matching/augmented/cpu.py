@@ -116,11 +116,11 @@ def _scan_all(
 
 @expanded
 def _choose(
-    u: Any, rows: Rows, state: State, weighing: Weighing, lists: Lists, wanted: Wanted
+    u: Any, rows: Rows, state: State, weighing: Weighing, lists: Lists, wanted: Wanted, fresh: bool
 ) -> None:
     """Unit u becomes a candidate if it gains."""
     free = ~state.mate.dtype.type(0)
-    gain, x, y = best_exchange(rows, u, state, weighing)
+    gain, x, y = best_exchange(rows, u, state, weighing, fresh)
     if gain < weighing.least:
         return
     at = np.uint64(atomic_add(lists.shared, _CANDIDATES, 1))
@@ -142,7 +142,7 @@ def _choose_all(
         for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
             v = state.mate[i]
             if v != free and v > i:
-                _choose(kind(i), rows, state, weighing, lists, wanted)
+                _choose(kind(i), rows, state, weighing, lists, wanted, True)
         chunk = next_chunk(team, n, CHUNK)
     return barrier(team)
 
@@ -163,7 +163,7 @@ def _choose_queued(
         for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, queue.size))):
             u = queue[i]
             lists.queued[u] = 0
-            _choose(u, rows, state, weighing, lists, wanted)
+            _choose(u, rows, state, weighing, lists, wanted, False)
         chunk = next_chunk(team, queue.size, FEW)
     return barrier(team)
 
