@@ -145,7 +145,7 @@ def functions() -> dict[str, Callable[..., Any]]:
 
 
 SPANNING = ("boruvka", "awerbuch_shiloach", "kruskal", "filter_kruskal")
-WEIGHTED = ("greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")
+WEIGHTED = ("greedy", "dominant", "suitor", "augmented", "streaming", "random_weighted", "exact")
 MAXIMAL = ("proposal", "serial")
 FORESTS = ("splitters", "ranges", "doubling", "walk")
 ORDERING = ("serial", "leveled", "unordered", "batch_basic", "batch")

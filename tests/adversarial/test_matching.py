@@ -31,7 +31,7 @@ from matchwood.matching.streaming.check import check_streaming
 from matchwood.primitives.edge_order.reference import edge_key
 from support import NO_RUSTWORKX
 
-METHODS = ("greedy", "dominant", "suitor", "streaming", "random_weighted", "exact")
+METHODS = ("greedy", "dominant", "suitor", "augmented", "streaming", "random_weighted", "exact")
 THREADS = (1, 2, 3, 5, 6, 7, 16)
 EXTREMES = (5e-324, 1e-310, 2.3e-308, 1e-300, 1.0, 3.0, 1e300, 4e307, 1e308, 1.7e308)
 Edges = dict[tuple[int, int], float]

@@ -66,7 +66,9 @@ def test_coarsen(tmp_path: Path) -> None:
     assert "largest weight" in run("coarsen", "path:40", "--until", "9").stdout
 
 
-@pytest.mark.parametrize("method", ["suitor", "streaming", "random_weighted", "exact", "proposal"])
+@pytest.mark.parametrize(
+    "method", ["suitor", "augmented", "streaming", "random_weighted", "exact", "proposal"]
+)
 def test_match_check_refuses_an_empty_matching(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,3 +85,14 @@ def test_match_check_refuses_an_empty_matching(
     assert CliRunner().invoke(app, args).exit_code == 0
     monkeypatch.setattr(matchwood, name, nothing)
     assert CliRunner().invoke(app, args).exit_code != 0
+
+
+def test_match_augmented_and_maximum() -> None:
+    greedy = run_json("match", GRAPH)
+    heavier = run_json("match", GRAPH, "--method", "augmented", "--check")
+    assert heavier["weight"] >= greedy["weight"]
+    largest = run_json("match", GRAPH, "--maximum", "--check")
+    assert largest["edges"] >= heavier["edges"]
+    assert largest["method"] == "blossom"
+    forced = run_json("match", "path:9", "--method", "hopcroft_karp", "--check")
+    assert forced["edges"] == 4

@@ -24,7 +24,7 @@ def size_by_networkx(A):
     G = nx.Graph()
     G.add_nodes_from(range(A.shape[0]))
     rows, columns = sp.coo_array(A).coords
-    G.add_edges_from((u, v) for u, v in zip(rows.tolist(), columns.tolist()) if u != v)
+    G.add_edges_from((u, v) for u, v in zip(rows.tolist(), columns.tolist(), strict=True) if u != v)
     return len(nx.max_weight_matching(G, maxcardinality=True, weight=None)), nx.is_bipartite(G)
 
 

@@ -112,7 +112,7 @@ def test_an_empty_matching_is_not_the_heaviest() -> None:
 
 def test_an_empty_matching_is_refused_by_every_method() -> None:
     A = random_graph(20, 60)
-    for method in ("greedy", "dominant", "suitor", "streaming", "random_weighted"):
+    for method in ("greedy", "dominant", "suitor", "augmented", "streaming", "random_weighted"):
         refuses_an_empty_matching(A, method)
     for weighted in (False, True):
         found = maximal_matching(A, weighted=weighted)

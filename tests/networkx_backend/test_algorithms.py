@@ -514,3 +514,21 @@ def test_pagerank_counts_parallel_edges():
         for weight in (None, "weight"):
             expected = nx.pagerank.orig_func(G, weight=weight)
             assert nx.pagerank(G, weight=weight, backend="matchwood") == pytest.approx(expected)
+
+
+def test_bipartite_maximum_matching():
+    for seed in range(4):
+        G = nx.bipartite.random_graph(40, 30, 0.06, seed=seed)
+        top = range(40)
+        expected = nx.bipartite.hopcroft_karp_matching(G, top, backend="networkx")
+        for function in (nx.bipartite.hopcroft_karp_matching, nx.bipartite.maximum_matching):
+            found = function(G, top, backend="matchwood")
+            assert len(found) == len(expected)
+            assert all(found[v] == u and G.has_edge(u, v) for u, v in found.items())
+    path = nx.path_graph(7)
+    assert len(nx.bipartite.maximum_matching(path, backend="matchwood")) == 6
+    assert nx.bipartite.maximum_matching(nx.Graph([(0, 1)]), backend="matchwood") == {0: 1, 1: 0}
+    with pytest.raises(nx.AmbiguousSolution):
+        nx.bipartite.maximum_matching(nx.Graph([(0, 1), (2, 3)]), backend="matchwood")
+    with pytest.raises(nx.NetworkXError, match="not bipartite"):
+        nx.bipartite.maximum_matching(nx.complete_graph(3), backend="matchwood")

@@ -31,6 +31,7 @@ class Found(NamedTuple):
     weight: float
     rounds: int = 0
     bound: float | None = None  # proved upper bound on any matching, if the method has one
+    own: Any = None  # (n,) weight of the edge at each vertex, if the method knows it
 
 
 class Origin(NamedTuple):

@@ -76,6 +76,10 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
         "on most graphs: those with few neighbours are tried first."
     },
     "maximal_matching": {"additional_docs": "Another matching than NetworkX's, also maximal."},
+    "hopcroft_karp_matching": {
+        "additional_docs": "As many edges as NetworkX finds, maybe others.  Also as "
+        "``bipartite.maximum_matching``.  Directed graphs are left to NetworkX."
+    },
     "max_weight_matching": {
         "additional_docs": "Only when asked for, since it is approximate: at least half the "
         "weight of the best, 0.82 to 0.94 on most graphs.  Set "

@@ -32,6 +32,7 @@ from matchwood.networkx_backend.algorithms.components import (
 )
 from matchwood.networkx_backend.algorithms.ranking import pagerank
 from matchwood.networkx_backend.algorithms.sets import (
+    hopcroft_karp_matching,
     max_weight_matching,
     maximal_independent_set,
     maximal_matching,
@@ -87,6 +88,7 @@ __all__ = [
     "convert_to_nx",
     "descendants_at_distance",
     "generic_bfs_edges",
+    "hopcroft_karp_matching",
     "is_connected",
     "is_strongly_connected",
     "is_weakly_connected",

@@ -76,6 +76,8 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
             return "spanning trees are of undirected graphs"
     if name in COMMUNITIES and G.is_directed():
         return "communities are of undirected graphs"
+    if name == "hopcroft_karp_matching" and G.is_directed():
+        return "matchings are of undirected graphs"
     if name == "max_weight_matching":
         if not settings().approximate_matching:
             return "approximate; allow it by nx.config.backends.matchwood.approximate_matching"

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.matching.augmented import LEAST_GAIN, LIMIT, two_factors
+from matchwood.matching.augmented.cpu_claims import Claims, Wanted, settle_claims, touched
 from matchwood.matching.augmented.cpu_exchanges import (
     Scale,
     State,
@@ -44,10 +45,8 @@ from matchwood.matching.augmented.cpu_exchanges import (
 )
 from matchwood.matching.cpu_rows import Rows, Ties
 from matchwood.matching.cpu_weight import block_sums, matched_weight, sum_blocks
-from matchwood.matching.methods import Found
-from matchwood.matching.suitor.cpu import best_offers
+from matchwood.matching.methods import Found, load
 from matchwood.primitives.frontier.cpu import BUFFER, flush, push
-from matchwood.primitives.hashing.cpu import mix64
 from matchwood.teams import (
     Team,
     advance,
@@ -79,25 +78,6 @@ _CHANGED, _QUEUED, _CANDIDATES, _ROUNDS = 0, _LINE, 3 * _LINE, 4 * _LINE
 SHARED = 5 * _LINE
 
 
-class Claims(NamedTuple):
-    """Of each unit: the first exchange that touches it."""
-
-    gain: Array  # (n,) int64, 0 for none
-    tie: Array  # (n,) uint64
-
-
-class Wanted(NamedTuple):
-    """The candidates of a round, in any order."""
-
-    unit: Array  # smaller end
-    gain: Array
-    x: Array  # new mate of the smaller end
-    y: Array  # and of the other one
-    unit_x: Array  # of x before the round; the own one where there is no x
-    unit_y: Array
-    won: Array
-
-
 class Lists(NamedTuple):
     queues: Array  # (2, n) units: of this round and of the next
     queued: Array  # 1: in the next queue
@@ -105,20 +85,6 @@ class Lists(NamedTuple):
     before: Array  # what an arm to them cost before the round
     buffers: Array  # (members, BUFFER): units on their way to a queue
     shared: Array  # the words above
-
-
-@device
-def _tie_word(u: Any, ties: Ties) -> Any:
-    """What decides between units of equal gain, larger first; one to one."""
-    if ties.by_hash:
-        return mix64(np.uint64(u) ^ mix64(np.uint64(ties.seed)))
-    return ~np.uint64(u)
-
-
-@expanded
-def _touched(wanted: Wanted, i: int) -> Any:
-    """The units that candidate i touches."""
-    return wanted.unit[i], wanted.unit_x[i], wanted.unit_y[i]
 
 
 @expanded
@@ -150,12 +116,12 @@ def _scan_all(
 
 @expanded
 def _choose(
-    u: Any, rows: Rows, state: State, weighing: Weighing, lists: Lists, wanted: Wanted
+    u: Any, rows: Rows, state: State, weighing: Weighing, lists: Lists, wanted: Wanted, fresh: bool
 ) -> None:
     """Unit u becomes a candidate if it gains."""
     free = ~state.mate.dtype.type(0)
-    gain, x, y = best_exchange(rows, u, state, weighing)
-    if gain < LEAST_GAIN:
+    gain, x, y = best_exchange(rows, u, state, weighing, fresh)
+    if gain < weighing.least:
         return
     at = np.uint64(atomic_add(lists.shared, _CANDIDATES, 1))
     wanted.unit[at], wanted.gain[at] = u, gain
@@ -176,7 +142,7 @@ def _choose_all(
         for i in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, n))):
             v = state.mate[i]
             if v != free and v > i:
-                _choose(kind(i), rows, state, weighing, lists, wanted)
+                _choose(kind(i), rows, state, weighing, lists, wanted, True)
         chunk = next_chunk(team, n, CHUNK)
     return barrier(team)
 
@@ -197,31 +163,8 @@ def _choose_queued(
         for i in range(np.uint64(chunk), np.uint64(min(chunk + FEW, queue.size))):
             u = queue[i]
             lists.queued[u] = 0
-            _choose(u, rows, state, weighing, lists, wanted)
+            _choose(u, rows, state, weighing, lists, wanted, False)
         chunk = next_chunk(team, queue.size, FEW)
-    return barrier(team)
-
-
-@expanded
-def _settle_claims(team: Team, ties: Ties, wanted: Wanted, claims: Claims, size: int) -> bool:
-    """claim, rank, decide."""
-    lo, hi = share(team, size)
-    for i in range(lo, hi):
-        for t in _touched(wanted, i):
-            atomic_max(claims.gain, t, wanted.gain[i])
-    if barrier(team):
-        return True
-    for i in range(lo, hi):
-        for t in _touched(wanted, i):
-            if load_relaxed(claims.gain, t) == wanted.gain[i]:
-                atomic_max(claims.tie, t, _tie_word(wanted.unit[i], ties))
-    if barrier(team):
-        return True
-    for i in range(lo, hi):
-        won, word = True, _tie_word(wanted.unit[i], ties)
-        for t in _touched(wanted, i):
-            won &= claims.gain[t] == wanted.gain[i] and claims.tie[t] == word
-        wanted.won[i] = won
     return barrier(team)
 
 
@@ -271,7 +214,7 @@ def _make_won(
     mate, free = state.mate, ~state.mate.dtype.type(0)
     lo, hi = share(team, size)
     for i in range(lo, hi):
-        for t in _touched(wanted, i):  # several members may set one back
+        for t in touched(wanted, i):  # several members may set one back
             store_relaxed(claims.gain, t, np.int64(0))
             store_relaxed(claims.tie, t, np.uint64(0))
         if not wanted.won[i]:
@@ -395,12 +338,12 @@ def _augment(
         return
     size, rounds, turn = shared[_CANDIDATES], 0, 0
     while size > 0:
-        if _settle_claims(team, weighing.ties, wanted, claims, size):
+        if settle_claims(team, weighing.ties, wanted, claims, size):
             return
         if _make_won(team, rows, state, weighing.scale, lists, wanted, claims, size):
             return
         rounds += 1
-        if rounds == LIMIT:
+        if rounds == weighing.limit:
             break
         if _wake(team, rows, state, weighing.scale, lists, wanted, turn):
             return
@@ -424,7 +367,8 @@ def _augment(
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
     n = view.n
     unsigned = f"u{view.indices.dtype.itemsize}"
-    mate, own = best_offers(view, seed, by_hash, threads)
+    start = load("auto", "cpu").match(view, seed, by_hash, threads)
+    mate, own = start.mate, start.own
     scale = Scale(*two_factors(float(own.max(initial=0.0))))
     team = crew(threads, work=view.nnz + n)
     shared, sums = np.zeros(SHARED, np.int64), block_sums(n)
@@ -439,7 +383,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     team.run(
         _augment,
         Rows(view.indptr.view(unsigned), view.indices.view(unsigned), view.data),
-        Weighing(scale, Ties(np.uint64(seed), by_hash)),
+        Weighing(scale, Ties(np.uint64(seed), by_hash), LEAST_GAIN, LIMIT),
         State(
             mate.view(unsigned), own,
             space.price, space.arm, space.target, space.stale, space.heaviest,

@@ -28,10 +28,12 @@ class Scale(NamedTuple):
 
 
 class Weighing(NamedTuple):
-    """How gains are compared."""
+    """How gains are compared, and how long."""
 
     scale: Scale
     ties: Ties
+    least: int  # gain that is worth an exchange
+    limit: int  # rounds
 
 
 class State(NamedTuple):
@@ -259,8 +261,11 @@ def best_path(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
 
 
 @expanded
-def best_exchange(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
-    """The gain of the unit with the smaller end u, and its new mates x and y; all ones for none."""
+def best_exchange(rows: Rows, u: Any, state: State, weighing: Weighing, fresh: bool) -> Any:
+    """The gain of the unit with the smaller end u, and its new mates x and y; all ones for none.
+
+    `fresh`: nothing has changed since the ends were scanned.
+    """
     mate = state.mate
     free = ~mate.dtype.type(0)
     v = mate[u]
@@ -270,7 +275,7 @@ def best_exchange(rows: Rows, u: Any, state: State, weighing: Weighing) -> Any:
     gain, x, y = np.int64(0), free, free
     if path_may_gain(u, state):
         for end in (u, v):
-            if not is_fresh(rows, end, state, weighing.scale):
+            if not (fresh or is_fresh(rows, end, state, weighing.scale)):
                 scan_arms(rows, end, state, weighing)
         gain, x, y = best_path(rows, u, state, weighing)
         gain = max(gain, np.int64(0))

@@ -8,8 +8,7 @@ import numpy as np
 
 from matchwood import gpu
 from matchwood.matching.augmented import LIMIT, two_factors
-from matchwood.matching.methods import Found
-from matchwood.matching.suitor import gpu as suitor
+from matchwood.matching.methods import Found, load
 from matchwood.primitives.wide_sums import total
 
 WIDTHS = (2, 8)  # lanes for a row in the first round
@@ -35,7 +34,7 @@ LISTED = 1024  # blocks at most for the units of a list, whose length the host d
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
-    found = suitor.match(view, seed, by_hash)
+    found = load("auto", "gpu").match(view, seed, by_hash)
     n, kind, weight = view.n, view.indices.dtype, view.data.dtype
     if view.nnz == 0:
         return Found(found.mate, 0.0, 0)

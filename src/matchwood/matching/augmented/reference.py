@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.matching.augmented import LEAST_GAIN, LIMIT, exponent_of
-from matchwood.matching.greedy import reference as greedy
-from matchwood.matching.methods import Found
+from matchwood.matching.methods import Found, load
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.hashing.reference import mix64_number
 
@@ -156,7 +155,8 @@ def tie_word(u: int, seed: int, by_hash: bool) -> int:
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
-    state = State(view, greedy.match(view, seed, by_hash).mate.tolist(), seed, by_hash)
+    start = load("auto", "reference").match(view, seed, by_hash)
+    state = State(view, start.mate.tolist(), seed, by_hash)
     rounds = 0
     while rounds < LIMIT and state.round():
         rounds += 1

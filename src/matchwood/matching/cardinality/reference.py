@@ -82,7 +82,8 @@ def _augment(rows: list[list[int]], mate: list[int], root: int) -> bool:
             if base[v] == base[u] or mate[v] == u:
                 continue
             if u == root or (mate[u] >= 0 and before[mate[u]] >= 0):
-                top, inside = meeting(v, u), set()
+                top = meeting(v, u)
+                inside: set[int] = set()
                 contract(v, top, u, inside)
                 contract(u, top, v, inside)
                 for w in range(n):

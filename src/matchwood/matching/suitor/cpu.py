@@ -206,18 +206,10 @@ def _propose_all(
 
 
 def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Found:
-    sums = block_sums(view.n)
-    mate, _offer = best_offers(view, seed, by_hash, threads, sums)
-    return Found(mate, matched_weight(sums), 1)
-
-
-def best_offers(
-    view: Any, seed: int, by_hash: bool, threads: int | None = None, sums: Array | None = None
-) -> tuple[Array, Array]:
-    """The mates and the weight of each vertex's edge; `sums` gets those of blocks."""
     unsigned, bits = f"u{view.indices.dtype.itemsize}", f"i{view.data.dtype.itemsize}"
     mate = np.full(view.n, -1, view.indices.dtype)
     offer = np.zeros(view.n, view.data.dtype)
+    sums = block_sums(view.n)
     crew(threads, work=view.nnz + view.n).run(
         _propose_all,
         view.indptr.view(unsigned),
@@ -228,6 +220,6 @@ def best_offers(
         mate.view(unsigned),
         offer.view(bits),
         offer,
-        block_sums(view.n) if sums is None else sums,
+        sums,
     )
-    return mate, offer
+    return Found(mate, matched_weight(sums), 1, own=offer)

@@ -12,6 +12,7 @@ from matchwood.networkx_backend.algorithms.spanning import as_numbers
 from matchwood.networkx_backend.graph import Graph
 from matchwood.networkx_backend.info import how, networkx_version
 from matchwood.networkx_backend.names import dispatched
+from matchwood.traversal import bfs
 
 
 @dispatched
@@ -88,3 +89,32 @@ def max_weight_matching(
         (len(G), np.stack((u, v), axis=1), weights[useful].astype(np.float64)), **how()
     )
     return _pairs(G, found)
+
+
+@dispatched
+def hopcroft_karp_matching(G: Graph, top_nodes: Any = None) -> dict[Any, Any]:
+    """A largest matching of a bipartite graph; also ``nx.bipartite.maximum_matching``."""
+    _require_two_sides(G, top_nodes)
+    mate = matching.maximum_matching(G.structure).mate
+    matched = np.flatnonzero(mate >= 0)
+    return dict(zip(G.names(matched), G.names(mate[matched]), strict=True))
+
+
+def _require_two_sides(G: Graph, top_nodes: Any) -> None:
+    """What NetworkX asks of the graph: sides that are given, or that the graph itself decides."""
+    import networkx as nx
+
+    if top_nodes is not None:
+        side = np.zeros(len(G), bool)
+        side[[v for v in map(G.number_of, top_nodes) if v is not None]] = True
+    else:
+        if len(G) == 0:
+            raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+        level = bfs(G.structure, 0, directed=False).level
+        if (level < 0).any():
+            raise nx.AmbiguousSolution("Disconnected graph: Ambiguous solution for bipartite sets.")
+        side = level % 2 == 1
+    if (side[G.sources] == side[G.indices]).any():
+        if top_nodes is not None:  # NetworkX does not look, and has an answer of its own
+            raise NotImplementedError("edges must join nodes of both sides")
+        raise nx.NetworkXError("Graph is not bipartite.")
