@@ -212,10 +212,10 @@ if TYPE_CHECKING:
     from matchwood.join import Collection as Collection
     from matchwood.join import Explanation as Explanation
     from matchwood.join import Pairs as Pairs
+    from matchwood.join import collection as collection
     from matchwood.join import explain as explain
     from matchwood.join import fuzzy_join as fuzzy_join
     from matchwood.join import iter_fuzzy_join as iter_fuzzy_join
-    from matchwood.join.collection import collection as collection
     from matchwood.krylov import Solution as Solution
     from matchwood.krylov import solve as solve
     from matchwood.machine.config import show_config as show_config

@@ -11,7 +11,7 @@ from join_sets import random_sets
 from matchwood.errors import EngineUnavailable
 from matchwood.join import fuzzy_join, iter_fuzzy_join
 from matchwood.join.candidates.cpu_run import Task
-from matchwood.join.collection import collection
+from matchwood.join.collecting import collection
 from matchwood.join.verification import how
 
 pytestmark = pytest.mark.gpu

@@ -10,12 +10,12 @@ Explanation       what `explain` returns
 
 check_fuzzy_join  is any pair missing, false or wrongly scored?
 
-The steps, one folder each: collection (from text to numbers), candidates (which pairs may be
+The steps, one folder each: collecting (from text to numbers), candidates (which pairs may be
 similar), similarity (of two elements), verification (of two records), top (the best pairs).
 arrays.py is what they share.
 """
 
-from matchwood.join.collection import Collection, collection
+from matchwood.join.collecting import Collection, collection
 from matchwood.join.explanation import Explanation, explain
 from matchwood.join.fuzzy import fuzzy_join, iter_fuzzy_join
 from matchwood.join.result import Pairs

@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 from matchwood import answers, arguments
 from matchwood.errors import CheckFailed
 from matchwood.join.choice import Choice, read_choice, read_groups, read_sides
-from matchwood.join.collection import Collection
+from matchwood.join.collecting import Collection
 from matchwood.join.reference import least_weight
 from matchwood.join.similarity import EDITS
 from matchwood.join.similarity.check import ONE, Similarities

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments
-from matchwood.join.collection import Collection, inputs, make
+from matchwood.join.collecting import Collection, inputs, make
 
 FILTERS = ("basic", "positional", "joint")
 METHODS = ("certified", "exact", "early", "greedy", "dominant", "streaming")

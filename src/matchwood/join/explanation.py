@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from matchwood.join.collection import make
+from matchwood.join.collecting import make
 from matchwood.join.similarity import EDITS
 from matchwood.join.similarity.check import ONE, Similarities
 

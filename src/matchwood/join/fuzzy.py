@@ -9,7 +9,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.join.choice import Choice, read_choice, read_groups, read_sides
-from matchwood.join.collection import Collection, Prepared
+from matchwood.join.collecting import Collection, Prepared
 from matchwood.join.result import Pairs, scores_of
 from matchwood.join.top import best_pairs
 from matchwood.stopwatch import Stopwatch

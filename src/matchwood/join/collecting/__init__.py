@@ -18,7 +18,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.arguments import count, one_of
 from matchwood.join.arrays import Elements, Records
-from matchwood.join.collection import inputs
+from matchwood.join.collecting import inputs
 
 __all__ = ["Collection", "Prepared", "collection"]
 
