@@ -78,8 +78,8 @@ def weighted_matching(
     engines, at any number of threads, return the same `mate`.  `weight` is a sum in double
     precision; engines agree to 1e-12 of it.  The same holds for ``"augmented"``: its rounds
     look at the matching before them, and gains are compared as integers
-    (`matchwood.matching.augmented`).  It stops after 100 rounds; the graphs we tried needed 2 to 11.
-    2/3 is proved where it stopped before, and `Matching.check` looks whether that is so.
+    (`matchwood.matching.augmented`).  It stops after 100 rounds; the graphs we tried needed 2 to
+    11.  2/3 is proved where it stopped before, and `Matching.check` looks whether that is so.
 
     Work O(m) for suitor and dominant on random weights, O(m) passes for the sort of greedy.
     Memory besides the graph: two to four arrays of n, with ties by index on a GPU ten; greedy three
