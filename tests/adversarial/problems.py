@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -297,6 +298,75 @@ def coarsening_cases(engine: str | None = None) -> Iterator[Case]:
         )  # fmt: skip
 
 
+def augmented_cases(engine: str | None = None) -> Iterator[Case]:
+    """Other matchings may keep the promise too: they are held against all exchanges, one by one."""
+    for _, G in weighted_graphs():
+        found = matchwood.weighted_matching(G, method="augmented", rng=2, engine=engine)
+        weights = dense_weights(G)
+        least = matchwood.weighted_matching(G, method="greedy", rng=2).weight
+        yield Case(
+            G.n, G, of(found, "mate", "weight"), replaced(found),
+            lambda x, G=G: check.check_augmented(G, x, rng=2),
+            lambda fields, W=weights, low=least: (
+                is_matching(W, fields["mate"], fields["weight"])
+                and float(fields["weight"]) >= low * (1 - 1e-12)
+                and no_exchange(W, np.asarray(fields["mate"]))
+            ),
+        )  # fmt: skip
+
+
+def no_exchange(W: Any, mate: Any) -> bool:
+    """No matching edge can be given up for one or two heavier ones at its ends, nor two for two."""
+    n = W.shape[0]
+    edges = [(u, int(mate[u])) for u in range(n) if u < mate[u]]
+    free = [u for u in range(n) if mate[u] < 0]
+    for gone in [(), *((e,) for e in edges), *itertools.combinations(edges, 2)]:
+        ends = sorted({u for e in gone for u in e})
+        before = sum(W[u, v] for u, v in gone)
+        others = [u for u in range(n) if u not in ends] if len(gone) < 2 else []
+        if len(gone) == 2:
+            (a, b), (c, d) = gone
+            best = max(W[a, c] + W[b, d], W[a, d] + W[b, c])
+        elif gone:
+            best = _two_arms(W, mate, ends, others)
+        else:
+            best = max((W[u, v] for u, v in itertools.combinations(free, 2)), default=0.0)
+        if best > before * (1 + 1e-9) + 1e-300:
+            return False
+    return True
+
+
+def _two_arms(W: Any, mate: Any, ends: list[int], others: list[int]) -> float:
+    """The most that arms at both ends of an edge win, less the edges that they push out."""
+    u, v = ends
+
+    def arm(x: int, y: int) -> float:
+        return W[x, y] - (W[y, mate[y]] if mate[y] >= 0 else 0.0)
+
+    arms = (
+        [(arm(u, y), y) for y in others if W[u, y] > 0],
+        [(arm(v, y), y) for y in others if W[v, y] > 0],
+    )
+    best = max((gain for side in arms for gain, _ in side), default=0.0)
+    for (gain, x), (more, y) in itertools.product(*arms):
+        if x != y and mate[x] != y:
+            best = max(best, gain + more)
+    return best
+
+
+def maximum_matching_cases(engine: str | None = None) -> Iterator[Case]:
+    for _, G in weighted_graphs():
+        found = matchwood.maximum_matching(G, engine=engine)
+        stored = dense_weights(G) != 0
+        yield Case(
+            G.n, G, of(found, "mate"), lambda fields: fields["mate"],
+            lambda x, G=G: check.check_maximum_matching(G, x),
+            lambda fields, S=stored, k=found.cardinality: (
+                is_matching(S.astype(float), fields["mate"], float(k))
+            ),
+        )  # fmt: skip
+
+
 def hierarchy_cases(engine: str | None = None) -> Iterator[Case]:
     """The first level is spoiled; which vertices are paired is not judged."""
     for _, G in weighted_graphs():
@@ -571,6 +641,8 @@ PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
     "modularity": analytics_cases.modularity_cases,
     "pagerank": analytics_cases.pagerank_cases,
     "hierarchy": hierarchy_cases,
+    "matching, augmented": augmented_cases,
+    "matching, largest": maximum_matching_cases,
     "fuzzy join": join_cases.fuzzy_join_cases,
     **sensing_problems.cases(Case),
 }
@@ -590,5 +662,6 @@ CHECKS = {
     "capture": "capture", "anonymized": "anonymized", "traffic matrix": "traffic_matrix",
     "archive": "archive", "statistics": "statistics", "sliding": "sliding",
     "histograms": "histograms", "fuzzy join": "fuzzy_join", "hierarchy": "hierarchy",
+    "matching, augmented": "augmented", "matching, largest": "maximum_matching",
 }  # fmt: skip
 """Which of these asks which check of `matchwood.check`."""

@@ -25,13 +25,17 @@ VALUES: dict[str, Any] = {
     "operation": largest_degree(), "out": np.zeros(12, np.int64), "label": np.arange(12),
     "counts": PAIR[0], "keys": PAIR[0].astype(np.uint64), "payload": PAIR[1], "dl": bands()[0],
     "d": bands()[1], "du": bands()[2], "b": np.ones(7), "p": 0.5, "count": 12,
-    "labels": np.arange(12, dtype=np.int32),
+    "labels": np.arange(12, dtype=np.int32), "src": PAIR[0], "dst": PAIR[1], "source": PAIR,
+    "traffic": PAIR, "matrices": [], "addresses": PAIR[0], "method": "permutation",
+    "left": [["a"], ["b"]],
 }  # fmt: skip
 OTHERS: dict[str, dict[str, Any]] = {
     "matchwood.generators.stencil": {"weights": np.arange(9.0).reshape(3, 3)},
     "matchwood.generators.random_geometric": {"degree": 3},
     "matchwood.primitives.hashing.mix64": {"x": PAIR[0].astype(np.uint64)},
     "matchwood.primitives.compact.compact": {"values": PAIR[1]},
+    "matchwood.anonymize": {"key": bytes(32)},
+    "matchwood.sliding_statistics": {"window": 2},
 }
 FILES = {
     "read": "a.mtx", "read_metis": "a.metis", "read_hmetis": "a.hgr", "read_dimacs": "a.gr",
@@ -55,6 +59,13 @@ def arguments(name: str, parameters: Any, tmp_path: Any) -> tuple[list[Any], dic
     if file is not None and name.startswith("matchwood.io."):
         values["path"] = tmp_path / file
         (tmp_path / file).write_text(TEXTS[file])
+    if name.endswith("_capture"):
+        values["path"] = tmp_path / "a.pcap"
+        values["packets"] = matchwood.Packets(
+            *(np.zeros(2, kind) for kind in (np.uint32, np.uint32, np.int64, np.uint32, np.uint8))
+        )
+        if "write" not in name:
+            matchwood.write_capture(values["path"], values["packets"])
     needed = {
         key: values[key]
         for key, parameter in parameters.items()

@@ -17,7 +17,8 @@ units they touch are made, all at once.  Rounds go on until nobody gains, or LIM
 Gains are compared exactly.  Weights are multiplied by a power of two, so that the heaviest edge
 lies between 2^59 and 2^60, and what is behind the point is cut off.  Integers then add up without
 an error.  Three terms of a gain are subtracted, so LEAST_GAIN = 3 of these units prove that the
-matching really becomes heavier.
+matching really becomes heavier.  What is left out costs the promise of 2/3 less than 2^-57 of the
+heaviest edge for each vertex.
 
     S. Pettie, P. Sanders. A simpler linear time 2/3 - epsilon approximation for maximum weight
         matching. Information Processing Letters 91, 2004. doi:10.1016/j.ipl.2004.05.007
@@ -31,7 +32,7 @@ import math
 
 BITS = 60  # of the heaviest weight as an integer: two of them minus three fit into 64 bits
 LEAST_GAIN = 3  # units of the last bit; each term that is subtracted was cut by less than one
-LIMIT = 100  # rounds; real graphs need 3 to 15
+LIMIT = 100  # rounds; the real graphs we tried needed 2 to 11
 STEP = 1000  # a power of two that double precision holds, either way
 
 
