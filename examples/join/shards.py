@@ -1,8 +1,11 @@
-"""A join over MPI ranks: each takes one shard, and the parts are put together.
+"""
+A join over MPI ranks
+=====================
+
+Each rank takes one shard, and the parts are put together.  A shard is one of p parts of balanced
+cost; nothing else has to be agreed on::
 
     mpiexec -n 4 python examples/join/shards.py sets.txt
-
-A shard is one of p parts of balanced cost; nothing else has to be agreed on.
 """
 
 import sys

@@ -26,8 +26,8 @@ VALUES: dict[str, Any] = {
     "counts": PAIR[0], "keys": PAIR[0].astype(np.uint64), "payload": PAIR[1], "dl": bands()[0],
     "d": bands()[1], "du": bands()[2], "b": np.ones(7), "p": 0.5, "count": 12,
     "labels": np.arange(12, dtype=np.int32), "src": PAIR[0], "dst": PAIR[1], "source": PAIR,
-    "traffic": PAIR, "matrices": [], "addresses": PAIR[0].astype(np.uint32), "method": "permutation",
-    "left": [["a"], ["b"]],
+    "traffic": PAIR, "matrices": [], "addresses": PAIR[0].astype(np.uint32),
+    "method": "permutation", "left": [["a"], ["b"]],
 }  # fmt: skip
 OTHERS: dict[str, dict[str, Any]] = {
     "matchwood.generators.stencil": {"weights": np.arange(9.0).reshape(3, 3)},

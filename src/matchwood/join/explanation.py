@@ -64,7 +64,7 @@ def explain(R: Any, S: Any, *, similarity: str = "jaccard", q: int = 3) -> Expla
     Notes
     -----
     Where several matchings are heaviest, one of them is shown.  All similarities of the two records
-    are held at once: |R| * |S| numbers.
+    are held at once: as many numbers as R times S has elements.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def fuzzy_join(
     """All pairs of records whose elements can be matched well.
 
     A record is a set of elements, an element is text.  With the heaviest matching between the
-    elements of R and S, of weight w by the similarity of elements,
+    elements of R and S, of weight w by the similarity of elements::
 
         sim(R, S) = w / (|R| + |S| - w)
 
