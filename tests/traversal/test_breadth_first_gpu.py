@@ -143,7 +143,7 @@ def test_out_of_memory_is_named(monkeypatch):
     monkeypatch.setattr(gpu.memory, "free_bytes", lambda: 16)
     cupy = pytest.importorskip("cupy")
     cupy.get_default_memory_pool().free_all_blocks()
-    # ends of blocks that other tests use cannot be given back, and may suffice: as if there were none
+    # ends of blocks that other tests use cannot be given back: as if there were none
     monkeypatch.setattr(cupy, "get_default_memory_pool", cupy.cuda.MemoryPool)
     with pytest.raises(matchwood.OutOfMemory, match=r"bfs needs .* bytes on the GPU"):
         matchwood.bfs(G, 0)
