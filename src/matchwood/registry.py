@@ -87,7 +87,7 @@ PROBLEMS = (
           ("reference", "cpu")),
     Entry("read_archive", "sensing", ("check_archive",), "sense", "", "sensing, archives",
           ("reference", "cpu")),
-    Entry("fuzzy_join", "join", ("check_fuzzy_join",), "join", "", "join"),
+    Entry("fuzzy_join", "join", ("check_fuzzy_join",), "join", "join", "join"),
     Entry("tridiagonal", "tridiagonal", ("check_tridiagonal_solution",), "", "", ""),
     Entry("preconditioners", "preconditioners", ("check_preconditioner",),
           "precondition", "", "preconditioners", ("cpu", "gpu")),

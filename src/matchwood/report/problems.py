@@ -16,6 +16,7 @@ from scipy.sparse import csgraph
 
 import matchwood
 from matchwood import engines
+from matchwood.report import join_demo
 from matchwood.report.drawings import (
     forests,
     groups,
@@ -158,6 +159,15 @@ PROBLEMS: tuple[Problem, ...] = (
         check=traffic.check,
         say=traffic.say,
         picture=traffic.sketch,
+    ),
+    Problem(
+        name="join of rows",
+        short="join",
+        ours=join_demo.ours,
+        scipy=join_demo.peer,
+        check=join_demo.check,
+        say=join_demo.say,
+        picture=join_demo.sketch,
     ),
 )
 
