@@ -52,6 +52,7 @@ NO_ARRAYS = {
     "matchwood.primitives.hashing.bit_barrier", "matchwood.primitives.hashing.round_number",
     "matchwood.primitives.contract.Contracted",
     "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
+    "matchwood.Collection", "matchwood.Explanation", "matchwood.Pairs", "matchwood.explain",
     *sensing_calls.NO_ARRAYS,
 }  # fmt: skip
 """They take no array, or are made by us and read by the user alone."""
@@ -307,8 +308,9 @@ def _matching_calls() -> dict[str, Callable[[], list[Call]]]:
     return {
         "matchwood.weighted_matching": lambda: (
             on_three(mw.weighted_matching)
-            + by_method(mw.weighted_matching, "greedy", "dominant", "suitor")
+            + by_method(mw.weighted_matching, "greedy", "dominant", "suitor", "augmented")
         ),
+        "matchwood.maximum_matching": lambda: on_one(mw.maximum_matching),
         "matchwood.maximal_matching": lambda: on_one(mw.maximal_matching),
         "matchwood.streaming_matching": lambda: [
             Call(
@@ -440,6 +442,33 @@ def _system_calls() -> dict[str, Callable[[], list[Call]]]:
     return made
 
 
+SETS = [["graph", "join"], ["graphs", "join"], ["a"], ["graph", "join"]]
+
+
+def _join_calls() -> dict[str, Callable[[], list[Call]]]:
+    by = np.array([0, 0, 1, 0])
+    found = mw.fuzzy_join(SETS, delta=0.4)
+    numbers = [np.array([1, 2]), np.array([2, 3])]
+    return {
+        "matchwood.fuzzy_join": lambda: [
+            Call(lambda by: mw.fuzzy_join(SETS, delta=0.4, by=by), (by,)),
+            Call(lambda *sets: mw.fuzzy_join(list(sets), similarity="equal"), tuple(numbers)),
+        ],
+        "matchwood.iter_fuzzy_join": lambda: [
+            Call(lambda by: list(mw.iter_fuzzy_join(SETS, delta=0.4, by=by)), (by,))
+        ],
+        "matchwood.collection": lambda: [
+            Call(lambda *sets: mw.collection(list(sets), similarity="equal"), tuple(numbers))
+        ],
+        "matchwood.check.check_fuzzy_join": lambda: [
+            Call(
+                lambda *pairs: check.check_fuzzy_join(pairs, SETS, delta=0.4),
+                (found.left, found.right, found.score),
+            )
+        ],
+    }
+
+
 def _check_calls() -> dict[str, Callable[[], list[Call]]]:
     found: dict[str, Callable[[], tuple[Any, ...]]] = {
         "check_bfs": lambda: (np.array([0, 5]), mw.bfs(matrix(), [0, 5])),
@@ -458,6 +487,9 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
     }
     for name in ("check_matching", "check_locally_dominant", "is_matching", "is_locally_dominant"):
         found[name] = lambda: (matching(),)
+    found["check_augmented"] = lambda: (mw.weighted_matching(matrix(), method="augmented"),)
+    found["check_maximum_matching"] = lambda: (mw.maximum_matching(matrix()),)
+    found["check_hierarchy"] = lambda: (mw.coarsening_hierarchy(matrix(), until=2),)
     for name in ("check_maximal_matching", "is_maximal_matching"):
         found[name] = lambda: (mw.maximal_matching(matrix()),)
     for name in ("bfs", "connected_components", "strongly_connected_components", "condensation",
@@ -591,6 +623,7 @@ VERIFIED: dict[str, Callable[..., Any]] = {
     "minimum_spanning_forest": lambda found, A: check.check_spanning_forest(A, found),
     "weighted_matching": lambda found, A: check.check_matching(A, found),
     "maximal_matching": lambda found, A: check.check_maximal_matching(A, found),
+    "maximum_matching": lambda found, A: check.check_maximum_matching(A, found),
     "matching_bound": lambda found, A, *_: check.check_bound(A, found),
     "linear_forest": lambda found, A, *factor: factor or check.check_linear_forest(A, found),
     "permute": lambda found, A, perm: check.check_permuted(A, perm, found),
@@ -609,7 +642,7 @@ def _verified(name: str, calls: Callable[[], list[Call]]) -> Callable[[], list[C
 def table() -> dict[str, Callable[[], list[Call]]]:
     made = {
         **_graph_calls(), **_ordering_calls(), **_matching_calls(), **_forest_calls(),
-        **_system_calls(), **_check_calls(), **_primitive_calls(),
+        **_join_calls(), **_system_calls(), **_check_calls(), **_primitive_calls(),
         **sensing_calls.sensing_calls(),
     }  # fmt: skip
     return {name: _verified(name, calls) for name, calls in made.items()}

@@ -11,8 +11,7 @@ import pytest
 
 from adversarial.clock import attempts
 from join_collections import records
-from matchwood.join import collecting as collection
-from matchwood.join import fuzzy_join
+from matchwood.join import collection, fuzzy_join
 
 DELTAS = (1.0, 0.9, 0.8, 0.75, 2 / 3, 0.7, 0.6, 0.5, 0.4, 0.3, 0.1, 1e-3, 1e-8)
 

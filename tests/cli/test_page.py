@@ -20,7 +20,9 @@ CALLS = {
     "solve": "aniso:1,4x4", "order": "path:5", "communities": "path:5", "pagerank": "path:5",
 }  # fmt: skip
 MORE = {"order": ("--method", "rabbit")}  # options with which other keys are printed
-OTHERS = {"generate", "convert", "bench", "warmup", "config", "demo"}  # tested elsewhere, or long
+OTHERS = {  # tested elsewhere, or long
+    "generate", "convert", "bench", "warmup", "config", "demo", "join", "sense",
+}  # fmt: skip
 DATA = {"preconditioners", "solutions", "impossible", "counters", "phases"}  # keys inside are data
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from join_collections import records
-from matchwood.join import collecting as collection
-from matchwood.join import fuzzy_join, iter_fuzzy_join
+from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
 
 ROWS = [["ab", "cd"], ["cd", "ab", "ab"], ["ab", ""], [], ["xyz"]]
 WANTED = [(0, 1, 1.0), (0, 2, 0.5), (1, 2, 0.5)]

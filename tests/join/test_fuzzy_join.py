@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from join_collections import records
-from matchwood.join import collecting as collection
-from matchwood.join import fuzzy_join, iter_fuzzy_join
+from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
 
 DELTAS = (1.0, 0.9, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3, 0.1, 0.01)
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from matchwood.join import collecting as collection
-from matchwood.join import fuzzy_join
+from matchwood.join import collection, fuzzy_join
 
 YELP = {0.9: 61_812, 0.8: 90_621, 0.75: 111_815, 0.7: 134_356, 0.6: 239_215, 0.5: 433_975}
 FIRST_THOUSAND = {0.5: 5_127, 0.6: 2_885, 0.7: 1_615, 0.8: 1_221}

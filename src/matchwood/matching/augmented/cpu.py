@@ -95,7 +95,15 @@ def _scan_all(
     n, free = state.mate.size, ~state.mate.dtype.type(0)
     kind = state.mate.dtype.type
     lo, hi = share(team, n)
+    # Mates that do not agree, of a matrix that was said to be symmetric and is not, become free.
     for i in range(np.uint64(lo), np.uint64(hi)):
+        u = state.mate[i]
+        state.stale[i] = u != free and state.mate[u] != i
+    if barrier(team):
+        return True
+    for i in range(np.uint64(lo), np.uint64(hi)):
+        if state.stale[i]:
+            state.mate[i], state.own[i] = free, state.own.dtype.type(0)
         state.price[i] = cut(state.own[i], weighing.scale)
         lists.queued[i] = 0
         claims.gain[i], claims.tie[i] = 0, 0

@@ -83,10 +83,16 @@ def degree(rows: Rows, u: Any) -> Any:
 
 @device
 def weight_between(rows: Rows, u: Any, v: Any) -> Any:
-    """Of an edge that is there, from the shorter row."""
+    """Of an edge, from the shorter row.
+
+    0 where it is not there: in one direction only, of a matrix that was said to be symmetric.
+    """
     if degree(rows, v) < degree(rows, u):
         u, v = v, u
-    return rows.weights[place_in_row(rows, u, v)]
+    place = place_in_row(rows, u, v)
+    if place == np.uint64(rows.indptr[u + rows.indptr.dtype.type(1)]):
+        return rows.weights.dtype.type(0)
+    return rows.weights[place]
 
 
 @device
@@ -279,6 +285,8 @@ def best_exchange(rows: Rows, u: Any, state: State, weighing: Weighing, fresh: b
                 scan_arms(rows, end, state, weighing)
         gain, x, y = best_path(rows, u, state, weighing)
         gain = max(gain, np.int64(0))
+        if x == v or y == u:  # only where symmetry is a lie
+            gain, x, y = np.int64(0), free, free
     if cycle_may_gain(u, state, gain):
         cycle, at_u = _best_cycle(rows, u, state, weighing.scale, gain)
         if at_u != u:

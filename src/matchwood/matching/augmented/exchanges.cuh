@@ -115,9 +115,11 @@ struct Exchanges {
         return k < end && indices[k] == v ? k : end;
     }
 
+    // 0 where the edge is not there: in one direction only, of a matrix that was said to be symmetric.
     __device__ __forceinline__ W weight(I u, I v) const
     {
-        return degree(v) < degree(u) ? data[place(v, u)] : data[place(u, v)];
+        I row = degree(v) < degree(u) ? v : u, k = place(row, row == u ? v : u);
+        return k < indptr[row + 1] ? data[k] : W(0);
     }
 
     // The best arm of u that leads to neither of two vertices; *most is the heaviest weight.
@@ -249,6 +251,10 @@ struct Exchanges {
             x = a.x;
             y = b.x;
             if (gain < 0) gain = 0;
+        }
+        if (x == v || y == u) {  // only where symmetry is a lie
+            gain = 0;
+            x = y = NOBODY;
         }
         group_wait(group);
         if (cycle_may_gain(u, gain)) {

@@ -55,7 +55,8 @@ __device__ __forceinline__ Exchanges<I, W> exchanges_of(const I* indptr, const I
             s.of(PRICE), s.of(ARM), s.of(HEAVIEST), s.end(TARGET), s.end(STALE)};
 }
 
-// A thread to a vertex.
+// A thread to a vertex.  -1 where mates do not agree or the edge is not there, which happens only if a
+// matrix was said to be symmetric and is not.
 template <typename I, typename W>
 __global__ void own_weights(I n, const I* indptr, const I* indices, const W* data, const I* mate, W* own)
 {
@@ -66,17 +67,22 @@ __global__ void own_weights(I n, const I* indptr, const I* indices, const W* dat
             continue;
         }
         bool shorter = indptr[u + 1] - indptr[u] <= indptr[v + 1] - indptr[v];
-        I row = shorter ? (I)u : v, wanted = shorter ? v : (I)u;
-        own[u] = data[first_not_below(indices, indptr[row], indptr[row + 1], wanted)];
+        I row = shorter ? (I)u : v, wanted = shorter ? v : (I)u, end = indptr[row + 1];
+        I k = first_not_below(indices, indptr[row], end, wanted);
+        own[u] = mate[v] == (I)u && k < end && indices[k] == wanted ? data[k] : W(-1);
     }
 }
 
 // A thread to a vertex.  Of free vertices nothing is known: they are scanned when they may gain.
 template <typename I, typename W>
-__global__ void prepare(I n, const W* own, const double* factors, long long* words, I* ends)
+__global__ void prepare(I n, W* own, const double* factors, I* mate, long long* words, I* ends)
 {
     Space<I> s{n, words, ends};
     for (long long v = global_thread(); v < n; v += all_threads()) {
+        if (own[v] < W(0)) {
+            own[v] = 0;
+            mate[v] = NOBODY;
+        }
         s.of(PRICE)[v] = (long long)(widened(own[v]) * factors[0] * factors[1]);
         s.of(ARM)[v] = s.of(HEAVIEST)[v] = ANYTHING;
         s.of(CLAIM)[v] = s.of(TIE)[v] = 0;

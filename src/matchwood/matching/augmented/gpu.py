@@ -84,8 +84,8 @@ class _Rounds:
     def scan(self) -> None:
         k, space, n = self.k, self.space, self.n
         k.own_weights(n, (*self.rows, self.mate, space.own))
-        space.factors.set(np.array(two_factors(float(space.own.max()))))
-        k.prepare(n, (n, space.own, space.factors, space.words, space.ends))
+        space.factors.set(np.array(two_factors(max(0.0, float(space.own.max())))))
+        k.prepare(n, (n, space.own, space.factors, self.mate, space.words, space.ends))
         self.clear(QUEUED, CONTROL_WORDS)
         width = next((w for w in WIDTHS if self.view.nnz <= EACH * w * n), WIDTHS[-1])
         arguments = (*self.rows, *self.ties, space.factors, self.mate, *self.state)
