@@ -8,36 +8,13 @@ import numpy as np
 import pytest
 
 import matchwood
-from graphs import complete, disjoint, from_edges, grid, rmat, shuffled, star
+from graphs import complete, disjoint, grid, rmat, shuffled, star
+from matching_graphs import SEED, subnormal, two_hubs, weighted
 from matchwood import csr
 from matchwood.matching import weighted_matching
 from matchwood.matching.augmented import reference
 
 pytestmark = pytest.mark.gpu
-
-SEED = 7
-
-
-def weighted(A, kind, levels):
-    """The pattern of A with random weights: so many different ones, exact in both types."""
-    rng = np.random.default_rng(SEED)
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    upper = rows < A.indices
-    w = rng.integers(1, levels, int(upper.sum()), endpoint=True)
-    return from_edges(A.shape[0], rows[upper], A.indices[upper], w, dtype=kind)
-
-
-def two_hubs():
-    """Two vertices with rows long enough for a block, which share their neighbours."""
-    n = 5000
-    others = np.arange(2, n)
-    ends = np.concatenate((np.zeros(n - 2, int), np.ones(n - 2, int), others[:-1]))
-    return from_edges(n, ends, np.concatenate((others, others, others[1:])))
-
-
-def subnormal(A):
-    A.data *= np.finfo(A.dtype).smallest_subnormal
-    return A
 
 
 LARGER = {
@@ -47,8 +24,8 @@ LARGER = {
     "shuffled grid": lambda kind: weighted(shuffled(grid(30, 41), isolated=50), kind, 2),
     "rmat": lambda kind: weighted(rmat(11, 8), kind, 1 << 20),
     "star": lambda kind: weighted(star(5000, centre=4999), kind, 9),
-    "two hubs": lambda kind: weighted(two_hubs(), kind, 1 << 20),
-    "two hubs, few weights": lambda kind: weighted(two_hubs(), kind, 2),
+    "two hubs": lambda kind: weighted(two_hubs(5000), kind, 1 << 20),
+    "two hubs, few weights": lambda kind: weighted(two_hubs(5000), kind, 2),
     "complete graphs": lambda kind: weighted(disjoint([complete(60), complete(90)]), kind, 40),
     "subnormal weights": lambda kind: subnormal(weighted(grid(20, 20), kind, 9)),
 }

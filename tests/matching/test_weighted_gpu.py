@@ -13,6 +13,7 @@ import pytest
 
 import matchwood
 from graphs import complete, disjoint, from_edges, grid, path, rmat, shuffled, star
+from matching_graphs import SEED, subnormal, two_hubs, weighted
 from matchwood import csr
 from matchwood.matching.dominant import reference
 from matchwood.matching.weighted import weighted_matching
@@ -20,33 +21,10 @@ from matchwood.matching.weighted import weighted_matching
 pytestmark = pytest.mark.gpu
 
 METHODS = ("dominant", "suitor", "greedy")
-SEED = 7
 
 
 def engine(method):
     return importlib.import_module(f"matchwood.matching.{method}.gpu")
-
-
-def weighted(A, kind, levels=1 << 20):
-    """The pattern of A with random weights: so many different ones, exact in both types."""
-    rng = np.random.default_rng(SEED)
-    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    upper = rows < A.indices
-    w = rng.integers(1, levels, int(upper.sum()), endpoint=True)
-    return from_edges(A.shape[0], rows[upper], A.indices[upper], w, dtype=kind)
-
-
-def two_hubs():
-    """Two vertices with rows long enough for a block, which share their neighbours."""
-    n = 9000
-    others = np.arange(2, n)
-    ends = np.concatenate((np.zeros(n - 2, int), np.ones(n - 2, int), others[:-1]))
-    return from_edges(n, ends, np.concatenate((others, others, others[1:])))
-
-
-def subnormal(A):
-    A.data *= np.finfo(A.dtype).smallest_subnormal
-    return A
 
 
 LARGER = {
@@ -60,8 +38,8 @@ LARGER = {
     ),
     "star": lambda kind: weighted(star(9000, centre=8999), kind),
     "equal star": lambda kind: weighted(star(9000, centre=0), kind, 1),
-    "two hubs": lambda kind: weighted(two_hubs(), kind),
-    "two hubs, few weights": lambda kind: weighted(two_hubs(), kind, 2),
+    "two hubs": lambda kind: weighted(two_hubs(9000), kind),
+    "two hubs, few weights": lambda kind: weighted(two_hubs(9000), kind, 2),
     "complete graphs": lambda kind: weighted(disjoint([complete(90), complete(200)]), kind, 40),
     "subnormal weights": lambda kind: subnormal(weighted(grid(20, 20), kind, 9)),
 }
