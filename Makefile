@@ -18,7 +18,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 PEERS := networkit igraph
 WORKERS ?= 2
 NETWORKX_TESTS := $(addprefix networkx.algorithms., components tests.test_mis tests.test_matching \
-	community.tests.test_louvain community.tests.test_leiden community.tests.test_quality \
+	bipartite.tests.test_matching community.tests.test_louvain community.tests.test_leiden community.tests.test_quality \
 	community.tests.test_label_propagation \
 	tree.tests.test_mst traversal.tests.test_bfs shortest_paths.tests.test_unweighted \
 	shortest_paths.tests.test_generic tests.test_dag \
