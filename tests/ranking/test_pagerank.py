@@ -13,7 +13,9 @@ from hypothesis import given
 import matchwood
 from graphs import ZOO, grid, random_graph, rmat, star
 from matchwood.check import check_pagerank
+from matchwood.gate.views import View
 from matchwood.ranking import pagerank
+from matchwood.ranking.random_surfer.cpu import COPIED, OWN, make_plan
 from strategies import graphs
 
 
@@ -90,6 +92,46 @@ def test_windows_and_tasks() -> None:
         for threads in (2, 3, 7):
             assert np.array_equal(pagerank(A, threads=threads, dtype=np.float32).scores, one.scores)
         check_pagerank(A, one)
+
+
+def far_graphs() -> dict[str, tuple[sp.csr_array, set[int]]]:
+    """Graphs of 150,000 vertices by how the CPU reads their entries, and the kinds of windows."""
+    n = 150_000
+    v = np.arange(n)
+    rng = np.random.default_rng(0)
+    ring = sp.csr_array((np.ones(2 * n), (np.tile(v, 2), np.append(v + 1, v + 2) % n)), (n, n))
+    jump = sp.csr_array((np.ones(n), (v, (v + n // 2) % n)), (n, n))
+    hub = sp.csr_array((np.ones(n), (np.full(n, 7), v)), (n, n))
+    some = sp.csr_array((np.ones(n), rng.integers(0, n, (2, n))), (n, n))
+    return {
+        "all near but where the ring closes": (ring, {0, OWN}),
+        "even rows, far neighbours": (sp.csr_array(ring + jump), {OWN}),
+        "uneven rows, far neighbours": (sp.csr_array(some + jump), {COPIED}),
+        "a row of all vertices": (sp.csr_array(ring + hub.T), {0, OWN}),
+    }
+
+
+@pytest.mark.parametrize("name", far_graphs())
+def test_entries_near_and_far(name: str) -> None:
+    A, expected = far_graphs()[name]
+    A.data[:] = 1
+    n, G = A.shape[0], matchwood.graph(A)
+    found = pagerank(G, tol=0, max_iterations=5, threads=1)
+    incoming = A.T.tocsr()
+    plan = make_plan(View(incoming.indptr, incoming.indices), 2)
+    assert {min(int(base), 0) for base in plan.bases} == expected
+    degree = A.sum(axis=1)
+    x = np.full(n, 1 / n)
+    for _ in range(5):
+        lost = x[degree == 0].sum()
+        x = 0.85 * (incoming @ (x / np.maximum(degree, 1)) + lost / n) + 0.15 / n
+    np.testing.assert_allclose(found.scores, x, rtol=1e-12)
+    for options in ({"threads": 2}, {"threads": 3}, {"threads": 2, "weighted": True}):
+        again = pagerank(G, tol=0, max_iterations=5, **options)
+        if "weighted" in options:
+            np.testing.assert_allclose(again.scores, x, rtol=1e-12)
+        else:
+            assert np.array_equal(again.scores, found.scores)
 
 
 def test_networkx_gives_the_same() -> None:

@@ -9,6 +9,11 @@ entries.  A window first adds up all its rows, into a buffer of the member; then
 the sums, which runs on vector registers.  Where lengths of rows change often, the rows are visited
 by length, since a row's end that the processor does not foresee costs as much as 20 entries.
 
+Reading the entries is the limit, so a window's are read as they lie in memory, one after the other,
+and are short where they can be.  A window that is visited by length has a copy of its entries in
+that order.  A window whose neighbours all lie within 2^16 vertices has a copy of 2 bytes an entry,
+counted from the first of them.  All others read the graph itself.
+
 Windows depend on the graph alone.  Each adds up its own changes, and what its vertices without arcs
 hold; all members then add up the windows in their order.  So the sums have the same bits at any
 number of threads.
@@ -30,6 +35,8 @@ WINDOW = 4096  # vertices; a buffer of 16 or 32 KiB stays in the first-level cac
 TASK = 1 << 16  # entries of a window, about: some 40 us of work
 CALM = 8  # at most one in so many rows differs from the row before: then they are left as they are
 LENGTHS = 1024  # rows of this length and longer are not told apart
+NEAR = 1 << 16  # vertices; neighbours of a window within as many take 2 bytes each
+OWN, COPIED = -1, -2  # instead of a base
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 LONG = np.uint64(1024)  # entries; longer rows are added up in pieces of this length
 FIVE, SIX, SEVEN, EIGHT = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
@@ -43,10 +50,18 @@ class Jumps(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Window w has the vertices starts[w] .. starts[w + 1] - 1, visited in the order of `order`."""
+    """Window w has the vertices starts[w] .. starts[w + 1] - 1, visited in the order of `order`.
+
+    Its entries begin at ``begins[w]`` of `near` where ``bases[w]`` is a vertex, from which they
+    count; of `copied` where that is COPIED; and of the graph's own indices where it is OWN.
+    """
 
     starts: Any
     order: Any  # uint16: the vertex less the first of its window
+    bases: Any
+    begins: Any  # uint64
+    near: Any  # uint16
+    copied: Any  # as the graph's indices
 
 
 class State(NamedTuple):
@@ -61,33 +76,74 @@ class State(NamedTuple):
 
 
 @kernel
-def _by_length(team: Any, indptr: Array, starts: Array, order: Array, counts: Array) -> None:
-    """Sort the vertices of each window by the length of their rows; counting, so stable."""
+def _by_length(
+    team: Any,
+    indptr: Array,
+    indices: Array,
+    starts: Array,
+    order: Array,
+    bases: Array,
+    counts: Array,
+) -> None:
+    """Sort the vertices of each window by the length of their rows, and find its base."""
     mine = counts[team.rank]
     window = next_chunk(team, starts.size - 1, 1)
     while window >= 0:
         first, last = starts[window], starts[window + 1]
         mine[:] = 0
-        changes, before = 0, np.int64(-1)
+        changes, before = -1, np.int64(-1)  # the first row changes nothing
         for v in range(first, last):
             length: Any = np.int64(indptr[v + 1]) - np.int64(indptr[v])
             if length != before:
                 changes += 1
             mine[min(length, LENGTHS - 1)] += 1
             before = length
+        calm = changes * CALM <= last - first
+        bases[window] = _base(indices[indptr[first] : indptr[last]], OWN if calm else COPIED)
         at = first
-        for length in range(LENGTHS):
+        for length in range(LENGTHS):  # counting keeps the order of rows of one length
             count = mine[length]
             mine[length] = at
             at += count
         for v in range(first, last):
-            if changes * CALM <= last - first:
+            if calm:
                 order[v] = v - first
             else:
                 length = min(np.int64(indptr[v + 1]) - np.int64(indptr[v]), LENGTHS - 1)
                 order[mine[length]] = v - first
                 mine[length] += 1
         window = next_chunk(team, starts.size - 1, 1)
+
+
+@device
+def _base(entries: Array, otherwise: int) -> int:
+    """The smallest of the vertices where all are within NEAR of it."""
+    if entries.size == 0:
+        return OWN
+    least, most = entries[0], entries[0]
+    for k in range(entries.size):
+        least, most = min(least, entries[k]), max(most, entries[k])
+    return np.int64(least) if np.int64(most) - np.int64(least) < NEAR else otherwise
+
+
+@kernel
+def _copy_entries(team: Any, indptr: Array, indices: Array, plan: Plan) -> None:
+    """Write the entries of windows that read a copy, row after row as they are visited."""
+    starts, windows = plan.starts, plan.starts.size - 1
+    window = next_chunk(team, windows, 1)
+    while window >= 0:
+        base, at = plan.bases[window], plan.begins[window]
+        if base != OWN:
+            first = starts[window]
+            for i in range(first, starts[window + 1]):
+                v = first + plan.order[i]
+                for k in range(indptr[v], indptr[v + 1]):
+                    if base == COPIED:
+                        plan.copied[at] = indices[k]
+                    else:
+                        plan.near[at] = np.int64(indices[k]) - base
+                    at += ONE
+        window = next_chunk(team, windows, 1)
 
 
 @device
@@ -131,23 +187,33 @@ def _pulled_by_weight(
 
 
 @device
-def _pulled_in_pieces(
-    given: Array, indices: Array, weights: Array, k: Any, end: Any, zero: Any
-) -> Any:
+def _pulled_in_pieces(given: Array, entries: Array, k: Any, end: Any, zero: Any) -> Any:
     """The sum over a long row, whose digits would get lost in single precision."""
     total = 0.0
     while k < end:
         piece = min(k + LONG, end)
-        if weights.size > 0:
-            total += np.float64(_pulled_by_weight(given, indices, weights, k, piece, zero))
-        else:
-            total += np.float64(_pulled(given, indices, k, piece, zero))
+        total += np.float64(_pulled(given, entries, k, piece, zero))
         k = piece
     return total
 
 
 @device
 def _pull_window(
+    indptr: Array, entries: Array, k: Any, order: Array, given: Array, sums: Array, zero: Any
+) -> None:
+    """The sums of all rows of a window, which follow each other in `entries` from k on."""
+    for at in range(order.size):
+        v = np.uint64(order[at])
+        end = k + (np.uint64(indptr[v + ONE]) - np.uint64(indptr[v]))
+        if end - k > LONG:
+            sums[v] = _pulled_in_pieces(given, entries, k, end, zero)
+        else:
+            sums[v] = _pulled(given, entries, k, end, zero)
+        k = end
+
+
+@device
+def _pull_window_by_weight(
     indptr: Array,
     indices: Array,
     weights: Array,
@@ -156,16 +222,15 @@ def _pull_window(
     sums: Array,
     zero: Any,
 ) -> None:
-    """The sums of all rows of a window; `indptr` and `order` are its parts."""
     for at in range(order.size):
         v = np.uint64(order[at])
-        begin, end = np.uint64(indptr[v]), np.uint64(indptr[v + ONE])
-        if end - begin > LONG:
-            sums[v] = _pulled_in_pieces(given, indices, weights, begin, end, zero)
-        elif weights.size > 0:
-            sums[v] = _pulled_by_weight(given, indices, weights, begin, end, zero)
-        else:
-            sums[v] = _pulled(given, indices, begin, end, zero)
+        k, end = np.uint64(indptr[v]), np.uint64(indptr[v + ONE])
+        total = 0.0
+        while end - k > LONG:
+            total += np.float64(_pulled_by_weight(given, indices, weights, k, k + LONG, zero))
+            k += LONG
+        last = _pulled_by_weight(given, indices, weights, k, end, zero)
+        sums[v] = total + np.float64(last)
 
 
 @device
@@ -262,8 +327,16 @@ def _iterate(
         while window >= 0:
             first, last = plan.starts[window], plan.starts[window + 1]
             sums, part = buffer[: last - first], share[first:last]
-            order = plan.order[first:last]
-            _pull_window(indptr[first : last + 1], indices, weights, order, given, sums, zero)
+            rows, order = indptr[first : last + 1], plan.order[first:last]
+            base, begin = plan.bases[window], plan.begins[window]
+            if weights.size > 0:
+                _pull_window_by_weight(rows, indices, weights, order, given, sums, zero)
+            elif base == OWN:
+                _pull_window(rows, indices, begin, order, given, sums, zero)
+            elif base == COPIED:
+                _pull_window(rows, plan.copied, begin, order, given, sums, zero)
+            else:
+                _pull_window(rows, plan.near, begin, order, given[base:], sums, zero)
             _jump_window(sums, jumps, first, damping, mass, 1.0 / n)
             own = scores[first:last]
             state.changes[now, window] = _score_window(sums, own, part, next_given[first:last])
@@ -281,25 +354,49 @@ def _iterate(
 
 def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan:
     view = problem.incoming
-    return graph.keep("surfer plan", lambda: _plan(view.indptr, threads))
+    name = "surfer plan" if view.data is None else "surfer plan, weighted"
+    return graph.keep(name, lambda: make_plan(view, threads))
 
 
-def _plan(indptr: Array, threads: int | None) -> Plan:
-    n = indptr.size - 1
+def make_plan(view: Any, threads: int | None) -> Plan:
+    indptr, indices, n = view.indptr, _unsigned(view.indices), view.n
     part = indptr[1:].astype(np.int64) // TASK
     window = np.arange(n) // WINDOW
     new = np.flatnonzero((np.diff(part) != 0) | (np.diff(window) != 0)) + 1
     starts = np.concatenate([[0], new, [n]]).astype(np.int64)
-    team = crew(threads, work=2 * n)
-    order = np.empty(n, np.uint16)
-    team.run(_by_length, indptr, starts, order, np.empty((team.size, LENGTHS), np.int64))
-    return Plan(starts, order)
+    team = crew(threads, work=2 * (n + view.nnz))
+    order, bases = np.empty(n, np.uint16), np.empty(starts.size - 1, np.int64)
+    counts = np.empty((team.size, LENGTHS), np.int64)
+    team.run(_by_length, indptr, indices, starts, order, bases, counts)
+    if view.data is not None:  # weights lie beside the graph's own entries
+        bases[:] = OWN
+    begins, near, copied = _room(indptr[starts].astype(np.int64), bases)
+    plan = Plan(
+        starts, order, bases, begins, np.empty(near, np.uint16), np.empty(copied, indices.dtype)
+    )
+    if near or copied:
+        team.run(_copy_entries, indptr, indices, plan)
+    return plan
+
+
+def _room(ends: Array, bases: Array) -> tuple[Array, int, int]:
+    """Where each window's entries begin, and how many have 2 bytes and are copied whole."""
+    begins, sizes = ends[:-1].astype(np.uint64), np.diff(ends)
+    needed = []
+    for chosen in (bases >= 0, bases == COPIED):
+        places = np.cumsum(sizes[chosen])
+        begins[chosen] = places - sizes[chosen]
+        needed.append(int(places[-1]) if places.size else 0)
+    return begins, needed[0], needed[1]
+
+
+def _unsigned(indices: Array) -> Array:
+    return indices.view(np.uint32 if indices.dtype == np.int32 else np.uint64)
 
 
 def iterate(plan: Plan, problem: Any, *, threads: int | None = None) -> tuple[Array, int, float]:
     view, dtype = problem.incoming, problem.dtype
     n, windows = view.n, plan.starts.size - 1
-    unsigned = np.uint32 if view.indices.dtype == np.int32 else np.uint64
     none = np.empty(0, dtype)
     jumps = Jumps(*(none if x is None else x for x in (problem.jump, problem.dangling)))
     team = crew(threads, work=(view.nnz + n) * min(problem.most, 8))
@@ -310,7 +407,7 @@ def iterate(plan: Plan, problem: Any, *, threads: int | None = None) -> tuple[Ar
     weights = none if view.data is None else view.data.astype(dtype, copy=False)
     loses = bool((problem.share == 0).any())
     team.run(
-        _iterate, view.indptr, view.indices.view(unsigned), weights, problem.share, jumps, plan,
+        _iterate, view.indptr, _unsigned(view.indices), weights, problem.share, jumps, plan,
         state, dtype.type(problem.damping), problem.tol, problem.most, loses,
     )  # fmt: skip
     return state.scores, int(state.result[0]), float(state.result[1])
