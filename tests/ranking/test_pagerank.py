@@ -125,11 +125,11 @@ def test_entries_near_and_far(name: str) -> None:
     for _ in range(5):
         lost = x[degree == 0].sum()
         x = 0.85 * (incoming @ (x / np.maximum(degree, 1)) + lost / n) + 0.15 / n
-    np.testing.assert_allclose(found.scores, x, rtol=1e-12)
+    np.testing.assert_allclose(found.scores, x, rtol=1e-11)  # SciPy adds up 150,000 one by one
     for options in ({"threads": 2}, {"threads": 3}, {"threads": 2, "weighted": True}):
         again = pagerank(G, tol=0, max_iterations=5, **options)
         if "weighted" in options:
-            np.testing.assert_allclose(again.scores, x, rtol=1e-12)
+            np.testing.assert_allclose(again.scores, x, rtol=1e-11)
         else:
             assert np.array_equal(again.scores, found.scores)
 
