@@ -193,7 +193,9 @@ def orders_of_diagonals(side: int = 200) -> dict[str, int]:
         "every third first": diagonal % 3 * 2 * side + diagonal,
     }.items():
         perm = np.lexsort((i, diagonal, key))
-        found[order] = degree_factor(A[perm][:, perm], 2, period=1, rounds=None).rounds
+        found[order] = degree_factor(
+            A[perm][:, perm], 2, period=1, rounds=None, ties="index"
+        ).rounds
     return found
 
 
@@ -223,7 +225,7 @@ def main(arguments: list[str] | None = None) -> int:
         "those of ties='index' (column order); its greedy figures are those of ties='hash'."
     )
     mirrored = generators.stencil(MIRRORED, (options.side, options.side), dtype=np.float32)
-    rounds = degree_factor(mirrored, 2, period=1, rounds=None).rounds
+    rounds = degree_factor(mirrored, 2, period=1, rounds=None, ties="index").rounds
     console.print(
         "Its M_max without charges is that of ties='index' too: on 2500 x 2500 points 1252 for "
         f"aniso1, and 1251 for aniso2 with grid rows numbered upwards (here: {rounds})."

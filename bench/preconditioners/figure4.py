@@ -30,7 +30,7 @@ from matchwood import engines, preconditioners
 KINDS: dict[str, Any] = {
     "Jacobi": preconditioners.jacobi,
     "tridiagonal": preconditioners.tridiagonal,
-    "algebraic": preconditioners.algebraic_tridiagonal,
+    "algebraic": lambda A: preconditioners.algebraic_tridiagonal(A, ties="index"),
     "block": preconditioners.algebraic_block_tridiagonal,
     "block, m=1": lambda A: preconditioners.algebraic_block_tridiagonal(A, period=1),
     "block, m=5": lambda A: preconditioners.algebraic_block_tridiagonal(A, period=5),

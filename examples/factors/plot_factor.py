@@ -42,9 +42,9 @@ fig.tight_layout()
 grid = matchwood.generators.grid((100, 100))
 rounds = np.arange(11)
 ways = {
-    "charges, ties by index": {},
+    "charges, ties by index": {"ties": "index"},
     "charges, ties by hash": {"ties": "hash"},
-    "no charges, ties by index": {"period": 1},
+    "no charges, ties by index": {"period": 1, "ties": "index"},
     "no charges, ties by hash": {"period": 1, "ties": "hash"},
 }
 fig, ax = plt.subplots(figsize=(6.4, 3.6))

@@ -66,7 +66,7 @@ def degree_factor(
     uncharged: int = 0,
     charge_probability: float = 0.5,
     rng: Any = 0,
-    ties: str = "index",
+    ties: str = "hash",
     directed: bool = False,
     engine: str | None = None,
     threads: int | None = None,
@@ -98,9 +98,11 @@ def degree_factor(
         Probability of a positive charge, the paper's p.
     rng : int, numpy Generator or None
         Decides the charges, and ties by hash.  None is 0.
-    ties : {"index", "hash"}
-        Which of two equally heavy edges of a vertex it prefers: that to the neighbour with the
-        smaller index, as in the paper, or that with the larger hash of its ends.
+    ties : {"hash", "index"}
+        Which of two equally heavy edges of a vertex it prefers: that with the larger hash of its
+        ends, or that to the neighbour with the smaller index, as in the paper.  Where many weights
+        are equal, all vertices of a neighbourhood want the same few by index, and factors stay
+        small.
     directed : bool
         Propose along the stored entries, by ``|a_ij|``, instead of along undirected edges; an
         edge then needs both directions.  An edge weighs the mean of its two entries.

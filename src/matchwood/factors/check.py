@@ -33,7 +33,7 @@ def check_factor(
     uncharged: int = 0,
     charge_probability: float = 0.5,
     rng: Any = 0,
-    ties: str = "index",
+    ties: str = "hash",
     directed: bool = False,
     **letters: Any,
 ) -> None:

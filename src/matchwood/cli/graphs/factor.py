@@ -27,7 +27,7 @@ def command(
     charge_probability: Annotated[
         float, typer.Option("--charge-probability", help="Probability of a positive charge.")
     ] = 0.5,
-    ties: Ties = "index",
+    ties: Ties = "hash",
     rng: Rng = 0,
     *,
     shared: Shared,

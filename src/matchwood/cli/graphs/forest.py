@@ -17,7 +17,7 @@ def command(
         str, typer.Option("--method", help="auto, splitters, ranges, doubling or walk.")
     ] = "auto",
     rounds: Annotated[int, typer.Option("--rounds", "-M", min=0, help="Rounds of the factor.")] = 5,
-    ties: Ties = "index",
+    ties: Ties = "hash",
     rng: Rng = 0,
     *,
     shared: Shared,

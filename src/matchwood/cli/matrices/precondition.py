@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from matchwood.cli.options import Engine, Graph, Json, Read, Rng, Threads, Ties
+from matchwood.cli.options import Engine, Graph, Json, Read, Rng, Threads
 
 KINDS = ("jacobi", "tridiagonal", "algebraic_tridiagonal", "algebraic_block_tridiagonal")
 
@@ -26,7 +26,14 @@ def command(
             "--period", "-m", min=1, help="Charges of the factors are off in one of so many rounds."
         ),
     ] = None,
-    ties: Ties = "index",
+    ties: Annotated[
+        str | None,
+        typer.Option(
+            "--ties",
+            help="index or hash: which of equally heavy edges to prefer.  "
+            "Left out: hash for paths, index for pairs.",
+        ),
+    ] = None,
     rng: Rng = 0,
     engine: Engine = None,
     threads: Threads = None,
@@ -62,7 +69,8 @@ def _options(name: str, given: dict[str, Any], period: int | None) -> dict[str, 
     """Those of a factor, for the preconditioners that have one."""
     if not name.startswith("algebraic"):
         return {}
-    return given if period is None else {**given, "period": period}
+    given = {**given, "period": period}
+    return {option: value for option, value in given.items() if value is not None}
 
 
 def _measure(G: Any, name: str, options: dict[str, Any]) -> dict[str, Any]:

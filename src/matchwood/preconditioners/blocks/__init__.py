@@ -57,7 +57,8 @@ def algebraic_block_tridiagonal(
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **options
-        For both factors: ``rounds``, ``uncharged``, ``charge_probability``, ``rng``, ``ties``.
+        For both factors: ``rounds``, ``uncharged``, ``charge_probability``, ``rng``, ``ties``
+        (``"index"`` unless given: pairs of the same kind all over a mesh make better blocks).
 
     Returns
     -------
@@ -109,7 +110,7 @@ def algebraic_block_tridiagonal(
     ((2500, 2500), 'side_by_side', 0.8)
     """
     caller = "algebraic_block_tridiagonal"
-    words = options_in_words(caller, options, OPTIONS)
+    words = {"ties": "index", **options_in_words(caller, options, OPTIONS)}
     period = words.pop("period", period)  # where it was given by its old name, m
     G = matrix_on(A, caller, engine, threads)
     clock = SetupClock(G.engine)
@@ -168,7 +169,7 @@ def _block_pattern(
     if how == "by_factor":
         mate = pairs.by_factor(G, threads=threads, **options)
     else:
-        order = {"rng": options.get("rng", 0), "ties": options.get("ties", "index")}
+        order = {"rng": options.get("rng", 0), "ties": options["ties"]}
         mate = getattr(pairs, how)(G, threads=threads, **order)
     clock.lap("pairs")
     coarse = coarsen(G, mate, threads=threads)
