@@ -1,6 +1,6 @@
 """`python -m bench.thesis`: the benchmark of a thesis on parallel graph algorithms, finished.
 
-M. Cichra, Parallel graph algorithms for GPU (CTU Prague, 2024) timed components, strong components
+R. Cichra, Parallel graph algorithms for GPU (CTU Prague, 2024) timed components, strong components
 and independent sets of random directed graphs on one CPU thread, on all, and on a GPU.  Here
 spanning forests, other libraries and real graphs join in, and every answer is checked first.
 
