@@ -4,6 +4,7 @@ python -m bench.thesis --quick                              a minute: does it wo
 python -m bench.thesis -o thesis.json --plots plots         1000 to 8000 vertices, three densities
 MATCHWOOD_DATA=data python -m bench.thesis                  also the real graphs in data/graphs
 python -m bench.thesis -g graph.mtx -g other.mtx            these graphs instead
+python -m bench.thesis --methods                            every method of each problem
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=7, help="rounds; the median counts")
     parser.add_argument("--threads", type=int, help="of the CPU")
     parser.add_argument("-o", "--output", type=Path, help="write the results as JSON")
+    parser.add_argument("--methods", action="store_true", help="every method, not only the best")
     options = parser.parse_args(arguments)
+    if options.plots is not None:
+        show.require_matplotlib()
 
     from rich.console import Console
 
@@ -36,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         graphs=[(text, load(text).matrix) for text in options.graph],
         threads=options.threads,
         repeats=options.repeats,
+        methods=options.methods,
         say=lambda text: print(text, flush=True),
     )
     if options.output is not None:

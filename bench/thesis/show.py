@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -44,7 +45,8 @@ def _table(title: str, rows: Sequence[dict[str, Any]], threads: int) -> Any:
         cells = [str(row["n"]) if row["density"] is not None else row["graph"]]
         cells += [_number(seconds.get(name)) for name in engines]
         cells += [_number(ratio.get(name)) for name in ratios]
-        cells.append(f"{row['thread_efficiency']:.4f}")
+        efficiency = row["thread_efficiency"]
+        cells.append("-" if efficiency is None else f"{efficiency:.4f}")
         cells += [_number(seconds.get(name)) for name in peers]
         table.add_row(*map(Text, cells))
     return table
@@ -54,15 +56,16 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.2e}"
 
 
+def require_matplotlib() -> None:
+    """Said before hours of timing, not after them."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise SystemExit("--plots needs matplotlib: pip install 'matchwood[plot]'")
+
+
 def plots(found: dict[str, Any], folder: Path) -> list[Path]:
     """A figure for each problem on random graphs, a panel for each density; both axes as there."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise ValueError("plots need matplotlib: pip install 'matchwood[plot]'") from None
     from matplotlib.figure import Figure
 
-    del matplotlib
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     random = [row for row in found["results"] if row["density"] is not None]
@@ -81,7 +84,7 @@ def plots(found: dict[str, Any], folder: Path) -> list[Path]:
             panel.grid(alpha=0.3)
         panels[0].set_ylabel("seconds")
         panels[-1].legend(fontsize="small")
-        path = folder / f"{problem.lower()}.svg"
+        path = folder / f"{problem.lower().replace(' ', '_')}.svg"
         figure.savefig(path)
         written.append(path)
     return written

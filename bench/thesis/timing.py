@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -88,12 +88,13 @@ class Task:
     ours: Callable[[Any, int | None], Any]
     check: Callable[[Any, Any], None]
     agrees: Callable[[Case, Any, Any], bool]  # (graph, our answer, theirs)
+    engines: tuple[str, ...] = ENGINES  # that it is timed on
 
 
-def _strong(G: Any, threads: int | None) -> Any:
+def _strong(G: Any, threads: int | None, **options: Any) -> Any:
     from matchwood.components.strong import strongly_connected_components
 
-    return strongly_connected_components(G, threads=threads)
+    return strongly_connected_components(G, threads=threads, **options)
 
 
 def _check_strong(G: Any, found: Any) -> None:
@@ -102,10 +103,10 @@ def _check_strong(G: Any, found: Any) -> None:
     check_strongly_connected_components(G, found)
 
 
-def _forest(G: Any, threads: int | None) -> Any:
+def _forest(G: Any, threads: int | None, **options: Any) -> Any:
     from matchwood.spanning.forest import minimum_spanning_forest
 
-    return minimum_spanning_forest(G, threads=threads)
+    return minimum_spanning_forest(G, threads=threads, **options)
 
 
 def _check_forest(G: Any, found: Any) -> None:
@@ -128,7 +129,7 @@ TASKS = (
         "connected components",
         "CC",
         False,
-        lambda G, threads: matchwood.connected_components(G, threads=threads),
+        lambda G, threads, **options: matchwood.connected_components(G, threads=threads, **options),
         matchwood.check.check_connected_components,
         lambda case, mine, count: bool(mine.count == count),
     ),
@@ -144,7 +145,9 @@ TASKS = (
         "independent set",
         "MIS",
         False,
-        lambda G, threads: matchwood.maximal_independent_set(G, threads=threads),
+        lambda G, threads, **options: matchwood.maximal_independent_set(
+            G, threads=threads, **options
+        ),
         lambda G, found: matchwood.check.check_maximal_independent_set(G, found, method="luby"),
         lambda case, mine, theirs: _is_set(case, theirs),  # another set, but it has to be one
     ),
@@ -159,6 +162,49 @@ TASKS = (
         ),
     ),
 )
+
+
+METHODS: dict[str, dict[str, tuple[str, ...]]] = {  # and the engines that have them
+    "CC": {"afforest": ENGINES, "fastsv": ENGINES, "bfs": ENGINES},
+    "SCC": {
+        "tarjan": ("CPU",),
+        "forward_backward": ENGINES,
+        "multistep": ENGINES,
+        "propagation": ("GPU",),
+    },
+    "MIS": {"luby": ENGINES, "luby_sampling": ENGINES, "lexicographic": ENGINES},
+    "MSF": {
+        "boruvka": ENGINES,
+        "awerbuch_shiloach": ENGINES,
+        "kruskal": ("CPU", "HOST"),
+        "filter_kruskal": ("CPU", "HOST"),
+    },
+}
+
+
+def tasks_by_method() -> list[Task]:
+    """A task for each method of each problem; other libraries have none of them."""
+    found = []
+    for task in TASKS:
+        for method, places in METHODS[task.short].items():
+            check: Any = task.check
+            if task.short == "MIS":
+                check = partial(_check_set, method=method)
+            found.append(
+                replace(
+                    task,
+                    name=f"{task.name} by {method}",
+                    short=f"{task.short} {method}",
+                    ours=partial(task.ours, method=method),
+                    check=check,
+                    engines=places,
+                )
+            )
+    return found
+
+
+def _check_set(G: Any, found: Any, method: str) -> None:
+    matchwood.check.check_maximal_independent_set(G, found, method=method)
 
 
 @dataclass
@@ -181,7 +227,8 @@ class Row:
         for a, b in (("HOST", "CPU"), ("GPU", "CPU"), ("GPU", "HOST")):
             if a in self.seconds and b in self.seconds:
                 self.comparison[f"{a} x {b}"] = self.seconds[b] / self.seconds[a]
-        self.thread_efficiency = self.seconds["CPU"] / (self.seconds["HOST"] * threads)
+        if "CPU" in self.seconds and "HOST" in self.seconds:
+            self.thread_efficiency = self.seconds["CPU"] / (self.seconds["HOST"] * threads)
 
 
 def random_cases(sizes: Sequence[int], densities: Sequence[float]) -> Iterator[Case]:
@@ -228,6 +275,7 @@ def run(
     threads: int | None = None,
     repeats: int = 5,
     peers: bool = True,
+    methods: bool = False,
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Check, then time, every problem on every graph; plain values, ready for JSON.
@@ -244,6 +292,8 @@ def run(
         Rounds; the median counts.
     peers : bool
         Time the other libraries that are installed as well.
+    methods : bool
+        Time every method of every problem instead of the best ones; no other libraries then.
     say : callable (str)
         Told what comes next.
     """
@@ -256,11 +306,12 @@ def run(
         cases: Iterable[Case] = given
     else:
         cases = _all_cases(quick)
-    installed = libraries.installed() if peers else {}
+    installed = libraries.installed() if peers and not methods else {}
+    tasks = [task for task in (tasks_by_method() if methods else TASKS) if _can_run(task)]
     tired: set[tuple[str, str]] = set()
     rows = []
     for case in cases:
-        for task in TASKS:
+        for task in tasks:
             say(f"{task.name}, {case.name}" + (f", {case.density:g}" if case.density else ""))
             row = measure(task, case, size, repeats, installed, tired)
             row.compare(size)
@@ -273,6 +324,10 @@ def run(
         "libraries": {name: library.version for name, library in installed.items()},
         "results": rows,
     }
+
+
+def _can_run(task: Task) -> bool:
+    return engines.gpu_available() or task.engines != ("GPU",)
 
 
 def _all_cases(quick: bool) -> Iterator[Case]:
@@ -300,10 +355,10 @@ def measure(
     }
     if engines.gpu_available():
         calls["GPU"] = _gpu_call(task, G)
-    answer = calls["CPU"]()
-    for name, call in calls.items():
-        if not _same(answer, call()):
-            raise matchwood.CheckFailed(f"{task.name}, {case.name}: {name} differs from CPU")
+    calls = {name: call for name, call in calls.items() if name in task.engines}
+    answer = next(iter(calls.values()))()
+    if not all(_same(answer, call()) for call in calls.values()):
+        raise matchwood.CheckFailed(f"{task.name}, {case.name}: the engines differ")
     verified = "engines agree"
     if G.nnz <= CHECKED:
         task.check(G, answer)

@@ -103,3 +103,25 @@ def test_real_graphs_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert timing.data_folder() is None
     assert list(timing.real_cases(None)) == []
     assert timing._stem("USA-road-d.NY.gr.gz") == "USA-road-d.NY"
+
+
+def test_every_method_has_a_row_of_its_own() -> None:
+    grid = matchwood.generators.grid((6, 6))
+    found = timing.run(graphs=[("grid", grid)], repeats=1, methods=True)
+    named = [row["problem"] for row in found["results"]]
+    expected = {
+        f"{problem} {method}"
+        for problem, methods in timing.METHODS.items()
+        for method, places in methods.items()
+        if places != ("GPU",)
+    }
+    assert set(named) - {"SCC propagation"} == expected
+    assert all(row["verified"] == "checked" and row["seconds"] for row in found["results"])
+    assert found["libraries"] == {}
+
+
+def test_plots_without_matplotlib_are_refused_before_any_work(monkeypatch: Any) -> None:
+    monkeypatch.setattr(show.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(timing, "run", lambda **options: pytest.fail("timed all the same"))
+    with pytest.raises(SystemExit, match="matplotlib"):
+        main(["--quick", "--plots", "plots"])
