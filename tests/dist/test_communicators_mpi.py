@@ -7,8 +7,11 @@ import sys
 
 import pytest
 
+import matchwood as mw
 from dist.mpi import clean_environment, mpiexec, needs_mpi
-from support import run_script
+from matchwood.dist.start import opening
+from matchwood.dist.start.launchers import mpi_launchers
+from support import looped, run_script
 
 pytestmark = needs_mpi
 
@@ -117,13 +120,36 @@ def test_foreign_launchers_are_seen(tmp_path):
     """Every process would be rank 0: the variables of another launcher are there, but no ranks."""
     path = tmp_path / "script.py"
     path.write_text("import matchwood as mw\nmw.dist.world()")
-    environment = clean_environment(OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="2")
+    environment = clean_environment(SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="2")
     done = subprocess.run(
         [sys.executable, str(path)], env=environment, capture_output=True, text=True, timeout=60
     )
     assert done.returncode != 0
-    assert "Open MPI's mpiexec started 4 processes, but each is rank 0 of 1" in done.stderr
-    assert "Start the program with the mpiexec of that library" in done.stderr
+    assert "Slurm's srun started 4 processes, but for mpi4py, which uses" in done.stderr
+    assert "each is rank 0 of 1. Start the program with the mpiexec of that lib" in done.stderr
+
+
+@looped(
+    ("library", "launcher", "foreign"),
+    [
+        ("MPICH Version: 5.0.2", "OMPI_COMM_WORLD_SIZE", True),
+        ("Open MPI v5.0.11, package", "OMPI_COMM_WORLD_SIZE", False),
+        ("MPICH Version: 5.0.2", "PMI_SIZE", False),
+    ],
+)
+def test_foreign_launchers_are_seen_before_mpi_starts(library, launcher, foreign):
+    """A library may end the process when it starts under a launcher it does not know."""
+
+    class MPI:
+        @staticmethod
+        def Get_library_version():
+            return library
+
+    launchers = mpi_launchers({launcher: "4"})
+    if not foreign:
+        return opening._refuse_strange(MPI, launchers)
+    with pytest.raises(mw.EngineUnavailable, match=r"started 4 processes, but .* MPICH Version"):
+        opening._refuse_strange(MPI, launchers)
 
 
 def test_a_missing_mpi4py_is_named(tmp_path):
@@ -147,7 +173,7 @@ DIFFERENT = """
 import os
 import matchwood as mw
 from dist.mpi import say
-rank = int(os.environ["PMI_RANK"])
+rank = int(os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")))
 try:
     mw.dist.world(transport="host" if rank == 1 else "auto")
 except (ValueError, mw.RankFailed) as error:
