@@ -16,12 +16,13 @@ import numpy as np
 from matchwood import arguments, engines
 from matchwood.dist import grid as grids
 from matchwood.dist.exchanges import Exchange
-from matchwood.dist.exchanges.agreement import same, together
+from matchwood.dist.agreement import same
+from matchwood.dist.exchanges.agreement import together
 from matchwood.dist.vectors import DistributedVector
 from matchwood.gate import refusals
 from matchwood.gate.blocks import given, order as orders
 from matchwood.gate.blocks.views import Places
-from matchwood.gate.entries import DUPLICATES
+from matchwood.gate.entries import DUPLICATES, RULES
 from matchwood.gate.keeping import Keeper
 from matchwood.gate.views import View, ones
 from matchwood.primitives.assemble.cpu import merge_duplicates
@@ -203,6 +204,16 @@ class DistributedGraph(Keeper):
         """The values as weights, duplicates joined by that rule; there must be values."""
         return self.places.joined(self._block, rule, self.ascending, caller)
 
+    def given_values(self, caller: str = "graph") -> Any:
+        """The values as they were given, of any type of numbers, by `entries`; or None."""
+        return self._block.data
+
+    def canonical(self, data: Any, rule: str = "sum") -> View:
+        """The entries with these values, one for each of `entries`; duplicates joined."""
+        arguments.one_of("DistributedGraph.canonical", "rule", rule, RULES)
+        block = self._block._replace(data=data)
+        return View(*merge_duplicates(*block, reduce=rule, threads=self.threads))
+
     def heaviest_weights(self, caller: str = "graph") -> View:
         """`directed_weights`, but of parallel edges the one of largest magnitude counts."""
         if not self.has_parallel_edges:
@@ -276,6 +287,10 @@ class DistributedGraph(Keeper):
             self.places.raise_infinite(view, caller)
         return facts
 
+    def mirrored(self, view: View) -> View:
+        """The block of the transpose of the matrix of which `view` is a block."""
+        return self.places.mirror(view)
+
     def transposed_pattern(self) -> View:
         """Arcs j -> i for every stored (i, j); the directed pattern itself where symmetric."""
 
@@ -293,6 +308,16 @@ class DistributedGraph(Keeper):
             return view if self.has_symmetric_values else self.places.mirror(view)
 
         return self.keep("transposed_weights", make)
+
+    def diagonal(self, caller: str = "graph") -> Any:
+        """The values a_ii of own vertices, by place; 0 where none is stored."""
+
+        def make() -> Any:
+            view = self.heaviest_weights(caller)
+            whole = self.places.diagonal(view)
+            return np.ascontiguousarray(whole[self.grid.owned_rows])
+
+        return self.keep("diagonal", make)
 
 
 def _never() -> View:

@@ -171,6 +171,12 @@ class Places:
         columns = self.names[view.indices].astype(self._id_kind(), copy=False)
         return self.block(columns, rows, view.data, view.indices.dtype)
 
+    def diagonal(self, view: View) -> Any:
+        """The values a_ii of the row group that are in this block; 0 where none is."""
+        found = np.zeros(self.grid.n_rows, view.data.dtype)
+        self._cpu().diagonal(view, found, self.threads)
+        return found
+
     def _id_kind(self) -> Any:
         return np.int32 if self.grid.n <= INT32_MAX else np.int64
 
