@@ -19,7 +19,7 @@ VIEWS = (
 )  # fmt: skip
 FACTS = (
     "n", "nnz", "loops", "weighted", "has_symmetric_pattern", "has_symmetric_values",
-    "has_parallel_edges", "weight_range", "largest_magnitude", "ascending",
+    "has_parallel_edges", "weight_range", "largest_magnitude",
 )  # fmt: skip
 
 
