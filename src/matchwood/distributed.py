@@ -18,8 +18,9 @@ from matchwood.dist import grid as grids
 from matchwood.dist.exchanges import Exchange
 from matchwood.dist.agreement import same
 from matchwood.dist.exchanges.agreement import together
+from matchwood.dist.protocol import Communicator
 from matchwood.dist.vectors import DistributedVector
-from matchwood.gate import refusals
+from matchwood.gate import refusals, resources
 from matchwood.gate.blocks import given, saved, sources
 from matchwood.gate.blocks.agreed import Agreed
 from matchwood.gate.blocks.sources import Source
@@ -416,6 +417,7 @@ def distribute(
     >>> matchwood.dist.run(two_halves, 2)
     [[2, 2, 2, 2], [2, 2, 2, 2]]
     """
+    require_comm(comm, "distribute")
     same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, duplicates=duplicates,
          index_dtype=None if index_dtype is None else np.dtype(index_dtype).name)  # fmt: skip
     share = together(comm, lambda: given.read(A, n, weights, "distribute"))
@@ -429,6 +431,15 @@ def distribute(
         index_dtype=index_dtype, edges=agreed.edges, duplicates=duplicates or agreed.duplicates,
         engine=agreed.engine,
     )  # fmt: skip
+
+
+def require_comm(comm: Any, caller: str) -> Any:
+    """The communicator; TypeError where it is none."""
+    if not isinstance(comm, Communicator):
+        raise TypeError(
+            f"{caller}: comm must be a communicator of matchwood.dist, got {type(comm).__name__}"
+        )
+    return comm
 
 
 def make(
@@ -453,10 +464,14 @@ def make(
     `reduce` joins equal entries at once; then those that are left are the entries "as given".
     `values` makes the values of a block, or other values.  `nnz`: the entries as given, if known.
     """
+    require_comm(comm, caller)
     R, C = grids.parsed(caller, grid, comm.size)
     arguments.one_of(caller, "order", order, ORDERS)
     arguments.one_of(caller, "layout", layout, LAYOUTS)
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
+    # names, positions and row ends of about n / R + n / C vertices
+    room, what = 32 * (n // R + n // C), f"a graph of {n} vertices"
+    together(comm, lambda: resources.require_memory(caller, room, what))
     laid = grids.made(layout, n, R, C, comm.rank)
     places = Places(comm, laid, sources.chosen_order(comm, laid, source, order))
     joined = reduce is not None
