@@ -52,8 +52,8 @@ GRAPHS: dict[str, Callable[[], Any]] = {
 
 
 def largest_share(A: Any, R: int, C: int, layout: str, *, hashed: bool = False) -> float:
-    """The most entries of a rank over the mean."""
-    view = matchwood.graph(A).directed_pattern()
+    """The most entries of a rank over the mean, of the undirected graph of a matrix."""
+    view = matchwood.graph(A).undirected_pattern()
     u = np.repeat(np.arange(view.n), np.diff(view.indptr))
     v = view.indices.astype(np.int64)
     if hashed:
