@@ -51,7 +51,7 @@ def _end_of_way(team: Any, up: Array, v: Any) -> Any:
     until = 1
     while True:
         above = load_relaxed(up, at)
-        if above == at or above == nowhere:
+        if above in (at, nowhere):
             return above
         at = above
         if at == remembered:
@@ -71,7 +71,7 @@ def _store_on_way(team: Any, up: Array, v: Any, root: Any) -> None:
     steps = 0
     while True:
         above = load_relaxed(up, at)
-        if above == root or above == nowhere:
+        if above in (root, nowhere):
             return
         store_relaxed(up, at, root)
         at = above

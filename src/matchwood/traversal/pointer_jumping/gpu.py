@@ -18,7 +18,7 @@ def roots(parent: Any, *, threads: int | None = None) -> Any:
     up = gpu.empty(n, kind, "forest_roots")
     if n == 0:
         return up
-    # after k rounds a pointer is 2^k steps further up, or at the root; a way has n - 1 steps at most
+    # after k rounds a pointer is 2^k steps further up, or at the root; no way has n steps
     rounds = max(1, int(n - 1).bit_length())
     space = gpu.workspace("forest_roots", changed=(rounds + 1, np.int32), lost=(1, kind))
     space.changed.data.memset_async(0, space.changed.nbytes)
