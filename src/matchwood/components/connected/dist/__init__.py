@@ -17,7 +17,7 @@ from matchwood import arguments, engines
 from matchwood.components.connected import Components
 from matchwood.components.connected.dist import colour, forest
 from matchwood.components.connected.dist.check import check_components as check_components
-from matchwood.dist.exchanges.agreement import same
+from matchwood.dist.agreement import same
 from matchwood.primitives.number.dist import number_labels
 
 PACKAGE = __name__.rpartition(".")[0]
