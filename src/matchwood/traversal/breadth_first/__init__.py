@@ -169,17 +169,17 @@ def levels(caller: str, depth_limit: int | None, n: int) -> int:
     return min(depth_limit, n)
 
 
-def distinct_sources(sources: Any, n: int) -> np.ndarray[Any, Any]:
+def distinct_sources(sources: Any, n: int, caller: str = "bfs") -> np.ndarray[Any, Any]:
     """Distinct sources, ascending."""
-    array = np.atleast_1d(arguments.plain("bfs", "sources", engines.moved(sources, "cpu")))
+    array = np.atleast_1d(arguments.plain(caller, "sources", engines.moved(sources, "cpu")))
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise TypeError(
-            f"bfs: sources must be an integer or a list of them, got {array.dtype} "
+            f"{caller}: sources must be an integer or a list of them, got {array.dtype} "
             f"of shape {array.shape}"
         )
     if array.min() < 0 or array.max() >= n:
         bad = int(array[(array < 0) | (array >= n)][0])
-        raise ValueError(f"bfs: sources must be vertices 0..{n - 1}, got {bad}")
+        raise ValueError(f"{caller}: sources must be vertices 0..{n - 1}, got {bad}")
     return np.unique(array).astype(np.int64)

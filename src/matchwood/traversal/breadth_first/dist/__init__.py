@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from matchwood import arguments, engines
-from matchwood.dist.agreement import same
 from matchwood.dist.exchanges.packing import pack_marks, pack_values, unpack_marks, unpack_values
 from matchwood.dist.exchanges.routing import gather_messages, to_group
-from matchwood.traversal.breadth_first import BFS, distinct_sources, levels
+from matchwood.traversal.breadth_first import BFS, levels
 from matchwood.traversal.breadth_first.dist import cpu
 from matchwood.traversal.breadth_first.dist.check import check_search as check_search
+from matchwood.traversal.breadth_first.dist.sources import agree, starting_places
 
 PACKAGE = __name__.rpartition(".")[0]
 Array = np.ndarray[Any, Any]
@@ -38,19 +38,19 @@ def search(
     G: Any, sources: Any, depth_limit: Any, directed: bool, *, threads: int | None = None
 ) -> BFS:
     """See matchwood.traversal.breadth_first.bfs."""
-    same(G.comm, "bfs", sources=sources, depth_limit=depth_limit, directed=directed)
-    sources = distinct_sources(sources, G.n)
+    agree(G, "bfs", sources, depth_limit, directed)
     limit = levels("bfs", depth_limit, G.n)
+    start = starting_places(G, "bfs", sources)
     threads = G.threads if threads is None else threads
     outward = G.directed_pattern() if directed else G.undirected_pattern()
     inward = G.transposed_pattern() if directed else outward
     if G.comm.size == 1 and G.order is None:
         level, parent, rounds = engines.load(PACKAGE, G.engine).search(
-            outward, inward, sources, limit, threads=threads
+            outward, inward, start, limit, threads=threads
         )
         return BFS(G.vector(level), G.vector(parent), rounds)
     state = _Search(G, outward, inward, threads)
-    rounds = state.run(sources, limit)
+    rounds = state.run(start, limit)
     level, parent = (engines.moved(array, G.engine) for array in (state.level, state.parent))
     return BFS(G.vector(level), G.vector(parent), rounds)
 
@@ -82,10 +82,11 @@ class _Search:
             ("bfs", key), lambda: int(G.comm.allreduce(np.array([outward.nnz], np.int64))[0])
         )
 
-    def run(self, sources: Array, limit: int) -> int:
-        """Search; returns the largest level."""
+    def run(self, frontier: Array, limit: int) -> int:
+        """Search from these own places; returns the largest level."""
         comm, n = self.exchange.comm, self.grid.n
-        frontier = self._start(sources)
+        self.level[frontier] = 0
+        self.parent[frontier] = self.G.ids[frontier]
         depth = reached = 0
         backwards = False
         while True:
@@ -105,15 +106,6 @@ class _Search:
             found = self._bottom_up(frontier, depth) if backwards else self._top_down(rows, depth)
             depth += 1
             frontier = self._accept(found, depth)
-
-    def _start(self, sources: Array) -> Array:
-        """Own sources, by place."""
-        inside = sources if self.G.order is None else self.G.order.inside(sources)
-        mine = self.grid.owner(inside) == self.grid.rank
-        places = self.grid.places(inside)[mine]
-        self.level[places] = 0
-        self.parent[places] = sources[mine]
-        return np.sort(places)
 
     def _to_rows(self, frontier: Array, depth: int) -> Array:
         """Rows of the frontier, of all ranks of the row."""
@@ -143,18 +135,13 @@ class _Search:
         found = cpu.top_down(
             self.outward, rows, self.names, self.when, self.best, depth, self.threads
         )
-        own = found[found < grid.n_rows]
-        others = found[found >= grid.n_rows]
-        ranks = [r for r in range(grid.R) if r != grid.r]
-        places, stripes = np.divmod(others - grid.n_rows, max(1, grid.R - 1))
+        ids = grid.original(found)
+        ranks, places = grid.owner(ids) // grid.C, grid.places(ids)
         messages = []
         for r in range(grid.R):
-            if r == grid.r:
-                mine, at = own, own // grid.C
-            else:
-                chosen = stripes == ranks.index(r)
-                mine, at = others[chosen], places[chosen]
-            messages.append(pack_values(at, self.best[mine], grid.column_counts[r]))
+            mine = ranks == r
+            values = self.best[found[mine]]
+            messages.append(pack_values(places[mine], values, grid.column_counts[r]))
         return self._offers(self.exchange.column, messages)
 
     def _bottom_up(self, frontier: Array, depth: int) -> list[tuple[Array, Array]]:
@@ -163,11 +150,11 @@ class _Search:
         columns = self._columns(frontier)
         cpu.bottom_up(self.inward, grid.n_rows, columns, self.names, self.when, self.best, depth,
                       self.threads)  # fmt: skip
+        whens, bests = (grid.split_rows(a[: grid.n_rows]) for a in (self.when, self.best))
         messages = []
         for c in range(grid.C):
-            mine = slice(c, grid.n_rows, grid.C)
-            places = np.flatnonzero(self.when[mine] == depth + 1)
-            messages.append(pack_values(places, self.best[mine][places], grid.row_counts[c]))
+            places = np.flatnonzero(whens[c] == depth + 1)
+            messages.append(pack_values(places, bests[c][places], grid.row_counts[c]))
         return self._offers(self.exchange.row, messages)
 
     def _offers(self, comm: Any, messages: list[Array]) -> list[tuple[Array, Array]]:
