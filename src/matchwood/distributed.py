@@ -18,9 +18,10 @@ from matchwood.dist import grid as grids
 from matchwood.dist.exchanges import Exchange
 from matchwood.dist.agreement import same
 from matchwood.dist.exchanges.agreement import together
+from matchwood.dist.protocol import Communicator
 from matchwood.dist.vectors import DistributedVector
-from matchwood.gate import refusals
-from matchwood.gate.blocks import given, sources
+from matchwood.gate import refusals, resources
+from matchwood.gate.blocks import given, saved, sources
 from matchwood.gate.blocks.agreed import Agreed
 from matchwood.gate.blocks.sources import Source
 from matchwood.gate.blocks.views import Places
@@ -126,6 +127,14 @@ class DistributedGraph(Keeper):
         from matchwood.gate.blocks.device import OnDevice
 
         return self.keep(engine, lambda: OnDevice(self))
+
+    def save(self, folder: Any) -> None:
+        """Write the graph to a folder, which `matchwood.io.read` reads back on any grid.
+
+        All ranks write, so all must see the same file system.  A graph that was saved there is
+        replaced; a folder with other files is refused.
+        """
+        saved.save(self, folder, "save")
 
     def vector(self, local: Any) -> DistributedVector:
         """A DistributedVector of the values of own vertices, by place."""
@@ -408,6 +417,7 @@ def distribute(
     >>> matchwood.dist.run(two_halves, 2)
     [[2, 2, 2, 2], [2, 2, 2, 2]]
     """
+    require_comm(comm, "distribute")
     same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, duplicates=duplicates,
          index_dtype=None if index_dtype is None else np.dtype(index_dtype).name)  # fmt: skip
     share = together(comm, lambda: given.read(A, n, weights, "distribute"))
@@ -421,6 +431,15 @@ def distribute(
         index_dtype=index_dtype, edges=agreed.edges, duplicates=duplicates or agreed.duplicates,
         engine=agreed.engine,
     )  # fmt: skip
+
+
+def require_comm(comm: Any, caller: str) -> Any:
+    """The communicator; TypeError where it is none."""
+    if not isinstance(comm, Communicator):
+        raise TypeError(
+            f"{caller}: comm must be a communicator of matchwood.dist, got {type(comm).__name__}"
+        )
+    return comm
 
 
 def make(
@@ -438,17 +457,24 @@ def make(
     reduce: str | None = None,
     values: Callable[[Places, View], Any] | None = None,
     engine: str = "cpu",
+    nnz: int | None = None,
 ) -> DistributedGraph:
     """The graph of a source whose entries are within 0 .. n - 1; all ranks call it alike.
 
-    `reduce` joins equal entries at once.  `values` makes the values of a block without any.
+    `reduce` joins equal entries at once; then those that are left are the entries "as given".
+    `values` makes the values of a block, or other values.  `nnz`: the entries as given, if known.
     """
+    require_comm(comm, caller)
     R, C = grids.parsed(caller, grid, comm.size)
     arguments.one_of(caller, "order", order, ORDERS)
     arguments.one_of(caller, "layout", layout, LAYOUTS)
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
+    # names, positions and row ends of about n / R + n / C vertices
+    room, what = 32 * (n // R + n // C), f"a graph of {n} vertices"
+    together(comm, lambda: resources.require_memory(caller, room, what))
     laid = grids.made(layout, n, R, C, comm.rank)
     places = Places(comm, laid, sources.chosen_order(comm, laid, source, order))
+    joined = reduce is not None
     if reduce is None:
         reduce = "first" if source.kind is None and duplicates != "error" else "keep"
     block, received = places.collected(source, None, reduce)
@@ -458,7 +484,8 @@ def make(
         block = View(indptr, indices, block.data)
     if values is not None:
         block = block._replace(data=values(places, block))
-    given_entries = places.total(block.nnz if values is not None else received)[0]
-    facts = Facts(given_entries, edges, duplicates, caller)
+    if nnz is None:
+        nnz = places.total(block.nnz if joined else received)[0]
+    facts = Facts(nnz, edges, duplicates, caller)
     graph = DistributedGraph(places, block, facts)
     return graph.on(engine)
