@@ -149,7 +149,9 @@ def test_empty_ranks_have_no_say_in_types():
 def test_the_number_of_vertices_may_be_left_out():
     def work(comm):
         mine = EDGES + 5 if comm.rank == 1 else EDGES[:0]
-        return matchwood.distribute(mine, comm=comm).n, matchwood.distribute(mine, comm=comm, n=20).n
+        return matchwood.distribute(mine, comm=comm).n, matchwood.distribute(
+            mine, comm=comm, n=20
+        ).n
 
     assert set(dist.run(work, 3)) == {(10, 20)}
 

@@ -170,9 +170,7 @@ def sorted_block(
 ) -> View:
     """The entries by row and column; equal ones are joined, or stay side by side."""
     if data is None or data.dtype in SORTED_TYPES:
-        return View(
-            *trusted_assemble(*shape, rows, columns, data, reduce=reduce, threads=threads)
-        )
+        return View(*trusted_assemble(*shape, rows, columns, data, reduce=reduce, threads=threads))
     places = np.arange(rows.size, dtype=np.int64)
     indptr, indices, order = trusted_assemble(
         *shape, rows, columns, places, reduce="keep", threads=threads

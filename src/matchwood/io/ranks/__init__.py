@@ -153,7 +153,11 @@ def _read_edges(pieces: Pieces, asked: Asked) -> Entries:
     def head(text: Text) -> Any:
         found = edge_list.find_head(text, options)
         first = bytes(text.content[found.start : text.content.index(b"\n", found.start)].strip())
-        return found, found.start, edge_list.layout_of(text, found, first, options) if first else None
+        return (
+            found,
+            found.start,
+            edge_list.layout_of(text, found, first, options) if first else None,
+        )
 
     found, start, layout = pieces.head(head, lambda parts: parts[2] is not None)
     if layout is None:
