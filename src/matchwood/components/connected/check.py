@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import answers, csr
+from matchwood import answers, calls, csr
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
 from matchwood.traversal.breadth_first import bfs
@@ -23,7 +23,8 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
     A : as given to `connected_components`
     answer : Components, (count, labels), labels or sets of vertices
         As matchwood, SciPy, igraph (an object with `membership`) or NetworkX (sets of the
-        vertices 0..n-1) return it.  The number of rounds is not checked.
+        vertices 0..n-1) return it.  The number of rounds is not checked.  With a
+        DistributedGraph labels are a DistributedVector, and all ranks raise the same error.
     numbering : {"exact", "any"}
         ``"exact"``: labels are 0, 1, ... in the order of their smallest vertices, as
         `connected_components` returns them.  ``"any"``: they may be any integers; only which
@@ -53,6 +54,9 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
     matchwood.errors.CheckFailed: components: edge (1, 2) joins labels 0 and 1
     """
     caller = "check_connected_components"
+    if calls.is_distributed(A):
+        calls.spread(A, caller, __package__).check_components(A, answer, numbering)
+        return
     G = csr.as_graph(A, caller)
     labels, first, given = numbered(caller, "components", answer, G.n, G.engine, numbering)
     for _, u, v in answers.arcs(G.undirected_pattern()):

@@ -13,11 +13,12 @@ Four rules, each checked for all arcs at once, in linear time:
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from matchwood import answers, arguments, csr, engines
+from matchwood import answers, arguments, calls, csr, engines
 from matchwood.errors import CheckFailed
 
 
@@ -36,7 +37,8 @@ def check_bfs(
     A, sources, depth_limit, directed
         As given to `bfs`.
     result : BFS or (level, parent)
-        Arrays or lists of integers.  Of a `BFS` the number of rounds is checked as well.
+        Arrays or lists of integers.  Of a `BFS` the number of rounds is checked as well.  With a
+        DistributedGraph they are DistributedVectors, and all ranks raise the same error.
 
     Raises
     ------
@@ -60,6 +62,11 @@ def check_bfs(
     matchwood.errors.CheckFailed: bfs: parent of 2 is 0, but there is no arc 0 -> 2
     """
     caller = "check_bfs"
+    if calls.is_distributed(A):
+        calls.spread(A, caller, __package__).check_search(
+            A, sources, result, functools.partial(_unpacked, caller), depth_limit, directed
+        )
+        return
     G = csr.as_graph(A, caller)
     n = G.n
     start = _sources(caller, sources, n, G.engine)

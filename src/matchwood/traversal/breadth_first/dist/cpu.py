@@ -1,0 +1,136 @@
+"""One level of breadth-first search in a block, top down or bottom up.  Read __init__.py first.
+
+`when[v]` is the level at which this rank saw v first, -1 before.  `best[v]` is the smallest vertex,
+as the user numbers them, that leads to v from the level before that; larger than any vertex at
+first.
+
+Races, top down.  Several members may reach v at once: one of them changes `when[v]`, by
+compare-and-swap, and lists v; `best[v]` only goes down, by an atomic minimum.  Bottom up there are
+none: a row has one writer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.primitives.cpu_hints import prefetch
+from matchwood.teams import (
+    atomic_add,
+    atomic_cas,
+    atomic_min,
+    crew,
+    kernel,
+    load_relaxed,
+    next_chunk,
+)
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 64  # rows of the frontier that a member takes at a time
+ROWS = 4096  # rows that a member takes at a time bottom up
+AHEAD = 16  # rows between the one prefetched and the one read; most are left early
+UNSEEN = -1
+
+
+@kernel
+def _top_down(
+    team: Any, rows: Any, frontier: Array, names: Array, when: Array, best: Array, below: int,
+    found: Array, tail: Array,
+) -> None:  # fmt: skip
+    indptr, indices = rows
+    level = when.dtype.type(below)
+    unseen = when.dtype.type(UNSEEN)
+    chunk = next_chunk(team, frontier.size, CHUNK)
+    while chunk >= 0:
+        for i in range(chunk, min(chunk + CHUNK, frontier.size)):
+            u = frontier[i]
+            name = names[u]
+            for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                v = indices[k]
+                seen = load_relaxed(when, v)
+                if seen == unseen:
+                    seen = atomic_cas(when, v, unseen, level)
+                    if seen == unseen:
+                        found[atomic_add(tail, 0, 1)] = v
+                        seen = level
+                if seen == level and name < load_relaxed(best, v):
+                    atomic_min(best, v, name)
+        chunk = next_chunk(team, frontier.size, CHUNK)
+
+
+@kernel
+def _bottom_up(
+    team: Any, rows: Any, size: int, frontier: Array, names: Array, when: Array, best: Array,
+    below: int,
+) -> None:  # fmt: skip
+    indptr, indices = rows
+    level = when.dtype.type(below)
+    unseen = when.dtype.type(UNSEEN)
+    six, low = indices.dtype.type(6), indices.dtype.type(63)
+    one = np.uint64(1)
+    chunk = next_chunk(team, size, ROWS)
+    while chunk >= 0:
+        for v in range(chunk, min(chunk + ROWS, size)):
+            prefetch(indices, indptr[min(v + AHEAD, size)])
+            if when[v] != unseen:
+                continue
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+                u = indices[k]
+                if (frontier[u >> six] >> np.uint64(u & low)) & one:
+                    when[v] = level
+                    best[v] = names[u]
+                    break
+        chunk = next_chunk(team, size, ROWS)
+
+
+class Block:
+    """What a rank knows of the vertices of its block, by local id."""
+
+    def __init__(
+        self, outward: Any, inward: Any, grid: Any, names: Array, threads: int | None
+    ) -> None:
+        unsigned = np.uint32 if inward[1].dtype == np.int32 else np.uint64
+        self.outward, self.inward = tuple(outward), (inward[0], inward[1].view(unsigned))
+        self.names, self.rows, self.threads = names, grid.n_rows, threads
+        self.when = np.full(grid.n_local, UNSEEN, np.int32)
+        self.best = np.full(grid.n_local, np.iinfo(names.dtype).max, names.dtype)
+        self.arcs = 0  # of the rows that were seen last
+
+    def see(self, rows: Array, depth: int) -> int:
+        """These rows are of level `depth`; how many entries they have."""
+        indptr = self.outward[0]
+        self.when[rows] = depth
+        self.arcs = int((indptr[rows + 1] - indptr[rows]).sum(dtype=np.int64))
+        return self.arcs
+
+    def top_down(self, rows: Array, depth: int) -> tuple[Array, Array]:
+        """Columns that these rows reach and that were not seen before, ascending; their parents.
+
+        They are the rows that `see` was given last.
+        """
+        found = np.empty(min(self.when.size, self.arcs), np.int64)
+        tail = np.zeros(1, np.int64)
+        if self.arcs:
+            crew(self.threads, work=self.arcs + rows.size).run(
+                _top_down, self.outward, rows, self.names, self.when, self.best, depth + 1,
+                found, tail,
+            )  # fmt: skip
+        listed = np.sort(found[: int(tail[0])])
+        return listed, self.best[listed]
+
+    def bottom_up(self, columns: Array, depth: int) -> tuple[Array, Array]:
+        """Rows that are not seen yet and have one of these columns, ascending; their parents.
+
+        The columns of a row are in the order of their names, so the first found is the least.
+        """
+        marks = np.zeros(-(-self.when.size // 64) * 64, np.bool_)
+        marks[columns] = True
+        frontier = np.packbits(marks, bitorder="little").view(np.uint64)
+        crew(self.threads, work=self.inward[1].size + self.rows).run(
+            _bottom_up, self.inward, self.rows, frontier, self.names, self.when, self.best,
+            depth + 1,
+        )  # fmt: skip
+        found = np.flatnonzero(self.when[: self.rows] == depth + 1)
+        return found, self.best[found]
