@@ -62,7 +62,7 @@ def read(A: Any, caller: str, weight: str | None = "weight") -> Raw:
 
     `weight` names the edge attribute of a NetworkX graph; None leaves values out.
     """
-    if _is_networkx(A):
+    if is_networkx(A):
         return _from_networkx(A, caller, weight)
     no_attribute(weight, caller)
     raw = _read_arrays(A, caller)
@@ -204,7 +204,8 @@ def _sorted(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
 _SORTED_TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
 
 
-def _is_networkx(A: Any) -> bool:
+def is_networkx(A: Any) -> bool:
+    """Whether A is a graph of NetworkX; False without importing it."""
     networkx = sys.modules.get("networkx")
     return networkx is not None and isinstance(A, networkx.Graph)
 
