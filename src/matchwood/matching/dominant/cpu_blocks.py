@@ -221,16 +221,14 @@ def _wait_for(rows: Rows, v: Any, u: Any, plain: bool) -> None:
 
 
 @device
-def begin_records(team: Team, out: Out) -> Any:
-    """Where this member's records for each receiver begin; all members have counted theirs."""
-    places = out.places[team.rank]
+def begin_records(team: Team, out: Out, places: Array) -> None:
+    """places[d] = where this member's records for d begin; all members have counted theirs."""
     start = np.int64(0)
     for d in range(places.size):
         for member in range(team.size):
             if member == team.rank:
                 places[d] = start
             start += out.counts[member, d]
-    return places
 
 
 @device
@@ -265,19 +263,20 @@ def _search(
         counts[np.int64(u) % C] += 1
     if barrier(team):
         return
-    places = begin_records(team, out)
+    places = out.places[team.rank]
+    begin_records(team, out, places)
     for i in range(lo, hi):
         u = np.int64(i) if every else np.int64(queue[i])
         v, w = rows.found[i], bits[i]
-        nobody = v == nobody(block.indices)
-        if nobody and every:
+        empty = v == nobody(block.indices)
+        if empty and every:
             continue
         at = places[u % C] * out.width
         places[u % C] += 1
         out.words[at] = u // C
-        out.words[at + 1] = 0 if nobody else block.ids[v]
+        out.words[at + 1] = 0 if empty else block.ids[v]
         if block.renamed:
-            out.words[at + 2] = 0 if nobody else block.names[v]
+            out.words[at + 2] = 0 if empty else block.names[v]
         put_bits(out.words, at + 2 + block.renamed, bits, i)
 
 
@@ -341,7 +340,7 @@ def wake(
     """
     of_columns, of_rows, own = heard.columns, heard.rows, heard.own
     R, C = of_columns.owned.size, of_rows.owned.size
-    nobody = nobody(block.indices)
+    none = nobody(block.indices)
     count = 0
     for s in range(R):
         count = _take(team, of_columns, s, R, to_local, rows, fresh, count)
@@ -358,8 +357,8 @@ def wake(
             return
         v = fresh.vertices[i]
         u = rows.waiting[v]
-        rows.waiting[v] = nobody
-        while u != nobody:
+        rows.waiting[v] = none
+        while u != none:
             if rows.taken[u] >= 0:
                 count = push(queue.buffers[team.rank], count, u, queue.vertices, queue.tail)
             u = rows.following[u]

@@ -122,7 +122,8 @@ def choose(
     count[team.rank] = matched - lo
     if barrier(team):
         return
-    places = begin_records(team, out)
+    places = out.places[team.rank]
+    begin_records(team, out, places)
     for i in range(lo, left):
         k = owned.queue[i]
         target = np.int64(owned.pointer[k])
@@ -169,7 +170,7 @@ def settle(
         return
     end = np.int64(0)
     for member in range(team.size):
-        start = share(team._replace(rank=member), owned.pointer.size)[0]
+        start = share(Team(member, team.size, team.words), owned.pointer.size)[0]
         for i in range(start, start + count[member]):
             owned.matched[end] = owned.matched[i]
             end += 1
