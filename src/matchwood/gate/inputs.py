@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import arguments, engines
+from matchwood.errors import EngineUnavailable
 from matchwood.gate import resources
 
 EXPECTED = (
@@ -86,7 +87,22 @@ def _read_arrays(A: Any, caller: str) -> Raw:
         return _from_tuple(A, caller)
     if isinstance(A, np.ndarray) or is_foreign_array(A):
         return from_dense(as_array(A, "A", caller), caller)
+    refuse_distributed(A, caller)
     raise TypeError(f"{caller}: A must be {EXPECTED}, got {type(A).__name__}")
+
+
+def is_distributed(A: Any) -> bool:
+    """Whether A is a graph that is spread over ranks; False without importing that."""
+    module = sys.modules.get("matchwood.distributed")
+    return module is not None and isinstance(A, module.DistributedGraph)
+
+
+def refuse_distributed(A: Any, caller: str) -> None:
+    """Raise for a graph that is spread over ranks: the function works on one machine."""
+    if is_distributed(A):
+        raise EngineUnavailable(
+            f"{caller}: has no 'dist' engine, so A must be on one machine, got a DistributedGraph"
+        )
 
 
 def two_sides(shape: Any, caller: str, square: bool = True) -> tuple[int, int]:

@@ -138,6 +138,28 @@ class Exchange:
             self.comm, self.grid.owner(inside), [self.grid.places(inside), *columns]
         )
 
+    def ask(self, ids: Any, *own: Any) -> Any:
+        """What the owners have for these vertices, in the order of `ids`.
+
+        `ids` are as the user numbers vertices; `own` are arrays over own places.  One array comes
+        back for one, a tuple for several.
+        """
+        inside = ids if self.order is None else self.order.inside(ids)
+        places = self.grid.places(inside)
+        if self.comm.size == 1:
+            found = [values[places] for values in own]
+            return found[0] if len(own) == 1 else tuple(found)
+        order, counts = by_destination(self.grid.owner(inside), self.comm.size, self.threads)
+        asked, back = self.comm.alltoallv(self._narrow(places[order]), counts.tolist())
+        record = Record(*(values[asked] for values in own))
+        flat, _ = self.comm.alltoallv(record.packed, (np.asarray(back) * record.width).tolist())
+        answers = []
+        for column in record.unpacked(flat):
+            answer = engines.xp(column).empty(column.shape[0], column.dtype)
+            answer[order] = column
+            answers.append(answer)
+        return answers[0] if len(own) == 1 else tuple(answers)
+
     def _sent(self, comm: Any, to: Any, columns: list[Any]) -> tuple[Any, ...]:
         """The columns of all ranks whose `to` is this one; the first are places."""
         if comm.size == 1:

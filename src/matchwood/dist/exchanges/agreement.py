@@ -1,4 +1,4 @@
-"""What ranks agree on before they work: an error on one is the same error on all.
+"""Work that every rank does on its own part: an error on one is the same error on all.
 
 A rank that raises alone leaves the others waiting in their next collective.  The communicators
 end that wait with RankFailed; but where a rank can know beforehand, from its part of the input,
@@ -36,35 +36,13 @@ def together(comm: Any, work: Callable[[], T]) -> T:
     except tuple(CLASSES.values()) as error:
         cause = error
         failure = (_class_name(error), str(error))
-    outcomes = comm.objects(failure)
-    raise_first(comm, outcomes, cause)
-    return found  # type: ignore[return-value]
-
-
-def raise_first(comm: Any, outcomes: list[Any], cause: BaseException | None = None) -> None:
-    """Raise the first of these failures, (class, message) or None, one of each rank."""
-    for rank, outcome in enumerate(outcomes):
+    for rank, outcome in enumerate(comm.objects(failure)):
         if outcome is not None:
             name, text = outcome
             where = f" (on rank {rank})" if comm.size > 1 else ""
             raise CLASSES[name](f"{text}{where}") from cause
+    return found  # type: ignore[return-value]
 
 
 def _class_name(error: BaseException) -> str:
     return next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in CLASSES)
-
-
-def same(comm: Any, caller: str, **arguments: Any) -> None:
-    """Raise ValueError on all ranks unless all were given the same arguments.
-
-    They are compared by `repr`, so they should be numbers, texts or small tuples.
-    """
-    mine = {name: repr(value) for name, value in arguments.items()}
-    everyone = comm.objects(mine)
-    for name in mine:
-        for rank, theirs in enumerate(everyone):
-            if theirs.get(name) != everyone[0].get(name):
-                raise ValueError(
-                    f"{caller}: {name} must be the same on all ranks, "
-                    f"got {everyone[0].get(name)} on rank 0 and {theirs.get(name)} on rank {rank}"
-                )

@@ -151,7 +151,11 @@ class Grid:
 
     def original_owned(self) -> Any:
         """The ids of own vertices, by place."""
-        return np.arange(self.rank, self.n, self.p, dtype=np.int64)
+        return self.ids_of(self.rank)
+
+    def ids_of(self, rank: int) -> Any:
+        """The ids of the vertices that a rank owns, by place."""
+        return np.arange(rank, self.n, self.p, dtype=np.int64)
 
     def original_rows(self) -> Any:
         """The ids of the row group, by position."""

@@ -179,6 +179,24 @@ def without_loops(
 
 
 @kernel
+def _diagonal(team: Any, indptr: Array, indices: Array, data: Array, found: Array) -> None:
+    """found[i] = a_ii; it stays as it is where none is stored."""
+    lo, hi = share(team, found.size)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        for k in range(indptr[i], indptr[i + 1]):
+            if indices[k] == i:
+                found[i] = data[k]
+                break
+
+
+def diagonal(view: tuple[Array, Array, Array], found: Array, threads: int | None) -> None:
+    """The values on the diagonal, into `found`."""
+    crew(threads, work=view[1].size).run(_diagonal, *view, found)
+
+
+@kernel
 def _renamed(team: Any, indices: Array, names: Array, shift: int, out: Array) -> None:
     lo, hi = share(team, indices.size)
     for k in range(lo, hi):
