@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.dist.exchanges.agreement import same
-from matchwood.distributed import DistributedVector
+from matchwood.dist.agreement import same
 from matchwood.errors import EngineUnavailable
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant import cpu_blocks as blocks
@@ -71,9 +70,8 @@ def weighted_matching(
     weight = finite(CALLER, "the weight of the matching", weight)
     matched = np.array([np.count_nonzero(mate >= 0)], np.int64)
     edges = int(G.comm.allreduce(matched)[0]) // 2
-    mates = DistributedVector(G.grid, G.comm, mate)
     origin = Origin(G, seed=seed, ties=ties)
-    answer = Matching(mates, weight, rounds, method, clock.seconds, _origin=origin)
+    answer = Matching(G.vector(mate), weight, rounds, method, clock.seconds, _origin=origin)
     vars(answer)["cardinality"] = edges  # reading it must not need the other ranks
     return answer
 
@@ -100,6 +98,8 @@ class _Run:
             view.indptr.view(f"u{view.indptr.dtype.itemsize}"), view.indices.view(local),
             view.data.view(bits), names, ids, renamed,
         )  # fmt: skip
+        weight_words = max(1, bits.itemsize // word.itemsize)
+        self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
         n_rows, n_local, owned = grid.n_rows, grid.n_local, grid.owned
         nobody = np.iinfo(local).max
         self.rows = blocks.Rows(
@@ -119,10 +119,9 @@ class _Run:
             np.zeros(owned, np.int32), np.empty(owned, word), np.empty(owned, word),
         )  # fmt: skip
         self.to_local = grid.columns_to_local
+        most = max(n_rows * self.record, owned * self.packet)
+        self.words = np.empty(most, word)
         self.queue, self.fresh = np.empty(n_rows, local), np.empty(grid.n_columns, local)
-        self.weight_words = max(1, bits.itemsize // word.itemsize)
-        self.record = 2 + renamed + self.weight_words
-        self.packet = 2 + self.weight_words
         self.mean_row = 1 + view.nnz // max(n_rows, 1)
         self.column_sizes = np.array(grid.column_counts, np.int64)
         self.row_sizes = np.array(grid.row_counts, np.int64)
@@ -140,16 +139,15 @@ class _Run:
             self.G.comm.report(rounds, total)
             records = self._wake(told)
 
-    def _out(self, team: Any, records: int, width: int, receivers: int) -> blocks.Out:
-        word = self.owned.pointer.dtype
+    def _out(self, team: Any, width: int, receivers: int) -> blocks.Out:
         counts, places = (np.zeros((team.size, receivers), np.int64) for _ in range(2))
-        return blocks.Out(np.empty(records * width, word), counts, places, width)
+        return blocks.Out(self.words, counts, places, width)
 
     def _propose(self) -> tuple[Any, Any]:
         """What came for own vertices, and where that of each rank of the row begins."""
         block, rows = self.block, self.rows
         team = crew(self.threads, work=block.indices.size + rows.following.size)
-        out = self._out(team, rows.following.size, self.record, self.grid.C)
+        out = self._out(team, self.record, self.grid.C)
         team.run(blocks.propose, block, rows, self.ties, self.queue, self.bits, out)
         return self._sent(self.exchange.row, out)
 
@@ -161,8 +159,7 @@ class _Run:
     def _choose(self, records: Any, starts: Any, round_: int) -> tuple[Any, Any, Any]:
         """The packets that came, and what `settle` goes on with."""
         team = crew(self.threads, work=4 * records.size)
-        most = min(records.size // self.record, self.grid.owned)
-        out = self._out(team, most, self.packet, self.grid.p)
+        out = self._out(team, self.packet, self.grid.p)
         count = np.zeros(team.size, np.int64)
         team.run(
             owners.choose, records, starts, self.record, round_, self.ties, self.candidates,
@@ -192,7 +189,7 @@ class _Run:
         tails = np.zeros((2, 1), np.int64)
         fresh = blocks.Queue(self.fresh, tails[0], buffers[0])
         queue = blocks.Queue(self.queue, tails[1], buffers[1])
-        out = self._out(team, self.queue.size, self.record, self.grid.C)
+        out = self._out(team, self.record, self.grid.C)
         team.run(
             blocks.wake, self.block, self.rows, self.ties,
             blocks.HeardOf(of_columns, of_rows, self.grid.c), self.to_local, fresh, queue,
