@@ -14,7 +14,8 @@ import numpy as np
 from matchwood import engines
 from matchwood.dist.exchanges.agreement import together
 from matchwood.gate import inputs
-from matchwood.gate.blocks import collecting
+from matchwood.gate.blocks import collecting, sources
+from matchwood.gate.blocks.sources import Source
 from matchwood.gate.views import View
 from matchwood.primitives.assemble.cpu import merge_duplicates
 from matchwood.primitives.inspect import Symmetry, Values, keys
@@ -57,17 +58,29 @@ class Places:
 
         `u` and `v` are the user's ids.
         """
-        if self.order is not None:
-            u, v = self.order.inside(u, self.threads), self.order.inside(v, self.threads)
-        rows, columns, data = collecting.sent(self.comm, self.grid, u, v, data)
-        return self.sorted_block(rows, columns, data, kind)
+        source = sources.of_arrays(u, v, data, None if data is None else data.dtype)
+        return self.collected(source, kind)[0]
 
-    def sorted_block(self, rows: Any, columns: Any, data: Any, kind: Any) -> View:
-        """The View of entries by their positions."""
-        if self._sorted is not None:
-            columns = self._sorted[columns].astype(columns.dtype)
-        shape = (self.grid.n_rows, self.grid.n_columns)
-        indptr, indices, data = collecting.sorted_block(rows, columns, data, shape, self.threads)
+    def collected(self, source: Source, kind: Any, reduce: str = "keep") -> tuple[View, int]:
+        """The block of all entries of all ranks, and how many of them came here.
+
+        `kind` is the type of indices; None: as small as fits all blocks.
+        """
+        collector = self.collector(source.entries, source.kind)
+        collector.collect(source.parts(), self.most(source.rounds))
+        return self.finished(collector, kind, reduce), collector.received
+
+    def collector(self, entries: int, kind: Any) -> collecting.Collector:
+        """A Collector for so many entries of this rank, with values of that type or without."""
+        expected = self.total(entries)[0]
+        return collecting.Collector(self.comm, self.grid, self.order, expected, kind)
+
+    def finished(self, collector: collecting.Collector, kind: Any, reduce: str = "keep") -> View:
+        """The View of what was collected, with indices of that type; None: as small as fits."""
+        indptr, indices, data = collector.block(self._sorted, reduce)
+        if kind is None:  # also where all entries of all ranks would need more
+            small = max(self.grid.n, self.most(indices.size)) <= INT32_MAX
+            kind = np.dtype(np.int32 if small else np.int64)
         return View(self._all_rows(indptr, kind), self.to_local(indices, kind), data)
 
     def _all_rows(self, indptr: Any, kind: Any) -> Any:
@@ -98,6 +111,10 @@ class Places:
     def total(self, *numbers: int) -> list[int]:
         """The sums over all ranks, modulo 2^64."""
         return [int(k) for k in self.comm.allreduce(np.array(numbers, np.int64), "sum")]
+
+    def most(self, number: int) -> int:
+        """The largest of the ranks' numbers."""
+        return int(self.comm.allreduce(np.array([number], np.int64), "max")[0])
 
     def symmetry(self, view: View) -> Symmetry:
         """Loops, and whether the pattern is symmetric."""
@@ -155,8 +172,7 @@ class Places:
 
     def agreed_kind(self, kind: Any, entries: int) -> Any:
         """The type of indices, wider where a rank has more entries than it can count."""
-        most = int(self.comm.allreduce(np.array([entries], np.int64), "max")[0])
-        return np.dtype(np.int64) if most > np.iinfo(kind).max else np.dtype(kind)
+        return np.dtype(np.int64) if self.most(entries) > np.iinfo(kind).max else np.dtype(kind)
 
     def without_loops(self, view: View) -> View:
         """The same without loops."""
@@ -180,7 +196,24 @@ class Places:
     def _id_kind(self) -> Any:
         return np.int32 if self.grid.n <= INT32_MAX else np.int64
 
+    def distinct(self, view: View) -> int:
+        """Entries of this rank, equal ones counted once."""
+        found: int = self._cpu().distinct(view.indptr, view.indices, self.threads)
+        return found
+
     # Errors, the same on all ranks
+
+    def raise_duplicates(self, view: View, caller: str) -> NoReturn:
+        """Raise the error that names an entry given more than once; a rank must have one."""
+        twice = np.zeros(view.nnz, np.bool_)
+        twice[1:] = view.indices[1:] == view.indices[:-1]
+        starts = view.indptr[:-1]
+        twice[starts[starts < view.nnz]] = False
+        row, column, _ = self._first(view._replace(data=np.zeros(view.nnz)), twice)
+        raise ValueError(
+            f"{caller}: entries must be given once with duplicates='error', "
+            f"got ({row}, {column}) more than once"
+        )
 
     def refuse_infinite(self, view: View, caller: str) -> None:
         """Raise unless all values of all ranks are finite."""
