@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.dist.agreement import same
+from matchwood.dist.agreement import any_of, same
 from matchwood.errors import EngineUnavailable
 from matchwood.spanning.forest import LARGEST_FLOAT, Forest, cpu, sum_of, total_overflows
 from matchwood.spanning.forest.costs.dist import undirected_costs
 from matchwood.spanning.forest.cpu_order import rows_of
 from matchwood.spanning.forest.order import codes
 from matchwood.spanning.forest.spread.cpu import first_entries, list_edges
+from matchwood.spanning.forest.spread.keepers import at_keepers
 from matchwood.spanning.forest.spread.rounds import Edges, Rounds, in_order, order_of
 
 CALLER = "minimum_spanning_forest"
@@ -79,9 +80,17 @@ def _at_owners(G: Any, costs: Any, entries: Any) -> tuple[Any, Any]:
     names = G.original_local
     u = names[np.searchsorted(costs.indptr, entries, "right") - 1]
     v = names[costs.indices[entries]]
-    low, high = np.minimum(u, v), np.maximum(u, v)
+    low, high, weights = np.minimum(u, v), np.maximum(u, v), costs.data[entries]
+    if weights.dtype.kind == "f":
+        # of 0.0 and -0.0 the one in the upper triangle counts; all other weights are symmetric
+        away = (u > v) & (weights == 0)
+        if any_of(G.comm, bool(away.any())):
+            found, more_low, more_high, _ = at_keepers(G, costs, low[away], high[away])
+            low = np.concatenate((low[~away], more_low))
+            high = np.concatenate((high[~away], more_high))
+            weights = np.concatenate((weights[~away], costs.data[found]))
     kind = costs.indices.dtype
-    places, high, weights = G.exchange.packets(low, high.astype(kind), costs.data[entries])
+    places, high, weights = G.exchange.packets(low, high.astype(kind), weights)
     low = G.ids[places].astype(kind)
     order = np.lexsort((high, low))
     return np.stack((low[order], high[order]), axis=1), weights[order]

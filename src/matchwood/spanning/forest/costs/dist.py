@@ -11,7 +11,6 @@ import numpy as np
 
 from matchwood.dist.agreement import any_of, raise_first
 from matchwood.gate.views import View, ones
-from matchwood.primitives.symmetrize.cpu import GREATEST, LEAST, merge
 from matchwood.spanning.forest.costs import Costs
 
 HALF = np.int64(0xFFFF_FFFF)  # the lower half of an integer of 64 bits
@@ -31,7 +30,8 @@ def undirected_costs(G: Any, caller: str, maximum: bool) -> Costs:
     if symmetric:
         return G.keep(f"costs{side}", lambda: _block(_without_loops(G, view)))
     side = "_heavy" if maximum else "_light"
-    return G.keep(f"costs{side}", lambda: _block(_union(G, view, maximum)))
+    rule = "greatest" if maximum else "least"
+    return G.keep(f"costs{side}", lambda: _block(G.places.union(view, rule)))
 
 
 def _block(view: View) -> Costs:
@@ -44,23 +44,6 @@ def _block(view: View) -> Costs:
 def _without_loops(G: Any, view: View) -> View:
     found: View = G.places.without_loops(view) if G.loops else view
     return found
-
-
-def _union(G: Any, view: View, maximum: bool) -> View:
-    """The block of the union with the transpose, of two values the lighter, or the heavier."""
-    places, mirror = G.places, G.mirrored(view)
-    if not view.nnz or not mirror.nnz:  # `merge` takes values of no entries for no values
-        both = view if view.nnz else mirror
-        kind = places.agreed_kind(G.index_dtype, both.nnz)
-        both = View(both.indptr.astype(kind), both.indices.astype(kind), both.data)
-        return _without_loops(G, both)
-    shift = G.grid.n_rows  # no column looks like its row, which `merge` would leave out
-    parts = (places.from_local(each, np.int64, shift) for each in (view, mirror))
-    indptr, indices, data = merge(*parts, GREATEST if maximum else LEAST)
-    indices -= shift
-    kind = places.agreed_kind(G.index_dtype, indices.size)
-    both = View(indptr.astype(kind), places.to_local(indices, kind), data)
-    return _without_loops(G, both)
 
 
 def _arcs(G: Any, caller: str, maximum: bool) -> View:
