@@ -20,6 +20,7 @@ vertices, which do not depend on the grid.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import AUTO, Found, Origin, load
 from matchwood.matching.result import Matching
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.primitives.wide_sums import finite, half_of
+from matchwood.primitives.wide_sums import finite, total
 from matchwood.stopwatch import Stopwatch
 from matchwood.teams import crew
 
@@ -51,6 +52,8 @@ def weighted_matching(
             "the distributed method is 'dominant'"
         )
         raise EngineUnavailable(f"{CALLER}: method {method!r} is for one machine; {remedy}")
+    if G.grid.layout != "stripes":
+        raise EngineUnavailable(f"{CALLER}: needs the layout 'stripes', got {G.grid.layout!r}")
     clock = Stopwatch()
     view = G.undirected_weights(CALLER)
     clock.lap("prepare")
@@ -65,7 +68,7 @@ def weighted_matching(
         run = _Run(G, view, Ties(np.uint64(seed), ties == "hash"), threads)
         rounds = run.match()
         mate = run.owned.pointer.view(G.index_dtype)
-        weight = _added(G.comm, half_of(run.owned.weight.view(view.data.dtype)))
+        weight = half_of_all(G.comm, run.owned.weight.view(view.data.dtype))
     clock.lap("match")
     weight = finite(CALLER, "the weight of the matching", weight)
     matched = np.array([np.count_nonzero(mate >= 0)], np.int64)
@@ -76,10 +79,15 @@ def weighted_matching(
     return answer
 
 
-def _added(comm: Any, part: float) -> float:
-    """The sum over all ranks, infinite where double precision cannot hold it."""
+def half_of_all(comm: Any, own: Any) -> float:
+    """Half the sum over all ranks, infinite where double precision cannot hold it.
+
+    Halves are added up only where the sum overflows: those of the smallest numbers are rounded.
+    """
+    parts = np.array([total(own), total(own.astype(np.float64) / 2)])
     with np.errstate(over="ignore"):
-        return float(comm.allreduce(np.array([part], np.float64))[0])
+        whole, halves = (float(part) for part in comm.allreduce(parts))
+    return whole / 2 if math.isfinite(whole) else halves
 
 
 class _Run:
@@ -132,11 +140,11 @@ class _Run:
         records = self._propose()
         while True:
             told, matched = self._settle(*self._choose(*records, rounds + 1))
-            total = int(self.G.comm.allreduce(np.array([matched], np.int64))[0])
-            if total == 0:
+            everywhere = int(self.G.comm.allreduce(np.array([matched], np.int64))[0])
+            if everywhere == 0:
                 return rounds
             rounds += 1
-            self.G.comm.report(rounds, total)
+            self.G.comm.report(rounds, everywhere)
             records = self._wake(told)
 
     def _out(self, team: Any, width: int, receivers: int) -> blocks.Out:

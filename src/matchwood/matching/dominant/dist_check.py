@@ -18,8 +18,8 @@ from matchwood.dist.agreement import raise_first, same
 from matchwood.errors import CheckFailed
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.cpu_check import edge_weights, first_undominated
+from matchwood.matching.dominant.dist import half_of_all
 from matchwood.matching.methods import origin_of
-from matchwood.primitives.wide_sums import half_of
 
 Array = np.ndarray[Any, Any]
 
@@ -36,11 +36,12 @@ class _Answer(NamedTuple):
 def check_matching(G: Any, answer: Any, weighted: bool, rounding: float) -> None:
     """See matching.check.check_matching; all ranks raise the same."""
     caller = "check_matching"
-    same(G.comm, caller, weighted=weighted)
+    complete = hasattr(answer, "mate")
+    same(G.comm, caller, weighted=weighted, answer_is_a_matching=complete)
     found = _matching(G, answer, weighted, caller)
-    if not hasattr(answer, "mate"):
+    if not complete:
         return
-    weight = _total(G.comm, half_of(found.own))
+    weight = half_of_all(G.comm, found.own)
     heaviest = float(found.view.data.max()) if found.view.nnz else 0.0
     heaviest = float(G.comm.allreduce(np.array([heaviest]), "max")[0])
     bound = vars(answer).get("bound", origin_of(answer).bound)
@@ -149,11 +150,6 @@ def _refuse(G: Any, wrong: Array, text: Any) -> None:
         return
     k = int(places[G.ids[places].argmin()])
     raise_first(G.comm, CheckFailed(f"matching: {text(k)}"), int(G.ids[k]))
-
-
-def _total(comm: Any, part: float) -> float:
-    with np.errstate(over="ignore"):
-        return float(comm.allreduce(np.array([part], np.float64))[0])
 
 
 def _together(comm: Any, work: Any) -> Any:
