@@ -53,7 +53,7 @@ def check_spanning_forest(G: Any, answer: Any, maximum: bool, exact: bool) -> No
     edges = _edges(G, costs, given, maximum)
     joined, earlier = _join(G, costs, edges, maximum, exact)
     _check_cycles(G, edges, joined)
-    _check_spans(G, costs, joined.before)
+    _check_spans(G, costs, joined.ways.after)
     _raise(G, earlier)
     if complete:
         _together(G, lambda: _check_share(G, given.edges))
@@ -88,43 +88,55 @@ def _edges(G: Any, costs: Any, given: Any, maximum: bool) -> Edges:
 
 
 class _Joined:
-    """Own vertices while the answer's edges are joined: components, and the last edge so far."""
+    """Vertices while the answer's edges are joined: components, and the last edge so far.
+
+    `label` and `last` are of own vertices, `ways` of all local ones.
+    """
 
     def __init__(self, G: Any) -> None:
         self.G = G
-        self.label = G.ids.astype(np.int64)
-        self.code = np.zeros(self.label.size, np.uint64)
-        self.low, self.high = (np.full(self.label.size, -1, np.int64) for _ in range(2))
         self.taken: list[Array] = []
-        self.before = self._local(self.label)
+        self.label = G.ids.astype(np.int64)
+        self.last = _no_edges(self.label.size)
+        names = G.original_local.astype(np.int64)
+        self.ways = Ways(names, names.copy(), *_no_edges(names.size))
 
-    def _local(self, own: Array) -> Array:
-        """Values of all local vertices."""
-        grid, exchange = self.G.grid, self.G.exchange
-        values = np.empty(grid.n_local, own.dtype)
-        values[: grid.n_rows] = exchange.expand_rows(own)
-        values[grid.columns_to_local] = exchange.expand(own)
-        return values
-
-    def advance(self, rounds: Rounds) -> Ways:
-        """What the last round changed."""
-        size = self.label.size
-        code = np.zeros(size, np.uint64)
-        low, high = (np.full(size, -1, np.int64) for _ in range(2))
-        code[rounds.touched], low[rounds.touched], high[rounds.touched] = rounds.edge
-        self.label, code, low, high = self.G.exchange.ask(
-            self.label, rounds.parent, code, low, high
-        )
-        later = (code > self.code) | (
-            (code == self.code) & ((low > self.low) | ((low == self.low) & (high > self.high)))
-        )
-        for mine, new in ((self.code, code), (self.low, low), (self.high, high)):
+    def advance(self, rounds: Rounds) -> None:
+        """What the last round changed: components that chose an edge have joined others."""
+        chosen = _no_edges(self.label.size)
+        for column, values in zip(chosen, rounds.edge, strict=True):
+            column[rounds.touched] = values
+        label, *chosen = self.G.exchange.ask(self.label, rounds.parent, *chosen)
+        changed = np.flatnonzero(chosen[1] >= 0)
+        self.label[changed] = label[changed]
+        later = changed[_is_later(chosen, self.last)[changed]]
+        for mine, new in zip(self.last, chosen, strict=True):
             mine[later] = new[later]
-        after = self._local(self.label)
-        edges = (self._local(own) for own in (self.code, self.low, self.high))
-        ways = Ways(self.before, after, *edges)
-        self.before = after
-        return ways
+        self.ways.before[:] = self.ways.after
+        told = [column[changed] for column in (self.label, *self.last)]
+        grid, exchange = self.G.grid, self.G.exchange
+        rows, *values = exchange.expand_rows_changed(changed, *told)
+        self._tell(rows, values)
+        columns, *values = exchange.expand_changed(changed, *told)
+        self._tell(grid.columns_to_local[columns], values)
+
+    def _tell(self, local: Array, values: list[Array]) -> None:
+        for column, new in zip(self.ways[1:], values, strict=True):
+            column[local] = new
+
+
+def _no_edges(size: int) -> tuple[Array, Array, Array]:
+    """(code, low, high) of no edges, which come before all."""
+    ends = (np.full(size, -1, np.int64) for _ in range(2))
+    return np.zeros(size, np.uint64), *ends
+
+
+def _is_later(x: Any, y: Any) -> Array:
+    """Which edges of x come after those of y; by (code, low, high)."""
+    later: Array = (x[0] > y[0]) | (
+        (x[0] == y[0]) & ((x[1] > y[1]) | ((x[1] == y[1]) & (x[2] > y[2])))
+    )
+    return later
 
 
 def _join(
@@ -136,8 +148,8 @@ def _join(
     worst: Any = None
     for taken in rounds.rest(edges):
         joined.taken.append(taken)
-        ways = joined.advance(rounds)
-        found = first_earlier(costs, order, G.original_local, ways, exact, G.threads)
+        joined.advance(rounds)
+        found = first_earlier(costs, order, G.original_local, joined.ways, exact, G.threads)
         if found is not None and (worst is None or found < worst):
             worst = found
     # the keeper of the other edge tells its weight
