@@ -30,6 +30,7 @@ def on_grid(function, R, C, n, layout="stripes", order=None):
 def test_fold_and_expand(layout, op):
     for n in (0, 3, 50):
         for R, C in GRIDS:
+
             def work(exchange, grid, rng):
                 values = rng.integers(0, 100, grid.n_rows)
                 own = exchange.fold(values, op)
@@ -56,6 +57,7 @@ def test_fold_and_expand(layout, op):
 def test_sparse_forms(layout, count):
     n = 40
     for R, C in GRIDS:
+
         def work(exchange, grid, rng):
             size = count if grid.n_rows else 0
             positions = rng.integers(0, max(grid.n_rows, 1), size)
@@ -89,6 +91,7 @@ def test_packets_and_questions_reach_the_owners(layout, hashed):
     n = 37
     order = HashedOrder(n) if hashed else None
     for R, C in GRIDS:
+
         def work(exchange, grid, rng):
             ids = rng.integers(0, n, 25)
             marks, more = np.arange(25), rng.random(25)
