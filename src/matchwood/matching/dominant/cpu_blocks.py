@@ -35,6 +35,7 @@ from matchwood.teams import (
     atomic_cas,
     barrier,
     device,
+    inlined,
     interrupted,
     kernel,
     load_acquire,
@@ -105,7 +106,7 @@ def nobody(array: Array) -> Any:
     return ~array.dtype.type(0)
 
 
-@device
+@inlined
 def put_bits(words: Array, at: Any, bits: Array, i: Any) -> None:
     """Write the weight bits[i] from `at` on."""
     raw = np.uint64(bits[i])  # weights are not negative
@@ -116,7 +117,7 @@ def put_bits(words: Array, at: Any, bits: Array, i: Any) -> None:
         words[at] = raw
 
 
-@device
+@inlined
 def get_bits(words: Array, at: Any, bits: Array) -> Any:
     """The weight at `at`, of the type of `bits`."""
     raw = np.uint64(words[at])
@@ -150,7 +151,7 @@ def _first_among_ties(
     return best, best_w
 
 
-@device
+@inlined
 def _first_free(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
     """The free column along u's first edge of the block, and the weight; or nobody and 0."""
     indptr, indices, weights = block.indptr, block.indices, block.weights
@@ -176,7 +177,7 @@ def _first_free(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
     return best, best_w
 
 
-@device
+@inlined
 def _first(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
     """`_first_free` for the first round, when all vertices are free: only weights are read."""
     indptr, indices, weights = block.indptr, block.indices, block.weights
@@ -205,7 +206,7 @@ def _first(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
     return best, best_w
 
 
-@device
+@inlined
 def _wait_for(rows: Rows, v: Any, u: Any, plain: bool) -> None:
     """Put row u into the list of column v.  `plain`: no other member is at work."""
     waiting, following = rows.waiting, rows.following
