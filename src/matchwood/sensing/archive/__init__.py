@@ -82,6 +82,7 @@ def write_archive(
     matrices: Iterable[TrafficMatrix],
     *,
     each: int = MATRICES,
+    times: Iterable[int | None] | None = None,
     compression: str | None = "zstd",
     level: int = 1,
 ) -> list[Path]:
@@ -91,11 +92,15 @@ def write_archive(
     ----------
     path : str or PathLike
         A file, which gets all matrices; or a folder (one that exists, or a name that ends in /),
-        which gets files 000000.tar, 000001.tar, ... with `each` matrices.
+        which gets files of `each` matrices: 000000.tar, 000001.tar, ...; or, with `times`, files
+        such as 20241022-035742-648596.8388608.tar: when the first packet came (UTC), and how many
+        packets the file has.
     matrices : iterable of TrafficMatrix
         Read once, one after the other.
     each : int
         Matrices in a file of a folder; the Graph Challenge has 64.
+    times : iterable of int or None, optional
+        When the first packet of each matrix came, in nanoseconds since 1970.
     compression : {"zstd", None}
     level : int
         Of zstd, 1 to 19.
@@ -130,8 +135,12 @@ def write_archive(
     ['000000.tar', '000001.tar']
     """
     with archive_writer(path, each=each, compression=compression, level=level) as writer:
-        for matrix in matrices:
-            writer.add(matrix)
+        if times is None:
+            for matrix in matrices:
+                writer.add(matrix)
+        else:
+            for matrix, time in zip(matrices, times, strict=True):
+                writer.add(matrix, time)
     return writer.paths
 
 
@@ -149,7 +158,7 @@ def archive_writer(
     Returns
     -------
     ArchiveWriter
-        Its attribute `paths` lists the files, `matrices` counts what was added.
+        ``add(matrix, time=None)``; `paths` lists the files, `matrices` counts what was added.
 
     Examples
     --------

@@ -19,14 +19,19 @@ from matchwood.sensing.traffic import TrafficMatrix
 
 DEEPEST = 4  # archives within archives
 PIECE = 1 << 20  # bytes
+SUFFIXES = (".tar", ".grb")
+
+
+def archive_files(folder: Any) -> list[Path]:
+    """The files of a folder that are archives or matrices, in the order of their names."""
+    return sorted(file for file in Path(folder).iterdir() if file.suffix in SUFFIXES)
 
 
 def matrices_of(path: Any, limits: Limits) -> Iterator[TrafficMatrix]:
     """The matrices in a file, or in all files of a folder whose name ends in .tar or .grb."""
     if isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
-        for file in sorted(Path(path).iterdir()):
-            if file.suffix in (".tar", ".grb"):
-                yield from matrices_of(file, limits)
+        for file in archive_files(path):
+            yield from matrices_of(file, limits)
         return
     name, content = _content(path, limits)
     if not len(content):

@@ -47,20 +47,28 @@ class TimeWindows:
     def __init__(self, length: int) -> None:
         self.length = length
         self._origin: int | None = None
-        self._open = 0  # the window that is open: earlier ones are closed
+        self._open = np.uint64(0)  # the window that is open: earlier ones are closed
 
     def cuts(self, packets: int, time: Any, last: bool) -> tuple[Any, bool]:
         if packets == 0:
             return np.zeros(1, np.int64), True
         if self._origin is None:
             self._origin = int(time[0])
-        window = np.floor_divide(time - self._origin, self.length)
-        window = np.maximum(np.maximum.accumulate(window), self._open)
+        window = self._numbers(time)
         starts = np.flatnonzero(np.append(True, window[1:] != window[:-1]))
-        self._open = int(window[-1])
+        self._open = window[-1]
         if last:
             return np.append(starts, packets), False
         return starts, True  # the window of the last packet may go on
+
+
+    def _numbers(self, time: Any) -> Any:
+        """The window of each packet.  Differences of times need all 64 bits, without a sign."""
+        assert self._origin is not None
+        since = time.view(np.uint64) - np.int64(self._origin).view(np.uint64)
+        since[time < self._origin] = 0  # late, for whatever window is open
+        window = since // np.uint64(self.length)
+        return np.maximum(np.maximum.accumulate(window), self._open)
 
 
 def parse_window(caller: str, window: Any) -> PacketWindows | TimeWindows:
