@@ -131,9 +131,10 @@ def test_archives(small_parts, tmp_path):
         rng = np.random.default_rng(k)
         small_parts(rng)
         options = {**random_options(rng), "window": 1000}
-        matrices, times = [], []
         given = random_packets(rng)
-        sense(given[:3], window=50, on_window=lambda m, t: (matrices.append(m), times.append(t)))
+        seen = []
+        sense(given[:3], window=50, on_window=lambda *pair, seen=seen: seen.append(pair))
+        matrices, times = [m for m, _ in seen], [t for _, t in seen]
         folder = Path(tempfile.mkdtemp(dir=tmp_path))
         if not matrices:
             continue

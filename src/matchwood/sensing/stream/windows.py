@@ -61,7 +61,6 @@ class TimeWindows:
             return np.append(starts, packets), False
         return starts, True  # the window of the last packet may go on
 
-
     def _numbers(self, time: Any) -> Any:
         """The window of each packet.  Differences of times need all 64 bits, without a sign."""
         assert self._origin is not None
