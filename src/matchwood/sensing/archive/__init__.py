@@ -6,6 +6,7 @@ writing.py, zstd.py; reference.py has the definition.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from matchwood.sensing.traffic import TrafficMatrix
 __all__ = ["ArchiveWriter", "archive_writer", "read_archive", "write_archive"]
 
 COMPRESSIONS = ("zstd", None)
+MISSING = object()  # a time that is not there
 MATRICES = 64  # in an archive of the Graph Challenge
 
 
@@ -135,12 +137,12 @@ def write_archive(
     ['000000.tar', '000001.tar']
     """
     with archive_writer(path, each=each, compression=compression, level=level) as writer:
-        if times is None:
-            for matrix in matrices:
-                writer.add(matrix)
-        else:
-            for matrix, time in zip(matrices, times, strict=True):
-                writer.add(matrix, time)
+        moments = itertools.repeat(None) if times is None else iter(times)
+        for matrix in matrices:
+            moment = next(moments, MISSING)
+            if moment is MISSING:
+                raise ValueError("write_archive: times must be as many as the matrices, got fewer")
+            writer.add(matrix, moment)
     return writer.paths
 
 

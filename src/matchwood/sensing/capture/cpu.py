@@ -40,6 +40,7 @@ from matchwood.sensing.capture.cpu_records import (
     guess_record,
     parse_blocks,
     parse_records,
+    second_at,
 )
 from matchwood.teams import Team, advance, barrier, device, kernel
 
@@ -132,6 +133,7 @@ def _parse_part(
         begin = stop + (team.rank - 1) * form.part
         stop = begin + form.part
     stop = min(stop, limit)
+    link = -1 if form.blocks else table.link[0]  # blocks name their interface themselves
     row[BEGIN] = -1
     if begin >= limit:
         return
@@ -139,12 +141,13 @@ def _parse_part(
         if form.blocks:
             begin = guess_block(data, begin, stop, limit, form)
         else:
-            begin = guess_record(data, begin, stop, limit, form)
+            near = second_at(data, position, limit, form)
+            begin = guess_record(data, begin, stop, limit, form, link, near)
         if begin < 0:
             return
     seen = 0
     if length >= LONG_RECORD:
-        seen = _hop_ahead(data, begin, stop, form, parts.lanes[team.rank])
+        seen = _hop_ahead(data, begin, stop, form, link, parts.lanes[team.rank])
     goal = out if team.rank == 0 else parts.scratch
     at = filled if team.rank == 0 else (team.rank - 1) * parts.each
     if form.blocks:
@@ -155,15 +158,18 @@ def _parse_part(
 
 
 @device
-def _hop_ahead(data: Array, begin: int, stop: int, form: Format, lanes: Array) -> int:
+def _hop_ahead(
+    data: Array, begin: int, stop: int, form: Format, link: int, lanes: Array
+) -> int:  # fmt: skip
     """Touch the headers of the records in begin..stop; nothing is decided here."""
     size = (stop - begin) // LANES // 4 * 4
+    near = np.int64(0) if form.blocks else second_at(data, begin, stop, form)
     for lane in range(LANES):
         start = begin + lane * size
         if lane > 0 and form.blocks:
             start = guess_block(data, start, start + size, stop, form)
         elif lane > 0:
-            start = guess_record(data, start, start + size, stop, form)
+            start = guess_record(data, start, start + size, stop, form, link, near)
         lanes[lane] = start
     seen, moving, last = 0, 1, stop - 2 * HEADERS
     while moving > 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.errors import FileFormatError
-from matchwood.io.limits import Limits
+from matchwood.io.limits import NO_LIMITS, Limits
 from matchwood.sensing.capture import cpu, cpu_records, headers
 from matchwood.sensing.capture.headers import Interfaces, damaged
 from matchwood.sensing.capture.sources import Source, Stream, open_source
@@ -49,13 +49,16 @@ class Capture(Iterator[Packets]):
     """
 
     def __init__(
-        self, caller: str, path: Any, target: int, compat: bool, threads: int | None, limits: Limits
-    ) -> None:
+        self, caller: str, path: Any, target: int, compat: bool, threads: int | None,
+        limits: Limits = NO_LIMITS, *, reuse: bool = False,
+    ) -> None:  # fmt: skip
         self.packets = 0
         self.skipped = dict.fromkeys((*REASONS, CUT_OFF), 0)
         if not compat:
             del self.skipped["broadcast"]
         self._target, self._compat, self._threads = target, compat, threads
+        self._reuse = reuse  # a block is valid until the next one: no fresh memory for each
+        self._room: Packets | None = None
         self._source: Source = open_source(caller, path, limits)
         self.name = self._source.name
         self._interfaces = Interfaces(compat)
@@ -84,7 +87,7 @@ class Capture(Iterator[Packets]):
         if self._finished and self._kept is None:
             self.close()
             raise StopIteration
-        out = Packets.empty(self._target + self._slack())
+        out = self._new_block()
         filled = self._resume(out)
         filled = self._fill(out, filled, self._target)
         given = min(filled, self._target)
@@ -94,6 +97,14 @@ class Capture(Iterator[Packets]):
             return self.__next__()
         self.packets += given
         return out.part(0, given)
+
+    def _new_block(self) -> Packets:
+        size = self._target + self._slack()
+        if not self._reuse:
+            return Packets.empty(size)
+        if self._room is None or self._room.src.size < size:
+            self._room = Packets.empty(size)
+        return self._room
 
     def __iter__(self) -> Capture:
         return self

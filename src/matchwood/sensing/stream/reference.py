@@ -39,8 +39,7 @@ def sensed(source: Any, options: Any, on_window: Callable[..., object] | None = 
     if source.has_matrices:
         given = [_entries(source, options, *_columns(matrix)) for matrix in source.matrices()]
     else:
-        blocks = list(source.blocks())
-        made = [_entries(source, options, *block, None) for block in blocks]
+        made = [_entries(source, options, *block, None) for block in source.blocks()]
         given = [[entry for part in made for entry in part]]
     kept = [[entry for entry in part if not _left_out(entry, options)] for part in given]
     dropped = sum(entry.packets for part in given for entry in part if _left_out(entry, options))

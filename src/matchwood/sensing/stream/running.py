@@ -17,6 +17,7 @@ from matchwood.sensing.stream.sums import Folder, RunSums
 from matchwood.sensing.stream.totals import blocks_of, total_of
 from matchwood.sensing.stream.windows import PacketWindows, TimeWindows
 from matchwood.sensing.traffic import TrafficMatrix
+from matchwood.teams import crew
 
 CHUNK = 1 << 23  # packets that are worked on at once, as in an archive of 64 windows of 2^17
 CHUNK_BYTES = 64  # that a packet of a chunk takes: itself, two keys, destination, run
@@ -227,7 +228,7 @@ class Runner:
         if self.source.whole:
             yield from self._slices()
             return
-        room = _Buffer(self._chunk())
+        room = _Buffer(self._chunk(), self.options.threads)
         for block, pairs in self._blocks():
             at = 0
             while at < block.src.size:
@@ -344,8 +345,8 @@ class Runner:
 class _Buffer:
     """A chunk that is filled block by block."""
 
-    def __init__(self, size: int) -> None:
-        self._limit = size
+    def __init__(self, size: int, threads: int | None) -> None:
+        self._limit, self._threads = size, threads
         self._arrays: list[Any] = [None, None, None, None]  # src, dst, time, pairs
         self._used = 0
         self.counted = 0
@@ -367,9 +368,19 @@ class _Buffer:
                 if array is not None:
                     larger[: self._used] = array[: self._used]
                 array = self._arrays[k] = larger
-            array[self._used : self._used + count] = given[at : at + count]
+            self._copy(given[at : at + count], array[self._used : self._used + count])
         self._used += count
         return at + count
+
+    def _copy(self, given: Any, goal: Any) -> None:
+        """By all members: most of the goal is memory that nobody has touched yet."""
+        if engines.location(goal) == "gpu":
+            goal[:] = given
+            return
+        team = crew(self._threads, work=goal.size)
+        each = -(-goal.size // team.size)
+        parts = [slice(k * each, (k + 1) * each) for k in range(team.size)]
+        team.spread(lambda k: np.copyto(goal[parts[k]], given[parts[k]]), len(parts))
 
     def filled(self) -> tuple[Block, Any]:
         parts = [None if array is None else array[: self._used] for array in self._arrays]

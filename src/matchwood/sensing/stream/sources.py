@@ -16,7 +16,7 @@ from matchwood.arguments import integers
 from matchwood.io.compression import Damaged, unpacked
 from matchwood.sensing.archive import tar
 from matchwood.sensing.archive.reading import archive_files
-from matchwood.sensing.capture import Capture, iter_capture
+from matchwood.sensing.capture import Capture
 from matchwood.sensing.capture.sources import compression_of
 from matchwood.sensing.packets import Packets
 from matchwood.sensing.traffic import TrafficMatrix, packet_arrays
@@ -62,6 +62,7 @@ class Source:
             self.engine = engines.location(first[0][0])
 
     def blocks(self) -> Iterator[Block]:
+        """Packets in order; a block of a file is valid until the next one."""
         if self.files:
             for file in self.files:
                 yield from self._capture(file)
@@ -72,9 +73,7 @@ class Source:
                 yield packet_block("sense", item, "source must give blocks")
 
     def _capture(self, file: Any) -> Iterator[Block]:
-        capture = iter_capture(
-            file, packets=READ_AT_ONCE, compat=self._compat, threads=self._threads
-        )
+        capture = Capture("sense", file, READ_AT_ONCE, self._compat, self._threads, reuse=True)
         self._open = capture
         try:
             for packets in capture:
