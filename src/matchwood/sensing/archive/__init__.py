@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from matchwood.arguments import count, one_of
+from matchwood.engines import check_threads
 from matchwood.io.limits import Limits
 from matchwood.sensing.archive.reading import matrices_of
 from matchwood.sensing.archive.writing import ArchiveWriter
 from matchwood.sensing.traffic import TrafficMatrix
+from matchwood.teams.cpus import default_threads
 
 __all__ = ["ArchiveWriter", "archive_writer", "read_archive", "write_archive"]
 
@@ -25,7 +27,9 @@ MISSING = object()  # a time that is not there
 MATRICES = 64  # in an archive of the Graph Challenge
 
 
-def read_archive(path: Any, *, most_bytes: int | None = None) -> Iterator[TrafficMatrix]:
+def read_archive(
+    path: Any, *, threads: int | None = None, most_bytes: int | None = None
+) -> Iterator[TrafficMatrix]:
     """The traffic matrices of an archive, one after the other.
 
     Parameters
@@ -34,6 +38,8 @@ def read_archive(path: Any, *, most_bytes: int | None = None) -> Iterator[Traffi
         A tar file whose members are serialized GraphBLAS matrices, or tar files of such; a single
         matrix; a folder, of which all files that end in .tar or .grb are read in the order of
         their names; "-" for standard input.  May be compressed as a whole.
+    threads : int or None
+        Threads that unpack matrices ahead, one each; they are given in order.
     most_bytes : int or None
         Bytes that a matrix may unpack to; None takes 200 for each stored byte, and 100 MB in any
         case.
@@ -76,7 +82,9 @@ def read_archive(path: Any, *, most_bytes: int | None = None) -> Iterator[Traffi
     if not (isinstance(path, (str, os.PathLike)) or hasattr(path, "read")):
         kind = type(path).__name__
         raise TypeError(f"read_archive: path must be a path or a binary stream, got {kind}")
-    return matrices_of(path, Limits(bytes=most_bytes).checked("read_archive"))
+    check_threads(threads)
+    limits = Limits(bytes=most_bytes).checked("read_archive")
+    return matrices_of(path, limits, default_threads() if threads is None else threads)
 
 
 def write_archive(

@@ -87,7 +87,7 @@ class Source:
         from matchwood.sensing.archive import read_archive
 
         for file in self.files:
-            yield from read_archive(file)
+            yield from read_archive(file, threads=self._threads)
             self._done["bytes"] += _stored_bytes(Path(file))
 
     def read(self) -> dict[str, Any]:
