@@ -222,6 +222,49 @@ def test_lz4_gets_a_named_error():
             list(read_archive(io.BytesIO(bytes(peer.ss.serialize(name)))))
 
 
+def library():
+    """The C library itself, of whatever release is installed."""
+    package = pytest.importorskip("suitesparse_graphblas", exc_type=ImportError)
+    if not package.is_initialized():
+        package.initialize(blocking=False, memory_manager="c")
+    return package.lib, package.ffi
+
+
+def test_the_library_reads_ours_and_we_read_its():
+    """With 9.4.5 and 10.5.1 this was tried; python-graphblas takes the first only."""
+    lib, ffi = library()
+    for matrix in windows():
+        source, destination, packets = matrix.tocoo()
+        n = matrix.links
+        index = [np.append(x, 0).astype(np.uint64) for x in (source, destination)]
+        values = np.append(packets, 0).astype(np.int64)
+        pointers = [ffi.cast("uint64_t*", x.ctypes.data) for x in index]
+        theirs = ffi.new("GrB_Matrix*")
+        assert lib.GrB_Matrix_new(theirs, lib.GrB_INT64, 2**32, 2**32) == 0
+        counts = ffi.cast("int64_t*", values.ctypes.data)
+        assert lib.GrB_Matrix_build_INT64(theirs[0], *pointers, counts, n, lib.GrB_PLUS_INT64) == 0
+        handle, size = ffi.new("void**"), ffi.new("uint64_t*")
+        assert lib.GxB_Matrix_serialize(handle, size, theirs[0], ffi.NULL) == 0
+        content = bytes(ffi.buffer(handle[0], size[0]))  # compressed by zstd, level 1
+        (major,) = struct.unpack("<i", content[12:16])
+        assert major // 10**6 == lib.GxB_IMPLEMENTATION_MAJOR
+        assert list(read_archive(io.BytesIO(content))) == [matrix]
+        for compression in (None, "zstd"):
+            ours = blob.dump(matrix, compression)
+            found, number = ffi.new("GrB_Matrix*"), ffi.new("uint64_t*", n)
+            buffer = ffi.from_buffer(ours)
+            done = lib.GxB_Matrix_deserialize(found, ffi.NULL, buffer, len(ours), ffi.NULL)
+            assert done == 0
+            back = [np.zeros(n + 1, np.uint64) for _ in range(2)] + [np.zeros(n + 1, np.int64)]
+            where = [ffi.cast("uint64_t*", x.ctypes.data) for x in back[:2]]
+            held = ffi.cast("int64_t*", back[2].ctypes.data)
+            assert lib.GrB_Matrix_extractTuples_INT64(*where, held, number, found[0]) == 0
+            assert number[0] == n
+            order = np.lexsort((back[1][:n], back[0][:n]))
+            for one, other in zip(back, (source, destination, packets), strict=True):
+                assert np.array_equal(one[:n][order], other)
+
+
 @pytest.mark.parametrize("version", [7_002_001, 7_003_000, 8_001_000, 9_004_005, 10_005_001])
 def test_headers_of_other_versions(version):
     """The layout is the same since 7.2.1: what the header says does not matter to any reader."""

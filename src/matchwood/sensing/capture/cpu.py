@@ -42,7 +42,7 @@ from matchwood.sensing.capture.cpu_records import (
     parse_records,
     second_at,
 )
-from matchwood.teams import Team, advance, barrier, device, kernel
+from matchwood.teams import Team, advance, barrier, device, kernel, share
 
 Array = np.ndarray[Any, Any]
 
@@ -54,6 +54,7 @@ SEEN = ROW_WORDS - 1  # where the hops leave what they read, so that the compile
 FIRST_PART = 4  # of short records member 0 parses 1/4 more: the others must copy what they found
 LANES = 8  # chains that a member hops along at once
 LONG_RECORD = 256  # bytes of a record, on average, from which on this pays
+PAGE = 4096  # bytes
 HEADERS = 50  # bytes of a record up to the end of the IPv4 header, behind Ethernet
 
 
@@ -115,6 +116,28 @@ def scan(
         side = 1 - side
     if team.rank == 0:
         state[POSITION], state[FILLED], state[OUTCOME] = position, filled, status
+
+
+@kernel
+def touch(team: Team, out: Output, start: int) -> None:
+    """Write to every page of fresh arrays from packet `start` on, each member to its share.
+
+    The system clears a page when it is first written to, 2 MB at once where it can.  In a round
+    that falls on one member while the others wait for it.
+    """
+    lo, hi = share(team, out.src.size - start)
+    lo, hi = lo + start, hi + start
+    _touch_field(out.src, lo, hi)
+    _touch_field(out.dst, lo, hi)
+    _touch_field(out.time, lo, hi)
+    _touch_field(out.length, lo, hi)
+    _touch_field(out.protocol, lo, hi)
+
+
+@device
+def _touch_field(field: Array, lo: int, hi: int) -> None:
+    for k in range(lo, hi, PAGE // field.itemsize):
+        field[k] = 0
 
 
 @device

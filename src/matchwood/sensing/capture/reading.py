@@ -25,6 +25,7 @@ SMALL_PART = 1 << 14
 BYTES_PER_STEP = 32  # bytes that cost about as much as a step of `crew`
 SAMPLE = 1 << 16  # packets read before the number of all is estimated
 LEAST_USE = 0.9  # of the memory taken; else the packets are copied to as much as they need
+TOUCHED = 1 << 17  # packets: less memory than theirs is cleared in no time
 SPARE = 1.02  # room for more than estimated, so that records that get shorter cost no second copy
 
 
@@ -100,11 +101,18 @@ class Capture(Iterator[Packets]):
 
     def _new_block(self) -> Packets:
         size = self._target + self._slack()
-        if not self._reuse:
-            return Packets.empty(size)
-        if self._room is None or self._room.src.size < size:
-            self._room = Packets.empty(size)
-        return self._room
+        if self._room is not None and self._room.src.size >= size:
+            return self._room
+        made = self._touched(Packets.empty(size), 0)
+        if self._reuse:
+            self._room = made
+        return made
+
+    def _touched(self, fresh: Packets, start: int) -> Packets:
+        """Memory that is cleared by all members at once; for one alone there is nothing to gain."""
+        if self._crew.size > 1 and fresh.src.size - start >= TOUCHED:
+            self._crew.run(cpu.touch, cpu_records.Output(*fresh), start)
+        return fresh
 
     def __iter__(self) -> Capture:
         return self
@@ -127,7 +135,7 @@ class Capture(Iterator[Packets]):
         filled = self._fill(out, self._resume(out), target)
         while not self._finished:
             target = filled + self._expected(filled, self.bytes - start)
-            out = _widened(out, filled, target + self._slack())
+            out = self._touched(_widened(out, filled, target + self._slack()), filled)
             filled = self._fill(out, filled, target)
         if self._error is not None:
             raise self._error
