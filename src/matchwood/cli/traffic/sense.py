@@ -52,7 +52,8 @@ def command(
         typer.Option(
             "--archive",
             metavar="PATH",
-            help="Write the matrices of all windows: a folder/ gets 64 to a file, a file.tar all.",
+            help="Write the matrices of all windows: a folder/ gets 64 to a file, named by time; a "
+            "file.tar gets all.",
         ),
     ] = None,
     html: Annotated[
