@@ -145,9 +145,9 @@ def write_archive(
     ['000000.tar', '000001.tar']
     """
     with archive_writer(path, each=each, compression=compression, level=level) as writer:
-        moments = itertools.repeat(None) if times is None else iter(times)
+        moments: Iterator[Any] = itertools.repeat(None) if times is None else iter(times)
         for matrix in matrices:
-            moment = next(moments, MISSING)
+            moment: Any = next(moments, MISSING)
             if moment is MISSING:
                 raise ValueError("write_archive: times must be as many as the matrices, got fewer")
             writer.add(matrix, moment)

@@ -39,7 +39,10 @@ def sensed(source: Any, options: Any, on_window: Callable[..., object] | None = 
     if source.has_matrices:
         given = [_entries(source, options, *_columns(matrix)) for matrix in source.matrices()]
     else:
-        made = [_entries(source, options, *block, None) for block in source.blocks()]
+        made = [
+            _entries(source, options, block.src, block.dst, block.time, None)
+            for block in source.blocks()
+        ]
         given = [[entry for part in made for entry in part]]
     kept = [[entry for entry in part if not _left_out(entry, options)] for part in given]
     dropped = sum(entry.packets for part in given for entry in part if _left_out(entry, options))
@@ -48,9 +51,10 @@ def sensed(source: Any, options: Any, on_window: Callable[..., object] | None = 
         by_time, last = options.window.by_time, windows[-1]
         if by_time or len(last) < options.window.size:  # the end of a time is never seen
             dropped += len(windows.pop())
-    for window in windows if on_window is not None else []:
-        matrix = trusted(*rows_of_run(run_of_links(_links(window))))
-        on_window(matrix, window[0].time if window else None)
+    if on_window is not None:
+        for window in windows:
+            matrix = trusted(*rows_of_run(run_of_links(_links(window))))
+            on_window(matrix, window[0].time if window else None)
     return _result(source, options, windows, dropped)
 
 
