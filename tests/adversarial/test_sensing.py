@@ -220,6 +220,37 @@ def test_blocks_with_and_without_times():
         assert found.windows.time is None
 
 
+def test_windows_larger_than_everything():
+    """One window for all: no memory is taken for packets that do not come."""
+    src = np.arange(10, dtype=np.uint32)
+    for window in (11, 10**10, 2**62):
+        right = sense((src, src), window=window, engine="reference")
+        same(sense((src, src), window=window), right)
+        same(sense(iter([(src[:3], src[:3]), (src[3:], src[3:])]), window=window), right)
+    with pytest.raises(ValueError, match="sense: window must be at most"):
+        sense((src, src), window=2**62 + 1)
+
+
+WORDS = ["", "0", "1", "9" * 5000, "1.5", ".", "s", "ns", " min", "h", "-", "1e9", "MB", "GiB", "i",
+         "\u0663", "\0", "10.0.0.0/8", "/33", "256.0.0.0", "::1", "nan", "K"]  # fmt: skip
+
+
+def test_any_text_is_taken_or_refused_by_name():
+    """Windows, memory and ranges as text."""
+    src = np.arange(10, dtype=np.uint32)
+    time = np.arange(10)
+    for k in attempts(1):
+        rng = np.random.default_rng(k)
+        text = "".join(rng.choice(WORDS, int(rng.integers(1, 4))))
+        for options in ({"window": text}, {"memory": text}, {"ranges": [[text]]}):
+            try:
+                found = sense((src, src, time), **options)
+            except ValueError as error:
+                assert str(error).startswith("sense: "), (options, error)  # noqa: PT017
+            else:
+                assert found.statistics.valid_packets == 10
+
+
 def test_many_ranges_share_the_memory(monkeypatch):
     """A sum for each pair of ranges must not have the memory of all."""
     limits = []

@@ -159,7 +159,7 @@ def _anonymizer(method: Any, key: Any) -> Any:
 def parse_memory(caller: str, memory: Any) -> int:
     """Bytes from a number or a text such as "512MB" or "2 GiB"."""
     if isinstance(memory, str):
-        match = re.fullmatch(r"\s*(\d+)\s*([KMGT]?I?)B?\s*", memory.upper())
+        match = re.fullmatch(r"\s*(\d{1,30})\s*([KMGT]?I?)B?\s*", memory.upper())
         if match is None:
             raise ValueError(f"{caller}: memory must be bytes such as '512MB', got {memory!r}")
         memory = int(match[1]) * SIZES.get(match[2], 1)

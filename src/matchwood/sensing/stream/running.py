@@ -361,16 +361,20 @@ class _Buffer:
         for k, given in enumerate((*block, pairs)):
             if given is None:
                 continue
-            array = self._arrays[k]
-            if array is None or array.size < self._limit:
-                xp = engines.xp(given)
-                larger = xp.empty(self._limit, given.dtype)
-                if array is not None:
-                    larger[: self._used] = array[: self._used]
-                array = self._arrays[k] = larger
+            array = self._arrays[k] = self._with_room(self._arrays[k], given, self._used + count)
             self._copy(given[at : at + count], array[self._used : self._used + count])
         self._used += count
         return at + count
+
+    def _with_room(self, array: Any, given: Any, needed: int) -> Any:
+        """An array for so many packets: it grows as they come, up to the size of a chunk."""
+        if array is not None and array.size >= needed:
+            return array
+        size = min(self._limit, max(CHUNK, 2 * needed))
+        larger = engines.xp(given).empty(size, given.dtype)
+        if array is not None:
+            larger[: self._used] = array[: self._used]
+        return larger
 
     def _copy(self, given: Any, goal: Any) -> None:
         """By all members: most of the goal is memory that nobody has touched yet."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arguments import count
+from matchwood.arguments import at_most, count
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
-_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h)\s*")
-LONGEST = 1 << 62  # nanoseconds
+_TEXT = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*(ns|us|ms|s|min|h)\s*")
+LONGEST = 1 << 62  # nanoseconds, or packets
 
 
 class PacketWindows:
@@ -73,7 +73,8 @@ class TimeWindows:
 def parse_window(caller: str, window: Any) -> PacketWindows | TimeWindows:
     """`window` is a number of packets, or a text such as "10s" or "500 ms"."""
     if not isinstance(window, str):
-        return PacketWindows(count(caller, "window", window, 1))
+        size = count(caller, "window", window, 1)
+        return PacketWindows(at_most(caller, "window", size, LONGEST, "packets of a window"))
     match = _TEXT.fullmatch(window)
     if match is None:
         units = ", ".join(UNITS)
