@@ -73,6 +73,7 @@ _HOMES = {
     "check_statistics": "matchwood.sensing.statistics.check",  # the nine quantities
     "check_histograms": "matchwood.sensing.statistics.check",  # of links and addresses
     "check_sliding": "matchwood.sensing.sliding.check",  # after every step
+    "check_sensing": "matchwood.sensing.stream.check",  # windows, sum, blocks between ranges
     "check_fuzzy_join": "matchwood.join.check",  # no pair is missing, false or wrongly scored
 }
 
@@ -154,6 +155,7 @@ if TYPE_CHECKING:
     from matchwood.sensing.sliding.check import check_sliding as check_sliding
     from matchwood.sensing.statistics.check import check_histograms as check_histograms
     from matchwood.sensing.statistics.check import check_statistics as check_statistics
+    from matchwood.sensing.stream.check import check_sensing as check_sensing
     from matchwood.sensing.traffic.check import check_traffic_matrix as check_traffic_matrix
     from matchwood.spanning.forest.check import check_spanning_forest as check_spanning_forest
     from matchwood.spanning.forest.check import is_spanning_forest as is_spanning_forest

@@ -73,7 +73,7 @@ PROBLEMS = (
     Entry("refine_order", "ordering", ("check_refinement",), "order", "", "refinement"),
     Entry("locality_ordering", "ordering", (), "order", "", ""),
     Entry("pagerank", "ranking", ("check_pagerank",), "pagerank", "pagerank", "pagerank"),
-    Entry("sense", "sensing", (), "sense", "", "sensing", ("cpu", "gpu")),
+    Entry("sense", "sensing", ("check_sensing",), "sense", "", "sensing"),
     Entry("read_capture", "sensing", ("check_capture",), "sense", "", "sensing, captures",
           ("reference", "cpu")),
     Entry("anonymize", "sensing", ("check_anonymized",), "sense", "", "sensing, anonymity"),

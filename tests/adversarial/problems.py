@@ -675,6 +675,7 @@ CHECKS = {
     "label propagation": "label_propagation", "modularity": "modularity", "pagerank": "pagerank",
     "capture": "capture", "anonymized": "anonymized", "traffic matrix": "traffic_matrix",
     "archive": "archive", "statistics": "statistics", "sliding": "sliding",
+    "sensing": "sensing",
     "histograms": "histograms", "fuzzy join": "fuzzy_join", "hierarchy": "hierarchy",
     "matching, augmented": "augmented", "matching, largest": "maximum_matching",
 }  # fmt: skip

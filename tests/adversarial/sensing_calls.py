@@ -154,6 +154,9 @@ def _checks() -> dict[str, Callable[[], list[Call]]]:
         home + "check_histograms": lambda: [
             Call(lambda a, b: check.check_histograms((a, b), mw.traffic_histograms(pair)), pair)
         ],
+        home + "check_sensing": lambda: [
+            Call(lambda a, b: check.check_sensing((a, b), mw.sense(pair, window=20), 20), pair)
+        ],
         home + "check_sliding": lambda: [
             Call(lambda a, b: check.check_sliding(a, b, mw.sliding_statistics(*pair, 20)), pair)
         ],

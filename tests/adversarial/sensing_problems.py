@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pytest
 
 import matchwood as mw
 from matchwood import check
-from matchwood.sensing import Histogram
+from matchwood.sensing import Histogram, Windows
 from matchwood.sensing.statistics.quantities import NAMES
 from matchwood.sensing.traffic import trusted
 
@@ -104,6 +105,34 @@ def sliding_cases(Case: Any, engine: str | None = None) -> Iterator[Any]:
         )  # fmt: skip
 
 
+def sensing_cases(Case: Any, engine: str | None = None) -> Iterator[Any]:
+    """The numbers of windows and of their sum; the other parts are those of the cases above."""
+    for src, dst in traffic():
+        window, time = max(1, src.size // 3), 1000 * np.arange(src.size)
+        found = mw.sense((src, dst, time), window=window, engine=engine)
+        fields = {
+            "table": found.windows.table, "first": found.windows.first, "time": found.windows.time,
+            **{name: getattr(found.statistics, name) for name in NAMES},
+        }  # fmt: skip
+
+        def build(fields: dict[str, Any], found: Any = found) -> Any:
+            told = dict(fields)
+            windows = unchecked_windows(told.pop("table"), told.pop("first"), told.pop("time"))
+            return dataclasses.replace(found, windows=windows, statistics=mw.Statistics(**told))
+
+        yield Case(
+            src.size, None, fields, build,
+            functools.partial(check.check_sensing, (src, dst, time), window=window),
+        )  # fmt: skip
+
+
+def unchecked_windows(table: Any, first: Any, time: Any) -> Windows:
+    """Windows of whatever arrays."""
+    made = Windows.__new__(Windows)
+    made.table, made.first, made.time = table, first, time
+    return made
+
+
 def histogram_cases(Case: Any, engine: str | None = None) -> Iterator[Any]:
     for src, dst in traffic():
         found = mw.traffic_histograms((src, dst), engine=engine)
@@ -140,5 +169,6 @@ def cases(Case: Any) -> dict[str, Callable[..., Iterator[Any]]]:
         "archive": functools.partial(matrix_cases, stored, Case),
         "statistics": functools.partial(statistics_cases, Case),
         "sliding": functools.partial(sliding_cases, Case),
+        "sensing": functools.partial(sensing_cases, Case),
         "histograms": functools.partial(histogram_cases, Case),
     }

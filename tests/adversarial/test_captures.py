@@ -6,8 +6,10 @@ and the same counts, or both refuse at the same packet.
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import struct
 
 import numpy as np
@@ -41,6 +43,22 @@ CAPTURES = {
     "ethernet": frames.pcap([frames.ethernet(p, 0x8100) for p in EXAMPLE], link=1, order=">"),
     "pcapng": MIXED,
 }
+LINKS = {  # what stands before the packet on each link layer
+    0: struct.pack("<I", 2), 1: frames.ETHER + b"\x08\0", 12: b"", 14: b"", 101: b"",
+    108: struct.pack(">I", 2), 113: bytes(14) + b"\x08\0", 228: b"", 276: b"\x08\0" + bytes(18),
+}  # fmt: skip
+SMALL = {
+    **{f"{order} {unit}": frames.pcap(EXAMPLE[:3], order=order, unit=unit)
+       for order in "<>" for unit in (1000, 1)},
+    **{f"link {link}": frames.pcap([head + p for p in EXAMPLE[:2]], link=link)
+       for link, head in LINKS.items()},
+    **{f"blocks {order}": frames.section(order) + frames.interface(order=order)
+       + frames.enhanced(EXAMPLE[0], 1, order=order) + frames.simple(EXAMPLE[1], order=order)
+       + frames.obsolete(EXAMPLE[2], 1, order=order) for order in "<>"},
+}  # fmt: skip
+"""A small capture of every kind: magics, link layers, blocks in both orders."""
+COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
 LONG = [frames.ipv4(k, k + 1) + bytes(300 + 7 * k % 90) for k in range(60)]
 LONG_CAPTURES = [
     frames.pcap(LONG),
@@ -108,6 +126,30 @@ def test_truncation_at_every_byte(name, tmp_path):
         compare(content[:size], tmp_path / "x", 1 + size % 2)
 
 
+@pytest.mark.parametrize("name", SMALL)
+def test_truncation_of_every_kind(name, tmp_path):
+    content = SMALL[name]
+    assert len(judged(content)[0]) in (2, 3)
+    for size in range(len(content) + 1):
+        compare(content[:size], tmp_path / "x", 1 + size % 2)
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+def test_truncation_of_compressed_captures(kind):
+    """What is cut off is told, behind the packets before it."""
+    if kind == "zst":
+        compress = pytest.importorskip("zstandard").ZstdCompressor().compress
+    else:
+        compress = COMPRESSORS[kind]
+    rows, _, _ = judged(CAPTURES["pcap"])
+    content = compress(CAPTURES["pcap"])
+    for size in range(len(content)):
+        found, _, refused = read(io.BytesIO(content[:size]))
+        assert refused
+        assert found == rows[: len(found)]
+    assert read(io.BytesIO(content))[0] == rows
+
+
 LENGTHS = [0, 1, 3, 4, 8, 11, 12, 13, 16, 27, 28, 31, 32, 36, 2**16, 2**18, 2**18 + 1, 2**28,
            2**28 + 4, 2**31 - 1, 2**31, 2**32 - 4, 2**32 - 1]  # fmt: skip
 
@@ -167,9 +209,10 @@ def test_random_bytes_behind_a_header(tmp_path):
         compare(head + small.tobytes(), tmp_path / "x", 1 + k % 3)
 
 
-def test_damaged_compression():
-    """An error, or what the bytes before the damage say."""
-    content = gzip.compress(CAPTURES["pcap"] * 1)
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_damaged_compression(kind):
+    """An error, or what the bytes before the damage say: these formats have checksums."""
+    content = COMPRESSORS[kind](CAPTURES["pcap"])
     rows, _, _ = judged(CAPTURES["pcap"])
     for place in range(len(content)):
         for value in (0, 255):

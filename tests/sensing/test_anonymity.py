@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ipaddress
+import itertools
 import os
 import pickle
 import traceback
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 from matchwood.errors import CheckFailed
-from matchwood.sensing import Anonymizer, anonymize, new_key
+from matchwood.report.traffic import traffic_page
+from matchwood.sensing import Anonymizer, anonymize, new_key, sense
 from matchwood.sensing.anonymity import anonymizer, keys, reference
 from matchwood.sensing.anonymity.check import check_anonymized
 from support import THREADS, same
@@ -177,6 +179,63 @@ def test_keys_stay_hidden():
     with pytest.raises(TypeError) as caught:
         anonymize([0.5], "permutation", SECRET)
     assert hidden(str(caught.value))
+
+
+@pytest.mark.parametrize("wrong", [SECRET.hex(), "a passphrase of mine", "nul\0nul", "x" * 5000])
+def test_a_key_in_the_place_of_a_path_is_not_shown(wrong):
+    """Who gives a key as text gives a path: the error must not tell it."""
+    src = addresses(5)
+    for call in (
+        lambda: anonymize(src, "permutation", wrong),
+        lambda: Anonymizer("permutation", wrong),
+        lambda: sense((src, src), anonymize="permutation", key=wrong),
+        lambda: check_anonymized(src, src, "permutation", key=wrong),
+    ):
+        with pytest.raises((OSError, ValueError), match="key file") as caught:
+            call()
+        error = caught.value
+        text = "".join(traceback.format_exception_only(error)) + repr(error) + repr(vars(error))
+        assert wrong not in text + repr(pickle.dumps(error))
+        assert error.__cause__ is None
+        assert error.__context__ is None
+
+
+def test_nothing_that_comes_back_holds_the_key(tmp_path, caplog, capsys):
+    """Neither results nor what is told on the way: not shown, not pickled, not logged."""
+    pytest.importorskip("cryptography")
+    caplog.set_level(0)
+    src, dst = addresses(500), addresses(500, 1)
+    path = tmp_path / "key"
+    path.write_bytes(SECRET)
+    path.chmod(0o600)
+    for method, key in itertools.product(("cryptopan", "permutation"), (SECRET, path)):
+        told = []
+        found = sense((src, dst), window=100, anonymize=method, key=key, on_chunk=told.append,
+                      ranges=[["10.0.0.0/8"]])  # fmt: skip
+        for part in (found, found.matrix, found.windows, found.histograms, told):
+            assert hidden(repr(part))
+            content = pickle.dumps(part)
+            assert SECRET not in content
+            assert SECRET[:16] not in content
+            assert SECRET[16:] not in content
+        assert hidden(traffic_page(found, ["x.pcap"], method))
+    assert hidden(caplog.text + "".join(capsys.readouterr()))
+
+
+def test_no_option_of_the_command_line_takes_a_key():
+    """What stands in argv can be read by every user of the machine."""
+    from typer.testing import CliRunner
+
+    from matchwood.cli import app
+
+    result = CliRunner().invoke(app, ["sense", "x.pcap", "--anonymize", "permutation", "--key",
+                                      SECRET.hex()])  # fmt: skip
+    assert result.exit_code == 2
+    assert "No such option" in result.output
+    named = CliRunner().invoke(app, ["sense", "x.pcap", "--anonymize", "permutation", "--key-file",
+                                     SECRET.hex()])  # fmt: skip
+    assert named.exit_code == 2
+    assert hidden(named.output)
 
 
 def test_key_files(tmp_path):

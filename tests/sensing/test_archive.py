@@ -16,6 +16,7 @@ from matchwood.sensing import (
     TrafficMatrix,
     archive_writer,
     read_archive,
+    sense,
     sum_matrices,
     traffic_matrix,
     write_archive,
@@ -71,6 +72,50 @@ def test_folders_have_64_matrices_a_file(tmp_path):
     with tarfile.open(outer, "w") as archive:  # archives within an archive, and a folder
         archive.add(tmp_path / "out", "tar")
     assert list(read_archive(outer)) == matrices
+
+
+def test_files_of_a_folder_are_named_by_time(tmp_path):
+    """As in the study: when the first packet came, and how many packets the file has."""
+    start = 1_729_569_462 * 10**9 + 648_596_123  # 2024-10-22 03:57:42 UTC
+    matrices = [traffic_matrix([k, k], [k + 1, 7]) for k in range(5)]
+    times = [start + k * 10**9 for k in range(5)]
+    files = write_archive(tmp_path / "a", matrices, each=2, times=times, compression=None)
+    assert [file.name for file in files] == ["a"]  # one file, named by the caller
+    (tmp_path / "out").mkdir()
+    files = write_archive(tmp_path / "out", matrices, each=2, times=times, compression=None)
+    assert [file.name for file in files] == [
+        "20241022-035742-648596.4.tar",
+        "20241022-035744-648596.4.tar",
+        "20241022-035746-648596.2.tar",
+    ]
+    assert sorted(tmp_path.joinpath("out").iterdir()) == files
+    assert list(read_archive(tmp_path / "out")) == matrices
+    (tmp_path / "same").mkdir()
+    files = write_archive(tmp_path / "same", matrices[:3], each=1, times=[0, 0, -1],
+                          compression=None)  # fmt: skip
+    assert [file.name for file in files] == [
+        "19700101-000000-000000.2.tar",
+        "19700101-000000-000000.2-1.tar",
+        "19691231-235959-999999.2.tar",
+    ]
+    for time, error in ((1.5, TypeError), (True, TypeError), (2**63, ValueError)):
+        with pytest.raises(error, match="write_archive: time must"):
+            write_archive(tmp_path / "same", matrices[:1], times=[time], compression=None)
+    with pytest.raises(ValueError, match="write_archive: times must"):
+        write_archive(tmp_path / "same", matrices, times=[1], compression=None)
+
+
+def test_sense_names_files_by_time(tmp_path):
+    src = np.arange(10, dtype=np.uint32)
+    time = 10**9 * np.arange(10)
+    for window in (3, "3s"):
+        folder = tmp_path / str(window)
+        folder.mkdir()
+        with archive_writer(folder, each=2, compression=None) as writer:
+            found = sense((src, src, time), window=window, on_window=writer.add)
+        names = ["19700101-000000-000000.6.tar", "19700101-000006-000000.4.tar"]
+        assert [file.name for file in writer.paths] == names
+        assert sense(folder).statistics == found.statistics
 
 
 def test_the_end_of_an_archive_may_be_missing(tmp_path):
@@ -175,6 +220,71 @@ def test_lz4_gets_a_named_error():
     for name in ("lz4", "lz4hc"):
         with pytest.raises(FileFormatError, match="LZ4"):
             list(read_archive(io.BytesIO(bytes(peer.ss.serialize(name)))))
+
+
+def library():
+    """The C library itself, of whatever release is installed."""
+    package = pytest.importorskip("suitesparse_graphblas", exc_type=ImportError)
+    if not package.is_initialized():
+        package.initialize(blocking=False, memory_manager="c")
+    return package.lib, package.ffi
+
+
+def test_the_library_reads_ours_and_we_read_its():
+    """With 9.4.5 and 10.5.1 this was tried; python-graphblas takes the first only."""
+    lib, ffi = library()
+    for matrix in windows():
+        source, destination, packets = matrix.tocoo()
+        n = matrix.links
+        index = [np.append(x, 0).astype(np.uint64) for x in (source, destination)]
+        values = np.append(packets, 0).astype(np.int64)
+        pointers = [ffi.cast("uint64_t*", x.ctypes.data) for x in index]
+        theirs = ffi.new("GrB_Matrix*")
+        assert lib.GrB_Matrix_new(theirs, lib.GrB_INT64, 2**32, 2**32) == 0
+        counts = ffi.cast("int64_t*", values.ctypes.data)
+        assert lib.GrB_Matrix_build_INT64(theirs[0], *pointers, counts, n, lib.GrB_PLUS_INT64) == 0
+        handle, size = ffi.new("void**"), ffi.new("uint64_t*")
+        assert lib.GxB_Matrix_serialize(handle, size, theirs[0], ffi.NULL) == 0
+        content = bytes(ffi.buffer(handle[0], size[0]))  # compressed by zstd, level 1
+        (major,) = struct.unpack("<i", content[12:16])
+        assert major // 10**6 == lib.GxB_IMPLEMENTATION_MAJOR
+        assert list(read_archive(io.BytesIO(content))) == [matrix]
+        for compression in (None, "zstd"):
+            ours = blob.dump(matrix, compression)
+            found, number = ffi.new("GrB_Matrix*"), ffi.new("uint64_t*", n)
+            buffer = ffi.from_buffer(ours)
+            done = lib.GxB_Matrix_deserialize(found, ffi.NULL, buffer, len(ours), ffi.NULL)
+            assert done == 0
+            back = [np.zeros(n + 1, np.uint64) for _ in range(2)] + [np.zeros(n + 1, np.int64)]
+            where = [ffi.cast("uint64_t*", x.ctypes.data) for x in back[:2]]
+            held = ffi.cast("int64_t*", back[2].ctypes.data)
+            assert lib.GrB_Matrix_extractTuples_INT64(*where, held, number, found[0]) == 0
+            assert number[0] == n
+            order = np.lexsort((back[1][:n], back[0][:n]))
+            for one, other in zip(back, (source, destination, packets), strict=True):
+                assert np.array_equal(one[:n][order], other)
+
+
+@pytest.mark.parametrize("version", [7_002_001, 7_003_000, 8_001_000, 9_004_005, 10_005_001])
+def test_headers_of_other_versions(version):
+    """The layout is the same since 7.2.1: what the header says does not matter to any reader."""
+    for matrix in windows():
+        content = bytearray(blob.dump(matrix))
+        assert struct.unpack("<i", content[12:16])[0] == layout.VERSION
+        struct.pack_into("<i", content, 12, version)
+        assert list(read_archive(io.BytesIO(bytes(content)))) == [matrix]
+        nameless = content[: -len(b"\0GrB_UINT32\0")]  # before 8.1 no names follow
+        if matrix.counts.max(initial=0) <= EVERY:
+            struct.pack_into("<Q", nameless, 0, len(nameless))
+            assert list(read_archive(io.BytesIO(bytes(nameless)))) == [matrix]
+
+
+def test_versions_before_7_2_1_do_not_count_values():
+    for matrix in windows():
+        content = bytearray(blob.dump(matrix))
+        struct.pack_into("<i", content, 12, 7_001_000)
+        struct.pack_into("<q", content, 48, 0)
+        assert list(read_archive(io.BytesIO(bytes(content)))) == [matrix]
 
 
 def test_32_bit_indices():

@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from matchwood import generators
 from matchwood.errors import CheckFailed, FileFormatError
 from matchwood.sensing import Packets, iter_capture, read_capture, write_capture
-from matchwood.sensing.capture import reading, reference
+from matchwood.sensing.capture import cpu_records, reading, reference
 from matchwood.sensing.capture.check import check_capture
 from sensing import frames
 from support import THREADS, same
@@ -265,6 +266,31 @@ def test_payloads_that_look_like_records_mislead_nobody(tmp_path, monkeypatch):
     path.write_bytes(content)
     for threads in (2, 3, 7):
         assert same(tuple(read_capture(path, threads=threads)), tuple(wanted))
+
+
+@pytest.mark.parametrize("start", [0, 3, 1_715_091_767])
+@pytest.mark.parametrize("link", [101, 1])
+def test_guesses_are_right_where_all_records_are_alike(start, link):
+    """Equal packets have the same bytes at the same places: zeros, lengths, constant fields.
+
+    The public data of the Graph Challenge are such.  A wrong guess costs the work of a thread.
+    """
+    n = 2000
+    src, dst = generators.packets(n, rng=1)
+    packets = [
+        frames.ipv4(int(a), int(b), length=40) + bytes(20) for a, b in zip(src, dst, strict=True)
+    ]
+    times = [start * 10**9 + 700_000 * k * 1000 for k in range(n)]
+    made = packets if link == 101 else [frames.ethernet(p) for p in packets]
+    content = frames.pcap(made, link=link, times=times)
+    data = np.frombuffer(content, np.uint8)
+    step = (len(content) - 24) // n
+    with iter_capture(io.BytesIO(content)) as capture:
+        form, kind = capture._form, int(capture._interfaces.table.link[0])
+    for begin in range(24, 24 + 60 * step, 3):
+        found = cpu_records.guess_record(data, begin, begin + 4096, data.size, form, kind, start)
+        assert 0 <= found - begin < step
+        assert (found - 24) % step == 0
 
 
 COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}

@@ -96,7 +96,12 @@ def test_windows_as_matrices(traffic):
     src, dst, *_ = traffic
     seen = []
     told = []
-    sense((src, dst), window=W, batches=4, on_window=seen.append, on_chunk=told.append)
+
+    def take(matrix, time):
+        assert time is None
+        seen.append(matrix)
+
+    sense((src, dst), window=W, batches=4, on_window=take, on_chunk=told.append)
     assert len(seen) == len(range(0, N, W))
     for k in (0, 3, len(seen) - 1):
         assert seen[k] == traffic_matrix(src[k * W : (k + 1) * W], dst[k * W : (k + 1) * W])

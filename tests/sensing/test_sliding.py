@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from matchwood.errors import CheckFailed
+from matchwood import engines
+from matchwood.errors import CheckFailed, EngineUnavailable
 from matchwood.sensing import sliding_statistics, traffic_statistics
 from matchwood.sensing.sliding import STORED, Sliding
 from matchwood.sensing.sliding.check import check_sliding
@@ -98,6 +99,23 @@ def test_what_comes_back():
 def test_arguments_that_are_none(arguments, error):
     with pytest.raises(error, match="sliding_statistics: "):
         sliding_statistics(*arguments)
+
+
+def test_there_is_no_engine_on_the_gpu(monkeypatch):
+    """The error says why, and what to do."""
+    monkeypatch.setattr(engines, "cupy", lambda: None)
+    with pytest.raises(EngineUnavailable, match="sliding_statistics: there is no GPU engine"):
+        sliding_statistics(*tiny(), window=3, engine="gpu")
+
+
+@pytest.mark.gpu
+def test_packets_on_a_gpu():
+    src, dst = tiny()
+    there = [engines.moved(x, "gpu") for x in (src, dst)]
+    with pytest.raises(EngineUnavailable, match="engine='cpu'"):
+        sliding_statistics(*there, window=3)
+    found = sliding_statistics(*there, window=3, engine="cpu")
+    check_sliding(src, dst, found)
 
 
 def test_the_largest_link_is_a_link_like_others():

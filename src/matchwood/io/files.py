@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -117,8 +117,12 @@ def write_pieces(path: PathLike, pieces: Iterable[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: PathLike) -> Iterator[BinaryIO]:
+def replacing(
+    path: PathLike, final: Callable[[], PathLike] | None = None
+) -> Iterator[BinaryIO]:  # fmt: skip
     """A stream whose bytes become the file when the block ends without an error.
+
+    `final` gives the name instead, where that is known only then; in the same folder.
 
     They go to a new file in the same folder, are forced to the disk, and take the name and the
     permissions of the old file; on an error that one stays as it was.  What is no plain file (a
@@ -138,6 +142,8 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
+        if final is not None:
+            target = target.with_name(Path(final()).name)
         if target.exists():
             os.chmod(fresh, target.stat().st_mode & 0o7777)
         os.replace(fresh, target)

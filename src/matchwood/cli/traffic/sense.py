@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matchwood.sensing import Sensing
 
 WINDOWS_SHOWN = 12  # rows of the table of windows
+DIGITS = 30  # a longer number is no window
 
 
 def command(
@@ -52,7 +53,8 @@ def command(
         typer.Option(
             "--archive",
             metavar="PATH",
-            help="Write the matrices of all windows: a folder/ gets 64 to a file, a file.tar all.",
+            help="Write the matrices of all windows: a folder/ gets 64 to a file, named by time; a "
+            "file.tar gets all.",
         ),
     ] = None,
     html: Annotated[
@@ -101,7 +103,7 @@ def command(
         writer = None if archive is None else stack.enter_context(archive_writer(archive))
         found = sense(
             captures if len(captures) > 1 else captures[0],
-            window=int(window) if window.isdecimal() else window,
+            window=int(window) if window.isdecimal() and len(window) < DIGITS else window,
             anonymize=anonymizer,
             ranges=chosen,
             partial=partial,
@@ -143,7 +145,11 @@ def _ranges(files: list[Path] | None) -> dict[str, list[str]] | None:
         return None
     found: dict[str, list[str]] = {}
     for file in files:
-        lines = [line.partition("#")[0].strip() for line in file.read_text().splitlines()]
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"sense: the range file {file} is no text") from None
+        lines = [line.partition("#")[0].strip() for line in text.splitlines()]
         if file.stem in found:
             raise ValueError(f"sense: two range files are named {file.stem}")
         found[file.stem] = [line for line in lines if line]

@@ -78,7 +78,7 @@ def leading_digit(differing: Any) -> Any:
 
 
 @device
-def write_places(team: Team, scratch: Scratch) -> None:
+def _write_places(team: Team, scratch: Scratch) -> None:
     """Where this member writes the keys of each digit; rank 0 says where ranges begin."""
     place = scratch.places[team.rank]
     before = np.int64(0)
@@ -93,12 +93,17 @@ def write_places(team: Team, scratch: Scratch) -> None:
         scratch.bounds[DIGITS] = before
 
 
-@kernel
-def _divide(team: Team, keys: Any, out: Any, scratch: Scratch) -> None:
-    """Put the keys into ranges by the leading bits in which they differ; equal keys are one."""
+@device
+def find_places(team: Team, keys: Any, scratch: Scratch) -> Any:
+    """(shift of the digit, whether to stop): what a member must know before it moves its keys.
+
+    The digit is made of the leading bits in which keys differ.  All members count the digits of
+    their shares; then each knows where it writes (`scratch.places`), and rank 0 says where ranges
+    begin.
+    """
     scratch.differing[team.rank, 0] = differing_bits(team, keys)
     if barrier(team):
-        return
+        return np.uint64(0), True
     differing = np.uint64(0)
     for rank in range(team.size):
         differing |= scratch.differing[rank, 0]
@@ -113,9 +118,19 @@ def _divide(team: Team, keys: Any, out: Any, scratch: Scratch) -> None:
         for i in range(block.size):
             mine[(np.uint64(block[i]) >> shift) & mask] += 1
     if barrier(team):
+        return shift, True
+    _write_places(team, scratch)
+    return shift, False
+
+
+@kernel
+def _divide(team: Team, keys: Any, out: Any, scratch: Scratch) -> None:
+    """Put the keys into ranges by the leading bits in which they differ; equal keys are one."""
+    shift, stop = find_places(team, keys, scratch)
+    if stop:
         return
-    write_places(team, scratch)
-    place = scratch.places[team.rank]
+    place, mask = scratch.places[team.rank], np.uint64(DIGITS - 1)
+    lo, hi = share(team, keys.size)
     for start in range(lo, hi, BLOCK):
         if stopping(team):
             break
@@ -136,6 +151,12 @@ class Range(NamedTuple):
     lo: int
     hi: int
     away: bool
+
+
+def ranges_of(words: Scratch) -> list[Range]:
+    """The ranges that a pass has made, those without keys left out."""
+    bounds = itertools.pairwise(words.bounds.tolist())
+    return [Range(a, b, False) for a, b in bounds if a < b]
 
 
 def sort_ranges(
@@ -182,8 +203,7 @@ def sort_keys(keys: Any, *, threads: int | None = None) -> Any:
         return found
     words = scratch(team.size)
     team.run(_divide, np.ascontiguousarray(keys), found, words)
-    starts = words.bounds.tolist()
-    ranges = [Range(a, b, False) for a, b in itertools.pairwise(starts) if a < b]
+    ranges = ranges_of(words)
     if len(ranges) > 1:
         sort_ranges(team, found, np.empty(n, keys.dtype), ranges, words)
     return found

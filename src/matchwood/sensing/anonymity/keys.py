@@ -9,7 +9,7 @@ import contextlib
 import os
 import secrets
 import stat
-from typing import Any
+from typing import Any, BinaryIO
 
 KEY_BYTES = 32
 HEX_DIGITS = 2 * KEY_BYTES
@@ -35,8 +35,9 @@ def read_key(path: Any, caller: str = "read_key") -> bytes:
     """The key in a file: 32 bytes, or 64 hexadecimal digits.
 
     Refused where others than the owner may read or write the file (on systems with such rights).
+    A path that cannot be opened is not named in the error: it may be a key, given by mistake.
     """
-    with open(path, "rb") as stream:
+    with _opened(path, caller) as stream:
         if os.name == "posix":
             mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
             if mode & OTHERS:
@@ -55,6 +56,17 @@ def read_key(path: Any, caller: str = "read_key") -> bytes:
         f"{caller}: the key file {os.fspath(path)} must hold {KEY_BYTES} bytes "
         f"or {HEX_DIGITS} hexadecimal digits"
     ) from None
+
+
+def _opened(path: Any, caller: str) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except (OSError, ValueError) as error:
+        code = getattr(error, "errno", None)
+    # outside of the handler, so that the first error does not go along
+    if code is None:
+        raise ValueError(f"{caller}: the path of the key file is none")
+    raise OSError(code, f"{caller}: the key file cannot be opened: {os.strerror(code)}")
 
 
 def new_key(path: Any) -> None:

@@ -6,24 +6,30 @@ writing.py, zstd.py; reference.py has the definition.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from matchwood.arguments import count, one_of
+from matchwood.engines import check_threads
 from matchwood.io.limits import Limits
 from matchwood.sensing.archive.reading import matrices_of
 from matchwood.sensing.archive.writing import ArchiveWriter
 from matchwood.sensing.traffic import TrafficMatrix
+from matchwood.teams.cpus import default_threads
 
 __all__ = ["ArchiveWriter", "archive_writer", "read_archive", "write_archive"]
 
 COMPRESSIONS = ("zstd", None)
+MISSING = object()  # a time that is not there
 MATRICES = 64  # in an archive of the Graph Challenge
 
 
-def read_archive(path: Any, *, most_bytes: int | None = None) -> Iterator[TrafficMatrix]:
+def read_archive(
+    path: Any, *, threads: int | None = None, most_bytes: int | None = None
+) -> Iterator[TrafficMatrix]:
     """The traffic matrices of an archive, one after the other.
 
     Parameters
@@ -32,6 +38,8 @@ def read_archive(path: Any, *, most_bytes: int | None = None) -> Iterator[Traffi
         A tar file whose members are serialized GraphBLAS matrices, or tar files of such; a single
         matrix; a folder, of which all files that end in .tar or .grb are read in the order of
         their names; "-" for standard input.  May be compressed as a whole.
+    threads : int or None
+        Threads that unpack matrices ahead, one each; they are given in order.
     most_bytes : int or None
         Bytes that a matrix may unpack to; None takes 200 for each stored byte, and 100 MB in any
         case.
@@ -74,7 +82,9 @@ def read_archive(path: Any, *, most_bytes: int | None = None) -> Iterator[Traffi
     if not (isinstance(path, (str, os.PathLike)) or hasattr(path, "read")):
         kind = type(path).__name__
         raise TypeError(f"read_archive: path must be a path or a binary stream, got {kind}")
-    return matrices_of(path, Limits(bytes=most_bytes).checked("read_archive"))
+    check_threads(threads)
+    limits = Limits(bytes=most_bytes).checked("read_archive")
+    return matrices_of(path, limits, default_threads() if threads is None else threads)
 
 
 def write_archive(
@@ -82,6 +92,7 @@ def write_archive(
     matrices: Iterable[TrafficMatrix],
     *,
     each: int = MATRICES,
+    times: Iterable[int | None] | None = None,
     compression: str | None = "zstd",
     level: int = 1,
 ) -> list[Path]:
@@ -91,11 +102,15 @@ def write_archive(
     ----------
     path : str or PathLike
         A file, which gets all matrices; or a folder (one that exists, or a name that ends in /),
-        which gets files 000000.tar, 000001.tar, ... with `each` matrices.
+        which gets files of `each` matrices: 000000.tar, 000001.tar, ...; or, with `times`, files
+        such as 20241022-035742-648596.8388608.tar: when the first packet came (UTC), and how many
+        packets the file has.
     matrices : iterable of TrafficMatrix
         Read once, one after the other.
     each : int
         Matrices in a file of a folder; the Graph Challenge has 64.
+    times : iterable of int or None, optional
+        When the first packet of each matrix came, in nanoseconds since 1970.
     compression : {"zstd", None}
     level : int
         Of zstd, 1 to 19.
@@ -130,8 +145,12 @@ def write_archive(
     ['000000.tar', '000001.tar']
     """
     with archive_writer(path, each=each, compression=compression, level=level) as writer:
+        moments: Iterator[Any] = itertools.repeat(None) if times is None else iter(times)
         for matrix in matrices:
-            writer.add(matrix)
+            moment: Any = next(moments, MISSING)
+            if moment is MISSING:
+                raise ValueError("write_archive: times must be as many as the matrices, got fewer")
+            writer.add(matrix, moment)
     return writer.paths
 
 
@@ -149,7 +168,7 @@ def archive_writer(
     Returns
     -------
     ArchiveWriter
-        Its attribute `paths` lists the files, `matrices` counts what was added.
+        ``add(matrix, time=None)``; `paths` lists the files, `matrices` counts what was added.
 
     Examples
     --------

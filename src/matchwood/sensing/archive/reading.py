@@ -1,13 +1,19 @@
-"""Archives as iterators of matrices: files, folders, archives within archives."""
+"""Archives as iterators of matrices: files, folders, archives within archives.
+
+Most of the time goes into zstd, which lets other threads run.  So matrices are unpacked ahead, one
+by each thread, and given in order.
+"""
 
 from __future__ import annotations
 
 import mmap
 import os
 import sys
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from matchwood.errors import FileFormatError
 from matchwood.io.compression import Damaged, unpacked
@@ -19,32 +25,86 @@ from matchwood.sensing.traffic import TrafficMatrix
 
 DEEPEST = 4  # archives within archives
 PIECE = 1 << 20  # bytes
+SMALL = 1 << 14  # bytes of a packed matrix below which it costs less than handing it over
+SUFFIXES = (".tar", ".grb")
 
 
-def matrices_of(path: Any, limits: Limits) -> Iterator[TrafficMatrix]:
+def archive_files(folder: Any) -> list[Path]:
+    """The files of a folder that are archives or matrices, in the order of their names."""
+    return sorted(file for file in Path(folder).iterdir() if file.suffix in SUFFIXES)
+
+
+class Packed(NamedTuple):
+    """A matrix as it lies in a file: the name of the file, the place, the bytes."""
+
+    name: str
+    start: int
+    content: memoryview
+
+
+def matrices_of(path: Any, limits: Limits, threads: int) -> Iterator[TrafficMatrix]:
     """The matrices in a file, or in all files of a folder whose name ends in .tar or .grb."""
+    if threads == 1:
+        for packed in _packed(path, limits):
+            yield blob.load(*packed, limits)
+        return
+    pool: ThreadPoolExecutor | None = None
+    waiting: deque[Any] = deque()
+    try:
+        for found in _until_damage(_packed(path, limits)):
+            if isinstance(found, Packed) and len(found.content) >= SMALL:
+                pool = pool or ThreadPoolExecutor(threads, "matchwood-archive")
+                waiting.append(pool.submit(blob.load, *found, limits))
+            else:
+                waiting.append(found)
+            if len(waiting) > threads:  # so many are unpacked ahead
+                yield _unpacked_matrix(waiting.popleft(), limits)
+        while waiting:
+            yield _unpacked_matrix(waiting.popleft(), limits)
+    finally:
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
+
+
+def _until_damage(given: Iterator[Packed]) -> Iterator[Any]:
+    """The same; an error comes as the last item, behind the matrices before it."""
+    try:
+        yield from given
+    except Exception as error:
+        yield error
+
+
+def _unpacked_matrix(found: Any, limits: Limits) -> TrafficMatrix:
+    if isinstance(found, Exception):
+        raise found
+    if isinstance(found, Packed):
+        return blob.load(*found, limits)
+    matrix: TrafficMatrix = found.result()
+    return matrix
+
+
+def _packed(path: Any, limits: Limits) -> Iterator[Packed]:
     if isinstance(path, (str, os.PathLike)) and os.path.isdir(path):
-        for file in sorted(Path(path).iterdir()):
-            if file.suffix in (".tar", ".grb"):
-                yield from matrices_of(file, limits)
+        for file in archive_files(path):
+            yield from _packed(file, limits)
         return
     name, content = _content(path, limits)
     if not len(content):
         raise damaged(name, 0, "the file is empty")
-    yield from _within(name, content, 0, len(content), limits, 0)
+    yield from _within(name, content, 0, len(content), 0)
 
 
 def _within(
-    name: str, content: memoryview, start: int, stop: int, limits: Limits, depth: int
-) -> Iterator[TrafficMatrix]:
+    name: str, content: memoryview, start: int, stop: int, depth: int
+) -> Iterator[Packed]:  # fmt: skip
     if not tar.is_tar(content[start:stop]):
-        yield blob.load(name, start, content[start:stop], limits)
+        yield Packed(name, start, content[start:stop])
         return
     if depth == DEEPEST:
         raise damaged(name, start, f"more than {DEEPEST} archives within one another")
     for member in tar.members(name, content, start, stop):
         end = member.start + member.size
-        yield from _within(name, content, member.start, end, limits, depth + 1)
+        yield from _within(name, content, member.start, end, depth + 1)
 
 
 def _content(path: Any, limits: Limits) -> tuple[str, memoryview]:

@@ -34,6 +34,11 @@ def is_tar(content: memoryview) -> bool:
     return bytes(content[MAGIC]) == b"ustar" or not any(content[:BLOCK])
 
 
+def is_archive(content: bytes) -> bool:
+    """Whether the bytes begin with the header of an archive that has a member."""
+    return bytes(content[MAGIC]) == b"ustar"
+
+
 def members(
     name: str, content: memoryview, start: int = 0, stop: int | None = None
 ) -> Iterator[Member]:

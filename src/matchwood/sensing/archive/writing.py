@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 from pathlib import Path
 from typing import Any
 
 from matchwood import engines
+from matchwood.arguments import integer
 from matchwood.io.files import replacing
 from matchwood.sensing.archive import tar
 from matchwood.sensing.archive.blob import Packer
 from matchwood.sensing.traffic import TrafficMatrix
 
+EPOCH = datetime.datetime(1970, 1, 1)  # of times; UTC
 ENDING = bytes(2 * tar.BLOCK)
 
 
@@ -29,10 +32,12 @@ class ArchiveWriter:
         self._packer = Packer(compression, level)
         self._stack = contextlib.ExitStack()
         self._stream: Any = None
-        self._inside = 0
+        self._inside = 0  # matrices of the file that is open
+        self._packets = 0
+        self._time: int | None = None
 
-    def add(self, matrix: TrafficMatrix) -> None:
-        """Write a matrix behind those before it."""
+    def add(self, matrix: TrafficMatrix, time: int | None = None) -> None:
+        """Write a matrix behind those before it; `time` is that of its first packet."""
         if not isinstance(matrix, TrafficMatrix):
             kind = type(matrix).__name__
             raise TypeError(f"write_archive: matrices must be TrafficMatrix objects, got {kind}")
@@ -40,7 +45,7 @@ class ArchiveWriter:
             arrays = (matrix.sources, matrix.indptr, matrix.destinations, matrix.counts)
             matrix = TrafficMatrix(*(engines.moved(array, "cpu") for array in arrays))
         if self._stream is None:
-            self._open()
+            self._open(None if time is None else _checked(time))
         pieces = self._packer.pieces(matrix)
         size = sum(map(len, pieces))
         self._stream.write(tar.member_header(f"{self._inside}.grb", size))
@@ -48,17 +53,33 @@ class ArchiveWriter:
             self._stream.write(piece)
         self._stream.write(bytes(-size % tar.BLOCK))
         self._inside += 1
+        self._packets += matrix.packets
         self.matrices += 1
         if self._folder is not None and self._inside == self._each:
             self._finish()
 
-    def _open(self) -> None:
+    def _open(self, time: int | None = None) -> None:
         path = self._path
         if self._folder is not None:
             path = self._folder / f"{len(self.paths):06d}.tar"
-        self._stream = self._stack.enter_context(replacing(path))
-        self._inside = 0
+        named = self._folder is not None and time is not None
+        self._time = time if named else None
+        final = self._final_name if named else None
+        self._stream = self._stack.enter_context(replacing(path, final))
+        self._inside = self._packets = 0
         self.paths.append(path)
+
+    def _final_name(self) -> Path:
+        """As the study names its files: when they begin, and how many packets they have."""
+        assert self._folder is not None
+        assert self._time is not None
+        stem = f"{_stamp(self._time)}.{self._packets}"
+        path, others = self._folder / f"{stem}.tar", 0
+        while path in self.paths[:-1]:
+            others += 1
+            path = self._folder / f"{stem}-{others}.tar"
+        self.paths[-1] = path
+        return path
 
     def _finish(self) -> None:
         if self._stream is not None:
@@ -80,3 +101,17 @@ class ArchiveWriter:
 
 def _is_folder(path: Any) -> bool:
     return os.path.isdir(path) or os.fspath(path).endswith(("/", os.sep))
+
+
+def _checked(time: Any) -> int:
+    moment = integer("write_archive", "time", time)
+    if not -(1 << 63) <= moment < 1 << 63:
+        raise ValueError(f"write_archive: time must be nanoseconds of 64 bits, got {moment}")
+    return moment
+
+
+def _stamp(nanoseconds: int) -> str:
+    """20241022-035742-648596: day, time and microseconds, UTC."""
+    seconds, rest = divmod(nanoseconds, 10**9)
+    moment = EPOCH + datetime.timedelta(seconds=seconds)
+    return f"{moment:%Y%m%d-%H%M%S}-{rest // 1000:06d}"

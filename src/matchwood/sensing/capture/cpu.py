@@ -40,8 +40,9 @@ from matchwood.sensing.capture.cpu_records import (
     guess_record,
     parse_blocks,
     parse_records,
+    second_at,
 )
-from matchwood.teams import Team, advance, barrier, device, kernel
+from matchwood.teams import Team, advance, barrier, device, kernel, share
 
 Array = np.ndarray[Any, Any]
 
@@ -53,6 +54,7 @@ SEEN = ROW_WORDS - 1  # where the hops leave what they read, so that the compile
 FIRST_PART = 4  # of short records member 0 parses 1/4 more: the others must copy what they found
 LANES = 8  # chains that a member hops along at once
 LONG_RECORD = 256  # bytes of a record, on average, from which on this pays
+PAGE = 4096  # bytes
 HEADERS = 50  # bytes of a record up to the end of the IPv4 header, behind Ethernet
 
 
@@ -116,6 +118,28 @@ def scan(
         state[POSITION], state[FILLED], state[OUTCOME] = position, filled, status
 
 
+@kernel
+def touch(team: Team, out: Output, start: int) -> None:
+    """Write to every page of fresh arrays from packet `start` on, each member to its share.
+
+    The system clears a page when it is first written to, 2 MB at once where it can.  In a round
+    that falls on one member while the others wait for it.
+    """
+    lo, hi = share(team, out.src.size - start)
+    lo, hi = lo + start, hi + start
+    _touch_field(out.src, lo, hi)
+    _touch_field(out.dst, lo, hi)
+    _touch_field(out.time, lo, hi)
+    _touch_field(out.length, lo, hi)
+    _touch_field(out.protocol, lo, hi)
+
+
+@device
+def _touch_field(field: Array, lo: int, hi: int) -> None:
+    for k in range(lo, hi, PAGE // field.itemsize):
+        field[k] = 0
+
+
 @device
 def _parse_part(
     team: Team, data: Array, form: Format, table: Table, out: Output, parts: Parts,
@@ -132,6 +156,7 @@ def _parse_part(
         begin = stop + (team.rank - 1) * form.part
         stop = begin + form.part
     stop = min(stop, limit)
+    link = -1 if form.blocks else table.link[0]  # blocks name their interface themselves
     row[BEGIN] = -1
     if begin >= limit:
         return
@@ -139,12 +164,13 @@ def _parse_part(
         if form.blocks:
             begin = guess_block(data, begin, stop, limit, form)
         else:
-            begin = guess_record(data, begin, stop, limit, form)
+            near = second_at(data, position, limit, form)
+            begin = guess_record(data, begin, stop, limit, form, link, near)
         if begin < 0:
             return
     seen = 0
     if length >= LONG_RECORD:
-        seen = _hop_ahead(data, begin, stop, form, parts.lanes[team.rank])
+        seen = _hop_ahead(data, begin, stop, form, link, parts.lanes[team.rank])
     goal = out if team.rank == 0 else parts.scratch
     at = filled if team.rank == 0 else (team.rank - 1) * parts.each
     if form.blocks:
@@ -155,15 +181,18 @@ def _parse_part(
 
 
 @device
-def _hop_ahead(data: Array, begin: int, stop: int, form: Format, lanes: Array) -> int:
+def _hop_ahead(
+    data: Array, begin: int, stop: int, form: Format, link: int, lanes: Array
+) -> int:  # fmt: skip
     """Touch the headers of the records in begin..stop; nothing is decided here."""
     size = (stop - begin) // LANES // 4 * 4
+    near = np.int64(0) if form.blocks else second_at(data, begin, stop, form)
     for lane in range(LANES):
         start = begin + lane * size
         if lane > 0 and form.blocks:
             start = guess_block(data, start, start + size, stop, form)
         elif lane > 0:
-            start = guess_record(data, start, start + size, stop, form)
+            start = guess_record(data, start, start + size, stop, form, link, near)
         lanes[lane] = start
     seen, moving, last = 0, 1, stop - 2 * HEADERS
     while moving > 0:

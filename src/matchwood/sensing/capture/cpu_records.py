@@ -12,8 +12,10 @@ import numpy as np
 
 from matchwood.sensing.capture.cpu_bytes import half_at, number_at
 from matchwood.sensing.capture.cpu_link import (
+    ARP,
     BROADCAST,
     EVERYONE,
+    IPV6,
     address_at,
     header_at,
 )
@@ -31,7 +33,7 @@ BEGIN, END, COUNT, STATUS, SKIPPED = range(5)
 MOST_BYTES = 1 << 28  # of a record or block; Wireshark stops at 2^27
 LEAST_RECORD = 36  # bytes of the shortest record that can hold an IPv4 packet
 IN_A_ROW = 8  # records that must be plausible where a guess is made
-DAY = 86_400  # seconds
+GAP_SECONDS = 3600  # from a record to the next that a guess takes for plausible
 
 RECORD_HEADER = 16  # bytes
 BLOCK_SECTION, BLOCK_INTERFACE = 0x0A0D0D0A, 1
@@ -247,24 +249,37 @@ def _shifted(high: np.uint64, low: np.uint64, shift: int) -> Any:
 
 
 @device
-def guess_record(data: Array, begin: int, stop: int, end: int, form: Format) -> int:
-    """The first place in begin..stop from which records look right; -1 for none."""
+def guess_record(
+    data: Array, begin: int, stop: int, end: int, form: Format, link: int, near: int
+) -> int:  # fmt: skip
+    """The first place in begin..stop from which records look right; -1 for none.
+
+    `near` is the second of a record before.  Zeros and the constant fields of equal packets look
+    like records too: but those would have no bytes, times far from those of the capture, or
+    frames that are nothing known.
+    """
     for place in range(begin, min(stop, end - RECORD_HEADER)):
-        if _records_from(data, place, end, form):
+        if _records_from(data, place, end, form, link, near):
             return place
     return -1
 
 
 @device
-def _records_from(data: Array, position: int, end: int, form: Format) -> bool:
-    before = np.int64(-1)
-    for _ in range(IN_A_ROW):
-        if position == end:
-            return before >= 0
+def second_at(data: Array, position: int, end: int, form: Format) -> int:
+    """The second of the record at a place that is known to be one; 0 where it is cut off."""
+    if position + RECORD_HEADER > end:
+        return np.int64(0)
+    return np.int64(number_at(data, position, form.swapped))
+
+
+@device
+def _records_from(data: Array, first: int, end: int, form: Format, link: int, near: int) -> bool:
+    position, before, seen, known = first, near, 0, 0
+    while seen < IN_A_ROW and position < end:
         if position + RECORD_HEADER > end:
             return False
         captured = np.int64(number_at(data, position + 8, form.swapped))
-        if captured > form.longest:
+        if captured > form.longest or captured == 0:
             return False
         original = np.int64(number_at(data, position + 12, form.swapped))
         if captured > original and captured != form.snaplen:
@@ -272,11 +287,15 @@ def _records_from(data: Array, position: int, end: int, form: Format) -> bool:
         if np.int64(number_at(data, position + 4, form.swapped)) >= form.fraction:
             return False
         seconds = np.int64(number_at(data, position, form.swapped))
-        if before >= 0 and abs(seconds - before) > DAY:
+        if abs(seconds - before) > GAP_SECONDS:
             return False
-        before = seconds
-        position += RECORD_HEADER + captured
-    return position <= end
+        following = position + RECORD_HEADER + captured
+        if following > end:
+            return False
+        found = header_at(data, position + RECORD_HEADER, captured, link, form.compat)
+        known += found >= 0 or found == -1 - IPV6 or found == -1 - ARP
+        position, before, seen = following, seconds, seen + 1
+    return 0 < seen <= 2 * known
 
 
 @device

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.errors import FileFormatError
-from matchwood.io.limits import Limits
+from matchwood.io.limits import NO_LIMITS, Limits
 from matchwood.sensing.capture import cpu, cpu_records, headers
 from matchwood.sensing.capture.headers import Interfaces, damaged
 from matchwood.sensing.capture.sources import Source, Stream, open_source
@@ -25,6 +25,7 @@ SMALL_PART = 1 << 14
 BYTES_PER_STEP = 32  # bytes that cost about as much as a step of `crew`
 SAMPLE = 1 << 16  # packets read before the number of all is estimated
 LEAST_USE = 0.9  # of the memory taken; else the packets are copied to as much as they need
+TOUCHED = 1 << 17  # packets: less memory than theirs is cleared in no time
 SPARE = 1.02  # room for more than estimated, so that records that get shorter cost no second copy
 
 
@@ -49,13 +50,16 @@ class Capture(Iterator[Packets]):
     """
 
     def __init__(
-        self, caller: str, path: Any, target: int, compat: bool, threads: int | None, limits: Limits
-    ) -> None:
+        self, caller: str, path: Any, target: int, compat: bool, threads: int | None,
+        limits: Limits = NO_LIMITS, *, reuse: bool = False,
+    ) -> None:  # fmt: skip
         self.packets = 0
         self.skipped = dict.fromkeys((*REASONS, CUT_OFF), 0)
         if not compat:
             del self.skipped["broadcast"]
         self._target, self._compat, self._threads = target, compat, threads
+        self._reuse = reuse  # a block is valid until the next one: no fresh memory for each
+        self._room: Packets | None = None
         self._source: Source = open_source(caller, path, limits)
         self.name = self._source.name
         self._interfaces = Interfaces(compat)
@@ -84,7 +88,7 @@ class Capture(Iterator[Packets]):
         if self._finished and self._kept is None:
             self.close()
             raise StopIteration
-        out = Packets.empty(self._target + self._slack())
+        out = self._new_block()
         filled = self._resume(out)
         filled = self._fill(out, filled, self._target)
         given = min(filled, self._target)
@@ -94,6 +98,21 @@ class Capture(Iterator[Packets]):
             return self.__next__()
         self.packets += given
         return out.part(0, given)
+
+    def _new_block(self) -> Packets:
+        size = self._target + self._slack()
+        if self._room is not None and self._room.src.size >= size:
+            return self._room
+        made = self._touched(Packets.empty(size), 0)
+        if self._reuse:
+            self._room = made
+        return made
+
+    def _touched(self, fresh: Packets, start: int) -> Packets:
+        """Memory that is cleared by all members at once; for one alone there is nothing to gain."""
+        if self._crew.size > 1 and fresh.src.size - start >= TOUCHED:
+            self._crew.run(cpu.touch, cpu_records.Output(*fresh), start)
+        return fresh
 
     def __iter__(self) -> Capture:
         return self
@@ -116,7 +135,7 @@ class Capture(Iterator[Packets]):
         filled = self._fill(out, self._resume(out), target)
         while not self._finished:
             target = filled + self._expected(filled, self.bytes - start)
-            out = _widened(out, filled, target + self._slack())
+            out = self._touched(_widened(out, filled, target + self._slack()), filled)
             filled = self._fill(out, filled, target)
         if self._error is not None:
             raise self._error

@@ -12,6 +12,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import at_most, count
+from matchwood.errors import EngineUnavailable
 from matchwood.memory import require_memory
 from matchwood.sensing.statistics.quantities import NINE
 from matchwood.sensing.traffic import packet_arrays
@@ -82,7 +83,8 @@ def sliding_statistics(
     stride : int
         Packets from a step to the next.
     engine : {None, "reference", "cpu"}
-        None takes the engine where the arrays live.
+        None takes the engine where the arrays live.  There is none on the GPU: arrays that live
+        there need ``engine="cpu"``.
     threads : int or None
         Each takes a part of the steps.
 
@@ -120,6 +122,11 @@ def sliding_statistics(
     window, stride = count(caller, "window", window, 1), count(caller, "stride", stride, 1)
     at_most(caller, "window", window, LONGEST, "packets are counted in 31 bits")
     chosen = engines.resolve(engines.location(src), engine, caller, threads)
+    if chosen == "gpu":
+        raise EngineUnavailable(
+            f"{caller}: there is no GPU engine, because each step depends on the one before; "
+            "pass engine='cpu', which copies the packets to the host"
+        )
     load = engines.load(__name__, chosen)
     home = engines.home(chosen)
     src, dst = engines.moved(src, home), engines.moved(dst, home)

@@ -1,7 +1,8 @@
 """From a stream of packets to windows, their sum and statistics.
 
-Read on in sources.py (where packets come from), windows.py (how they are cut), running.py (the
-loop), sums.py and totals.py (sums larger than memory), cpu.py and gpu.py (what engines do).
+Read on in reference.py and check.py (the definition), sources.py (where packets come from),
+windows.py (how they are cut), running.py (the loop), sums.py and totals.py (sums larger than
+memory), cpu.py and gpu.py (what engines do).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from matchwood import engines
 from matchwood.arguments import count, flag, one_of
 from matchwood.sensing.statistics import Ranges, device_list
+from matchwood.sensing.stream.reference import sensed
 from matchwood.sensing.stream.result import Sensing
 from matchwood.sensing.stream.running import Listeners, Options, Runner
 from matchwood.sensing.stream.sources import Source
@@ -39,7 +41,7 @@ def sense(
     devices: Any = None,
     engine: str | None = None,
     threads: int | None = None,
-    on_window: Callable[[Any], object] | None = None,
+    on_window: Callable[[Any, int | None], object] | None = None,
     on_chunk: Callable[[dict[str, Any]], object] | None = None,
 ) -> Sensing:
     """Statistics of network traffic, window by window and of the whole.
@@ -77,12 +79,14 @@ def sense(
         In how many parts arrays are worked on; the answer is the same.
     devices : list of int, optional
         GPUs that share the work; one may be named several times.
-    engine : {None, "cpu", "gpu"}
+    engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where the packets live.
     threads : int or None
         CPU only.
     on_window : function, optional
-        Called with the `TrafficMatrix` of each window, in order.
+        Called with the `TrafficMatrix` of each window, in order, and with the time of its first
+        packet (nanoseconds since 1970; None where packets have none).  `archive_writer(...).add`
+        is such a function.
     on_chunk : function, optional
         Called after some windows with what was read so far: `packets`, `bytes`, `skipped`,
         `dropped`, `windows`.
@@ -135,6 +139,8 @@ def sense(
         threads=threads,
         devices=device_list("sense", devices, chosen),
     )
+    if chosen == "reference":
+        return sensed(given, options, on_window)
     return Runner(given, options, Listeners(on_window, on_chunk)).run()
 
 
@@ -153,7 +159,7 @@ def _anonymizer(method: Any, key: Any) -> Any:
 def parse_memory(caller: str, memory: Any) -> int:
     """Bytes from a number or a text such as "512MB" or "2 GiB"."""
     if isinstance(memory, str):
-        match = re.fullmatch(r"\s*(\d+)\s*([KMGT]?I?)B?\s*", memory.upper())
+        match = re.fullmatch(r"\s*(\d{1,30})\s*([KMGT]?I?)B?\s*", memory.upper())
         if match is None:
             raise ValueError(f"{caller}: memory must be bytes such as '512MB', got {memory!r}")
         memory = int(match[1]) * SIZES.get(match[2], 1)

@@ -17,6 +17,7 @@ from matchwood.sensing.stream.sums import Folder, RunSums
 from matchwood.sensing.stream.totals import blocks_of, total_of
 from matchwood.sensing.stream.windows import PacketWindows, TimeWindows
 from matchwood.sensing.traffic import TrafficMatrix
+from matchwood.teams import crew
 
 CHUNK = 1 << 23  # packets that are worked on at once, as in an archive of 64 windows of 2^17
 CHUNK_BYTES = 64  # that a packet of a chunk takes: itself, two keys, destination, run
@@ -44,7 +45,7 @@ class Options(NamedTuple):
 class Listeners(NamedTuple):
     """Who wants to know what happens while it happens."""
 
-    on_window: Callable[[TrafficMatrix], object] | None = None  # each window's matrix
+    on_window: Callable[[TrafficMatrix, int | None], object] | None = None  # matrix, its time
     on_chunk: Callable[[dict[str, Any]], object] | None = None  # what was read, windows so far
 
 
@@ -62,14 +63,16 @@ class Runner:
         self._tables: list[Any] = []
         self._firsts: list[int] = []
         self._times: list[int] = []  # of the first packets of windows
+        self._timeless = False  # some packets have no time
         self._seen = 0  # packets that came, where windows are of so many packets
         self._packets = 0
         self._sums = self.new_sums()
         self._pairs: dict[int, RunSums] = {}
 
-    def new_sums(self) -> RunSums:
+    def new_sums(self, sharing: int = 1) -> RunSums:
+        """Room for sums; `sharing` is how many of them share the memory for runs."""
         memory = self.options.memory
-        limit = None if memory is None else max(1, memory // RUNS_PART)
+        limit = None if memory is None else max(1, memory // RUNS_PART // sharing)
         return RunSums(self.worker.merge, self.worker.combine, limit, self.folder)
 
     def folder(self) -> Folder:
@@ -127,9 +130,13 @@ class Runner:
             self._times += np.asarray(chunk.time)[cuts[:-1]].tolist()
         self._packets += int(cuts[-1])
         if keep is not None:
-            for matrix in matrices:
-                keep(matrix)
+            number = len(self._firsts) - len(matrices)
+            for k, matrix in enumerate(matrices):
+                keep(matrix, self._time_of(number + k))
         self._add_run(self._sums, run)
+
+    def _time_of(self, window: int) -> int | None:
+        return self._times[window] if self._times and not self._timeless else None
 
     def _add_run(self, sums: RunSums, run: Any) -> None:
         since = CLOCK()
@@ -137,10 +144,22 @@ class Runner:
         self.seconds["sums"] += CLOCK() - since
 
     def _add_pairs(self, src: Any, dst: Any, pairs: Any) -> None:
-        for pair in np.unique(pairs).tolist():
-            here = pairs == pair
-            run = self.worker.run_of_packets(src[here], dst[here])
-            self._pairs.setdefault(pair, self.new_sums()).add(run)
+        """Packets by pairs of ranges, each added to its own sum."""
+        xp = engines.xp(pairs)
+        order = xp.argsort(pairs, kind="stable")
+        sizes = engines.moved(xp.bincount(pairs), "cpu").tolist()
+        end = 0
+        for pair, size in enumerate(sizes):
+            if size:
+                here = order[end : end + size]
+                self._add_pair(pair, self.worker.run_of_packets(src[here], dst[here]))
+                end += size
+
+    def _add_pair(self, pair: int, run: Any) -> None:
+        if pair not in self._pairs:
+            assert self.options.ranges is not None
+            self._pairs[pair] = self.new_sums(sharing=len(self.options.ranges.names) ** 2)
+        self._pairs[pair].add(run)
 
     def _blocks(self) -> Iterator[tuple[Block, Any]]:
         """Blocks as they are counted, and the pair of ranges of each packet (or None)."""
@@ -168,6 +187,7 @@ class Runner:
     def _without_time(self, block: Block) -> Block:
         """Of windows of so many packets only the times of first packets are needed."""
         window = self.options.window
+        self._timeless = self._timeless or (block.time is None and block.src.size > 0)
         if block.time is None or not isinstance(window, PacketWindows):
             return block
         self._times += block.time[-self._seen % window.size :: window.size].tolist()
@@ -188,7 +208,10 @@ class Runner:
         if ranges is None:
             return None
         src, dst = (ranges.classify(self._original(x)) for x in block[:2])
-        return engines.moved(src * len(ranges.names) + dst, engines.home(self.options.engine))
+        pairs = src * len(ranges.names) + dst
+        if len(ranges.names) ** 2 <= 1 << 16:
+            pairs = pairs.astype(np.uint16)  # sorted by counting
+        return engines.moved(pairs, engines.home(self.options.engine))
 
     def _without_broadcast(self, block: Block, pairs: Any) -> tuple[Block, Any]:
         kept = (block.src != LEFT_OUT) & (block.dst != LEFT_OUT)
@@ -205,7 +228,7 @@ class Runner:
         if self.source.whole:
             yield from self._slices()
             return
-        room = _Buffer(self._chunk())
+        room = _Buffer(self._chunk(), self.options.threads)
         for block, pairs in self._blocks():
             at = 0
             while at < block.src.size:
@@ -243,7 +266,7 @@ class Runner:
         for matrix in self._matrices():
             since = CLOCK()
             if self.listeners.on_window is not None:
-                self.listeners.on_window(matrix)
+                self.listeners.on_window(matrix, None)
             found = self.worker.statistics(matrix)
             self._tables.append(np.array([as_row(found)], np.int64))
             self._firsts.append(self._packets)
@@ -281,8 +304,7 @@ class Runner:
         if options.ranges is not None:
             for pair in np.unique(pairs[kept]).tolist():
                 here = kept & (pairs == pair)
-                run = self.worker.run_of_links(keys[here], counts[here])
-                self._pairs.setdefault(pair, self.new_sums()).add(run)
+                self._add_pair(pair, self.worker.run_of_links(keys[here], counts[here]))
         return self.worker.matrix_of_run(self.worker.run_of_links(keys[kept], counts[kept]))
 
     # The end
@@ -293,12 +315,14 @@ class Runner:
 
     def _windows(self) -> Windows:
         table = np.concatenate(self._tables) if self._tables else np.empty((0, len(NAMES)))
-        times = np.array(self._times[: len(table)], np.int64) if self._times else None
+        known = len(table) and self._times and not self._timeless
+        times = np.array(self._times[: len(table)], np.int64) if known else None
         return Windows(table, np.array(self._firsts, np.int64), times)
 
     def _capture(self) -> dict[str, Any]:
         found = self.source.read()
-        return {**found, "packets": max(found["packets"], self._packets), "dropped": self.dropped}
+        packets = found["packets"] or self._packets + self.dropped  # files of packets count them
+        return {**found, "packets": packets, "dropped": self.dropped}
 
     def _finished(self) -> Sensing:
         since = CLOCK()
@@ -321,8 +345,8 @@ class Runner:
 class _Buffer:
     """A chunk that is filled block by block."""
 
-    def __init__(self, size: int) -> None:
-        self._limit = size
+    def __init__(self, size: int, threads: int | None) -> None:
+        self._limit, self._threads = size, threads
         self._arrays: list[Any] = [None, None, None, None]  # src, dst, time, pairs
         self._used = 0
         self.counted = 0
@@ -337,16 +361,30 @@ class _Buffer:
         for k, given in enumerate((*block, pairs)):
             if given is None:
                 continue
-            array = self._arrays[k]
-            if array is None or array.size < self._limit:
-                xp = engines.xp(given)
-                larger = xp.empty(self._limit, given.dtype)
-                if array is not None:
-                    larger[: self._used] = array[: self._used]
-                array = self._arrays[k] = larger
-            array[self._used : self._used + count] = given[at : at + count]
+            array = self._arrays[k] = self._with_room(self._arrays[k], given, self._used + count)
+            self._copy(given[at : at + count], array[self._used : self._used + count])
         self._used += count
         return at + count
+
+    def _with_room(self, array: Any, given: Any, needed: int) -> Any:
+        """An array for so many packets: it grows as they come, up to the size of a chunk."""
+        if array is not None and array.size >= needed:
+            return array
+        size = min(self._limit, max(CHUNK, 2 * needed))
+        larger = engines.xp(given).empty(size, given.dtype)
+        if array is not None:
+            larger[: self._used] = array[: self._used]
+        return larger
+
+    def _copy(self, given: Any, goal: Any) -> None:
+        """By all members: most of the goal is memory that nobody has touched yet."""
+        if engines.location(goal) == "gpu":
+            goal[:] = given
+            return
+        team = crew(self._threads, work=goal.size)
+        each = -(-goal.size // team.size)
+        parts = [slice(k * each, (k + 1) * each) for k in range(team.size)]
+        team.spread(lambda k: np.copyto(goal[parts[k]], given[parts[k]]), len(parts))
 
     def filled(self) -> tuple[Block, Any]:
         parts = [None if array is None else array[: self._used] for array in self._arrays]

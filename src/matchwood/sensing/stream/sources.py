@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from matchwood import engines
-from matchwood.sensing.capture import Capture, iter_capture
+from matchwood.arguments import integers
+from matchwood.io.compression import Damaged, unpacked
+from matchwood.sensing.archive import tar
+from matchwood.sensing.archive.reading import archive_files
+from matchwood.sensing.capture import Capture
+from matchwood.sensing.capture.sources import compression_of
 from matchwood.sensing.packets import Packets
 from matchwood.sensing.traffic import TrafficMatrix, packet_arrays
 
-TAR_MAGIC = (257, b"ustar")  # where a tar archive says what it is
+MATRIX_SUFFIX = ".grb"  # of a file that is one matrix, as `read_archive` takes it
+PIECE = 1 << 16  # bytes that are looked at to tell an archive from a capture
 READ_AT_ONCE = 1 << 20  # packets
 
 
@@ -53,24 +62,18 @@ class Source:
             self.engine = engines.location(first[0][0])
 
     def blocks(self) -> Iterator[Block]:
+        """Packets in order; a block of a file is valid until the next one."""
         if self.files:
             for file in self.files:
                 yield from self._capture(file)
         elif self.whole:
-            yield _block(self._given)
+            yield packet_block("sense", self._given)
         else:
             for item in self._given:
-                if not _is_pair(item):
-                    raise TypeError(
-                        "sense: source must give blocks (src, dst) or (src, dst, time), "
-                        f"got {type(item).__name__}"
-                    )
-                yield _block(item)
+                yield packet_block("sense", item, "source must give blocks")
 
     def _capture(self, file: Any) -> Iterator[Block]:
-        capture = iter_capture(
-            file, packets=READ_AT_ONCE, compat=self._compat, threads=self._threads
-        )
+        capture = Capture("sense", file, READ_AT_ONCE, self._compat, self._threads, reuse=True)
         self._open = capture
         try:
             for packets in capture:
@@ -84,9 +87,8 @@ class Source:
         from matchwood.sensing.archive import read_archive
 
         for file in self.files:
-            yield from read_archive(file)
-            if isinstance(file, (str, os.PathLike)):
-                self._done["bytes"] += Path(file).stat().st_size
+            yield from read_archive(file, threads=self._threads)
+            self._done["bytes"] += _stored_bytes(Path(file))
 
     def read(self) -> dict[str, Any]:
         """What was read so far: packets, bytes, and what was skipped by reason."""
@@ -97,6 +99,13 @@ class Source:
             for reason, number in self._open.skipped.items():
                 found["skipped"][reason] = found["skipped"].get(reason, 0) + number
         return found
+
+
+def _stored_bytes(path: Path) -> int:
+    """Of an archive, or of all archives of a folder."""
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in archive_files(path))
 
 
 def _files(source: Any) -> list[Any]:
@@ -127,20 +136,46 @@ def _is_pair(item: Any) -> bool:
     )
 
 
-def _block(item: Any) -> Block:
-    src, dst = packet_arrays("sense", item[0], item[1])
+def packet_block(caller: str, item: Any, wanted: str = "packets must be arrays") -> Block:
+    """Packets, or a tuple of arrays, as arrays of one size; times as int64, on the CPU."""
+    if not _is_pair(item):
+        raise TypeError(
+            f"{caller}: {wanted} (src, dst) or (src, dst, time), got {type(item).__name__}"
+        )
+    src, dst = packet_arrays(caller, item[0], item[1])
     time = item[2] if len(item) > 2 else None
     if time is not None:
-        from matchwood.arguments import integers
-
-        time = engines.moved(integers("sense", "time", time, size=src.size), "cpu")
+        low, high = -(1 << 63), (1 << 63) - 1  # what int64 holds
+        time = engines.moved(integers(caller, "time", time, size=src.size), "cpu")
+        if time.dtype != np.int64:
+            time = integers(caller, "time", time, low=low, high=high).astype(np.int64)
     return Block(src, dst, time)
 
 
 def _is_archive(file: Any) -> bool:
-    """A tar archive says so in its first header; pipes are captures."""
-    if not isinstance(file, (str, os.PathLike)) or str(file) == "-" or not Path(file).is_file():
+    """A folder, a tar archive, or a matrix by itself (.grb); what comes by a pipe is a capture."""
+    if not isinstance(file, (str, os.PathLike)) or str(file) == "-":
         return False
-    start, magic = TAR_MAGIC
-    with Path(file).open("rb") as opened:
-        return opened.read(start + len(magic))[start:] == magic
+    path = Path(file)
+    if path.is_dir():
+        return bool(archive_files(path))
+    if not path.is_file():
+        return False
+    return path.suffix == MATRIX_SUFFIX or tar.is_archive(_beginning(path))
+
+
+def _beginning(path: Path) -> bytes:
+    """The first bytes of a file, unpacked if need be; as many as there are where it is damaged."""
+    with path.open("rb") as opened:
+        first = opened.read(PIECE)
+        compression = compression_of(first)
+        if not compression:
+            return first
+        pieces = itertools.chain([first], iter(lambda: opened.read(PIECE), b""))
+        found = b""
+        with contextlib.suppress(Damaged):
+            for piece in unpacked(pieces, compression):
+                found += piece
+                if len(found) >= tar.BLOCK:
+                    break
+    return found

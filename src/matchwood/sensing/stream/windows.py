@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.arguments import count
+from matchwood.arguments import at_most, count
 
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
-_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|ms|s|min|h)\s*")
-LONGEST = 1 << 62  # nanoseconds
+_TEXT = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*(ns|us|ms|s|min|h)\s*")
+LONGEST = 1 << 62  # nanoseconds, or packets
 
 
 class PacketWindows:
@@ -47,26 +47,34 @@ class TimeWindows:
     def __init__(self, length: int) -> None:
         self.length = length
         self._origin: int | None = None
-        self._open = 0  # the window that is open: earlier ones are closed
+        self._open = np.uint64(0)  # the window that is open: earlier ones are closed
 
     def cuts(self, packets: int, time: Any, last: bool) -> tuple[Any, bool]:
         if packets == 0:
             return np.zeros(1, np.int64), True
         if self._origin is None:
             self._origin = int(time[0])
-        window = np.floor_divide(time - self._origin, self.length)
-        window = np.maximum(np.maximum.accumulate(window), self._open)
+        window = self._numbers(time)
         starts = np.flatnonzero(np.append(True, window[1:] != window[:-1]))
-        self._open = int(window[-1])
+        self._open = window[-1]
         if last:
             return np.append(starts, packets), False
         return starts, True  # the window of the last packet may go on
+
+    def _numbers(self, time: Any) -> Any:
+        """The window of each packet.  Differences of times need all 64 bits, without a sign."""
+        assert self._origin is not None
+        since = time.view(np.uint64) - np.int64(self._origin).view(np.uint64)
+        since[time < self._origin] = 0  # late, for whatever window is open
+        window = since // np.uint64(self.length)
+        return np.maximum(np.maximum.accumulate(window), self._open)
 
 
 def parse_window(caller: str, window: Any) -> PacketWindows | TimeWindows:
     """`window` is a number of packets, or a text such as "10s" or "500 ms"."""
     if not isinstance(window, str):
-        return PacketWindows(count(caller, "window", window, 1))
+        size = count(caller, "window", window, 1)
+        return PacketWindows(at_most(caller, "window", size, LONGEST, "packets of a window"))
     match = _TEXT.fullmatch(window)
     if match is None:
         units = ", ".join(UNITS)

@@ -390,6 +390,17 @@ def _look_at(team: Team, counts: Any, found: Any) -> None:
 
 
 @kernel
+def _write_extras(team: Team, destinations: Any, counts: Any, places: Any, extras: Any) -> None:
+    """(destination, packets - 1) of this member's links with several packets, from its place on."""
+    lo, hi = share(team, counts.size)
+    values, packets, at = destinations[lo:hi], counts[lo:hi], np.uint64(places[team.rank])
+    for i in range(packets.size):
+        if packets[i] > 1:
+            extras[at] = (np.uint64(values[i]) << HALF) | np.uint64(packets[i] - 1)
+            at += ONE
+
+
+@kernel
 def _add_rows(team: Team, indptr: Any, counts: Any, sums: Any) -> None:
     lo, hi = share_rows(team, indptr)
     for row in range(lo, hi):
@@ -416,11 +427,10 @@ def destination_sums(destinations: Any, counts: Any, *, threads: int | None = No
     team.run(_look_at, counts, found)
     if found[:, 0].max() > 1 << 32:
         return _wide_sums(destinations, counts)
-    extras = np.empty(0, np.uint64)
-    if found[:, 1].any():
-        many = np.flatnonzero(counts > 1)
-        extras = destinations[many].astype(np.uint64) << HALF
-        extras |= (counts[many] - 1).astype(np.uint64)
+    places = np.append(0, np.cumsum(found[:, 1]))
+    extras = np.empty(places[-1], np.uint64)
+    if extras.size:
+        team.run(_write_extras, destinations, counts, places, extras)
         sort_in_place(team, extras, np.empty_like(extras))
     values = sort_keys(destinations, threads=threads)
     starts, sizes = destination_cuts(team, values, extras)

@@ -15,7 +15,6 @@ write to parts of arrays that are their own: there are no races.
 
 from __future__ import annotations
 
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,11 +27,11 @@ from matchwood.primitives.sort.cpu_keys import (
     WHOLE,
     Range,
     Scratch,
-    leading_digit,
+    find_places,
+    ranges_of,
     scratch,
     sort_ranges,
     undivided,
-    write_places,
 )
 from matchwood.teams import Crew, Team, barrier, kernel, next_chunk, share, stopping
 
@@ -75,33 +74,11 @@ def _pack(team: Team, src: Any, dst: Any, keys: Any) -> None:
 @kernel
 def _divide_packets(team: Team, src: Any, dst: Any, out: Any, words: Scratch) -> None:
     """Packets as keys, put into ranges by the leading bits in which sources differ."""
+    shift, stop = find_places(team, src, words)
+    if stop:
+        return
+    place, mask = words.places[team.rank], np.uint64(DIGITS - 1)
     lo, hi = share(team, src.size)
-    found, first = np.uint64(0), np.uint64(src[0])
-    for start in range(lo, hi, BLOCK):
-        if stopping(team):
-            break
-        u = src[start : min(start + BLOCK, hi)]
-        for i in range(u.size):
-            found |= np.uint64(u[i]) ^ first
-    words.differing[team.rank, 0] = found
-    if barrier(team):
-        return
-    differing = np.uint64(0)
-    for rank in range(team.size):
-        differing |= words.differing[rank, 0]
-    shift, mask = leading_digit(differing), np.uint64(DIGITS - 1)
-    mine = words.counts[team.rank]
-    mine[:] = 0
-    for start in range(lo, hi, BLOCK):
-        if stopping(team):
-            break
-        u = src[start : min(start + BLOCK, hi)]
-        for i in range(u.size):
-            mine[(np.uint64(u[i]) >> shift) & mask] += 1
-    if barrier(team):
-        return
-    write_places(team, words)
-    place = words.places[team.rank]
     for start in range(lo, hi, BLOCK):
         if stopping(team):
             break
@@ -132,9 +109,7 @@ def sorted_packets(team: Crew, src: Any, dst: Any, room: Room) -> Any:
         return keys
     words = scratch(team.size)
     team.run(_divide_packets, src, dst, keys, words)
-    starts = words.bounds.tolist()
-    ranges = [Range(a, b, False) for a, b in itertools.pairwise(starts) if a < b]
-    sort_ranges(team, keys, room("other", n, np.uint64), ranges, words)
+    sort_ranges(team, keys, room("other", n, np.uint64), ranges_of(words), words)
     return keys
 
 

@@ -36,7 +36,12 @@ class Sums(NamedTuple):
 
 def run_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Run:
     found = Counter(zip(src.tolist(), dst.tolist(), strict=True))
-    return _run({(i << 32) | j: packets for (i, j), packets in found.items()})
+    return run_of_links(found)
+
+
+def run_of_links(links: dict[tuple[int, int], int]) -> Run:
+    """The run of {(source, destination): packets}."""
+    return _run({(i << 32) | j: packets for (i, j), packets in links.items()})
 
 
 def _run(found: dict[int, int]) -> Run:

@@ -1,0 +1,147 @@
+"""Ctrl-C while packets are read, counted, added up and summed: soon, and nothing is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from matchwood import generators
+from matchwood.sensing import (
+    Packets,
+    archive_writer,
+    iter_capture,
+    read_capture,
+    sense,
+    write_capture,
+)
+from matchwood.sensing.stream import running
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "pthread_kill"), reason="no way to send Ctrl-C to a thread here"
+)
+
+LIMIT = 0.1  # seconds from the signal to the exception
+TRIES = 6  # on a busy machine one of them is in time
+N = 1 << 18
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory) -> Path:
+    src, dst = generators.packets(N, rng=1)
+    path = tmp_path_factory.mktemp("captures") / "x.pcap"
+    write_capture(path, Packets(src, dst, np.arange(N), src * 0 + 60, np.zeros(N, np.uint8)))
+    return path
+
+
+class Endless:
+    """A capture without an end, by a stream."""
+
+    name = "endless"
+
+    def __init__(self, content: bytes) -> None:
+        self._first, self._records = content[:24], content[24:]
+
+    def read(self, count: int) -> bytes:
+        if self._first:
+            found, self._first = self._first[:count], self._first[count:]
+            return found
+        return self._records
+
+
+@contextlib.contextmanager
+def interrupted(begun: threading.Event, taken: list[float], delay: float):
+    """Send Ctrl-C some time after `begun`; how long it takes from there goes to `taken`."""
+    sent = []
+
+    def send():
+        begun.wait(30)
+        time.sleep(delay)
+        sent.append(time.perf_counter())
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        try:
+            yield
+        finally:
+            taken.append(time.perf_counter() - sent[0] if sent else float("inf"))
+    thread.join()
+
+
+def left_behind() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("matchwood-*"))
+
+
+def soon(attempt) -> None:
+    """Some try is in time, and none leaves files."""
+    before, taken = left_behind(), []
+    for k in range(TRIES):
+        begun = threading.Event()
+        with interrupted(begun, taken, 0.003 * (k + 1)):
+            attempt(begun)
+        assert left_behind() <= before
+        if taken[-1] < LIMIT:
+            break
+    assert min(taken) < LIMIT, f"seconds from signal to exception: {taken}"
+
+
+def test_while_a_file_is_read(capture):
+    read_capture(capture, threads=2)
+
+    def attempt(begun):
+        begun.set()
+        while True:
+            read_capture(capture, threads=2)
+
+    soon(attempt)
+
+
+def test_while_a_stream_is_read(capture):
+    content = capture.read_bytes()
+
+    def attempt(begun):
+        for _ in iter_capture(Endless(content), packets=1 << 22, threads=2):
+            begun.set()
+
+    soon(attempt)
+
+
+@pytest.mark.parametrize("memory", [None, 4 * 10**6])
+def test_while_windows_are_counted_and_added_up(capture, memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "CHUNK", 1 << 19)
+    files = [capture] * 1000
+
+    def attempt(begun):
+        with archive_writer(f"{tmp_path}/out/", each=10**6, compression=None) as writer:
+            sense(files, window=1 << 16, memory=memory, threads=2, on_window=writer.add,
+                  on_chunk=lambda _: begun.set())  # fmt: skip
+
+    soon(attempt)
+    assert list((tmp_path / "out").iterdir()) == []  # the file under way is gone
+
+
+def test_while_sums_on_disk_are_put_together(monkeypatch):
+    total_of, events = running.total_of, []
+
+    def told(*arguments):
+        events[-1].set()
+        return total_of(*arguments)
+
+    monkeypatch.setattr(running, "total_of", told)
+    packets = [generators.packets(N, rng=k) for k in range(6)]
+
+    def attempt(begun):
+        events.append(begun)
+        sense(iter(packets), memory=2 * 10**6, window=1 << 14, threads=2)
+
+    soon(attempt)
+    found = sense(iter(packets[:1]), memory=2 * 10**6, threads=2)  # threads work as before
+    assert found.statistics.valid_packets == N
