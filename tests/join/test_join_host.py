@@ -24,13 +24,14 @@ ROOT = Path(__file__).resolve().parents[2]
 def tagged(count, seed, words=400):
     """Sets of tags, of which some are frequent, with many near copies."""
     rng = random.Random(seed)
+    known = ["".join(rng.choices("abcdefghijklmnop", k=6)) for _ in range(words)]
     made = []
     for _ in range(count):
         if made and rng.random() < 0.6:
             row = list(rng.choice(made))
-            row[rng.randrange(len(row))] = f"tag{int(words * rng.random() ** 3):03}"
+            row[rng.randrange(len(row))] = rng.choice(known)
         else:
-            row = [f"tag{int(words * rng.random() ** 3):03}" for _ in range(rng.randint(1, 9))]
+            row = [known[int(words * rng.random() ** 3)] for _ in range(rng.randint(2, 9))]
         made.append(row)
     return made
 
@@ -38,16 +39,17 @@ def tagged(count, seed, words=400):
 # Progress
 
 
-@pytest.mark.parametrize("options", [{"delta": 0.35}, {"per_left": 3}], ids=str)
+@pytest.mark.parametrize("options", [{"delta": 0.5}, {"per_left": 3}], ids=str)
 def test_progress_tells_records_and_pairs(options):
-    prepared = collection(tagged(12_000, 1))
+    prepared = collection(tagged(8_000, 1))
     fuzzy_join(prepared, delta=0.99)
     seen, pairs = [], []
     with matchwood.on_progress(lambda *step: seen.append(step), found=pairs.append):
         answer = fuzzy_join(prepared, **options)
-    assert seen[-1] == (12_000, 12_000) or "per_left" in options
-    assert all(done <= total for done, total in seen if total)
+    seen = [step for step in seen if step[1]]  # some kernels do not know how much there is to do
+    assert all(done <= total for done, total in seen)
     if "delta" in options:
+        assert seen[-1] == (8_000, 8_000)
         assert pairs == sorted(pairs)
         assert pairs[-1] == len(answer)
     assert max(pairs) > 0
@@ -76,7 +78,7 @@ def _collections():
     yield "by group", tagged(9_000, 7), {"by": [i % 7 for i in range(9_000)]}
 
 
-@pytest.mark.parametrize("case", _collections(), ids=lambda case: case[0])
+@pytest.mark.parametrize("case", list(_collections()), ids=lambda case: case[0])
 def test_estimates_know_their_error(case):
     _, rows, options = case
     for delta in (0.5, 0.8):
