@@ -28,7 +28,7 @@ METHODS = {
 APPROXIMATE = ("GD", "LD", "PS")
 DELTA = 0.7
 TURNS = 3
-SECONDS = 4.0  # no further turns after this, for all methods together
+SECONDS = 3.0  # no further turns after this, for all methods together
 MOST_LISTED = 1_000_000  # pairs on which verification is timed; of more, so many are drawn
 SEEDS = (1, 2, 3)
 

@@ -37,7 +37,7 @@ from matchwood.teams import Team, inner
 
 FEW = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
 _SPREAD = 2654435769  # 2^32 / golden ratio
-MARKS_PER_TOKEN = 8  # bytes that say which tokens are there: few tokens share one by chance
+MARKS_PER_TOKEN = 16  # bytes that say which tokens are there: few tokens share one by chance
 MOST_MARKS = 1 << 16  # so that they stay in the cache
 FREE = np.int64(-1)  # a slot without a token
 END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the bits of an entry
