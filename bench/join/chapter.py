@@ -1,242 +1,127 @@
-"""Chapter 5 of the thesis on our collections: its tables and figures, as JSON and as text.
+"""Chapter 5 of M. Mandulak's thesis on our collections: its tables and figures.
 
-    python -m bench.join.chapter [--only "Yelp sample"] [--output chapter.json]
+    python -m bench.join.chapter                                   all collections that are there
+    python -m bench.join.chapter --only "Yelp sample" -o yelp.json
+    python -m bench.join.chapter --draw docs/_static/measured/join_chapter.json
 
-HG solves every pair, EV stops as soon as a pair is decided, GD, LD and PS are the approximate
-matchings, `certified` is ours.  Times are the best of three, one thread.
+Writes one JSON file, tables as csv and pictures as svg beside it.  With `--only` the others stay in
+the file as they are.  `--draw` makes the tables and pictures of a file that is there.  The
+measures: measures.py.  The thesis' figures: thesis.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import matchwood
+from bench import harness
 from bench.join import data as sets
-from matchwood.join.verification import how, share_of
-from matchwood.join.verification.cpu import verify
+from bench.join import generated, measures, pictures, thesis
 
-METHODS = {
-    "HG": "exact", "EV": "early", "GD": "greedy", "LD": "dominant", "PS": "streaming",
-    "certified": "certified",
-}  # fmt: skip
-APPROXIMATE = ("GD", "LD", "PS")
-DELTA = 0.7
-SMALLER = 0.1  # pairs down to delta minus this are verified by every method
 PERCENT = (20, 40, 60, 80, 100)
-SEEDS = (1, 2, 3)
-REPEATS = 3
-MOST_EDIT = 10_000  # records; edit similarity has weaker filters
-
-# The thesis: hours or minutes for all sets, one thread of EPYC 7742 (HG, EV, LD, GD, PS)
-THESIS_TOTAL = {
-    "KOSARAK, h": (36, 14, 6, 5, 5), "FLICKR, min": (80, 55, 46, 44, 45),
-    "YELP, min": (24, 14, 12, 11, 11), "BMS-POS, min": (18, 15, 14, 14, 14),
-}  # fmt: skip
-THESIS_VERIFICATION = {
-    "KOSARAK, h": (32, 10, 2, 2, 2), "FLICKR, min": (56, 33, 24, 22, 23),
-    "YELP, min": (17, 7, 4, 4, 4), "BMS-POS, min": (6, 3, 2, 2, 2),
-}  # fmt: skip
-THESIS_RECALL = {
-    "ENRON": (0.9293, 0.9274, 0.9757), "FLICKR": (0.9994, 0.9994, 0.9995),
-    "GDELT": (0.9992, 0.9992, 0.9996), "MIND": (0.9995, 0.9995, 0.9999),
-    "YELP": (0.9999, 0.9999, 0.9998),
-}  # fmt: skip
+SEED = 1
+CLUSTERED = "generated, long sets"
+# sets that take part, so that all methods take minutes together: drawn once, by SEED
+MOST_SETS = {"BMS-WebView-1": 20_000, "kosarak head": 20_000, "mushroom": 4_000,
+             "Debian dependencies": 20_000}  # fmt: skip
+MOST_EDIT = 1_000  # sets; edit similarity has weaker filters
+FEWER_EDIT = {"mushroom": 300}  # 21 short elements in each set: no filter helps
+MEMORY_OF = ("kosarak head", CLUSTERED)
+OUT = harness.ROOT / "docs" / "_static" / "measured" / "join_chapter.json"
 
 
-def best_time(call: Any) -> tuple[float, Any]:
-    """Seconds of the fastest of some calls, after one that compiles."""
-    answer = call()
-    taken = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - start)
-    return min(taken), answer
-
-
-def table_1(data: sets.Data) -> dict[str, Any]:
-    """Table 5.1: sets, distinct elements, average and largest size."""
-    sizes = [len(set(row)) for side in (data.left, data.right or []) for row in side]
-    words = {word for side in (data.left, data.right or []) for row in side for word in row}
-    return {
-        "sets": len(sizes),
-        "elements": len(words),
-        "average": float(np.mean(sizes)),
-        "largest": max(sizes),
-    }
-
-
-def made(data: sets.Data, similarity: str) -> tuple[Any, ...]:
-    sides = (data.left,) if data.right is None else (data.left, data.right)
-    return tuple(matchwood.collection(side, similarity=similarity) for side in sides)
-
-
-def times(data: sets.Data, similarity: str = "jaccard") -> dict[str, Any]:
-    """Figures 5.3 and 5.4: seconds in all, and of verification of the same pairs."""
-    sides = made(data, similarity)
-    prepared = sides[0].alone() if len(sides) == 1 else sides[0].beside(sides[1])
-    near = matchwood.fuzzy_join(*sides, delta=DELTA - SMALLER, scores=False)
-    pairs = np.stack((near.left, near.right), axis=1)
-    found = {}
-    records = prepared.records
-    for name, method in METHODS.items():
-        total, answer = best_time(
-            lambda method=method: matchwood.fuzzy_join(
-                *sides, delta=DELTA, verify=method, threads=1
-            )
-        )
-        choice = how("bench", similarity, method, "weight", True)
-        alone, _ = best_time(
-            lambda choice=choice: verify(
-                prepared.elements,
-                records[0],
-                records[-1],
-                pairs,
-                share_of(DELTA),
-                choice,
-                threads=1,
-            )
-        )
-        found[name] = {"total": total, "verification": alone, "pairs": len(answer)}
-    return found
-
-
-def accuracy(data: sets.Data) -> dict[str, Any]:
-    """Table 5.2: lowest recall by weight and precision by bound of three samples."""
-    found: dict[str, Any] = {}
-    for seed in SEEDS:
-        sides = made(sets.sample(data, 50, seed), "jaccard")
-        exact = _keys(matchwood.fuzzy_join(*sides, delta=DELTA, scores=False))
-        for name in APPROXIMATE:
-            for mode in ("weight", "bound"):
-                answer = matchwood.fuzzy_join(
-                    *sides, delta=DELTA, verify=METHODS[name], mode=mode, scores=False
-                )
-                keys = _keys(answer)
-                shared = np.intersect1d(keys, exact).size
-                of = exact.size if mode == "weight" else keys.size
-                ratio = shared / of if of else 1.0
-                row = found.setdefault(f"{name}, {mode}", {"ratio": 1.0, "difference": 0})
-                if ratio <= row["ratio"]:
-                    found[f"{name}, {mode}"] = {
-                        "ratio": ratio,
-                        "difference": abs(int(keys.size - exact.size)),
-                    }
-    return found
-
-
-def _keys(pairs: Any) -> np.ndarray:
-    return pairs.left << 32 | pairs.right
-
-
-def against_truth(data: sets.Data) -> dict[str, Any]:
-    """Recall and precision of the best partner of each left record, by similarity."""
-    found = {}
-    for similarity in ("jaccard", "edit", "equal"):
-        best = matchwood.fuzzy_join(data.left, data.right, per_left=1, similarity=similarity)
-        right = sum((a, b) in data.truth for a, b, _ in zip(*best, strict=True))
-        found[similarity] = {"recall": right / len(data.truth), "precision": right / len(best)}
-    return found
-
-
-def profile(runs: dict[str, Any]) -> dict[str, list[float]]:
-    """Figure 5.2: how far above the best each method is, sorted."""
-    above: dict[str, list[float]] = {name: [] for name in METHODS}
-    for run in runs.values():
-        best = min(row["total"] for row in run.values())
-        for name, row in run.items():
-            above[name].append(row["total"] / best)
-    return {name: sorted(values) for name, values in above.items()}
-
-
-MEMORY = """
-import sys, threading, time
-from bench.join import data as sets
-import matchwood
-data = sets.read(sys.argv[1])
-method = sys.argv[2]
-page, seen, stop = 4096, [], threading.Event()
-def look():
-    while not stop.is_set():
-        with open("/proc/self/statm") as file:
-            seen.append(int(file.read().split()[1]) * page)
-        time.sleep(0.01)
-matchwood.fuzzy_join(data.left[:50], None if data.right is None else data.right[:50], verify=method)
-watcher = threading.Thread(target=look); watcher.start()
-matchwood.fuzzy_join(data.left, data.right, delta=0.7, verify=method, threads=1)
-stop.set(); watcher.join()
-print(*seen)
-"""
-
-
-def memory(name: str) -> dict[str, list[int]]:
-    """Figure 5.5: bytes over the run of each of four methods, each in a process of its own."""
-    found = {}
-    for method in ("exact", "early", "streaming", "certified"):
-        done = subprocess.run(
-            [sys.executable, "-c", MEMORY, name, method], capture_output=True, text=True, check=True
-        )
-        found[method] = [int(word) for word in done.stdout.split()]
-    return found
-
-
-def run(names: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {"table 5.1": {}, "runs": {}, "edit": {}, "table 5.2": {},
-                             "ground truth": {}, "memory": {}}  # fmt: skip
-    for name in names:
+def part_of(name: str, percent: int = 100, most: int | None = None) -> sets.Data | None:
+    """So many percent of a collection, after it was cut to the sets that take part."""
+    if name == CLUSTERED:
+        data: sets.Data | None = sets.Data(generated.clustered(600, 108, SEED))
+    else:
         data = sets.read(name)
-        if data is None:
-            print(f"{name}: skipped, its file is not in {sets.DATA}")
-            continue
-        found["table 5.1"][name] = table_1(data)
-        for percent in PERCENT:
-            part = data if percent == 100 else sets.sample(data, percent, SEEDS[0])
-            found["runs"][f"{name}, {percent} %"] = times(part)
-        if len(data.left) <= MOST_EDIT:
-            found["edit"][name] = times(sets.sample(data, 20, SEEDS[0]), "edit")
-        found["table 5.2"][name] = accuracy(data)
-        if data.truth is not None:
-            found["ground truth"][name] = against_truth(data)
-        found["memory"][name] = memory(name)
-        show(name, found)
-    found["figure 5.2"] = profile(found["runs"])
-    found["thesis"] = {
-        "total": THESIS_TOTAL, "verification": THESIS_VERIFICATION, "recall": THESIS_RECALL,
-    }  # fmt: skip
-    return found
+    if data is None:
+        return None
+    limit = min(MOST_SETS.get(name, 1 << 40), most or 1 << 40)
+    if len(data.left) > limit:
+        data = sets.cut(data, limit, SEED)
+    return data if percent == 100 else sets.sample(data, percent, SEED)
 
 
-def show(name: str, found: dict[str, Any]) -> None:
-    """The rows of one collection."""
-    facts = found["table 5.1"][name]
-    print(f"\n{name}: {facts}")
+def measure(name: str, found: dict[str, Any], say: Any = print) -> None:
+    """All numbers of one collection, into `found`."""
+    whole, data = sets.read(name) if name != CLUSTERED else part_of(name), part_of(name)
+    if whole is None or data is None:
+        say(f"{name}: left out, its file is not in {sets.DATA}")
+        return
+    used = len(data.left) + len(data.right or [])
+    found["table 5.1"][name] = {**measures.sizes(whole), "used": used}
     for percent in PERCENT:
-        row = found["runs"][f"{name}, {percent} %"]
-        cells = (f"{m} {r['total']:.3f}/{r['verification']:.3f} s" for m, r in row.items())
-        print(f"  {percent:3} %", *cells)
-    for method, row in found["table 5.2"][name].items():
-        print(f"  {method}: {row['ratio']:.4f}, {row['difference']} pairs")
-    if name in found["ground truth"]:
-        print(f"  ground truth: {found['ground truth'][name]}")
+        say(f"{name}: {percent} %")
+        found["runs"][f"{name}, {percent} %"] = measures.times(_required(name, percent))
+    say(f"{name}: edit similarity")
+    few = _required(name, 100, FEWER_EDIT.get(name, MOST_EDIT))
+    found["edit"][name] = measures.times(few, "edit")
+    say(f"{name}: accuracy")
+    found["table 5.2"][name] = measures.accuracy(data, 50)
+    if data.truth is not None:
+        found["ground truth"][name] = measures.against_truth(data)
+    if name in MEMORY_OF:
+        say(f"{name}: memory")
+        found["memory"][name] = measures.memory(name, 100)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", action="append", choices=list(sets.MAKERS))
-    parser.add_argument("--output", type=Path)
-    chosen = parser.parse_args()
-    found = run(chosen.only or list(sets.MAKERS))
-    if chosen.output:
-        chosen.output.write_text(json.dumps(found, indent=1))
+def known_before(path: Path) -> dict[str, Any]:
+    """What the file holds, or the frame of it."""
+    if path.exists():
+        return json.loads(path.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+    frame = ("table 5.1", "runs", "edit", "table 5.2", "ground truth", "memory")
+    return {"delta": measures.DELTA, **{part: {} for part in frame}}
+
+
+def save(found: dict[str, Any], path: Path, names: list[str]) -> None:
+    """Write the file; collections in the order of `names`."""
+    for part in ("table 5.1", "runs", "edit", "table 5.2", "ground truth", "memory"):
+        order = {key: names.index(key.rpartition(", ")[0] if "%" in key else key)
+                 for key in found[part]}  # fmt: skip
+        found[part] = dict(sorted(found[part].items(), key=lambda item: order[item[0]]))
+    found["config"] = matchwood.show_config(mode="dicts")
+    found["figure 5.2"] = measures.profile(found["runs"])
+    found["thesis"] = {
+        "total": thesis.TOTAL, "verification": thesis.VERIFICATION, "edit": thesis.EDIT,
+        "accuracy": thesis.ACCURACY, "memory": thesis.MEMORY, "data": thesis.DATA,
+    }  # fmt: skip
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def _required(name: str, percent: int, most: int | None = None) -> sets.Data:
+    data = part_of(name, percent, most)
+    assert data is not None
+    return data
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="bench.join.chapter", description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )  # fmt: skip
+    known = [*sets.MAKERS, CLUSTERED]
+    parser.add_argument("--only", action="append", choices=known, help="these collections only")
+    parser.add_argument("-o", "--output", type=Path, default=OUT, help="the JSON file")
+    parser.add_argument("--draw", type=Path, help="draw from this JSON file instead of measuring")
+    chosen = parser.parse_args(arguments)
+    path = chosen.draw or chosen.output
+    if chosen.draw is None:
+        if chosen.only is None:
+            path.unlink(missing_ok=True)
+        for name in chosen.only or known:
+            found = known_before(path)
+            measure(name, found, lambda text: print(text, flush=True))
+            save(found, path, known)
+    found = json.loads(path.read_text(encoding="utf-8"))
+    for written in (*pictures.tables(found, path), *pictures.draw(found, path)):
+        print(written)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -85,10 +85,16 @@ def read(name: str) -> Data | None:
 
 def sample(data: Data, percent: int, seed: int) -> Data:
     """So many percent of the records of each side."""
+    return cut(data, max(len(data.left), len(data.right or [])) * percent // 100, seed)
+
+
+def cut(data: Data, most: int, seed: int) -> Data:
+    """At most so many records of the larger side, and the same part of the other."""
     rng = np.random.default_rng(seed)
+    longest = max(len(data.left), len(data.right or []))
 
     def part(rows: list[list[str]]) -> list[list[str]]:
-        chosen = rng.permutation(len(rows))[: len(rows) * percent // 100]
+        chosen = rng.permutation(len(rows))[: -(-len(rows) * most // longest)]
         return [rows[i] for i in np.sort(chosen)]
 
     return Data(part(data.left), None if data.right is None else part(data.right))

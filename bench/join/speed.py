@@ -39,7 +39,7 @@ for line in sys.stdin:
                                                 keepLog=True)
     total = time.perf_counter() - start
     loops = sum(log.get(k, 0) for k in ("candgen_time", "candref_time", "candver_time"))
-    print(json.dumps([total, loops, len(found)]), flush=True)
+    print(json.dumps([total, loops, len(found), log.get("candver_time", 0)]), flush=True)
 """
 
 
@@ -58,7 +58,12 @@ class Peer:
             [python, "-c", PEER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
+    def verification(self, delta: float, algorithm: int) -> float:
+        """Seconds of its verification."""
+        return float(self.join(delta, algorithm)[3])
+
     def join(self, delta: float, algorithm: int = 2) -> list[Any]:
+        """Seconds in all and of its loops, its pairs, seconds of its verification."""
         self.process.stdin.write(json.dumps([delta, algorithm]) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -101,7 +106,7 @@ def run() -> list[harness.Result]:
                 functools.partial(matchwood.fuzzy_join, prepared, delta=delta, threads=1)
             )
             if not peer.reason:
-                total, loops, count = min(peer.join(delta) for _ in range(2))
+                total, loops, count, _ = min(peer.join(delta) for _ in range(2))
                 row |= {"pytokenjoin": total, "its loops": loops, "its pairs": count}
                 for threads, bar in BAR_LISTS.items():
                     ratio = total / row[f"lists, {threads} threads"]

@@ -5,7 +5,7 @@ A join over MPI ranks
 Each rank takes one shard, and the parts are put together.  A shard is one of p parts of balanced
 cost; nothing else has to be agreed on::
 
-    mpiexec -n 4 python examples/join/shards.py sets.txt
+    mpiexec -n 4 python examples/join/shards.py sets.txt pairs.npz
 """
 
 import sys
@@ -25,3 +25,5 @@ if world.rank == 0:
     order = np.lexsort((right, left))
     left, right, score = left[order], right[order], score[order]
     print(f"{left.size} pairs from {world.size} parts: {[len(p[0]) for p in parts]}")
+    if len(sys.argv) > 2:
+        np.savez(sys.argv[2], left=left, right=right, score=score)

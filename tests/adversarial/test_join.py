@@ -11,7 +11,7 @@ import pytest
 
 from adversarial.clock import attempts
 from join_collections import records
-from matchwood.join import collection, fuzzy_join
+from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
 
 DELTAS = (1.0, 0.9, 0.8, 0.75, 2 / 3, 0.7, 0.6, 0.5, 0.4, 0.3, 0.1, 1e-3, 1e-8)
 
@@ -20,29 +20,51 @@ def triples(pairs):
     return list(zip(*(part.tolist() for part in pairs), strict=True))
 
 
-def test_no_pair_is_lost():
+def compare(seed):
     """Any similarity, threshold, filter, side, group and best-of, against the definition."""
+    rng = random.Random(seed)
+    left, right = records(rng, 9), rng.choice((None, records(rng, 9)))
+    options = {
+        "similarity": rng.choice(("jaccard", "jaccard", "edit", "edit_padded", "equal")),
+        "q": rng.choice((1, 2, 3, 3, 3, 4, 6)),
+        "exclude_equal": rng.random() < 0.2,
+    }
+    if rng.random() < 0.2:
+        sides = (left,) if right is None else (left, right)
+        by = [[rng.choice((0, 1, None)) for _ in side] for side in sides]
+        options["by"] = by[0] if right is None else by
+    kind = rng.randrange(4)
+    if kind == 0:
+        options["k"] = rng.choice((1, 2, 5, 100))
+    elif kind == 1:
+        options["per_left"] = rng.choice((1, 2, 100))
+    else:
+        options["delta"] = rng.choice(DELTAS)
+    wanted = triples(fuzzy_join(left, right, engine="reference", **options))
+    plan = {
+        "filters": rng.choice(("basic", "positional", "joint")),
+        "verify": rng.choice(("certified", "exact")),
+        "threads": rng.choice((1, 2)),
+    }
+    parts = rng.choice((1, 1, 3)) if "k" not in options else 1
+    found = []
+    for part in range(parts):
+        found += triples(fuzzy_join(left, right, shard=(part, parts), **plan, **options))
+    if parts > 1:
+        order = (lambda t: (t[0], -t[2], t[1])) if kind == 1 else None
+        found.sort(key=order)
+    assert found == wanted, (seed, left, right, options, plan)
+
+
+def test_no_pair_is_lost():
     for seed in attempts(5):
-        rng = random.Random(seed)
-        left, right = records(rng, 9), rng.choice((None, records(rng, 9)))
-        options = {
-            "similarity": rng.choice(("jaccard", "jaccard", "edit", "edit_padded", "equal")),
-            "q": rng.choice((1, 2, 3, 3, 3, 4, 6)),
-            "exclude_equal": rng.random() < 0.2,
-        }
-        kind = rng.randrange(4)
-        if kind == 0:
-            options["k"] = rng.choice((1, 2, 5, 100))
-        elif kind == 1:
-            options["per_left"] = rng.choice((1, 2, 100))
-        else:
-            options["delta"] = rng.choice(DELTAS)
-        wanted = triples(fuzzy_join(left, right, engine="reference", **options))
-        found = fuzzy_join(
-            left, right, filters=rng.choice(("basic", "positional", "joint")),
-            verify=rng.choice(("certified", "exact")), threads=rng.choice((1, 2)), **options,
-        )  # fmt: skip
-        assert triples(found) == wanted, (seed, left, right, options)
+        compare(seed)
+
+
+@pytest.mark.slow
+def test_no_pair_is_lost_in_ten_thousand_collections():
+    for seed in range(1_000_000, 1_010_000):
+        compare(seed)
 
 
 def test_approximate_verification_keeps_its_promise():
@@ -111,6 +133,25 @@ def test_ctrl_c_is_heard():
     assert time.monotonic() - began < 10
     timer.join()
     assert len(fuzzy_join(prepared, delta=0.99)) >= 0
+
+
+def test_a_threshold_near_zero_takes_bounded_memory(monkeypatch):
+    """Every pair shares a token: blocks come one by one, and are forgotten."""
+    import tracemalloc
+
+    from matchwood.join import cpu
+
+    monkeypatch.setattr(cpu, "BLOCK", 1 << 18)
+    rows = collection([["common", f"{i:05}"] for i in range(3000)])
+    list(iter_fuzzy_join(rows, delta=1.0))
+    tracemalloc.start()
+    total = sum(len(block) for block in iter_fuzzy_join(rows, delta=1e-9))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert total == 3000 * 2999 // 2
+    assert peak < 60_000_000  # all of them would take 100 MB and more
+    with pytest.raises(ValueError, match="limit is 1000"):
+        fuzzy_join(rows, delta=1e-9, limit=1000)
 
 
 def test_arrays_of_the_caller_are_left_alone():

@@ -150,7 +150,7 @@ def test_bar_follows_the_kernels(monkeypatch) -> None:
     crew = sys.modules["matchwood.teams.crew"]  # the package has a function of that name
     monkeypatch.setattr(sys, "stderr", Terminal())
     with progress.progress("working") as bar:
-        assert crew._progress.get() == bar.update
+        assert crew._progress.get() == (bar.update, bar.found)
     assert crew._progress.get() is None
 
 

@@ -113,6 +113,45 @@ def test_the_best_pairs_are_the_best():
         check_fuzzy_join(wrong, SETS, per_left=1)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"delta": 0.4, "similarity": "edit"},
+        {"delta": 0.4, "similarity": "edit_padded", "q": 2},
+        {"delta": 0.2, "similarity": "equal"},
+        {"delta": 0.4, "verify": "exact"},
+        {"delta": 0.4, "by": [i % 2 for i in range(len(SETS))]},
+        {"delta": 0.3, "exclude_equal": True},
+        {"k": 12},
+        {"per_left": 1},
+        {"delta": 0.4, "right": SETS[20:]},
+        {"per_left": 2, "right": SETS[20:]},
+    ],
+    ids=str,
+)
+def test_every_kind_of_join_is_checked(options):
+    """A missing, a false and a wrongly scored pair, each in the middle of a right answer."""
+    options = dict(options)
+    right = options.pop("right", None)
+    good = [part.copy() for part in fuzzy_join(SETS, right, **options)]
+    check_fuzzy_join(good, SETS, right, **options)
+    middle = len(good[0]) // 2
+    there = set(zip(good[0].tolist(), good[1].tolist(), strict=True))
+    columns = len(SETS if right is None else right)
+    row = int(good[0][middle])
+    other = next(j for j in range(columns - 1, -1, -1) if (row, j) not in there and j != row)
+    spoiled = {
+        "missing": [np.delete(part, middle) for part in good],
+        "false": [good[0], np.where(np.arange(len(good[0])) == middle, other, good[1]), good[2]],
+        "wrongly scored": [good[0], good[1], good[2].copy()],
+    }
+    spoiled["wrongly scored"][2][middle] = np.nextafter(good[2][middle], 0)
+    for kind, wrong in spoiled.items():
+        with pytest.raises(CheckFailed):
+            check_fuzzy_join(wrong, SETS, right, **options)
+            raise AssertionError(f"{kind}: not seen")
+
+
 def test_what_cannot_be_an_answer(answer):
     with pytest.raises(TypeError, match="left must hold integers"):
         check_fuzzy_join((answer[0] + 0.5, answer[1], answer[2]), SETS, delta=0.4)

@@ -14,8 +14,10 @@ from matchwood.join.similarity import cpu_levenshtein as bits
 from matchwood.join.similarity import reference
 from matchwood.join.similarity.check import Similarities
 from matchwood.join.similarity.cpu_phi import EDIT, EQUAL, JACCARD, edit, fixed, most_edits, phi
+from matchwood.teams.team import WORDS, Team
 
 ONE = reference.ONE
+ALONE = Team(0, 1, np.zeros(WORDS, np.int64))
 fits_lane, set_lane = from_python(lanes.fits_lane), from_python(lanes.set_lane)
 clear_lane, sweep = from_python(lanes.clear_lane), from_python(lanes.sweep)
 KINDS = {"jaccard": JACCARD, "edit": EDIT, "edit_padded": EDIT, "equal": EQUAL}
@@ -33,7 +35,7 @@ def new_pattern(longest):
 def distance(r, s, most=1 << 30):
     codes = np.array([ord(c) for c in r + s], np.uint32)
     pattern = new_pattern(max(len(r), len(s)))
-    found = bits.levenshtein(pattern, codes, (0, len(r)), (len(r), len(r) + len(s)), most)
+    found = bits.levenshtein(ALONE, pattern, codes, (0, len(r)), (len(r), len(r) + len(s)), most)
     assert not any(part.any() for part in (pattern.direct, pattern.keys, pattern.words))
     return found
 
@@ -110,7 +112,7 @@ def test_all_ways_agree():
                 for j in order:
                     expected = reference.phi(words[i], words[j], similarity, q)
                     a, b = by_id[words[i]], by_id[words[j]]
-                    assert phi(elements, a, b, kind, pattern) == expected == row[j]
+                    assert phi(ALONE, elements, a, b, kind, pattern) == expected == row[j]
             assert ids.size == len(words)
 
 
@@ -122,9 +124,9 @@ def test_a_cut_off_never_hides_what_reaches_it():
     pattern = new_pattern(int(np.diff(elements.text_starts).max()))
     for a in records.elements[::3]:
         for b in records.elements:
-            exact = phi(elements, a, b, EDIT, pattern)
+            exact = phi(ALONE, elements, a, b, EDIT, pattern)
             for least in (exact - 1, exact, exact + 1, ONE // 2, ONE):
-                found = edit(elements, a, b, max(least, 0), pattern)
+                found = edit(ALONE, elements, a, b, max(least, 0), pattern)
                 assert found == exact if exact >= least else found < max(least, 1)
 
 

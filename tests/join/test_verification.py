@@ -148,7 +148,7 @@ def test_random_matrices_against_scipy_and_the_definitions():
         wanted = reference.greedy(lists)
         assert sorted(wanted) == sorted(reference.dominant(lists))
         for method in (greedy, dominant):
-            weight = method(edges, rows, columns, solver)
+            weight = method(ALONE, edges, rows, columns, solver)
             assert weight == matching_weight(matrix, solver, rows) == reference.weight_of(wanted)
         assert weight <= best <= 2 * weight
         stream, bound, _ = streamed(matrix)

@@ -103,9 +103,9 @@ def with_shared(
 
 
 @contextlib.contextmanager
-def timed(what: str) -> Iterator[Clock]:
+def timed(what: str, units: tuple[str, str] | None = None) -> Iterator[Clock]:
     """Time the work inside the ``with`` block, and show a bar if it takes long."""
-    with clock() as taken, progress(what):
+    with clock() as taken, progress(what, units):
         yield taken
 
 

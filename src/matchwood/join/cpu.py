@@ -81,14 +81,15 @@ def _best_in_rounds(prepared: Any, task: Task, how: Any, choice: Choice) -> Iter
 BREAK = Raw(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 
 
-def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: int) -> Iterator[Raw]:
-    """Pairs of at least `delta`, for the best k: of one record in `sample`, or of all.
+def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
+    """Pairs of at least `delta`, for the best k: of all left records, or of a sample.
 
-    `raise_to()` is asked after each part for a new, higher delta.
+    `raise_to()` is asked after each part for a new, higher delta.  `sample(task)` takes some of the
+    left records; None takes all.
     """
     task = task_of(prepared, choice, delta)
-    if sample > 1:
-        task.sample(sample)
+    if sample is not None:
+        sample(task)
     how = how_of_choice(prepared, choice)
     costs = task.evenly() if choice.threads == 1 else task.costs(choice.threads)
     room = max(min(4 * (choice.k or 1), 1 << 16), task.corpus.right.starts.size)

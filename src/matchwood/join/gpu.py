@@ -50,12 +50,12 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     choice.stats.setdefault("seconds", {}).update(watch.seconds)
 
 
-def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: int) -> Iterator[Raw]:
-    """Pairs of at least `delta`, for the best k: of one record in `sample`, or of all."""
+def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
+    """Pairs of at least `delta`, for the best k: of all left records, or of a sample."""
     _refuse(prepared, choice)
     task = task_of(prepared, choice, delta)
-    if sample > 1:
-        task.sample(sample)
+    if sample is not None:
+        sample(task)
     yield from gpu.run(task, how_of_choice(prepared, choice))
     count(choice, task)
 

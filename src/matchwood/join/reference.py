@@ -123,8 +123,8 @@ def blocks(prepared: Any, choice: Any, whole: bool) -> Iterator[Raw]:
     yield _raw(pairs if choice.per_left is None else _best_of(prepared, choice, pairs))
 
 
-def above(prepared: Any, choice: Any, delta: float, raise_to: Any, sample: int) -> Iterator[Raw]:
-    """Pairs of at least `delta`, for the best k."""
+def above(prepared: Any, choice: Any, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
+    """Pairs of at least `delta`, for the best k.  Never of a sample."""
     yield _raw(_pairs(prepared, choice, delta))
 
 

@@ -30,7 +30,7 @@ from matchwood.teams.atomics import (
 from matchwood.teams.cache import cache_folder, user_cache
 from matchwood.teams.compiled import device, expanded, inlined, inner, kernel
 from matchwood.teams.cpus import available_cpus, default_threads, most_threads
-from matchwood.teams.crew import Crew, crew, on_progress
+from matchwood.teams.crew import Crew, counting, crew, on_progress
 from matchwood.teams.team import (
     Team,
     advance,
@@ -60,6 +60,7 @@ __all__ = [
     "back_off",
     "barrier",
     "cache_folder",
+    "counting",
     "crew",
     "default_threads",
     "device",

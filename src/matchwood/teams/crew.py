@@ -38,18 +38,25 @@ PROGRESS_SECONDS = 0.05  # between two calls of a progress callback
 STOPPING_SECONDS = 0.0005  # between two tests whether members that were told to stop have ended
 
 Progress = Callable[[int, int], None]
-_progress: contextvars.ContextVar[Progress | None] = contextvars.ContextVar(
+Found = Callable[[int], None]
+_progress: contextvars.ContextVar[tuple[Progress, Found | None] | None] = contextvars.ContextVar(
     "matchwood_progress", default=None
+)
+_counter: contextvars.ContextVar[Callable[[], int] | None] = contextvars.ContextVar(
+    "matchwood_counter", default=None
 )
 
 
 @contextlib.contextmanager
-def on_progress(callback: Progress) -> Iterator[None]:
+def on_progress(callback: Progress, *, found: Found | None = None) -> Iterator[None]:
     """Call ``callback(done, total)`` about twenty times a second while kernels run.
 
     It runs in the calling thread, for calls made inside the ``with`` block, in this thread or
     task only.  `total` is 0 where the work is not known in advance.  An exception that it raises
     ends the kernel and reaches the caller.
+
+    Functions that find things one by one also call ``found(count)``, just before `callback`:
+    `fuzzy_join` tells how many pairs it has.
 
     Examples
     --------
@@ -58,11 +65,35 @@ def on_progress(callback: Progress) -> Iterator[None]:
     ...     matchwood.connected_components(matchwood.generators.path(5)).count
     1
     """
-    token = _progress.set(callback)
+    token = _progress.set((callback, found))
     try:
         yield
     finally:
         _progress.reset(token)
+
+
+@contextlib.contextmanager
+def counting(count: Callable[[], int]) -> Iterator[None]:
+    """For a host whose kernels find things: `count` says how many there are by now.
+
+    It is called in the calling thread while kernels run, and only where a callback asks for it.
+    """
+    token = _counter.set(count)
+    try:
+        yield
+    finally:
+        _counter.reset(token)
+
+
+def _report(words: np.ndarray[Any, Any]) -> None:
+    """Tell the callbacks how far the work is."""
+    told, count = _progress.get(), _counter.get()
+    if told is None:
+        return
+    callback, found = told
+    if found is not None and count is not None:
+        found(count())
+    callback(int(words[DONE]), int(words[TOTAL]))
 
 
 class _Watch:
@@ -209,12 +240,10 @@ class Crew:
 
     @staticmethod
     def _attend(watch: _Watch, words: np.ndarray[Any, Any]) -> None:
-        callback = _progress.get()
         while not watch.wait(PROGRESS_SECONDS):
-            if callback is not None:
-                callback(int(words[DONE]), int(words[TOTAL]))
-        if callback is not None and words[DONE]:
-            callback(int(words[DONE]), int(words[TOTAL]))
+            _report(words)
+        if words[DONE]:
+            _report(words)
 
 
 def crew(threads: int | None = None, *, work: int) -> Crew:

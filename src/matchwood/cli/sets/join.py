@@ -104,7 +104,7 @@ def command(
         return
     import matchwood
 
-    with timed("joining") as taken:
+    with timed("joining", ("records", "pairs")) as taken:
         pairs = matchwood.fuzzy_join(*sides, **options)
     if check:
         with timed("checking"):

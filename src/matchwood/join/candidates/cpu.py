@@ -2,7 +2,7 @@
 
 A member takes a chunk of left records, gathers the candidates of each (cpu_gather.py), refines and
 verifies them, and writes pairs into a buffer of its own.  When a buffer is full, all members
-stop after their record and the host takes the pairs away (`Stream` in __init__.py): so memory is
+stop after their record and the host takes the pairs away (`Task.run` in cpu_run.py): so memory is
 bounded, whatever the answer.  A member remembers where it stood in `state`.
 
 No two members write the same word, but for the cursor and the flag in `words`, which are atomic.
@@ -22,8 +22,9 @@ from matchwood.join.candidates.cpu_gather import (
     first_at_least,
     gather,
     lengths_reach,
+    prefix_of,
 )
-from matchwood.join.candidates.cpu_lists import SLACK, Index, Lists, prefix_end
+from matchwood.join.candidates.cpu_lists import SLACK, Index, Lists
 from matchwood.join.candidates.cpu_small import OPEN, TOO_FEW, Known, settle
 from matchwood.join.verification.cpu_pair import (
     ACCEPTED,
@@ -55,7 +56,8 @@ ONE = 1 << 40  # the weight 1, in units of 2^-40
 PRUNED = -3  # a verdict: not verified, since it cannot be a pair
 # words that members share
 CURSOR, FULL, WORDS = 0, 16, 32
-# a member's state: where it stands
+# a member's state: where it stands, pairs in its buffer, and those of them that did not fit the
+# scratch (for the best partners of a record: the most edges that such a pair had)
 ITEM, END, SKIP, FILLED, OVERFLOW, STATE = 0, 1, 2, 3, 4, 16
 # what it has counted
 GENERATED, REFINED, VERIFIED = 0, 1, 2
@@ -123,11 +125,8 @@ def count_postings(team: Team, corpus: Corpus, places: Places, rule: Rule, costs
         row, first, last = places.rows[item], places.lows[item], places.highs[item]
         cost = np.int64(1)
         if first < last:
-            size = size_of(corpus.left, row)
-            least = rule.prefix * size
-            end = prefix_end(lists, row, float(size), least)
-            left = lists.rests[end - 1] if end > lists.starts[row] else float(size)
-            if left >= least - SLACK and rule.edit != 0:
+            end, _, unbounded = prefix_of(lists, row, size_of(corpus.left, row), rule)
+            if unbounded:
                 cost += last - first
             else:
                 for i in range(lists.starts[row], end):
@@ -285,6 +284,31 @@ def take_chunk(places: Places, words: Any, state: Any) -> bool:
     return True
 
 
+@inlined
+def begin(team: Team, places: Places, before: int) -> None:
+    """Announce the work: all items, of which calls before this one have done some."""
+    expect(team, places.rows.size)
+    if team.rank == 0:
+        advance(team, before)
+
+
+@inlined
+def item_at_work(team: Team, places: Places, words: Any, state: Any) -> int:
+    """The item that this member works on now; -1: no more of them, or the team stops."""
+    if stopping(team) or load_relaxed(words, FULL) != 0:
+        return -1
+    if state[ITEM] >= state[END] and not take_chunk(places, words, state):
+        return -1
+    return state[ITEM]
+
+
+@inlined
+def end_item(team: Team, state: Any) -> None:
+    state[ITEM] += 1
+    state[SKIP] = 0
+    advance(team, 1)
+
+
 @kernel
 def join_all(
     team: Team,
@@ -300,19 +324,15 @@ def join_all(
     """Probe all items, or go on where the call before ended."""
     space = mine(scratch, team.rank)
     state = work.state[team.rank]
-    expect(team, places.rows.size)
-    if team.rank == 0:
-        advance(team, before)
-    while not stopping(team) and load_relaxed(words, FULL) == 0:
-        if state[ITEM] >= state[END] and not take_chunk(places, words, state):
+    begin(team, places, before)
+    while True:
+        item = item_at_work(team, places, words, state)
+        if item < 0:
             return
-        item = state[ITEM]
         if places.lows[item] < places.highs[item]:
             seen = _probe(team, corpus, places, item, rule, how, space, work)
             if seen >= 0:
                 state[SKIP] = seen
                 store_relaxed(words, FULL, 1)
                 return
-        state[ITEM] = item + 1
-        state[SKIP] = 0
-        advance(team, 1)
+        end_item(team, state)

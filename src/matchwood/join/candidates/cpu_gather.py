@@ -26,9 +26,7 @@ from matchwood.join.candidates.cpu_lists import SLACK, Index, Lists, prefix_end
 from matchwood.teams import Team, device, inlined, inner, stopping
 
 BASIC, POSITIONAL, JOINT = 0, 1, 2
-WINDOW = (
-    1 << 19
-)  # records on the right that are looked at together: 8 MB of sums a thread, 2 of places
+WINDOW = 1 << 18  # records on the right that are looked at together: 5 MB a thread
 
 
 class Rule(NamedTuple):
@@ -62,6 +60,18 @@ def first_at_least(positions: Any, lo: int, hi: int, least: int) -> int:
 
 
 @inlined
+def prefix_of(lists: Lists, row: int, size: int, rule: Rule) -> Any:
+    """(end of the prefix, what is left after it, whether that is still enough for a pair).
+
+    Edit similarities alone leave enough where a record has no prefix.
+    """
+    least = rule.prefix * size
+    end = prefix_end(lists, row, float(size), least)
+    left = np.float64(lists.rests[end - 1]) if end > lists.starts[row] else float(size)
+    return end, left, rule.edit != 0 and left >= least - SLACK
+
+
+@inlined
 def gather(
     team: Team,
     lists: Lists,
@@ -78,10 +88,9 @@ def gather(
     A record without a prefix has all of them as candidates.
     """
     least = rule.prefix * size
-    end = prefix_end(lists, row, float(size), least)
     start = lists.starts[row]
-    left = lists.rests[end - 1] if end > start else float(size)
-    if left >= least - SLACK and rule.edit != 0:
+    end, left, unbounded = prefix_of(lists, row, size, rule)
+    if unbounded:
         for k in range(hi - lo):
             sums.found[k] = k
             sums.bound[k] = size

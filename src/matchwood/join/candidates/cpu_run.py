@@ -27,7 +27,8 @@ from matchwood.join.verification import scratch
 from matchwood.join.verification.cpu import verify
 from matchwood.join.verification.cpu_pair import ACCEPTED
 from matchwood.join.verification.cpu_scratch import How
-from matchwood.teams import crew
+from matchwood.teams import counting, crew
+from matchwood.teams.crew import INLINE_WORK
 
 LEVELS = {"basic": BASIC, "positional": POSITIONAL, "joint": JOINT}
 TOLERANCE = 1e-9  # a pair counts when its similarity is at least delta minus this
@@ -86,6 +87,7 @@ class Task:
         self.all_places = self._places(order, left, None if groups is None else groups[0], delta)
         self.places = self.all_places
         self.counts = np.zeros(cpu.COUNTS, np.int64)
+        self.found = 0  # pairs that the host has taken, for a progress bar
 
     def rule_of(self, delta: float) -> Rule:
         share = share_of(delta)
@@ -124,19 +126,20 @@ class Task:
 
     def part(self, first: int, last: int) -> None:
         """Only the items first to last of all are probed."""
-        self._take(slice(first, last))
+        self.take(slice(first, last))
 
     def sample(self, every: int) -> None:
         """Only one item in `every` is probed."""
-        self._take(slice(every // 2, None, every))
+        self.take(slice(every // 2, None, every))
 
     def only(self, rows: np.ndarray) -> None:
         """Only these left rows are probed."""
         chosen = np.zeros(self.corpus.left.starts.size, bool)
         chosen[rows] = True
-        self._take(np.flatnonzero(chosen[self.all_places.rows]))
+        self.take(np.flatnonzero(chosen[self.all_places.rows]))
 
-    def _take(self, kept: Any) -> None:
+    def take(self, kept: Any) -> None:
+        """Only these items of all are probed."""
         whole = self.all_places
         self.places = whole._replace(
             rows=np.ascontiguousarray(whole.rows[kept]),
@@ -168,14 +171,15 @@ class Task:
         while True:
             rule = self.rule
             launch.again(cpu.join_all, self.corpus, launch.places, rule, how)
-            yield from self._taken(launch.work, how)
+            yield from self._taken(launch, how)
             if not launch.words[cpu.FULL]:
                 break
             if self.rule is not rule:  # other candidates than before: the record starts again
                 launch.work.state[:, cpu.SKIP] = 0
         self.counts += launch.work.counts.sum(axis=0)
 
-    def _taken(self, work: cpu.Members, how: How) -> Iterator[Raw]:
+    def _taken(self, launch: Launch, how: How) -> Iterator[Raw]:
+        work = launch.work
         for member in range(work.state.shape[0]):
             state = work.state[member]
             filled = int(state[cpu.FILLED])
@@ -184,7 +188,7 @@ class Task:
             raw = Raw(*(a[member, :filled].copy() for a in (work.left, work.right, work.weight)))
             if state[cpu.OVERFLOW]:
                 raw = self._with_more_room(raw, how)
-            state[cpu.FILLED] = state[cpu.OVERFLOW] = 0
+            launch.take(member)
             yield raw
 
     def _with_more_room(self, raw: Raw, how: How) -> Raw:
@@ -213,7 +217,8 @@ class Launch:
         self, task: Task, how: How, threads: int | None, costs: np.ndarray, room: int
     ) -> None:
         corpus = task.corpus
-        self.team = crew(threads, work=WORK_PER_POSTING * int(costs.sum()))
+        self.team = crew(threads, work=_work(task, costs))
+        self.task = task
         self.places = task.places._replace(chunks=cuts(costs, CHUNKS_PER_MEMBER * self.team.size))
         right = corpus.right.starts.size - 1
         most = max(int(np.diff(r.starts).max(initial=1)) for r in task.prepared.records)
@@ -221,15 +226,39 @@ class Launch:
         self.space = scratch(corpus.elements, corpus.left, corpus.right, how, self.team.size)
         self.words = np.zeros(cpu.WORDS, np.int64)
         self.done = 0
+        self.edges = 0  # of the largest pair for which there was no room
 
     def again(self, kernel: Any, *args: Any) -> None:
         self.words[cpu.FULL] = 0
-        self.team.run(kernel, *args, self.space, self.work, self.words, self.done)
+        with counting(self._found):
+            self.team.run(kernel, *args, self.space, self.work, self.words, self.done)
         chunks = self.places.chunks
         taken = min(int(self.words[cpu.CURSOR]), chunks.size - 1)
         begun = int(chunks[-1] - chunks[chunks.size - 1 - taken])
         state = self.work.state
         self.done = begun - int((state[:, cpu.END] - state[:, cpu.ITEM]).sum())
+
+    def take(self, member: int) -> None:
+        """The host has what the member wrote: its buffer is free again."""
+        state = self.work.state[member]
+        self.task.found += int(state[cpu.FILLED])
+        state[cpu.FILLED] = state[cpu.OVERFLOW] = 0
+
+    def _found(self) -> int:
+        """Pairs by now, for a progress bar; members go on writing meanwhile."""
+        return self.task.found + int(self.work.state[:, cpu.FILLED].sum())
+
+
+def _work(task: Task, costs: np.ndarray) -> int:
+    """Steps, for the number of threads.
+
+    Few postings may still lead to much work, where records or texts are long.  Then a thread of its
+    own does it, so that Ctrl-C is heard.
+    """
+    steps = WORK_PER_POSTING * int(costs.sum())
+    left, right = (int(np.diff(r.starts).max(initial=0)) for r in task.corpus[1:3])
+    long = costs.size * left * right + WORK_PER_POSTING * task.corpus.elements.text.size
+    return max(steps, min(long, INLINE_WORK))
 
 
 def _members(size: int, window: int, room: int, most: int) -> cpu.Members:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import device
+from matchwood.teams import Team, device, stopping
 
 WORD = 64  # characters of a block
 DIRECT = 256  # code points below this one have a word of their own; the others are hashed
@@ -149,9 +149,17 @@ def _block(pattern: Pattern, length: int, text: np.ndarray, lo: int, hi: int, di
 
 @device
 def long_distance(
-    pattern: Pattern, text: np.ndarray, first: tuple[int, int], second: tuple[int, int], most: int
+    team: Team,
+    pattern: Pattern,
+    text: np.ndarray,
+    first: tuple[int, int],
+    second: tuple[int, int],
+    most: int,
 ) -> Any:
-    """Distance of text[first] and text[second], of any length; the pattern is the shorter."""
+    """Distance of text[first] and text[second], of any length; the pattern is the shorter.
+
+    Texts of millions of characters take minutes: where the team stops, the answer is `most` + 1.
+    """
     lo, hi = first
     start, stop = second
     if hi - lo > stop - start:
@@ -166,14 +174,19 @@ def long_distance(
         distance = _block(pattern, end - block, text, start, stop, end - lo)
         clear_pattern(pattern, text, block, end)
         # below the last row of a block the distance at the end falls by at most one a row
-        if distance - (hi - end) > most:
+        if distance - (hi - end) > most or stopping(team):
             return most + 1
     return distance if hi > lo else rest
 
 
 @device
 def levenshtein(
-    pattern: Pattern, text: np.ndarray, first: tuple[int, int], second: tuple[int, int], most: int
+    team: Team,
+    pattern: Pattern,
+    text: np.ndarray,
+    first: tuple[int, int],
+    second: tuple[int, int],
+    most: int,
 ) -> Any:
     """Distance of text[first] and text[second], or any number above `most`."""
     lo, hi = first
@@ -181,7 +194,7 @@ def levenshtein(
     if abs((hi - lo) - (stop - start)) > most:
         return most + 1
     if hi - lo > WORD or hi == lo:
-        return long_distance(pattern, text, first, second, most)
+        return long_distance(team, pattern, text, first, second, most)
     set_pattern(pattern, text, lo, hi)
     found = distance_to(pattern, hi - lo, text, start, stop, most)
     clear_pattern(pattern, text, lo, hi)

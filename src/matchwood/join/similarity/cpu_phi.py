@@ -8,7 +8,7 @@ import numpy as np
 
 from matchwood.join.arrays import Elements
 from matchwood.join.similarity.cpu_levenshtein import Pattern, levenshtein
-from matchwood.teams import device
+from matchwood.teams import Team, device
 
 JACCARD, EDIT, EQUAL = 0, 1, 2
 
@@ -65,22 +65,22 @@ def most_edits(longer: int, least: int) -> Any:
 
 
 @device
-def edit(elements: Elements, a: int, b: int, least: int, pattern: Pattern) -> Any:
+def edit(team: Team, elements: Elements, a: int, b: int, least: int, pattern: Pattern) -> Any:
     """1 - Levenshtein / longer length; any number below `least` where it is below `least`."""
     if a == b:
         return ONE
     first, second = text_of(elements, a), text_of(elements, b)
     longer = max(first[1] - first[0], second[1] - second[0])
     most = most_edits(longer, least)
-    edits = levenshtein(pattern, elements.text, first, second, most)
+    edits = levenshtein(team, pattern, elements.text, first, second, most)
     return fixed(longer - edits, longer) if edits <= most else np.int64(-1)
 
 
 @device
-def phi(elements: Elements, a: int, b: int, similarity: int, pattern: Pattern) -> Any:
+def phi(team: Team, elements: Elements, a: int, b: int, similarity: int, pattern: Pattern) -> Any:
     """The similarity of the elements a and b."""
     if similarity == JACCARD:
         return jaccard(elements, a, b)
     if similarity == EDIT:
-        return edit(elements, a, b, 0, pattern)
+        return edit(team, elements, a, b, 0, pattern)
     return ONE if a == b else np.int64(0)

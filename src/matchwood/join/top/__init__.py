@@ -78,11 +78,13 @@ def best_pairs(
     records = sum(side.size for side in sizes)
     for delta in _thresholds(choice.delta) if in_steps else (choice.delta,):
         if delta > choice.delta and records >= WORTH_SAMPLING:
-            sample = engine.above(prepared, choice, delta, lambda: 0.0, SAMPLE)
-            seen = sum(raw.left.size for raw in sample)
+            some = engine.above(
+                prepared, choice, delta, lambda: 0.0, lambda task: task.sample(SAMPLE)
+            )
+            seen = sum(raw.left.size for raw in some)
             if seen * SAMPLE < ENOUGH * best.k:
                 continue
-        for raw in engine.above(prepared, choice, delta, best.threshold, 1):
+        for raw in engine.above(prepared, choice, delta, best.threshold, None):
             best.add(raw)
         best.settle()
         if best.left.size == best.k:

@@ -12,19 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.join.candidates.cpu import (
-    END,
     FILLED,
     FULL,
     GENERATED,
-    ITEM,
     ONE,
+    OVERFLOW,
     REFINED,
     Corpus,
     Members,
     Places,
+    begin,
     decided,
+    end_item,
+    item_at_work,
     size_of,
-    take_chunk,
 )
 from matchwood.join.candidates.cpu_gather import Rule, Sums, gather
 from matchwood.join.candidates.cpu_lists import SLACK
@@ -34,18 +35,7 @@ from matchwood.join.choice import Choice
 from matchwood.join.verification import scratch
 from matchwood.join.verification.cpu_pair import ACCEPTED, NO_ROOM, STOPPED, mine
 from matchwood.join.verification.cpu_scratch import How, Scratch
-from matchwood.teams import (
-    Team,
-    advance,
-    device,
-    expect,
-    inlined,
-    inner,
-    kernel,
-    load_relaxed,
-    stopping,
-    store_relaxed,
-)
+from matchwood.teams import Team, device, inlined, inner, kernel, stopping, store_relaxed
 
 MARGIN = 1e-9  # of a share: bounds within it are looked at exactly
 
@@ -145,6 +135,8 @@ def _best_of(
             counts[REFINED] += 1
             at_least = Rule(least, rule.prefix, rule.level, rule.edit, rule.itself, rule.unequal)
             verdict, weight = decided(team, corpus, row, other, at_least, how, space, known, counts)
+            if verdict == NO_ROOM:
+                work.state[rank, OVERFLOW] = max(work.state[rank, OVERFLOW], weight)
             if verdict < 0:
                 return verdict
             if not verdict & ACCEPTED or weight <= 0:
@@ -174,13 +166,11 @@ def _join_best(
 ) -> None:
     space = mine(spaces, team.rank)
     state = work.state[team.rank]
-    expect(team, places.rows.size)
-    if team.rank == 0:
-        advance(team, before)
-    while not stopping(team) and load_relaxed(words, FULL) == 0:
-        if state[ITEM] >= state[END] and not take_chunk(places, words, state):
+    begin(team, places, before)
+    while True:
+        item = item_at_work(team, places, words, state)
+        if item < 0:
             return
-        item = state[ITEM]
         if state[FILLED] + kept.rows.shape[1] > work.left.shape[1]:
             store_relaxed(words, FULL, 1)
             return
@@ -198,58 +188,52 @@ def _join_best(
                 work.right[team.rank, at + i] = kept.rows[team.rank, i]
                 work.weight[team.rank, at + i] = kept.weights[team.rank, i]
             state[FILLED] = at + count
-        state[ITEM] = item + 1
-        advance(team, 1)
+        end_item(team, state)
 
 
 def best_per_left(task: Task, how: How, choice: Choice, costs: np.ndarray) -> Iterator[Raw]:
     """The best partners of each left record, as they are found."""
-    right = task.corpus.right.starts.size - 1
-    most = max(1, min(choice.per_left or 1, right))
-    launch = Launch(task, how, choice.threads, costs, max(ROOM, most))
-    size = launch.team.size
-    kept = Kept(*(np.empty((size, most), kind) for kind in (np.int32, np.int64, np.int64)))
-    again: list[int] = []
+    launch = Launch(task, how, choice.threads, costs, max(ROOM, _most(task, choice)))
+    places, corpus = task.places, task.corpus
     while True:
-        launch.again(_join_best, task.corpus, launch.places, task.rule, how, kept)
-        work = launch.work
-        for member in range(size):
-            filled = int(work.state[member, FILLED])
-            raw = Raw(*(a[member, :filled].copy() for a in (work.left, work.right, work.weight)))
-            work.state[member, FILLED] = 0
+        again: list[int] = []
+        for raw in _launched(task, how, choice, launch):
             fits = raw.weight >= 0
             again += raw.left[~fits].tolist()
             if fits.any():
                 yield Raw(*(array[fits] for array in raw))
-        if not launch.words[FULL]:
+        if not again:
             break
-    task.counts += launch.work.counts.sum(axis=0)
-    if again:
-        yield from _with_more_room(task, how, choice, np.array(again))
-
-
-def _with_more_room(task: Task, how: How, choice: Choice, rows: np.ndarray) -> Iterator[Raw]:
-    """Records with a pair of very many edges: one member, with room for any pair."""
-    sizes = [int(np.diff(r.starts).max(initial=1)) for r in (task.corpus.left, task.corpus.right)]
-    corpus = task.corpus
-    chosen = np.flatnonzero(np.isin(task.places.rows, rows))
-    places = task.places
-    task.places = places._replace(
-        rows=places.rows[chosen], lows=places.lows[chosen], highs=places.highs[chosen]
-    )
-    launch = Launch(task, how, 1, task.evenly(), max(ROOM, choice.per_left or 1))
-    launch.space = scratch(
-        corpus.elements, corpus.left, corpus.right, how, 1, edges=sizes[0] * sizes[1]
-    )
-    most = max(1, min(choice.per_left or 1, corpus.right.starts.size - 1))
-    kept = Kept(*(np.empty((1, most), kind) for kind in (np.int32, np.int64, np.int64)))
-    while True:
-        launch.again(_join_best, corpus, launch.places, task.rule, how, kept)
-        filled = int(launch.work.state[0, FILLED])
-        work = launch.work
-        yield Raw(*(a[0, :filled].copy() for a in (work.left, work.right, work.weight)))
-        work.state[0, FILLED] = 0
-        if not launch.words[FULL]:
-            break
+        # records with a pair of very many edges: one member, with room for them
+        chosen = np.flatnonzero(np.isin(places.rows, again))
+        task.places = places._replace(
+            rows=places.rows[chosen], lows=places.lows[chosen], highs=places.highs[chosen]
+        )
+        edges = launch.edges
+        launch = Launch(task, how, 1, task.evenly(), max(ROOM, _most(task, choice)))
+        launch.space = scratch(corpus.elements, corpus.left, corpus.right, how, 1, edges=edges)
     task.places = places
-    task.counts += launch.work.counts.sum(axis=0)
+
+
+def _most(task: Task, choice: Choice) -> int:
+    """Partners that a record can have."""
+    return max(1, min(choice.per_left or 1, task.corpus.right.starts.size - 1))
+
+
+def _launched(task: Task, how: How, choice: Choice, launch: Launch) -> Iterator[Raw]:
+    """What the members found, until all items are done."""
+    work, size = launch.work, launch.team.size
+    room = (size, _most(task, choice))
+    kept = Kept(*(np.empty(room, kind) for kind in (np.int32, np.int64, np.int64)))
+    while True:
+        launch.again(_join_best, task.corpus, launch.places, task.rule, how, kept)
+        for member in range(size):
+            filled = int(work.state[member, FILLED])
+            raw = Raw(*(a[member, :filled].copy() for a in (work.left, work.right, work.weight)))
+            launch.edges = max(launch.edges, int(work.state[member, OVERFLOW]))
+            launch.take(member)
+            if filled:
+                yield raw
+        if not launch.words[FULL]:
+            break
+    task.counts += work.counts.sum(axis=0)

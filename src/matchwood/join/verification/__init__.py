@@ -25,6 +25,7 @@ import numpy as np
 from matchwood import arguments
 from matchwood.join.arrays import Elements, Records
 from matchwood.join.similarity import SIMILARITIES
+from matchwood.memory import require_memory
 
 if TYPE_CHECKING:
     from matchwood.join.verification.cpu_scratch import How, Scratch
@@ -34,6 +35,7 @@ MODES = ("weight", "bound")
 SLACK = 1e-9  # a pair counts when its score is at least delta - SLACK
 
 MOST_EDGES = 1 << 19  # of a thread's scratch: 6 MB.  A pair with more gets a scratch of its own
+EDGE_BYTES = 16  # column, weight, and for the greedy matching a place in the order
 STACK_ENTRIES = 4  # for each element of the larger record and its partner, to begin with
 
 __all__ = ["METHODS", "MODES", "how", "scratch", "share_of"]
@@ -88,6 +90,12 @@ def scratch(
     wanted = min(room, MOST_EDGES) if edges is None else edges
     stack = (STACK_ENTRIES * 2 * most if edges is None else edges) if streams else 0
     kept = most if streams else max(wanted, most)
+    if edges is not None:
+        require_memory(
+            "fuzzy_join",
+            EDGE_BYTES * edges,
+            f"a pair with {edges} similar pairs of elements (verify='streaming' keeps few of them)",
+        )
     tokens = 0 if is_edit else max(_most_tokens(elements, records) for records in both)
     slots = 4
     while slots < 2 * tokens:

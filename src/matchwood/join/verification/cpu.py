@@ -9,6 +9,7 @@ from matchwood.join.verification import scratch
 from matchwood.join.verification.cpu_pair import NO_ROOM, least_weight, mine, verify_pair
 from matchwood.join.verification.cpu_scratch import How, Scratch
 from matchwood.teams import Team, advance, crew, expect, kernel, next_chunk
+from matchwood.teams.crew import INLINE_WORK
 
 CHUNK = 64  # pairs that a thread takes at a time
 
@@ -60,13 +61,13 @@ def verify(
     pairs = np.ascontiguousarray(pairs, np.int64)
     verdicts = np.zeros(len(pairs), np.int8)
     weights = np.zeros(len(pairs), np.int64)
-    team = crew(threads, work=left.elements.size + right.elements.size)
+    team = crew(threads, work=max(left.elements.size + right.elements.size, INLINE_WORK))
     space = scratch(elements, left, right, how, team.size)
     team.run(verify_pairs, elements, left, right, pairs, share, how, space, verdicts, weights)
     while (large := np.flatnonzero(verdicts == NO_ROOM)).size:
         space = scratch(elements, left, right, how, 1, edges=int(weights[large].max()))
         again, found = verdicts[large], weights[large]
-        crew(1, work=1).run(
+        crew(1, work=INLINE_WORK).run(  # large pairs: Ctrl-C must be heard
             verify_pairs, elements, left, right, pairs[large], share, how, space, again, found
         )
         verdicts[large], weights[large] = again, found

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.join.verification.cpu_scratch import Edges, Solver, Stack
-from matchwood.teams import inner
+from matchwood.teams import Team, inner, stopping
 
 EPSILON = 100  # one part in so many
 
@@ -62,23 +62,29 @@ def _sift(edges: Edges, order: np.ndarray, place: int, count: int) -> None:
 
 
 @inner
-def sort_edges(edges: Edges, count: int, order: np.ndarray) -> None:
-    """`order`: the edges, heaviest first (heap sort, in place)."""
+def sort_edges(team: Team, edges: Edges, count: int, order: np.ndarray) -> bool:
+    """`order`: the edges, heaviest first (heap sort, in place).  False: the team stops."""
     for k in range(count):
         order[k] = k
     for place in range(count // 2 - 1, -1, -1):
         _sift(edges, order, place, count)
+        if place & 4095 == 4095 and stopping(team):
+            return False
     for last in range(count - 1, 0, -1):
         order[0], order[last] = order[last], order[0]
         _sift(edges, order, 0, last)
+        if last & 4095 == 4095 and stopping(team):
+            return False
+    return True
 
 
 @inner
-def greedy(edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
-    """The heaviest edge with both ends free, again and again.  Weight of the matching."""
+def greedy(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
+    """The heaviest edge with both ends free, again and again.  Weight of the matching, or -1."""
     _free_all(rows, columns, solver)
     count = edges.starts[rows]
-    sort_edges(edges, count, solver.order)
+    if not sort_edges(team, edges, count, solver.order):
+        return np.int64(-1)
     weight = np.int64(0)
     for k in range(count):
         edge = solver.order[k]
@@ -134,11 +140,14 @@ def _point(edges: Edges, rows: int, columns: int, solver: Solver) -> None:
 
 
 @inner
-def dominant(edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
-    """Match those that point to each other, until nobody points.  Weight of the matching."""
+def dominant(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
+    """Match those that point to each other, until nobody points.  Weight of the matching, or -1
+    where the team stops."""
     _free_all(rows, columns, solver)
     weight = np.int64(0)
     while True:
+        if columns > 256 and stopping(team):
+            return np.int64(-1)
         _point(edges, rows, columns, solver)
         found = False
         for row in range(rows):

@@ -177,10 +177,10 @@ def _make_rows(
     shift = open_table(elements, space.sides, rows, columns, space.table, how.similarity)
     lost = np.int64(0)
     for row in range(rows):
-        if columns > 256 and stopping(team):
+        if (columns > 256 or how.similarity == EDIT) and stopping(team):
             return STOPPED, 0
         if how.similarity == EDIT:
-            count = edit_row(elements, row, columns, space)
+            count = edit_row(team, elements, row, columns, space)
         else:
             count = jaccard_row(elements, row, columns, shift, space, ordered)
         edges.starts[row + 1] = edges.starts[row] + count
@@ -198,9 +198,9 @@ def _edits_lose(
     a row whose best loses more than is left of `slack` ends it."""
     lost = np.int64(0)
     for row in range(rows):
-        if columns > 256 and stopping(team):
+        if stopping(team):
             return STOPPED, 0
-        best = best_edit(elements, row, columns, max(ONE - (slack - lost), 1), space)
+        best = best_edit(team, elements, row, columns, max(ONE - (slack - lost), 1), space)
         if best < 0 and ONE - (slack - lost) > 0:
             return 0, slack + 1
         lost += ONE - max(best, 0)
@@ -271,7 +271,10 @@ def _certified(
     if lower == upper or (lower >= need and how.scores == 0):
         return np.int64(lower >= need), lower
     if lower < need:
-        lower = max(lower, dominant(edges, rows, columns, solver))
+        halved = dominant(team, edges, rows, columns, solver)
+        if halved < 0:
+            return STOPPED, 0
+        lower = max(lower, halved)
         if lower == upper or (lower >= need and how.scores == 0):
             return np.int64(lower >= need), lower
         if lower < need:
@@ -300,9 +303,11 @@ def _halved(
     if edges.starts[rows] > edges.columns.size:
         return NO_ROOM, edges.starts[rows]
     if how.method == DOMINANT:
-        weight = dominant(edges, rows, columns, solver)
+        weight = dominant(team, edges, rows, columns, solver)
     else:
-        weight = greedy(edges, rows, columns, solver)
+        weight = greedy(team, edges, rows, columns, solver)
+    if weight < 0:
+        return STOPPED, 0
     if how.bound != 0:
         weight = min(2 * weight, min(rows, columns) * ONE)
     return np.int64(weight >= need), weight
@@ -319,11 +324,11 @@ def _streamed(
     shift = open_table(elements, space.sides, rows, columns, space.table, how.similarity)
     height = 0
     for row in range(rows):
-        if columns > 256 and stopping(team):
+        if (columns > 256 or how.similarity == EDIT) and stopping(team):
             return STOPPED, 0
         edges.starts[row] = 0
         if how.similarity == EDIT:
-            count = edit_row(elements, row, columns, space)
+            count = edit_row(team, elements, row, columns, space)
         else:
             count = jaccard_row(elements, row, columns, shift, space, True)
         for k in range(count):

@@ -33,11 +33,11 @@ from matchwood.join.similarity.cpu_levenshtein import (
 )
 from matchwood.join.similarity.cpu_phi import JACCARD, ONE, fixed, jaccard, most_edits, text_of
 from matchwood.join.verification.cpu_scratch import Edges, Scratch, Sides, Table
-from matchwood.teams import inner
+from matchwood.teams import Team, inner
 
 FEW = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
 _SPREAD = 2654435769  # 2^32 / golden ratio
-MARKS_PER_TOKEN = 8  # bytes that say which tokens are there: few tokens share one by chance
+MARKS_PER_TOKEN = 16  # bytes that say which tokens are there: few tokens share one by chance
 MOST_MARKS = 1 << 16  # so that they stay in the cache
 FREE = np.int64(-1)  # a slot without a token
 END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the bits of an entry
@@ -237,7 +237,7 @@ def jaccard_row(
 
 
 @inner
-def edit_row(elements: Elements, row: int, columns: int, space: Scratch) -> Any:
+def edit_row(team: Team, elements: Elements, row: int, columns: int, space: Scratch) -> Any:
     """The same for edit similarity: the pattern is made once for the row."""
     sides, edges = space.sides, space.edges
     element = sides.rows[row]
@@ -245,7 +245,8 @@ def edit_row(elements: Elements, row: int, columns: int, space: Scratch) -> Any:
     first = text_of(elements, element)
     short = open_pattern(elements, element, space.pattern)
     for c in range(columns):
-        weight = row_edit(elements, element, sides.columns[c], np.int64(1), space.pattern, short)
+        other = sides.columns[c]
+        weight = row_edit(team, elements, element, other, np.int64(1), space.pattern, short)
         if weight > 0:
             if place + count < edges.columns.size:
                 edges.columns[place + count] = c
@@ -269,7 +270,13 @@ def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
 
 @inner
 def row_edit(
-    elements: Elements, element: int, other: int, least: int, pattern: Pattern, short: bool
+    team: Team,
+    elements: Elements,
+    element: int,
+    other: int,
+    least: int,
+    pattern: Pattern,
+    short: bool,
 ) -> Any:
     """Similarity to the row's element, whose pattern is noted if it is short; -1 below `least`."""
     if element == other:
@@ -283,12 +290,14 @@ def row_edit(
     if short:
         edits = distance_to(pattern, length, elements.text, second[0], second[1], most)
     else:
-        edits = long_distance(pattern, elements.text, first, second, most)
+        edits = long_distance(team, pattern, elements.text, first, second, most)
     return fixed(longer - edits, longer) if edits <= most else np.int64(-1)
 
 
 @inner
-def best_edit(elements: Elements, row: int, columns: int, least: int, space: Scratch) -> Any:
+def best_edit(
+    team: Team, elements: Elements, row: int, columns: int, least: int, space: Scratch
+) -> Any:
     """The best similarity of a row, or -1 where none reaches `least`."""
     sides = space.sides
     element = sides.rows[row]
@@ -296,7 +305,8 @@ def best_edit(elements: Elements, row: int, columns: int, least: int, space: Scr
     short = open_pattern(elements, element, space.pattern)
     best = np.int64(-1)
     for c in range(columns):
-        weight = row_edit(elements, element, sides.columns[c], least, space.pattern, short)
+        other = sides.columns[c]
+        weight = row_edit(team, elements, element, other, least, space.pattern, short)
         if weight > best and weight >= least:
             best = weight
             least = weight + 1

@@ -1,0 +1,84 @@
+"""Memory beside input and answer: 64 bytes for each token of each record, and 16 MB a thread."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import matchwood
+from matchwood.errors import OutOfMemory
+from matchwood.join import collection, fuzzy_join
+
+MB = 1_000_000
+
+
+def traced(call):
+    """Bytes at the peak of a call, and its answer.  Kernels take no memory of their own."""
+    tracemalloc.start()
+    try:
+        answer = call()
+        return tracemalloc.get_traced_memory()[1], answer
+    finally:
+        tracemalloc.stop()
+
+
+def sets(count, seed, words):
+    rng = random.Random(seed)
+    known = ["".join(rng.choices("abcdefghij", k=rng.randint(4, 9))) for _ in range(words)]
+    return [rng.sample(known, rng.randint(1, 20)) for _ in range(count)]
+
+
+def allowed(prepared, threads):
+    """64 bytes a token occurrence and 16 MB a thread."""
+    counts = np.diff(prepared.elements.starts)
+    tokens = sum(int(counts[records.elements].sum()) for records in prepared.records)
+    return 64 * tokens + 16 * MB * threads
+
+
+@pytest.mark.parametrize("words", [300, 30_000])
+def test_a_join_stays_within_its_bound(words):
+    rows = sets(12_000, 1, words)
+    fuzzy_join(rows[:50], delta=0.6, threads=2)  # compiled code is not counted
+    for threads in (1, 2):
+        for options in ({"delta": 0.6}, {"per_left": 1}, {"k": 100}):
+            given = collection(rows)
+            given.alone()
+            peak, pairs = traced(
+                lambda o=options, g=given, t=threads: fuzzy_join(g, threads=t, **o)
+            )
+            own = sum(array.nbytes for array in pairs)
+            assert peak - own < allowed(given.alone(), threads), (threads, options)
+
+
+def test_the_answer_is_held_few_times():
+    """Many pairs of few tokens: what is held beside them is a small multiple of them."""
+    rows = [[f"{i % 8}"] for i in range(5000)]
+    fuzzy_join(rows[:50], threads=1)
+    peak, pairs = traced(lambda: fuzzy_join(rows, threads=1))
+    assert len(pairs) > 1_500_000
+    assert peak < 3 * sum(array.nbytes for array in pairs) + 20 * MB
+
+
+def test_streaming_of_two_very_large_sets():
+    rng = random.Random(2)
+    words = list({"".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(150_000)})
+    sides = [words[:100_000]], [words[-100_000:]]
+    fuzzy_join([["ab"]], [["ab"]], verify="streaming")
+    given = [collection(side) for side in sides]
+    peak, pairs = traced(lambda: fuzzy_join(*given, delta=0.2, verify="streaming"))
+    assert len(pairs) == 1
+    assert peak < 200 * MB
+
+
+def test_a_pair_that_does_not_fit_is_told_before(monkeypatch):
+    """All elements of both records share their letters: every pair of them is an edge."""
+    rng = random.Random(3)
+    rows = [["".join(rng.choices("ab", k=12)) for _ in range(3000)] for _ in range(2)]
+    monkeypatch.setattr(matchwood.memory, "available_memory", lambda: 1 << 20)
+    for options in ({"delta": 0.2}, {"per_left": 1}, {"k": 1}):
+        with pytest.raises(OutOfMemory, match=r"fuzzy_join: a pair with \d+ similar.*streaming"):
+            fuzzy_join(rows, q=1, verify="exact", **options)
+    assert len(fuzzy_join(rows, delta=0.2, q=1, verify="streaming")) == 1
