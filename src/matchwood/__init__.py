@@ -128,12 +128,15 @@ _HOMES = {
     # graphs in and out
     "generators": "matchwood.generators",  # graphs made from a seed
     "io": "matchwood.io",  # read and write files
+    # many processes
+    "dist": "matchwood.dist",  # communicators: MPI, NCCL, torch.distributed, threads
     # what the problems are built from
     "primitives": "matchwood.primitives",  # scan, sort, compact, frontier, union-find, ...
     # trust
     "check": "matchwood.check",  # is this answer right?  One function a problem
     "CheckFailed": "matchwood.errors",  # it is not; says what and where
     "EngineUnavailable": "matchwood.errors",  # no GPU, no CuPy, no MPI here
+    "RankFailed": "matchwood.errors",  # another process of the program failed
     "OutOfMemory": "matchwood.errors",  # the memory a call needs is not free
     "FileFormatError": "matchwood.errors",  # a file is not what its format asks
     # the machine
@@ -168,6 +171,7 @@ if TYPE_CHECKING:
     from matchwood import check as check
     from matchwood import communities as communities
     from matchwood import components as components
+    from matchwood import dist as dist
     from matchwood import factors as factors
     from matchwood import forests as forests
     from matchwood import generators as generators
@@ -201,6 +205,7 @@ if TYPE_CHECKING:
     from matchwood.errors import EngineUnavailable as EngineUnavailable
     from matchwood.errors import FileFormatError as FileFormatError
     from matchwood.errors import OutOfMemory as OutOfMemory
+    from matchwood.errors import RankFailed as RankFailed
     from matchwood.factors import Factor as Factor
     from matchwood.factors import coverage_of_order as coverage_of_order
     from matchwood.factors import degree_factor as degree_factor
