@@ -1,6 +1,7 @@
 """PageRank on the block of a rank: the sums of its rows, and the scores of its own vertices.
 
-Between the two the ranks of a row group add up what each found (dist.py).
+Between the two the ranks of a row group add up what each found (dist.py).  gpu_block.py has the
+same functions.
 """
 
 from __future__ import annotations
@@ -10,13 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.ranking.random_surfer.cpu_pull import WINDOW, Plan, plan_of, pull_window
-from matchwood.ranking.random_surfer.cpu_scores import (
-    Jumps,
-    held,
-    jump_window,
-    score_window,
-    total,
-)
+from matchwood.ranking.random_surfer.cpu_scores import Jumps, held, jump_window, score_window
 from matchwood.teams import crew, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
@@ -32,7 +27,7 @@ class Block(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """What a rank knows of its own vertices; jumps are empty where they are all the same."""
+    """What a rank knows of its own vertices."""
 
     scores: Any
     share: Any
@@ -72,7 +67,7 @@ def _score(
 ) -> None:
     """`sums` are what came to the own vertices; they are used up."""
     n, buffer = owned.scores.size, owned.buffers[team.rank]
-    zero = damping - damping
+    zero = damping - damping  # in the type of the scores
     window = next_chunk(team, owned.lost.size, 1)
     while window >= 0:
         first, last = window * WINDOW, min((window + 1) * WINDOW, n)
@@ -84,46 +79,50 @@ def _score(
         window = next_chunk(team, owned.lost.size, 1)
 
 
-def block_of(indptr: Array, columns: Array, weights: Array | None, threads: int | None) -> Block:
+def block_of(
+    indptr: Array, columns: Array, weights: Array | None, n_columns: int, threads: int | None
+) -> Block:
     """The block with its windows; `columns` are positions in the column group."""
     unsigned = columns.view(np.uint32 if columns.dtype.itemsize == 4 else np.uint64)
-    found = np.empty(0) if weights is None else weights
-    return Block(indptr, unsigned, found, plan_of(indptr, threads))
+    plan = plan_of(indptr, threads) if indptr.size > 1 else Plan(np.zeros(1, np.int64), None)
+    return Block(indptr, unsigned, weights, plan)
 
 
 def pull(block: Block, given: Array, threads: int | None) -> Array:
     """What the columns give to each row of the block."""
-    sums = np.zeros(block.indptr.size - 1, given.dtype)
+    sums = np.empty(block.indptr.size - 1, given.dtype)
     if sums.size:
+        kind = given.dtype
+        weights = np.empty(0, kind) if block.weights is None else block.weights
+        block = block._replace(weights=weights.astype(kind, copy=False))
         team = crew(threads, work=int(block.columns.size) + sums.size)
-        team.run(_pull, block, given, sums, given.dtype.type(0))
+        team.run(_pull, block, given, sums, kind.type(0))
     return sums
 
 
 class Scorer:
-    """Scores of the own vertices, iteration by iteration."""
+    """The own scores, iteration by iteration, and what the own vertices give."""
 
-    def __init__(self, start: Array, share: Array, jumps: Jumps, threads: int | None) -> None:
-        windows = -(-start.size // WINDOW)
+    def __init__(
+        self, start: Array, share: Array, jump: Any, dangling: Any, threads: int | None
+    ) -> None:
+        windows, none = -(-start.size // WINDOW), np.empty(0, start.dtype)
+        jumps = Jumps(*(none if x is None else x for x in (jump, dangling)))
         self._team = crew(threads, work=4 * start.size)
-        self.owned = Owned(
+        self._owned = Owned(
             start.copy(), share, np.empty_like(start), jumps, np.zeros(windows), np.zeros(windows),
             np.empty((self._team.size, WINDOW), start.dtype),
         )  # fmt: skip
-        self._team.run(_give, self.owned, start.dtype.type(0))
+        self._team.run(_give, self._owned, start.dtype.type(0))
+        self.scores, self.given = self._owned.scores, self._owned.given
 
     @property
     def lost(self) -> float:
         """What the own vertices without arcs hold."""
-        return sum_of(self.owned.lost)
+        return float(self._owned.lost.sum())
 
     def step(self, pulled: Array, damping: float, mass: float, even: float, loses: bool) -> float:
         """Take the next scores; returns by how much they differ from the ones before."""
-        factor = self.owned.scores.dtype.type(damping)
-        self._team.run(_score, self.owned, pulled, factor, mass, even, loses)
-        return sum_of(self.owned.changes)
-
-
-def sum_of(parts: Array) -> float:
-    """The windows added up in their order, as the engine of one machine does."""
-    return float(total.py_func(parts)) if parts.size else 0.0
+        factor = self.scores.dtype.type(damping)
+        self._team.run(_score, self._owned, pulled, factor, mass, even, loses)
+        return float(self._owned.changes.sum())
