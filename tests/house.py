@@ -23,7 +23,7 @@ RANKS = [
     {"errors", "arguments", "stopwatch", "registry", "_version", "_lazy"},
     {"teams", "gpu", "dist", "engines", "answers", "memory"},
     {"primitives"},
-    {"csr", "calls", "gate"},
+    {"csr", "distributed", "calls", "gate"},
     {"io", "generators"},
     {
         "traversal", "components", "independent", "spanning", "matching", "factors", "forests",

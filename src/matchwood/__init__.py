@@ -16,6 +16,9 @@ _HOMES = {
     # the graph
     "graph": "matchwood.csr",  # check and prepare a matrix once, for many calls
     "Graph": "matchwood.csr",  # what `graph` returns, and every function takes
+    "distribute": "matchwood.distributed",  # spread a graph over the ranks of a communicator
+    "DistributedGraph": "matchwood.distributed",  # what `distribute` returns: a block a rank
+    "DistributedVector": "matchwood.dist.vectors",  # values of vertices, spread in the same way
     # traversal
     "bfs": "matchwood.traversal",  # breadth-first levels and parents from one or many sources
     "BFS": "matchwood.traversal",  # what `bfs` returns
@@ -201,6 +204,9 @@ if TYPE_CHECKING:
     )
     from matchwood.csr import Graph as Graph
     from matchwood.csr import graph as graph
+    from matchwood.dist.vectors import DistributedVector as DistributedVector
+    from matchwood.distributed import DistributedGraph as DistributedGraph
+    from matchwood.distributed import distribute as distribute
     from matchwood.errors import CheckFailed as CheckFailed
     from matchwood.errors import EngineUnavailable as EngineUnavailable
     from matchwood.errors import FileFormatError as FileFormatError

@@ -5,6 +5,11 @@
     members = call.load(__name__).choose(view, method, threads=threads)
     return call.back(members)
 
+A graph that is spread over ranks takes another way, before that:
+
+    if calls.is_distributed(A):
+        return calls.spread(A, "connected_components", __name__, engine).label(A)
+
 `enter` passes `A` through the gate (csr.py), decides on which engine the call runs (engines.py) and
 brings the graph there.  An engine added here is an engine of every problem that has its file.
 """
@@ -15,6 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from matchwood import csr, engines
+from matchwood.errors import EngineUnavailable
+from matchwood.gate import inputs
+from matchwood.gate.inputs import is_distributed as is_distributed
 
 
 @dataclass(frozen=True)
@@ -61,3 +69,23 @@ def enter(A: Any, caller: str, engine: str | None = None, threads: Any = None) -
     given = csr.as_graph(A, caller)
     chosen = engines.resolve(given.engine, engine, caller, threads)
     return Call(caller, given, given.on(chosen), chosen, A is given)
+
+
+def spread(
+    A: Any, caller: str, package: str, engine: str | None = None, threads: Any = None
+) -> Any:
+    """The module of a problem that works on a DistributedGraph: its dist.py.
+
+    `engine` must be None or where the blocks of the graph lie.
+    """
+    engines.check_threads(threads)
+    if engine not in (None, A.engine):
+        raise EngineUnavailable(
+            f"{caller}: engine must be None or {A.engine!r}, where the DistributedGraph lies, "
+            f"got {engine!r}"
+        )
+    try:
+        return engines.load(package, "dist")
+    except EngineUnavailable:
+        inputs.refuse_distributed(A, caller)
+        raise

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import arguments, engines
+from matchwood.errors import EngineUnavailable
 from matchwood.gate import resources
 
 EXPECTED = (
@@ -62,7 +63,7 @@ def read(A: Any, caller: str, weight: str | None = "weight") -> Raw:
 
     `weight` names the edge attribute of a NetworkX graph; None leaves values out.
     """
-    if _is_networkx(A):
+    if is_networkx(A):
         return _from_networkx(A, caller, weight)
     no_attribute(weight, caller)
     raw = _read_arrays(A, caller)
@@ -86,7 +87,22 @@ def _read_arrays(A: Any, caller: str) -> Raw:
         return _from_tuple(A, caller)
     if isinstance(A, np.ndarray) or is_foreign_array(A):
         return from_dense(as_array(A, "A", caller), caller)
+    refuse_distributed(A, caller)
     raise TypeError(f"{caller}: A must be {EXPECTED}, got {type(A).__name__}")
+
+
+def is_distributed(A: Any) -> bool:
+    """Whether A is a graph that is spread over ranks; False without importing that."""
+    module = sys.modules.get("matchwood.distributed")
+    return module is not None and isinstance(A, module.DistributedGraph)
+
+
+def refuse_distributed(A: Any, caller: str) -> None:
+    """Raise for a graph that is spread over ranks: the function works on one machine."""
+    if is_distributed(A):
+        raise EngineUnavailable(
+            f"{caller}: has no 'dist' engine, so A must be on one machine, got a DistributedGraph"
+        )
 
 
 def two_sides(shape: Any, caller: str, square: bool = True) -> tuple[int, int]:
@@ -204,7 +220,8 @@ def _sorted(shape: tuple[int, int], u: Any, v: Any, data: Any) -> Raw:
 _SORTED_TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
 
 
-def _is_networkx(A: Any) -> bool:
+def is_networkx(A: Any) -> bool:
+    """Whether A is a graph of NetworkX; False without importing it."""
     networkx = sys.modules.get("networkx")
     return networkx is not None and isinstance(A, networkx.Graph)
 

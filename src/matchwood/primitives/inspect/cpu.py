@@ -37,7 +37,7 @@ def _step(h: Any, multiplier: Any) -> Any:
 
 
 @device
-def _vertex(key: Any, v: Any) -> Any:
+def vertex_numbers(key: Any, v: Any) -> Any:
     """The four numbers of a vertex: x1, y1, x2, y2."""
     a = _mixed(np.uint64(v) * key.spread + key.start, key.again)
     b = _step(a, key.step1)
@@ -46,7 +46,7 @@ def _vertex(key: Any, v: Any) -> Any:
 
 
 @device
-def _value(key: Any, bits: Any) -> Any:
+def value_number(key: Any, bits: Any) -> Any:
     """The number of a value other than zero."""
     return _mixed(np.uint64(bits) * key.value_spread + key.value_start, key.value_again)
 
@@ -125,12 +125,12 @@ def _symmetry(team: Any, indptr: Array, indices: Array, key: Any, table: Array) 
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = indices[k]
             loops += j == i
-            a, b, c, d = _vertex(key, j)
+            a, b, c, d = vertex_numbers(key, j)
             x1 += a
             y1 += b
             x2 += c
             y2 += d
-        a, b, c, d = _vertex(key, i)
+        a, b, c, d = vertex_numbers(key, i)
         sum1 += a * y1 - b * x1
         sum2 += c * y2 - d * x2
     line[_LOOPS] = loops
@@ -194,13 +194,13 @@ def _values(
                 least = min(least, w)
                 most = max(most, w)
                 zeros += w == 0.0
-            h = _value(key, bits[k]) if w != 0.0 else key.value_start  # -0.0 is 0.0
-            a, b, c, d = _vertex(key, j)
+            h = value_number(key, bits[k]) if w != 0.0 else key.value_start  # -0.0 is 0.0
+            a, b, c, d = vertex_numbers(key, j)
             x1 += a * h
             y1 += b * h
             x2 += c * h
             y2 += d * h
-        a, b, c, d = _vertex(key, i)
+        a, b, c, d = vertex_numbers(key, i)
         sum1 += a * y1 - b * x1
         sum2 += c * y2 - d * x2
     ranges[team.rank, 0] = least

@@ -1,0 +1,252 @@
+"""Exchanges of vertex values between the ranks of a grid.
+
+    fold      every rank has a value for each vertex of its row group; the owners get them joined
+    expand    the owners have values; the ranks that have the vertex in their column group (or in
+              their row group) get them
+    packets   values for any vertices go to the owners of these
+
+Fold and expand come in two forms: dense, where every vertex has a value, and sparse, for those
+vertices whose values have changed.  A round of a method that pulls is a fold and then an expand.
+Ranks of a row (or a column) are the ranks of `row` (or `column`) in the order of their numbers.
+
+Every function here is called by all ranks.  Read on in cpu.py: what is done on one's own rank.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+
+KINDS = ("own", "thesis")
+
+
+class Exchange:
+    """The exchanges of one grid, on one rank.
+
+    Attributes
+    ----------
+    comm, row, column : Communicator
+        All ranks; those of this rank's row (C of them) and column (R of them).
+    kind : {"own", "thesis"}
+        "thesis" joins by an allreduce in the row and spreads by broadcasts in the column, as the
+        paper does, for comparison.
+    """
+
+    def __init__(self, comm: Any, grid: Any, order: Any = None, kind: str = "own") -> None:
+        self.comm, self.grid, self.order, self.kind = comm, grid, order, kind
+        self.row = comm.split(grid.r, grid.c)
+        self.column = comm.split(grid.c, grid.r)
+        self.threads = getattr(comm, "threads", None)
+
+    def with_kind(self, kind: str) -> Exchange:
+        """The same exchanges, of that kind, over the same communicators."""
+        other = object.__new__(Exchange)
+        other.__dict__.update(self.__dict__)
+        other.kind = kind
+        return other
+
+    # Dense
+
+    def fold(self, values: Any, op: str = "sum") -> Any:
+        """Own values, by place: those of all ranks of the row, joined.
+
+        `values` is over the row group, by position.
+        """
+        xp = engines.xp(values)
+        if self.row.size == 1:
+            return values.copy()
+        parts = self.grid.split_rows(values)
+        counts = [int(part.shape[0]) for part in parts]
+        return self.row.reduce_scatter(xp.concatenate(parts), counts, op)
+
+    def expand(self, own: Any) -> Any:
+        """Values over the column group, by position, from own values, by place."""
+        return self._spread(self.column, own, self.grid.column_counts, self.grid.join_columns)
+
+    def expand_rows(self, own: Any) -> Any:
+        """Values over the row group, by position, from own values, by place."""
+        return self._spread(self.row, own, self.grid.row_counts, self.grid.join_rows)
+
+    def _spread(self, comm: Any, own: Any, counts: list[int], join: Any) -> Any:
+        own = engines.xp(own).ascontiguousarray(own)
+        if comm.size == 1:
+            return own.copy()
+        even = min(counts) == max(counts)
+        flat = comm.allgather(own) if even else comm.allgatherv(own)[0]
+        ends = np.cumsum([0, *counts])
+        parts = [flat[ends[k] : ends[k + 1]] for k in range(comm.size)]
+        return join(parts, engines.xp(own).empty(int(ends[-1]), own.dtype))
+
+    def pull(self, values: Any, op: str = "sum") -> Any:
+        """Values over the column group from values over the row group: fold, then expand."""
+        if self.kind == "thesis":
+            return self._pull_as_thesis(values, op)
+        return self.expand(self.fold(values, op))
+
+    def _pull_as_thesis(self, values: Any, op: str) -> Any:
+        """An allreduce in the row, then one broadcast from each rank of the column."""
+        whole = self.row.allreduce(values, op) if self.row.size > 1 else values
+        own = engines.xp(values).ascontiguousarray(whole[self.grid.owned_rows])
+        parts = [
+            self.column.broadcast(own if root == self.column.rank else None, root)
+            for root in range(self.column.size)
+        ]
+        return self.grid.join_columns(
+            parts, engines.xp(values).empty(self.grid.n_columns, values.dtype)
+        )
+
+    # Sparse
+
+    def fold_changed(self, positions: Any, values: Any, op: str = "sum") -> tuple[Any, Any]:
+        """(own places, values) of what the ranks of the row have for own vertices.
+
+        `positions` are of the row group.  Each place comes once, ascending.
+        """
+        to, places = self.grid.row_owner(positions)
+        places, values = self._sent(self.row, to, [places, values])
+        return self._joined(places, values, op)
+
+    def expand_changed(self, places: Any, *values: Any) -> tuple[Any, ...]:
+        """(column positions, values): what the ranks of the column have for their own places."""
+        return self._gathered(self.column, places, values, self.grid.columns_of)
+
+    def expand_rows_changed(self, places: Any, *values: Any) -> tuple[Any, ...]:
+        """(row positions, values): what the ranks of the row have for their own places."""
+        return self._gathered(self.row, places, values, self.grid.rows_of)
+
+    def _gathered(self, comm: Any, places: Any, values: Any, positions: Any) -> tuple[Any, ...]:
+        if comm.size == 1:
+            return (positions(comm.rank, places), *values)
+        record = Record(self._narrow(places), *values)
+        flat, counts = comm.allgatherv(record.packed)
+        places, *found = record.unpacked(flat)
+        xp = engines.xp(places)
+        ranks = xp.repeat(xp.arange(comm.size), np.asarray(counts) // record.width)
+        return (positions(ranks, places.astype(np.int64)), *found)
+
+    def packets(self, ids: Any, *columns: Any) -> tuple[Any, ...]:
+        """(own places, columns): what all ranks sent for own vertices.
+
+        `ids` are vertices as the user numbers them.  What came is in the order of the sending
+        ranks, and within these in the order in which it was given.
+        """
+        inside = ids if self.order is None else self.order.inside(ids)
+        return self._sent(
+            self.comm, self.grid.owner(inside), [self.grid.places(inside), *columns]
+        )
+
+    def ask(self, ids: Any, *own: Any) -> Any:
+        """What the owners have for these vertices, in the order of `ids`.
+
+        `ids` are as the user numbers vertices; `own` are arrays over own places.  One array comes
+        back for one, a tuple for several.
+        """
+        inside = ids if self.order is None else self.order.inside(ids)
+        places = self.grid.places(inside)
+        if self.comm.size == 1:
+            found = [values[places] for values in own]
+            return found[0] if len(own) == 1 else tuple(found)
+        order, counts = by_destination(self.grid.owner(inside), self.comm.size, self.threads)
+        asked, back = self.comm.alltoallv(self._narrow(places[order]), counts.tolist())
+        record = Record(*(values[asked] for values in own))
+        flat, _ = self.comm.alltoallv(record.packed, (np.asarray(back) * record.width).tolist())
+        answers = []
+        for column in record.unpacked(flat):
+            answer = engines.xp(column).empty(column.shape[0], column.dtype)
+            answer[order] = column
+            answers.append(answer)
+        return answers[0] if len(own) == 1 else tuple(answers)
+
+    def _sent(self, comm: Any, to: Any, columns: list[Any]) -> tuple[Any, ...]:
+        """The columns of all ranks whose `to` is this one; the first are places."""
+        if comm.size == 1:
+            return (columns[0].astype(np.int64), *columns[1:])
+        order, counts = by_destination(to, comm.size, self.threads)
+        record = Record(self._narrow(columns[0][order]), *(column[order] for column in columns[1:]))
+        flat, _ = comm.alltoallv(record.packed, [int(k) * record.width for k in counts])
+        places, *found = record.unpacked(flat)
+        return (places.astype(np.int64), *found)
+
+    def _narrow(self, places: Any) -> Any:
+        """Places in the smaller type that holds them: fewer bytes to send."""
+        most = self.grid.size_of(0)
+        return places.astype(np.int32 if most <= np.iinfo(np.int32).max else np.int64, copy=False)
+
+    def _joined(self, places: Any, values: Any, op: str) -> tuple[Any, Any]:
+        found: tuple[Any, Any] = engines.load(__name__, "cpu").joined(
+            places, values, op, self.grid.owned, self.threads
+        )
+        return found
+
+    # Which form
+
+    def sparse_pays(self, count: int) -> bool:
+        """Whether so many changes of this rank, with those of all others, are better sent sparse.
+
+        Dense exchanges send about n / R + n / C values, whatever has changed.  A sparse one sends
+        a place and a value for each change, to R or C ranks.
+        """
+        total = int(self.comm.allreduce(np.array([count], np.int64), "sum")[0])
+        return total * max(self.grid.R, self.grid.C) < self.grid.n
+
+
+def by_destination(to: Any, parts: int, threads: int | None = None) -> tuple[Any, Any]:
+    """(order, counts): a stable order by destination, and how many go to each."""
+    if engines.location(to) == "gpu":
+        xp = engines.xp(to)
+        counts = xp.bincount(to, minlength=parts).get()
+        return xp.argsort(to, kind="stable"), counts
+    found: tuple[Any, Any] = engines.load(__name__, "cpu").by_destination(
+        np.ascontiguousarray(to), parts, threads
+    )
+    return found
+
+
+class Record:
+    """Columns that travel together, as one array of bytes: one message instead of several.
+
+    Attributes
+    ----------
+    packed : array of uint8
+    width : int
+        Bytes of one element of all columns.
+    """
+
+    def __init__(self, *columns: Any) -> None:
+        self.kinds = [np.dtype(column.dtype) for column in columns]
+        self.width = sum(kind.itemsize for kind in self.kinds)
+        count = int(columns[0].shape[0])
+        xp = engines.xp(columns[0])
+        if xp is np:
+            table = np.empty(count, self._fields())
+            for k, column in enumerate(columns):
+                table[f"f{k}"] = column
+            self.packed = table.view(np.uint8)
+            return
+        table = xp.empty((count, self.width), np.uint8)  # CuPy has no types with fields
+        at = 0
+        for column in columns:
+            end = at + column.dtype.itemsize
+            table[:, at:end] = xp.ascontiguousarray(column).view(np.uint8).reshape(-1, end - at)
+            at = end
+        self.packed = table.reshape(-1)
+
+    def _fields(self) -> Any:
+        return np.dtype([(f"f{k}", kind) for k, kind in enumerate(self.kinds)])
+
+    def unpacked(self, flat: Any) -> list[Any]:
+        """The columns of an array of bytes."""
+        xp = engines.xp(flat)
+        if xp is np:
+            table = flat.view(self._fields())
+            return [np.ascontiguousarray(table[f"f{k}"]) for k in range(len(self.kinds))]
+        table = flat.reshape(-1, self.width)
+        found, at = [], 0
+        for kind in self.kinds:
+            end = at + kind.itemsize
+            found.append(xp.ascontiguousarray(table[:, at:end]).view(kind).reshape(-1))
+            at = end
+        return found

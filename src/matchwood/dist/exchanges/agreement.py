@@ -1,0 +1,48 @@
+"""Work that every rank does on its own part: an error on one is the same error on all.
+
+A rank that raises alone leaves the others waiting in their next collective.  The communicators
+end that wait with RankFailed; but where a rank can know beforehand, from its part of the input,
+everyone raises the error itself, of its own class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from matchwood import errors
+
+T = TypeVar("T")
+
+CLASSES = {
+    kind.__name__: kind
+    for kind in (
+        TypeError, ValueError, OverflowError, MemoryError, OSError, FileNotFoundError,
+        PermissionError, IsADirectoryError, NotADirectoryError,
+        errors.EngineUnavailable, errors.OutOfMemory, errors.CheckFailed, errors.FileFormatError,
+    )
+}  # fmt: skip
+
+
+def together(comm: Any, work: Callable[[], T]) -> T:
+    """``work()`` of this rank, if it succeeds on all; else all raise what the first raised.
+
+    The first is the failing rank of the smallest number; the message names it where there are
+    several ranks.  `work` must not use the communicator.
+    """
+    found, failure, cause = None, None, None
+    try:
+        found = work()
+    except tuple(CLASSES.values()) as error:
+        cause = error
+        failure = (_class_name(error), str(error))
+    for rank, outcome in enumerate(comm.objects(failure)):
+        if outcome is not None:
+            name, text = outcome
+            where = f" (on rank {rank})" if comm.size > 1 else ""
+            raise CLASSES[name](f"{text}{where}") from cause
+    return found  # type: ignore[return-value]
+
+
+def _class_name(error: BaseException) -> str:
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in CLASSES)

@@ -1,0 +1,225 @@
+"""The grid of ranks: who owns which vertex, and what a rank calls it.
+
+R x C ranks, rank r C + c in row r and column c.  Vertex v is in stripe s = v mod p, p = R C, at
+place v div p; the rank of that number owns it.
+
+    row group r      the stripes with s div C = r: those of the C ranks of row r
+    column group c   the stripes with s mod C = c: those of the R ranks of column c
+
+Entry (u, v) of the matrix is kept where the row group of u meets the column group of v.  For every
+fixed u - v all blocks get the same share of such entries, so bands, meshes and grids are spread
+evenly.
+
+A rank has two groups, which have its own stripe in common.  Both are numbered by position, which
+is dense and ascending in v, and computed:
+
+    row position      place * C + s mod C       of N_R vertices
+    column position   place * R + s div C       of N_C vertices
+
+Local ids: the row group by its positions, then the rest of the column group, ascending.  There are
+N_T = N_R + N_C - owned of them.  Read on in cpu.py (the same for kernels) and ranges.py (the
+layout of the paper, for comparison).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class GridShape(NamedTuple):
+    """What kernels take of a `Grid`; the arithmetic is in cpu.py."""
+
+    n: int
+    R: int
+    C: int
+    r: int
+    c: int
+    rows: int  # N_R: local ids from here on are of the column group alone
+
+
+def nearest_square(p: int) -> tuple[int, int]:
+    """R and C with R C = p, as close to each other as can be, R at most C."""
+    R = math.isqrt(p)
+    while p % R:
+        R -= 1
+    return R, p // R
+
+
+def parsed(caller: str, grid: Any, p: int) -> tuple[int, int]:
+    """R and C of "RxC", of a pair, or of None: nearest to square."""
+    if grid is None:
+        return nearest_square(p)
+    sides: tuple[Any, ...]
+    if isinstance(grid, str):
+        match = re.fullmatch(r"([0-9]+)x([0-9]+)", grid.strip())
+        if match is None:
+            raise ValueError(f"{caller}: grid must be like '4x2', got {grid!r}")
+        sides = tuple(int(side) for side in match.groups())
+    elif isinstance(grid, (tuple, list)) and len(grid) == 2:
+        sides = tuple(grid)
+    else:
+        raise TypeError(f"{caller}: grid must be like '4x2', a pair or None, got {grid!r}")
+    for side in sides:
+        if isinstance(side, bool) or not isinstance(side, (int, np.integer)):
+            raise TypeError(f"{caller}: grid must hold two integers, got {grid!r}")
+    R, C = (int(side) for side in sides)
+    if R < 1 or C < 1 or R * C != p:
+        raise ValueError(f"{caller}: grid must have as many places as ranks, {p}, got {R}x{C}")
+    return R, C
+
+
+class Grid:
+    """The stripes of n vertices on R x C ranks, seen from one rank.
+
+    Attributes
+    ----------
+    n, R, C, rank, p, r, c : int
+        `r` and `c` are this rank's row and column.
+    owned, n_rows, n_columns, n_local : int
+        Sizes: own vertices, row group (N_R), column group (N_C), local ids (N_T).
+    owned_rows, owned_columns : slice
+        Where own vertices are in an array over the row group or the column group.
+    """
+
+    layout = "stripes"
+
+    def __init__(self, n: int, R: int, C: int, rank: int) -> None:
+        self.n, self.R, self.C, self.rank = int(n), int(R), int(C), int(rank)
+        self.p = self.R * self.C
+        self.r, self.c = divmod(self.rank, self.C)
+        self.owned = self.size_of(self.rank)
+        self.row_counts = [self.size_of(self.r * self.C + c) for c in range(self.C)]
+        self.column_counts = [self.size_of(r * self.C + self.c) for r in range(self.R)]
+        self.n_rows, self.n_columns = sum(self.row_counts), sum(self.column_counts)
+        self.n_local = self.n_rows + self.n_columns - self.owned
+        self.owned_rows = slice(self.c, None, self.C)
+        self.owned_columns = slice(self.r, None, self.R)
+        self._to_local: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Grid {self.R}x{self.C}: {self.n} vertices, rank {self.rank} owns {self.owned}>"
+
+    @property
+    def name(self) -> str:
+        """Like "4x2"."""
+        return f"{self.R}x{self.C}"
+
+    @property
+    def shape(self) -> GridShape:
+        """What kernels take."""
+        return GridShape(self.n, self.R, self.C, self.r, self.c, self.n_rows)
+
+    def size_of(self, rank: int) -> int:
+        """How many vertices a rank owns."""
+        return (self.n - rank + self.p - 1) // self.p
+
+    # Of any vertices, by arithmetic on arrays or numbers
+
+    def owner(self, ids: Any) -> Any:
+        """The rank that owns each vertex."""
+        return ids % self.p
+
+    def places(self, ids: Any) -> Any:
+        """The place of each vertex at its owner."""
+        return ids // self.p
+
+    def row_group(self, ids: Any) -> Any:
+        """The row of the grid that keeps the rows of these vertices."""
+        return ids % self.p // self.C
+
+    def column_group(self, ids: Any) -> Any:
+        """The column of the grid that keeps the columns of these vertices."""
+        return ids % self.C
+
+    def row_position(self, ids: Any) -> Any:
+        """The position of each vertex in its row group."""
+        return ids // self.p * self.C + ids % self.C
+
+    def column_position(self, ids: Any) -> Any:
+        """The position of each vertex in its column group."""
+        return ids // self.p * self.R + ids % self.p // self.C
+
+    def keeper(self, u: Any, v: Any) -> Any:
+        """The rank that keeps entry (u, v)."""
+        return self.row_group(u) * self.C + self.column_group(v)
+
+    # Of this rank's vertices
+
+    def original_owned(self) -> Any:
+        """The ids of own vertices, by place."""
+        return self.ids_of(self.rank)
+
+    def ids_of(self, rank: int) -> Any:
+        """The ids of the vertices that a rank owns, by place."""
+        return np.arange(rank, self.n, self.p, dtype=np.int64)
+
+    def original_rows(self) -> Any:
+        """The ids of the row group, by position."""
+        places, stripes = np.divmod(np.arange(self.n_rows, dtype=np.int64), self.C)
+        return places * self.p + (self.r * self.C + stripes)
+
+    def original_columns(self) -> Any:
+        """The ids of the column group, by position."""
+        places, stripes = np.divmod(np.arange(self.n_columns, dtype=np.int64), self.R)
+        return places * self.p + (stripes * self.C + self.c)
+
+    def original(self, local: Any) -> Any:
+        """The ids of an array of local ids."""
+        local = np.asarray(local, np.int64)
+        of_rows = local < self.n_rows
+        places, stripes = np.divmod(local, self.C)
+        rows = places * self.p + (self.r * self.C + stripes)
+        if self.R == 1:
+            return rows
+        places, stripes = np.divmod(local - self.n_rows, self.R - 1)
+        stripes += stripes >= self.r
+        return np.where(of_rows, rows, places * self.p + (stripes * self.C + self.c))
+
+    def original_local(self) -> Any:
+        """The ids of all local ids."""
+        return self.original(np.arange(self.n_local, dtype=np.int64))
+
+    @property
+    def columns_to_local(self) -> Any:
+        """The local id of each vertex of the column group, by position; int64, not to be changed."""
+        if self._to_local is None:
+            places, stripes = np.divmod(np.arange(self.n_columns, dtype=np.int64), self.R)
+            own = stripes == self.r
+            stripes -= stripes > self.r
+            others = self.n_rows + places * max(self.R - 1, 1) + stripes
+            self._to_local = np.where(own, places * self.C + self.c, others)
+        return self._to_local
+
+    # Arrays over a group, and what each rank of the group owns of it
+
+    def split_rows(self, values: Any) -> list[Any]:
+        """For each rank of the row: its part of an array over the row group."""
+        return [values[c :: self.C] for c in range(self.C)]
+
+    def join_rows(self, parts: list[Any], out: Any) -> Any:
+        """`out` over the row group, filled with the part of each rank of the row."""
+        for c, part in enumerate(parts):
+            out[c :: self.C] = part
+        return out
+
+    def join_columns(self, parts: list[Any], out: Any) -> Any:
+        """`out` over the column group, filled with the part of each rank of the column."""
+        for r, part in enumerate(parts):
+            out[r :: self.R] = part
+        return out
+
+    def row_owner(self, positions: Any) -> tuple[Any, Any]:
+        """For positions of the row group: the owner's number within the row, and the place."""
+        return positions % self.C, positions // self.C
+
+    def columns_of(self, r: Any, places: Any) -> Any:
+        """Column positions of the places of rank r of the column."""
+        return places * self.R + r
+
+    def rows_of(self, c: Any, places: Any) -> Any:
+        """Row positions of the places of rank c of the row."""
+        return places * self.C + c
