@@ -82,11 +82,12 @@ class Labels:
         self.rows = rows_of(level.indptr, level.indices, level.data)
         self.kind = unsigned(level.indices.dtype)
         self.word = self.kind if level.data is None else np.uint64  # of messages: holds weights
-        self.ids = self.xp.asarray(G.local_ids())
+        self.ids = self.xp.asarray(G.original_local)
         self.to_local = self.xp.asarray(self.grid.columns_to_local)
         self.labels = self.ids.astype(self.kind)
-        self.own = self.xp.asarray(G.own_ids()).astype(self.kind)
+        self.own = self.xp.asarray(G.ids).astype(self.kind)
         self.positions = self.xp.arange(self.grid.n_rows)
+        self.nobody = self.positions[:0]
         self.saves = tracks(G.n)
         begins = level.indptr[: self.grid.n_rows + 1]
         self.active = (begins[1:] != begins[:-1]).astype(np.uint8)
@@ -154,7 +155,10 @@ class Labels:
 
         `turn` are positions in the row group, the same on all ranks of the row.
         """
-        places, lists = self.lists(self._who_looks(turn))
+        vertices = self._who_looks(turn)
+        if not vertices.shape[0]:  # of this row group none looks: its ranks send nothing
+            return self.nobody, self.own[self.nobody], 0
+        places, lists = self.lists(vertices)
         own = self.own[places]
         return places, self.module.decided(lists, own, self.threads), int(places.shape[0])
 
@@ -182,11 +186,9 @@ class Labels:
             parts += [weights[at[k] : at[k + 1]]]
         words = xp.concatenate([part.astype(self.word, copy=False) for part in parts])
         amounts = [ends[k + 1] - ends[k] + 2 * (at[k + 1] - at[k]) for k in range(row.size)]
-        if vertices.shape[0]:  # else no rank of the row has anything to send
-            words, came = row.alltoallv(words, amounts)
-            amounts = came.tolist()
+        words, came = row.alltoallv(words, amounts)
         mine = order[ends[row.rank] : ends[row.rank + 1]]
-        return places[mine], self._unpacked(words, amounts, int(mine.shape[0]))
+        return places[mine], self._unpacked(words, came.tolist(), int(mine.shape[0]))
 
     def _unpacked(self, words: Any, amounts: list[int], own: int) -> Any:
         """What each rank of the row sent: sizes of the lists, all labels, all weights."""
@@ -204,9 +206,10 @@ class Labels:
         """Own vertices take their new labels, and wake their neighbours on all ranks."""
         self.own[places] = targets
         columns, new = self.exchange.expand_changed(places, targets)
-        self.module.wake(
-            self.columns, self.to_local[columns], new, self.labels, self.active, self.threads
-        )
+        if columns.shape[0]:
+            self.module.wake(
+                self.columns, self.to_local[columns], new, self.labels, self.active, self.threads
+            )
 
 
 def tracks(n: int) -> bool:

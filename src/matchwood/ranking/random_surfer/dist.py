@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import arguments, engines
-from matchwood.dist.agreement import any_of, raise_first, same
+from matchwood.dist.agreement import any_of, own_part, raise_first, same
 from matchwood.dist.vectors import DistributedVector
 from matchwood.primitives.row_reduce import spmv
 from matchwood.ranking.random_surfer import Ranking
@@ -179,13 +179,13 @@ def _distribution(G: Any, caller: str, name: str, asked: Options) -> Any:
         return _spread_distribution(G, caller, name, value, asked.dtype)
     given = engines.moved(arguments.numbers(caller, name, value, size=G.n), "cpu")
     whole = probabilities(caller, name, given, asked.dtype)
-    return engines.moved(whole[G.own_ids()], G.engine)
+    return engines.moved(whole[G.ids], G.engine)
 
 
 def _spread_distribution(
     G: Any, caller: str, name: str, value: DistributedVector, dtype: Any
 ) -> Any:
-    own = of_own_vertices(G, caller, name, value)
+    own = own_part(G, caller, name, value)
     error: Exception | None = None
     least = 0.0
     try:
@@ -203,15 +203,3 @@ def _spread_distribution(
     weights = weights / (most or 1.0)  # so that the sum is finite
     (total,) = _added_up(G, float(weights.sum()))
     return (weights / (total or 1.0)).astype(dtype)
-
-
-def of_own_vertices(G: Any, caller: str, name: str, value: Any) -> Any:
-    """The own part of a vector, which must be spread as the graph is."""
-    error: Exception | None = None
-    if not isinstance(value, DistributedVector):
-        kind = type(value).__name__
-        error = TypeError(f"{caller}: {name} must be a DistributedVector, got {kind}")
-    elif not G.is_spread_alike(value):
-        error = ValueError(f"{caller}: {name} must be spread over the ranks as the graph is")
-    raise_first(G.comm, error)
-    return value.local
