@@ -57,17 +57,22 @@ class Places:
 
         `u` and `v` are the user's ids.
         """
-        if self.order is not None:
-            u, v = self.order.inside(u, self.threads), self.order.inside(v, self.threads)
-        rows, columns, data = collecting.sent(self.comm, self.grid, u, v, data)
-        return self.sorted_block(rows, columns, data, kind)
+        collector = self.collector(u.shape[0], None if data is None else data.dtype)
+        rounds = self.most(-(-u.shape[0] // collecting.BATCH))
+        collector.collect(collecting.batches(u, v, data), rounds)
+        return self.finished(collector, kind)
 
-    def sorted_block(self, rows: Any, columns: Any, data: Any, kind: Any) -> View:
-        """The View of entries by their positions."""
-        if self._sorted is not None:
-            columns = self._sorted[columns].astype(columns.dtype)
-        shape = (self.grid.n_rows, self.grid.n_columns)
-        indptr, indices, data = collecting.sorted_block(rows, columns, data, shape, self.threads)
+    def collector(self, entries: int, kind: Any) -> collecting.Collector:
+        """A Collector for so many entries of this rank, with values of that type or without."""
+        expected = self.total(entries)[0]
+        return collecting.Collector(self.comm, self.grid, self.order, expected, kind)
+
+    def finished(self, collector: collecting.Collector, kind: Any, reduce: str = "keep") -> View:
+        """The View of what was collected, with indices of that type; None: as small as fits."""
+        indptr, indices, data = collector.block(self._sorted, reduce)
+        if kind is None:
+            small = max(self.grid.n, self.most(indices.size)) <= INT32_MAX
+            kind = np.dtype(np.int32 if small else np.int64)
         return View(self._all_rows(indptr, kind), self.to_local(indices, kind), data)
 
     def _all_rows(self, indptr: Any, kind: Any) -> Any:
@@ -98,6 +103,10 @@ class Places:
     def total(self, *numbers: int) -> list[int]:
         """The sums over all ranks, modulo 2^64."""
         return [int(k) for k in self.comm.allreduce(np.array(numbers, np.int64), "sum")]
+
+    def most(self, number: int) -> int:
+        """The largest of the ranks' numbers."""
+        return int(self.comm.allreduce(np.array([number], np.int64), "max")[0])
 
     def symmetry(self, view: View) -> Symmetry:
         """Loops, and whether the pattern is symmetric."""
@@ -155,8 +164,7 @@ class Places:
 
     def agreed_kind(self, kind: Any, entries: int) -> Any:
         """The type of indices, wider where a rank has more entries than it can count."""
-        most = int(self.comm.allreduce(np.array([entries], np.int64), "max")[0])
-        return np.dtype(np.int64) if most > np.iinfo(kind).max else np.dtype(kind)
+        return np.dtype(np.int64) if self.most(entries) > np.iinfo(kind).max else np.dtype(kind)
 
     def without_loops(self, view: View) -> View:
         """The same without loops."""

@@ -1,0 +1,84 @@
+"""What collectives ask of their arguments, and how arrays of several ranks are made one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.arguments import one_of
+
+OPERATIONS = ("sum", "min", "max", "or")
+Counts = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def vector(function: str, array: Any, dimensions: int | None = 1) -> Any:
+    """`array` as a contiguous array, else a clear error; `dimensions` None permits any number."""
+    is_array = isinstance(array, np.ndarray) or engines.location(array) == "gpu"
+    if not is_array or isinstance(array, np.ma.MaskedArray):
+        kind = type(array).__name__
+        raise TypeError(f"{function}: array must be a NumPy or CuPy array, got {kind}")
+    if dimensions is not None and array.ndim != dimensions:
+        raise ValueError(f"{function}: array must be one-dimensional, got shape {array.shape}")
+    if array.dtype.kind not in "biufc" or not array.dtype.isnative:
+        raise TypeError(f"{function}: array must hold numbers or bools, got dtype {array.dtype}")
+    return engines.xp(array).ascontiguousarray(array)
+
+
+def operation(function: str, op: Any, dtype: np.dtype[Any]) -> str:
+    """The name of a reduction that numbers of this type allow."""
+    one_of(function, "op", op, OPERATIONS)
+    allowed = {"sum": "iufc", "min": "biuf", "max": "biuf", "or": "biu"}[op]
+    if dtype.kind not in allowed:
+        hint = "; op='or' says whether any is true" if dtype.kind == "b" else ""
+        raise TypeError(f"{function}: op={op!r} is not defined for {dtype}{hint}")
+    return str(op)
+
+
+def shares(function: str, counts: Any, size: int, total: int) -> Counts:
+    """`counts` as an array: how many of `total` elements belong to each of `size` ranks."""
+    found = np.asarray(engines.moved(counts, "cpu") if hasattr(counts, "dtype") else counts)
+    if found.ndim != 1 or found.size != size:
+        raise ValueError(
+            f"{function}: counts must have one entry for each of {size} ranks, "
+            f"got shape {found.shape}"
+        )
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"{function}: counts must hold integers, got dtype {found.dtype}")
+    if int(found.min()) < 0:
+        raise ValueError(f"{function}: counts must not be negative, got {int(found.min())}")
+    if sum(found.tolist()) != total:
+        raise ValueError(
+            f"{function}: counts must add up to the {total} elements of array, "
+            f"got {sum(found.tolist())}"
+        )
+    return found.astype(np.int64)
+
+
+def rank(function: str, name: str, value: Any, size: int) -> int:
+    """`value` as the number of a rank."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{function}: {name} must be an integer, got {value!r}")
+    if not 0 <= value < size:
+        raise ValueError(f"{function}: {name} must lie within 0..{size - 1}, got {value}")
+    return int(value)
+
+
+def even_shares(total: int, size: int) -> Counts:
+    """`total` elements dealt out to `size` ranks in runs whose lengths differ by one at most."""
+    bounds = np.arange(size + 1, dtype=np.int64) * total // size
+    return np.diff(bounds)
+
+
+def reduced(parts: Any, op: str) -> Any:
+    """The reduction of several arrays of one length, from the first to the last.
+
+    The order is fixed, so a sum of floats is the same number in every communicator.
+    """
+    xp = engines.xp(parts[0])
+    combine = {"sum": xp.add, "min": xp.minimum, "max": xp.maximum, "or": xp.bitwise_or}[op]
+    result = parts[0].copy()
+    for part in parts[1:]:
+        combine(result, part, out=result)
+    return result

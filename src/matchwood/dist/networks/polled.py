@@ -1,0 +1,134 @@
+"""Waiting for other processes without being deaf: what MPI and torch.distributed share.
+
+A collective is started and then polled, together with the notices of the other ranks (control.py).
+So a rank that waits hears within a millisecond that another one failed, Python reacts to Ctrl-C
+between two looks, and a rank that has waited too long can say for whom.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matchwood.dist.faults import difference, failure_of, listed
+from matchwood.dist.networks.control import Control, Path
+from matchwood.dist.protocol import Communicator, Session
+from matchwood.dist.traffic import Traffic
+from matchwood.errors import RankFailed
+
+BUSY_LOOKS = 200  # one after the other, before a rank that waits leaves its CPU to others
+YIELDS = 2000  # looks between which the CPU is offered to others; then a rank sleeps
+SLEEP_SECONDS = 0.0002  # between two looks of a rank that has waited long
+ANSWER_SECONDS = 0.5  # that a rank whose patience is over waits for answers
+TIMED_LOOKS = 64  # looks between two looks at the clock, while nobody sleeps
+
+
+class Polled(Communicator):
+    """A communicator whose operations are started and then polled."""
+
+    def __init__(
+        self,
+        rank: int,
+        members: Sequence[int],
+        threads: int,
+        control: Control,
+        path: Path,
+        session: Session,
+        traffic: Traffic | None = None,
+    ) -> None:
+        super().__init__(rank, len(members), threads, session, traffic)
+        self.members = tuple(members)
+        self.path = path
+        self._control = control
+        self._held: Any = None
+        self._splits = 0
+
+    def _compare(self, operation: str, *details: Any) -> None:
+        control = self._control
+        control.entered[self.path] = control.entered.get(self.path, 0) + 1
+        control.operation = operation
+        if not self.session.debug or operation == "close":
+            return
+        call = pickle.dumps((operation, *map(_plain, details)))
+        found = difference([pickle.loads(text) for text in self._bytes(call)])
+        if found is not None:
+            place, text = found
+            raise RankFailed(self.members[place], "ValueError", text)
+
+    def _wait(self, done: Callable[[], Any]) -> None:
+        """Return when `done` says so; raise when a rank has failed or does not come."""
+        if done():
+            return
+        looks, started = 0, time.monotonic()
+        while not done():
+            self._control.look()
+            self._raise_failures()
+            looks += 1
+            if looks > BUSY_LOOKS or self.session.crowded:
+                if looks > YIELDS:
+                    time.sleep(SLEEP_SECONDS)
+                else:
+                    os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)
+            if looks > YIELDS or looks % TIMED_LOOKS == 0:
+                waited = time.monotonic() - started
+                if waited > self.session.timeout:
+                    raise self._too_late(done)
+
+    def _raise_failures(self) -> None:
+        control = self._control
+        if control.failure is not None:
+            old = control.failure
+            raise RankFailed(old.rank, old.type, old.message, old.traceback)
+        if control.left:
+            gone = control.gone(self.members, self.path, control.entered.get(self.path, 0))
+            if gone is not None:
+                text = f"it left while others wait for it in {control.operation}"
+                raise RankFailed(gone, "RuntimeError", text)
+
+    def _too_late(self, done: Callable[[], Any]) -> RankFailed:
+        """The failure that names the ranks which did not come: those who wait elsewhere say so."""
+        control, number = self._control, self._control.entered.get(self.path, 0)
+        control.answers.clear()
+        control.tell("where")
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while time.monotonic() < deadline and control.failure is None:
+            control.look()
+            done()  # libraries move messages only while they are asked
+            time.sleep(SLEEP_SECONDS)
+        self._raise_failures()
+        missing, known = control.missing(self.members, self.path, number)
+        who = f"{listed(missing)} {'has' if len(missing) == 1 else 'have'} not come"
+        text = (
+            f"{who if missing else 'all ranks have come, but nothing came back'} to "
+            f"{control.operation} within {self.session.timeout:g} s (MATCHWOOD_DIST_TIMEOUT)"
+        )
+        first = missing[0] if missing else self.members[self.rank]
+        return RankFailed(first, "TimeoutError", f"{text}; {known}" if known else text)
+
+    def _close(self) -> None:
+        """Leave, and wait until the others leave or fail."""
+        control = self._control
+        try:
+            control.leave()
+            self.path = (-1,)  # nobody counts in it: those who have left are no failure here
+            self._wait(lambda: len(control.left) == control.size - 1)
+        except BaseException as error:
+            self._fail(error)
+            raise
+        self.session.closed = True
+        control.finish()
+
+    def _fail(self, error: BaseException) -> None:
+        self.session.closed = True
+        control = self._control
+        if control.failure is None:  # else the others know
+            control.announce(failure_of(control.rank, error))
+        self.session.failure = control.failure
+        control.abandon(self._held)
+
+
+def _plain(detail: Any) -> Any:
+    return detail.tolist() if hasattr(detail, "tolist") else detail

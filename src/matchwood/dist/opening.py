@@ -1,0 +1,171 @@
+"""The communicator of all processes that a program was started with."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from typing import Any
+
+from matchwood.arguments import one_of
+from matchwood.dist.faults import difference
+from matchwood.dist.networks.launchers import mpi_launchers, torchrun
+from matchwood.dist.placement import place_of, site, take_gpu
+from matchwood.dist.protocol import Communicator, timeout_seconds
+from matchwood.dist.serial import Serial
+from matchwood.errors import EngineUnavailable
+from matchwood.teams.cpus import checked_threads
+
+KINDS = (None, "serial", "mpi", "torch")
+TRANSPORTS = ("auto", "nccl", "ipc", "host")
+
+
+def world(
+    engine: str = "cpu",
+    *,
+    kind: str | None = None,
+    transport: str = "auto",
+    threads: int | None = None,
+) -> Communicator:
+    """The communicator of all processes of this program; use it in a ``with`` statement.
+
+    Under ``mpiexec`` or ``srun`` it is that of MPI, under ``torchrun`` a group of
+    torch.distributed, and in a program that was started alone it has one rank.  All processes call
+    this function together.  Every call gives a new communicator.
+
+    Parameters
+    ----------
+    engine : {"cpu", "gpu"}
+        Where this program's arrays will live.  With "gpu" every rank takes a GPU: its number among
+        the ranks of its host, modulo the devices it sees.
+    kind : {None, "serial", "mpi", "torch"}
+        None finds out how the program was started.
+    transport : {"auto", "nccl", "ipc", "host"}
+        How arrays on GPUs travel: by NCCL, by CUDA IPC between processes that share a GPU, or with
+        the other data (by a library that reads GPU memory, else through the host's).  "auto" takes
+        NCCL where each rank has a GPU of its own, and IPC where all share those of one host.
+    threads : int, optional
+        CPU threads of each rank.  By default MATCHWOOD_NUM_THREADS, else the CPUs of the rank,
+        divided among the ranks of the host that share them.
+
+    Returns
+    -------
+    comm : Communicator
+
+    Raises
+    ------
+    EngineUnavailable
+        mpi4py or torch is missing; the launcher belongs to another MPI than mpi4py, so that every
+        process would be rank 0; there is no GPU.
+    RankFailed
+        Another process failed while this one was waiting for it.
+    ValueError
+        The processes want different things, such as GPUs and CPUs.
+
+    Examples
+    --------
+    >>> import matchwood as mw
+    >>> with mw.dist.world() as comm:
+    ...     comm.rank, comm.size
+    (0, 1)
+    """
+    one_of("world", "engine", engine, ("cpu", "gpu"))
+    one_of("world", "kind", kind, KINDS)
+    one_of("world", "transport", transport, TRANSPORTS)
+    if threads is not None:
+        threads = checked_threads(threads)
+    comm = _OPENERS[kind or _kind_found()]()
+    try:
+        return _settled(comm, engine, transport, threads)
+    except BaseException as error:
+        comm.fail(error)
+        raise
+
+
+def _kind_found() -> str:
+    torch = sys.modules.get("torch.distributed")
+    if torch is not None and torch.is_available() and torch.is_initialized():
+        return "torch"
+    if mpi_launchers() or _mpi_in_use():
+        return "mpi"
+    return "torch" if torchrun() else "serial"
+
+
+def _mpi_in_use() -> bool:
+    """The program has started MPI itself, for more than one process."""
+    module = sys.modules.get("mpi4py.MPI")
+    return module is not None and module.Is_initialized() and module.COMM_WORLD.Get_size() > 1
+
+
+def _settled(comm: Communicator, engine: str, transport: str, threads: int | None) -> Communicator:
+    """The communicator with its threads and GPU: agreed on by all ranks before any work."""
+    told = comm.objects((engine, transport, comm.session.debug))
+    found = difference([("world", *each[:2]) for each in told])
+    if found is not None:
+        raise ValueError(f"world: {found[1]}")
+    comm.session.debug = any(each[2] for each in told)
+    place = place_of(comm.rank, comm.objects(site(engine)))
+    comm.session.place, comm.session.crowded = place, place.crowded
+    comm.threads = place.threads if threads is None else threads
+    comm.traffic.clear()
+    if engine == "cpu":
+        return comm
+    take_gpu(place)
+    if comm.size == 1:
+        return comm
+    from matchwood.dist.networks.device import with_transport
+
+    return with_transport(comm, transport)
+
+
+def _serial() -> Communicator:
+    return Serial()
+
+
+def _mpi() -> Communicator:
+    launchers = mpi_launchers()
+    if importlib.util.find_spec("mpi4py") is None:
+        by = " and ".join(launchers) or "world(kind='mpi')"
+        raise EngineUnavailable(
+            f"world: {by} asks for MPI, and mpi4py is not installed: pip install matchwood[mpi]"
+        )
+    MPI = _started_mpi()
+    _refuse_foreign(MPI, launchers)
+    from matchwood.dist.networks.mpi import open_world
+
+    return open_world(MPI, timeout_seconds())
+
+
+def _started_mpi() -> Any:
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:  # mpi4py without an MPI library
+        raise EngineUnavailable(f"world: mpi4py finds no MPI library: {error}") from error
+    if MPI.Is_finalized():
+        raise EngineUnavailable("world: MPI was finalized in this process, and cannot start again")
+    if not MPI.Is_initialized():
+        MPI.Init_thread()
+    return MPI
+
+
+def _refuse_foreign(MPI: Any, launchers: dict[str, int]) -> None:
+    """Raise where every process would be rank 0 of a world of its own."""
+    most = max(launchers.values(), default=1)
+    if most > 1 and MPI.COMM_WORLD.Get_size() == 1:
+        by = next(name for name, size in launchers.items() if size == most)
+        library = MPI.Get_library_version().strip().splitlines()[0].strip()
+        raise EngineUnavailable(
+            f"world: {by} started {most} processes, but each is rank 0 of 1: mpi4py uses "
+            f"{library}. Start the program with the mpiexec of that library (or, for srun, its "
+            f"--mpi option), or install mpi4py for the library of your mpiexec"
+        )
+
+
+def _torch() -> Communicator:
+    if importlib.util.find_spec("torch") is None:
+        raise EngineUnavailable("world: kind 'torch' needs torch, which is not installed")
+    from matchwood.dist.networks.torch_group import open_world
+
+    return open_world(timeout_seconds())
+
+
+_OPENERS = {"serial": _serial, "mpi": _mpi, "torch": _torch}

@@ -1,0 +1,58 @@
+"""A communicator of one rank: what `world` gives a program that was started alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from matchwood.dist.checks import Counts
+from matchwood.dist.protocol import Communicator, Session
+from matchwood.dist.traffic import Traffic
+
+
+class Serial(Communicator):
+    """One rank; every operation returns a copy of what it was given."""
+
+    kind = "serial"
+
+    def __init__(
+        self, threads: int = 1, session: Session | None = None, traffic: Traffic | None = None
+    ) -> None:
+        super().__init__(0, 1, threads, Session() if session is None else session, traffic)
+
+    def _compare(self, operation: str, *details: Any) -> None:
+        pass
+
+    def _barrier(self) -> None:
+        pass
+
+    def _bytes(self, text: bytes) -> Sequence[bytes]:
+        return [text]
+
+    def _lengths(self, length: int) -> Counts:
+        return np.array([length], np.int64)
+
+    def _table(self, sends: Counts) -> tuple[Counts, int]:
+        return sends, int(sends[0])
+
+    def _gather(self, array: Any, counts: Counts) -> Any:
+        return array.copy()
+
+    def _exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
+        return array.copy()
+
+    def _broadcast(self, array: Any, root: int) -> Any:
+        return array.copy()
+
+    def _reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+        return array.copy()
+
+    def _allreduce(self, array: Any, op: str) -> Any:
+        return array.copy()
+
+    def _split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
+        if color is None:
+            return None
+        return Serial(self.threads, self.session, Traffic(self.traffic))
