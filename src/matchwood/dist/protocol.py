@@ -1,7 +1,7 @@
 """What one rank sees of the others: a communicator.  All kinds have these operations.
 
 This file checks arguments, counts traffic and announces errors; a kind of communicator supplies
-the few functions at the end, which move the data: serial.py (one rank), threads.py (threads of one
+the few functions at the end, which move the data: serial.py (one rank), threads/ (threads of one
 process), and networks/ (MPI, NCCL, a group of torch.distributed).
 
 Every public operation is collective: all ranks of the communicator call it, in the same order.
@@ -24,7 +24,7 @@ import numpy as np
 from matchwood.arguments import count
 from matchwood.dist import checks
 from matchwood.dist.checks import Counts
-from matchwood.dist.placement import Place
+from matchwood.dist.start.placement import Place
 from matchwood.dist.traffic import Traffic
 from matchwood.errors import RankFailed
 

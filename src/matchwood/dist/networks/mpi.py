@@ -149,8 +149,8 @@ class Mpi(Polled):
             source, goal = (self.rank - step) % self.size, (self.rank + step) % self.size
             start = int(receives[:source].sum())
             for run in self._parts(result, start, int(receives[source])):
-                place = [staging.raw(run), run.size, kind]
-                requests.append(self._comm.Irecv(place, source=source))
+                into = [staging.raw(run), run.size, kind]
+                requests.append(self._comm.Irecv(into, source=source))
             for run in self._parts(array, int(froms[goal]), int(sends[goal])):
                 requests.append(self._comm.Isend([staging.raw(run), run.size, kind], dest=goal))
         own, place = int(froms[self.rank]), int(receives[: self.rank].sum())

@@ -8,10 +8,10 @@ from typing import Any
 
 from matchwood.arguments import one_of
 from matchwood.dist.faults import difference
-from matchwood.dist.networks.launchers import mpi_launchers, torchrun
-from matchwood.dist.placement import place_of, site, take_gpu
 from matchwood.dist.protocol import Communicator, timeout_seconds
 from matchwood.dist.serial import Serial
+from matchwood.dist.start.launchers import mpi_launchers, torchrun
+from matchwood.dist.start.placement import place_of, site, take_gpu
 from matchwood.errors import EngineUnavailable
 from matchwood.teams.cpus import checked_threads
 

@@ -1,0 +1,136 @@
+"""The communicator of a rank that is a thread.  Read hall.py first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.dist import checks
+from matchwood.dist.checks import Counts
+from matchwood.dist.faults import failure_of
+from matchwood.dist.networks.staging import settle
+from matchwood.dist.protocol import Communicator, Session
+from matchwood.dist.threads.hall import Group, Hall
+from matchwood.dist.traffic import Traffic
+
+COPIED_BYTES = 1 << 16  # of an array that is copied so that its owner need not wait
+
+
+class Threads(Communicator):
+    """A rank that is a thread; `run` makes them."""
+
+    kind = "threads"
+
+    def __init__(
+        self,
+        hall: Hall,
+        group: Group,
+        rank: int,
+        threads: int,
+        session: Session,
+        traffic: Traffic | None = None,
+    ) -> None:
+        super().__init__(rank, len(group.members), threads, session, traffic)
+        self._hall = hall
+        self._group = group
+        self._number = 0
+        self._call: tuple[Any, ...] = ()
+        self._starts: Any = None  # where the runs for this rank begin; set by `_table`
+
+    def _compare(self, operation: str, *details: Any) -> None:
+        # compared when all have come; an array is no part of a comparison
+        plain = tuple(d.tolist() if isinstance(d, np.ndarray) else d for d in details)
+        self._call = (operation, *plain)
+
+    def _meet(self, thing: Any) -> list[Any]:
+        self._number += 1
+        patience = self.session.timeout
+        return self._hall.meet(self._group, self._number, self.rank, self._call, thing, patience)
+
+    def _read(self, array: Any, read: Callable[[list[Any]], Any]) -> Any:
+        """What `read` makes of the arrays of all ranks; nobody changes them meanwhile."""
+        copied = array is None or array.nbytes <= COPIED_BYTES
+        brought = array if array is None or not copied else array.copy()
+        settle(brought)
+        together = self._meet((copied, brought))
+        result = read([each for _, each in together])
+        if not all(each for each, _ in together):
+            settle(result)
+            self._meet(None)
+        return result
+
+    def _barrier(self) -> None:
+        self._meet(None)
+
+    def _bytes(self, text: bytes) -> Sequence[bytes]:
+        return self._meet(text)
+
+    def _lengths(self, length: int) -> Counts:
+        return np.array(self._meet(length), np.int64)
+
+    def _table(self, sends: Counts) -> tuple[Counts, int]:
+        table = np.array(self._meet(sends))
+        self._starts = (np.cumsum(table, axis=1) - table)[:, self.rank]
+        return table[:, self.rank].copy(), int(table.sum())
+
+    def _gather(self, array: Any, counts: Counts) -> Any:
+        return self._read(array, lambda arrays: _joined(array, arrays))
+
+    def _exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
+        ends = self._starts + receives  # of the runs for this rank in the arrays of all
+
+        def read(arrays: list[Any]) -> Any:
+            runs = zip(arrays, self._starts.tolist(), ends.tolist(), strict=True)
+            return _joined(array, [theirs[lo:hi] for theirs, lo, hi in runs])
+
+        return self._read(array, read)
+
+    def _broadcast(self, array: Any, root: int) -> Any:
+        return self._read(array, lambda arrays: arrays[root].copy())
+
+    def _reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+        start = int(counts[: self.rank].sum())
+        own = slice(start, start + int(counts[self.rank]))
+        return self._read(array, lambda arrays: checks.reduced([a[own] for a in arrays], op))
+
+    def _allreduce(self, array: Any, op: str) -> Any:
+        if array.nbytes <= COPIED_BYTES:
+            return self._read(array, lambda arrays: checks.reduced(arrays, op))
+        counts = checks.even_shares(array.size, self.size)
+        own = self._reduce_scatter(array, counts, op)
+        settle(own)
+        return _joined(array, self._meet(own))  # nobody changes `own`: it need not be read at once
+
+    def _split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
+        # all ranks of a color must hold one group: that of the first of them
+        group = None
+        if color is not None and ranks[0] == self.rank:
+            group = Group([self._group.members[rank] for rank in ranks])
+        groups = self._meet(group)
+        if color is None:
+            return None
+        place = ranks.index(self.rank)
+        traffic = Traffic(self.traffic)
+        return Threads(self._hall, groups[ranks[0]], place, self.threads, self.session, traffic)
+
+    def _close(self) -> None:
+        self._call = ("close",)
+        try:
+            self._meet(None)
+        finally:
+            self._end()
+
+    def _fail(self, error: BaseException) -> None:
+        self._hall.fail(failure_of(self._group.members[self.rank], error))
+        self._end()
+
+    def _end(self) -> None:
+        self.session.closed = True
+        self.session.failure = self._hall.failure
+
+
+def _joined(like: Any, arrays: Sequence[Any]) -> Any:
+    return engines.xp(like).concatenate(arrays)

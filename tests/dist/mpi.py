@@ -1,0 +1,110 @@
+"""Start a script under mpiexec: ``mpiexec(4, "import matchwood ...")`` or ``mpiexec(4, path)``."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support import SOURCES, environment
+
+TESTS = Path(__file__).resolve().parent.parent
+LAUNCHERS = ("PMI_", "OMPI_", "SLURM_", "HYDI_", "MPI_", "PMIX_")  # of whoever started the tests
+
+
+def _launcher() -> str | None:
+    """The mpiexec beside this Python, which belongs to its mpi4py, else that of the path."""
+    beside = Path(sys.executable).parent / "mpiexec"
+    return str(beside) if beside.exists() else shutil.which("mpiexec")
+
+
+NO_MPI = (
+    "needs mpi4py"
+    if importlib.util.find_spec("mpi4py") is None
+    else ""
+    if _launcher()
+    else "needs mpiexec"
+)
+"""Why programs cannot be started under MPI; empty where they can."""
+
+needs_mpi = [pytest.mark.mpi, pytest.mark.skipif(bool(NO_MPI), reason=NO_MPI or "MPI is here")]
+"""``pytestmark = needs_mpi`` in a file whose tests all start mpiexec."""
+
+
+@dataclass
+class Done:
+    """How a program under mpiexec ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    seconds: float
+
+    @property
+    def lines(self) -> list[str]:
+        """What the ranks printed, sorted: they print in any order."""
+        return sorted(self.stdout.splitlines())
+
+
+def command(ranks: int, script: Path, *arguments: str) -> list[str]:
+    return [str(_launcher()), "-n", str(ranks), sys.executable, str(script), *arguments]
+
+
+def clean_environment(**extra: str) -> dict[str, str]:
+    """The environment of a program that mpiexec starts: nothing of another launcher."""
+    paths = f"{SOURCES}{os.pathsep}{TESTS}{os.pathsep}{TESTS.parent}"
+    kept = {k: v for k, v in environment().items() if not k.startswith(LAUNCHERS)}
+    return {**kept, "PYTHONPATH": paths, "MATCHWOOD_DIST_TIMEOUT": "60", **extra}
+
+
+def mpiexec(
+    ranks: int,
+    script: Path | str,
+    *arguments: str,
+    timeout: float = 120,
+    check: bool = True,
+    **extra: str,
+) -> Done:
+    """Run a script, a path or its text, on so many ranks; fails if it failed, unless told not to.
+
+    `extra` are environment variables.  Skips the test where MPI is missing.
+    """
+    if NO_MPI:
+        pytest.skip(NO_MPI)
+    with tempfile.TemporaryDirectory() as folder:
+        path = script
+        if isinstance(script, str):
+            path = Path(folder) / "script.py"
+            path.write_text(textwrap.dedent(script))
+        start = time.monotonic()
+        process = subprocess.Popen(
+            command(ranks, Path(path), *arguments),
+            env=clean_environment(**extra),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # so that no process is left when the time is over
+        )
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            pytest.fail(f"mpiexec did not end within {timeout} s\n{out}\n{err}")
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        done = Done(process.returncode, out, err, time.monotonic() - start)
+    if check:
+        assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done
