@@ -61,20 +61,21 @@ def iterate(
         return problem.start, 0, 0.0
     module = engines.load(PACKAGE, f"{G.engine}_block")
     scorer = module.Scorer(problem.start, problem.share, problem.jump, problem.dangling, threads)
-    (lost,) = _added_up(G, scorer.lost)
+    (lost,) = added_up(G, scorer.lost)
     error, iterations = math.inf, 0
     while iterations < asked.most and not error < asked.tol * G.n:
         given = expanded(G, scorer.given)
         pulled = folded(G, module.pull(problem.block, given, threads))
         mass = asked.damping * lost
         change = scorer.step(pulled, asked.damping, mass, 1.0 / G.n, problem.loses)
-        error, lost = _added_up(G, change, scorer.lost)
+        error, lost = added_up(G, change, scorer.lost)
         iterations += 1
         G.comm.report(iterations, G.n)
     return scorer.scores, iterations, error
 
 
-def _added_up(G: Any, *numbers: float) -> list[float]:
+def added_up(G: Any, *numbers: float) -> list[float]:
+    """The sums over all ranks."""
     found: list[float] = G.comm.allreduce(np.array(numbers, np.float64), "sum").tolist()
     return found
 
@@ -201,5 +202,5 @@ def _spread_distribution(
     if most == 0 and G.n:
         raise ValueError(f"{caller}: {name} must not be all zero")
     weights = weights / (most or 1.0)  # so that the sum is finite
-    (total,) = _added_up(G, float(weights.sum()))
+    (total,) = added_up(G, float(weights.sum()))
     return (weights / (total or 1.0)).astype(dtype)
