@@ -22,6 +22,7 @@ _HOMES = {
     # traversal
     "bfs": "matchwood.traversal",  # breadth-first levels and parents from one or many sources
     "BFS": "matchwood.traversal",  # what `bfs` returns
+    "forest_roots": "matchwood.traversal",  # the root of every vertex, by pointer jumping
     # components
     "connected_components": "matchwood.components",  # which vertices are joined by paths
     "strongly_connected_components": "matchwood.components",  # which reach each other
@@ -300,6 +301,7 @@ if TYPE_CHECKING:
     from matchwood.teams.crew import on_progress as on_progress
     from matchwood.traversal import BFS as BFS
     from matchwood.traversal import bfs as bfs
+    from matchwood.traversal import forest_roots as forest_roots
     from matchwood.tridiagonal import block_tridiagonal as block_tridiagonal
 else:  # hidden from type checkers, for which it would make every name exist
     __getattr__, __dir__ = _attach(__name__, _HOMES, _OLD)

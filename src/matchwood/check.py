@@ -15,6 +15,8 @@ from matchwood._lazy import attach as _attach
 _HOMES = {
     "check_bfs": "matchwood.traversal.breadth_first.check",  # levels and parents
     "is_bfs": "matchwood.traversal.breadth_first.check",  # yes or no
+    "check_forest_roots": "matchwood.traversal.pointer_jumping.check",  # of every vertex
+    "is_forest_roots": "matchwood.traversal.pointer_jumping.check",  # yes or no
     "check_connected_components": "matchwood.components.connected.check",  # labels of components
     "is_connected_components": "matchwood.components.connected.check",  # yes or no
     "check_strongly_connected_components": "matchwood.components.strong.check",  # of strong ones
@@ -157,6 +159,10 @@ if TYPE_CHECKING:
     from matchwood.spanning.forest.check import is_spanning_forest as is_spanning_forest
     from matchwood.traversal.breadth_first.check import check_bfs as check_bfs
     from matchwood.traversal.breadth_first.check import is_bfs as is_bfs
+    from matchwood.traversal.pointer_jumping.check import (
+        check_forest_roots as check_forest_roots,
+    )
+    from matchwood.traversal.pointer_jumping.check import is_forest_roots as is_forest_roots
     from matchwood.tridiagonal.check import (
         check_tridiagonal_solution as check_tridiagonal_solution,
     )

@@ -9,7 +9,7 @@ Read gate/blocks for how entries come to their rank, and for the views.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from matchwood.dist.agreement import same
 from matchwood.dist.exchanges.agreement import together
 from matchwood.dist.vectors import DistributedVector
 from matchwood.gate import refusals
-from matchwood.gate.blocks import given, order as orders
+from matchwood.gate.blocks import given, sources
+from matchwood.gate.blocks.agreed import Agreed
+from matchwood.gate.blocks.sources import Source
 from matchwood.gate.blocks.views import Places
 from matchwood.gate.entries import DUPLICATES, RULES
 from matchwood.gate.keeping import Keeper
@@ -33,6 +35,15 @@ __all__ = ["DistributedGraph", "distribute"]
 
 ORDERS = ("auto", "given", "hashed")
 LAYOUTS = ("stripes", "ranges")
+
+
+class Facts(NamedTuple):
+    """What a DistributedGraph is made with, beside its block."""
+
+    nnz: int  # entries of all ranks as they were given
+    edges: bool  # edges of a list, not entries of a matrix
+    duplicates: str | None
+    caller: str = "graph"
 
 
 class DistributedGraph(Keeper):
@@ -57,23 +68,21 @@ class DistributedGraph(Keeper):
         How vertices are renumbered before they are dealt out; None: they are not.
     """
 
-    def __init__(self, places: Places, block: View, **facts: Any) -> None:
+    def __init__(self, places: Places, block: View, facts: Facts) -> None:
         self.places = places
         self.comm, self.grid, self.order = places.comm, places.grid, places.order
         self.exchange = Exchange(self.comm, self.grid, self.order)
-        self.n = self.grid.n
+        self.n, self.nnz = self.grid.n, facts.nnz
         self.threads = places.threads
         self.engine = "cpu"
-        self.edges: bool = facts["edges"]
-        self.duplicates: str | None = facts["duplicates"]
+        self.edges, self.duplicates = facts.edges, facts.duplicates
+        self.weighted = block.data is not None
         self._block = block
         super().__init__()
-        distinct = View(*merge_duplicates(*block._replace(data=None), reduce="first",
-                                          threads=self.threads))  # fmt: skip
-        self.nnz, once = places.total(block.nnz, distinct.nnz)
-        self.ascending = self.nnz == once
-        self.keep("directed", lambda: distinct)
-        self.weighted = block.data is not None
+        once = places.distinct(block)
+        self.ascending = self.nnz == places.total(once)[0]
+        if self.duplicates == "error" and not self.ascending:
+            places.raise_duplicates(block, facts.caller)
 
     def __repr__(self) -> str:
         kind = "pattern" if self._block.data is None else str(self._block.data.dtype)
@@ -96,7 +105,8 @@ class DistributedGraph(Keeper):
     @property
     def names(self) -> Any:
         """The user's ids of all local ids, or None where `grid.original` computes them."""
-        return None if self.order is None else self.places.names
+        arithmetic = self.order is None and self.grid.layout == "stripes"
+        return None if arithmetic else self.places.names
 
     @property
     def original_local(self) -> Any:
@@ -107,6 +117,15 @@ class DistributedGraph(Keeper):
     def ids(self) -> Any:
         """The user's ids of own vertices, by place."""
         return self.places.names[: self.grid.n_rows][self.grid.owned_rows]
+
+    def on(self, engine: str) -> DistributedGraph:
+        """The same graph with its views on that engine; itself when they are there."""
+        arguments.one_of("DistributedGraph.on", "engine", engine, ("cpu", "gpu"))
+        if engine == self.engine:
+            return self
+        from matchwood.gate.blocks.device import OnDevice
+
+        return self.keep(engine, lambda: OnDevice(self))
 
     def vector(self, local: Any) -> DistributedVector:
         """A DistributedVector of the values of own vertices, by place."""
@@ -182,8 +201,9 @@ class DistributedGraph(Keeper):
 
     def directed_pattern(self) -> View:
         """Arcs i -> j for every stored (i, j), loops included."""
-        found: View = self.keep("directed", _never)
-        return found
+        if self.ascending:
+            return self.entries()
+        return self.keep("directed", lambda: self.canonical(None))
 
     def directed_weights(self, caller: str = "graph") -> View:
         """`directed_pattern` with values; 1 where none were given.  Duplicates are added up."""
@@ -320,10 +340,6 @@ class DistributedGraph(Keeper):
         return self.keep("diagonal", make)
 
 
-def _never() -> View:
-    raise AssertionError("the directed pattern is made with the graph")
-
-
 def distribute(
     A: Any,
     *,
@@ -336,57 +352,113 @@ def distribute(
     duplicates: str | None = None,
     index_dtype: Any = None,
 ) -> DistributedGraph:
-    """Spread a graph over the ranks of a communicator.  All ranks call it."""
-    return as_distributed(
-        "distribute", A, comm, n=n, weights=weights, grid=grid, order=order, layout=layout,
-        duplicates=duplicates, index_dtype=index_dtype,
+    """Spread a graph over the ranks of a communicator.
+
+    Every rank calls it, with its part of the graph.  The parts together, rank 0 first, are what
+    `matchwood.graph` would be given on one machine, and the same rules hold.
+
+    Parameters
+    ----------
+    A : array, tuple, sparse matrix, graph or None
+        Of this rank: edges of shape (m, 2), ``(n, edges)`` or ``(n, edges, weights)``; or a
+        sparse matrix with the next rows after those of the ranks before, and as many columns as
+        all ranks together have rows; or, on one rank alone, the whole graph: a `Graph`, a
+        NetworkX graph, ``(indptr, indices[, data])``.  None: this rank has nothing.
+    comm : Communicator
+        Of `matchwood.dist`.
+    n : int, optional
+        Vertices, where `A` does not say; else one more than the largest in any edge.
+    weights : (m,) array, optional
+        Of the edges, where `A` does not hold them.
+    grid : str or (int, int), optional
+        "RxC": R ranks down, C across.  By default nearest to square.
+    order : {"auto", "given", "hashed"}
+        "hashed" renumbers the vertices by a computed permutation before they are dealt out, for
+        graphs whose numbers have structure.  "auto" does so where a rank would otherwise keep
+        more than 1.5 times the mean of the entries.  Users see their own numbers in either case.
+    layout : {"stripes", "ranges"}
+        "ranges" is that of Mandulak's thesis, for comparison.
+    duplicates, index_dtype
+        As for `matchwood.graph`.
+
+    Returns
+    -------
+    DistributedGraph
+
+    Raises
+    ------
+    TypeError, ValueError
+        On all ranks alike, before anything is sent: if a rank's part is wrong, or ranks differ
+        in the kind of `A`, its number of vertices, the type of its weights, or other arguments;
+        if the grid has not as many places as there are ranks.
+
+    Notes
+    -----
+    Entries are sent in batches, and a rank never has more than two indices and the value of each
+    entry that it keeps, beside one batch.  Values must be numbers; their type is kept.  A rank
+    whose part lies on a GPU gets its views there; the block is made on the CPU.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> def two_halves(comm):
+    ...     edges = [[[0, 1], [1, 2]], [[2, 3], [3, 0]]][comm.rank]
+    ...     G = matchwood.distribute((4, edges), comm=comm)
+    ...     return G.degrees.gather(None).tolist()
+    >>> matchwood.dist.run(two_halves, 2)
+    [[2, 2, 2, 2], [2, 2, 2, 2]]
+    """
+    same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, duplicates=duplicates,
+         index_dtype=None if index_dtype is None else np.dtype(index_dtype).name)  # fmt: skip
+    share = together(comm, lambda: given.read(A, n, weights, "distribute"))
+    if n is not None:
+        n = arguments.count("distribute", "n", n)
+    agreed = Agreed(comm, share, n, "distribute")
+    source = agreed.source(share)
+    del share
+    return make(
+        "distribute", comm, agreed.n, source, grid=grid, order=order, layout=layout,
+        index_dtype=index_dtype, edges=agreed.edges, duplicates=duplicates or agreed.duplicates,
+        engine=agreed.engine,
     )  # fmt: skip
 
 
-def as_distributed(caller: str, A: Any, comm: Any, **options: Any) -> DistributedGraph:
-    """`distribute` in the name of another function."""
-    same(comm, caller, **{name: options[name] for name in options if name != "weights"})
-    R, C = grids.parsed(caller, options["grid"], comm.size)
-    arguments.one_of(caller, "order", options["order"], ORDERS)
-    arguments.one_of(caller, "layout", options["layout"], LAYOUTS)
-    arguments.one_of(caller, "duplicates", options["duplicates"], DUPLICATES)
-    share = together(comm, lambda: given.read(A, options["n"], options["weights"], caller))
-    n, share, facts = _agreed(comm, share, options["n"], caller)
-    grid = grids.Grid(n, R, C, comm.rank)
-    order = orders.HashedOrder(n) if options["order"] == "hashed" else None
-    places = Places(comm, grid, order)
-    nnz = places.total(share.u.size)[0]
-    kind = refusals.index_kind(n, nnz, options["index_dtype"], caller)
-    block = places.block(share.u, share.v, share.data, kind)
-    rule = options["duplicates"] or facts["duplicates"]
-    return DistributedGraph(places, block, edges=facts["edges"], duplicates=rule)
+def make(
+    caller: str,
+    comm: Any,
+    n: int,
+    source: Source,
+    *,
+    grid: Any = None,
+    order: str = "auto",
+    layout: str = "stripes",
+    index_dtype: Any = None,
+    edges: bool = False,
+    duplicates: str | None = None,
+    reduce: str | None = None,
+    values: Callable[[Places, View], Any] | None = None,
+    engine: str = "cpu",
+) -> DistributedGraph:
+    """The graph of a source whose entries are within 0 .. n - 1; all ranks call it alike.
 
-
-def _agreed(
-    comm: Any, share: given.Share, n: int | None, caller: str
-) -> tuple[int, given.Share, dict[str, Any]]:
-    """The number of vertices, this rank's share in the user's ids, and what it is a share of."""
-    kind = None if share.data is None or not share.u.size else share.data.dtype.str
-    mine = (share.kind, share.n, share.rows, share.u.size, share.data is not None, kind,
-            share.edges, share.duplicates)  # fmt: skip
-    shares = comm.objects(mine)
-    kinds = {each[0] for each in shares if each[0] != "none"}
-    if len(kinds) > 1:
-        raise ValueError(f"{caller}: A must be of one kind on all ranks, got {sorted(kinds)}")
-    if "graph" in kinds and sum(each[0] == "graph" for each in shares) > 1:
-        raise ValueError(f"{caller}: a whole graph must be given on one rank, None on the others")
-    sizes = {each[1] for each in shares if each[1] is not None}
-    sizes |= set() if n is None else {n}
-    if len(sizes) > 1:
-        raise ValueError(f"{caller}: n must be the same on all ranks, got {sorted(sizes)}")
-    data = np.empty(0, np.float64) if share.data is None and share.kind == "none" else share.data
-    facts = {
-        "edges": any(each[6] for each in shares),
-        "duplicates": next((each[7] for each in shares if each[7] is not None), None),
-    }
-    del data
-    if "rows" in kinds:
-        first = sum(each[2] for each in shares[: comm.rank])
-        share = share._replace(u=share.u + share.u.dtype.type(first))
-    vertices = sizes.pop() if sizes else 0
-    return vertices, share, facts
+    `reduce` joins equal entries at once.  `values` makes the values of a block without any.
+    """
+    R, C = grids.parsed(caller, grid, comm.size)
+    arguments.one_of(caller, "order", order, ORDERS)
+    arguments.one_of(caller, "layout", layout, LAYOUTS)
+    arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
+    laid = grids.made(layout, n, R, C, comm.rank)
+    places = Places(comm, laid, sources.chosen_order(comm, laid, source, order))
+    if reduce is None:
+        reduce = "first" if source.kind is None and duplicates != "error" else "keep"
+    block, received = places.collected(source, None, reduce)
+    kind = refusals.index_kind(n, places.most(block.nnz), index_dtype, caller)
+    if kind != block.indices.dtype:
+        indptr, indices = block.indptr.astype(kind), block.indices.astype(kind)
+        block = View(indptr, indices, block.data)
+    if values is not None:
+        block = block._replace(data=values(places, block))
+    given_entries = places.total(block.nnz if values is not None else received)[0]
+    facts = Facts(given_entries, edges, duplicates, caller)
+    graph = DistributedGraph(places, block, facts)
+    return graph.on(engine)

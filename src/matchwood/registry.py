@@ -26,6 +26,7 @@ class Entry(NamedTuple):
 
 PROBLEMS = (
     Entry("bfs", "traversal", ("check_bfs",), "bfs", "bfs", "bfs"),
+    Entry("forest_roots", "traversal", ("check_forest_roots",), "", "", "forest roots"),
     Entry("connected_components", "components", ("check_connected_components",),
           "components", "components", "components"),
     Entry("strongly_connected_components", "components", ("check_strongly_connected_components",),

@@ -31,6 +31,18 @@ def bfs_cases(engine: str | None = None) -> Iterator[Case]:
         )  # fmt: skip
 
 
+def root_cases(engine: str | None = None) -> Iterator[Case]:
+    for k, (_, G) in enumerate(graphs()):
+        if G.n == 0:
+            continue
+        parent = matchwood.bfs(G, sorted({k % G.n, G.n // 2}), directed=False).parent
+        found = matchwood.forest_roots(parent, engine=engine)
+        yield Case(
+            G.n, parent, {"root": found}, lambda fields: fields["root"],
+            lambda x, parent=parent: check.check_forest_roots(parent, x),
+        )  # fmt: skip
+
+
 def label_cases(
     function: Any, decide: Any, numbering: str, engine: str | None = None
 ) -> Iterator[Case]:
@@ -585,6 +597,7 @@ def is_preconditioner(there: Any, back: Any, coverage: Any) -> bool:
 
 PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
     "bfs": bfs_cases,
+    "forest roots": root_cases,
     "connected": functools.partial(
         label_cases, matchwood.connected_components, check.check_connected_components, "exact"
     ),
@@ -648,7 +661,8 @@ PROBLEMS: dict[str, Callable[..., Iterator[Case]]] = {
 }
 
 CHECKS = {
-    "bfs": "bfs", "connected": "connected_components", "strong": "strongly_connected_components",
+    "bfs": "bfs", "forest roots": "forest_roots", "connected": "connected_components",
+    "strong": "strongly_connected_components",
     "condensation": "condensation", "independent, any": "maximal_independent_set",
     "spanning, minimum": "spanning_forest", "order": "rcm_order", "measures": "measures",
     "permuted": "permuted", "matching": "matching", "matching, greedy": "locally_dominant",

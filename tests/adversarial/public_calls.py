@@ -81,6 +81,11 @@ def csr() -> tuple[Any, Any, Any]:
     return A.indptr, A.indices, A.data
 
 
+def parents() -> Any:
+    """A forest of two trees, one of whose roots has no parent."""
+    return np.array([3, 0, 0, -1, 1, 5, 5, 2])
+
+
 def upper() -> tuple[int, Any, Any]:
     """The same as a list of edges."""
     upper = sp.triu(matrix(), 1).tocoo()
@@ -220,6 +225,7 @@ def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
             ),
         ],
         "matchwood.BFS": lambda: [Call(lambda found: found.path(5), (mw.bfs(matrix(), 0),))],
+        "matchwood.forest_roots": lambda: [Call(mw.forest_roots, (parents(),))],
         "matchwood.connected_components": lambda: (
             on_three(mw.connected_components) + by_method(mw.connected_components, "fastsv", "bfs")
         ),
@@ -534,6 +540,10 @@ def _check_calls() -> dict[str, Callable[[], list[Call]]]:
             (*bands(), vector(7), tridiagonal.solve(*bands(), vector(7))),
         )
     ]
+    for name in ("check_forest_roots", "is_forest_roots"):
+        made[f"matchwood.check.{name}"] = lambda name=name: [
+            Call(getattr(check, name), (parents(), mw.forest_roots(parents())))
+        ]
     made["matchwood.check.check_solution"] = lambda: [
         Call(check.check_solution, (matrix(), matrix() @ vector(), vector()))
     ]
@@ -614,6 +624,7 @@ def _primitive_calls() -> dict[str, Callable[[], list[Call]]]:
 
 VERIFIED: dict[str, Callable[..., Any]] = {
     "bfs": lambda found, A, sources: check.check_bfs(A, sources, found),
+    "forest_roots": lambda found, parent: check.check_forest_roots(parent, found),
     "connected_components": lambda found, A: check.check_connected_components(A, found),
     "strongly_connected_components": lambda found, A: check.check_strongly_connected_components(
         A, found

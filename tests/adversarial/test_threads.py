@@ -16,7 +16,8 @@ WRONG = [("two", TypeError), (True, TypeError), (2.0, TypeError), (0, ValueError
          (200_000, ValueError), (10**30, ValueError)]  # fmt: skip
 PAIR = np.array([2, 0, 2, 1]), np.array([1, 2, 1, 0])
 VALUES: dict[str, Any] = {
-    "A": matrix(), "sources": 0, "matching": np.full(12, -1), "n": 5, "forest": forest(),
+    "A": matrix(), "sources": 0, "parent": np.zeros(5, np.int64), "n": 5, "forest": forest(),
+    "matching": np.full(12, -1),
     "perm": np.arange(12), "kind": 1, "shape": (3, 4), "m": 4, "scale": 3, "edge_factor": 2,
     "density": 0.5, "n_rows": 3, "n_cols": 3, "rows": PAIR[0], "cols": PAIR[1], "columns": 12,
     "indptr": csr()[0], "indices": csr()[1], "data": csr()[2], "mask": PAIR[0] > 1, "u": PAIR[0],

@@ -96,7 +96,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
     )
     from matchwood.primitives import row_reduce
     from matchwood.spanning import minimum_spanning_forest
-    from matchwood.traversal import bfs
+    from matchwood.traversal import bfs, forest_roots
 
     def views(G: Graph) -> None:
         G.directed_pattern()
@@ -107,6 +107,7 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "graph": views,
         "bfs": lambda G: bfs(G, 0),
         "bfs, undirected": lambda G: bfs(G, [0, 1], directed=False, depth_limit=2),
+        "forest roots": lambda G: forest_roots(bfs(G, 0).parent),
         "components, afforest": lambda G: connected_components(G, method="afforest"),
         "components, fastsv": lambda G: connected_components(G, method="fastsv"),
         "components, bfs": lambda G: connected_components(G, method="bfs"),

@@ -90,9 +90,12 @@ class Exchange:
         """An allreduce in the row, then one broadcast from each rank of the column."""
         whole = self.row.allreduce(values, op) if self.row.size > 1 else values
         own = engines.xp(values).ascontiguousarray(whole[self.grid.owned_rows])
+        nothing = own[:0]
         parts = [
             self.column.broadcast(own if root == self.column.rank else None, root)
-            for root in range(self.column.size)
+            if count and self.column.size > 1
+            else (own if root == self.column.rank else nothing)
+            for root, count in enumerate(self.grid.column_counts)
         ]
         return self.grid.join_columns(
             parts, engines.xp(values).empty(self.grid.n_columns, values.dtype)
@@ -172,7 +175,7 @@ class Exchange:
 
     def _narrow(self, places: Any) -> Any:
         """Places in the smaller type that holds them: fewer bytes to send."""
-        most = self.grid.size_of(0)
+        most = self.grid.most_owned
         return places.astype(np.int32 if most <= np.iinfo(np.int32).max else np.int64, copy=False)
 
     def _joined(self, places: Any, values: Any, op: str) -> tuple[Any, Any]:

@@ -72,6 +72,28 @@ def parsed(caller: str, grid: Any, p: int) -> tuple[int, int]:
     return R, C
 
 
+def positions_of(n: int, p: int, width: int, first: int, stripes: range) -> Any:
+    """Positions, by place, of the vertices of some stripes in a group.
+
+    The group has `width` stripes, from `first` on; there are n vertices in p stripes.
+    """
+    if not stripes:
+        return np.empty(0, np.int64)
+    places = np.arange(-(-n // p), dtype=np.int64)[:, None]
+    inside = (places * p + np.array(stripes)) < n
+    positions = places * width + (np.array(stripes) - first)
+    return positions[inside]
+
+
+def made(layout: str, n: int, R: int, C: int, rank: int) -> Grid:
+    """The grid of that layout, "stripes" or "ranges"."""
+    if layout == "stripes":
+        return Grid(n, R, C, rank)
+    from matchwood.dist.grid.ranges import Ranges
+
+    return Ranges(n, R, C, rank)
+
+
 class Grid:
     """The stripes of n vertices on R x C ranks, seen from one rank.
 
@@ -81,7 +103,7 @@ class Grid:
         `r` and `c` are this rank's row and column.
     owned, n_rows, n_columns, n_local : int
         Sizes: own vertices, row group (N_R), column group (N_C), local ids (N_T).
-    owned_rows, owned_columns : slice
+    owned_rows, owned_columns : slice, or an array of positions in another layout
         Where own vertices are in an array over the row group or the column group.
     """
 
@@ -92,13 +114,17 @@ class Grid:
         self.p = self.R * self.C
         self.r, self.c = divmod(self.rank, self.C)
         self.owned = self.size_of(self.rank)
+        self._groups()
+        self.n_local = self.n_rows + self.n_columns - self.owned
+        self._to_local: Any = None
+
+    def _groups(self) -> None:
+        """Sizes of the two groups, and where own vertices are in them."""
         self.row_counts = [self.size_of(self.r * self.C + c) for c in range(self.C)]
         self.column_counts = [self.size_of(r * self.C + self.c) for r in range(self.R)]
         self.n_rows, self.n_columns = sum(self.row_counts), sum(self.column_counts)
-        self.n_local = self.n_rows + self.n_columns - self.owned
-        self.owned_rows = slice(self.c, None, self.C)
-        self.owned_columns = slice(self.r, None, self.R)
-        self._to_local: Any = None
+        self.owned_rows: Any = slice(self.c, None, self.C)
+        self.owned_columns: Any = slice(self.r, None, self.R)
 
     def __repr__(self) -> str:
         return f"<Grid {self.R}x{self.C}: {self.n} vertices, rank {self.rank} owns {self.owned}>"
@@ -116,6 +142,11 @@ class Grid:
     def size_of(self, rank: int) -> int:
         """How many vertices a rank owns."""
         return (self.n - rank + self.p - 1) // self.p
+
+    @property
+    def most_owned(self) -> int:
+        """Vertices of the rank that owns most."""
+        return self.size_of(0)
 
     # Of any vertices, by arithmetic on arrays or numbers
 
@@ -187,12 +218,15 @@ class Grid:
     def columns_to_local(self) -> Any:
         """The local id of each vertex of the column group, by position; int64, not to be changed."""
         if self._to_local is None:
-            places, stripes = np.divmod(np.arange(self.n_columns, dtype=np.int64), self.R)
-            own = stripes == self.r
-            stripes -= stripes > self.r
-            others = self.n_rows + places * max(self.R - 1, 1) + stripes
-            self._to_local = np.where(own, places * self.C + self.c, others)
+            self._to_local = self._columns_to_local()
         return self._to_local
+
+    def _columns_to_local(self) -> Any:
+        places, stripes = np.divmod(np.arange(self.n_columns, dtype=np.int64), self.R)
+        own = stripes == self.r
+        stripes -= stripes > self.r
+        others = self.n_rows + places * max(self.R - 1, 1) + stripes
+        return np.where(own, places * self.C + self.c, others)
 
     # Arrays over a group, and what each rank of the group owns of it
 

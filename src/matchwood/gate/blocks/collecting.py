@@ -106,11 +106,8 @@ class Collector:
     def block(self, columns_sorted: Any, reduce: str = "keep") -> View:
         """The entries by row and column.  Afterwards nothing is kept here.
 
-        `reduce` is that of primitives.assemble; without values "keep" is "first": nobody can tell
-        equal entries apart.
+        `reduce` is that of primitives.assemble.
         """
-        if self.kind is None:
-            reduce = "first"
         wide = self.received > INT32_MAX or self.grid.n > INT32_MAX
         kind = np.dtype(np.int64 if wide else np.int32)
         lengths = np.zeros(self.grid.n_rows + 1, np.int64)

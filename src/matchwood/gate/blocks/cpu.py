@@ -179,6 +179,26 @@ def without_loops(
 
 
 @kernel
+def _distinct(team: Any, indptr: Array, indices: Array, table: Array) -> None:
+    lo, hi = share_rows(team, indptr)
+    count = 0
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        for k in range(indptr[i], indptr[i + 1]):
+            count += k == indptr[i] or indices[k] != indices[k - 1]
+    table[team.rank, 0] = count
+
+
+def distinct(indptr: Array, indices: Array, threads: int | None) -> int:
+    """Entries of sorted rows, equal ones counted once."""
+    team = crew(threads, work=indices.size + indptr.size)
+    table = np.zeros((team.size, _WIDTH), np.int64)
+    team.run(_distinct, indptr, indices, table)
+    return int(table[:, 0].sum())
+
+
+@kernel
 def _diagonal(team: Any, indptr: Array, indices: Array, data: Array, found: Array) -> None:
     """found[i] = a_ii; it stays as it is where none is stored."""
     lo, hi = share(team, found.size)

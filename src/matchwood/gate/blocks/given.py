@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import csr
+from matchwood import csr, engines
 from matchwood.gate import inputs, sparse_inputs
 
 EXPECTED = (
@@ -30,6 +30,7 @@ class Share(NamedTuple):
     data: Any
     edges: bool = False  # edges of a list, not entries of a matrix
     duplicates: str | None = None  # that a Graph came with
+    place: str = "cpu"  # where the arrays lie
 
 
 NOTHING = np.empty(0, np.int64)
@@ -58,24 +59,26 @@ def read(A: Any, n: Any, weights: Any, caller: str) -> Share:
 
 def _from_edges(n: int | None, edges: Any, weights: Any, caller: str) -> Share:
     ends, data = inputs.edge_arrays(edges, weights, caller)
-    ends = inputs.engines.moved(ends, "cpu")
+    place, ends = engines.location(ends), engines.moved(ends, "cpu")
     u, v = (inputs.as_indices(ends[:, k], "edges", caller) for k in (0, 1))
-    return Share("edges", n, 0, u, v, _numbers(data, caller), True)
+    return Share("edges", n, 0, u, v, _numbers(data, caller), True, place=place)
 
 
 def _from_rows(A: Any, caller: str) -> Share:
     raw = sparse_inputs.read(A, caller, square=False)
     shape = raw.shape
-    graph = csr.Rectangle(raw, None, caller)
-    u, v = _coordinates(graph.entries(), shape[0])
-    return Share("rows", shape[1], shape[0], u, v, _numbers(graph.given_values(caller), caller))
+    slab = csr.Rectangle(raw, None, caller)
+    there = slab.on("cpu")
+    u, v = _coordinates(there.entries(), shape[0])
+    data = _numbers(there.given_values(caller), caller)
+    return Share("rows", shape[1], shape[0], u, v, data, place=slab.engine)
 
 
 def _from_graph(G: csr.Graph, caller: str) -> Share:
-    raw = G.on("cpu").raw()
-    u, v = _coordinates(G.on("cpu").entries(), G.n)
-    data = _numbers(G.on("cpu").given_values(caller), caller)
-    return Share("graph", G.n, G.n, u, v, data, raw.edges, G.duplicates)
+    there = G.on("cpu")
+    u, v = _coordinates(there.entries(), G.n)
+    data = _numbers(there.given_values(caller), caller)
+    return Share("graph", G.n, G.n, u, v, data, there.raw().edges, G.duplicates, G.engine)
 
 
 def _coordinates(view: Any, rows: int) -> tuple[Any, Any]:
@@ -87,7 +90,7 @@ def _numbers(data: Any, caller: str) -> Any:
     """Values that can be sent: numbers of at most 16 bytes."""
     if data is None:
         return None
-    data = inputs.engines.moved(data, "cpu")
+    data = engines.moved(data, "cpu")
     if inputs.carried(data) is not data:
         raise TypeError(f"{caller}: weights must be real numbers, got dtype {data.dtype}")
     return np.ascontiguousarray(data, dtype=data.dtype.newbyteorder("="))

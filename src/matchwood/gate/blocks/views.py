@@ -14,7 +14,8 @@ import numpy as np
 from matchwood import engines
 from matchwood.dist.exchanges.agreement import together
 from matchwood.gate import inputs
-from matchwood.gate.blocks import collecting
+from matchwood.gate.blocks import collecting, sources
+from matchwood.gate.blocks.sources import Source
 from matchwood.gate.views import View
 from matchwood.primitives.assemble.cpu import merge_duplicates
 from matchwood.primitives.inspect import Symmetry, Values, keys
@@ -57,10 +58,17 @@ class Places:
 
         `u` and `v` are the user's ids.
         """
-        collector = self.collector(u.shape[0], None if data is None else data.dtype)
-        rounds = self.most(-(-u.shape[0] // collecting.BATCH))
-        collector.collect(collecting.batches(u, v, data), rounds)
-        return self.finished(collector, kind)
+        source = sources.of_arrays(u, v, data, None if data is None else data.dtype)
+        return self.collected(source, kind)[0]
+
+    def collected(self, source: Source, kind: Any, reduce: str = "keep") -> tuple[View, int]:
+        """The block of all entries of all ranks, and how many of them came here.
+
+        `kind` is the type of indices; None: as small as fits all blocks.
+        """
+        collector = self.collector(source.entries, source.kind)
+        collector.collect(source.parts(), self.most(source.rounds))
+        return self.finished(collector, kind, reduce), collector.received
 
     def collector(self, entries: int, kind: Any) -> collecting.Collector:
         """A Collector for so many entries of this rank, with values of that type or without."""
@@ -70,7 +78,7 @@ class Places:
     def finished(self, collector: collecting.Collector, kind: Any, reduce: str = "keep") -> View:
         """The View of what was collected, with indices of that type; None: as small as fits."""
         indptr, indices, data = collector.block(self._sorted, reduce)
-        if kind is None:
+        if kind is None:  # also where all entries of all ranks would need more
             small = max(self.grid.n, self.most(indices.size)) <= INT32_MAX
             kind = np.dtype(np.int32 if small else np.int64)
         return View(self._all_rows(indptr, kind), self.to_local(indices, kind), data)
@@ -188,7 +196,24 @@ class Places:
     def _id_kind(self) -> Any:
         return np.int32 if self.grid.n <= INT32_MAX else np.int64
 
+    def distinct(self, view: View) -> int:
+        """Entries of this rank, equal ones counted once."""
+        found: int = self._cpu().distinct(view.indptr, view.indices, self.threads)
+        return found
+
     # Errors, the same on all ranks
+
+    def raise_duplicates(self, view: View, caller: str) -> NoReturn:
+        """Raise the error that names an entry given more than once; a rank must have one."""
+        twice = np.zeros(view.nnz, np.bool_)
+        twice[1:] = view.indices[1:] == view.indices[:-1]
+        starts = view.indptr[:-1]
+        twice[starts[starts < view.nnz]] = False
+        row, column, _ = self._first(view._replace(data=np.zeros(view.nnz)), twice)
+        raise ValueError(
+            f"{caller}: entries must be given once with duplicates='error', "
+            f"got ({row}, {column}) more than once"
+        )
 
     def refuse_infinite(self, view: View, caller: str) -> None:
         """Raise unless all values of all ranks are finite."""

@@ -1,0 +1,50 @@
+"""Connected components on a grid of ranks.
+
+Two ways.  "auto": every rank joins the edges of its block by the engine of a single machine, tells
+the owners under which vertex each of theirs is, and the owners make one forest of these; forest.py.
+"colour": the smallest number spreads along edges, a round for each step, as in the thesis;
+colour.py.  Both find for each vertex the smallest of its component, and components are numbered by
+these at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import arguments, engines
+from matchwood.components.connected import Components
+from matchwood.components.connected.dist import colour, forest
+from matchwood.components.connected.dist.check import check_components as check_components
+from matchwood.dist.exchanges.agreement import same
+from matchwood.primitives.number.dist import number_labels
+
+PACKAGE = __name__.rpartition(".")[0]
+CALLER = "connected_components"
+METHODS = ("auto", *colour.WAYS)
+
+
+def label(G: Any, method: str, threads: int | None = None) -> Components:
+    """See matchwood.components.connected.connected_components."""
+    same(G.comm, CALLER, method=method)
+    arguments.one_of(CALLER, "method", method, METHODS)
+    threads = G.threads if threads is None else threads
+    if method == "auto" and G.comm.size == 1 and G.order is None:
+        return _alone(G, threads)
+    if method == "auto":
+        roots, rounds = forest.smallest(G, engines.load(PACKAGE, G.engine), threads)
+    else:
+        roots, rounds = colour.smallest(G, colour.WAYS[method], threads)
+    kind = arguments.index_type(max(G.n, G.nnz))
+    users = roots if G.order is None else G.order.user(roots)
+    count, labels = number_labels(G, np.ascontiguousarray(users, kind))
+    return Components(count, G.vector(engines.moved(labels, G.engine)), rounds)
+
+
+def _alone(G: Any, threads: int | None) -> Components:
+    """One rank: its block is the graph, and its vertices are in their own order."""
+    count, labels, rounds = engines.load(PACKAGE, G.engine).label(
+        G.entries(), G.has_symmetric_pattern, "auto", threads=threads
+    )
+    return Components(count, G.vector(labels), rounds)

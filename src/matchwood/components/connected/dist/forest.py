@@ -1,0 +1,160 @@
+"""One forest of the forests of all blocks.  Kernels: cpu.py.
+
+1. Every rank joins the edges of its block.  So each of its vertices v is in a tree, whose smallest
+   vertex is a: v and a are connected.
+2. It reports that to the owner of v, if a is not v.  The largest tree of a block is reported by
+   marks: one bit for a vertex.  The other trees are reported by pairs (v, a).
+3. The owner of v has parent[v], the smallest vertex that it knows to be connected with v.
+
+Then in rounds, until nothing changes on any rank:
+
+   hook       A pair (v, a) lowers parent[v] to a.  If v had another parent b, then a and b are
+              connected, and the owner of the larger one must learn of the smaller one: a pair for
+              it.  So the old label's owner learns the new one.
+   shortcut   parent[v] becomes the parent of the parent, which its owner is asked for.  Each is
+              asked for once by a rank, however many of its vertices are below it.
+
+A pair is dropped where it says what the owner knows, or where v was a root.  It always goes to a
+smaller vertex than before, so it does not live for ever; and parents only go down.  At the end
+every parent is a root, every pair has been used, and so the root is the smallest vertex of the
+component.  (M. Rem's way to join sets, E. W. Dijkstra, A Discipline of Programming, 1976.)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.components.connected.dist import cpu
+from matchwood.dist.exchanges.cpu_distinct import distinct
+from matchwood.dist.exchanges.packing import (
+    pack_marks,
+    pack_values,
+    unpack_marks,
+    unpack_values,
+    words_of_bits,
+)
+from matchwood.dist.exchanges.routing import ask, deliver, to_group
+from matchwood.dist.grid import Grid
+
+Array = np.ndarray[Any, Any]
+
+HEAD = 2  # words before a report: the smallest vertex of the largest tree, the words of its marks
+
+
+class Stripes(NamedTuple):
+    """The vertices of a block by their owner: those of one are base + place * step."""
+
+    owner: Array
+    base: Array
+    step: Array
+    size: Array
+
+
+def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
+    """The smallest vertex of the component of each own vertex, and the number of rounds."""
+    grid, exchange = G.grid, G.exchange
+    kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
+    _, labels, _ = engine.label(G.entries(), False, "auto", threads=threads)
+    reports = _reports(grid, engines.moved(labels, "cpu"), kind, threads)
+    parent = np.arange(grid.rank, grid.n, grid.p, dtype=np.int64).astype(kind)
+    own = cpu.Own(parent, grid.p, grid.rank)
+    found = []
+    for report in _exchanged(exchange, reports, kind):
+        found += [cpu.hook(own, *pairs, threads) for pairs in _opened(report, grid.owned)]
+    pairs = _joined(found, grid.n, kind)
+    rounds = 0
+    while True:
+        rounds += 1
+        changed = _shortcut(exchange, own, threads)
+        state = np.array([pairs[0].size, changed], np.int64)
+        sent, active = exchange.comm.allreduce(state, "sum").tolist()
+        exchange.comm.report(rounds, active)
+        if sent == 0 and active == 0:
+            return parent, rounds
+        if sent:
+            places, values = deliver(exchange, *pairs)
+            pairs = _joined([cpu.hook(own, places, values, threads)], grid.n, kind)
+
+
+def stripes_of(grid: Grid) -> Stripes:
+    """Of the row group first, by column of the grid; then of the rest of the column group."""
+    rows = [(grid.r * grid.C + c, c, grid.C, grid.row_counts[c]) for c in range(grid.C)]
+    others = [r for r in range(grid.R) if r != grid.r]
+    columns = [
+        (r * grid.C + grid.c, grid.n_rows + k, grid.R - 1, grid.column_counts[r])
+        for k, r in enumerate(others)
+    ]
+    return Stripes(*(np.array(column, np.int64) for column in zip(*rows, *columns, strict=True)))
+
+
+def _reports(grid: Grid, labels: Array, kind: Any, threads: int | None) -> dict[int, Array]:
+    """For each owner of vertices of this block what it must know of them."""
+    stripes = stripes_of(grid)
+    trees = int(labels.max()) + 1 if labels.size else 0
+    least = cpu.least_members(labels, trees, stripes, grid, kind, threads)
+    giant = int(np.bincount(labels).argmax()) if trees else -1
+    head = int(least[giant]) if trees else 0
+    listed = cpu.list_members(labels, least, giant, stripes, grid.p, threads)
+    reports = {}
+    for owner, size, (inside, places, names) in zip(
+        stripes.owner.tolist(), stripes.size.tolist(), listed, strict=True
+    ):
+        marks = pack_marks(inside, size, kind)
+        rest = pack_values(places, names, size)
+        reports[owner] = np.concatenate([np.array([head, marks.size], kind), marks, rest])
+    return reports
+
+
+def _exchanged(exchange: Any, reports: dict[int, Array], kind: Any) -> list[Array]:
+    """What all ranks of the row and the column report of own vertices, this one's too."""
+    grid = exchange.grid
+    none = np.empty(0, kind)
+    mine = grid.rank
+    along_row = [grid.r * grid.C + c for c in range(grid.C)]
+    along_column = [r * grid.C + grid.c for r in range(grid.R)]
+    found = [reports[mine]]
+    for comm, ranks in ((exchange.row, along_row), (exchange.column, along_column)):
+        if comm.size > 1:
+            sent = [none if rank == mine else reports[rank] for rank in ranks]
+            found += [part for part in to_group(comm, sent, kind) if part.size]
+    return found
+
+
+def _opened(report: Array, owned: int) -> list[tuple[Array, Array]]:
+    """(places, labels) of the marks, with one label for all, and of the pairs."""
+    count = int(report[1])
+    assert count <= words_of_bits(owned, report.dtype)
+    marks = unpack_marks(report[HEAD : HEAD + count], owned)
+    return [(marks, report[:1]), unpack_values(report[HEAD + count :], owned)]
+
+
+def _joined(found: list[tuple[Array, Array]], n: int, kind: Any) -> tuple[Array, Array]:
+    """The pairs (vertex, smaller vertex) of several lists, each once."""
+    ids = np.concatenate([ids for ids, _ in found]).astype(np.int64)
+    lows = np.concatenate([lows for _, lows in found])
+    if ids.size == 0:
+        return ids, lows
+    if n < 1 << 31:
+        keys = np.unique(ids * n + lows)
+        return keys // n, (keys % n).astype(kind)
+    order = np.lexsort((lows, ids))
+    ids, lows = ids[order], lows[order]
+    new = np.ones(ids.size, bool)
+    new[1:] = (ids[1:] != ids[:-1]) | (lows[1:] != lows[:-1])
+    return ids[new], lows[new]
+
+
+def _shortcut(exchange: Any, own: cpu.Own, threads: int | None) -> int:
+    """Every parent becomes the parent of the parent; how many have changed.
+
+    Where that is an own vertex, the way is gone to its end at once.
+    """
+    changed, places, parents = cpu.climb(own, threads)
+    firsts, back = distinct(parents)
+    above = ask(exchange, parents[firsts].astype(np.int64), own.parent)[back]
+    moved = above != parents
+    own.parent[places[moved]] = above[moved]
+    return changed + int(np.count_nonzero(moved))

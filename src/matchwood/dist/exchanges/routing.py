@@ -1,0 +1,65 @@
+"""Words for the owners of vertices, and questions that they answer.
+
+Vertices are numbered as the grid numbers them here: `Exchange.order` turns the user's ids into
+these, and back.  Every function is called by all ranks.  Arrays are NumPy's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.dist.exchanges import Exchange, by_destination
+
+Array = np.ndarray[Any, Any]
+
+
+def deliver(exchange: Exchange, ids: Array, values: Array) -> tuple[Array, Array]:
+    """(own places, values): what all ranks sent to the owner of each vertex.
+
+    Two words for each, of the type of the values.
+    """
+    grid, comm = exchange.grid, exchange.comm
+    order, counts = by_destination(grid.owner(ids), comm.size, exchange.threads)
+    words = np.empty((ids.size, 2), values.dtype)
+    words[:, 0] = grid.places(ids)[order]
+    words[:, 1] = values[order]
+    found, _ = comm.alltoallv(words.reshape(-1), [2 * int(k) for k in counts])
+    found = found.reshape(-1, 2)
+    return found[:, 0].astype(np.int64), np.ascontiguousarray(found[:, 1])
+
+
+def ask(exchange: Exchange, ids: Array, values: Array) -> Array:
+    """The owner's value of each vertex; `values` are those of own places.
+
+    A word for each question and one for its answer, so each vertex should be asked for once.
+    """
+    grid, comm = exchange.grid, exchange.comm
+    if comm.size == 1:
+        return values[ids]
+    order, counts = by_destination(grid.owner(ids), comm.size, exchange.threads)
+    most = grid.size_of(0)
+    narrow = np.int32 if most <= np.iinfo(np.int32).max else np.int64
+    places = grid.places(ids)[order].astype(narrow)
+    asked, askers = comm.alltoallv(places, counts)
+    answers, _ = comm.alltoallv(values[asked], askers)
+    found = np.empty(ids.size, values.dtype)
+    found[order] = answers
+    return found
+
+
+def to_group(comm: Any, messages: list[Array], kind: Any) -> list[Array]:
+    """Send messages[k] to rank k of a row or a column; what came from each."""
+    sizes = [int(message.size) for message in messages]
+    whole = np.concatenate(messages) if messages else np.empty(0, kind)
+    found, counts = comm.alltoallv(whole.astype(kind, copy=False), sizes)
+    ends = np.cumsum([0, *counts])
+    return [found[ends[k] : ends[k + 1]] for k in range(comm.size)]
+
+
+def gather_messages(comm: Any, message: Array) -> list[Array]:
+    """The message of each rank of a row or a column."""
+    found, counts = comm.allgatherv(message)
+    ends = np.cumsum([0, *counts])
+    return [found[ends[k] : ends[k + 1]] for k in range(comm.size)]

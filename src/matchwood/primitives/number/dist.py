@@ -1,0 +1,74 @@
+"""Labels numbered by ranks.  The rule: __init__.py.
+
+The owner of the vertex that is the label collects the smallest vertex of that label.  These
+smallest vertices are sorted into ranges of vertices, one for each rank; a rank counts those in its
+range, so it knows their numbers.  Numbers go back the same way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.dist.exchanges import by_destination
+from matchwood.dist.exchanges.cpu_distinct import distinct
+
+Array = np.ndarray[Any, Any]
+
+
+def number_labels(G: Any, labels: Array) -> tuple[int, Array]:
+    """How many labels are in use, and for each own vertex the number of its label.
+
+    `labels` are vertices, as the user numbers them, of own vertices by place.  They get 0, 1, ...
+    in the order of their smallest vertices.  All ranks call it.
+    """
+    exchange, grid, comm = G.exchange, G.grid, G.comm
+    names = exchange_names(G)
+    firsts, back = distinct(labels)
+    used, least = labels[firsts], names[firsts]
+    if exchange.order is not None:  # else own vertices ascend, and the first is the smallest
+        np.minimum.at(least, back, names)
+    inside = used if exchange.order is None else exchange.order.inside(used)
+    order, counts = by_destination(grid.owner(inside), comm.size, exchange.threads)
+    places, senders = comm.alltoallv(grid.places(inside)[order], counts)
+    offers, _ = comm.alltoallv(least[order].astype(_word(grid.n)), counts)
+    smallest = np.full(grid.owned, grid.n, np.int64)
+    np.minimum.at(smallest, places, offers)
+    mine = np.flatnonzero(smallest < grid.n)
+    number = np.empty(grid.owned, _word(grid.n))
+    count, number[mine] = number_ids(comm, smallest[mine], grid.n, exchange.threads)
+    answers, _ = comm.alltoallv(number[places], senders)
+    found = np.empty(used.size, labels.dtype)
+    found[order] = answers
+    return count, found[back]
+
+
+def exchange_names(G: Any) -> Array:
+    """The user's ids of own vertices, by place."""
+    inside = G.grid.original_owned()
+    return inside if G.order is None else G.order.user(inside)
+
+
+def number_ids(comm: Any, ids: Array, n: int, threads: int | None) -> tuple[int, Array]:
+    """How many ids there are on all ranks, and the place of each of mine among them all.
+
+    Ids are below n, and no two are equal.
+    """
+    width = max(1, -(-n // comm.size))
+    order, counts = by_destination(ids // width, comm.size, threads)
+    came, senders = comm.alltoallv(ids[order].astype(_word(n)), counts)
+    totals = comm.allgather(np.array([came.size], np.int64))
+    marks = np.zeros(width, np.int64)
+    inner = came - comm.rank * width
+    marks[inner] = 1
+    before = np.cumsum(marks) - 1 + int(totals[: comm.rank].sum())
+    answers, _ = comm.alltoallv(before[inner].astype(_word(n)), senders)
+    found = np.empty(ids.size, np.int64)
+    found[order] = answers
+    return int(totals.sum()), found
+
+
+def _word(n: int) -> Any:
+    """The smaller type that holds a vertex: fewer bytes to send."""
+    return np.dtype(np.int32 if n <= np.iinfo(np.int32).max else np.int64)
