@@ -19,9 +19,10 @@ from matchwood.gate.blocks.sources import Source
 from matchwood.gate.views import View
 from matchwood.primitives.assemble.cpu import merge_duplicates
 from matchwood.primitives.inspect import Symmetry, Values, keys
-from matchwood.primitives.symmetrize.cpu import WAYS, merge
+from matchwood.primitives.symmetrize.cpu import GREATEST, LEAST, WAYS, merge
 
 NO_DATA = np.empty(0, np.float32)
+RULES = {**WAYS, "least": LEAST, "greatest": GREATEST}
 INT32_MAX = np.iinfo(np.int32).max
 
 
@@ -153,7 +154,11 @@ class Places:
         return found
 
     def union(self, view: View, rule: str) -> View:
-        """The block of the union with the transpose, without loops.  Data may be None."""
+        """The block of the union with the transpose, without loops.  Data may be None.
+
+        `rule` joins the values of both directions: "sum", "max" and "min" of magnitudes, where
+        edges of weight zero are left out, or "least" and "greatest" of the values themselves.
+        """
         kind, data = view.indices.dtype, NO_DATA if view.data is None else view.data
         mirror = self.mirror(view)
         shift = self.grid.n_rows  # no column looks like its row: `merge` would leave it out
@@ -162,7 +167,9 @@ class Places:
         theirs = self.from_local(
             mirror._replace(data=NO_DATA if view.data is None else mirror.data), wide, shift
         )
-        indptr, indices, values = merge(mine, theirs, WAYS[rule], threads=self.threads)
+        if not mine.data.size:  # `merge` takes an empty first array for "no values"
+            mine, theirs = theirs, mine
+        indptr, indices, values = merge(mine, theirs, RULES[rule], threads=self.threads)
         del mine, theirs
         indices -= indices.dtype.type(shift)
         kind = self.agreed_kind(kind, indices.size)
