@@ -199,3 +199,13 @@ def test_bad_arguments() -> None:
         with pytest.raises(ValueError, match="pagerank: "):
             pagerank(B, weighted=True)
         assert pagerank(B).converged  # values are not read
+
+
+def test_a_score_near_the_largest_float_is_refused() -> None:
+    A = rmat(6, 4)
+    found = pagerank(A)
+    for huge in (1e307, 1e308, 1.7e308):
+        scores = found.scores.copy()
+        scores[3] = huge
+        with pytest.raises(matchwood.CheckFailed, match="add up to"):
+            check_pagerank(A, dataclasses.replace(found, scores=scores))

@@ -140,8 +140,9 @@ def judge(
     damping: float, total: float, rounding: float, change: float, error: float, iterations: int
 ) -> None:
     """Raise unless the scores add up to 1, and another iteration changes them by so little."""
-    # what an iteration rounds off shrinks by the factor d with each one after it
-    if not abs(total - 1) <= rounding / (1 - damping):
+    # What an iteration rounds off shrinks by the factor d with each one after it.  It is never
+    # more than 1: scores so large that `rounding` is infinite must not excuse themselves.
+    if not abs(total - 1) <= min(rounding / (1 - damping), 1.0):
         raise CheckFailed(f"pagerank: the scores add up to {total}, but must to 1")
     if not change <= damping * error + 2 * rounding:
         raise CheckFailed(
