@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import os
-import shutil
 import signal
 from pathlib import Path
 
@@ -47,9 +46,9 @@ def no_mpi() -> str | None:
         import mpi4py  # noqa: F401
     except ImportError as error:
         return f"mpi4py is not installed: {error}"
-    if shutil.which("mpiexec") is None:
-        return "there is no mpiexec"
-    return None
+    from dist.mpi import launcher
+
+    return "there is no mpiexec" if launcher() is None else None
 
 
 def pytest_configure() -> None:

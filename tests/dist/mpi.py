@@ -1,8 +1,10 @@
-"""Start a script under mpiexec: ``mpiexec(4, "import matchwood ...")`` or ``mpiexec(4, path)``."""
+"""Start a script under mpiexec: ``mpiexec(4, "import matchwood ...")`` or ``mpiexec(4, path)``.
+
+A script prints with ``from dist.mpi import say``.
+"""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import signal
@@ -22,23 +24,19 @@ TESTS = Path(__file__).resolve().parent.parent
 LAUNCHERS = ("PMI_", "OMPI_", "SLURM_", "HYDI_", "MPI_", "PMIX_")  # of whoever started the tests
 
 
-def _launcher() -> str | None:
+def launcher() -> str | None:
     """The mpiexec beside this Python, which belongs to its mpi4py, else that of the path."""
     beside = Path(sys.executable).parent / "mpiexec"
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
-NO_MPI = (
-    "needs mpi4py"
-    if importlib.util.find_spec("mpi4py") is None
-    else ""
-    if _launcher()
-    else "needs mpiexec"
-)
-"""Why programs cannot be started under MPI; empty where they can."""
+needs_mpi = pytest.mark.mpi
+"""``pytestmark = needs_mpi`` in a file whose tests all start mpiexec; conftest.py skips them."""
 
-needs_mpi = [pytest.mark.mpi, pytest.mark.skipif(bool(NO_MPI), reason=NO_MPI or "MPI is here")]
-"""``pytestmark = needs_mpi`` in a file whose tests all start mpiexec."""
+
+def say(*words: object) -> None:
+    """Print in one piece, for scripts: what `print` writes is mixed with that of other ranks."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
 @dataclass
@@ -57,7 +55,7 @@ class Done:
 
 
 def command(ranks: int, script: Path, *arguments: str) -> list[str]:
-    return [str(_launcher()), "-n", str(ranks), sys.executable, str(script), *arguments]
+    return [str(launcher()), "-n", str(ranks), sys.executable, str(script), *arguments]
 
 
 def clean_environment(**extra: str) -> dict[str, str]:
@@ -77,10 +75,8 @@ def mpiexec(
 ) -> Done:
     """Run a script, a path or its text, on so many ranks; fails if it failed, unless told not to.
 
-    `extra` are environment variables.  Skips the test where MPI is missing.
+    `extra` are environment variables.  Mark the test ``mpi``: it is skipped where MPI is missing.
     """
-    if NO_MPI:
-        pytest.skip(NO_MPI)
     with tempfile.TemporaryDirectory() as folder:
         path = script
         if isinstance(script, str):

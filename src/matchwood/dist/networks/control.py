@@ -15,7 +15,9 @@ that, the number of the split, and the color.
 from __future__ import annotations
 
 import abc
+import atexit
 import pickle
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +42,9 @@ class Control(abc.ABC):
         self.operation = ""  # the last of them
         self.left: dict[int, dict[Path, int]] = {}
         self.answers: dict[int, tuple[str, dict[Path, int]]] = {}
+        if not _open:
+            atexit.register(_leave_all)
+        _open.add(self)
 
     @abc.abstractmethod
     def look(self) -> None:
@@ -56,6 +61,14 @@ class Control(abc.ABC):
     @abc.abstractmethod
     def abandon(self, held: Any) -> None:
         """End after a failure; `held` are the arrays of an operation that never ends."""
+
+    def end(self, held: Any, failed: bool) -> None:
+        """No notice comes or goes any more; `held` are the arrays of an unfinished operation."""
+        _open.discard(self)
+        if failed:
+            self.abandon(held)
+        else:
+            self.finish()
 
     def tell(self, *notice: Any) -> None:
         """Send a notice to all other ranks."""
@@ -102,7 +115,7 @@ class Control(abc.ABC):
         """The members that, by the answers, have not come, and what is known of them."""
         absent, silent, words = [], [], []
         for rank in members:
-            if rank == self.rank:
+            if rank == self.rank or rank in self.left:
                 continue
             if rank not in self.answers:
                 silent.append(rank)
@@ -121,3 +134,14 @@ def fitting(entered: dict[Path, int]) -> dict[Path, int]:
     while len(pickle.dumps(found)) > NOTICE_BYTES - 400:
         found = dict(list(found.items())[len(found) // 2 :])
     return found
+
+
+_open: weakref.WeakSet[Control] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    """A program that ends without closing its communicator: whoever waits for it hears of it."""
+    atexit.unregister(_leave_all)
+    for control in list(_open):
+        control.leave()
+        control.end(None, failed=True)

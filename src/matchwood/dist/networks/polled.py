@@ -26,6 +26,9 @@ ANSWER_SECONDS = 0.5  # that a rank whose patience is over waits for answers
 TIMED_LOOKS = 64  # looks between two looks at the clock, while nobody sleeps
 
 
+CLOSING = (-1,)  # the path of no communicator: all who come to it leave
+
+
 class Polled(Communicator):
     """A communicator whose operations are started and then polled."""
 
@@ -82,7 +85,7 @@ class Polled(Communicator):
         if control.failure is not None:
             old = control.failure
             raise RankFailed(old.rank, old.type, old.message, old.traceback)
-        if control.left:
+        if control.left and self.path != CLOSING:
             gone = control.gone(self.members, self.path, control.entered.get(self.path, 0))
             if gone is not None:
                 text = f"it left while others wait for it in {control.operation}"
@@ -113,13 +116,14 @@ class Polled(Communicator):
         control = self._control
         try:
             control.leave()
-            self.path = (-1,)  # nobody counts in it: those who have left are no failure here
+            self.path = CLOSING
+            control.entered[CLOSING] = 1  # those who have not closed too have not come
             self._wait(lambda: len(control.left) == control.size - 1)
         except BaseException as error:
             self._fail(error)
             raise
         self.session.closed = True
-        control.finish()
+        control.end(None, failed=False)
 
     def _fail(self, error: BaseException) -> None:
         self.session.closed = True
@@ -127,7 +131,7 @@ class Polled(Communicator):
         if control.failure is None:  # else the others know
             control.announce(failure_of(control.rank, error))
         self.session.failure = control.failure
-        control.abandon(self._held)
+        control.end(self._held, failed=True)
 
 
 def _plain(detail: Any) -> Any:

@@ -1,0 +1,162 @@
+"""The communicator of MPI, under mpiexec; the same bodies as in threads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from dist.mpi import clean_environment, mpiexec, needs_mpi
+from support import run_script
+
+pytestmark = needs_mpi
+
+EVERYTHING = """
+import sys
+import matchwood as mw
+from dist import bodies
+from dist.mpi import say
+
+with mw.dist.world() as comm:
+    assert comm.kind == "mpi"
+    assert comm.size == int(sys.argv[1])
+    bodies.everything(comm, few=comm.size not in (1, 3))
+    for part in (1, 3, 5):   # elements of a message; more of them go as several
+        comm.part = part
+        small = comm.split(0)
+        assert small.part == part
+        for each in (comm, small):
+            bodies.reductions(each, ["int64", "complex128"], (0, 1, 7, 20))
+            bodies.gathers(each, ["int16"], (0, 1, 5))
+            bodies.strides(each)
+    say("right", comm.rank)
+assert comm.closed
+"""
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 9])
+def test_operations(ranks):
+    done = mpiexec(ranks, EVERYTHING, str(ranks))
+    assert done.lines == [f"right {rank}" for rank in range(ranks)]
+
+
+def test_operations_while_debugging():
+    done = mpiexec(3, EVERYTHING, "3", MATCHWOOD_DIST_DEBUG="1")
+    assert len(done.lines) == 3
+
+
+SUMS = """
+import sys
+import numpy as np
+import matchwood as mw
+from dist.bodies import drawn
+
+def sums(comm):
+    return [comm.allreduce(drawn(n, np.float32, n, comm.rank)).tobytes() for n in (1, 50, 5000)]
+
+with mw.dist.world() as comm:
+    assert sums(comm) == mw.dist.run(sums, comm.size)[comm.rank]
+"""
+
+
+def test_sums_of_floats_are_those_of_threads():
+    mpiexec(5, SUMS)
+
+
+WORLDS = """
+import numpy as np
+import matchwood as mw
+
+with mw.dist.world() as first, mw.dist.world() as second:
+    assert first.allreduce(np.ones(1))[0] == second.allreduce(np.ones(1))[0] == first.size
+for _ in range(20):
+    with mw.dist.world(threads=2) as comm:
+        assert comm.threads == 2
+        comm.split(0).barrier()
+left_open = mw.dist.world()
+left_open.barrier()
+"""
+
+
+def test_several_worlds():
+    """Also one that is never closed."""
+    assert mpiexec(3, WORLDS).stderr == ""
+
+
+DESCRIBE = """
+import matchwood as mw
+with mw.dist.world() as comm:
+    found = mw.dist.describe(comm, mode="dicts")
+    assert found["kind"] == "mpi" and found["size"] == 2 == len(found["ranks"])
+    assert [rank["local_rank"] for rank in found["ranks"]] == [0, 1]
+    assert found["ranks"][0]["threads"] == comm.threads
+    assert sum(found["launchers"].values()) == 2
+    assert found["library"]
+    assert found["cuda_aware"] in (True, False)
+    mw.dist.describe(comm)
+"""
+
+
+def test_description():
+    done = mpiexec(2, DESCRIBE, MATCHWOOD_NUM_THREADS="3")
+    assert "kind       mpi, 2 ranks" in done.stdout
+    assert done.stdout.count("threads 3") == 2
+    assert "timeout 60 s, debugging off" in done.stdout
+
+
+# How a program was started
+
+
+def test_a_program_started_alone_has_one_rank(tmp_path):
+    script = "import matchwood as mw, sys\nprint(mw.dist.world().kind, 'mpi4py' in sys.modules)"
+    assert run_script(tmp_path, script) == "serial False"
+
+
+def test_foreign_launchers_are_seen(tmp_path):
+    """Every process would be rank 0: the variables of another launcher are there, but no ranks."""
+    path = tmp_path / "script.py"
+    path.write_text("import matchwood as mw\nmw.dist.world()")
+    environment = clean_environment(OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="2")
+    done = subprocess.run(
+        [sys.executable, str(path)], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode != 0
+    assert "Open MPI's mpiexec started 4 processes, but each is rank 0 of 1" in done.stderr
+    assert "Start the program with the mpiexec of that library" in done.stderr
+
+
+def test_a_missing_mpi4py_is_named(tmp_path):
+    script = """
+    import sys, importlib.util
+    sys.modules["mpi4py"] = None
+    find = importlib.util.find_spec
+    importlib.util.find_spec = lambda name: None if name == "mpi4py" else find(name)
+    import matchwood as mw
+    try:
+        mw.dist.world()
+    except mw.EngineUnavailable as error:
+        print(error)
+    """
+    said = run_script(tmp_path, script, PMI_SIZE="4")
+    assert "mpiexec of MPICH or Intel MPI asks for MPI, and mpi4py is not installed" in said
+    assert "pip install matchwood[mpi]" in said
+
+
+DIFFERENT = """
+import os
+import matchwood as mw
+from dist.mpi import say
+rank = int(os.environ["PMI_RANK"])
+try:
+    mw.dist.world(transport="host" if rank == 1 else "auto")
+except (ValueError, mw.RankFailed) as error:
+    say(error)
+"""
+
+
+def test_ranks_that_want_different_things():
+    done = mpiexec(3, DIFFERENT)
+    assert len(done.lines) == 3
+    for line in done.lines:
+        assert "rank 1 called world(cpu, host), but ranks 0 and 2 called world(cpu, auto)" in line

@@ -1,0 +1,178 @@
+"""A rank that fails under mpiexec: the others raise within a second, or the job ends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dist.mpi import mpiexec, needs_mpi
+
+pytestmark = needs_mpi
+
+
+INJECTED = """
+import json, sys, time
+import numpy as np
+import matchwood as mw
+from dist.mpi import say
+from dist.walks import outcome
+
+for seed in range(int(sys.argv[1]), int(sys.argv[2])):
+    fails, comm = {}, mw.dist.world()
+    how, when = outcome(comm, seed, fails)   # monotonic clocks agree on one host
+    say(json.dumps([seed, comm.rank, how, when, fails.get("at")]))
+with mw.dist.world() as comm:                # after all that, a new one works
+    assert comm.allreduce(np.ones(1))[0] == comm.size
+"""
+
+
+def inject(ranks, first, last):
+    done = mpiexec(ranks, INJECTED, str(first), str(last))
+    found = [json.loads(line) for line in done.lines]
+    for seed in range(first, last):
+        walks = [entry for entry in found if entry[0] == seed]
+        said = [how for _, _, how, _, _ in walks]
+        assert len(walks) == ranks, (seed, said)
+        failed = max(at for *_, at in walks if at is not None)
+        # a loaded machine may take its time; without the notices nobody ends within 60 s
+        assert max(when for *_, when, _ in walks) - failed < 5, (seed, said)
+        assert "late" not in said, (seed, said)
+        assert sum(how in ("RankFailed", "ValueError") for how in said) >= ranks - 1, (seed, said)
+
+
+def test_injected_failures():
+    inject(4, 0, 12)
+
+
+@pytest.mark.slow
+def test_fifty_injected_failures():
+    inject(3, 100, 125)
+    inject(5, 200, 225)
+
+
+FAULTS = """
+import os, signal, sys, time
+import numpy as np
+import matchwood as mw
+from dist.mpi import say
+
+def work(comm, how):
+    across = comm.split(0)
+    for k in range(10):
+        comm.allreduce(np.ones(10))
+        across.allgatherv(np.ones(3))
+        if k == 5 and comm.rank == 1:
+            if how == "raises":
+                raise ValueError("boom")
+            elif how == "is-interrupted":
+                os.kill(os.getpid(), signal.SIGINT)
+            elif how == "is-killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            elif how == "leaves":
+                return
+            elif how == "sleeps":
+                time.sleep(3)
+            elif how == "strays":
+                across.barrier()
+            elif how == "differs":
+                comm.allreduce(np.ones(11))
+
+for how in sys.argv[1:]:
+    try:
+        with mw.dist.world() as comm:
+            work(comm, how)
+    except BaseException as error:
+        traced = "traced" if "work(comm, how)" in getattr(error, "traceback", "") else ""
+        say(how, comm.rank, type(error).__name__, error, traced)
+if how != "sleeps":  # a new communicator works after all that
+    with mw.dist.world() as comm:
+        assert comm.allreduce(np.ones(1))[0] == comm.size
+"""
+
+
+def said(*ways, **extra):
+    """What the ranks say when rank 1 of 3 does each of those, one line a rank."""
+    lines = [line.rstrip() for line in mpiexec(3, FAULTS, *ways, **extra).lines]
+    found = {way: [line[len(way) + 1 :] for line in lines if line.startswith(way)] for way in ways}
+    for way, those in found.items():
+        assert [line[0] for line in those] == ["0", "1", "2"], (way, those)
+    return found
+
+
+def test_failures_reach_all_ranks():
+    found = said("raises", "is-interrupted", "leaves")
+    told = "RankFailed rank 1 failed: ValueError: boom traced"
+    assert found["raises"] == [f"0 {told}", "1 ValueError boom", f"2 {told}"]
+    assert found["is-interrupted"][1] == "1 KeyboardInterrupt"
+    for line in found["is-interrupted"][::2]:
+        assert "RankFailed rank 1 failed: KeyboardInterrupt" in line
+    for line in found["leaves"]:
+        assert "RankFailed rank 1 failed: RuntimeError: it left while others wait" in line
+
+
+def test_the_timeout_names_who_did_not_come():
+    found = said("strays", "sleeps", MATCHWOOD_DIST_TIMEOUT="1")
+    lines = " ".join(found["strays"])
+    assert "TimeoutError: rank 1 has not come to allreduce within 1 s" in lines or (
+        "TimeoutError: ranks 0 and 2 have not come to barrier within 1 s" in lines
+    )
+    assert "waits in" in lines
+    told = "rank 1 failed: TimeoutError: rank 1 has not come to allreduce within 1 s"
+    for line in found["sleeps"]:
+        assert told in line
+        assert "rank 1 does not answer" in line
+
+
+def test_debugging_names_who_differs():
+    for line in said("differs", MATCHWOOD_DIST_DEBUG="1")["differs"]:
+        assert "rank 1 called allreduce(float64, (11,), sum), but ranks 0 and 2 called" in line
+
+
+def test_a_killed_rank_ends_the_job():
+    done = mpiexec(3, FAULTS, "is-killed", check=False, timeout=30)
+    assert done.returncode != 0
+    assert done.seconds < 15  # 5 s where the machine has nothing else to do
+
+
+FORGOTTEN = """
+import sys
+import numpy as np
+import matchwood as mw
+from dist.mpi import say
+
+comm = mw.dist.world()
+comm.barrier()
+if comm.rank == 1:
+    raise OSError("not in a with statement")
+try:
+    comm.allreduce(np.ones(1))
+except mw.RankFailed as error:
+    say(comm.rank, error)
+"""
+
+
+def test_a_program_that_ends_outside_a_with_statement():
+    """Also then nobody waits for ever."""
+    done = mpiexec(3, FORGOTTEN, check=False)
+    assert done.returncode != 0
+    assert "OSError: not in a with statement" in done.stderr
+    assert len(done.lines) == 2
+    for line in done.lines:
+        assert "rank 1 failed: RuntimeError: it left while others wait for it in allreduce" in line
+
+
+UNCAUGHT = """
+import matchwood as mw
+with mw.dist.world() as comm:
+    if comm.rank == 2:
+        raise OSError("uncaught")
+    comm.barrier()
+"""
+
+
+def test_an_uncaught_error_ends_the_job():
+    done = mpiexec(3, UNCAUGHT, check=False)
+    assert done.returncode != 0
+    assert done.stderr.count("rank 2 failed: OSError: uncaught") == 2
+    assert "Where rank 2 failed:" in done.stderr
