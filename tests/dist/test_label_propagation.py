@@ -15,10 +15,10 @@ import matchwood
 from graphs import ZOO, grid, random_graph, rmat
 from matchwood import dist
 from matchwood.check import check_label_propagation
-from matchwood.communities import is_label_propagation
+from matchwood.communities import is_label_propagation, subrounds
 from matchwood.communities.propagation import cpu as one_machine
 from matchwood.communities.propagation import dist as spread_engine
-from matchwood.communities import subrounds
+from matchwood.communities.propagation.tallies import gpu as sorted_lists
 from matchwood.errors import CheckFailed
 from spread_graphs import GRIDS, slab
 from strategies import graphs
@@ -108,6 +108,13 @@ def test_other_orders_and_layouts(tracked):
     for A in (abs(ZOO["rmat, directed"]()), ZOO["few weights"]()):
         for options in ({"order": "hashed"}, {"layout": "ranges"}):
             compared(A, ((2, 3), (4, 4)), **options)
+
+
+def test_sorted_lists_decide_alike(monkeypatch, careful, tracked):
+    """What ranks with a GPU do, by sorts, here on NumPy arrays."""
+    monkeypatch.setattr(spread_engine, "tallies_of", lambda G: sorted_lists)
+    for A in (abs(ZOO["few weights"]()), abs(ZOO["rmat, directed"]()), ZOO["one edge"]()):
+        compared(A, ((1, 1), (2, 3)), [{}, {"rng": 5}])
 
 
 def test_as_many_subrounds_as_one_machine_has(monkeypatch):

@@ -16,6 +16,8 @@ from graphs import ZOO, grid, rmat
 from matchwood import dist
 from matchwood.check import check_pagerank, is_pagerank
 from matchwood.errors import CheckFailed
+from matchwood.ranking.random_surfer import dist as spread_engine
+from matchwood.ranking.random_surfer.block import gpu as products
 from spread_graphs import GRIDS, slab
 from strategies import graphs
 
@@ -77,6 +79,15 @@ def test_other_orders_and_layouts():
     cases = [{**kind, "weighted": weighted} for kind in kinds(512) for weighted in (False, True)]
     for options in ({"order": "hashed"}, {"layout": "ranges"}):
         compared(A, ((2, 3), (4, 4)), cases, **options)
+
+
+def test_products_of_ranks_with_a_gpu(monkeypatch):
+    """The same functions, here on NumPy arrays."""
+    monkeypatch.setattr(spread_engine, "engine_of", lambda G: products)
+    A = abs(ZOO["rmat, directed"]())
+    cases = [{**kind, "weighted": weighted} for kind in kinds(512) for weighted in (False, True)]
+    compared(A, ((1, 1), (2, 3)), cases)
+    compared(ZOO["first and last isolated"](), ((3, 3),), kinds(6))
 
 
 def test_single_precision():
@@ -237,7 +248,8 @@ def test_every_way_of_breaking_an_answer_is_refused_on_all_ranks():
             {"tol": 1e-12},
         ):  # fmt: skip
             told.append(refused(comm, lambda wrong=wrong: check_pagerank(G, found, **wrong)))
-        assert is_pagerank(G, found) and not is_pagerank(G, found, damping=0.5)
+        assert is_pagerank(G, found)
+        assert not is_pagerank(G, found, damping=0.5)
         return told
 
     told = dist.run(call, 6)
@@ -254,7 +266,7 @@ def test_answers_of_another_kind_are_no_answers():
         whole = dataclasses.replace(found, scores=found.scores.gather(None))
         words = dataclasses.replace(found, scores=G.vector(found.scores.local.astype(str)))
         return [
-            refused(comm, lambda: check_pagerank(G, bad))
+            refused(comm, lambda bad=bad: check_pagerank(G, bad))
             for bad in (whole, words, "scores", dataclasses.replace(found, converged=1))
         ]
 

@@ -1,8 +1,8 @@
 """What ranks agree on before and after the work: equal arguments, and one error for all.
 
 An error that one rank alone raises ends the communicator, and the others raise `RankFailed`.  That
-is for faults.  Where an argument or an answer is wrong, all ranks are told and raise the same error,
-and the communicator goes on.
+is for faults.  Where an argument or an answer is wrong, all ranks are told and raise the same
+error, and the communicator goes on.
 """
 
 from __future__ import annotations

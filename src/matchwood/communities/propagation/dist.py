@@ -1,4 +1,4 @@
-"""Label propagation on a grid of ranks.  The rule: reference.py; a rank's own work: cpu_tallies.py.
+"""Label propagation on a grid of ranks.  The rule: reference.py; a rank's own work: tallies/cpu.py.
 
 The C ranks of a row group each have a part of its rows.  In a sub-round
 
@@ -26,6 +26,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.communities.dist_weights import Spread, spread_level
 from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
+from matchwood.communities.propagation.tallies import Lists
 from matchwood.communities.quality import sum_of_squares
 from matchwood.communities.result import Communities
 from matchwood.communities.subrounds import SMALL, subrounds_of
@@ -78,7 +79,7 @@ class Labels:
     def __init__(self, G: Any, level: Spread, threads: int | None) -> None:
         self.G, self.grid, self.exchange, self.level = G, G.grid, G.exchange, level
         self.threads, self.xp = threads, engines.xp(level.indptr)
-        self.module = engines.load(PACKAGE, f"{G.engine}_tallies")
+        self.module = tallies_of(G)
         self.rows = rows_of(level.indptr, level.indices, level.data)
         self.kind = unsigned(level.indices.dtype)
         self.word = self.kind if level.data is None else np.uint64  # of messages: holds weights
@@ -197,10 +198,9 @@ class Labels:
         sizes = [words[at : at + own].astype(np.int64) for at in begin[:-1].tolist()]
         after = [(amount - own) // 2 for amount in amounts]
         begins = [
-            int(at) + own + xp.cumsum(size) - size
-            for at, size in zip(begin, sizes, strict=False)
+            int(at) + own + xp.cumsum(size) - size for at, size in zip(begin, sizes, strict=False)
         ]
-        return self.module.Lists(words, xp.stack(sizes), xp.stack(begins), np.array(after))
+        return Lists(words, xp.stack(sizes), xp.stack(begins), np.array(after))
 
     def go(self, places: Any, targets: Any) -> None:
         """Own vertices take their new labels, and wake their neighbours on all ranks."""
@@ -210,6 +210,11 @@ class Labels:
             self.module.wake(
                 self.columns, self.to_local[columns], new, self.labels, self.active, self.threads
             )
+
+
+def tallies_of(G: Any) -> Any:
+    """The module of tallies/ for the engine of a graph."""
+    return engines.load(f"{PACKAGE}.tallies", G.engine)
 
 
 def tracks(n: int) -> bool:

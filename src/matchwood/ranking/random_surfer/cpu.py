@@ -27,7 +27,7 @@ from matchwood.ranking.random_surfer.cpu_scores import (
     score_window,
     total,
 )
-from matchwood.teams import barrier, crew, device, kernel, next_chunk
+from matchwood.teams import barrier, crew, kernel, next_chunk
 
 Array = np.ndarray[Any, Any]
 

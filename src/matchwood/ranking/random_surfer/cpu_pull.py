@@ -1,7 +1,7 @@
 """Sums over the rows of a pattern: what comes to each vertex along its arcs.
 
 Used by the engine of one machine (cpu.py), which makes scores of the sums at once, and by a rank of
-a grid (cpu_block.py), whose rows are parts of rows.
+a grid (block/cpu.py), whose rows are parts of rows.
 
 Rows are cut into windows: vertices that follow each other, WINDOW at most, with about TASK entries.
 Where lengths of rows change often, the rows of a window are visited by length, since a row's end

@@ -1,11 +1,11 @@
-"""PageRank on a grid of ranks.  The rule: __init__.py; what a rank does alone: cpu_block.py.
+"""PageRank on a grid of ranks.  The rule: __init__.py; what a rank does alone: block/cpu.py.
 
     given   ->  sums of the block's rows  ->  fold  ->  own scores and own `given`  ->  expand
 
 A rank has the part of each row of its row group whose columns are in its column group.  It adds up
 what these columns give.  The fold joins the sums of a row group at the owners of its vertices; they
-make scores of them, and expand what their vertices give to the column groups.  So a rank receives
-(N / R)(C - 1) / C words by the fold and (N / C)(R - 1) / R by the expand, in each iteration, and two
+make scores of them, and expand what their vertices give to the column groups.  In each iteration a
+rank receives (N / R)(C - 1) / C words by the fold and (N / C)(R - 1) / R by the expand, and two
 numbers more: the change and what vertices without arcs hold, added up over all ranks.
 
 Sums are added up in another order than on one machine: scores agree to rounding.  Memory: besides
@@ -59,7 +59,7 @@ def iterate(
     """Own scores, the number of iterations and the last change."""
     if G.n == 0:
         return problem.start, 0, 0.0
-    module = engines.load(PACKAGE, f"{G.engine}_block")
+    module = engine_of(G)
     scorer = module.Scorer(problem.start, problem.share, problem.jump, problem.dangling, threads)
     (lost,) = added_up(G, scorer.lost)
     error, iterations = math.inf, 0
@@ -72,6 +72,11 @@ def iterate(
         iterations += 1
         G.comm.report(iterations, G.n)
     return scorer.scores, iterations, error
+
+
+def engine_of(G: Any) -> Any:
+    """The module of block/ for the engine of a graph."""
+    return engines.load(f"{PACKAGE}.block", G.engine)
 
 
 def added_up(G: Any, *numbers: float) -> list[float]:
@@ -135,7 +140,7 @@ def block_of(G: Any, weighted: bool, caller: str, threads: int | None) -> Any:
         to_position = xp.zeros(G.grid.n_local, view.indices.dtype)
         to_local = xp.asarray(G.grid.columns_to_local)
         to_position[to_local] = xp.arange(G.grid.n_columns, dtype=view.indices.dtype)
-        module = engines.load(PACKAGE, f"{G.engine}_block")
+        module = engine_of(G)
         return module.block_of(
             rows, to_position[view.indices], view.data, G.grid.n_columns, threads
         )

@@ -14,10 +14,8 @@ from matchwood import answers, engines
 from matchwood.dist.agreement import own_part, raise_first
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer.check import PLACES, check_numbers, judge
-from matchwood.ranking.random_surfer.dist import added_up, expanded, folded, problem_of
+from matchwood.ranking.random_surfer.dist import added_up, engine_of, expanded, folded, problem_of
 from matchwood.ranking.random_surfer.problem import Options
-
-PACKAGE = __name__.rpartition(".")[0]
 
 
 def check(G: Any, answer: Any, asked: Options, caller: str) -> None:
@@ -61,7 +59,7 @@ def _check_scores(
     problem = problem_of(G, asked._replace(dtype=np.dtype(np.float64)), caller, None)
     block = problem.block
     lengths = G.exchange.fold(xp.diff(block.indptr).astype(np.int64), "sum")
-    pull = engines.load(PACKAGE, f"{G.engine}_block").pull
+    pull = engine_of(G).pull
     with np.errstate(over="ignore", invalid="ignore"):  # scores that add up to infinity are wrong
         lost = float(x[problem.share == 0].sum())
         rounding = float(((PLACES + lengths) * x).sum())

@@ -1,7 +1,4 @@
-"""Label propagation on the block of a rank.  Who sends what to whom: dist.py.
-
-A rank has a part of each row of its row group.  It adds up the labels there (`tallies`); the owner
-of a vertex joins the lists of the ranks of its row and takes the best label (`decided`).
+"""Label propagation on the block of a rank, on a team.  What the functions are for: __init__.py.
 
 Labels are any vertices of the graph, so a table of all of them would be as long as the graph on
 every rank.  Here each member has a table with open addressing, of twice the longest row.
@@ -16,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.communities.propagation.tallies import Lists
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.hashing.reference import mix64_number
@@ -165,18 +163,6 @@ def tallies(
     found = np.empty(size, kind), np.empty(size, np.int64)
     team.run(_close_gaps, ends - lengths, closed, spread, found)
     return counts, *found
-
-
-class Lists(NamedTuple):
-    """What the ranks of the row sent of the own vertices: for rank s and vertex j
-
-    sizes[s, j] labels from words[begins[s, j]] on, and their weights after[s] words later.
-    """
-
-    words: Array
-    sizes: Array
-    begins: Array
-    after: Array
 
 
 @device
@@ -357,14 +343,10 @@ def _find_late(
         chunk = next_chunk(team, vertices.size, CHUNK)
 
 
-def late_of(
-    rows: Rows, vertices: Array, wishes: Array, ids: Array, threads: int | None
-) -> Array:
+def late_of(rows: Rows, vertices: Array, wishes: Array, ids: Array, threads: int | None) -> Array:
     """Who of these has a neighbour here that wishes to move too, and is before it by mix64."""
     late = np.empty(vertices.size, np.uint8)
-    crew(threads, work=16 * vertices.size).run(
-        _find_late, rows, vertices, wishes, ids, late
-    )
+    crew(threads, work=16 * vertices.size).run(_find_late, rows, vertices, wishes, ids, late)
     return late
 
 

@@ -1,6 +1,6 @@
 """PageRank on the block of a rank: the sums of its rows, and the scores of its own vertices.
 
-Between the two the ranks of a row group add up what each found (dist.py).  gpu_block.py has the
+Between the two the ranks of a row group add up what each found (dist.py).  gpu.py has the
 same functions.
 """
 

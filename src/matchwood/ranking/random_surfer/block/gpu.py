@@ -1,4 +1,4 @@
-"""PageRank on the block of a rank that has a GPU; the functions are those of cpu_block.py."""
+"""PageRank on the block of a rank that has a GPU; the functions are those of block/cpu.py."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ class Block(NamedTuple):
     weights: Any  # or None where all arcs of a vertex are equally likely
 
 
-def block_of(
-    indptr: Any, columns: Any, weights: Any, n_columns: int, threads: int | None
-) -> Block:
+def block_of(indptr: Any, columns: Any, weights: Any, n_columns: int, threads: int | None) -> Block:
     return Block(indptr, columns, weights)
 
 
