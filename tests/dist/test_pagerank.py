@@ -84,9 +84,7 @@ def test_other_orders_and_layouts():
 def test_products_of_ranks_with_a_gpu(monkeypatch):
     """The same functions, here on NumPy arrays."""
     monkeypatch.setattr(spread_engine, "engine_of", lambda G: products)
-    A = abs(ZOO["rmat, directed"]())
-    cases = [{**kind, "weighted": weighted} for kind in kinds(512) for weighted in (False, True)]
-    compared(A, ((1, 1), (2, 3)), cases)
+    compared(ZOO["rmat, directed"](), ((1, 1), (2, 3)), kinds(512))
     compared(ZOO["first and last isolated"](), ((3, 3),), kinds(6))
 
 

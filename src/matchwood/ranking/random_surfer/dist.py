@@ -202,8 +202,8 @@ def _spread_distribution(
     except (TypeError, ValueError) as caught:
         error = caught
     raise_first(G.comm, error)
-    most = np.array([float(weights.max()) if weights.size else 0.0])
-    most = float(G.comm.allreduce(most, "max")[0])
+    here = float(weights.max()) if weights.size else 0.0
+    most = float(G.comm.allreduce(np.array([here]), "max")[0])
     if most == 0 and G.n:
         raise ValueError(f"{caller}: {name} must not be all zero")
     weights = weights / (most or 1.0)  # so that the sum is finite

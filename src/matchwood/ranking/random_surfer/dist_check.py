@@ -13,8 +13,8 @@ import numpy as np
 from matchwood import answers, engines
 from matchwood.dist.agreement import own_part, raise_first
 from matchwood.errors import CheckFailed
+from matchwood.ranking.random_surfer import dist
 from matchwood.ranking.random_surfer.check import PLACES, check_numbers, judge
-from matchwood.ranking.random_surfer.dist import added_up, engine_of, expanded, folded, problem_of
 from matchwood.ranking.random_surfer.problem import Options
 
 
@@ -56,19 +56,19 @@ def _check_scores(
     unit = float(np.finfo(own.dtype if own.dtype.kind == "f" else np.float64).eps)
     x = own.astype(np.float64)
     raise_first(G.comm, *_first_wrong(G, x))
-    problem = problem_of(G, asked._replace(dtype=np.dtype(np.float64)), caller, None)
+    problem = dist.problem_of(G, asked._replace(dtype=np.dtype(np.float64)), caller, None)
     block = problem.block
     lengths = G.exchange.fold(xp.diff(block.indptr).astype(np.int64), "sum")
-    pull = engine_of(G).pull
+    pull = dist.engine_of(G).pull
     with np.errstate(over="ignore", invalid="ignore"):  # scores that add up to infinity are wrong
         lost = float(x[problem.share == 0].sum())
         rounding = float(((PLACES + lengths) * x).sum())
-        total, rounding, lost = added_up(G, float(x.sum()), rounding, lost)
-        pulled = folded(G, pull(block, expanded(G, x * problem.share), None))
+        total, rounding, lost = dist.added_up(G, float(x.sum()), rounding, lost)
+        pulled = dist.folded(G, pull(block, dist.expanded(G, x * problem.share), None))
         p = 1 / G.n if problem.jump is None else problem.jump
         q = p if problem.dangling is None else problem.dangling
         y = asked.damping * (pulled + lost * q) + (1 - asked.damping) * p
-        (change,) = added_up(G, float(abs(y - x).sum()))
+        (change,) = dist.added_up(G, float(abs(y - x).sum()))
     judge(asked.damping, total, unit * rounding, change, error, iterations)
 
 
