@@ -46,7 +46,9 @@ def test_rows_of_each_rank_are_the_graph_of_all(name):
             compare(on_ranks(spread_rows, grid, A, ORDERS[(k + turn // 3) % 2]), expected)
 
 
-@pytest.mark.parametrize("name", ["directed", "duplicates", "rmat", "0x0", "one edge", "skew-symmetric"])
+@pytest.mark.parametrize(
+    "name", ["directed", "duplicates", "rmat", "0x0", "one edge", "skew-symmetric"]
+)
 def test_the_layout_of_the_thesis_has_the_same_views(name):
     A = ZOO[name]()
     expected = whole(matchwood.graph(A))
@@ -148,9 +150,11 @@ def test_a_networkx_graph_on_one_rank():
 def test_index_types():
     A = ZOO["rmat"]()
     for kind in (None, np.int32, np.int64):
+
         def types(comm, grid, kind=kind):
             G = matchwood.distribute(slab(A, comm.rank, 4), comm=comm, index_dtype=kind)
             return G.index_dtype, G.undirected_weights().indices.dtype
+
         wanted = np.dtype(kind or np.int32)
         assert set(on_ranks(types, (2, 2))) == {(wanted, wanted)}
 
@@ -180,7 +184,9 @@ def test_auto_renumbers_what_is_unevenly_spread():
     heavy = even // 8 * 8  # every vertex is in stripe 0 or 8 of sixteen
 
     def order(comm, grid, edges):
-        G = matchwood.distribute(part(4096, edges, None, comm.rank, comm.size), comm=comm, grid=grid)
+        G = matchwood.distribute(
+            part(4096, edges, None, comm.rank, comm.size), comm=comm, grid=grid
+        )
         return "given" if G.order is None else "hashed"
 
     assert set(on_ranks(order, (4, 4), even)) == {"given"}
@@ -251,7 +257,9 @@ def test_a_distributed_graph_is_not_pickled():
 def test_functions_without_a_cluster_engine_say_so():
     def look(comm, grid):
         G = matchwood.distribute((3, [[0, 1]]), comm=comm)
-        with pytest.raises(EngineUnavailable, match="maximal_independent_set: has no 'dist' engine"):
+        with pytest.raises(
+            EngineUnavailable, match="maximal_independent_set: has no 'dist' engine"
+        ):
             matchwood.maximal_independent_set(G)
         return True
 

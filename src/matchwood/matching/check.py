@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr, engines
+from matchwood import answers, calls, csr, engines
 from matchwood.arguments import one_of, seed
 from matchwood.errors import CheckFailed
 from matchwood.matching.mates import checked_mates, rows_of
@@ -35,7 +35,8 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     A : as given to `weighted_matching`
     answer : Matching, or mate
         Of a `Matching` the weight is checked as well, and that it does not exceed its bound,
-        if that is known.
+        if that is known.  A `DistributedVector` of mates where `A` is a DistributedGraph: then
+        all ranks call this, and all raise the same error.
     weighted : bool or None
         True: entries that are zero are no edges.  None: as the `Matching` was found; False for
         an array.
@@ -51,6 +52,11 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     matchwood.errors.CheckFailed: matching: mate[0] is 1, but mate[1] is 2
     """
     weighted = _is_weighted(answer) if weighted is None else weighted
+    if calls.is_distributed(A):
+        from matchwood.matching.dominant import dist_check
+
+        dist_check.check_matching(A, answer, bool(weighted), ROUNDING)
+        return
     view = _view(A, weighted, "check_matching")
     _mate, own = _mates(view, answer, "check_matching")
     if hasattr(answer, "mate"):
@@ -79,6 +85,7 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     ----------
     A : as given to `weighted_matching`
     answer : Matching, or mate
+        Where `A` is a DistributedGraph, all ranks call this, and all raise the same error.
     rng, ties : as given to `weighted_matching`
         A `Generator` gives another number now; pass the seed that it gave to the method.
 
@@ -95,6 +102,11 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     caller = "check_locally_dominant"
     one_of(caller, "ties", ties, ("hash", "index"))
     number = seed(caller, rng)
+    if calls.is_distributed(A):
+        from matchwood.matching.dominant import dist_check
+
+        dist_check.check_locally_dominant(A, answer, number, ties)
+        return
     view = _view(A, True, caller)
     mate, own = _mates(view, answer, caller)
     xp = engines.xp(view.indices)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from matchwood import engines
 from matchwood.answers import with_public_signature
 from matchwood.arguments import integers
@@ -29,7 +31,8 @@ class Matching:
     Attributes
     ----------
     mate : (n,) integer array
-        ``mate[v]`` is the vertex that v is matched with, -1 when there is none.
+        ``mate[v]`` is the vertex that v is matched with, -1 when there is none.  A
+        `DistributedVector` where the graph is spread over ranks.
     weight : float
         Sum of the weights of the edges.
     rounds : int
@@ -62,14 +65,18 @@ class Matching:
         return iter((self.mate, self.weight))
 
     def __repr__(self) -> str:
+        n = self.mate.n if _is_spread(self.mate) else self.mate.shape[0]
         return (
-            f"<Matching: {self.cardinality} edges of {self.mate.shape[0]} vertices, "
+            f"<Matching: {self.cardinality} edges of {n} vertices, "
             f"weight {self.weight:g}, {self.method}>"
         )
 
     @cached_property
     def cardinality(self) -> int:
         """Number of edges."""
+        if _is_spread(self.mate):
+            matched = np.array([np.count_nonzero(self.mate.local >= 0)], np.int64)
+            return int(self.mate.comm.allreduce(matched)[0]) // 2
         return int((self._mates("cardinality") >= 0).sum()) // 2
 
     @cached_property
@@ -92,6 +99,8 @@ class Matching:
     def edges(self) -> Any:
         """The edges as a (cardinality, 2) array: smaller end first, ascending.
 
+        Of a matching that is spread over ranks: those whose smaller end this rank owns.
+
         Examples
         --------
         >>> import matchwood
@@ -100,6 +109,8 @@ class Matching:
         >>> weighted_matching(A, ties="index").edges().tolist()
         [[0, 1], [2, 3]]
         """
+        if _is_spread(self.mate):
+            return _edges_here(self.mate)
         mate = self._mates("edges")
         xp = engines.xp(mate)
         u = xp.flatnonzero(mate > xp.arange(mate.shape[0], dtype=mate.dtype))
@@ -172,6 +183,20 @@ class Matching:
         text = f"Matching.{old} goes with the next release; {instead}"
         warnings.warn(text, DeprecationWarning, stacklevel=3)
         return getattr(self._origin, new)
+
+
+def _is_spread(mate: Any) -> bool:
+    """Whether these are the mates of a graph that is spread over ranks."""
+    return hasattr(mate, "local") and hasattr(mate, "grid")
+
+
+def _edges_here(mate: Any) -> Any:
+    """The edges whose smaller end this rank owns, ascending."""
+    low, high = mate.ids.astype(mate.dtype), mate.local
+    own = high > low
+    low, high = low[own], high[own]
+    order = low.argsort(kind="stable")
+    return np.stack((low[order], high[order]), axis=1)
 
 
 with_public_signature(Matching)

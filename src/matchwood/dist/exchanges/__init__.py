@@ -137,9 +137,7 @@ class Exchange:
         ranks, and within these in the order in which it was given.
         """
         inside = ids if self.order is None else self.order.inside(ids)
-        return self._sent(
-            self.comm, self.grid.owner(inside), [self.grid.places(inside), *columns]
-        )
+        return self._sent(self.comm, self.grid.owner(inside), [self.grid.places(inside), *columns])
 
     def ask(self, ids: Any, *own: Any) -> Any:
         """What the owners have for these vertices, in the order of `ids`.

@@ -10,8 +10,8 @@ from matchwood.teams import barrier, crew, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
-SUM, LEAST, GREATEST, ANY = range(4)
-WAYS = {"sum": SUM, "min": LEAST, "max": GREATEST, "or": ANY}
+SUM, LEAST, GREATEST = range(3)
+WAYS = {"sum": SUM, "min": LEAST, "max": GREATEST}
 
 
 @kernel
@@ -76,10 +76,8 @@ def _join(
             joined[at] += value
         elif how == LEAST:
             joined[at] = min(joined[at], value)
-        elif how == GREATEST:
-            joined[at] = max(joined[at], value)
         else:
-            joined[at] |= value
+            joined[at] = max(joined[at], value)
     found[team.rank] = count
 
 
@@ -117,10 +115,8 @@ def _join_runs(
             out_values[at] += value
         elif how == LEAST:
             out_values[at] = min(out_values[at], value)
-        elif how == GREATEST:
-            out_values[at] = max(out_values[at], value)
         else:
-            out_values[at] |= value
+            out_values[at] = max(out_values[at], value)
     found[0] = at + 1
     barrier(team)
 
@@ -136,8 +132,10 @@ def joined(
     `places` are int64, below `size`.
     """
     as_bits = values.dtype == np.bool_
+    if op == "or" and not as_bits:
+        return _joined_bits(places, values)
     values = values.view(np.uint8) if as_bits else values
-    how = WAYS[op]
+    how = WAYS["max" if op == "or" else op]
     if places.size * SCAN < size:
         order = np.argsort(places, kind="stable")
         out = (np.empty(places.size, np.int64), np.empty(places.size, values.dtype))
@@ -154,3 +152,12 @@ def joined(
         out_places, out_values = np.empty(count, np.int64), np.empty(count, values.dtype)
         team.run(_compact, seen, kept, found, out_places, out_values)
     return out_places, (out_values > 0 if as_bits else out_values)
+
+
+def _joined_bits(places: Array, values: Array) -> tuple[Array, Array]:
+    """The bits of all values of a place; for integers."""
+    order = np.argsort(places, kind="stable")
+    out_places, firsts = np.unique(places[order], return_index=True)
+    if not places.size:
+        return out_places, values
+    return out_places, np.bitwise_or.reduceat(values[order], firsts)

@@ -19,6 +19,7 @@ from matchwood.dist import checks
 from matchwood.dist.checks import Counts
 from matchwood.dist.networks import staging
 from matchwood.dist.networks.control import Path
+from matchwood.dist.networks.headers import described, header
 from matchwood.dist.networks.mpi_control import MpiControl
 from matchwood.dist.networks.polled import SLEEP_SECONDS, Polled
 from matchwood.dist.protocol import Communicator, Session
@@ -26,7 +27,6 @@ from matchwood.dist.traffic import Traffic
 
 PART = 1 << 30  # elements of one message
 GATHERED_BYTES = 1 << 14  # of all ranks: so few are gathered by all and reduced by each
-HEADER = 4 + 64  # numbers that tell place, type and shape of an array that is broadcast
 
 Post = Callable[[], Any]
 
@@ -166,26 +166,16 @@ class Mpi(Polled):
         return [array[lo : min(lo + self.part, end)] for lo in range(start, end, self.part)]
 
     def _broadcast(self, array: Any, root: int) -> Any:
-        header = np.zeros(HEADER, np.int64)
-        if self.rank == root:
-            header[:4] = (
-                engines.location(array) == "gpu",
-                ord(array.dtype.kind),
-                array.itemsize,
-                array.ndim,
-            )
-            header[4 : 4 + array.ndim] = array.shape
-        self._finish(lambda: self._comm.Ibcast(header, root=root), header)
-        on_gpu, letter, itemsize, dimensions = header[:4].tolist()
-        dtype = np.dtype(f"{chr(letter)}{itemsize}")
-        shape = tuple(header[4 : 4 + dimensions].tolist())
-        direct = bool(on_gpu) and self.cuda_aware
+        head = header(array if self.rank == root else None)
+        self._finish(lambda: self._comm.Ibcast(head, root=root), head)
+        on_gpu, dtype, shape = described(head)
+        direct = on_gpu and self.cuda_aware
         if self.rank == root:
             data = array.copy() if direct else staging.on_host(array)
         else:
             data = staging.place(shape, dtype, direct)
         staging.settle(data)
-        kind, flat = self._type(itemsize), data.reshape(-1)
+        kind, flat = self._type(dtype.itemsize), data.reshape(-1)
         self._finish_all(
             [
                 self._comm.Ibcast([staging.raw(run), run.size, kind], root=root)

@@ -29,10 +29,10 @@ INT32_MAX = np.iinfo(np.int32).max
 Entry = tuple[Any, Any, Any]  # arrays: rows, columns, values or None
 
 
-def batches(u: Any, v: Any, data: Any, size: int = BATCH) -> Iterator[Entry]:
-    """Arrays of entries in parts."""
-    for start in range(0, max(u.shape[0], 1), size):
-        part = slice(start, start + size)
+def batches(u: Any, v: Any, data: Any, stride: int = 1) -> Iterator[Entry]:
+    """Arrays of entries in parts, or every stride-th of these."""
+    for start in range(0, max(u.shape[0], 1), BATCH * stride):
+        part = slice(start, start + BATCH)
         yield u[part], v[part], None if data is None else data[part]
 
 

@@ -225,9 +225,7 @@ def _renamed(team: Any, indices: Array, names: Array, shift: int, out: Array) ->
         out[k] = names[indices[k]] + shift
 
 
-def renamed(
-    indices: Array, names: Array, out: Array, threads: int | None, shift: int = 0
-) -> Array:
+def renamed(indices: Array, names: Array, out: Array, threads: int | None, shift: int = 0) -> Array:
     """names[indices] + shift into `out`, which may be `indices` itself."""
     crew(threads, work=indices.size).run(_renamed, indices, names, shift, out)
     return out

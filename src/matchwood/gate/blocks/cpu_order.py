@@ -30,9 +30,7 @@ def _back(x: Any, bits: Any, mask: Any, keys: Array) -> Any:
 
 
 @kernel
-def _permute(
-    team: Any, ids: Array, n: Any, half: Any, keys: Array, back: bool, out: Array
-) -> None:
+def _permute(team: Any, ids: Array, n: Any, half: Any, keys: Array, back: bool, out: Array) -> None:
     mask = (np.uint64(1) << half) - np.uint64(1)
     lo, hi = share(team, ids.size)
     for k in range(lo, hi):

@@ -17,13 +17,13 @@ from matchwood.gate.blocks.order import HashedOrder
 
 LIMIT = 1.5  # largest part over the mean of the entries, from which vertices are renumbered
 ENTRIES = 1024  # entries a rank, on the mean; below that nobody waits for anybody
-SAMPLE = 1 << 22  # entries of a rank that are counted; of longer sources, batches evenly spaced
+SAMPLE = 1 << 21  # entries of a rank that are counted; of longer sources, batches evenly spaced
 
 
 class Source(NamedTuple):
     """The entries of one rank, in the user's ids, within 0 .. n - 1."""
 
-    parts: Callable[[], Iterable[collecting.Entry]]  # batches, the same at every call
+    parts: Callable[..., Iterable[collecting.Entry]]  # parts(k): every k-th batch; parts(): all
     rounds: int  # number of batches
     entries: int  # of all batches together, about
     kind: Any = None  # type of the values, the same on all ranks; None: none have values
@@ -33,7 +33,10 @@ def of_arrays(u: Any, v: Any, data: Any, kind: Any) -> Source:
     """The source of arrays in memory."""
     rounds = -(-int(u.shape[0]) // collecting.BATCH)
     return Source(
-        lambda: collecting.batches(u, v, data), rounds, int(u.shape[0]), kind
+        lambda stride=1: collecting.batches(u, v, data, stride=stride),
+        rounds,
+        int(u.shape[0]),
+        kind,
     )
 
 
@@ -60,8 +63,8 @@ def _sampled(comm: Any, grid: Any, source: Source) -> Any:
     counts = np.zeros(comm.size, np.int64)
     step = max(source.entries // SAMPLE, 1)
     tally = engines.load("matchwood.gate.blocks", "cpu_routes").tally
-    for k, (u, v, _) in enumerate(source.parts()):
-        if k % step == 0 and u.shape[0]:
+    for u, v, _ in source.parts(step):
+        if u.shape[0]:
             to, _, _ = collecting.routes(grid, u, v, comm.threads)
             counts += tally(np.ascontiguousarray(to), comm.size, comm.threads)
     return counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,20 @@ from matchwood import arguments, engines
 from matchwood.arguments import count
 from matchwood.generators import matrices
 from matchwood.generators.matrices import Matrix
+from matchwood.generators.ranks import Ranks, both_ways, ones
 
 MOST_MYCIELSKIAN = 22  # has 12.2e9 edges
 
 
-def path(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+def path(
+    n: int,
+    *,
+    dtype: Any = np.float32,
+    engine: str | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
+) -> Matrix:
     """Path of n vertices: 0 - 1 - 2 - ... - (n - 1).
 
     Parameters
@@ -24,11 +34,15 @@ def path(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matri
         Of the stored ones.
     engine : {None, "reference", "cpu", "gpu"}
         Where the result is wanted; None is the CPU.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
-        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -43,10 +57,19 @@ def path(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matri
     >>> path(0).shape
     (0, 0)
     """
-    return _made("path", count("path", "n", n), dtype, engine)
+    ranks = Ranks(comm, grid, order, engine)
+    return _made("path", lambda: count("path", "n", n), dtype, ranks)
 
 
-def cycle(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+def cycle(
+    n: int,
+    *,
+    dtype: Any = np.float32,
+    engine: str | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
+) -> Matrix:
     """Cycle of n vertices: a path whose ends are joined.
 
     Parameters
@@ -57,11 +80,15 @@ def cycle(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matr
         Of the stored ones.
     engine : {None, "reference", "cpu", "gpu"}
         Where the result is wanted; None is the CPU.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
-        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -74,10 +101,19 @@ def cycle(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matr
     >>> cycle(4).toarray().astype(int).tolist()
     [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
     """
-    return _made("cycle", count("cycle", "n", n, least=3), dtype, engine)
+    ranks = Ranks(comm, grid, order, engine)
+    return _made("cycle", lambda: count("cycle", "n", n, least=3), dtype, ranks)
 
 
-def star(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+def star(
+    n: int,
+    *,
+    dtype: Any = np.float32,
+    engine: str | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
+) -> Matrix:
     """Star of n vertices: vertex 0 is joined to all others.
 
     Parameters
@@ -88,11 +124,15 @@ def star(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matri
         Of the stored ones.
     engine : {None, "reference", "cpu", "gpu"}
         Where the result is wanted; None is the CPU.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
-        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -105,10 +145,19 @@ def star(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matri
     >>> star(4).toarray().astype(int).tolist()
     [[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]
     """
-    return _made("star", count("star", "n", n), dtype, engine)
+    ranks = Ranks(comm, grid, order, engine)
+    return _made("star", lambda: count("star", "n", n), dtype, ranks)
 
 
-def complete(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+def complete(
+    n: int,
+    *,
+    dtype: Any = np.float32,
+    engine: str | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
+) -> Matrix:
     """Complete graph of n vertices: every two are joined.
 
     Parameters
@@ -118,11 +167,15 @@ def complete(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> M
         Of the stored ones.
     engine : {None, "reference", "cpu", "gpu"}
         Where the result is wanted; None is the CPU.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
-        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+        With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -135,10 +188,19 @@ def complete(n: int, *, dtype: Any = np.float32, engine: str | None = None) -> M
     >>> complete(3).toarray().astype(int).tolist()
     [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     """
-    return _made("complete", count("complete", "n", n), dtype, engine)
+    ranks = Ranks(comm, grid, order, engine)
+    return _made("complete", lambda: count("complete", "n", n), dtype, ranks)
 
 
-def mycielskian(k: int, *, dtype: Any = np.float32, engine: str | None = None) -> Matrix:
+def mycielskian(
+    k: int,
+    *,
+    dtype: Any = np.float32,
+    engine: str | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
+) -> Matrix:
     """Mycielski graph of order k: no triangles, and yet it needs k colours.
 
     Order 1 is a vertex and order 2 an edge.  From a graph with vertices v_0 .. v_(n-1) the next
@@ -153,12 +215,16 @@ def mycielskian(k: int, *, dtype: Any = np.float32, engine: str | None = None) -
         Of the stored ones.
     engine : {None, "reference", "cpu", "gpu"}
         Where the result is wanted; None is the CPU.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
         First the v, then the u, then the last vertex.  With ``engine="gpu"`` a
-        cupyx.scipy.sparse.csr_matrix.
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`; rank 0 makes it then.
 
     Raises
     ------
@@ -176,9 +242,12 @@ def mycielskian(k: int, *, dtype: Any = np.float32, engine: str | None = None) -
     >>> [(mycielskian(k).shape[0], mycielskian(k).nnz // 2) for k in (2, 3, 4, 5)]
     [(2, 1), (5, 5), (11, 20), (23, 71)]
     """
-    k = count("mycielskian", "k", k, least=1)
-    arguments.at_most("mycielskian", "k", k, MOST_MYCIELSKIAN, "more fits no memory")
-    return _made("mycielskian", k, dtype, engine)
+
+    def size() -> int:
+        least = count("mycielskian", "k", k, least=1)
+        return arguments.at_most("mycielskian", "k", least, MOST_MYCIELSKIAN, "more fits no memory")
+
+    return _made("mycielskian", size, dtype, Ranks(comm, grid, order, engine))
 
 
 def _size(family: str, size: int) -> tuple[int, int]:
@@ -191,9 +260,17 @@ def _size(family: str, size: int) -> tuple[int, int]:
     return size, size * (size - 1) if family == "complete" else 2 * size
 
 
-def _made(family: str, size: int, dtype: Any, engine: str | None) -> Matrix:
+def _made(family: str, size: Callable[[], int], dtype: Any, ranks: Ranks) -> Matrix:
     """Rows from the CPU engine (or the reference), moved where they are wanted."""
-    dtype = arguments.value_type(family, dtype)
+    number, kind = ranks.agreed(family, lambda: (size(), arguments.value_type(family, dtype)))
+    if ranks.comm is None:
+        return _matrix(family, number, kind, ranks.engine)
+    if family == "mycielskian":  # grows from the one before
+        return ranks.dealt(family, lambda: _matrix(family, number, kind, None))
+    return _made_by_ranks(family, number, kind, ranks)
+
+
+def _matrix(family: str, size: int, dtype: Any, engine: str | None) -> Matrix:
     chosen = engines.resolve("cpu", engine, family)
     n, entries = _size(family, size)
     matrices.require_room(family, chosen, n, entries, dtype, entries * 8)
@@ -201,3 +278,23 @@ def _made(family: str, size: int, dtype: Any, engine: str | None) -> Matrix:
     indptr, indices = getattr(made_by, family)(size)
     indptr, indices = (engines.moved(part, engines.home(chosen)) for part in (indptr, indices))
     return matrices.matrix(indptr.size - 1, indptr, indices, matrices.ones(indices, dtype))
+
+
+def _made_by_ranks(family: str, n: int, dtype: Any, ranks: Ranks) -> Any:
+    """Edge k joins k and the next vertex, or 0 and k + 1; a complete graph goes row by row."""
+    index = arguments.index_type(n)
+
+    def edges(first: int, number: int) -> tuple[Any, Any, None]:
+        u = np.arange(first, first + number, dtype=index)
+        if family == "star":
+            return both_ways(np.zeros_like(u), u + index.type(1), directed=False)
+        return both_ways(u, (u + index.type(1)) % index.type(n), directed=False)
+
+    def rows(first: int, number: int) -> tuple[Any, Any, None]:
+        u = np.repeat(np.arange(first, first + number, dtype=index), n)
+        return both_ways(u, np.tile(np.arange(n, dtype=index), number), directed=True)
+
+    if family == "complete":
+        return ranks.graph(family, n, n, rows, ones(dtype), each=max(n, 1))
+    total = n if family == "cycle" else max(n - 1, 0)
+    return ranks.graph(family, n, total, edges, ones(dtype))

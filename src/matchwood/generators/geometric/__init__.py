@@ -12,6 +12,7 @@ from matchwood.generators import matrices
 from matchwood.generators import weights as edge_weights
 from matchwood.generators.geometric import plans
 from matchwood.generators.matrices import Array, Matrix
+from matchwood.generators.ranks import Ranks, both_ways
 
 BORDER = 0.2  # least share of the expected entries: points near the border have fewer neighbours
 QHULL = 400  # bytes of memory for each point that Qhull takes to triangulate; measured
@@ -83,6 +84,9 @@ def random_geometric(
     rng: Any = 0,
     engine: str | None = None,
     threads: int | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
 ) -> Matrix:
     """Random geometric graph: two points are joined when they are at most `radius` apart.
 
@@ -109,11 +113,17 @@ def random_geometric(
         Where to make the graph; None is the CPU.
     threads : int or None
         CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+        Every rank draws all points, and joins those of its cells.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
-        Symmetric, zero diagonal.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+        Symmetric, zero diagonal.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with
+        `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -147,25 +157,58 @@ def random_geometric(
     >>> bool(np.allclose(np.linalg.norm(p[u] - p[v], axis=1), A.data, rtol=1e-15, atol=0))
     True
     """
-    caller = "random_geometric"
-    n = count(caller, "n", n)
-    dim = arguments.one_of(caller, "dim", dim, (2, 3))
-    kind = arguments.one_of(caller, "weights", weights, KINDS)
-    dtype = arguments.value_type(caller, dtype)
-    if (radius is None) == (degree is None):
-        raise ValueError(
-            f"{caller}: give one of radius and degree, got radius={radius} and degree={degree}"
-        )
+    caller, ranks = "random_geometric", Ranks(comm, grid, order, engine, threads)
+
+    def planned() -> tuple[plans.Near, int, Any, Any]:
+        points, axes = count(caller, "n", n), arguments.one_of(caller, "dim", dim, (2, 3))
+        kind = arguments.one_of(caller, "weights", weights, KINDS)
+        value = arguments.value_type(caller, dtype)
+        if (radius is None) == (degree is None):
+            raise ValueError(
+                f"{caller}: give one of radius and degree, got radius={radius} and degree={degree}"
+            )
+        chosen = engines.resolve("cpu", engine, caller, threads)
+        matrices.require_room(caller, chosen, points, 0, value, 8 * points * axes)
+        near = radius
+        if degree is not None:
+            near = plans.radius_for(points, axes, arguments.real(caller, "degree", degree, 0))
+        near = arguments.real(caller, "radius", near, 0)
+        entries = round(points * plans.neighbours(points, axes, near) * BORDER)
+        if comm is None:
+            extra = 8 * points * axes + 8 * entries
+            matrices.require_room(caller, chosen, points, entries, value, extra)
+        plan = plans.near(points, axes, arguments.seed(caller, rng), near)
+        return plan, entries, kind, value
+
+    plan, entries, kind, dtype = ranks.agreed(caller, planned)
+    if comm is not None:
+        return _near_by_ranks(plan, entries, kind, dtype, ranks)
     chosen = engines.resolve("cpu", engine, caller, threads)
-    matrices.require_room(caller, chosen, n, 0, dtype, 8 * n * dim)
-    if degree is not None:
-        radius = plans.radius_for(n, dim, arguments.real(caller, "degree", degree, 0))
-    radius = arguments.real(caller, "radius", radius, 0)
-    entries = round(n * plans.neighbours(n, dim, radius) * BORDER)
-    matrices.require_room(caller, chosen, n, entries, dtype, 8 * n * dim + 8 * entries)
-    plan = plans.near(n, dim, arguments.seed(caller, rng), radius)
     points, indptr, indices = engines.load(__name__, chosen).near(plan, threads)
     return _weighed(points, indptr, indices, kind, plan.seed, dtype, chosen, threads)
+
+
+def _near_by_ranks(
+    plan: plans.Near, entries: int, kind: str | None, dtype: Any, ranks: Ranks
+) -> Any:
+    """Every rank joins the points of its range of cells; these have the same slots everywhere."""
+    engine, threads = engines.load(__name__, "cpu"), ranks.cpu_threads
+    x, cells = engine.sorted_points(plan, threads)
+    starts = cells.starts
+
+    def edges(first: int, number: int) -> tuple[Any, Any, None]:
+        u, v = engine.near_edges(cells, int(starts[first]), int(starts[first + number]), threads)
+        return both_ways(u, v, directed=False)
+
+    def lengths(places: Any, view: Any) -> Array:
+        return engine.distances_of_block(x, places.names, view, dtype, threads)
+
+    values = edge_weights.drawn_on_ranks(kind, plan.seed, dtype, directed=False)
+    if kind == "distance":
+        values = lengths
+    total = starts.size - 1
+    each = entries / total
+    return ranks.graph("random_geometric", plan.n, total, edges, values, each=each)
 
 
 def delaunay(
@@ -176,6 +219,9 @@ def delaunay(
     rng: Any = 0,
     engine: str | None = None,
     threads: int | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
 ) -> Matrix:
     """Delaunay triangulation of random points in the unit square, as a graph.
 
@@ -196,11 +242,16 @@ def delaunay(
         Where the result is wanted; None is the CPU.  The triangulation is made on the CPU.
     threads : int or None
         CPU only; Qhull takes one.
+    comm : Communicator, optional
+        Of `matchwood.dist`: rank 0 makes the graph, and each rank keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
-        Symmetric, zero diagonal.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+        Symmetric, zero diagonal.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with
+        `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -225,18 +276,26 @@ def delaunay(
     >>> A.nnz // 2 <= 3 * 1000 - 6
     True
     """
-    caller = "delaunay"
-    n = count(caller, "n", n)
-    kind = arguments.one_of(caller, "weights", weights, KINDS)
-    dtype = arguments.value_type(caller, dtype)
-    chosen = engines.resolve("cpu", engine, caller, threads)
-    matrices.require_room(caller, "cpu", n, 6 * n, dtype, QHULL * n)
-    plan = plans.points(n, 2, arguments.seed(caller, rng))
-    made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")
-    points, indptr, indices = (
-        engines.moved(part, engines.home(chosen)) for part in made_by.triangulated(plan, threads)
-    )
-    return _weighed(points, indptr, indices, kind, plan.seed, dtype, chosen, threads)
+    caller, ranks = "delaunay", Ranks(comm, grid, order, engine, threads)
+
+    def planned() -> tuple[plans.Points, Any, Any]:
+        points = count(caller, "n", n)
+        kind = arguments.one_of(caller, "weights", weights, KINDS)
+        value = arguments.value_type(caller, dtype)
+        matrices.require_room(caller, "cpu", points, 6 * points, value, QHULL * points)
+        return plans.points(points, 2, arguments.seed(caller, rng)), kind, value
+
+    def made(engine: str | None) -> Matrix:
+        chosen = engines.resolve("cpu", engine, caller, threads)
+        made_by = engines.load(__name__, "reference" if chosen == "reference" else "cpu")
+        points, indptr, indices = (
+            engines.moved(part, engines.home(chosen))
+            for part in made_by.triangulated(plan, threads)
+        )
+        return _weighed(points, indptr, indices, kind, plan.seed, dtype, chosen, threads)
+
+    plan, kind, dtype = ranks.agreed(caller, planned)
+    return made(engine) if comm is None else ranks.dealt(caller, lambda: made(None))
 
 
 def _coordinates(points: Array) -> Array:

@@ -6,7 +6,7 @@ the edge list, which `assemble` sorts; so the graph does not depend on it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -112,26 +112,28 @@ def _join(
     vertex: Array,
     placed: Array,
     counting: bool,
+    begin: int,
     counts: Array,
     rows: Array,
     cols: Array,
 ) -> None:
-    """Edges from each slot to later ones.
+    """Edges from each slot, from `begin` on, to later ones.
 
-    counting: counts[slot] = how many.  Otherwise counts[slot] says where they go in rows, cols.
+    counting: counts[slot - begin] = how many; otherwise, where they go in rows and cols.
     Cells in a line along x are neighbours in the numbering, so a point is compared with one range
     of slots for each of the lines around it, beginning with its own.
     """
     nz, ny, nx = shape
-    dim, n = placed.shape
+    dim = placed.shape[0]
     while True:
-        start = next_chunk(team, n, CHUNK)
+        start = next_chunk(team, counts.size, CHUNK)
         if start < 0:
             break
-        for slot in range(start, min(start + CHUNK, n)):
+        for at in range(start, min(start + CHUNK, counts.size)):
+            slot = begin + at
             x, y = placed[0, slot] // width, placed[1, slot] // width
             z = placed[2, slot] // width if dim == 3 else 0
-            place = np.int64(0) if counting else counts[slot]
+            place = np.int64(0) if counting else counts[at]
             x_first, x_last = max(x - 1, 0), min(x + 1, nx - 1)
             for to_z in range(z, min(z + 1, nz - 1) + 1):
                 for to_y in range(y if to_z == z else max(y - 1, 0), min(y + 1, ny - 1) + 1):
@@ -144,27 +146,52 @@ def _join(
                                 cols[place] = vertex[other]
                             place += 1
             if counting:
-                counts[slot] = place
+                counts[at] = place
 
 
-def near(plan: Near, threads: int | None = None) -> tuple[Array, Array, Array]:
-    n, index = plan.n, index_type(plan.n)
+class Cells(NamedTuple):
+    """Points sorted into cells: those of cell c in the slots from starts[c] on."""
+
+    width: int
+    shape: Any
+    limit: Any
+    starts: Array
+    vertex: Array
+    placed: Array
+
+
+def sorted_points(plan: Near, threads: int | None = None) -> tuple[Array, Cells]:
+    """The points by number, and in their cells."""
     x = points(plan, threads)
     starts = np.zeros(plan.cells**plan.dim + 1, np.int64)
-    vertex, placed = np.empty(n, index), np.empty_like(x)
-    team = crew(threads, work=n * 8)
-    team.run(
+    vertex, placed = np.empty(plan.n, index_type(plan.n)), np.empty_like(x)
+    crew(threads, work=plan.n * 8).run(
         _sort_into_cells, x, plan.width, plan.cells, starts, np.zeros_like(starts), vertex, placed
     )
     limit = np.uint64(plan.radius**2)
-    cells = (plan.width, plan.shape, limit, starts, vertex, placed)
-    counts = np.empty(n, np.int64)
+    return x, Cells(plan.width, plan.shape, limit, starts, vertex, placed)
+
+
+def near_edges(
+    cells: Cells, begin: int, end: int, threads: int | None = None
+) -> tuple[Array, Array]:
+    """Edges from the points in slots begin .. end - 1 to those in later slots."""
+    index = cells.vertex.dtype
+    team = crew(threads, work=(end - begin) * 8)
+    counts = np.empty(end - begin, np.int64)
     nothing = np.empty(0, index)
-    team.run(_join, *cells, True, counts, nothing, nothing)
+    team.run(_join, *cells, True, begin, counts, nothing, nothing)
     ends = np.cumsum(counts)
-    rows = np.empty(int(ends[-1]) if n else 0, index)
+    rows = np.empty(int(ends[-1]) if ends.size else 0, index)
     cols = np.empty_like(rows)
-    team.run(_join, *cells, False, ends - counts, rows, cols)
+    team.run(_join, *cells, False, begin, ends - counts, rows, cols)
+    return rows, cols
+
+
+def near(plan: Near, threads: int | None = None) -> tuple[Array, Array, Array]:
+    x, cells = sorted_points(plan, threads)
+    n = plan.n
+    rows, cols = near_edges(cells, 0, n, threads)
     indptr, indices, _ = assemble(n, n, rows, cols, symmetric=True, reduce="first", threads=threads)
     return x, indptr, indices
 
@@ -191,6 +218,33 @@ def _measure(
         for u in range(start, min(start + CHUNK, n)):
             for k in range(indptr[u], indptr[u + 1]):
                 data[k] = np.sqrt(np.float64(_square(points, u, indices[k]))) * unit
+
+
+@kernel
+def _measure_block(
+    team: Any, points: Array, unit: float, names: Array, indptr: Array, indices: Array, data: Array
+) -> None:
+    rows = indptr.size - 1
+    while True:
+        start = next_chunk(team, rows, CHUNK)
+        if start < 0:
+            break
+        for row in range(start, min(start + CHUNK, rows)):
+            u = names[row]
+            for k in range(indptr[row], indptr[row + 1]):
+                square = _square(points, u, names[indices[k]])
+                data[k] = np.sqrt(np.float64(square)) * unit
+
+
+def distances_of_block(
+    x: Array, names: Array, view: Any, dtype: Any, threads: int | None = None
+) -> Array:
+    """Length of every edge of a block of a distributed graph; `names` are its vertices."""
+    data = np.empty(view.indices.size, dtype)
+    crew(threads, work=view.indices.size + view.indptr.size).run(
+        _measure_block, x, 2.0**-BITS, names, view.indptr, view.indices, data
+    )
+    return data
 
 
 def distances(

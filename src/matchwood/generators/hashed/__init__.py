@@ -17,6 +17,7 @@ from matchwood.generators import matrices
 from matchwood.generators import weights as edge_weights
 from matchwood.generators.hashed import plans
 from matchwood.generators.matrices import Matrix
+from matchwood.generators.ranks import Ranks, both_ways
 
 MOST_SCALE = 40  # a graph of 2^40 vertices fills any memory
 MOST_VERTICES = 2**31  # pairs of vertices are numbered in 64 bits
@@ -37,6 +38,9 @@ def rmat(
     rng: Any = 0,
     engine: str | None = None,
     threads: int | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
 ) -> Matrix:
     """Skewed random graph with 2^scale vertices: R-MAT, with the parameters of Graph500.
 
@@ -68,12 +72,16 @@ def rmat(
         Where to make the graph; None is the CPU.
     threads : int or None
         CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (2**scale, 2**scale) scipy.sparse.csr_array
         Sorted rows, no duplicates, zero diagonal.  With ``engine="gpu"`` a
-        cupyx.scipy.sparse.csr_matrix.
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -111,27 +119,31 @@ def rmat(
     >>> rmat(10, rng=1).nnz == A.nnz
     False
     """
-    caller = "rmat"
-    scale = arguments.at_most(
-        caller, "scale", count(caller, "scale", scale), MOST_SCALE, "more fits no memory"
-    )
-    edge_factor = arguments.real(caller, "edge_factor", edge_factor, 0)
-    quarters = tuple(
-        arguments.real(caller, name, p, 0, 1) for name, p in zip("abcd", (a, b, c, d), strict=True)
-    )
-    if abs(sum(quarters) - 1) > 1e-9:
-        raise ValueError(f"{caller}: a + b + c + d must be 1, got {sum(quarters)}")
-    samples = round(Fraction(edge_factor) * 2**scale)
-    plan = plans.rmat(
-        scale,
-        samples,
-        quarters,
-        arguments.seed(caller, rng),
-        directed=arguments.flag(caller, "directed", directed),
-        permute=arguments.flag(caller, "permute", permute),
-    )
-    entries = min(samples * (1 if directed else 2), plan.n * (plan.n - 1))
-    return _made(caller, "rmat", plan, entries, samples, weights, dtype, engine, threads)
+    caller, ranks = "rmat", Ranks(comm, grid, order, engine, threads)
+
+    def planned() -> plans.RMAT:
+        levels = arguments.at_most(
+            caller, "scale", count(caller, "scale", scale), MOST_SCALE, "more fits no memory"
+        )
+        factor = arguments.real(caller, "edge_factor", edge_factor, 0)
+        quarters = tuple(
+            arguments.real(caller, name, p, 0, 1)
+            for name, p in zip("abcd", (a, b, c, d), strict=True)
+        )
+        if abs(sum(quarters) - 1) > 1e-9:
+            raise ValueError(f"{caller}: a + b + c + d must be 1, got {sum(quarters)}")
+        return plans.rmat(
+            levels,
+            round(Fraction(factor) * 2**levels),
+            quarters,
+            arguments.seed(caller, rng),
+            directed=arguments.flag(caller, "directed", directed),
+            permute=arguments.flag(caller, "permute", permute),
+        )
+
+    plan = ranks.agreed(caller, planned)
+    entries = min(plan.samples * (1 if plan.directed else 2), plan.n * (plan.n - 1))
+    return _made(caller, "rmat", plan, entries, plan.samples, weights, dtype, ranks)
 
 
 def erdos_renyi(
@@ -144,6 +156,9 @@ def erdos_renyi(
     rng: Any = 0,
     engine: str | None = None,
     threads: int | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
 ) -> Matrix:
     """Random graph with n vertices and exactly m edges: G(n, m) of Erdos and Renyi.
 
@@ -167,12 +182,16 @@ def erdos_renyi(
         Where to make the graph; None is the CPU.
     threads : int or None
         CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
         Sorted rows, no duplicates, zero diagonal.  With ``engine="gpu"`` a
-        cupyx.scipy.sparse.csr_matrix.
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -209,14 +228,18 @@ def erdos_renyi(
     >>> erdos_renyi(4, 6).toarray().astype(int).tolist()
     [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
     """
-    caller = "erdos_renyi"
-    n = _vertices(caller, n)
-    m = count(caller, "m", m)
-    directed = arguments.flag(caller, "directed", directed)
-    most = n * (n - 1) // (1 if directed else 2)
-    arguments.at_most(caller, "m", m, most, f"all edges of {n} vertices")
-    plan = plans.gnm(n, m, arguments.seed(caller, rng), directed=directed)
-    return _made(caller, "gnm", plan, m if directed else 2 * m, m, weights, dtype, engine, threads)
+    caller, ranks = "erdos_renyi", Ranks(comm, grid, order, engine, threads)
+
+    def planned() -> plans.GNM:
+        vertices, edges = _vertices(caller, n), count(caller, "m", m)
+        one_way = arguments.flag(caller, "directed", directed)
+        most = vertices * (vertices - 1) // (1 if one_way else 2)
+        arguments.at_most(caller, "m", edges, most, f"all edges of {vertices} vertices")
+        return plans.gnm(vertices, edges, arguments.seed(caller, rng), directed=one_way)
+
+    plan = ranks.agreed(caller, planned)
+    entries = plan.m if plan.directed else 2 * plan.m
+    return _made(caller, "gnm", plan, entries, plan.m, weights, dtype, ranks)
 
 
 def dense_random(
@@ -229,6 +252,9 @@ def dense_random(
     rng: Any = 0,
     engine: str | None = None,
     threads: int | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
 ) -> Matrix:
     """Random graph that has each possible edge with probability `density`: G(n, p).
 
@@ -252,12 +278,16 @@ def dense_random(
         Where to make the graph; None is the CPU.
     threads : int or None
         CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
         Sorted rows, no duplicates, zero diagonal.  With ``engine="gpu"`` a
-        cupyx.scipy.sparse.csr_matrix.
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -283,16 +313,18 @@ def dense_random(
     >>> dense_random(3, 1.0).nnz, dense_random(3, 0.0).nnz
     (6, 0)
     """
-    caller = "dense_random"
-    n = _vertices(caller, n)
-    plan = plans.bernoulli(
-        n,
-        arguments.real(caller, "density", density, 0, 1),
-        arguments.seed(caller, rng),
-        directed=arguments.flag(caller, "directed", directed),
+    caller, ranks = "dense_random", Ranks(comm, grid, order, engine, threads)
+    plan = ranks.agreed(
+        caller,
+        lambda: plans.bernoulli(
+            _vertices(caller, n),
+            arguments.real(caller, "density", density, 0, 1),
+            arguments.seed(caller, rng),
+            directed=arguments.flag(caller, "directed", directed),
+        ),
     )
-    entries = n * n * plan.threshold >> 53
-    return _made(caller, "bernoulli", plan, entries, 0, weights, dtype, engine, threads)
+    entries = plan.n * plan.n * plan.threshold >> 53
+    return _made(caller, "bernoulli", plan, entries, 0, weights, dtype, ranks)
 
 
 def _vertices(caller: str, n: Any) -> int:
@@ -308,13 +340,15 @@ def _made(
     drawn: int,
     weights: str | None,
     dtype: Any,
-    engine: str | None,
-    threads: int | None,
+    ranks: Ranks,
 ) -> Matrix:
     """Follow the plan by a function of the engine, weigh the edges."""
+    if ranks.comm is not None:
+        return _made_by_ranks(caller, method, plan, entries, weights, dtype, ranks)
+    threads = ranks.threads
     kind = arguments.one_of(caller, "weights", weights, edge_weights.KINDS)
     dtype = arguments.value_type(caller, dtype)
-    chosen = engines.resolve("cpu", engine, caller, threads)
+    chosen = engines.resolve("cpu", ranks.engine, caller, threads)
     # the ends of the edges as drawn lie beside the graph, and a counter for each vertex
     extra = 2 * drawn * index_type(plan.n).itemsize + 8 * plan.n
     matrices.require_room(caller, chosen, plan.n, entries, dtype, extra)
@@ -324,3 +358,35 @@ def _made(
         threads=threads,
     )  # fmt: skip
     return matrices.matrix(plan.n, indptr, indices, data)
+
+
+def _made_by_ranks(
+    caller: str, method: str, plan: Any, entries: int, weights: Any, dtype: Any, ranks: Ranks
+) -> Any:
+    """The same by all ranks together: each draws its part of the edges, or of the rows."""
+    kind, dtype = ranks.agreed(
+        caller,
+        lambda: (
+            arguments.one_of(caller, "weights", weights, edge_weights.KINDS),
+            arguments.value_type(caller, dtype),
+        ),
+    )
+    engine, threads = engines.load(__name__, "cpu"), ranks.cpu_threads
+    values = edge_weights.drawn_on_ranks(kind, plan.seed, dtype, directed=plan.directed)
+
+    def edges(first: int, number: int) -> tuple[Any, Any, None]:
+        draw = engine.rmat_edges if method == "rmat" else engine.gnm_edges
+        u, v = draw(plan, threads, first, number)
+        return both_ways(u, v, directed=plan.directed)
+
+    def rows(first: int, number: int) -> tuple[Any, Any, None]:
+        indptr, indices = engine.bernoulli(plan, threads, first, number)
+        names = np.arange(first, first + number, dtype=indices.dtype)
+        return np.repeat(names, np.diff(indptr)), indices, None
+
+    if method == "bernoulli":
+        each = entries / max(plan.n, 1)
+        return ranks.graph(caller, plan.n, plan.n, rows, values, each=each)
+    total = plan.samples if method == "rmat" else plan.m
+    each = 1 if plan.directed else 2
+    return ranks.graph(caller, plan.n, total, edges, values, each=each)

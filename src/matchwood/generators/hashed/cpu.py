@@ -43,10 +43,11 @@ def _draw_quarters(
     thresholds: Any,
     permute: bool,
     labels: Any,
+    begin: int,
     rows: Array,
     cols: Array,
 ) -> None:
-    """Edge e into rows[e], cols[e].
+    """Edge begin + e into rows[e], cols[e].
 
     The loop over edges is the inner one, with nothing in it but arithmetic, so that the compiler
     makes vector instructions of it: 2.3 times as fast as level after level for each edge.
@@ -64,7 +65,7 @@ def _draw_quarters(
         u[:] = 0
         v[:] = 0
         for pair in range(each):
-            first = key + np.uint64(start * each + pair) * STEP
+            first = key + np.uint64((begin + start) * each + pair) * STEP
             drop = np.uint64(2 * pair + 1 == scale)  # an odd scale ends with half a pair
             for e in range(u.size):
                 drawn = mix64(first + np.uint64(e) * step)
@@ -91,13 +92,18 @@ def rmat(plan: RMAT, threads: int | None = None) -> tuple[Array, Array]:
     return indptr, indices
 
 
-def rmat_edges(plan: RMAT, threads: int | None = None) -> tuple[Array, Array]:
-    """Ends of the edges as drawn: self loops and equal edges among them."""
-    rows = np.empty(plan.samples, index_type(plan.n))
+def rmat_edges(
+    plan: RMAT, threads: int | None = None, begin: int = 0, count: int | None = None
+) -> tuple[Array, Array]:
+    """Ends of the edges as drawn: self loops and equal edges among them.
+
+    All, or `count` of them from number `begin` on.
+    """
+    rows = np.empty(plan.samples if count is None else count, index_type(plan.n))
     cols = np.empty_like(rows)
-    crew(threads, work=plan.samples * max(plan.scale, 1) // 2).run(
+    crew(threads, work=rows.size * max(plan.scale, 1) // 2).run(
         _draw_quarters, plan.scale, np.uint64(plan.key), words(plan.thresholds), plan.permute,
-        words(plan.labels), rows, cols,
+        words(plan.labels), begin, rows, cols,
     )  # fmt: skip
     return rows, cols
 
@@ -120,10 +126,11 @@ def _pick_pairs(
     high_bits: int,
     low_bits: int,
     keys: Array,
+    begin: int,
     rows: Array,
     cols: Array,
 ) -> None:
-    """Edge k into rows[k], cols[k]."""
+    """Edge begin + k into rows[k], cols[k]."""
     shift = np.uint64(low_bits)
     high_mask = (_ONE << np.uint64(high_bits)) - _ONE
     low_mask = (_ONE << shift) - _ONE
@@ -132,7 +139,7 @@ def _pick_pairs(
         if start < 0:
             break
         for k in range(start, min(start + CHUNK, rows.size)):
-            t = _feistel(np.uint64(k), shift, high_mask, low_mask, keys)
+            t = _feistel(np.uint64(begin + k), shift, high_mask, low_mask, keys)
             while t >= pairs:
                 t = _feistel(t, shift, high_mask, low_mask, keys)
             if directed:
@@ -148,13 +155,21 @@ def _pick_pairs(
             cols[k] = v
 
 
-def gnm(plan: GNM, threads: int | None = None) -> tuple[Array, Array]:
-    rows = np.empty(plan.m, index_type(plan.n))
+def gnm_edges(
+    plan: GNM, threads: int | None = None, begin: int = 0, count: int | None = None
+) -> tuple[Array, Array]:
+    """Ends of the edges: of all, or of `count` from number `begin` on."""
+    rows = np.empty(plan.m if count is None else count, index_type(plan.n))
     cols = np.empty_like(rows)
-    crew(threads, work=plan.m * len(plan.keys)).run(
+    crew(threads, work=rows.size * len(plan.keys)).run(
         _pick_pairs, np.uint64(plan.n), plan.directed, np.uint64(plan.pairs), plan.bits // 2,
-        plan.bits - plan.bits // 2, np.array(plan.keys, np.uint64), rows, cols,
+        plan.bits - plan.bits // 2, np.array(plan.keys, np.uint64), begin, rows, cols,
     )  # fmt: skip
+    return rows, cols
+
+
+def gnm(plan: GNM, threads: int | None = None) -> tuple[Array, Array]:
+    rows, cols = gnm_edges(plan, threads)
     indptr, indices, _ = assemble(
         plan.n, plan.n, rows, cols, symmetric=not plan.directed, reduce="first", threads=threads
     )
@@ -167,21 +182,24 @@ def _present(counter: Any, key: Any, threshold: Any) -> bool:
 
 
 @kernel
-def _count_row(team: Any, n: int, directed: bool, key: Any, threshold: Any, counts: Array) -> None:
-    """counts[u] = degree of u."""
+def _count_row(
+    team: Any, n: int, directed: bool, key: Any, threshold: Any, begin: int, counts: Array
+) -> None:
+    """counts[u] = degree of begin + u."""
     size = np.uint64(n)
     while True:
-        start = next_chunk(team, n, ROWS)
+        start = next_chunk(team, counts.size, ROWS)
         if start < 0:
             break
-        for row in range(start, min(start + ROWS, n)):
+        for at in range(start, min(start + ROWS, counts.size)):
+            row = begin + at
             u, degree = np.uint64(row), 0
             for v in range(row):
                 counter = u * size + np.uint64(v) if directed else np.uint64(v) * size + u
                 degree += _present(counter, key, threshold)
             for v in range(row + 1, n):
                 degree += _present(u * size + np.uint64(v), key, threshold)
-            counts[row] = degree
+            counts[at] = degree
 
 
 @kernel
@@ -191,22 +209,25 @@ def _fill_row(
     directed: bool,
     key: Any,
     threshold: Any,
+    begin: int,
     line: Array,
     indptr: Array,
     indices: Array,
 ) -> None:
-    """The neighbours of u into its row.
+    """The neighbours of begin + u into row u.
 
     Every v is written to this member's `line`; it is kept if the place then moves on.  That needs
     no branch, which would be mispredicted half of the time.
     """
     size = np.uint64(n)
     mine = line[team.rank]
+    rows = indptr.size - 1
     while True:
-        start = next_chunk(team, n, ROWS)
+        start = next_chunk(team, rows, ROWS)
         if start < 0:
             break
-        for row in range(start, min(start + ROWS, n)):
+        for at in range(start, min(start + ROWS, rows)):
+            row = begin + at
             u, degree = np.uint64(row), 0
             for v in range(row):
                 counter = u * size + np.uint64(v) if directed else np.uint64(v) * size + u
@@ -215,19 +236,23 @@ def _fill_row(
             for v in range(row + 1, n):
                 mine[degree] = v
                 degree += _present(u * size + np.uint64(v), key, threshold)
-            first = np.int64(indptr[row])
+            first = np.int64(indptr[at])
             for k in range(degree):
                 indices[first + k] = mine[k]
 
 
-def bernoulli(plan: Bernoulli, threads: int | None = None) -> tuple[Array, Array]:
+def bernoulli(
+    plan: Bernoulli, threads: int | None = None, begin: int = 0, count: int | None = None
+) -> tuple[Array, Array]:
+    """All rows, or `count` of them from row `begin` on."""
     n = plan.n
-    team = crew(threads, work=n * n)
-    chosen = (n, plan.directed, np.uint64(plan.key), np.uint64(plan.threshold))
-    counts = np.empty(n, np.int64)
+    rows = n if count is None else count
+    team = crew(threads, work=n * rows)
+    chosen = (n, plan.directed, np.uint64(plan.key), np.uint64(plan.threshold), begin)
+    counts = np.empty(rows, np.int64)
     team.run(_count_row, *chosen, counts)
     index = index_type(max(n, int(counts.sum())))
-    indptr = np.zeros(n + 1, index)
+    indptr = np.zeros(rows + 1, index)
     np.cumsum(counts, out=indptr[1:])
     indices = np.empty(int(indptr[-1]), index)
     team.run(_fill_row, *chosen, np.empty((team.size, n + 1), index), indptr, indices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from matchwood import arguments, engines
 from matchwood.gate import resources
 from matchwood.generators import matrices
 from matchwood.generators.matrices import Matrix
+from matchwood.generators.ranks import Ranks
 from matchwood.generators.stencils import plans
 
 ANISO = {
@@ -25,6 +27,9 @@ def stencil(
     dtype: Any = None,
     engine: str | None = None,
     threads: int | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
 ) -> Matrix:
     """Matrix that applies a stencil at every point of a grid.
 
@@ -48,11 +53,16 @@ def stencil(
         Where to make the matrix; None is the CPU.
     threads : int or None
         CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array, n the number of grid points
-        Sorted rows.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+        Sorted rows.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with `comm` a
+        `DistributedGraph`.
 
     Raises
     ------
@@ -80,13 +90,17 @@ def stencil(
     >>> stencil([[0], [0], [1]], (2, 2)).toarray().astype(int).tolist()
     [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
     """
-    caller = "stencil"
-    weights = _stencil_array(caller, weights)
-    shape = _lengths(caller, shape, (weights.ndim,))
-    if dtype is None:
-        dtype = weights.dtype if weights.dtype == np.float32 else np.float64
-    plan = plans.row_by_row(weights, shape)
-    return _made(caller, plan, arguments.value_type(caller, dtype), engine, threads)
+    caller, ranks = "stencil", Ranks(comm, grid, order, engine, threads)
+
+    def planned() -> tuple[plans.Plan, Any]:
+        array = _stencil_array(caller, weights)
+        kind = dtype
+        if kind is None:
+            kind = array.dtype if array.dtype == np.float32 else np.float64
+        plan = plans.row_by_row(array, _lengths(caller, shape, (array.ndim,)))
+        return plan, arguments.value_type(caller, kind)
+
+    return _made(caller, ranks, planned)
 
 
 def grid(
@@ -95,6 +109,9 @@ def grid(
     dtype: Any = np.float32,
     engine: str | None = None,
     threads: int | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
 ) -> Matrix:
     """Graph of a grid: each point and its next neighbours along the axes (5- or 7-point).
 
@@ -107,12 +124,16 @@ def grid(
         Where to make the graph; None is the CPU.
     threads : int or None
         CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
         Ones, zero diagonal; points are numbered row by row.  With ``engine="gpu"`` a
-        cupyx.scipy.sparse.csr_matrix.
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -127,10 +148,14 @@ def grid(
     >>> grid((10, 10, 10)).nnz == 6 * 10 * 10 * 9
     True
     """
-    shape = _lengths("grid", shape, (1, 2, 3))
-    distance = np.abs(np.indices((3,) * len(shape)) - 1).sum(axis=0)
-    plan = plans.row_by_row((distance == 1).astype(np.float64), shape)
-    return _made("grid", plan, arguments.value_type("grid", dtype), engine, threads)
+
+    def planned() -> tuple[plans.Plan, Any]:
+        lengths = _lengths("grid", shape, (1, 2, 3))
+        distance = np.abs(np.indices((3,) * len(lengths)) - 1).sum(axis=0)
+        plan = plans.row_by_row((distance == 1).astype(np.float64), lengths)
+        return plan, arguments.value_type("grid", dtype)
+
+    return _made("grid", Ranks(comm, grid, order, engine, threads), planned)
 
 
 def mesh(
@@ -139,6 +164,9 @@ def mesh(
     dtype: Any = np.float32,
     engine: str | None = None,
     threads: int | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
 ) -> Matrix:
     """Graph of a grid with diagonals: each point and all points around it (9- or 27-point).
 
@@ -151,12 +179,16 @@ def mesh(
         Where to make the graph; None is the CPU.
     threads : int or None
         CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array
         Ones, zero diagonal; points are numbered row by row.  With ``engine="gpu"`` a
-        cupyx.scipy.sparse.csr_matrix.
+        cupyx.scipy.sparse.csr_matrix, with `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -170,11 +202,15 @@ def mesh(
     >>> A[[13], :].sum().item(), A[[0], :].sum().item()  # the middle and a corner
     (26.0, 7.0)
     """
-    shape = _lengths("mesh", shape, (1, 2, 3))
-    around = np.ones((3,) * len(shape))
-    around[(1,) * len(shape)] = 0
-    plan = plans.row_by_row(around, shape)
-    return _made("mesh", plan, arguments.value_type("mesh", dtype), engine, threads)
+
+    def planned() -> tuple[plans.Plan, Any]:
+        lengths = _lengths("mesh", shape, (1, 2, 3))
+        around = np.ones((3,) * len(lengths))
+        around[(1,) * len(lengths)] = 0
+        plan = plans.row_by_row(around, lengths)
+        return plan, arguments.value_type("mesh", dtype)
+
+    return _made("mesh", Ranks(comm, grid, order, engine, threads), planned)
 
 
 def aniso(
@@ -184,6 +220,9 @@ def aniso(
     dtype: Any = np.float64,
     engine: str | None = None,
     threads: int | None = None,
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
 ) -> Matrix:
     """Anisotropic 9-point problem 1, 2 or 3, on which tridiagonal preconditioners are tried.
 
@@ -210,11 +249,16 @@ def aniso(
         Where to make the matrix; None is the CPU.
     threads : int or None
         CPU only.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks make the graph together, and each keeps a block.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
     A : (n, n) scipy.sparse.csr_array, n the number of grid points
-        Symmetric, diagonal 3.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix.
+        Symmetric, diagonal 3.  With ``engine="gpu"`` a cupyx.scipy.sparse.csr_matrix, with
+        `comm` a `DistributedGraph`.
 
     Raises
     ------
@@ -239,14 +283,18 @@ def aniso(
     >>> [beside(aniso(kind, (200, 200))) for kind in (1, 2, 3)]
     [0.67, 0.13, 0.67]
     """
-    caller = "aniso"
-    kind = arguments.one_of(caller, "kind", kind, (1, 2, 3))
-    lengths = _lengths(caller, shape, (2,))
-    if kind == 3:  # a number for each anti-diagonal
-        resources.require_memory(caller, 16 * sum(lengths), f"a grid of shape {lengths}")
-    number = plans.row_by_row if kind < 3 else plans.along_antidiagonals
-    plan = number(np.array(ANISO[min(kind, 2)]), lengths)
-    return _made(caller, plan, arguments.value_type(caller, dtype), engine, threads)
+    caller, ranks = "aniso", Ranks(comm, grid, order, engine, threads)
+
+    def planned() -> tuple[plans.Plan, Any]:
+        problem = arguments.one_of(caller, "kind", kind, (1, 2, 3))
+        lengths = _lengths(caller, shape, (2,))
+        if problem == 3:  # a number for each anti-diagonal
+            resources.require_memory(caller, 16 * sum(lengths), f"a grid of shape {lengths}")
+        number = plans.row_by_row if problem < 3 else plans.along_antidiagonals
+        plan = number(np.array(ANISO[min(problem, 2)]), lengths)
+        return plan, arguments.value_type(caller, dtype)
+
+    return _made(caller, ranks, planned)
 
 
 def _lengths(caller: str, shape: Any, dimensions: tuple[int, ...]) -> tuple[int, ...]:
@@ -269,10 +317,17 @@ def _stencil_array(caller: str, weights: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def _made(
-    caller: str, plan: plans.Plan, dtype: Any, engine: str | None, threads: int | None
-) -> Matrix:
-    chosen = engines.resolve("cpu", engine, caller, threads)
+def _made(caller: str, ranks: Ranks, planned: Callable[[], tuple[plans.Plan, Any]]) -> Matrix:
+    """Follow the plan, here or by all ranks together."""
+    plan, dtype = ranks.agreed(caller, planned)
+    if ranks.comm is not None:
+        listed = engines.load(__name__, "cpu").entries
+        return ranks.graph(
+            caller, plan.n, plan.n,
+            lambda first, number: listed(plan, dtype, first, number, ranks.cpu_threads),
+            None, each=max(len(plan.values), 1), kind=dtype,
+        )  # fmt: skip
+    chosen = engines.resolve("cpu", ranks.engine, caller, ranks.threads)
     matrices.require_room(caller, chosen, plan.n, plan.nnz, dtype)
-    indptr, indices, data = engines.load(__name__, chosen).apply(plan, dtype, threads)
+    indptr, indices, data = engines.load(__name__, chosen).apply(plan, dtype, ranks.threads)
     return matrices.matrix(plan.n, indptr, indices, data)

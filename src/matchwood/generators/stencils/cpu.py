@@ -104,3 +104,66 @@ def apply(plan: Plan, dtype: Any, threads: int | None = None) -> tuple[Array, Ar
     values = plan.values.astype(dtype)
     team.run(_fill_rows, *where, values, plan.starts, indptr, indices, data)
     return indptr, indices, data
+
+
+@kernel
+def _count_points(
+    team: Any, shape: Any, reach: Any, offsets: Array, begin: int, counts: Array
+) -> None:
+    """counts[k] = offsets that stay inside of the grid at point begin + k."""
+    nz, ny, nx = shape
+    while True:
+        first = next_chunk(team, counts.size, CHUNK)
+        if first < 0:
+            break
+        for at in range(first, min(first + CHUNK, counts.size)):
+            point = begin + at
+            z, y, x = point // (ny * nx), point // nx % ny, point % nx
+            inside = offsets.shape[0]
+            if not _all_inside(z, y, x, shape, reach):
+                for k in range(offsets.shape[0]):
+                    to_z, to_y, to_x = z + offsets[k, 0], y + offsets[k, 1], x + offsets[k, 2]
+                    inside -= not _inside(to_z, to_y, to_x, nz, ny, nx)
+            counts[at] = inside
+
+
+@kernel
+def _list_points(
+    team: Any, shape: Any, offsets: Array, values: Array, starts: Array, begin: int, ends: Array,
+    out: tuple[Array, Array, Array],
+) -> None:  # fmt: skip
+    """The entries of the rows of points from `begin` on; those of point k end at ends[k]."""
+    nz, ny, nx = shape
+    rows, columns, data = out
+    while True:
+        first = next_chunk(team, ends.size, CHUNK)
+        if first < 0:
+            break
+        place = ends[first - 1] if first > 0 else 0
+        for at in range(first, min(first + CHUNK, ends.size)):
+            point = begin + at
+            z, y, x = point // (ny * nx), point // nx % ny, point % nx
+            row = _number(z, y, x, ny, nx, starts)
+            for k in range(values.size):
+                to_z, to_y, to_x = z + offsets[k, 0], y + offsets[k, 1], x + offsets[k, 2]
+                if _inside(to_z, to_y, to_x, nz, ny, nx):
+                    rows[place] = row
+                    columns[place] = _number(to_z, to_y, to_x, ny, nx, starts)
+                    data[place] = values[k]
+                    place += 1
+
+
+def entries(
+    plan: Plan, dtype: Any, begin: int, count: int, threads: int | None = None
+) -> tuple[Array, Array, Array]:
+    """(rows, columns, values) of `count` points from point `begin` on, in any order of rows."""
+    team = crew(threads, work=count * len(plan.values))
+    reach = tuple(int(abs(plan.offsets[:, axis]).max(initial=0)) for axis in range(3))
+    counts = np.empty(count, np.int64)
+    team.run(_count_points, plan.shape, reach, plan.offsets, begin, counts)
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if count else 0
+    out = (np.empty(total, plan.index), np.empty(total, plan.index), np.empty(total, dtype))
+    values = plan.values.astype(dtype)
+    team.run(_list_points, plan.shape, plan.offsets, values, plan.starts, begin, ends, out)
+    return out

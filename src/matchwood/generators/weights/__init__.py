@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -110,3 +111,20 @@ def drawn(
     key = streams.key(seed, streams.WEIGHTS)
     weigh = engines.load(__name__, engine).weigh
     return weigh(indptr, indices, dtype, directed, key, fraction_bits, threads)
+
+
+def drawn_on_ranks(
+    kind: str | None, seed: int, dtype: np.dtype[Any], *, directed: bool
+) -> Callable[[Any, Any], Array]:
+    """A function that makes the values of a block of a distributed graph, as `drawn` does."""
+    fraction_bits = 0 if kind == "integers" else 24 if dtype == np.float32 else 53
+    key = streams.key(seed, streams.WEIGHTS)
+
+    def values(places: Any, view: Any) -> Array:
+        if kind is None:
+            return matrices.ones(view.indices, dtype)
+        weigh = engines.load(__name__, "cpu").weigh_block
+        names, n = places.names, places.grid.n
+        return weigh(view, names, n, dtype, directed, key, fraction_bits, places.threads)
+
+    return values

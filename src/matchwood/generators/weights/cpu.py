@@ -14,6 +14,7 @@ Array = np.ndarray[Any, Any]
 
 ROWS = 64  # rows that a member takes at a time
 _ONE, _HALF = np.uint64(1), np.uint64(32)
+_INTEGERS = 255  # INTEGERS; written here, where the cache sees a change
 
 
 @kernel
@@ -46,6 +47,51 @@ def _weigh_rows(
                 number = ((value(key, u * size + v) >> shift) * factor) >> shift_again
                 # below 2^53, so a signed conversion, which has a vector instruction, is exact
                 data[k] = np.float64(np.int64(number + _ONE)) * unit
+
+
+@kernel
+def _weigh_block(
+    team: Any,
+    directed: bool,
+    key: Any,
+    fraction_bits: int,
+    unit: float,
+    n: Any,
+    names: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+) -> None:
+    """The same for a block of a distributed graph, whose vertices are called `names`."""
+    integers = fraction_bits == 0
+    shift = _HALF if integers else np.uint64(64 - fraction_bits)
+    factor = np.uint64(_INTEGERS) if integers else _ONE
+    shift_again = _HALF if integers else np.uint64(0)
+    rows = indptr.size - 1
+    while True:
+        start = next_chunk(team, rows, ROWS)
+        if start < 0:
+            break
+        for row in range(start, min(start + ROWS, rows)):
+            for k in range(indptr[row], indptr[row + 1]):
+                u, v = np.uint64(names[row]), np.uint64(names[indices[k]])
+                if v < u and not directed:
+                    u, v = v, u
+                number = ((value(key, u * n + v) >> shift) * factor) >> shift_again
+                data[k] = np.float64(np.int64(number + _ONE)) * unit
+
+
+def weigh_block(
+    view: Any, names: Array, n: int, dtype: Any, directed: bool, key: int, fraction_bits: int,
+    threads: int | None = None,
+) -> Array:  # fmt: skip
+    """The values of a block; `n` are the vertices of the whole graph."""
+    data = np.empty(view.indices.size, dtype)
+    crew(threads, work=view.indices.size + view.indptr.size).run(
+        _weigh_block, directed, np.uint64(key), fraction_bits, 2.0**-fraction_bits, np.uint64(n),
+        names, view.indptr, view.indices, data,
+    )  # fmt: skip
+    return data
 
 
 def weigh(

@@ -3,6 +3,7 @@
 costs/      the weights of undirected edges, from any matrix
 order.py    in which order edges come; for kernels cpu_order.py and order.cuh
 boruvka/, kruskal/, stars/    the methods: each marks the edges of the forest
+spread/     Boruvka's rounds over ranks, for dist.py
 lists/      a list of edges that shrinks; on the GPU, for Boruvka and Kruskal
 marks/      the forest from its marks
 """
@@ -122,7 +123,7 @@ def minimum_spanning_forest(
 
     Parameters
     ----------
-    A : (n, n) sparse matrix, or anything `graph` takes
+    A : (n, n) sparse matrix, or anything `graph` takes, or a DistributedGraph
         Every stored entry off the diagonal is an edge, those of value zero too; without values
         all weigh 1.  Weights may be any finite numbers.  Where ``A[i, j]`` and ``A[j, i]`` differ
         the lighter one counts (the heavier one with `maximum`); where just one is stored, it
@@ -155,9 +156,13 @@ def minimum_spanning_forest(
 
     Notes
     -----
-    Deterministic: the order is total, so every method and engine, at any number of threads,
-    returns the same edges.  `total` of floats is a sum in float64, which may differ in the last
+    Deterministic: the order is total, so every method and engine, at any number of threads or
+    ranks, returns the same edges.  `total` of floats is a sum in float64, which may differ in the last
     digits between engines.
+
+    Of a `DistributedGraph`, all ranks call this, with the same arguments; `method` is ``"auto"`` or
+    ``"boruvka"``.  `edges` and `weights` are then arrays of this rank's share, the edges whose
+    smaller end it owns; `total`, `components` and `rounds` are those of the whole forest.
 
     Weights stay what they are: float32, float64, or int64 (all integers), which are compared
     exactly, also above 2**53.
@@ -198,6 +203,12 @@ def minimum_spanning_forest(
     """
     caller = "minimum_spanning_forest"
     one_of(caller, "method", method, tuple(METHODS))
+    if calls.is_distributed(A):
+        dist = calls.spread(A, caller, __name__, engine, threads)
+        spread: Forest = dist.minimum_spanning_forest(
+            A, method=method, maximum=bool(maximum), threads=threads
+        )
+        return spread
     call = calls.enter(A, caller, engine, threads)
     costs = undirected_costs(call.graph, caller, bool(maximum))
     run = call.load(__name__).span
@@ -227,7 +238,12 @@ def _float_sum(weights: Any) -> float:
     total = float((weights.astype(np.float64) * scale).sum())
     if abs(total) <= LARGEST_FLOAT * scale:
         return total / scale
-    raise ValueError(
+    raise total_overflows()
+
+
+def total_overflows() -> ValueError:
+    """The error of a sum that no float holds."""
+    return ValueError(
         "minimum_spanning_forest: the sum of the weights must be finite in float64, got overflow; "
         "scale them"
     )

@@ -101,7 +101,23 @@ def same_weights(true: Any, given: Any) -> Any:
 
 def check_numbers(caller: str, answer: Any, n: int, edges: Any, weights: Any) -> None:
     """The order of the edges of a `Forest`, and the numbers that it has besides them."""
-    m = edges.shape[0]
+    check_order(n, edges)
+    check_counts(caller, answer, n, edges.shape[0])
+    if weights.dtype.kind == "i":
+        check_whole_total(caller, answer.total, sum_of(weights))
+        return
+    total = answers.number(caller, "total", answer.total)
+    # a power of two takes the sum away from where floats end
+    most = float(np.abs(weights).max(initial=0.0))
+    shift = math.frexp(most)[1] + weights.size.bit_length()
+    scaled = np.ldexp(weights.astype(np.float64), -shift)
+    exact, size = float(scaled.sum()), float(np.abs(scaled).sum())
+    if total_is_wrong(total, exact, size, shift, weights.size):
+        raise CheckFailed(f"{PROBLEM}: total is {total}, the weights give {sum_of(weights)}")
+
+
+def check_order(n: int, edges: Any) -> None:
+    """Edges have the smaller end first, and ascend."""
     turned = answers.first(edges[:, 0] >= edges[:, 1])
     if turned is not None:
         u, v = edges[turned].tolist()
@@ -110,6 +126,10 @@ def check_numbers(caller: str, answer: Any, n: int, edges: Any, weights: Any) ->
     k = answers.first(keys[1:] <= keys[:-1])
     if k is not None:
         raise CheckFailed(f"{PROBLEM}: edges must ascend, but edge {k + 1} comes before edge {k}")
+
+
+def check_counts(caller: str, answer: Any, n: int, m: int) -> None:
+    """The vertices and trees of a `Forest` of m edges."""
     vertices = answers.whole(caller, "n", answer.n)
     if vertices != n:
         raise CheckFailed(f"{PROBLEM}: n is {vertices}, but the graph has {n} vertices")
@@ -118,28 +138,24 @@ def check_numbers(caller: str, answer: Any, n: int, edges: Any, weights: Any) ->
         raise CheckFailed(
             f"{PROBLEM}: {trees} components, but {n} vertices and {m} edges make {n - m}"
         )
-    if weights.dtype.kind == "i":
-        whole = answers.whole(caller, "total", answer.total)
-        if whole != sum_of(weights):
-            raise CheckFailed(f"{PROBLEM}: total is {whole}, the weights give {sum_of(weights)}")
-    else:
-        _check_total(answers.number(caller, "total", answer.total), weights)
 
 
-def _check_total(total: Any, weights: Any) -> None:
-    """Floats may be added up in any order."""
-    # a power of two takes the sum away from where floats end
-    most = float(np.abs(weights).max(initial=0.0))
-    shift = math.frexp(most)[1] + weights.size.bit_length()
-    scaled = np.ldexp(weights.astype(np.float64), -shift)
-    exact, size = float(scaled.sum()), float(np.abs(scaled).sum())
-    slack = size * min(SUM_ERROR, weights.size * 2.0**-52)
+def check_whole_total(caller: str, total: Any, true: int) -> None:
+    """The total of integers is exact."""
+    whole = answers.whole(caller, "total", total)
+    if whole != true:
+        raise CheckFailed(f"{PROBLEM}: total is {whole}, the weights give {true}")
+
+
+def total_is_wrong(total: Any, exact: float, size: float, shift: int, count: int) -> bool:
+    """Floats may be added up in any order.
+
+    `exact` and `size` are the sums of the weights and of their sizes, times 2^-shift.
+    """
+    slack = size * min(SUM_ERROR, count * 2.0**-52)
     if math.isinf(total):  # the sum may be larger than any float
-        wrong = not (math.copysign(exact, total) == exact and _overflows(exact, slack, shift))
-    else:
-        wrong = not abs(math.ldexp(total, -shift) - exact) <= slack
-    if wrong:
-        raise CheckFailed(f"{PROBLEM}: total is {total}, the weights give {sum_of(weights)}")
+        return not (math.copysign(exact, total) == exact and _overflows(exact, slack, shift))
+    return not abs(math.ldexp(total, -shift) - exact) <= slack
 
 
 def _overflows(exact: float, slack: float, shift: int) -> bool:

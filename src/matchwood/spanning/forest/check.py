@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, csr
+from matchwood import answers, calls, csr
 from matchwood.arguments import one_of
 from matchwood.components.connected import connected_components
 from matchwood.errors import CheckFailed
@@ -60,6 +60,9 @@ def check_spanning_forest(
     Runs on the CPU: a graph and an answer that live on a GPU are moved.  Work O(m log n); memory
     for two arrays of n and some of the forest's size.
 
+    Where `A` is a DistributedGraph, all ranks call this, each with its share of the edges; all
+    raise the same error.  The shares of a `Forest` are the edges whose smaller end a rank owns.
+
     SciPy's function drops edges of weight zero from its result; such a forest does not span.
 
     Examples
@@ -74,6 +77,11 @@ def check_spanning_forest(
     """
     caller = "check_spanning_forest"
     one_of(caller, "ties", ties, TIES)
+    if calls.is_distributed(A):
+        from matchwood.spanning.forest.spread import checking
+
+        checking.check_spanning_forest(A, answer, bool(maximum), ties == "index")
+        return
     G = csr.as_graph(A, caller).on("cpu")
     costs = undirected_costs(G, caller, bool(maximum))
     edges, weights = unpacked(caller, answer, G.n)

@@ -1,0 +1,126 @@
+"""Graphs made by all ranks of a communicator together: each draws its part.
+
+Numbers of a stream are computed from their counters alone (streams/), so any rank can draw any
+part.  Edges then go to the ranks that keep them, batch after batch.  The graph is the one that one
+machine makes from the same arguments; no rank ever has all of it.
+
+Where the method is one that cannot be divided (Qhull), rank 0 makes the graph and deals it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.dist.agreement import same
+from matchwood.dist.exchanges.agreement import together
+from matchwood.errors import EngineUnavailable
+
+T = TypeVar("T")
+Array = np.ndarray[Any, Any]
+
+EDGES = 1 << 19  # drawn at a time by a rank; stored both ways that is one batch
+
+
+class Ranks(NamedTuple):
+    """What a generator was told about ranks; `comm` None: there is one machine."""
+
+    comm: Any = None
+    grid: Any = None
+    order: str = "auto"
+    engine: str | None = None
+    threads: int | None = None
+
+    @property
+    def cpu_threads(self) -> int:
+        """Threads of this rank that draw."""
+        return self.comm.threads if self.threads is None else self.threads
+
+    def agreed(self, caller: str, plan: Callable[[], T]) -> T:
+        """What `plan` returns: the same on all ranks, or all raise."""
+        if self.comm is None:
+            return plan()
+
+        def checked() -> T:
+            engines.resolve("cpu", self.engine, caller, self.threads)
+            if self.engine == "reference":
+                raise EngineUnavailable(f"{caller}: engine must be None, 'cpu' or 'gpu' with comm")
+            return plan()
+
+        made = together(self.comm, checked)
+        told = _spoken(made)
+        same(self.comm, caller, arguments=told, grid=self.grid, order=self.order,
+             engine=self.engine)  # fmt: skip
+        return made
+
+    def share(self, total: int) -> range:
+        """This rank's part of 0 .. total - 1."""
+        rank, size = self.comm.rank, self.comm.size
+        return range(total * rank // size, total * (rank + 1) // size)
+
+    def graph(
+        self,
+        caller: str,
+        n: int,
+        total: int,
+        draw: Callable[[int, int], tuple[Any, Any, Any]],
+        values: Callable[[Any, Any], Any] | None,
+        *,
+        each: float = 2.0,
+        kind: Any = None,
+    ) -> Any:
+        """The DistributedGraph of what the ranks draw.
+
+        ``draw(first, count)`` makes the entries (u, v, values or None) of so many of `total`
+        things, which have about `each` entries on the mean.  ``values(places, view)`` makes the
+        values of a block where entries have none.
+        """
+        from matchwood import distributed
+        from matchwood.gate.blocks.sources import Source
+
+        mine = self.share(total)
+        step = max(int(EDGES * 2 / max(each, 1)), 1)
+
+        def parts(stride: int = 1) -> Iterator[tuple[Any, Any, Any]]:
+            for first in range(mine.start, mine.stop, step * stride):
+                yield draw(first, min(step, mine.stop - first))
+
+        source = Source(parts, -(-len(mine) // step), int(len(mine) * each), kind)
+        return distributed.make(
+            caller, self.comm, n, source, grid=self.grid, order=self.order, values=values,
+            reduce="first" if kind is None else None, engine=self.engine or "cpu",
+        )  # fmt: skip
+
+    def dealt(self, caller: str, make: Callable[[], Any]) -> Any:
+        """The DistributedGraph of a matrix that rank 0 makes."""
+        from matchwood import csr, distributed
+
+        A = together(self.comm, lambda: make() if self.comm.rank == 0 else None)
+        graph = None if A is None else csr.graph(A)
+        G = distributed.distribute(graph, comm=self.comm, grid=self.grid, order=self.order)
+        return G.on(self.engine or "cpu")
+
+
+def _spoken(plan: Any) -> Any:
+    """A plan with arrays as lists, so that it can be compared as text."""
+    if isinstance(plan, tuple):
+        return tuple(_spoken(part) for part in plan)
+    return plan.tolist() if isinstance(plan, np.ndarray) else plan
+
+
+def both_ways(u: Array, v: Array, *, directed: bool) -> tuple[Array, Array, None]:
+    """Edges without loops, each in both directions unless directed."""
+    keep = u != v
+    if not keep.all():
+        u, v = u[keep], v[keep]
+    if directed:
+        return u, v, None
+    return np.concatenate((u, v)), np.concatenate((v, u)), None
+
+
+def ones(dtype: Any) -> Callable[[Any, Any], Any]:
+    """Values of a block that are all 1."""
+    return lambda places, view: np.ones(view.nnz, dtype)

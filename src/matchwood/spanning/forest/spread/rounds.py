@@ -1,0 +1,175 @@
+"""Boruvka's rounds over ranks: components choose their first edge and hook along it.
+
+A component is called by one of its vertices, its root; the owner of that vertex decides for it.  A
+rank asks for every component that its edges touch, with the first of these edges:
+
+    1. the owner takes the first of all edges that came for a component, and hooks it to the
+       component at the other end.  Of two that took the same edge the smaller one stays a root
+    2. chains of hooks are shortened by pointer jumping (the owner of a vertex asks that of its
+       parent, and so on)
+    3. everyone who asked is told the new name of the component, and whether its edge was taken
+
+A round at least halves the number of components that have edges.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.dist.agreement import any_of
+from matchwood.dist.exchanges import Record, by_destination
+from matchwood.primitives.sort import radix_sort
+from matchwood.spanning.forest.order import PREFIX_BITS, Order
+from matchwood.spanning.forest.spread.cpu import first_requests, join
+
+Array = np.ndarray[Any, Any]
+
+
+def order_of(dtype: Any, maximum: bool) -> Order:
+    """The order of weights of that type by whole codes, the same on all ranks."""
+    kind = np.dtype(dtype)
+    width = 8 * kind.itemsize
+    none = np.uint64(0)
+    flip = np.uint64((1 << width) - 1 if maximum else 0)
+    sign = np.uint64(1 << (width - 1))
+    return Order(kind.kind == "f", sign, flip, none, none, np.uint64(64 - PREFIX_BITS), True)
+
+
+class Edges(NamedTuple):
+    """A rank's edges, in the order of edges."""
+
+    a: Array  # the components of the ends, by their roots
+    b: Array
+    code: Array  # of the weight
+    low: Array  # the ends
+    high: Array
+    entry: Array  # where the edge stands in the block
+
+    def at(self, chosen: Array) -> Edges:
+        """Some of them."""
+        return Edges(*(column[chosen] for column in self))
+
+
+def in_order(edges: Edges, threads: int | None) -> Edges:
+    """Edges that come by their ends, sorted by their weights."""
+    _, place = radix_sort(edges.code, threads=threads)
+    return edges.at(place)
+
+
+class Rounds:
+    """The owners' side, and the exchanges.
+
+    Attributes
+    ----------
+    count : int
+        Rounds so far.
+    parent : array over own places
+        The root of the component that this vertex was hooked to when it was a root itself.
+    touched, edge : arrays
+        The places of the roots that chose in the last round, and (code, low, high) of what each
+        chose.
+    """
+
+    def __init__(self, G: Any, threads: int | None) -> None:
+        self.G, self.threads = G, threads
+        self.count = 0
+        self.parent = G.ids.astype(np.int64)
+        self._first = np.full(G.grid.owned, -1, np.int64)
+
+    def choose(
+        self, labels: Array, code: Array, low: Array, high: Array, other: Array
+    ) -> tuple[Array, Array]:
+        """(new names of these components, whether the edges given for them are taken).
+
+        All ranks call this; each gives the first of its edges for every component it has.
+        """
+        self.count += 1
+        letters = _Letters(self.G, labels, self.threads)
+        kind = self.G.index_dtype  # holds every vertex
+        places, code, *ends = letters.send(code, *(x.astype(kind) for x in (low, high, other)))
+        low, high, other = (x.astype(np.int64) for x in ends)
+        touched = first_requests(places, code, low, high, self._first, self.threads)
+        first = self._first[touched]
+        self._first[touched] = -1
+        self.touched, self.edge = touched, (code[first], low[first], high[first])
+        taken = self._hook(touched, other[first])
+        flags = np.zeros(places.size, np.bool_)
+        flags[first[taken]] = True
+        self._flatten(touched[taken])
+        new, flags = letters.answer(self.parent[places].astype(kind), flags)
+        return new.astype(np.int64), flags
+
+    def _hook(self, touched: Array, other: Array) -> Array:
+        """Hook roots to others; which of them are no longer roots."""
+        parent = self.parent
+        mine = parent[touched]
+        parent[touched] = other
+        theirs = self.G.exchange.ask(other, parent)
+        stays = (theirs == mine) & (mine < other)
+        parent[touched[stays]] = mine[stays]
+        return ~stays
+
+    def _flatten(self, active: Array) -> None:
+        """Let those point at roots, in as many steps as the longest chain has binary digits."""
+        parent = self.parent
+        while any_of(self.G.comm, active.size > 0):
+            above = self.G.exchange.ask(parent[active], parent)
+            moved = above != parent[active]
+            active = active[moved]
+            parent[active] = above[moved]
+
+    def rest(self, edges: Edges) -> Any:
+        """Rounds until no edge joins two components; yields the entries taken in each.
+
+        `edges` are in order.  Those that close a cycle are left out as soon as a rank sees it.
+        """
+        while True:
+            apart = np.flatnonzero(edges.a != edges.b)
+            names, numbers = np.unique(
+                np.concatenate((edges.a[apart], edges.b[apart])), return_inverse=True
+            )
+            a, b = numbers[: apart.size], numbers[apart.size :]
+            kept, best = join(a, b, names.size)
+            edges, a, b = edges.at(apart[kept]), a[kept], b[kept]
+            left = int(self.G.comm.allreduce(np.array([kept.size], np.int64))[0])
+            if left == 0:
+                return
+            asked = np.flatnonzero(best >= 0)
+            mine, offer = names[asked], edges.at(best[asked])
+            other = np.where(offer.a == mine, offer.b, offer.a)
+            new, taken = self.choose(mine, offer.code, offer.low, offer.high, other)
+            self.G.comm.report(self.count, left)
+            names[asked] = new
+            edges = edges._replace(a=names[a], b=names[b])
+            yield offer.entry[taken]
+
+
+class _Letters:
+    """Values for the owners of some vertices, and the owners' answers."""
+
+    def __init__(self, G: Any, ids: Array, threads: int | None) -> None:
+        self.comm, grid = G.comm, G.grid
+        inside = ids if G.order is None else G.order.inside(ids)
+        self._order, self._counts = by_destination(grid.owner(inside), self.comm.size, threads)
+        self._places = grid.places(inside).astype(G.index_dtype)
+
+    def send(self, *columns: Array) -> list[Array]:
+        """(own places, columns) of what all ranks sent here."""
+        record = Record(*(column[self._order] for column in (self._places, *columns)))
+        flat, sizes = self.comm.alltoallv(record.packed, np.asarray(self._counts) * record.width)
+        self._came = np.asarray(sizes) // record.width
+        places, *found = record.unpacked(flat)
+        return [places.astype(np.int64), *found]
+
+    def answer(self, *columns: Array) -> list[Array]:
+        """The answers to what this rank sent, in the order in which it gave it."""
+        record = Record(*columns)
+        flat, _ = self.comm.alltoallv(record.packed, self._came * record.width)
+        found = []
+        for column in record.unpacked(flat):
+            value = np.empty_like(column)
+            value[self._order] = column
+            found.append(value)
+        return found

@@ -1,0 +1,322 @@
+"""The matching of a graph that is spread over ranks is that of one machine, and so is its check."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matchwood
+from graphs import ZOO, complete, grid, path, rmat, star
+from matchwood import dist
+from matchwood.errors import CheckFailed
+from matchwood.matching import weighted_matching
+from matchwood.matching.check import check_locally_dominant, check_matching
+from matchwood.teams import crew
+from spread_graphs import GRIDS, slab, tried
+from strategies import graphs
+
+WORDS = 4.5  # received by a rank, over n / sqrt(p)
+EVERYWHERE = ("0x0", "one edge", "few weights", "rmat, directed")
+
+
+def spread(comm: Any, A: Any, sides: Any, order: str = "given") -> Any:
+    share = slab(A, comm.rank, comm.size)
+    return matchwood.distribute(share, comm=comm, grid=sides, order=order)
+
+
+def found_on(comm: Any, A: Any, sides: Any, order: str, options: dict[str, Any]) -> tuple:
+    """What a rank found, checked; the mates of all."""
+    G = spread(comm, A, sides, order)
+    found = weighted_matching(G, **options)
+    found.check(G)
+    own = found.edges()
+    assert np.isin(own[:, 0], found.mate.ids).all()
+    edges = np.concatenate(comm.objects(own))
+    numbers = (found.weight, found.rounds, found.cardinality, repr(found))
+    return found.mate.gather(None), edges[edges[:, 0].argsort()], numbers
+
+
+def compare(A: Any, grids: Any, order: str = "given", **options: Any) -> None:
+    one = weighted_matching(A, method="dominant", **options)
+    for sides in grids:
+        for mate, edges, numbers in dist.run(
+            found_on, sides[0] * sides[1], A, sides, order, options
+        ):
+            assert mate.dtype == one.mate.dtype
+            assert np.array_equal(mate, one.mate), sides
+            assert np.array_equal(edges, one.edges())
+            assert np.isclose(numbers[0], one.weight, rtol=1e-12, atol=0)
+            assert numbers[2] == one.cardinality
+            if sides != (1, 1):  # one rank takes the suitor method
+                assert numbers[1] == one.rounds
+                assert numbers[3] == repr(one)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_the_zoo(name):
+    turn = list(ZOO).index(name)
+    for k, sides in enumerate(GRIDS):
+        if (k + turn) % 3 == 0 or name in EVERYWHERE:
+            order, ties = ("given", "hashed")[k % 2], ("hash", "index")[(k + turn) // 2 % 2]
+            compare(ZOO[name](), [sides], order, ties=ties, rng=turn)
+
+
+@settings(max_examples=15, deadline=None)
+@given(graphs(), st.sampled_from(GRIDS), st.sampled_from(["given", "hashed"]), st.booleans())
+def test_drawn_graphs(A, sides, order, by_hash):
+    compare(A, [sides], order, ties="hash" if by_hash else "index")
+
+
+def test_equal_weights_zeros_signs_and_integers():
+    rng = np.random.default_rng(5)
+    A = sp.csr_array(rmat(9, 6))
+    for data in (
+        np.ones(A.nnz, np.float32),
+        rng.integers(-2, 3, A.nnz),  # zeros are no edges
+        rng.integers(-(2**52), 2**52, A.nnz),
+        -np.ones(A.nnz),
+        np.full(A.nnz, 5e-324),
+        np.full(A.nnz, 1e300),
+    ):
+        B = sp.csr_array((data, A.indices, A.indptr), A.shape)
+        compare(B, [(2, 3)], ties="hash")
+        compare(B, [(2, 2)], ties="index")
+
+
+def test_long_chains():
+    """Ascending weights: a round matches one edge, and only its neighbours have work."""
+    A = path(90)
+    A = sp.csr_array((np.minimum(A.indices, A.tocoo().row) + 1.0, A.indices, A.indptr), A.shape)
+    compare(A, [(2, 2), (1, 3)])
+    compare(grid(12, 5), [(3, 2)], ties="index")
+    compare(star(200), [(2, 2)])
+    compare(complete(40), [(3, 1)], "hashed")
+
+
+def test_many_threads_on_a_rank(monkeypatch):
+    """Kernels share their work among members also where it is small."""
+    module = __import__("matchwood.teams.crew", fromlist=["x"])
+    monkeypatch.setattr(module, "INLINE_WORK", 0)
+    monkeypatch.setattr(module, "SECOND_THREAD_WORK", 0)
+    assert crew(3, work=1).size == 3
+    rng = np.random.default_rng(2)
+    for A in (rmat(8, 6), grid(9, 9), star(100)):
+        weights = sp.csr_array((rng.integers(1, 9, A.nnz), A.indices, A.indptr), A.shape)
+        for threads in (2, 3):
+            compare(A, [(2, 2)], threads=threads)
+            compare(weights, [(1, 3)], "hashed", threads=threads)
+
+
+def words_of(comm: Any, A: Any, sides: Any) -> tuple[float, int]:
+    """Words of 8 bytes that a rank receives in a whole run, and rounds."""
+    G = spread(comm, A, sides)
+    G.undirected_weights()
+    before = comm.traffic.bytes_received
+    found = weighted_matching(G)
+    return (comm.traffic.bytes_received - before) / 8, found.rounds
+
+
+@pytest.mark.parametrize(("kind", "most"), [(np.float64, 2.5), (np.float32, 1.9)])
+def test_words_received(kind, most):
+    n = 1 << 16
+    A = matchwood.generators.rmat(16, weights="uniform", dtype=kind)
+    ranks = dist.run(words_of, 16, A, (4, 4))
+    words = max(received for received, _ in ranks) / (n / 4)
+    assert words <= most <= WORDS
+    assert {rounds for _, rounds in ranks} == {8}
+
+
+# Arguments
+
+
+def test_methods_of_one_machine_are_refused():
+    def ask(comm, method):
+        return tried(lambda: weighted_matching(spread(comm, path(5), None), method=method))
+
+    for method in ("greedy", "suitor", "augmented", "streaming", "random_weighted", "exact"):
+        (text,) = set(dist.run(ask, 2, method))
+        assert text.startswith(f"EngineUnavailable: weighted_matching: method {method!r}")
+        assert "'dominant'" in text
+
+
+def test_one_rank_takes_the_methods_of_one_machine():
+    def ask(comm, method):
+        return weighted_matching(spread(comm, path(5), None), method=method).method
+
+    assert dist.run(ask, 1, "auto") == [weighted_matching(path(5)).method]
+    assert dist.run(ask, 1, "dominant") == dist.run(ask, 3, "auto")[:1] == ["dominant"]
+
+
+def test_arguments_must_be_the_same_on_all_ranks():
+    def ask(comm):
+        G = spread(comm, path(5), None)
+        return [
+            tried(lambda: weighted_matching(G, rng=comm.rank)),
+            tried(lambda: weighted_matching(G, ties="hash" if comm.rank else "index")),
+            tried(lambda: weighted_matching(G, engine="reference")),
+            tried(lambda: weighted_matching(G, threads=0)),
+        ]
+
+    first, *rest = dist.run(ask, 3)
+    assert all(each == first for each in rest)
+    assert first[0].startswith("ValueError: weighted_matching: rng must be the same on all ranks")
+    assert first[1].startswith("ValueError: weighted_matching: ties must be the same")
+    assert first[2].startswith("EngineUnavailable: weighted_matching: engine must be None or 'cpu'")
+    assert first[3].startswith("ValueError: weighted_matching: threads must be")
+
+
+def test_weights_that_are_refused():
+    A = path(6).astype(np.float64)
+    A.data[3] = np.nan
+    huge = sp.csr_array((np.full(A.nnz, 1.7e308), A.indices, A.indptr), A.shape)
+    for B in (A, huge):
+        expected = tried(lambda B=B: weighted_matching(B))
+        found = dist.run(lambda comm, B=B: tried(lambda: weighted_matching(spread(comm, B, None))), 4)
+        assert set(found) == {expected}
+
+
+def test_a_bound_needs_one_machine():
+    def ask(comm):
+        found = weighted_matching(spread(comm, path(5), None))
+        return tried(lambda: found.bound)
+
+    (text,) = set(dist.run(ask, 2))
+    assert text.startswith("EngineUnavailable: matching_bound")
+
+
+# Checks
+
+
+def broken(mate: Any, one: Any) -> Any:
+    """Ways to spoil a right array of mates, one after the other."""
+    matched = np.flatnonzero(mate >= 0)
+    u = matched[0]
+    v = mate[u]
+    w = next(x for x in matched if x not in (u, v))
+    x = mate[w]
+
+    def changed(*pairs: tuple[int, int]) -> Any:
+        spoiled = mate.copy()
+        for at, value in pairs:
+            spoiled[at] = value
+        return spoiled
+
+    yield changed((u, -1))  # not mutual
+    yield changed((u, u))
+    yield changed((u, mate.size))
+    yield changed((v, -2), (w, mate.size + 5))
+    yield changed((u, w))
+    yield changed((u, -1), (v, -1))  # not maximal, so not the greedy one
+    yield changed((u, w), (w, u), (v, x), (x, v))  # no edges, or not the heaviest
+    free = np.flatnonzero(mate < 0)
+    if free.size > 1:
+        yield changed((free[0], free[1]), (free[1], free[0]))
+    yield np.full_like(mate, -1)
+    yield one  # the matching of another order of edges
+
+
+def refusals(A: Any, mate: Any) -> list[str]:
+    return [
+        tried(lambda: check(A, mate, **options))
+        for check, options in (
+            (check_matching, {"weighted": True}), (check_matching, {}),
+            (check_locally_dominant, {"rng": 3}), (check_locally_dominant, {"ties": "index"}),
+        )
+    ]  # fmt: skip
+
+
+def refusals_on(comm: Any, A: Any, sides: Any, order: str, spoiled: list[Any]) -> list[list[str]]:
+    G = spread(comm, A, sides, order)
+    return [refusals(G, G.vector(mate[G.ids])) for mate in spoiled]
+
+
+@pytest.mark.parametrize("name", ["few weights", "rmat", "explicit zeros", "directed", "shuffled tree"])
+def test_spoiled_answers_are_refused_as_on_one_machine(name):
+    A = ZOO[name]()
+    mate = weighted_matching(A, rng=3).mate
+    spoiled = [mate, mate.astype(np.int64), *broken(mate, weighted_matching(A, rng=4).mate)]
+    expected = [refusals(A, each) for each in spoiled]
+    assert expected[0][:3] == [None, None, None]
+    assert sum(text is not None for each in expected for text in each) >= 20
+    for sides, order in (((1, 1), "given"), ((2, 3), "given"), ((4, 4), "hashed")):
+        for found in dist.run(refusals_on, sides[0] * sides[1], A, sides, order, spoiled):
+            assert found == expected
+
+
+def test_answers_spoiled_on_one_rank_are_refused_on_all():
+    A = ZOO["rmat"]()
+
+    def ask(comm):
+        G = spread(comm, A, (2, 2))
+        found = weighted_matching(G)
+        here = comm.rank == 2
+
+        def local(values: Any) -> Any:
+            vector = G.vector(found.mate.local)
+            vector.local = values if here else vector.local
+            return vector
+
+        mate = found.mate.local
+        answers = [
+            replace(found, weight=found.weight * (1 + 1e-6 * here)),
+            replace(found, weight=float("nan") if here else found.weight),
+            replace(found, weight="heavy" if here else found.weight),
+            local(mate[:-1]),
+            local(mate.astype(np.float64)),
+            local(mate.reshape(-1, 1)),
+            mate if here else found.mate,
+            found.mate if here else found,
+            local(np.full(mate.size, 2**64 - 1, np.uint64)),
+            spread(comm, A, (4, 1)).vector(mate),
+        ]
+        texts = [tried(lambda answer=answer: check_matching(G, answer)) for answer in answers]
+        check_matching(G, replace(found, weight=found.weight * (1 + 1e-12 * here)))
+        return texts
+
+    first, *rest = dist.run(ask, 4)
+    assert all(each == first for each in rest)
+    kinds = ["CheckFailed", "CheckFailed", "TypeError", "CheckFailed", "TypeError", "CheckFailed",
+             "TypeError", "ValueError", "CheckFailed", "ValueError"]  # fmt: skip
+    assert [text.split(":")[0] for text in first] == kinds, first
+
+
+def test_a_bound_that_does_not_hold():
+    A = ZOO["rmat"]()
+
+    def ask(comm):
+        G = spread(comm, A, (2, 2))
+        found = weighted_matching(G)
+        texts = []
+        for bound in (found.weight / 2, 1e-9, float("nan"), 10 * found.weight):
+            spoiled = replace(found)
+            vars(spoiled)["bound"] = bound
+            texts.append(tried(lambda spoiled=spoiled: check_matching(G, spoiled)))
+        return texts
+
+    first, *rest = dist.run(ask, 4)
+    assert all(each == first for each in rest)
+    assert all("bound" in text for text in first[:3])
+    assert first[3] is None
+
+
+def test_is_locally_dominant_on_ranks():
+    A = ZOO["rmat"]()
+
+    def ask(comm):
+        G = spread(comm, A, (2, 2))
+        found = weighted_matching(G)
+        empty = G.vector(np.full_like(found.mate.local, -1))
+        return [
+            matchwood.matching.is_locally_dominant(G, found),
+            matchwood.matching.is_locally_dominant(G, empty),
+            matchwood.matching.is_matching(G, empty),
+        ]
+
+    assert dist.run(ask, 4) == [[True, False, True]] * 4
+    assert issubclass(CheckFailed, ValueError)
