@@ -115,6 +115,10 @@ def connected_components(
     (3, [0, 1, 0, 2])
     """
     caller = "connected_components"
+    if calls.is_distributed(A):
+        spread = calls.spread(A, caller, __name__, engine, threads)
+        found: Components = spread.label(A, method, threads)
+        return found
     arguments.one_of(caller, "method", method, METHODS)
     call = calls.enter(A, caller, engine, threads)
     # to find out costs a pass over the entries, which pays only for a Graph that is used again

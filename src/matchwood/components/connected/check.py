@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchwood import answers, csr
+from matchwood import answers, calls, csr
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
 from matchwood.traversal.breadth_first import bfs
@@ -53,6 +53,9 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
     matchwood.errors.CheckFailed: components: edge (1, 2) joins labels 0 and 1
     """
     caller = "check_connected_components"
+    if calls.is_distributed(A):
+        calls.spread(A, caller, __package__).check_components(A, answer, numbering)
+        return
     G = csr.as_graph(A, caller)
     labels, first, given = numbered(caller, "components", answer, G.n, G.engine, numbering)
     for _, u, v in answers.arcs(G.undirected_pattern()):

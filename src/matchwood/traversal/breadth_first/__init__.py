@@ -131,19 +131,19 @@ def bfs(
     >>> matchwood.bfs(A, 3, directed=False).level.tolist()
     [2, 1, 1, 0]
     """
+    if calls.is_distributed(A):
+        spread = calls.spread(A, "bfs", __name__, engine, threads)
+        found: BFS = spread.search(A, sources, depth_limit, directed, threads=threads)
+        return found
     call = calls.enter(A, "bfs", engine, threads)
     G = call.graph
-    start = _sources(sources, G.n)
-    if depth_limit is not None:
-        depth_limit = arguments.integer("bfs", "depth_limit", depth_limit)
-        if depth_limit < 0:
-            raise ValueError(f"bfs: depth_limit must not be negative, got {depth_limit}")
+    start = distinct_sources(sources, G.n)
+    limit = levels("bfs", depth_limit, G.n)
     if directed:
         outward = G.directed_pattern()
         inward = G.transposed_pattern() if _pays_backwards(G, call.prepared) else None
     else:
         outward = inward = G.undirected_pattern()
-    limit = G.n if depth_limit is None else min(depth_limit, G.n)
     level, parent, rounds = call.load(__name__).search(
         outward, inward, start, limit, threads=threads
     )
@@ -159,17 +159,27 @@ def _pays_backwards(G: csr.Graph, prepared: bool) -> bool:
     return prepared or (G.longest_row * G.n >= SKEW * G.nnz and G.has_symmetric_pattern)
 
 
-def _sources(sources: Any, n: int) -> np.ndarray[Any, Any]:
+def levels(caller: str, depth_limit: int | None, n: int) -> int:
+    """How many levels there are at most."""
+    if depth_limit is None:
+        return n
+    depth_limit = arguments.integer(caller, "depth_limit", depth_limit)
+    if depth_limit < 0:
+        raise ValueError(f"{caller}: depth_limit must not be negative, got {depth_limit}")
+    return min(depth_limit, n)
+
+
+def distinct_sources(sources: Any, n: int, caller: str = "bfs") -> np.ndarray[Any, Any]:
     """Distinct sources, ascending."""
-    array = np.atleast_1d(arguments.plain("bfs", "sources", engines.moved(sources, "cpu")))
+    array = np.atleast_1d(arguments.plain(caller, "sources", engines.moved(sources, "cpu")))
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise TypeError(
-            f"bfs: sources must be an integer or a list of them, got {array.dtype} "
+            f"{caller}: sources must be an integer or a list of them, got {array.dtype} "
             f"of shape {array.shape}"
         )
     if array.min() < 0 or array.max() >= n:
         bad = int(array[(array < 0) | (array >= n)][0])
-        raise ValueError(f"bfs: sources must be vertices 0..{n - 1}, got {bad}")
+        raise ValueError(f"{caller}: sources must be vertices 0..{n - 1}, got {bad}")
     return np.unique(array).astype(np.int64)

@@ -13,11 +13,12 @@ Four rules, each checked for all arcs at once, in linear time:
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from matchwood import answers, arguments, csr, engines
+from matchwood import answers, arguments, calls, csr, engines
 from matchwood.errors import CheckFailed
 
 
@@ -60,6 +61,11 @@ def check_bfs(
     matchwood.errors.CheckFailed: bfs: parent of 2 is 0, but there is no arc 0 -> 2
     """
     caller = "check_bfs"
+    if calls.is_distributed(A):
+        calls.spread(A, caller, __package__).check_search(
+            A, sources, result, functools.partial(_unpacked, caller), depth_limit, directed
+        )
+        return
     G = csr.as_graph(A, caller)
     n = G.n
     start = _sources(caller, sources, n, G.engine)

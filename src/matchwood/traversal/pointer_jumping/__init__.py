@@ -1,7 +1,8 @@
-"""Roots of a forest by pointer jumping.  Read on in reference.py, check.py, cpu.py, gpu.py."""
+"""Roots of a forest by pointer jumping.  Read on in reference.py, check.py, cpu.py, gpu.py, dist.py."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def forest_roots(parent: Any, *, engine: str | None = None, threads: int | None 
 
     Parameters
     ----------
-    parent : (n,) array of integers
+    parent : (n,) array of integers, or a DistributedVector of them
         The parent of each vertex: a vertex, or -1.  It is not changed.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `parent` already lives.  Nothing is ever moved silently.
@@ -73,12 +74,26 @@ def forest_roots(parent: Any, *, engine: str | None = None, threads: int | None 
     ValueError: forest_roots: parent must lead to roots, got a cycle above vertex 0
     """
     caller = "forest_roots"
+    if is_distributed(parent):
+        engines.check_threads(threads)
+        if engine is not None and engine != engines.location(parent.local):
+            raise engines.EngineUnavailable(
+                f"{caller}: engine must be None where parent is a DistributedVector, got {engine!r}"
+            )
+        return engines.load(__name__, "dist").roots(parent, threads)
     home = engines.location(parent)
     chosen = engines.resolve(home, engine, caller, threads)
-    given = forest("forest_roots", parent)
+    given = forest(caller, parent)
     where = engines.home(chosen)
     found = engines.load(__name__, chosen).roots(engines.moved(given, where), threads=threads)
     return engines.moved(found, home)
+
+
+def is_distributed(value: Any) -> bool:
+    """Whether this is a DistributedVector."""
+    # none is there where the module is not imported
+    module = sys.modules.get("matchwood.dist.vectors")
+    return module is not None and isinstance(value, module.DistributedVector)
 
 
 def forest(caller: str, parent: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from matchwood import answers, engines
 from matchwood.errors import CheckFailed
 from matchwood.traversal.breadth_first import bfs
-from matchwood.traversal.pointer_jumping import forest, has_cycle
+from matchwood.traversal.pointer_jumping import forest, has_cycle, is_distributed
 
 
 def check_forest_roots(parent: Any, root: Any) -> None:
@@ -46,6 +46,9 @@ def check_forest_roots(parent: Any, root: Any) -> None:
     matchwood.errors.CheckFailed: forest roots: root of 2 is 1, but that of its parent 1 is 0
     """
     caller = "check_forest_roots"
+    if is_distributed(parent):
+        engines.load(__package__, "dist").check(parent, root)
+        return
     given = forest(caller, parent)
     n, place = given.size, engines.location(given)
     xp = answers.module(given)

@@ -17,7 +17,7 @@ from matchwood import arguments, engines
 from matchwood.components.connected import Components
 from matchwood.components.connected.dist import colour, forest
 from matchwood.components.connected.dist.check import check_components as check_components
-from matchwood.dist.exchanges.agreement import same
+from matchwood.dist.agreement import same
 from matchwood.primitives.number.dist import number_labels
 
 PACKAGE = __name__.rpartition(".")[0]
@@ -29,6 +29,8 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
     """See matchwood.components.connected.connected_components."""
     same(G.comm, CALLER, method=method)
     arguments.one_of(CALLER, "method", method, METHODS)
+    if method == "auto" and G.grid.layout != "stripes":
+        raise ValueError(f"{CALLER}: method must be 'colour' where the layout is 'ranges'")
     threads = G.threads if threads is None else threads
     if method == "auto" and G.comm.size == 1 and G.order is None:
         return _alone(G, threads)

@@ -126,7 +126,7 @@ class _Pulled(_Colours):
             self._columns(positions, values[positions])
             return self.replace(values[grid.owned_columns])
         if exchange.kind == "thesis":
-            places, values = _gathered(exchange.row, found, self.known, grid.rows_of, grid.c)
+            places, values = _gathered(exchange.row, found, self.known, grid.owned_rows)
         else:
             places, values = exchange.fold_changed(found, self.known[found], "min")
         places, values = self.lower(places, values)
@@ -203,7 +203,7 @@ class _Pushed(_Colours):
         if self.exchange.kind == "thesis":
             known = np.full(grid.n_columns, grid.n, values.dtype)
             known[positions] = values
-            return _gathered(column, positions, known, grid.columns_of, grid.r)
+            return _gathered(column, positions, known, grid.owned_columns)
         owners = self.owner[positions]
         messages = []
         for r, part in enumerate(self.parts):
@@ -213,23 +213,17 @@ class _Pushed(_Colours):
         return _least(*zip(*(unpack_values(m, grid.owned) for m in received), strict=True))
 
 
-def _gathered(
-    comm: Any, positions: Array, known: Array, positions_of: Any, rank: int
-) -> tuple[Array, Array]:
-    """As the thesis: all candidates go to all ranks of a group; those of own vertices, joined.
+def _gathered(comm: Any, positions: Array, known: Array, own: Any) -> tuple[Array, Array]:
+    """As the thesis: all candidates go to all ranks of a group; (own places, values), joined.
 
-    `positions_of(k, places)` are those of rank k's vertices in the group.
+    `known` gets the smallest of all; `own` is where own vertices are in it.
     """
     message = np.concatenate([positions.astype(known.dtype), known[positions]])
-    halves = [part.reshape(2, -1) for part in gather_messages(comm, message)]
-    best = known.copy()
-    for theirs, values in halves:
-        best[theirs] = np.minimum(best[theirs], values)
-    known[:] = best
-    places = np.arange(known.size)
-    own = positions_of(rank, places)
-    own = own[own < known.size]
-    return np.arange(own.size), best[own]
+    for part in gather_messages(comm, message):
+        theirs, values = part.reshape(2, -1)
+        known[theirs] = np.minimum(known[theirs], values)
+    mine = known[own]
+    return np.arange(mine.size), mine
 
 
 def _least(places: tuple[Array, ...], values: tuple[Array, ...]) -> tuple[Array, Array]:

@@ -15,7 +15,6 @@ import numpy as np
 
 from matchwood.teams import (
     atomic_min,
-    barrier,
     crew,
     device,
     interrupted,
@@ -190,14 +189,13 @@ def hook(own: Own, places: Array, labels: Array, threads: int | None) -> tuple[A
 
 @kernel
 def _climb(
-    team: Any, own: Own, places: Array, parents: Array, counts: Array, changes: Array
+    team: Any, own: Own, places: Array, parents: Array, counts: Array
 ) -> None:
     parent = own.parent
     kind = parent.dtype.type
     p, rank = kind(own.p), kind(own.rank)
     lo, hi = share(team, parent.size)
     tail = lo
-    changed = np.int64(0)
     for k in range(lo, hi):
         if interrupted(team, k):
             return
@@ -209,26 +207,20 @@ def _climb(
             up = above
         if up != first:
             store_relaxed(parent, k, up)
-            changed += 1
         if up % p != rank:
             places[tail] = k
             parents[tail] = up
             tail += 1
     counts[team.rank] = tail - lo
-    changes[team.rank] = changed
-    barrier(team)
 
 
-def climb(own: Own, threads: int | None) -> tuple[int, Array, Array]:
-    """Go up through own vertices: how many have another parent now; whose parent is another's.
-
-    The latter are places and parents.
-    """
+def climb(own: Own, threads: int | None) -> tuple[Array, Array]:
+    """Go up through own vertices; then those whose parent is not own: places and parents."""
     size = own.parent.size
     team = crew(threads, work=2 * size)
     places, parents = np.empty(size, np.int64), np.empty(size, own.parent.dtype)
-    counts, changes = np.zeros(team.size, np.int64), np.zeros(team.size, np.int64)
-    team.run(_climb, own, places, parents, counts, changes)
+    counts = np.zeros(team.size, np.int64)
+    team.run(_climb, own, places, parents, counts)
     begins = [_share_of(member, team.size, size) for member in range(team.size)]
     slices = [slice(b, b + counts[m]) for m, b in enumerate(begins)]
-    return int(changes.sum()), _parts(places, slices), _parts(parents, slices)
+    return _parts(places, slices), _parts(parents, slices)

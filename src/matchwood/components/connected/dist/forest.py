@@ -38,6 +38,7 @@ from matchwood.dist.exchanges.packing import (
 )
 from matchwood.dist.exchanges.routing import ask, deliver, to_group
 from matchwood.dist.grid import Grid
+from matchwood.primitives.union_find.cpu import union_find
 
 Array = np.ndarray[Any, Any]
 
@@ -64,19 +65,18 @@ def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
     found = []
     for report in _exchanged(exchange, reports, kind):
         found += [cpu.hook(own, *pairs, threads) for pairs in _opened(report, grid.owned)]
-    pairs = _joined(found, grid.n, kind)
+    pairs = _stars(found, threads)
     rounds = 0
     while True:
         rounds += 1
+        places, values = deliver(exchange, *pairs)
+        pairs = _stars([cpu.hook(own, places, values, threads)], threads)
         changed = _shortcut(exchange, own, threads)
         state = np.array([pairs[0].size, changed], np.int64)
         sent, active = exchange.comm.allreduce(state, "sum").tolist()
         exchange.comm.report(rounds, active)
         if sent == 0 and active == 0:
             return parent, rounds
-        if sent:
-            places, values = deliver(exchange, *pairs)
-            pairs = _joined([cpu.hook(own, places, values, threads)], grid.n, kind)
 
 
 def stripes_of(grid: Grid) -> Stripes:
@@ -131,30 +131,31 @@ def _opened(report: Array, owned: int) -> list[tuple[Array, Array]]:
     return [(marks, report[:1]), unpack_values(report[HEAD + count :], owned)]
 
 
-def _joined(found: list[tuple[Array, Array]], n: int, kind: Any) -> tuple[Array, Array]:
-    """The pairs (vertex, smaller vertex) of several lists, each once."""
-    ids = np.concatenate([ids for ids, _ in found]).astype(np.int64)
+def _stars(found: list[tuple[Array, Array]], threads: int | None) -> tuple[Array, Array]:
+    """Pairs (vertex, smallest vertex connected with it) that say the same as these pairs.
+
+    Pairs of one rank often share vertices: those of a set all get its smallest.
+    """
+    highs = np.concatenate([highs for highs, _ in found])
     lows = np.concatenate([lows for _, lows in found])
-    if ids.size == 0:
-        return ids, lows
-    if n < 1 << 31:
-        keys = np.unique(ids * n + lows)
-        return keys // n, (keys % n).astype(kind)
-    order = np.lexsort((lows, ids))
-    ids, lows = ids[order], lows[order]
-    new = np.ones(ids.size, bool)
-    new[1:] = (ids[1:] != ids[:-1]) | (lows[1:] != lows[:-1])
-    return ids[new], lows[new]
+    if highs.size == 0:
+        return highs.astype(np.int64), lows
+    ids, places = np.unique(np.concatenate([highs, lows]), return_inverse=True)
+    above, below = np.split(places.reshape(-1), 2)
+    smallest = union_find(ids.size, above, below, threads=threads)
+    joined = smallest != np.arange(ids.size)
+    return ids[joined].astype(np.int64), ids[smallest[joined]]
 
 
 def _shortcut(exchange: Any, own: cpu.Own, threads: int | None) -> int:
-    """Every parent becomes the parent of the parent; how many have changed.
+    """Every parent becomes the parent of the parent; how many were no roots.
 
-    Where that is an own vertex, the way is gone to its end at once.
+    Where that is an own vertex, the way is gone to its end at once.  So the owner that is asked has
+    done the same with the vertex it is asked for.
     """
-    changed, places, parents = cpu.climb(own, threads)
+    places, parents = cpu.climb(own, threads)
     firsts, back = distinct(parents)
     above = ask(exchange, parents[firsts].astype(np.int64), own.parent)[back]
     moved = above != parents
     own.parent[places[moved]] = above[moved]
-    return changed + int(np.count_nonzero(moved))
+    return int(np.count_nonzero(moved))

@@ -1,0 +1,177 @@
+"""Breadth-first search on a grid of ranks.  Kernels: cpu.py.
+
+Level by level.  The owners have the levels and parents of their vertices, and the new frontier goes
+from them to the ranks of their row.  Then one of two directions, as on one machine:
+
+    top down    a rank follows the arcs of the frontier's rows in its block.  What it has not seen
+                before goes to the owners along the column, each with the smallest vertex that
+                leads to it.
+    bottom up   the frontier goes to the columns too.  In the block of the transpose each row that
+                is not reached looks for its first column in the frontier, which is the smallest.
+                What is found goes to the owners along the row.
+
+The owner takes the smallest of the parents that it is offered.  A rank offers a vertex once in the
+whole search.  Places travel as lists or as bits, whichever is shorter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood import arguments, engines
+from matchwood.dist.exchanges.packing import pack_marks, pack_values, unpack_marks, unpack_values
+from matchwood.dist.exchanges.routing import gather_messages, to_group
+from matchwood.traversal.breadth_first import BFS, levels
+from matchwood.traversal.breadth_first.dist import cpu
+from matchwood.traversal.breadth_first.dist.check import check_search as check_search
+from matchwood.traversal.breadth_first.dist.sources import agree, starting_places
+
+PACKAGE = __name__.rpartition(".")[0]
+Array = np.ndarray[Any, Any]
+
+BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
+
+
+def search(
+    G: Any, sources: Any, depth_limit: Any, directed: bool, *, threads: int | None = None
+) -> BFS:
+    """See matchwood.traversal.breadth_first.bfs."""
+    agree(G, "bfs", sources, depth_limit, directed)
+    limit = levels("bfs", depth_limit, G.n)
+    start = starting_places(G, "bfs", sources)
+    threads = G.threads if threads is None else threads
+    outward = G.directed_pattern() if directed else G.undirected_pattern()
+    inward = G.transposed_pattern() if directed else outward
+    if G.comm.size == 1 and G.order is None:
+        level, parent, rounds = engines.load(PACKAGE, G.engine).search(
+            outward, inward, start, limit, threads=threads
+        )
+        return BFS(G.vector(level), G.vector(parent), rounds)
+    state = _Search(G, outward, inward, threads)
+    rounds = state.run(start, limit)
+    level, parent = (engines.moved(array, G.engine) for array in (state.level, state.parent))
+    return BFS(G.vector(level), G.vector(parent), rounds)
+
+
+class _Search:
+    """The state of a rank.
+
+    Attributes
+    ----------
+    level, parent : arrays
+        Of own vertices, by place; -1 where not reached.
+    when : array
+        By local id: the level at which this rank saw a vertex first; -1 where it did not.
+    best : array
+        By local id: the smallest parent that this rank found, for the level of `when`.
+    """
+
+    def __init__(self, G: Any, outward: Any, inward: Any, threads: int | None) -> None:
+        self.G, self.grid, self.exchange, self.threads = G, G.grid, G.exchange, threads
+        self.outward, self.inward = outward[:2], inward[:2]
+        grid = self.grid
+        kind = arguments.index_type(max(G.n, G.nnz))
+        self.level, self.parent = (np.full(grid.owned, -1, kind) for _ in range(2))
+        self.when = np.full(grid.n_local, -1, np.int32)
+        self.best = np.full(grid.n_local, np.iinfo(kind).max, kind)
+        self.names = np.ascontiguousarray(G.original_local, kind)
+        key = "arcs" if inward is not outward else "edges"
+        self.arcs: int = G.keep(
+            ("bfs", key), lambda: int(G.comm.allreduce(np.array([outward.nnz], np.int64))[0])
+        )
+
+    def run(self, frontier: Array, limit: int) -> int:
+        """Search from these own places; returns the largest level."""
+        comm, n = self.exchange.comm, self.grid.n
+        self.level[frontier] = 0
+        self.parent[frontier] = self.G.ids[frontier]
+        depth = reached = 0
+        backwards = False
+        while True:
+            rows = self._to_rows(frontier, depth)
+            indptr = self.outward[0]
+            follow = int((indptr[rows + 1] - indptr[rows]).sum(dtype=np.int64))
+            state = np.array([frontier.size, follow], np.int64)
+            size, follow = comm.allreduce(state, "sum").tolist()
+            comm.report(depth + 1, size)
+            if size == 0 or depth == limit:
+                return max(0, depth if size else depth - 1)
+            reached += size
+            if backwards:
+                backwards = size > n // BETA
+            else:
+                backwards = follow * follow > (n - reached) * self.arcs
+            found = self._bottom_up(frontier, depth) if backwards else self._top_down(rows, depth)
+            depth += 1
+            frontier = self._accept(found, depth)
+
+    def _to_rows(self, frontier: Array, depth: int) -> Array:
+        """Rows of the frontier, of all ranks of the row."""
+        grid = self.grid
+        message = pack_marks(frontier, grid.owned, np.int32)
+        parts = [
+            grid.rows_of(c, unpack_marks(words, grid.row_counts[c]))
+            for c, words in enumerate(gather_messages(self.exchange.row, message))
+        ]
+        rows = np.concatenate(parts)
+        self.when[rows] = depth
+        return rows
+
+    def _columns(self, frontier: Array) -> Array:
+        """Local ids of the frontier's vertices in the column group."""
+        grid = self.grid
+        message = pack_marks(frontier, grid.owned, np.int32)
+        parts = [
+            grid.columns_of(r, unpack_marks(words, grid.column_counts[r]))
+            for r, words in enumerate(gather_messages(self.exchange.column, message))
+        ]
+        return np.asarray(grid.columns_to_local[np.concatenate(parts)])
+
+    def _top_down(self, rows: Array, depth: int) -> list[tuple[Array, Array]]:
+        """(places, parents) that the ranks of the column offer for own vertices."""
+        grid = self.grid
+        found = cpu.top_down(
+            self.outward, rows, self.names, self.when, self.best, depth, self.threads
+        )
+        ids = grid.original(found)
+        ranks, places = grid.owner(ids) // grid.C, grid.places(ids)
+        messages = []
+        for r in range(grid.R):
+            mine = ranks == r
+            values = self.best[found[mine]]
+            messages.append(pack_values(places[mine], values, grid.column_counts[r]))
+        return self._offers(self.exchange.column, messages)
+
+    def _bottom_up(self, frontier: Array, depth: int) -> list[tuple[Array, Array]]:
+        """(places, parents) that the ranks of the row offer for own vertices."""
+        grid = self.grid
+        columns = self._columns(frontier)
+        cpu.bottom_up(self.inward, grid.n_rows, columns, self.names, self.when, self.best, depth,
+                      self.threads)  # fmt: skip
+        whens, bests = (grid.split_rows(a[: grid.n_rows]) for a in (self.when, self.best))
+        messages = []
+        for c in range(grid.C):
+            places = np.flatnonzero(whens[c] == depth + 1)
+            messages.append(pack_values(places, bests[c][places], grid.row_counts[c]))
+        return self._offers(self.exchange.row, messages)
+
+    def _offers(self, comm: Any, messages: list[Array]) -> list[tuple[Array, Array]]:
+        received = to_group(comm, messages, self.best.dtype)
+        return [unpack_values(words, self.grid.owned) for words in received]
+
+    def _accept(self, offers: list[tuple[Array, Array]], depth: int) -> Array:
+        """The smallest offer becomes the parent; the new frontier, by place."""
+        level, parent = self.level, self.parent
+        fresh = []
+        for places, parents in offers:
+            before = level[places]
+            new = places[before < 0]
+            level[new] = depth
+            parent[new] = parents[before < 0]
+            again = before == depth
+            same_level = places[again]
+            parent[same_level] = np.minimum(parent[same_level], parents[again])
+            fresh.append(new)
+        return np.sort(np.concatenate(fresh))

@@ -1,0 +1,258 @@
+"""Components on a grid of ranks: one machine's labels, few words, few rounds, and their check."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+
+import matchwood
+from graphs import ZOO, grid, path, shuffled
+from matchwood import dist
+from matchwood.check import check_connected_components, is_connected_components
+from matchwood.components.connected.dist import METHODS
+from matchwood.errors import CheckFailed
+from spread_graphs import GRIDS, slab, tried
+from strategies import graphs
+
+COLOURS = [method for method in METHODS if method != "auto"]
+SLOW = ("long path", "shuffled path", "thin grid")  # colours need a round for each step
+
+
+def spread(comm, A, shape, **options):
+    return matchwood.distribute(
+        slab(A, comm.rank, comm.size), comm=comm, grid=f"{shape[0]}x{shape[1]}", **options
+    )
+
+
+def labelled(comm, matrices, shape, methods, options, kind="own"):
+    """For each graph the labels of several methods, gathered."""
+    found = []
+    for A in matrices:
+        G = spread(comm, A, shape, **options)
+        G.exchange = G.exchange.with_kind(kind)
+        answers = [matchwood.connected_components(G, method=method) for method in methods]
+        found.append([(a.count, a.labels.gather(None), a.rounds) for a in answers])
+    return found
+
+
+def compared(matrices, shapes, methods, kind="own", **options):
+    expected = [matchwood.connected_components(A) for A in matrices]
+    rounds = set()
+    for shape in shapes:
+        ranks = shape[0] * shape[1]
+        for found in dist.run(labelled, ranks, matrices, shape, methods, options, kind):
+            for answers, right in zip(found, expected, strict=True):
+                for count, labels, turns in answers:
+                    assert count == right.count, shape
+                    assert np.array_equal(labels, right.labels), shape
+                    assert labels.dtype == right.labels.dtype
+                    rounds.add(turns)
+    return rounds
+
+
+@pytest.mark.parametrize("shape", GRIDS, ids=str)
+def test_labels_are_those_of_one_machine(shape):
+    compared([make() for make in ZOO.values()], (shape,), ["auto"])
+
+
+def test_labels_of_hashed_vertices():
+    compared([make() for make in ZOO.values()], ((2, 3), (4, 4)), ["auto"], order="hashed")
+
+
+def test_colours_on_all_grids_orders_and_layouts():
+    matrices = [make() for name, make in ZOO.items() if name not in SLOW]
+    compared(matrices, ((3, 2),), COLOURS)
+    few = [ZOO[name]() for name in ("disconnected", "rmat, directed", "0x0", "one edge")]
+    compared(few, GRIDS, COLOURS)
+    compared(few, ((2, 3),), COLOURS, kind="thesis")
+    compared(few, ((4, 4),), COLOURS, order="hashed")
+    compared(few, ((2, 3), (4, 4)), COLOURS, layout="ranges")
+    compared(few, ((3, 2),), COLOURS, layout="ranges", kind="thesis")
+
+
+def test_right_answers_pass_their_check():
+    matrices = [make() for name, make in ZOO.items() if name not in SLOW]
+
+    def body(comm, order):
+        for A in matrices:
+            G = spread(comm, A, (2, 2), order=order)
+            answer = matchwood.connected_components(G)
+            check_connected_components(G, answer)
+            check_connected_components(G, answer.labels, numbering="any")
+
+    for order in ("given", "hashed"):
+        dist.run(body, 4, order)
+
+
+@given(graphs(max_n=40))
+@settings(max_examples=25)
+def test_random_graphs(A: sp.csr_array) -> None:
+    compared([A], ((2, 2), (1, 5), (3, 2)), ["auto", "colour"])
+
+
+def test_ranks_with_several_threads():
+    A = shuffled(sp.csr_array(matchwood.graph(matchwood.generators.rmat(12)).sparse()), isolated=9)
+    expected = matchwood.connected_components(A)
+
+    def body(comm):
+        G = spread(comm, A, (2, 2))
+        found = matchwood.connected_components(G, threads=3)
+        return found.count, found.labels.gather(None)
+
+    for count, labels in dist.run(body, 4, threads=3):
+        assert count == expected.count
+        assert np.array_equal(labels, expected.labels)
+
+
+# Words and rounds, counted
+
+
+def measured(comm, A, method, kind="own"):
+    G = spread(comm, A, (4, 4))
+    G.exchange = G.exchange.with_kind(kind)
+    before = comm.traffic.bytes_received
+    found = matchwood.connected_components(G, method=method)
+    return found.rounds, (comm.traffic.bytes_received - before) / 4
+
+
+def counts(A, method="auto", kind="own"):
+    """Rounds, and words that a rank receives over n / sqrt(p), on 4x4 ranks."""
+    found = dist.run(measured, 16, A, method, kind)
+    return found[0][0], max(words for _, words in found) / (A.shape[0] / 4)
+
+
+def test_words_and_rounds():
+    """The thesis' exchange needs 10.0 words at first and 5.6 at best."""
+    A = sp.csr_array(matchwood.graph(matchwood.generators.rmat(18)).sparse())
+    rounds, words = counts(A)
+    assert rounds <= 3
+    assert words <= 0.25
+    rounds, words = counts(grid(256, 256))
+    assert rounds <= 10
+    assert words <= 1.0
+    rounds, _ = counts(path(1 << 16))
+    assert rounds <= 20
+
+
+def test_each_switch_of_the_thesis_saves_words():
+    """Its exchange, and ours: a fold and an expand instead of an allreduce and broadcasts."""
+    A = sp.csr_array(matchwood.graph(matchwood.generators.rmat(14)).sparse())
+    words = {method: counts(A, method, "thesis")[1] for method in COLOURS}
+    assert words["colour/base"] > words["colour/+SP+SW"] >= words["colour/+SP+SW+VQ"] * 0.99
+    for method in COLOURS:
+        assert counts(A, method)[1] < words[method]
+    assert counts(A)[1] < 0.1 * min(words.values())
+
+
+def test_a_colour_takes_a_round_for_each_step():
+    assert compared([path(40)], ((2, 2),), COLOURS) == {40}
+    assert compared([grid(8, 8)], ((2, 3),), COLOURS) == {15}
+
+
+# What is refused
+
+
+def test_wrong_arguments_are_refused_on_all_ranks():
+    A = path(10)
+
+    def body(comm):
+        G = spread(comm, A, (2, 2))
+        ranges = spread(comm, A, (2, 2), layout="ranges")
+        call = matchwood.connected_components
+        return [
+            tried(lambda: call(G, method="afforest")),
+            tried(lambda: call(G, method="colour" if comm.rank else "auto")),
+            tried(lambda: call(ranges)),
+            tried(lambda: call(G, engine="reference")),
+            tried(lambda: call(G, threads=0)),
+            tried(lambda: matchwood.strongly_connected_components(G)),
+        ]
+
+    found = dist.run(body, 4)
+    assert all(each == found[0] for each in found)
+    assert found[0][0].startswith("ValueError: connected_components: method must be one of")
+    assert "'colour'" in found[0][0]
+    assert "method must be the same on all ranks" in found[0][1]
+    assert "method must be 'colour' where the layout is 'ranges'" in found[0][2]
+    assert found[0][3].startswith("EngineUnavailable: connected_components: engine must be None")
+    assert found[0][4].startswith("ValueError: connected_components: threads must be")
+    assert found[0][5].startswith("EngineUnavailable: strongly_connected_components")
+
+
+def broken(comm, A, shape, order):
+    """What the check says of answers with one wrong number, on one rank."""
+    G = spread(comm, A, shape, order=order)
+    right = matchwood.connected_components(G)
+    whole = right.labels.gather(None)
+    said = []
+    for v in range(G.n):
+        for wrong in {-1, 0, int(whole[v]), int(whole[v]) + 1, G.n, 1 << 40}:
+            local = right.labels.local.astype(np.int64)
+            local[G.ids == v] = wrong
+            answer = dataclasses.replace(right, labels=G.vector(local))
+            holds = is_connected_components(G, answer)
+            assert holds == (wrong == whole[v]), (v, wrong)
+            said.append(tried(lambda answer=answer: check_connected_components(G, answer)))
+    for rank in range(comm.size):
+        count = right.count + (comm.rank == rank)
+        said.append(tried(lambda count=count: check_connected_components(G, (count, right.labels))))
+        assert said[-1] is not None
+    merged = np.where(right.labels.local == whole.max(), 0, right.labels.local)
+    said.append(tried(lambda: check_connected_components(G, G.vector(merged), numbering="any")))
+    assert said[-1] is None or "no path joins" in said[-1]
+    return said
+
+
+def test_the_check_finds_every_change_on_all_ranks():
+    A = ZOO["first and last isolated"]()
+    for shape in ((1, 1), (2, 2), (1, 3), (3, 2)):
+        for order in ("given", "hashed"):
+            found = dist.run(broken, shape[0] * shape[1], A, shape, order)
+            assert all(each == found[0] for each in found)
+            assert "no path joins" in found[0][-1]
+
+
+def test_what_is_no_answer():
+    A = path(10)
+
+    def body(comm):
+        G, other = spread(comm, A, (2, 2)), spread(comm, A, (1, 4))
+        right = matchwood.connected_components(G).labels
+        floats = G.vector(right.local.astype(float)) if comm.rank == 3 else right
+        check = check_connected_components
+        return [
+            tried(lambda: check(G, right.local)),
+            tried(lambda: check(G, floats)),
+            tried(lambda: check(G, matchwood.connected_components(other))),
+            tried(lambda: check(G, (1, right, right))),
+            tried(lambda: check(G, (1.0, right))),
+            tried(lambda: check(G, right, numbering="some")),
+            tried(lambda: check(G, right)),  # the communicator goes on
+        ]
+
+    found = dist.run(body, 4)
+    assert all(each == found[0] for each in found)
+    texts = [
+        "TypeError: check_connected_components: labels must be a DistributedVector, got ndarray",
+        "TypeError: check_connected_components: labels must hold integers, got dtype float64",
+        "CheckFailed: components: labels must be spread over 2x2 ranks",
+        "TypeError: check_connected_components: answer must be Components",
+        "TypeError: check_connected_components: count must be an integer, got float",
+        "ValueError: check_connected_components: numbering must be one of",
+    ]
+    for text, said in zip(texts, found[0][:-1], strict=True):
+        assert said.startswith(text), said
+    assert found[0][-1] is None
+
+
+def test_a_wrong_answer_is_a_check_that_failed():
+    def body(comm):
+        G = spread(comm, path(6), (2, 1))
+        with pytest.raises(CheckFailed, match=r"components: edge \(2, 3\) joins labels 0 and 1"):
+            check_connected_components(G, G.vector((G.ids > 2).astype(np.int32)))
+
+    dist.run(body, 2)

@@ -1,0 +1,243 @@
+"""Breadth-first search on a grid of ranks: one machine's levels and parents, and their check."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matchwood
+from graphs import ZOO, grid, path, rmat
+from matchwood import dist
+from matchwood.check import check_bfs, is_bfs
+from spread_graphs import FEW_GRIDS, GRIDS, slab, tried
+from strategies import graphs
+
+LONG = ("long path", "shuffled path", "thin grid")  # hundreds of levels
+
+
+def spread(comm, A, shape, **options):
+    return matchwood.distribute(
+        slab(A, comm.rank, comm.size), comm=comm, grid=f"{shape[0]}x{shape[1]}", **options
+    )
+
+
+def cases(n):
+    """Sources and options of some searches."""
+    if n == 0:
+        return [([], {})]
+    return [
+        ([0], {}),
+        ([n - 1], {"directed": False}),
+        (sorted({n // 2, n // 3, n - 1}), {"depth_limit": 2}),
+        (n // 2, {"depth_limit": 0}),
+        ([], {}),
+    ]
+
+
+def searched(comm, matrices, shape, calls, options, checked):
+    found = []
+    for A in matrices:
+        G = spread(comm, A, shape, **options)
+        answers = []
+        for sources, rules in calls or cases(G.n):
+            answer = matchwood.bfs(G, sources, **rules)
+            if checked:
+                check_bfs(G, sources, answer, **rules)
+            answers.append((answer.level.gather(None), answer.parent.gather(None), answer.rounds))
+        found.append(answers)
+    return found
+
+
+def compared(matrices, shapes, calls=None, checked=False, **options):
+    expected = [
+        [matchwood.bfs(A, sources, **rules) for sources, rules in calls or cases(A.shape[0])]
+        for A in matrices
+    ]
+    for shape in shapes:
+        ranks = shape[0] * shape[1]
+        for found in dist.run(searched, ranks, matrices, shape, calls, options, checked):
+            for answers, right in zip(found, expected, strict=True):
+                for (level, parent, rounds), one in zip(answers, right, strict=True):
+                    assert np.array_equal(level, one.level), shape
+                    assert np.array_equal(parent, one.parent), shape
+                    assert level.dtype == parent.dtype == one.level.dtype
+                    assert rounds == one.rounds, shape
+
+
+def zoo():
+    return [make() for name, make in ZOO.items() if name not in LONG]
+
+
+@pytest.mark.parametrize("shape", GRIDS, ids=str)
+def test_levels_and_parents_are_those_of_one_machine(shape):
+    compared(zoo(), (shape,))
+
+
+def test_hashed_vertices_and_long_ways():
+    compared(zoo(), ((3, 2),), order="hashed", checked=True)
+    compared([ZOO[name]() for name in LONG], ((2, 2),), [([1], {})])
+
+
+def test_both_directions_and_several_threads():
+    """R-MAT goes bottom up; with three threads a rank, several members reach a vertex at once."""
+    for A in (rmat(11, 8), rmat(11, 8, symmetric=False)):
+        calls = [([5], {}), ([0, 1, 2], {"directed": False})]
+        compared([A], FEW_GRIDS, calls)
+        compared([A], ((4, 4),), calls, order="hashed")
+        compared([A], ((2, 3), (4, 4)), calls, layout="ranges")
+        expected = matchwood.bfs(A, 5)
+
+        def body(comm, A=A):
+            found = matchwood.bfs(spread(comm, A, (2, 2)), 5, threads=3)
+            return found.level.gather(None), found.parent.gather(None)
+
+        for level, parent in dist.run(body, 4, threads=3):
+            assert np.array_equal(level, expected.level)
+            assert np.array_equal(parent, expected.parent)
+
+
+@given(graphs(max_n=40), st.integers(0, 5), st.data())
+@settings(max_examples=25)
+def test_random_graphs(A: sp.csr_array, limit: int, data: st.DataObject) -> None:
+    n = A.shape[0]
+    sources = data.draw(st.lists(st.integers(0, n - 1), max_size=4)) if n else []
+    compared([A], ((2, 2), (1, 5), (3, 2)), [(sources, {"depth_limit": limit}), (sources, {})])
+
+
+def test_sources_that_are_marked():
+    """As a DistributedVector: no rank needs to know them all."""
+    A = grid(9, 11)
+    expected = matchwood.bfs(A, np.flatnonzero(np.arange(99) % 7 == 3))
+
+    def body(comm, order):
+        G = spread(comm, A, (2, 3), order=order)
+        found = matchwood.bfs(G, G.vector(G.ids % 7 == 3))
+        check_bfs(G, G.vector(G.ids % 7 == 3), found)
+        return found.level.gather(None), found.parent.gather(None)
+
+    for order in ("given", "hashed"):
+        for level, parent in dist.run(body, 6, order):
+            assert np.array_equal(level, expected.level)
+            assert np.array_equal(parent, expected.parent)
+
+
+def test_few_words():
+    """A vertex costs a bit in each group, and one word for its parent from those that reach it."""
+    A = sp.csr_array(matchwood.graph(matchwood.generators.rmat(16)).sparse())
+
+    def body(comm):
+        G = spread(comm, A, (4, 4))
+        G.transposed_pattern()
+        before = comm.traffic.bytes_received
+        matchwood.bfs(G, 0)
+        return (comm.traffic.bytes_received - before) / 4
+
+    assert max(dist.run(body, 16)) / (A.shape[0] / 4) < 0.5
+
+
+# What is refused
+
+
+def test_wrong_arguments_are_refused_on_all_ranks():
+    A = path(10)
+
+    def body(comm):
+        G, other = spread(comm, A, (2, 2)), spread(comm, A, (1, 4))
+        numbers = G.vector(G.ids.astype(np.int32))
+        marks = other.vector(other.ids == 2)
+        return [
+            tried(lambda: matchwood.bfs(G, 10)),
+            tried(lambda: matchwood.bfs(G, [0.5])),
+            tried(lambda: matchwood.bfs(G, comm.rank)),
+            tried(lambda: matchwood.bfs(G, 0, depth_limit=-1)),
+            tried(lambda: matchwood.bfs(G, 0, depth_limit=comm.rank)),
+            tried(lambda: matchwood.bfs(G, 0, directed=comm.rank > 0)),
+            tried(lambda: matchwood.bfs(G, numbers)),
+            tried(lambda: matchwood.bfs(G, marks)),
+            tried(lambda: matchwood.bfs(G, G.vector(G.ids == 2) if comm.rank else [2])),
+            tried(lambda: matchwood.bfs(G, 0, engine="gpu")),
+            tried(lambda: matchwood.bfs(G, 0, threads=True)),
+        ]
+
+    found = dist.run(body, 4)
+    assert all(each == found[0] for each in found)
+    texts = [
+        "ValueError: bfs: sources must be vertices 0..9, got 10",
+        "TypeError: bfs: sources must be an integer or a list of them",
+        "ValueError: bfs: sources must be the same on all ranks",
+        "ValueError: bfs: depth_limit must not be negative, got -1",
+        "ValueError: bfs: depth_limit must be the same on all ranks",
+        "ValueError: bfs: directed must be the same on all ranks",
+        "TypeError: bfs: sources must hold a truth value for each of",
+        "ValueError: bfs: sources must be spread over 2x2 ranks",
+        "ValueError: bfs: sources must be the same on all ranks",
+        "EngineUnavailable: bfs: engine must be None or 'cpu'",
+        "TypeError: bfs: threads must be",
+    ]
+    for text, said in zip(texts, found[0], strict=True):
+        assert said.startswith(text), said
+
+
+def broken(comm, A, shape, rules):
+    """What the check says of answers with one wrong number, on one rank."""
+    G = spread(comm, A, shape)
+    sources = [0, G.n - 1]
+    right = matchwood.bfs(G, sources, **rules)
+    said = []
+    for name in ("level", "parent"):
+        vector = getattr(right, name)
+        whole = vector.gather(None)
+        for v in range(G.n):
+            for wrong in {-2, -1, 0, int(whole[v]), int(whole[v]) + 1, G.n - 1, G.n, 1 << 40}:
+                local = vector.local.astype(np.int64)
+                local[G.ids == v] = wrong
+                answer = dataclasses.replace(right, **{name: G.vector(local)})
+                assert is_bfs(G, sources, answer, **rules) == (wrong == whole[v]), (name, v, wrong)
+                said.append(tried(lambda x=answer: check_bfs(G, sources, x, **rules)))
+    for rank in range(comm.size):
+        answer = dataclasses.replace(right, rounds=right.rounds + (comm.rank == rank))
+        said.append(tried(lambda x=answer: check_bfs(G, sources, x, **rules)))
+        assert said[-1].startswith("CheckFailed: bfs: rounds is")
+    return said
+
+
+def test_the_check_finds_every_change_on_all_ranks():
+    for A, rules in ((grid(3, 4), {}), (ZOO["directed path"](), {}), (path(9), {"depth_limit": 2})):
+        for shape in ((1, 1), (2, 2), (3, 1)):
+            found = dist.run(broken, shape[0] * shape[1], A, shape, rules)
+            assert all(each == found[0] for each in found)
+
+
+def test_what_is_no_answer():
+    A = path(10)
+
+    def body(comm):
+        G = spread(comm, A, (2, 2))
+        right = matchwood.bfs(G, 0)
+        floats = G.vector(right.level.local.astype(float)) if comm.rank == 2 else right.level
+        return [
+            tried(lambda: check_bfs(G, 0, [right.level])),
+            tried(lambda: check_bfs(G, 0, (right.level.local, right.parent))),
+            tried(lambda: check_bfs(G, 0, (floats, right.parent))),
+            tried(lambda: check_bfs(G, 11, right)),
+            tried(lambda: check_bfs(G, 1, right)),
+            tried(lambda: check_bfs(G, 0, right)),
+        ]
+
+    found = dist.run(body, 4)
+    assert all(each == found[0] for each in found)
+    texts = [
+        "TypeError: check_bfs: result must be a BFS or",
+        "TypeError: check_bfs: level must be a DistributedVector, got ndarray",
+        "TypeError: check_bfs: level must hold integers, got dtype float64",
+        "ValueError: check_bfs: sources must be vertices 0..9, got 11",
+        "CheckFailed: bfs: vertex 0 has level 0 but is no source",
+    ]
+    for text, said in zip(texts, found[0][:-1], strict=True):
+        assert said.startswith(text), said
+    assert found[0][-1] is None
