@@ -20,7 +20,7 @@ from matchwood.dist.agreement import same
 from matchwood.dist.exchanges.agreement import together
 from matchwood.dist.vectors import DistributedVector
 from matchwood.gate import refusals
-from matchwood.gate.blocks import given, sources
+from matchwood.gate.blocks import given, saved, sources
 from matchwood.gate.blocks.agreed import Agreed
 from matchwood.gate.blocks.sources import Source
 from matchwood.gate.blocks.views import Places
@@ -126,6 +126,14 @@ class DistributedGraph(Keeper):
         from matchwood.gate.blocks.device import OnDevice
 
         return self.keep(engine, lambda: OnDevice(self))
+
+    def save(self, folder: Any) -> None:
+        """Write the graph to a folder, which `matchwood.io.read` reads back on any grid.
+
+        All ranks write, so all must see the same file system.  A graph that was saved there is
+        replaced; a folder with other files is refused.
+        """
+        saved.save(self, folder, "save")
 
     def vector(self, local: Any) -> DistributedVector:
         """A DistributedVector of the values of own vertices, by place."""
@@ -438,10 +446,12 @@ def make(
     reduce: str | None = None,
     values: Callable[[Places, View], Any] | None = None,
     engine: str = "cpu",
+    nnz: int | None = None,
 ) -> DistributedGraph:
     """The graph of a source whose entries are within 0 .. n - 1; all ranks call it alike.
 
-    `reduce` joins equal entries at once.  `values` makes the values of a block without any.
+    `reduce` joins equal entries at once; then those that are left are the entries "as given".
+    `values` makes the values of a block, or other values.  `nnz`: the entries as given, if known.
     """
     R, C = grids.parsed(caller, grid, comm.size)
     arguments.one_of(caller, "order", order, ORDERS)
@@ -449,6 +459,7 @@ def make(
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
     laid = grids.made(layout, n, R, C, comm.rank)
     places = Places(comm, laid, sources.chosen_order(comm, laid, source, order))
+    joined = reduce is not None
     if reduce is None:
         reduce = "first" if source.kind is None and duplicates != "error" else "keep"
     block, received = places.collected(source, None, reduce)
@@ -458,7 +469,8 @@ def make(
         block = View(indptr, indices, block.data)
     if values is not None:
         block = block._replace(data=values(places, block))
-    given_entries = places.total(block.nnz if values is not None else received)[0]
-    facts = Facts(given_entries, edges, duplicates, caller)
+    if nnz is None:
+        nnz = places.total(block.nnz if joined else received)[0]
+    facts = Facts(nnz, edges, duplicates, caller)
     graph = DistributedGraph(places, block, facts)
     return graph.on(engine)

@@ -80,6 +80,10 @@ class Polled(Communicator):
                 if waited > self.session.timeout:
                     raise self._too_late(done)
 
+    def wait_until(self, done: Callable[[], Any]) -> None:
+        """Return when `done` says so, and hear the other ranks meanwhile."""
+        self._wait(done)
+
     def _raise_failures(self) -> None:
         control = self._control
         if control.failure is not None:
