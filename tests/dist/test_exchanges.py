@@ -102,7 +102,8 @@ def test_packets_and_questions_reach_the_owners(layout, hashed):
             own = own if order is None else order.user(own)
             answer, both = exchange.ask(ids, own * own), exchange.ask(ids, own, own > 5)
             assert np.array_equal(answer, ids * ids)
-            assert np.array_equal(both[0], ids) and np.array_equal(both[1], ids > 5)
+            assert np.array_equal(both[0], ids)
+            assert np.array_equal(both[1], ids > 5)
             return ids, more, own[places], ranks, got, numbers
 
         found = on_grid(work, R, C, n, layout, order)
@@ -172,6 +173,8 @@ def test_records_keep_every_type():
     columns = [np.arange(5, dtype=kind) for kind in (np.int8, np.int32, np.float64, np.uint64)]
     columns.append(np.array([True, False, True, True, False]))
     record = Record(*columns)
-    assert record.packed.dtype == np.uint8 and record.packed.size == 5 * record.width == 5 * 22
+    assert record.packed.dtype == np.uint8
+    assert record.packed.size == 5 * record.width == 5 * 22
     for given, found in zip(columns, record.unpacked(record.packed), strict=True):
-        assert given.dtype == found.dtype and np.array_equal(given, found)
+        assert given.dtype == found.dtype
+        assert np.array_equal(given, found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 
 import numpy as np
@@ -18,7 +19,9 @@ RANKS = (1, 2, 5, 9, 16)
 def same_as_alone(path, ranks=RANKS, **options):
     alone = tried(lambda: whole(matchwood.graph(io.read(path, **options))))
     for size in ranks:
-        found = dist.run(lambda comm: tried(lambda: blocks(io.read(path, comm=comm, **options))), size)
+        found = dist.run(
+            lambda comm: tried(lambda: blocks(io.read(path, comm=comm, **options))), size
+        )
         if isinstance(alone, str):
             assert set(found) == {alone}
         else:
@@ -40,7 +43,9 @@ def test_edge_lists_of_all_kinds(tmp_path):
     rng = np.random.default_rng(1)
     edges = rng.integers(0, 30, (200, 2))
     plain = "".join(f"{u} {v}\n" for u, v in edges)
-    weighted = "".join(f"{u}\t{v}\t{w:.3f}\n" for (u, v), w in zip(edges, rng.random(200), strict=True))
+    weighted = "".join(
+        f"{u}\t{v}\t{w:.3f}\n" for (u, v), w in zip(edges, rng.random(200), strict=True)
+    )
     for text, options in [
         (plain, {}),
         (plain, {"symmetric": True}),
@@ -79,8 +84,10 @@ def test_errors_name_the_line_of_the_file(tmp_path):
     lines[100], lines[200] = "1 2 3", "-4 5"
     path.write_text("\n".join(lines) + "\n")
     same_as_alone(path, (2, 16))
-    for text in ("", "\n\n", "# only a comment\n", "0 1\n1 2", "# Nodes: 4 Edges: 7\n0 1\n1 2\n\n\n",
-                 "0 1\n5 999999999999\n", "nonsense\nmore nonsense here\n", "1 2 3 4 5\n"):  # fmt: skip
+    for text in ("", "\n\n", "# only a comment\n", "0 1\n1 2",
+                 "# Nodes: 4 Edges: 7\n0 1\n1 2\n\n\n",
+                 "0 1\n5 999999999999\n", "nonsense\nmore nonsense here\n",
+                 "1 2 3 4 5\n"):  # fmt: skip
         path.write_text(text)
         same_as_alone(path, (1, 3, 9))
     market = tmp_path / "m.mtx"
@@ -132,7 +139,9 @@ def test_what_one_rank_reads(tmp_path):
         same_as_alone(path, (1, 4))
     (tmp_path / "bad.txt.gz").write_bytes(gzip.compress(b"0 1\n1 x\n"))
     same_as_alone(tmp_path / "bad.txt.gz", (1, 3))
-    (tmp_path / "dense.mtx").write_text("%%MatrixMarket matrix array real general\n2 2\n1\n2\n0\n4\n")
+    (tmp_path / "dense.mtx").write_text(
+        "%%MatrixMarket matrix array real general\n2 2\n1\n2\n0\n4\n"
+    )
     same_as_alone(tmp_path / "dense.mtx", (1, 3))
 
 
@@ -141,9 +150,11 @@ def test_ids_with_gaps_and_names(tmp_path):
     path.write_text("70 20\n20 500\n")
     for options in ({"compact": True}, {"names": True}):
         alone = io.read(path, **options)
+
         def look(comm, options=options):
             matrix, ids = io.read(path, comm=comm, **options)
             return blocks(matrix), list(ids)
+
         found = dist.run(look, 4)
         compare([each[0] for each in found], whole(matchwood.graph(alone.matrix)))
         assert all(each[1] == list(alone.ids) for each in found)
@@ -169,7 +180,9 @@ def test_files_of_a_folder_are_dealt_out(tmp_path):
     for options in ({}, {"symmetric": True}, {"duplicates": "max"}):
         expected = whole(matchwood.graph(io.read(single, **options)))
         for size in (1, 3, 16):
-            found = dist.run(lambda comm, options=options: blocks(io.read(folder, comm=comm, **options)), size)
+            found = dist.run(
+                lambda comm, options=options: blocks(io.read(folder, comm=comm, **options)), size
+            )
             compare(found, expected)
     (folder / "part-3.txt").write_text("0 1 2\n0 y 3\n")
     found = dist.run(lambda comm: tried(lambda: io.read(folder, comm=comm)), 3)
@@ -187,17 +200,22 @@ def test_wrong_calls_are_the_same_error_on_all_ranks(tmp_path):
     cases = [
         (lambda comm: io.read(tmp_path / "none.txt", comm=comm), "FileNotFoundError"),
         (lambda comm: io.read(path, comm=comm, dtype="nothing"), "TypeError: read: dtype must be"),
-        (lambda comm: io.read(path, comm=comm, base=comm.rank), "ValueError: read: options must be"),
+        (
+            lambda comm: io.read(path, comm=comm, base=comm.rank),
+            "ValueError: read: options must be",
+        ),
         (lambda comm: io.read(path, comm=comm, grid="7x7"), "ValueError: read: grid must have"),
         (lambda comm: io.read(path, comm=comm, shape=(3, 4)), "ValueError: read: a graph on ranks"),
         (lambda comm: io.read(path, comm=comm, format="what"), "ValueError: read: format must be"),
     ]
     for call, text in cases:
+
         def work(comm, call=call):
             try:
                 call(comm)
             except (OSError, TypeError, ValueError) as error:
                 return f"{type(error).__name__}: {error}"
+
         found = dist.run(work, 3)
         assert len(set(found)) == 1
         assert found[0].startswith(text)
@@ -227,7 +245,8 @@ def test_saved_graphs_are_read_back_on_any_grid(tmp_path):
 
         dist.run(write, (4, 1, 6)[k % 3])
         for size, grid in ((1, None), (4, "4x1"), (6, "2x3"), (16, None)):
-            found = dist.run(lambda comm, grid=grid: blocks(io.read(folder, comm=comm, grid=grid)), size)
+            read = functools.partial(io.read, folder, grid=grid)
+            found = dist.run(lambda comm, read=read: blocks(read(comm=comm)), size)
             compare(found, expected)
 
 
@@ -242,7 +261,12 @@ def test_folders_that_are_not_to_be_touched(tmp_path):
     assert len(set(found)) == 1
     assert "must be empty or hold a saved graph" in found[0]
     folder = tmp_path / "saved"
-    dist.run(lambda comm: matchwood.distribute((2, [[0, 1]]) if comm.rank == 0 else None, comm=comm).save(folder), 2)
+    dist.run(
+        lambda comm: matchwood.distribute(
+            (2, [[0, 1]]) if comm.rank == 0 else None, comm=comm
+        ).save(folder),
+        2,
+    )
     np.save(folder / "columns-00000.npy", np.array([7], np.int32))
     (folder / "columns-00001.npy").unlink()
     found = dist.run(lambda comm: tried(lambda: io.read(folder, comm=comm)), 2)

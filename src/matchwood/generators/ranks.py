@@ -43,6 +43,9 @@ class Ranks(NamedTuple):
         """What `plan` returns: the same on all ranks, or all raise."""
         if self.comm is None:
             return plan()
+        from matchwood.distributed import require_comm
+
+        require_comm(self.comm, caller)
 
         def checked() -> T:
             engines.resolve("cpu", self.engine, caller, self.threads)

@@ -169,10 +169,25 @@ def sorted_block(
     rows: Any, columns: Any, data: Any, shape: tuple[int, int], reduce: str, threads: int | None
 ) -> View:
     """The entries by row and column; equal ones are joined, or stay side by side."""
-    options = {"reduce": reduce, "threads": threads}
     if data is None or data.dtype in SORTED_TYPES:
-        return View(*trusted_assemble(*shape, rows, columns, data, **options))
+        return View(*trusted_assemble(*shape, rows, columns, data, reduce=reduce, threads=threads))
     places = np.arange(rows.size, dtype=np.int64)
-    options["reduce"] = "keep"
-    indptr, indices, order = trusted_assemble(*shape, rows, columns, places, **options)
-    return View(indptr, indices, data[order])
+    indptr, indices, order = trusted_assemble(
+        *shape, rows, columns, places, reduce="keep", threads=threads
+    )
+    view = View(indptr, indices, data[order])
+    return view if reduce == "keep" else _joined_values(view, reduce)
+
+
+def _joined_values(view: View, reduce: str) -> View:
+    """Equal entries of types that no kernel sorts: added up, or the first of them."""
+    first = np.ones(view.nnz, np.bool_)
+    first[1:] = view.indices[1:] != view.indices[:-1]
+    starts = view.indptr[:-1]
+    first[starts[starts < view.nnz]] = True
+    at = np.flatnonzero(first)
+    before = np.concatenate([[0], np.cumsum(first)]).astype(view.indptr.dtype)
+    data = view.data[at]
+    if reduce == "sum" and at.size:
+        data = np.add.reduceat(view.data, at)
+    return View(before[view.indptr], view.indices[at], data)

@@ -30,7 +30,7 @@ from matchwood.io.formats.edge_list import Compacted
 from matchwood.io.limits import Limits
 from matchwood.io.options import Options
 from matchwood.io.ranks.pieces import Pieces
-from matchwood.io.text import Records, Text
+from matchwood.io.text import Records, Text, read_records
 
 DIVIDED = ("edges", "mtx", "gr")  # formats that all ranks parse
 
@@ -61,7 +61,7 @@ class Entries(NamedTuple):
 
 def read(path: PathLike, asked: Asked) -> Any:
     """The DistributedGraph of a file, or of a folder."""
-    comm = asked.comm
+    comm = distributed.require_comm(asked.comm, "read")
     same(comm, "read", path=os.fspath(path), grid=asked.grid, order=asked.order,
          options=tuple(asked[3:]))  # fmt: skip
     asked = asked._replace(
@@ -129,12 +129,13 @@ def _dealt(path: PathLike, asked: Asked) -> Any:
 
     found = together(comm, load, told=False)
     named = asked.options.compact or asked.options.names
-    matrix = found.matrix if named and found is not None else found
-    graph = None if matrix is None else csr.graph(matrix)
+    alone = found.matrix if named and found is not None else found
+    graph = None if alone is None else csr.graph(alone)
     G = distributed.distribute(graph, comm=comm, grid=asked.grid, order=asked.order)
     if not named:
         return G
-    return Compacted(G, comm.objects(None if found is None else found.ids)[0])
+    matrix: Any = G
+    return Compacted(matrix, comm.objects(None if found is None else found.ids)[0])
 
 
 def _require_square(shape: tuple[int, int]) -> None:
@@ -152,7 +153,11 @@ def _read_edges(pieces: Pieces, asked: Asked) -> Entries:
     def head(text: Text) -> Any:
         found = edge_list.find_head(text, options)
         first = bytes(text.content[found.start : text.content.index(b"\n", found.start)].strip())
-        return found, found.start, edge_list.layout_of(text, found, first, options) if first else None
+        return (
+            found,
+            found.start,
+            edge_list.layout_of(text, found, first, options) if first else None,
+        )
 
     found, start, layout = pieces.head(head, lambda parts: parts[2] is not None)
     if layout is None:
@@ -277,7 +282,7 @@ def _edges_of(file: str, asked: Asked) -> tuple[Any, ...]:
         return edge_list.shape_without_edges(text, head, options), *_nothing()
     text.require_finished(options.strict)
     layout = edge_list.layout_of(text, head, first, options)
-    edges = edge_list.read_records(text, head.start, layout, asked.comm.threads)
+    edges = read_records(text, head.start, layout, asked.comm.threads)
     m = int(edges.u.size)
     if head.edges is not None and (head.exact or m < head.edges):
         text.require_count(head.edges, m, "edges", options.strict)

@@ -81,7 +81,9 @@ class Pieces:
         self.whole = _Whole(self.path, bytearray(b"\n"), ended, limits)
         object.__setattr__(self.whole, "pieces", self)
 
-    def head(self, parse: Callable[[Text], Any], enough: Callable[[Any], bool] | None = None) -> Any:
+    def head(
+        self, parse: Callable[[Text], Any], enough: Callable[[Any], bool] | None = None
+    ) -> Any:
         """What rank 0 finds at the top of the file, ``(found, start, more)``, on all ranks.
 
         The start is the byte after the top, as counted in the file.  `enough` says whether what
@@ -145,9 +147,7 @@ class Pieces:
         threads = self.comm.threads if threads is None else threads
         ids, weights = np.empty(0, np.int32), np.empty(0) if layout.w >= 0 else None
         nothing = Records(ids, ids, weights, -1, -1)
-        return self.parsed(
-            start, lambda text, at: read_records(text, at, layout, threads), nothing
-        )
+        return self.parsed(start, lambda text, at: read_records(text, at, layout, threads), nothing)
 
     def totals(self, records: Records) -> tuple[int, int, int]:
         """(records, largest first id, largest second id) of all ranks."""
