@@ -6,22 +6,38 @@ these, and back.  Every function is called by all ranks.  Arrays are NumPy's.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from matchwood.dist.exchanges import Exchange, by_destination
+from matchwood.dist.exchanges import by_destination
 
 Array = np.ndarray[Any, Any]
 
 
-def deliver(exchange: Exchange, ids: Array, values: Array) -> tuple[Array, Array]:
+class Route(Protocol):
+    """How to get to owners; an `Exchange` is one."""
+
+    @property
+    def comm(self) -> Any:
+        """The communicator of all ranks."""
+
+    @property
+    def grid(self) -> Any:
+        """Who owns which vertex."""
+
+    @property
+    def threads(self) -> int | None:
+        """Threads of this rank."""
+
+
+def deliver(route: Route, ids: Array, values: Array) -> tuple[Array, Array]:
     """(own places, values): what all ranks sent to the owner of each vertex.
 
     Two words for each, of the type of the values.
     """
-    grid, comm = exchange.grid, exchange.comm
-    order, counts = by_destination(grid.owner(ids), comm.size, exchange.threads)
+    grid, comm = route.grid, route.comm
+    order, counts = by_destination(grid.owner(ids), comm.size, route.threads)
     words = np.empty((ids.size, 2), values.dtype)
     words[:, 0] = grid.places(ids)[order]
     words[:, 1] = values[order]
@@ -30,15 +46,15 @@ def deliver(exchange: Exchange, ids: Array, values: Array) -> tuple[Array, Array
     return found[:, 0].astype(np.int64), np.ascontiguousarray(found[:, 1])
 
 
-def ask(exchange: Exchange, ids: Array, values: Array) -> Array:
+def ask(route: Route, ids: Array, values: Array) -> Array:
     """The owner's value of each vertex; `values` are those of own places.
 
     A word for each question and one for its answer, so each vertex should be asked for once.
     """
-    grid, comm = exchange.grid, exchange.comm
+    grid, comm = route.grid, route.comm
     if comm.size == 1:
         return values[ids]
-    order, counts = by_destination(grid.owner(ids), comm.size, exchange.threads)
+    order, counts = by_destination(grid.owner(ids), comm.size, route.threads)
     most = grid.size_of(0)
     narrow = np.int32 if most <= np.iinfo(np.int32).max else np.int64
     places = grid.places(ids)[order].astype(narrow)

@@ -1,4 +1,4 @@
-"""Roots of a forest by pointer jumping.  Read on in reference.py, check.py, cpu.py, gpu.py, dist.py."""
+"""Roots of a forest.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist.py."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import integers
+from matchwood.errors import EngineUnavailable
 
 __all__ = ["forest_roots"]
 
@@ -77,7 +78,7 @@ def forest_roots(parent: Any, *, engine: str | None = None, threads: int | None 
     if is_distributed(parent):
         engines.check_threads(threads)
         if engine is not None and engine != engines.location(parent.local):
-            raise engines.EngineUnavailable(
+            raise EngineUnavailable(
                 f"{caller}: engine must be None where parent is a DistributedVector, got {engine!r}"
             )
         return engines.load(__name__, "dist").roots(parent, threads)

@@ -27,7 +27,7 @@ from matchwood.traversal.pointer_jumping import has_cycle
 Array = np.ndarray[Any, Any]
 
 
-class Route(NamedTuple):
+class Way(NamedTuple):
     """What questions need of an exchange."""
 
     comm: Any
@@ -66,7 +66,7 @@ def check(parent: DistributedVector, root: Any) -> None:
             f"forest roots: root of {v} is {found[place]}, but {v} is a root itself"
         )
     raise_first(comm, error, at)
-    above = ask(Route(comm, parent.grid, comm.threads), _inside(parent, given), found)
+    above = ask(Way(comm, parent.grid, comm.threads), _inside(parent, given), found)
     at = first_of(~tops & (found != above), ids)
     error = None
     if at is not None:
@@ -90,9 +90,7 @@ def _own_parents(caller: str, parent: DistributedVector) -> Array:
     at = first_of(outside, parent.ids)
     if at is not None:
         v, place = at
-        raise ValueError(
-            f"{caller}: parent must lie within -1..{n - 1}, got {local[place]} at {v}"
-        )
+        raise ValueError(f"{caller}: parent must lie within -1..{n - 1}, got {local[place]} at {v}")
     given = local.astype(np.int64)
     return np.where(given < 0, parent.ids, given)
 
@@ -104,7 +102,7 @@ def _inside(parent: DistributedVector, ids: Array) -> Array:
 def _climbed(caller: str, parent: DistributedVector, given: Array, threads: int | None) -> Array:
     """The root of each own vertex, as the grid numbers it; ValueError where there is a cycle."""
     comm, grid = parent.comm, parent.grid
-    route = Route(comm, grid, comm.threads if threads is None else threads)
+    route = Way(comm, grid, comm.threads if threads is None else threads)
     mine = grid.original_owned()
     up = _inside(parent, given)
     up = np.where(up == mine, ~up, up)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers
+from matchwood import answers, engines
 from matchwood.arguments import one_of
 from matchwood.components.answers import NUMBERINGS
 from matchwood.csr import View
@@ -108,7 +108,7 @@ def _check_edges(G: Any, given: Array) -> None:
     labels[grid.columns_to_local] = G.exchange.expand(given)
     labels[: grid.n_rows] = G.exchange.expand_rows(given)
     error, key = None, None
-    view = View(*(answers.engines.moved(array, "cpu") for array in G.directed_pattern()[:2]))
+    view = View(*(engines.moved(array, "cpu") for array in G.directed_pattern()[:2]))
     for _, u, v in answers.arcs(view):
         wrong = np.flatnonzero(labels[u] != labels[v])
         if wrong.size:

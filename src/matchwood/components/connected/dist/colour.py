@@ -86,7 +86,7 @@ class _Colours:
         self.active: Array | None = None
 
     def is_dense(self, count: int) -> bool:
-        """Whether candidates of all ranks, of which this one has so many, travel as whole groups."""
+        """Whether candidates travel as whole groups; this rank has so many of them."""
         if not self.way.sparse:
             return True
         return self.way.dense and not self.exchange.sparse_pays(count)
@@ -113,7 +113,10 @@ class _Pulled(_Colours):
         self.known = self.colour[: self.grid.n_rows].copy()
         self.seen_by: tuple[Array, Array] | None = None
         if way.queue:  # the rows that look at a column
-            indptr, indices, _ = transpose(*self.rows, None, self.grid.n_local, threads=threads)
+            indptr, indices = self.rows
+            indptr, indices, _ = transpose(
+                indptr, indices, None, self.grid.n_local, threads=threads
+            )
             self.seen_by = (indptr, indices)
 
     def one_round(self, number: int) -> int:
@@ -191,9 +194,7 @@ class _Pushed(_Colours):
         """Own values: those of all ranks of the column, joined."""
         column = self.exchange.column
         if self.exchange.kind == "thesis" and column.size > 1:
-            return np.ascontiguousarray(
-                column.allreduce(values, "min")[self.parts[column.rank]]
-            )
+            return np.ascontiguousarray(column.allreduce(values, "min")[self.parts[column.rank]])
         sorted_by_owner = np.concatenate([values[part] for part in self.parts])
         return column.reduce_scatter(sorted_by_owner, [part.size for part in self.parts], "min")
 

@@ -188,9 +188,7 @@ def hook(own: Own, places: Array, labels: Array, threads: int | None) -> tuple[A
 
 
 @kernel
-def _climb(
-    team: Any, own: Own, places: Array, parents: Array, counts: Array
-) -> None:
+def _climb(team: Any, own: Own, places: Array, parents: Array, counts: Array) -> None:
     parent = own.parent
     kind = parent.dtype.type
     p, rank = kind(own.p), kind(own.rank)

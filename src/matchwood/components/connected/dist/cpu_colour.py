@@ -73,9 +73,10 @@ def _push(
             mine = colour[u]
             for k in range(indptr[u], indptr[u + 1]):
                 v = indices[k]
-                if mine < load_relaxed(known, v) and atomic_min(known, v, mine) > mine:
-                    if atomic_max(seen, v, number) < number:
-                        found[atomic_add(tail, 0, 1)] = v
+                if mine >= load_relaxed(known, v) or atomic_min(known, v, mine) <= mine:
+                    continue
+                if atomic_max(seen, v, number) < number:
+                    found[atomic_add(tail, 0, 1)] = v
         chunk = next_chunk(team, size, CHUNK)
 
 

@@ -31,6 +31,7 @@ from matchwood.traversal.breadth_first.dist.sources import agree, starting_place
 PACKAGE = __name__.rpartition(".")[0]
 Array = np.ndarray[Any, Any]
 
+_NONE = np.empty(0, np.int64)
 BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
 
 
@@ -92,8 +93,8 @@ class _Search:
         while True:
             rows = self._to_rows(frontier, depth)
             indptr = self.outward[0]
-            follow = int((indptr[rows + 1] - indptr[rows]).sum(dtype=np.int64))
-            state = np.array([frontier.size, follow], np.int64)
+            mine = int((indptr[rows + 1] - indptr[rows]).sum(dtype=np.int64))
+            state = np.array([frontier.size, mine], np.int64)
             size, follow = comm.allreduce(state, "sum").tolist()
             comm.report(depth + 1, size)
             if size == 0 or depth == limit:
@@ -103,7 +104,10 @@ class _Search:
                 backwards = size > n // BETA
             else:
                 backwards = follow * follow > (n - reached) * self.arcs
-            found = self._bottom_up(frontier, depth) if backwards else self._top_down(rows, depth)
+            if backwards:
+                found = self._bottom_up(frontier, depth)
+            else:
+                found = self._top_down(rows, mine, depth)
             depth += 1
             frontier = self._accept(found, depth)
 
@@ -114,8 +118,9 @@ class _Search:
         parts = [
             grid.rows_of(c, unpack_marks(words, grid.row_counts[c]))
             for c, words in enumerate(gather_messages(self.exchange.row, message))
+            if words.size
         ]
-        rows = np.concatenate(parts)
+        rows = np.concatenate(parts) if parts else _NONE
         self.when[rows] = depth
         return rows
 
@@ -126,15 +131,18 @@ class _Search:
         parts = [
             grid.columns_of(r, unpack_marks(words, grid.column_counts[r]))
             for r, words in enumerate(gather_messages(self.exchange.column, message))
+            if words.size
         ]
-        return np.asarray(grid.columns_to_local[np.concatenate(parts)])
+        return np.asarray(grid.columns_to_local[np.concatenate(parts) if parts else _NONE])
 
-    def _top_down(self, rows: Array, depth: int) -> list[tuple[Array, Array]]:
+    def _top_down(self, rows: Array, arcs: int, depth: int) -> list[tuple[Array, Array]]:
         """(places, parents) that the ranks of the column offer for own vertices."""
         grid = self.grid
         found = cpu.top_down(
-            self.outward, rows, self.names, self.when, self.best, depth, self.threads
+            self.outward, rows, arcs, self.names, self.when, self.best, depth, self.threads
         )
+        if found.size == 0:
+            return self._offers(self.exchange.column, [self.best[:0]] * grid.R)
         ids = grid.original(found)
         ranks, places = grid.owner(ids) // grid.C, grid.places(ids)
         messages = []
@@ -159,7 +167,7 @@ class _Search:
 
     def _offers(self, comm: Any, messages: list[Array]) -> list[tuple[Array, Array]]:
         received = to_group(comm, messages, self.best.dtype)
-        return [unpack_values(words, self.grid.owned) for words in received]
+        return [unpack_values(words, self.grid.owned) for words in received if words.size]
 
     def _accept(self, offers: list[tuple[Array, Array]], depth: int) -> Array:
         """The smallest offer becomes the parent; the new frontier, by place."""
@@ -174,4 +182,4 @@ class _Search:
             same_level = places[again]
             parent[same_level] = np.minimum(parent[same_level], parents[again])
             fresh.append(new)
-        return np.sort(np.concatenate(fresh))
+        return np.sort(np.concatenate(fresh)) if fresh else _NONE

@@ -61,16 +61,17 @@ def _top_down(
 
 
 def top_down(
-    rows: Any, frontier: Array, names: Array, when: Array, best: Array, depth: int,
+    rows: Any, frontier: Array, arcs: int, names: Array, when: Array, best: Array, depth: int,
     threads: int | None,
 ) -> Array:  # fmt: skip
-    """Local ids of the columns that these rows reach and that were not seen before, ascending."""
-    indptr, indices = rows
-    arcs = int((indptr[frontier + 1] - indptr[frontier]).sum(dtype=np.int64))
+    """Local ids of the columns that these rows reach and that were not seen before, ascending.
+
+    `arcs` are the entries of the rows `frontier`.
+    """
     found, tail = np.empty(min(when.size, arcs), np.int64), np.zeros(1, np.int64)
     if arcs:
         crew(threads, work=arcs + frontier.size).run(
-            _top_down, (indptr, indices), frontier, names, when, best, depth + 1, found, tail
+            _top_down, rows, frontier, names, when, best, depth + 1, found, tail
         )
     return np.sort(found[: int(tail[0])])
 
