@@ -22,7 +22,9 @@ EVERYWHERE = ("0x0", "one edge", "few weights", "rmat, directed")
 
 
 def spread(comm: Any, A: Any, sides: Any, **options: Any) -> Any:
-    share = part(*A, comm.rank, comm.size) if isinstance(A, tuple) else slab(A, comm.rank, comm.size)
+    share = (
+        part(*A, comm.rank, comm.size) if isinstance(A, tuple) else slab(A, comm.rank, comm.size)
+    )
     return matchwood.distribute(share, comm=comm, grid=sides, **options)
 
 
@@ -262,7 +264,9 @@ def test_forests_spoiled_on_one_rank_are_refused_on_all(kind):
             replace(found, edges=edges[order], weights=weights[order]),
             replace(found, edges=edges[:, ::-1] if here else edges),
             replace(found, edges=shares[comm.rank ^ 1], weights=weights[:0]),
-            replace(found, edges=shares[comm.rank ^ 1], weights=np.ones(len(shares[comm.rank ^ 1]))),
+            replace(
+                found, edges=shares[comm.rank ^ 1], weights=np.ones(len(shares[comm.rank ^ 1]))
+            ),
             replace(found, edges=edges.astype(np.float64) if here else edges),
             replace(found, edges=edges + (here * G.n)),
             replace(found, weights=weights[1:] if here else weights),

@@ -53,9 +53,9 @@ def check_matching(A: Any, answer: Any, *, weighted: bool | None = None) -> None
     """
     weighted = _is_weighted(answer) if weighted is None else weighted
     if calls.is_distributed(A):
-        from matchwood.matching.dominant import dist_check
+        from matchwood.matching.spread import checking
 
-        dist_check.check_matching(A, answer, bool(weighted), ROUNDING)
+        checking.check_matching(A, answer, bool(weighted), ROUNDING)
         return
     view = _view(A, weighted, "check_matching")
     _mate, own = _mates(view, answer, "check_matching")
@@ -103,9 +103,9 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     one_of(caller, "ties", ties, ("hash", "index"))
     number = seed(caller, rng)
     if calls.is_distributed(A):
-        from matchwood.matching.dominant import dist_check
+        from matchwood.matching.spread import checking
 
-        dist_check.check_locally_dominant(A, answer, number, ties)
+        checking.check_locally_dominant(A, answer, number, ties)
         return
     view = _view(A, True, caller)
     mate, own = _mates(view, answer, caller)

@@ -32,6 +32,17 @@ def half_of(values: Any) -> float:
     return found / 2 if math.isfinite(found) else total(values.astype(np.float64) / 2)
 
 
+def half_over_ranks(comm: Any, values: Any) -> float:
+    """`half_of` the values of all ranks of a communicator; all of them call this.
+
+    Halves are added up only where the sum overflows: those of the smallest numbers are rounded.
+    """
+    parts = np.array([total(values), total(values.astype(np.float64) / 2)])
+    with np.errstate(over="ignore"):
+        whole, halves = (float(part) for part in comm.allreduce(parts))
+    return whole / 2 if math.isfinite(whole) else halves
+
+
 def ratio(part: Any, whole: Any) -> float:
     """The sum of `part` over the sum of `whole`, of which it is a part: 0 to 1, without negative
     numbers; 0 where `whole` is 0."""

@@ -180,7 +180,8 @@ def _first_free(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
 def _first(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
     """`_first_free` for the first round, when all vertices are free: only weights are read."""
     indptr, indices, weights = block.indptr, block.indices, block.weights
-    at, best_w = np.uint64(0), weights.dtype.type(0)
+    at: Any = np.uint64(0)
+    best_w = weights.dtype.type(0)
     tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
     if end - start <= np.uint64(SHORT_ROW):

@@ -179,4 +179,6 @@ def settle(
     if end >= bitmap.size:
         for i in range(end):
             k = np.int64(owned.matched[i])
-            bitmap[k // width_of_word] |= bitmap.dtype.type(1) << bitmap.dtype.type(k % width_of_word)
+            bitmap[k // width_of_word] |= bitmap.dtype.type(1) << bitmap.dtype.type(
+                k % width_of_word
+            )

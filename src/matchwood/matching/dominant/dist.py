@@ -20,7 +20,6 @@ vertices, which do not depend on the grid.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import AUTO, Found, Origin, load
 from matchwood.matching.result import Matching
 from matchwood.primitives.frontier.cpu import BUFFER
-from matchwood.primitives.wide_sums import finite, total
+from matchwood.primitives.wide_sums import finite, half_over_ranks
 from matchwood.stopwatch import Stopwatch
 from matchwood.teams import crew
 
@@ -48,8 +47,10 @@ def weighted_matching(
     """See matchwood.matching.weighted_matching.  Called by all ranks."""
     same(G.comm, CALLER, method=method, rng=seed, ties=ties)
     if method not in METHODS:
-        remedy = "'dominant' finds the same matching" if method in ("greedy", "suitor") else (
-            "the distributed method is 'dominant'"
+        remedy = (
+            "'dominant' finds the same matching"
+            if method in ("greedy", "suitor")
+            else ("the distributed method is 'dominant'")
         )
         raise EngineUnavailable(f"{CALLER}: method {method!r} is for one machine; {remedy}")
     if G.grid.layout != "stripes":
@@ -68,7 +69,7 @@ def weighted_matching(
         run = _Run(G, view, Ties(np.uint64(seed), ties == "hash"), threads)
         rounds = run.match()
         mate = run.owned.pointer.view(G.index_dtype)
-        weight = half_of_all(G.comm, run.owned.weight.view(view.data.dtype))
+        weight = half_over_ranks(G.comm, run.owned.weight.view(view.data.dtype))
     clock.lap("match")
     weight = finite(CALLER, "the weight of the matching", weight)
     matched = np.array([np.count_nonzero(mate >= 0)], np.int64)
@@ -77,17 +78,6 @@ def weighted_matching(
     answer = Matching(G.vector(mate), weight, rounds, method, clock.seconds, _origin=origin)
     vars(answer)["cardinality"] = edges  # reading it must not need the other ranks
     return answer
-
-
-def half_of_all(comm: Any, own: Any) -> float:
-    """Half the sum over all ranks, infinite where double precision cannot hold it.
-
-    Halves are added up only where the sum overflows: those of the smallest numbers are rounded.
-    """
-    parts = np.array([total(own), total(own.astype(np.float64) / 2)])
-    with np.errstate(over="ignore"):
-        whole, halves = (float(part) for part in comm.allreduce(parts))
-    return whole / 2 if math.isfinite(whole) else halves
 
 
 class _Run:
@@ -180,9 +170,7 @@ class _Run:
         word = self.owned.pointer.dtype
         bitmap = np.zeros(-(-self.grid.owned // (8 * word.itemsize)), word)
         told = np.zeros(1, np.int64)
-        team.run(
-            owners.settle, packets, self.packet, self.ties, self.owned, count, bitmap, told
-        )
+        team.run(owners.settle, packets, self.packet, self.ties, self.owned, count, bitmap, told)
         matched = int(told[0])
         return (self.owned.matched[:matched] if matched < bitmap.size else bitmap), matched
 

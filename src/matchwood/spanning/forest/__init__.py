@@ -157,8 +157,8 @@ def minimum_spanning_forest(
     Notes
     -----
     Deterministic: the order is total, so every method and engine, at any number of threads or
-    ranks, returns the same edges.  `total` of floats is a sum in float64, which may differ in the last
-    digits between engines.
+    ranks, returns the same edges.  `total` of floats is a sum in float64, which may differ in the
+    last digits between engines.
 
     Of a `DistributedGraph`, all ranks call this, with the same arguments; `method` is ``"auto"`` or
     ``"boruvka"``.  `edges` and `weights` are then arrays of this rank's share, the edges whose

@@ -16,7 +16,7 @@ import numpy as np
 
 from matchwood.dist.agreement import any_of, same
 from matchwood.errors import EngineUnavailable
-from matchwood.spanning.forest import LARGEST_FLOAT, Forest, cpu, sum_of, total_overflows
+from matchwood.spanning.forest import LARGEST_FLOAT, Forest, cpu, total_overflows
 from matchwood.spanning.forest.costs.dist import undirected_costs
 from matchwood.spanning.forest.cpu_order import rows_of
 from matchwood.spanning.forest.order import codes

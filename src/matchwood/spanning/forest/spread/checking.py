@@ -1,7 +1,7 @@
-"""Is this the minimum spanning forest of a graph that is spread over ranks?  No rank sees all of it.
+"""Is this the minimum spanning forest of a graph that is spread over ranks?
 
-The same questions in the same order as check.py, and the same messages; of several faults every
-rank names the first.
+No rank sees all of it.  The same questions in the same order as check.py, and the same messages; of
+several faults every rank names the first.
 
 Boruvka's rounds over the edges of the answer alone join them to trees.  An edge that is not taken
 closes a cycle.  For every other edge (u, v) of the graph, the last edge between u and v in the tree
@@ -127,8 +127,8 @@ class _Joined:
 
 def _no_edges(size: int) -> tuple[Array, Array, Array]:
     """(code, low, high) of no edges, which come before all."""
-    ends = (np.full(size, -1, np.int64) for _ in range(2))
-    return np.zeros(size, np.uint64), *ends
+    low, high = (np.full(size, -1, np.int64) for _ in range(2))
+    return np.zeros(size, np.uint64), low, high
 
 
 def _is_later(x: Any, y: Any) -> Array:

@@ -104,7 +104,9 @@ def _root(parent: Array, v: Any) -> Any:
 
 
 @kernel
-def _join(team: Any, a: Array, b: Array, parent: Array, kept: Array, best: Array, count: Array) -> None:
+def _join(
+    team: Any, a: Array, b: Array, parent: Array, kept: Array, best: Array, count: Array
+) -> None:
     """Kruskal's pass: edges come in their order.  best[x] = the first edge at x of those kept.
 
     One member works: an edge depends on all before it.

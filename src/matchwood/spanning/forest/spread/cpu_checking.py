@@ -102,12 +102,16 @@ def first_earlier(
     team = crew(threads, work=4 * costs.nnz + costs.n)
     found, entry = np.full((team.size, 4), -1, np.int64), np.zeros(team.size, np.int64)
     team.run(_compare, rows_of(costs), order, names, ways, exact, found, entry)
-    edges = [(tuple(found[k].tolist()), int(entry[k])) for k in range(team.size) if found[k, 0] >= 0]
+    edges = [
+        (tuple(found[k].tolist()), int(entry[k])) for k in range(team.size) if found[k, 0] >= 0
+    ]
     return min(edges) if edges else None
 
 
 @kernel
-def _apart(team: Any, indptr: Array, indices: Array, names: Array, label: Array, found: Array) -> None:
+def _apart(
+    team: Any, indptr: Array, indices: Array, names: Array, label: Array, found: Array
+) -> None:
     """found[member] = the first entry (u, v) whose ends are in different components."""
     first = found[team.rank]
     lo, hi = share_rows(team, indptr)

@@ -1,4 +1,4 @@
-"""The loops of dist_check.py: edges of the matching looked up, edges that nothing blocks found."""
+"""The loops of checking.py: edges of the matching looked up, edges that nothing blocks found."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from matchwood import answers, engines
 from matchwood.dist.agreement import raise_first, same
 from matchwood.errors import CheckFailed
 from matchwood.matching.cpu_rows import Ties
-from matchwood.matching.dominant.cpu_check import edge_weights, first_undominated
-from matchwood.matching.dominant.dist import half_of_all
 from matchwood.matching.methods import origin_of
+from matchwood.matching.spread.cpu import edge_weights, first_undominated
+from matchwood.primitives.wide_sums import half_over_ranks
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +41,7 @@ def check_matching(G: Any, answer: Any, weighted: bool, rounding: float) -> None
     found = _matching(G, answer, weighted, caller)
     if not complete:
         return
-    weight = half_of_all(G.comm, found.own)
+    weight = half_over_ranks(G.comm, found.own)
     heaviest = float(found.view.data.max()) if found.view.nnz else 0.0
     heaviest = float(G.comm.allreduce(np.array([heaviest]), "max")[0])
     bound = vars(answer).get("bound", origin_of(answer).bound)
