@@ -107,7 +107,7 @@ VALUE = 8  # bytes of a state
 
 
 class Graph(NamedTuple):
-    """A graph of the thesis (table 6.4): vertices and edges, which are stored in both directions."""
+    """A graph of the thesis (table 6.4): vertices, and edges, which are stored both ways."""
 
     name: str
     vertices: float
@@ -235,9 +235,8 @@ def main() -> None:
         rows = [row for name in ("strong", "complex") for row in figures.get(name, ())]
         judged = judge(rows, cpus)
         for row in judged:
-            part = "fitted" if row["ranks"] <= FITTED else (
-                "within the bar" if abs(row["off"]) <= BAR else "OUTSIDE THE BAR"
-            )
+            part = "within the bar" if abs(row["off"]) <= BAR else "OUTSIDE THE BAR"
+            part = "fitted" if row["ranks"] <= FITTED else part
             print(
                 f"{row['algorithm']:12} {row['ranks']:4} ranks  {row['seconds']:9.4f} s  model "
                 f"{row['predicted']:9.4f} s  {row['off']:+7.1%}  {part}"

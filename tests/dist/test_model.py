@@ -8,7 +8,16 @@ import pytest
 
 from bench.dist import figures as bench_figures
 from bench.dist.model import (
-    AIMOS, GRAPHS, Counts, Machine, crowding, fit, judge, our_gain, pagerank_counts, predicted,
+    AIMOS,
+    GRAPHS,
+    Counts,
+    Machine,
+    crowding,
+    fit,
+    judge,
+    our_gain,
+    pagerank_counts,
+    predicted,
     thesis_claims,
 )  # fmt: skip
 from matchwood import dist
