@@ -291,12 +291,12 @@ def test_weights_are_scaled_as_far_as_they_fit() -> None:
 
 
 def test_sums_of_squares_are_exact() -> None:
-    from matchwood.communities.quality import _sum_of_squares
+    from matchwood.communities.quality import sum_of_squares
 
     rng = np.random.default_rng(1)
     for high in (10, 2**26, 2**40, 2**51):
         volumes = rng.integers(0, high, 300)
-        assert _sum_of_squares(volumes) == sum(int(x) ** 2 for x in volumes)
+        assert sum_of_squares(volumes) == sum(int(x) ** 2 for x in volumes)
 
 
 # Awkward input

@@ -13,9 +13,8 @@ from hypothesis import given
 import matchwood
 from graphs import ZOO, grid, random_graph, rmat, star
 from matchwood.check import check_pagerank
-from matchwood.gate.views import View
 from matchwood.ranking import pagerank
-from matchwood.ranking.random_surfer.cpu import COPIED, OWN, make_plan
+from matchwood.ranking.random_surfer.cpu_pull import COPIED, OWN, plan_of
 from strategies import graphs
 
 
@@ -118,7 +117,7 @@ def test_entries_near_and_far(name: str) -> None:
     n, G = A.shape[0], matchwood.graph(A)
     found = pagerank(G, tol=0, max_iterations=5, threads=1)
     incoming = A.T.tocsr()
-    plan = make_plan(View(incoming.indptr, incoming.indices), 2)
+    plan = plan_of(incoming.indptr, incoming.indices, None, 2)
     assert {min(int(base), 0) for base in plan.bases} == expected
     degree = A.sum(axis=1)
     x = np.full(n, 1 / n)
@@ -241,3 +240,13 @@ def test_bad_arguments() -> None:
         with pytest.raises(ValueError, match="pagerank: "):
             pagerank(B, weighted=True)
         assert pagerank(B).converged  # values are not read
+
+
+def test_a_score_near_the_largest_float_is_refused() -> None:
+    A = rmat(6, 4)
+    found = pagerank(A)
+    for huge in (1e307, 1e308, 1.7e308):
+        scores = found.scores.copy()
+        scores[3] = huge
+        with pytest.raises(matchwood.CheckFailed, match="add up to"):
+            check_pagerank(A, dataclasses.replace(found, scores=scores))

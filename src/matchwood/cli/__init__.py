@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from matchwood.cli import errors
+from matchwood.cli import cluster, errors
 from matchwood.cli.files import convert, generate, info
 from matchwood.cli.graphs import (
     bfs,
@@ -87,6 +87,7 @@ app.command("bench")(bench.command)
 app.command("warmup")(warmup.command)
 app.command("config")(config.command)
 app.command("demo")(demo.command)
+app.add_typer(cluster.app, name="dist")
 
 
 def main() -> None:

@@ -51,7 +51,7 @@ def load(
     else:
         import matchwood
 
-        options = _named("read", matchwood.io.read, read or ())
+        options = keywords("read", matchwood.io.read, read or ())
         options.update({"compact": True} if compact else {})
         options.update({"pattern": True} if pattern else {})
         with clock() as taken, progress(f"reading {text}"):
@@ -80,7 +80,7 @@ def make(name: str, words: Iterable[str], **extra: Any) -> Any:
     words = list(words)
     signature = inspect.signature(function)
     positional = [parsed(word) for word in words if "=" not in word]
-    named = _named(name, function, (word for word in words if "=" in word))
+    named = keywords(name, function, (word for word in words if "=" in word))
     named.update({key: value for key, value in extra.items() if key in signature.parameters})
     try:
         signature.bind(*positional, **named)
@@ -91,7 +91,7 @@ def make(name: str, words: Iterable[str], **extra: Any) -> Any:
     return made.get() if hasattr(made, "get") else made  # engine=gpu makes it there
 
 
-def _named(name: str, function: Callable[..., Any], words: Iterable[str]) -> dict[str, Any]:
+def keywords(name: str, function: Callable[..., Any], words: Iterable[str]) -> dict[str, Any]:
     """Words like ``rng=3`` as keyword arguments of a function."""
     parameters = inspect.signature(function).parameters
     named: dict[str, Any] = {}

@@ -80,21 +80,29 @@ def with_shared(
     """
     if command is None:
         return functools.partial(with_shared, without=without)
+    return with_options(command, Shared, {k: v for k, v in _OPTIONS.items() if k not in without})
+
+
+def with_options(
+    command: Callable[..., None], record: Any, options: Mapping[str, tuple[Any, Any]]
+) -> Callable[..., Any]:
+    """The command with these options (kind and default) in place of its last argument.
+
+    That argument gets a `record` of them.
+    """
     hints = get_type_hints(command, include_extras=True)
-    own = list(inspect.signature(command).parameters.values())[:-1]
+    *own, last = inspect.signature(command).parameters.values()
     shown = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
-    names = [name for name in _OPTIONS if name not in without]
-    for name in names:
-        kind, default = _OPTIONS[name]
+    for name, (kind, default) in options.items():
         option = inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
         )
         shown.append(option)
 
     @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> None:
-        shared = Shared(**{name: options.pop(name) for name in names})
-        command(*arguments, **options, shared=shared)
+    def run(*arguments: Any, **given: Any) -> None:
+        made = record(**{name: given.pop(name) for name in options})
+        command(*arguments, **given, **{last.name: made})
 
     del run.__wrapped__  # type: ignore[attr-defined]  # Typer would look at that one's arguments
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]

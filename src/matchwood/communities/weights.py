@@ -9,6 +9,7 @@ is 2 m.  Unit weights stay 1: a power of two does not change what is compared.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,13 @@ import numpy as np
 from matchwood import engines
 
 LARGEST_SUM = 1 << 52  # integers up to 2^53 are exact in double precision
+
+Joined = Callable[[Any, str], Any]
+
+
+def _alone(value: Any, op: str) -> Any:
+    """The sum or maximum over one rank."""
+    return value
 
 
 class Level(NamedTuple):
@@ -56,15 +64,15 @@ def _make(graph: Any, caller: str) -> Level:
     else:
         view = graph.undirected_pattern()
     loops = graph.diagonal(caller) if graph.loops else None
-    unit = not graph.weighted or (graph.weight_range == (1.0, 1.0) and _all_ones(loops))
+    unit = not graph.weighted or (graph.weight_range == (1.0, 1.0) and all_ones(loops))
     if unit:
         data, doubled = None, None if loops is None else 2 * loops.astype(np.int64)
     else:
-        data, doubled = _scaled(view.data, loops)
+        data, doubled = scaled(view.data, loops)
     return finished(view.indptr, view.indices, data, doubled)
 
 
-def _all_ones(loops: Any) -> bool:
+def all_ones(loops: Any) -> bool:
     return loops is None or bool(((loops == 0) | (loops == 1)).all())
 
 
@@ -73,42 +81,45 @@ def finished(indptr: Any, indices: Any, data: Any, inner: Any, strength: Any = N
     xp = engines.xp(indices)
     lengths = xp.diff(indptr)
     if strength is None:
-        strength = _strengths(indptr, lengths, data, inner)
+        strength = strengths(indptr, data)
+        strength = strength if inner is None else strength + inner
     n = int(strength.shape[0])
     longest = int(lengths.max()) if n else 0
     tied = int(xp.count_nonzero(lengths))
     return Level(indptr, indices, data, inner, strength, int(strength.sum()), longest, tied)
 
 
-def _strengths(indptr: Any, lengths: Any, data: Any, inner: Any) -> Any:
-    """The sum of each row, with its diagonal."""
+def strengths(indptr: Any, data: Any) -> Any:
+    """The sum of each row."""
+    xp = engines.xp(indptr)
     if data is None:
-        found = lengths.astype(np.int64)
-    else:
-        xp = engines.xp(data)
-        before = xp.zeros(data.shape[0] + 1, np.int64)
-        before[1:] = xp.cumsum(data, dtype=np.int64)
-        found = xp.diff(before[indptr])
-    return found if inner is None else found + inner
+        return xp.diff(indptr).astype(np.int64)
+    before = xp.zeros(data.shape[0] + 1, np.int64)
+    before[1:] = xp.cumsum(data, dtype=np.int64)
+    return xp.diff(before[indptr])
 
 
-def _scaled(data: Any, loops: Any) -> tuple[Any, Any]:
-    """The weights and twice the loops as integers, by the largest power of two that fits."""
+def scaled(data: Any, loops: Any, joined: Joined = _alone) -> tuple[Any, Any]:
+    """The weights and twice the loops as integers, by the largest power of two that fits.
+
+    Where the graph is spread over ranks, ``joined(value, op)`` is the sum or maximum over them.
+    """
     values = data.astype(np.float64)
     diagonal = None if loops is None else loops.astype(np.float64)
     parts = [part for part in (values, diagonal) if part is not None and part.size]
-    most = max((float(part.max()) for part in parts), default=0.0)
+    most = joined(max((float(part.max()) for part in parts), default=0.0), "max")
     if most == 0.0:
         return values.astype(np.int64), None
     # below 1 each, so that the sum does not overflow
     exponent = math.frexp(most)[1]
     near = _sum(values, -exponent) + 2 * (0.0 if diagonal is None else _sum(diagonal, -exponent))
-    shift = 54 - math.frexp(near)[1] - exponent  # one or two too many; the sums decide
+    # one or two too many; the sums decide
+    shift = 54 - math.frexp(joined(near, "sum"))[1] - exponent
     while True:
         whole = _rounded(values, shift)
         doubled = None if diagonal is None else 2 * _rounded(diagonal, shift)
         total = int(whole.sum()) + (0 if doubled is None else int(doubled.sum()))
-        if total <= LARGEST_SUM:
+        if joined(total, "sum") <= LARGEST_SUM:
             return whole, doubled
         shift -= 1
 

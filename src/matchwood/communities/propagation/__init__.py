@@ -100,10 +100,15 @@ def label_propagation(
     max_rounds = arguments.count(caller, "max_rounds", max_rounds)
     tol = arguments.real(caller, "tol", tol, 0, 1)
     seed = arguments.seed(caller, rng)
+    plan = Plan(0.0, max_rounds, tol, seed)
+    if calls.is_distributed(A):
+        return calls.spread(A, caller, __name__, engine, threads).label_propagation(
+            A, plan, threads
+        )
     call = calls.enter(A, caller, engine, threads)
     level = level_of(call.graph, caller)
     watch = Stopwatch()
-    labels, rounds = call.load(__name__).propagate(level, Plan(0.0, max_rounds, tol, seed), threads)
+    labels, rounds = call.load(__name__).propagate(level, plan, threads)
     watch.lap("rounds")
     count, labels = trusted_number_labels(labels, engine=call.engine, threads=threads)
     quality = quality_of(level, labels, count, 1.0, call.engine, threads)

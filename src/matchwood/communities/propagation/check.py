@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, arguments, csr
+from matchwood import answers, arguments, csr, engines
+from matchwood.calls import is_distributed
 from matchwood.communities.answers import counted, graph_and_level, stated
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
+
+PACKAGE = __name__.rpartition(".")[0]
 
 
 def check_label_propagation(
@@ -51,6 +54,9 @@ def check_label_propagation(
     """
     caller = "check_label_propagation"
     arguments.flag(caller, "settled", settled)
+    if is_distributed(A):
+        engines.load(PACKAGE, "dist_check").check(A, answer, caller, settled, numbering)
+        return
     G, level = graph_and_level(A, caller)
     labels, _, given = numbered(caller, "label propagation", answer, G.n, G.engine, numbering)
     if settled and G.n:

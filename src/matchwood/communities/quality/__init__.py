@@ -97,7 +97,7 @@ def quality_of(
     inside, volumes = engines.load(__name__, engine).totals(level, labels, count, threads)
     if level.inner is not None:
         inside += int(level.inner.sum())
-    return inside / level.total - resolution * (_sum_of_squares(volumes) / level.total**2)
+    return inside / level.total - resolution * (sum_of_squares(volumes) / level.total**2)
 
 
 def _from_zero(labels: Any, level: Level) -> tuple[Any, int]:
@@ -110,7 +110,7 @@ def _from_zero(labels: Any, level: Level) -> tuple[Any, int]:
     return xp.ascontiguousarray(labels.astype(kind, copy=False)), int(labels.max()) + 1
 
 
-def _sum_of_squares(volumes: Any) -> int:
+def sum_of_squares(volumes: Any) -> int:
     """Exact: squares have up to 104 bits, so they are added up in pieces of 26."""
     low = (1 << HALF) - 1
     high_part, low_part = volumes >> HALF, volumes & low

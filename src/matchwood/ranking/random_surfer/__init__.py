@@ -136,6 +136,8 @@ def pagerank(
     asked = options(
         caller, damping, tol, max_iterations, personalization, dangling, start, weighted, dtype
     )
+    if calls.is_distributed(A):
+        return calls.spread(A, caller, __name__, engine, threads).pagerank(A, asked, threads)
     call = calls.enter(A, caller, engine, threads)
     problem = asked.on(call, caller)
     if call.given.n == 0:

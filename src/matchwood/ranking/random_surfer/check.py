@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import answers, calls
+from matchwood import answers, calls, engines
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer.problem import Problem, options
 
+PACKAGE = __name__.rpartition(".")[0]
 PLACES = 16  # of rounding in a score, besides those of its row's sum
 
 
@@ -62,29 +63,38 @@ def check_pagerank(
     matchwood.errors.CheckFailed: pagerank: another iteration changes the scores by 0.227...
     """
     caller = "check_pagerank"
-    for name in ("scores", "iterations", "error", "converged"):
-        if not hasattr(answer, name):
-            raise TypeError(f"{caller}: answer must be a Ranking, got {type(answer).__name__}")
     asked = options(caller, damping, tol, 1, personalization, dangling, None, weighted, np.float64)
+    if calls.is_distributed(A):
+        engines.load(PACKAGE, "dist_check").check(A, answer, asked, caller)
+        return
     call = calls.enter(A, caller, "cpu")
     problem = asked.on(call, caller)
     n = call.given.n
+    error, iterations = check_numbers(caller, answer, n, asked.tol)
     scores = answers.reals(caller, "pagerank", "scores", answer.scores, (n,), "cpu")
+    if n:
+        _check_scores(problem, scores, error, iterations)
+
+
+def check_numbers(caller: str, answer: Any, n: int, tol: float) -> tuple[float, int]:
+    """The error and the iterations of an answer, if they fit each other."""
+    for name in ("scores", "iterations", "error", "converged"):
+        if not hasattr(answer, name):
+            raise TypeError(f"{caller}: answer must be a Ranking, got {type(answer).__name__}")
     error = float(answers.number(caller, "error", answer.error))
     iterations = answers.whole(caller, "iterations", answer.iterations)
     if not isinstance(answer.converged, (bool, np.bool_)):
         raise TypeError(f"{caller}: converged must be True or False, got {answer.converged!r}")
     if not error >= 0:
         raise CheckFailed(f"pagerank: the error is {error}, but must not be negative")
-    if bool(answer.converged) != (n == 0 or error < n * asked.tol):
+    if bool(answer.converged) != (n == 0 or error < n * tol):
         raise CheckFailed(
             f"pagerank: converged is {answer.converged} with an error of {error} and n tol = "
-            f"{n * asked.tol}"
+            f"{n * tol}"
         )
     if (iterations < 1) if n else (iterations != 0 or error != 0):
         raise CheckFailed(f"pagerank: {iterations} iterations on {n} vertices")
-    if n:
-        _check_scores(problem, scores, error, iterations)
+    return error, iterations
 
 
 def is_pagerank(
@@ -122,18 +132,26 @@ def _check_scores(problem: Problem, scores: Any, error: float, iterations: int) 
     with np.errstate(over="ignore", invalid="ignore"):  # scores that add up to infinity are wrong
         rounding = unit * float(((PLACES + np.diff(view.indptr)) * x).sum())
         total = float(x.sum())
-        # what an iteration rounds off shrinks by the factor d with each one after it
-        if not abs(total - 1) <= rounding / (1 - problem.damping):
-            raise CheckFailed(f"pagerank: the scores add up to {total}, but must to 1")
         change = float(np.abs(_step(problem, x) - x).sum())
-    if not change <= problem.damping * error + 2 * rounding:
+    judge(problem.damping, total, rounding, change, error, iterations)
+
+
+def judge(
+    damping: float, total: float, rounding: float, change: float, error: float, iterations: int
+) -> None:
+    """Raise unless the scores add up to 1, and another iteration changes them by so little."""
+    # What an iteration rounds off shrinks by the factor d with each one after it.  It is never
+    # more than 1: scores so large that `rounding` is infinite must not excuse themselves.
+    if not abs(total - 1) <= min(rounding / (1 - damping), 1.0):
+        raise CheckFailed(f"pagerank: the scores add up to {total}, but must to 1")
+    if not change <= damping * error + 2 * rounding:
         raise CheckFailed(
             f"pagerank: another iteration changes the scores by {change:.6g}, but may by no more "
-            f"than damping times the error, {problem.damping * error:.6g}"
+            f"than damping times the error, {damping * error:.6g}"
         )
     # a float that is 0 stays 0 for any larger power
-    most = 2 * problem.damping ** min(iterations - 1, 1 << 20)
-    if not error <= most * (1 + 1e-9) + 2 * rounding / (1 - problem.damping):
+    most = 2 * damping ** min(iterations - 1, 1 << 20)
+    if not error <= most * (1 + 1e-9) + 2 * rounding / (1 - damping):
         raise CheckFailed(
             f"pagerank: the error is {error:.6g}, but after {iterations} iterations it is at most "
             f"{most:.6g}"

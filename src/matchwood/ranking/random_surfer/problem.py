@@ -109,12 +109,17 @@ def _distribution(call: calls.Call, caller: str, name: str, value: Any, n: int, 
     """The argument as probabilities where the engine reads them; None stays None."""
     if value is None:
         return None
-    given = arguments.numbers(caller, name, value, size=n)
-    weights = call.here(given).astype(np.float64)
-    if n and float(weights.min()) < 0:
+    given = call.here(arguments.numbers(caller, name, value, size=n))
+    return probabilities(caller, name, given, dtype)
+
+
+def probabilities(caller: str, name: str, given: Any, dtype: Any) -> Any:
+    """Finite numbers, divided by their sum."""
+    weights = given.astype(np.float64)
+    if weights.size and float(weights.min()) < 0:
         at = int((weights < 0).argmax())
         raise ValueError(f"{caller}: {name} must not be negative, got {weights[at]} at {at}")
-    most = float(weights.max()) if n else 1.0
+    most = float(weights.max()) if weights.size else 1.0
     if most == 0:
         raise ValueError(f"{caller}: {name} must not be all zero")
     weights = weights / most  # so that the sum is finite

@@ -1,0 +1,133 @@
+"""PageRank on the block of a rank: the sums of its rows, and the scores of its own vertices.
+
+Between the two the ranks of a row group add up what each found (dist.py).  gpu.py has the
+same functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.ranking.random_surfer.cpu_pull import (
+    WINDOW,
+    Plan,
+    as_unsigned,
+    plan_of,
+    pull_window,
+)
+from matchwood.ranking.random_surfer.cpu_scores import Jumps, held, jump_window, score_window
+from matchwood.teams import crew, kernel, next_chunk
+
+Array = np.ndarray[Any, Any]
+
+
+class Block(NamedTuple):
+    """Rows of the row group; columns are positions in the column group, as `given` is sorted."""
+
+    indptr: Any
+    columns: Any  # unsigned
+    weights: Any  # empty where all arcs of a vertex are equally likely
+    plan: Plan
+
+
+class Owned(NamedTuple):
+    """What a rank knows of its own vertices."""
+
+    scores: Any
+    share: Any
+    given: Any
+    jumps: Jumps
+    changes: Any  # of each window
+    lost: Any  # of each window
+    buffers: Any  # (members, WINDOW)
+
+
+@kernel
+def _pull(team: Any, block: Block, given: Array, sums: Array, zero: Any) -> None:
+    plan = block.plan
+    window = next_chunk(team, plan.starts.size - 1, 1)
+    while window >= 0:
+        first, last = plan.starts[window], plan.starts[window + 1]
+        pull_window(
+            block.indptr, block.columns, block.weights, plan, window, given, sums[first:last], zero
+        )
+        window = next_chunk(team, plan.starts.size - 1, 1)
+
+
+@kernel
+def _give(team: Any, owned: Owned, zero: Any) -> None:
+    n, buffer = owned.scores.size, owned.buffers[team.rank]
+    window = next_chunk(team, owned.lost.size, 1)
+    while window >= 0:
+        first, last = window * WINDOW, min((window + 1) * WINDOW, n)
+        for i in range(first, last):
+            owned.given[i] = owned.scores[i] * owned.share[i]
+        owned.lost[window] = held(owned.scores[first:last], owned.share[first:last], buffer, zero)
+        window = next_chunk(team, owned.lost.size, 1)
+
+
+@kernel
+def _score(
+    team: Any, owned: Owned, sums: Array, damping: Any, mass: float, even: float, loses: bool
+) -> None:
+    """`sums` are what came to the own vertices; they are used up."""
+    n, buffer = owned.scores.size, owned.buffers[team.rank]
+    zero = damping - damping  # in the type of the scores
+    window = next_chunk(team, owned.lost.size, 1)
+    while window >= 0:
+        first, last = window * WINDOW, min((window + 1) * WINDOW, n)
+        part, scores, share = sums[first:last], owned.scores[first:last], owned.share[first:last]
+        jump_window(part, owned.jumps, first, damping, mass, even)
+        owned.changes[window] = score_window(part, scores, share, owned.given[first:last])
+        if loses:
+            owned.lost[window] = held(scores, share, buffer, zero)
+        window = next_chunk(team, owned.lost.size, 1)
+
+
+def block_of(
+    indptr: Array, columns: Array, weights: Array | None, n_columns: int, threads: int | None
+) -> Block:
+    """The block with its windows; `columns` are positions in the column group."""
+    return Block(indptr, as_unsigned(columns), weights, plan_of(indptr, columns, weights, threads))
+
+
+def pull(block: Block, given: Array, threads: int | None) -> Array:
+    """What the columns give to each row of the block."""
+    sums = np.empty(block.indptr.size - 1, given.dtype)
+    if sums.size:
+        kind = given.dtype
+        weights = np.empty(0, kind) if block.weights is None else block.weights
+        block = block._replace(weights=weights.astype(kind, copy=False))
+        team = crew(threads, work=int(block.columns.size) + sums.size)
+        team.run(_pull, block, given, sums, kind.type(0))
+    return sums
+
+
+class Scorer:
+    """The own scores, iteration by iteration, and what the own vertices give."""
+
+    def __init__(
+        self, start: Array, share: Array, jump: Any, dangling: Any, threads: int | None
+    ) -> None:
+        windows, none = -(-start.size // WINDOW), np.empty(0, start.dtype)
+        jumps = Jumps(*(none if x is None else x for x in (jump, dangling)))
+        self._team = crew(threads, work=4 * start.size)
+        self._owned = Owned(
+            start.copy(), share, np.empty_like(start), jumps, np.zeros(windows), np.zeros(windows),
+            np.empty((self._team.size, WINDOW), start.dtype),
+        )  # fmt: skip
+        self._team.run(_give, self._owned, start.dtype.type(0))
+        self.scores, self.given = self._owned.scores, self._owned.given
+
+    @property
+    def lost(self) -> float:
+        """What the own vertices without arcs hold."""
+        return float(self._owned.lost.sum())
+
+    def step(self, pulled: Array, damping: float, mass: float, even: float, loses: bool) -> float:
+        """Take the next scores; returns by how much they differ from the ones before."""
+        factor = self.scores.dtype.type(damping)
+        self._team.run(_score, self._owned, pulled, factor, mass, even, loses)
+        return float(self._owned.changes.sum())

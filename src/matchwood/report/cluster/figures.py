@@ -1,0 +1,197 @@
+"""The experiments of chapter 6 of the thesis, on the ranks at hand and on graphs of any size.
+
+=============  ==============================================================================
+`strong`       one graph on more and more ranks; computing and communicating (figures 6.3, 6.5)
+`weak`         as many vertices on each rank, R-MAT and random graphs (6.4)
+`variants`     components by colours: base, +SP, +SW, +VQ, push; and ours beside them (6.6)
+`shapes`       all R x C of the ranks (6.7)
+`complex`      matching, label propagation and pointer jumping (6.8)
+=============  ==============================================================================
+
+Fewer ranks than there are: the first ones are split off, the others wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from matchwood.report.cluster.measuring import measure
+
+Row = dict[str, Any]
+PAGERANK_ITERATIONS = 20  # as in the thesis
+LABEL_ROUNDS = 20
+
+
+class Asked(NamedTuple):
+    """How large the graphs are, and how often each call is timed."""
+
+    scale: int = 16  # 2^scale vertices
+    repeats: int = 3
+    edge_factor: int = 16
+
+
+def pagerank(G: Any) -> Any:
+    import matchwood
+
+    return matchwood.pagerank(G, tol=0, max_iterations=PAGERANK_ITERATIONS)
+
+
+def components(G: Any) -> Any:
+    import matchwood
+
+    return matchwood.connected_components(G)
+
+
+def bfs(G: Any) -> Any:
+    import matchwood
+
+    return matchwood.bfs(G, 0)
+
+
+def matching(G: Any) -> Any:
+    import matchwood
+
+    return matchwood.weighted_matching(G)
+
+
+def labels(G: Any) -> Any:
+    import matchwood
+
+    return matchwood.label_propagation(G, max_rounds=LABEL_ROUNDS)
+
+
+def pointers(G: Any) -> Any:
+    """Every vertex points at its smallest neighbour, if that is smaller: a forest."""
+    import numpy as np
+
+    import matchwood
+
+    def make() -> Any:
+        view, rows, ids = G.undirected_pattern(), G.grid.n_rows, G.original_local
+        least = ids[:rows].copy()
+        full = np.flatnonzero(np.diff(view.indptr[: rows + 1]))
+        first = ids[view.indices[view.indptr[full]]]  # rows are in the order of the user's ids
+        least[full] = np.minimum(least[full], first)
+        return G.vector(G.exchange.fold(least, "min"))
+
+    return matchwood.forest_roots(G.keep("smallest neighbours", make))
+
+
+BENCHMARKS = {"pagerank": pagerank, "components": components, "bfs": bfs}
+COMPLEX = {"matching": matching, "labels": labels, "pointers": pointers}
+COLOURS = ("colour/base", "colour/+SP", "colour/+SP+SW", "colour/+SP+SW+VQ", "colour", "auto")
+
+
+def rank_counts(p: int) -> list[int]:
+    """1, 2, 3, 4, 6, 9, 16, ... up to p, and p itself."""
+    counts = {k for k in (1, 2, 3, 4, 6, 9, 16, 25, 36, 64, 100, 144, 256, 400) if k < p}
+    return sorted(counts | {p})
+
+
+def shapes_of(p: int) -> list[tuple[int, int]]:
+    """All (R, C) with R C = p."""
+    return [(R, p // R) for R in range(1, p + 1) if p % R == 0]
+
+
+def rmat(asked: Asked, scale: int, comm: Any, grid: Any = None, weights: Any = None) -> Any:
+    from matchwood import generators
+
+    return generators.rmat(scale, asked.edge_factor, weights=weights, comm=comm, grid=grid)
+
+
+def rand(asked: Asked, scale: int, comm: Any) -> Any:
+    from matchwood import generators
+
+    n = 1 << scale
+    return generators.erdos_renyi(n, n * asked.edge_factor, comm=comm)
+
+
+def on_first(comm: Any, count: int, work: Callable[[Any], list[Row]]) -> list[Row]:
+    """What `work` returns on a communicator of the first ranks, told to all of them."""
+    part = comm.split(0 if comm.rank < count else None, comm.rank)
+    rows = work(part) if part is not None else []
+    comm.barrier()
+    found: list[Row] = comm.objects(rows)[0]
+    return found
+
+
+def _timed(G: Any, calls: dict[str, Any], asked: Asked, **facts: Any) -> list[Row]:
+    return [
+        {
+            "algorithm": name, "ranks": G.comm.size, "grid": G.grid.name, "vertices": G.n,
+            **facts, **measure(G, call, asked.repeats),
+        }
+        for name, call in calls.items()
+    ]  # fmt: skip
+
+
+def strong(comm: Any, asked: Asked, calls: dict[str, Any] | None = None) -> list[Row]:
+    """Times of one graph on more and more ranks."""
+    chosen = BENCHMARKS if calls is None else calls
+    weights = "uniform" if "matching" in chosen else None
+
+    def work(part: Any) -> list[Row]:
+        G = rmat(asked, asked.scale, part, weights=weights)
+        return _timed(G, chosen, asked, graph=f"R-MAT {asked.scale}")
+
+    return [row for count in rank_counts(comm.size) for row in on_first(comm, count, work)]
+
+
+def complex_algorithms(comm: Any, asked: Asked) -> list[Row]:
+    """`strong` of matching, label propagation and pointer jumping."""
+    return strong(comm, asked, COMPLEX)
+
+
+def weak(comm: Any, asked: Asked) -> list[Row]:
+    """Times with 2^scale vertices on each rank, on 1, 4, 16, ... ranks."""
+
+    def work(part: Any) -> list[Row]:
+        scale = asked.scale + (part.size.bit_length() - 1)
+        rows = []
+        for name, make in (("R-MAT", rmat), ("random", rand)):
+            G = make(asked, scale, part)
+            rows += _timed(G, BENCHMARKS, asked, graph=f"{name} {scale}")
+        return rows
+
+    counts = [4**k for k in range(10) if 4**k <= comm.size]
+    return [row for count in counts for row in on_first(comm, count, work)]
+
+
+def variants(comm: Any, asked: Asked) -> list[Row]:
+    """Components by colours as in the thesis, with its exchanges, and by our method."""
+    import matchwood
+
+    def by(method: str) -> Callable[[Any], Any]:
+        return lambda G: matchwood.connected_components(G, method=method)
+
+    G = rmat(asked, asked.scale, comm)
+    name = f"R-MAT {asked.scale}"
+    rows = _timed(G, {method: by(method) for method in COLOURS}, asked, graph=name, exchange="own")
+    G.exchange = G.exchange.with_kind("thesis")
+    base = {"colour/base": by("colour/base"), "pagerank": pagerank}
+    rows += _timed(G, base, asked, graph=name, exchange="thesis")
+    return rows
+
+
+def shapes(comm: Any, asked: Asked) -> list[Row]:
+    """All grids of the ranks."""
+    rows = []
+    for R, C in shapes_of(comm.size):
+        G = rmat(asked, asked.scale, comm, grid=f"{R}x{C}")
+        rows += _timed(G, BENCHMARKS, asked, graph=f"R-MAT {asked.scale}")
+    return rows
+
+
+FIGURES: dict[str, Callable[[Any, Asked], list[Row]]] = {
+    "strong": strong,
+    "weak": weak,
+    "variants": variants,
+    "shapes": shapes,
+    "complex": complex_algorithms,
+}
+
+
+def run(comm: Any, names: list[str], asked: Asked) -> dict[str, list[Row]]:
+    """The rows of each experiment; all ranks call it and get them."""
+    return {name: FIGURES[name](comm, asked) for name in names}

@@ -1,0 +1,76 @@
+"""A call on all ranks: its time, the part of it that is spent in collectives, and the traffic."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+OPERATIONS = (
+    "barrier", "allreduce", "reduce_scatter", "allgather", "allgatherv", "alltoallv", "broadcast",
+    "objects",
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def communicating(*communicators: Any) -> Iterator[list[float]]:
+    """Time spent in the collectives of these communicators, waiting for others included.
+
+    The list has one entry, which grows.
+    """
+    spent = [0.0]
+
+    def timed(operation: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(operation)
+        def call(*arguments: Any, **options: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return operation(*arguments, **options)
+            finally:
+                spent[0] += time.perf_counter() - start
+
+        return call
+
+    for comm in communicators:
+        for name in OPERATIONS:
+            setattr(comm, name, timed(getattr(comm, name)))  # hides the method of the class
+    try:
+        yield spent
+    finally:
+        for comm in communicators:
+            for name in OPERATIONS:
+                delattr(comm, name)
+
+
+def measure(G: Any, work: Callable[[Any], Any], repeats: int) -> dict[str, Any]:
+    """Seconds of ``work(G)``, of the slowest rank; those in collectives; bytes and messages.
+
+    All ranks call it.  One call more comes first, which prepares views and compiles.  Of the
+    repeats the one of median time counts.
+    """
+    import numpy as np
+
+    comm, rows = G.comm, []
+    work(G)
+    for _ in range(repeats):
+        comm.barrier()
+        comm.traffic.clear()
+        with communicating(comm, G.exchange.row, G.exchange.column) as spent:
+            start = time.perf_counter()
+            work(G)
+            seconds = time.perf_counter() - start
+        row = [seconds, spent[0], comm.traffic.bytes_received, comm.traffic.messages]
+        rows.append(comm.allreduce(np.array(row), "max").tolist())
+    rows.sort()
+    seconds, talking, received, messages = rows[len(rows) // 2]
+    entries = G.comm.allreduce(np.array([G.undirected_pattern().nnz], np.int64), "max")
+    return {
+        "seconds": seconds,
+        "communicating": talking,
+        "computing": max(0.0, seconds - talking),
+        "received": int(received),
+        "messages": int(messages),
+        "entries": int(entries[0]),  # of the rank that has most
+    }

@@ -1,0 +1,273 @@
+"""PageRank on a grid of ranks: one machine's iterations and scores, and the words it receives."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import matchwood
+from graphs import ZOO, grid, rmat
+from matchwood import dist
+from matchwood.check import check_pagerank, is_pagerank
+from matchwood.errors import CheckFailed
+from matchwood.ranking.random_surfer import dist as spread_engine
+from matchwood.ranking.random_surfer.block import gpu as products
+from spread_graphs import GRIDS, slab
+from strategies import graphs
+
+NEAR = 1e-10
+EVERYWHERE = ("0x0", "1x1", "directed", "rmat, directed", "first and last isolated", "random")
+
+
+def kinds(n):
+    rng = np.random.default_rng(n)
+    return [
+        {},
+        {"personalization": rng.random(n) + 0.01},
+        {"dangling": rng.random(n) + 0.1, "start": rng.random(n) + 0.01},
+        {"tol": 0, "max_iterations": 7, "damping": 0.5},
+    ]
+
+
+def spread(comm, A, shape, **options):
+    return matchwood.distribute(
+        slab(A, comm.rank, comm.size), comm=comm, grid=f"{shape[0]}x{shape[1]}", **options
+    )
+
+
+def ranked(comm, A, shape, cases, options):
+    """The answers of several calls on one graph, gathered; each is checked where it is."""
+    G = spread(comm, A, shape, **options)
+    found = []
+    for case in cases:
+        answer = matchwood.pagerank(G, **case)
+        names = ("damping", "tol", "personalization", "dangling", "weighted")
+        check_pagerank(G, answer, **{name: case[name] for name in names if name in case})
+        assert answer.scores.local.dtype == np.dtype(case.get("dtype", np.float64))
+        found.append(dataclasses.replace(answer, scores=answer.scores.gather(None)))
+    return found
+
+
+def compared(A, shapes, cases, near=NEAR, **options):
+    expected = [matchwood.pagerank(A, **case) for case in cases]
+    for shape in shapes:
+        for answers in dist.run(ranked, shape[0] * shape[1], A, shape, cases, options):
+            for found, right in zip(answers, expected, strict=True):
+                assert found.iterations == right.iterations, shape
+                assert found.converged == right.converged
+                assert found.error == pytest.approx(right.error, rel=1e-3, abs=near)
+                assert np.abs(found.scores - right.scores).max(initial=0) < near, shape
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_scores_are_those_of_one_machine(name):
+    A = ZOO[name]()
+    shapes = GRIDS if name in EVERYWHERE else ((2, 3),)
+    cases = [{**kind, "weighted": False} for kind in kinds(A.shape[0])]
+    compared(A, shapes, cases)
+    compared(abs(A), ((2, 1), (3, 3)), [{**case, "weighted": True} for case in cases])
+
+
+def test_other_orders_and_layouts():
+    A = abs(ZOO["rmat, directed"]())
+    cases = [{**kind, "weighted": weighted} for kind in kinds(512) for weighted in (False, True)]
+    for options in ({"order": "hashed"}, {"layout": "ranges"}):
+        compared(A, ((2, 3), (4, 4)), cases, **options)
+
+
+def test_products_of_ranks_with_a_gpu(monkeypatch):
+    """The same functions, here on NumPy arrays."""
+    monkeypatch.setattr(spread_engine, "engine_of", lambda G: products)
+    compared(ZOO["rmat, directed"](), ((1, 1), (2, 3)), kinds(512))
+    compared(ZOO["first and last isolated"](), ((3, 3),), kinds(6))
+
+
+def test_single_precision():
+    A = rmat(10, 8, symmetric=False)
+    case = {"dtype": np.float32, "tol": 0, "max_iterations": 20}
+    compared(A, ((1, 1), (2, 3)), [case, {**case, "weighted": True}], near=1e-6)
+
+
+@settings(max_examples=25)
+@given(graphs(weights="positive"), st.sampled_from(GRIDS), st.booleans())
+def test_random_graphs(A, shape, weighted):
+    compared(A, (shape,), [{"weighted": weighted}, {"weighted": weighted, "damping": 0.5}])
+
+
+def counted(comm, A, shape, iterations):
+    G = spread(comm, A, shape)
+    matchwood.pagerank(G, tol=0, max_iterations=1)  # the views are made
+    words = []
+    for number in (0, iterations):
+        comm.traffic.clear()
+        matchwood.pagerank(G, tol=0, max_iterations=1 + number)
+        words.append(comm.traffic.bytes_received / 8)
+        messages = comm.traffic.messages
+    return words[1] - words[0], messages
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 8), (8, 2), (1, 5), (3, 3)])
+def test_words_received_in_an_iteration(shape):
+    R, C = shape
+    n, p = 720 * R * C, R * C
+    A = sp.csr_array(sp.random_array((n, n), density=4 / n, rng=np.random.default_rng(1)))
+    exact = n / R * (C - 1) / C + n / C * (R - 1) / R
+    scalars = 2 * 2 * (p - 1) / p  # the change and what is lost, added up over all ranks
+    for words, _ in dist.run(counted, p, A, shape, 10):
+        assert words == pytest.approx(10 * (exact + scalars), abs=10)
+        if shape == (4, 4):
+            assert words / 10 < 1.5 * n / 4 + 4
+
+
+def test_vectors_that_are_spread_are_taken_as_they_are():
+    A = rmat(8, 4, symmetric=False)
+    rng = np.random.default_rng(3)
+    given = {name: rng.random(256) for name in ("personalization", "dangling", "start")}
+    right = matchwood.pagerank(A, **given)
+
+    def call(comm):
+        G = spread(comm, A, (2, 2), order="hashed")
+        own = {name: G.vector(value[G.ids]) for name, value in given.items()}
+        found = matchwood.pagerank(G, **own)
+        check_pagerank(G, found, **{k: own[k] for k in ("personalization", "dangling")})
+        return found.iterations, found.scores.gather(None)
+
+    for iterations, scores in dist.run(call, 4):
+        assert iterations == right.iterations
+        assert np.abs(scores - right.scores).max() < NEAR
+
+
+def refused(comm, work):
+    """The class and text of the error that a call raises; the communicator goes on."""
+    with pytest.raises((TypeError, ValueError, CheckFailed)) as caught:
+        work()
+    comm.barrier()
+    return type(caught.value).__name__, str(caught.value)
+
+
+def test_bad_arguments_are_refused_on_all_ranks():
+    A = grid(5, 5)
+
+    def call(comm):
+        G = spread(comm, A, (2, 2))
+        one = comm.rank == 1
+        other = spread(comm, A, (1, 4))
+        ones = np.ones(25)
+        bad = np.where(G.ids == 7, -1.0, 1.0)  # vertex 7 is owned by one rank
+        rank = partial(matchwood.pagerank, G)
+        return [
+            refused(comm, lambda: rank(damping=0.5 if one else 0.6)),
+            refused(comm, lambda: rank(tol=1e-3 if one else 1e-4)),
+            refused(comm, lambda: rank(weighted=one)),
+            refused(comm, lambda: rank(dtype=np.float32 if one else np.float64)),
+            refused(comm, lambda: rank(personalization=ones * (2 if one else 1))),
+            refused(comm, lambda: rank(personalization=None if one else ones)),
+            refused(comm, lambda: rank(dangling=ones[:-1])),
+            refused(comm, lambda: rank(start=np.zeros(25))),
+            refused(comm, lambda: rank(start=G.vector(np.zeros(G.grid.owned)))),
+            refused(comm, lambda: rank(start=other.vector(np.ones(other.grid.owned)))),
+            refused(comm, lambda: rank(start=G.vector(bad))),
+            refused(comm, lambda: rank(start=G.vector(np.full(G.grid.owned, np.nan)))),
+        ]
+
+    errors = dist.run(call, 4)
+    assert all(each == errors[0] for each in errors)
+    assert {kind for kind, _ in errors[0]} == {"ValueError"}
+    assert all(text.startswith("pagerank: ") for _, text in errors[0])
+
+
+def test_negative_weights_are_refused_on_all_ranks():
+    A = grid(4, 4)
+    A.data[5] = -1.0
+
+    def call(comm):
+        G = spread(comm, A, (2, 2))
+        return refused(comm, lambda: matchwood.pagerank(G, weighted=True))
+
+    errors = dist.run(call, 4)
+    with pytest.raises(ValueError) as caught:
+        matchwood.pagerank(A, weighted=True)
+    assert set(errors) == {("ValueError", str(caught.value))}
+
+
+def broken(G, found):
+    """Answers that are wrong, each on one rank or in one number."""
+    comm = G.comm
+    last = comm.rank == comm.size - 1
+
+    def scores(change):
+        local = found.scores.local.copy()
+        if last and local.size:
+            change(local)
+        return dataclasses.replace(found, scores=G.vector(local))
+
+    def put(value):
+        def change(local):
+            local[0] = value
+
+        return change
+
+    def swap(local):
+        local[[0, -1]] = local[[-1, 0]] + [0.01, -0.01]
+
+    one = partial(dataclasses.replace, found)
+    yield scores(put(-0.1))
+    yield scores(put(np.nan))
+    yield scores(put(np.inf))
+    yield scores(put(1e308))
+    yield scores(put(0.5))
+    yield scores(swap)
+    yield one(scores=G.vector(found.scores.local * (1.001)))
+    yield one(error=-1.0) if last else found
+    yield one(error=found.error * 1e6, converged=False)
+    yield one(error=found.error * (2 if last else 1))
+    yield one(error=float("nan")) if last else found
+    yield one(converged=not found.converged) if last else found
+    yield one(iterations=found.iterations + 1) if last else found
+    yield one(iterations=0)
+    yield one(iterations=500)
+
+
+def test_every_way_of_breaking_an_answer_is_refused_on_all_ranks():
+    A = rmat(8, 4, symmetric=False)
+
+    def call(comm):
+        G = spread(comm, A, (2, 3))
+        found = matchwood.pagerank(G)
+        told = [refused(comm, lambda bad=bad: check_pagerank(G, bad)) for bad in broken(G, found)]
+        for wrong in (
+            {"damping": 0.5}, {"weighted": True}, {"personalization": 1.0 + np.arange(256)},
+            {"tol": 1e-12},
+        ):  # fmt: skip
+            told.append(refused(comm, lambda wrong=wrong: check_pagerank(G, found, **wrong)))
+        assert is_pagerank(G, found)
+        assert not is_pagerank(G, found, damping=0.5)
+        return told
+
+    told = dist.run(call, 6)
+    assert all(each == told[0] for each in told)
+    assert {kind for kind, _ in told[0]} == {"CheckFailed"}
+
+
+def test_answers_of_another_kind_are_no_answers():
+    A = grid(4, 4)
+
+    def call(comm):
+        G = spread(comm, A, (2, 2))
+        found = matchwood.pagerank(G)
+        whole = dataclasses.replace(found, scores=found.scores.gather(None))
+        words = dataclasses.replace(found, scores=G.vector(found.scores.local.astype(str)))
+        return [
+            refused(comm, lambda bad=bad: check_pagerank(G, bad))
+            for bad in (whole, words, "scores", dataclasses.replace(found, converged=1))
+        ]
+
+    told = dist.run(call, 4)
+    assert all(each == told[0] for each in told)
+    assert {kind for kind, _ in told[0]} == {"TypeError"}
