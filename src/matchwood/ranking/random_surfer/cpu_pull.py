@@ -90,7 +90,7 @@ def _by_length(
 
 
 @device
-def _base(entries: Array, otherwise: int) -> int:
+def _base(entries: Array, otherwise: int) -> Any:
     """The smallest of the vertices where all are within NEAR of it."""
     if entries.size == 0:
         return OWN
