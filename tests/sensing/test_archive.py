@@ -7,6 +7,7 @@ import gzip
 import io
 import struct
 import tarfile
+import threading
 
 import numpy as np
 import pytest
@@ -60,6 +61,36 @@ def test_what_is_written_is_read(compression, tmp_path):
     assert list(read_archive(packed)) == windows()
     assert path.read_bytes() == (write_archive(path, windows(), compression=compression)
                                  and path.read_bytes())  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_give_matrices_in_order(threads, tmp_path):
+    """Small and large ones; what is damaged is told behind the matrices before it."""
+    rng = np.random.default_rng(1)
+    sizes = [5, 3000, 10, 3000, 2000, 3, 3000, 1] * 2
+    matrices = [traffic_matrix(*rng.integers(0, 2**32, (2, n))) for n in sizes]
+    path = write_archive(tmp_path / "x.tar", matrices, compression=None)[0]
+    assert list(read_archive(path, threads=threads)) == matrices
+    content = bytearray(path.read_bytes())
+    for place, error in ((len(content) // 2, "checksum"), (None, "cut off")):
+        wrong = content[:]
+        if place is None:
+            del wrong[-1024 - 3000 :]
+        else:
+            header = next(k for k in range(place // 512 * 512, len(wrong), 512)
+                          if wrong[k + 257 : k + 262] == b"ustar")  # fmt: skip
+            wrong[header] ^= 1
+        found = []
+        with pytest.raises(FileFormatError, match=rf"{error}|are left"):
+            for matrix in read_archive(io.BytesIO(bytes(wrong)), threads=threads):
+                found.append(matrix)
+        assert 0 < len(found) < len(matrices)
+        assert found == matrices[: len(found)]
+    reading = read_archive(path, threads=threads)
+    next(reading)
+    reading.close()  # nobody works on
+    names = [thread.name for thread in threading.enumerate()]
+    assert not any(name.startswith("matchwood-archive") for name in names)
 
 
 def test_folders_have_64_matrices_a_file(tmp_path):
