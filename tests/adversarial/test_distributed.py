@@ -81,7 +81,7 @@ def test_any_way_to_spread_a_graph(monkeypatch, tmp_path):
 
 
 def test_any_text_cut_anywhere(tmp_path):
-    """Lines of any length, blank ones, comments and faults: the graph or the error of one machine."""
+    """Lines of any length, blanks, comments and faults: the graph or the error of one machine."""
     rng = np.random.default_rng(7)
     path = tmp_path / "list.txt"
     end = time.monotonic() + seconds(3)
