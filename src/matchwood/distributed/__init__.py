@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from matchwood import arguments
 from matchwood.dist import grid as grids
 from matchwood.dist.agreement import same
@@ -107,9 +105,8 @@ def distribute(
     [[2, 2, 2, 2], [2, 2, 2, 2]]
     """
     require_comm(comm, "distribute")
-    index = None if index_dtype is None else np.dtype(index_dtype).name
     same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, exchange=exchange,
-         duplicates=duplicates, index_dtype=index)  # fmt: skip
+         duplicates=duplicates, index_dtype=index_dtype)  # fmt: skip
     share = together(comm, lambda: given.read(A, n, weights, "distribute"))
     if n is not None:
         n = arguments.count("distribute", "n", n)
@@ -162,6 +159,7 @@ def make(
     arguments.one_of(caller, "order", order, ORDERS)
     arguments.one_of(caller, "layout", layout, LAYOUTS)
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
+    refusals.index_kind(0, 0, index_dtype, caller)
     # names, positions and row ends of about n / R + n / C vertices
     room, what = 32 * (n // R + n // C), f"a graph of {n} vertices"
     together(comm, lambda: resources.require_memory(caller, room, what))
