@@ -14,6 +14,7 @@ Every function here is called by all ranks.  Read on in cpu.py: what is done on 
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,23 @@ import numpy as np
 from matchwood import engines
 
 KINDS = ("own", "thesis")
+
+
+_SPLIT: weakref.WeakKeyDictionary[Any, dict[tuple[int, int], tuple[Any, Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _groups(comm: Any, grid: Any) -> tuple[Any, Any]:
+    """The communicators of this rank's row and column, made once for a shape of the grid.
+
+    MPI libraries have room for some thousand communicators, and programs may make more graphs.
+    """
+    made = _SPLIT.setdefault(comm, {})
+    shape = (grid.R, grid.C)
+    if shape not in made:
+        made[shape] = (comm.split(grid.r, grid.c), comm.split(grid.c, grid.r))
+    return made[shape]
 
 
 class Exchange:
@@ -37,8 +55,7 @@ class Exchange:
 
     def __init__(self, comm: Any, grid: Any, order: Any = None, kind: str = "own") -> None:
         self.comm, self.grid, self.order, self.kind = comm, grid, order, kind
-        self.row = comm.split(grid.r, grid.c)
-        self.column = comm.split(grid.c, grid.r)
+        self.row, self.column = _groups(comm, grid)
         self.threads = getattr(comm, "threads", None)
 
     def with_kind(self, kind: str) -> Exchange:
@@ -108,6 +125,8 @@ class Exchange:
 
         `positions` are of the row group.  Each place comes once, ascending.
         """
+        if self.kind == "thesis" and self.row.size > 1:
+            return self._fold_as_thesis(positions, values, op)
         to, places = self.grid.row_owner(positions)
         places, values = self._sent(self.row, to, [places, values])
         return self._joined(places, values, op)
@@ -120,11 +139,29 @@ class Exchange:
         """(row positions, values): what the ranks of the row have for their own places."""
         return self._gathered(self.row, places, values, self.grid.rows_of)
 
+    def _fold_as_thesis(self, positions: Any, values: Any, op: str) -> tuple[Any, Any]:
+        """All ranks of the row get all changes, and join those that are theirs."""
+        kind = np.int32 if self.grid.n <= np.iinfo(np.int32).max else np.int64
+        record = Record(positions.astype(kind, copy=False), values)
+        flat, _ = self.row.allgatherv(record.packed)
+        positions, values = record.unpacked(flat)
+        to, places = self.grid.row_owner(positions.astype(np.int64))
+        mine = to == self.grid.c
+        return self._joined(places[mine], values[mine], op)
+
     def _gathered(self, comm: Any, places: Any, values: Any, positions: Any) -> tuple[Any, ...]:
         if comm.size == 1:
             return (positions(comm.rank, places), *values)
         record = Record(self._narrow(places), *values)
-        flat, counts = comm.allgatherv(record.packed)
+        if self.kind == "thesis":  # one broadcast from each rank
+            parts = [
+                comm.broadcast(record.packed if root == comm.rank else None, root)
+                for root in range(comm.size)
+            ]
+            flat = engines.xp(places).concatenate(parts)
+            counts = np.array([part.shape[0] for part in parts])
+        else:
+            flat, counts = comm.allgatherv(record.packed)
         places, *found = record.unpacked(flat)
         xp = engines.xp(places)
         ranks = xp.repeat(xp.arange(comm.size), np.asarray(counts) // record.width)
@@ -183,6 +220,25 @@ class Exchange:
         return found
 
     # Which form
+
+    def fold_auto(self, values: Any, positions: Any, op: str = "sum") -> tuple[Any, Any]:
+        """`fold_changed` of the values at these positions where few have changed, else `fold`.
+
+        `values` are over the row group.  Of a dense fold the places are None: all of them.
+        """
+        if self.sparse_pays(int(positions.shape[0])):
+            return self.fold_changed(positions, values[positions], op)
+        return None, self.fold(values, op)
+
+    def expand_auto(self, own: Any, places: Any) -> tuple[Any, Any]:
+        """`expand_changed` of the own values at these places where few have changed, else `expand`.
+
+        Of a dense one the column positions are None: all of them.
+        """
+        if self.sparse_pays(int(places.shape[0])):
+            positions, values = self.expand_changed(places, own[places])
+            return positions, values
+        return None, self.expand(own)
 
     def sparse_pays(self, count: int) -> bool:
         """Whether so many changes of this rank, with those of all others, are better sent sparse.

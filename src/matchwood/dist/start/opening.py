@@ -99,7 +99,8 @@ def _mpi_in_use() -> bool:
 
 def _settled(comm: Communicator, engine: str, transport: str, threads: int | None) -> Communicator:
     """The communicator with its threads and GPU: agreed on by all ranks before any work."""
-    told = comm.objects((engine, transport, comm.session.debug))
+    debug, comm.session.debug = comm.session.debug, False  # until all ranks agree
+    told = comm.objects((engine, transport, debug))
     found = difference([("world", *each[:2]) for each in told])
     if found is not None:
         raise ValueError(f"world: {found[1]}")

@@ -23,7 +23,7 @@ from matchwood.primitives.assemble import trusted_assemble
 
 SORTED_TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
 BATCH = 1 << 20  # entries that a rank sends at a time
-RANGES = 64  # ranges of rows, where a rank has more than one batch
+RANGES = 16  # ranges of rows, where a rank has more than one batch; each sorts all columns
 INT32_MAX = np.iinfo(np.int32).max
 
 Entry = tuple[Any, Any, Any]  # arrays: rows, columns, values or None
@@ -94,8 +94,10 @@ class Collector:
         ranks = self.comm.size
         of = rows // self.height
         order, counts = by_destination(of, self.ranges, self.comm.threads)
-        sources = np.repeat(np.arange(ranks), came)
-        table = np.bincount(of.astype(np.int64) * ranks + sources, minlength=self.ranges * ranks)
+        table = np.zeros(self.ranges * ranks, np.int64)
+        if self.kind is not None:  # where the order of equal entries matters
+            of = of.astype(np.int64) * ranks + np.repeat(np.arange(ranks), came)
+            table = np.bincount(of, minlength=self.ranges * ranks)
         ends = np.concatenate([[0], np.cumsum(counts)])
         for k in range(self.ranges):
             if counts[k]:
@@ -111,8 +113,9 @@ class Collector:
         wide = self.received > INT32_MAX or self.grid.n > INT32_MAX
         kind = np.dtype(np.int64 if wide else np.int32)
         lengths = np.zeros(self.grid.n_rows + 1, np.int64)
-        indices: list[Any] = []
-        values: list[Any] = []
+        indices = np.empty(self.received, kind)  # as many at most; memory is taken when written to
+        values = None if self.kind is None else np.empty(self.received, self.kind)
+        filled = 0
         for k in range(self.ranges):
             first = k * self.height
             rows, columns, data = self._of_range(k, kind)
@@ -122,11 +125,15 @@ class Collector:
             shape = (min(self.height, self.grid.n_rows - first), self.grid.n_columns)
             view = sorted_block(rows, columns, data, shape, reduce, self.comm.threads)
             lengths[first + 1 : first + 1 + shape[0]] = np.diff(view.indptr)
-            indices.append(view.indices)
-            values.append(view.data)
-        indptr = np.cumsum(lengths, out=lengths)
-        data = None if self.kind is None else joined(values, self.kind)
-        return View(indptr, joined(indices, kind), data)
+            indices[filled : filled + view.nnz] = view.indices
+            if values is not None:
+                values[filled : filled + view.nnz] = view.data
+            filled += view.nnz
+            del rows, columns, data, view
+        indices.resize(filled, refcheck=False)
+        if values is not None:
+            values.resize(filled, refcheck=False)
+        return View(np.cumsum(lengths, out=lengths), indices, values)
 
     def _of_range(self, k: int, kind: Any) -> Entry:
         """The entries of a range, by the rank that sent them and then by round."""
