@@ -164,7 +164,7 @@ def _bars(plt: Any, found: dict[str, Any]) -> Any:
 
 
 def _scaling(plt: Any, found: dict[str, Any]) -> Any:
-    names = [name for name in SCALED if f"{name}, 100 %" in found["runs"]]
+    names = [name for name in SCALED if f"{name}, 100 %" in found["runs"]] or [""]
     figure, axes = plt.subplots(1, len(names), figsize=(2.4 * len(names), 2.9), squeeze=False)
     for ax, name in zip(axes[0], names, strict=True):
         percents = [p for p in (20, 40, 60, 80, 100) if f"{name}, {p} %" in found["runs"]]
