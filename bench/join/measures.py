@@ -34,17 +34,20 @@ SEEDS = (1, 2, 3)
 
 
 def in_turns(calls: dict[str, Callable[[], Any]]) -> dict[str, tuple[float, Any]]:
-    """(best seconds, answer) of each call.  The first turn may compile, and does not count."""
+    """(best seconds, answer) of each call.  The first turn may compile, and does not count.
+
+    Seconds of the processor: one thread works, and other programs may be at work beside it.
+    """
     best: dict[str, tuple[float, Any]] = {}
     for name, call in calls.items():
         best[name] = (np.inf, call())
-    began = time.perf_counter()
+    began = time.process_time()
     for turn in range(TURNS):
         for name, call in calls.items():
-            start = time.perf_counter()
+            start = time.process_time()
             call()
-            best[name] = (min(best[name][0], time.perf_counter() - start), best[name][1])
-        if turn + 1 < TURNS and time.perf_counter() - began > SECONDS:
+            best[name] = (min(best[name][0], time.process_time() - start), best[name][1])
+        if turn + 1 < TURNS and time.process_time() - began > SECONDS:
             break
     return best
 

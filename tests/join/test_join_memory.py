@@ -40,7 +40,7 @@ def allowed(prepared, threads):
 @pytest.mark.parametrize("words", [3_000, 30_000])
 def test_a_join_stays_within_its_bound(words):
     rows = sets(6_000, 1, words)
-    for options in ({"delta": 0.6}, {"per_left": 1}, {"k": 100}):
+    for options in ({"delta": 0.6}, {"k": 100}):
         fuzzy_join(rows[:50], **options)  # compiled code is not counted
         for threads in (1, 2):
             given = collection(rows)
@@ -77,7 +77,7 @@ def test_a_pair_that_does_not_fit_is_told_before(monkeypatch):
     rng = random.Random(3)
     rows = [["".join(rng.choices("ab", k=13)) for _ in range(5000)] for _ in range(2)]
     monkeypatch.setattr("matchwood.memory.available_memory", lambda: 1 << 20)
-    for options in ({"delta": 0.2}, {"per_left": 1}, {"k": 1}):
+    for options in ({"delta": 0.2}, {"k": 1}):
         with pytest.raises(OutOfMemory, match=r"fuzzy_join: a pair with \d+ similar.*streaming"):
             fuzzy_join(rows, q=1, verify="exact", **options)
     assert len(fuzzy_join(rows, delta=0.2, q=1, verify="streaming")) == 1
