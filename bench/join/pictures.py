@@ -86,6 +86,8 @@ def _truth(found: dict[str, Any]) -> Iterator[list[Any]]:
     yield ["tables", "similarity", *(f"delta {delta}" for delta in deltas)]
     for name, rows in found["ground truth"].items():
         for similarity in SHOWN_TRUTH:
+            if f"{similarity}, 0.0" not in rows:
+                continue
             cells = (rows[f"{similarity}, {delta}"] for delta in deltas)
             yield [name, similarity, *(f"{c['recall']:.3f} / {c['precision']:.3f}" for c in cells)]
 
