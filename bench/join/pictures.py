@@ -86,6 +86,8 @@ def _truth(found: dict[str, Any]) -> Iterator[list[Any]]:
     yield ["tables", "similarity", *(f"delta {delta}" for delta in deltas)]
     for name, rows in found["ground truth"].items():
         for similarity in SHOWN_TRUTH:
+            if f"{similarity}, 0.0" not in rows:
+                continue
             cells = (rows[f"{similarity}, {delta}"] for delta in deltas)
             yield [name, similarity, *(f"{c['recall']:.3f} / {c['precision']:.3f}" for c in cells)]
 
@@ -164,7 +166,7 @@ def _bars(plt: Any, found: dict[str, Any]) -> Any:
 
 
 def _scaling(plt: Any, found: dict[str, Any]) -> Any:
-    names = [name for name in SCALED if f"{name}, 100 %" in found["runs"]]
+    names = [name for name in SCALED if f"{name}, 100 %" in found["runs"]] or [""]
     figure, axes = plt.subplots(1, len(names), figsize=(2.4 * len(names), 2.9), squeeze=False)
     for ax, name in zip(axes[0], names, strict=True):
         percents = [p for p in (20, 40, 60, 80, 100) if f"{name}, {p} %" in found["runs"]]

@@ -143,6 +143,18 @@ def test_long_work_shows_a_bar(monkeypatch) -> None:
     assert "counting on" in text
 
 
+def test_a_bar_tells_numbers(monkeypatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    bar = progress.Bar("joining", delay=0.01, units=("records", "pairs"))
+    time.sleep(0.2)
+    bar.found(1234)
+    bar.update(3000, 10_000)
+    time.sleep(0.4)
+    bar.close()
+    assert "joining: 3,000 of 10,000 records, 1,234 pairs found" in sys.stderr.getvalue()
+
+
 def test_bar_follows_the_kernels(monkeypatch) -> None:
     """`matchwood.on_progress` is set inside the block and not after it."""
     import matchwood.teams  # noqa: F401

@@ -24,7 +24,7 @@ class Bar:
 
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=40 if units is None else 12),
             TimeElapsedColumn(),
             console=Console(stderr=True),
             transient=True,
