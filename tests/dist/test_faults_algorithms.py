@@ -12,9 +12,6 @@ from dist.mpi import mpiexec
 from dist.walks import Boom
 from matchwood.dist import run
 
-if not hasattr(mw, "distribute"):
-    pytest.skip("this build has no distributed graphs", allow_module_level=True)
-
 ALGORITHMS = {
     "components": lambda G: mw.connected_components(G),
     "colour": lambda G: mw.connected_components(G, method="colour"),
