@@ -46,7 +46,7 @@ def with_nccl(comm):
 
 def test_nccl():
     def work(comm):
-        comm._compare("open")
+        comm.raw_compare("open")
         made = with_nccl(comm)
         bodies.everything(made, few=False)
         for op, right in (("sum", comm.size), ("max", 1)):
@@ -63,7 +63,7 @@ def test_nccl():
 
 def test_nccl_adds_floats_in_the_order_of_ranks():
     def work(comm):
-        comm._compare("open")
+        comm.raw_compare("open")
         made = with_nccl(comm)
         made.allreduce(np.ones(8, np.float32))
         made.allreduce(np.ones(8), "max")
@@ -77,7 +77,7 @@ def test_a_failure_aborts_nccl():
     comms = {}
 
     def work(comm):
-        comm._compare("open")
+        comm.raw_compare("open")
         comms[comm.rank] = with_nccl(comm)
         with comms[comm.rank] as made:
             if comm.rank == 1:

@@ -1,4 +1,4 @@
-"""What the gate of distributed graphs refuses: every rank raises the same error, before any work."""
+"""What the gate of distributed graphs refuses: all ranks raise the same, before any work."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import scipy.sparse as sp
 
 import matchwood
 from matchwood import dist
+from matchwood.errors import EngineUnavailable
 from matchwood.gate.blocks.agreed import Agreed
 from matchwood.gate.blocks.given import Share
 from matchwood.gate.inputs import is_distributed
 from matchwood.registry import PROBLEMS
-from matchwood.errors import EngineUnavailable
 from spread_graphs import slab, tried
 
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 4]])
@@ -81,8 +81,10 @@ CASES = {
         "ValueError: distribute: grid must be the same on all ranks"),
     "orders": (options_of(order=("given", "hashed")),
         "ValueError: distribute: order must be the same on all ranks"),
-    "order": (options_of(order=("sorted", "sorted")), "ValueError: distribute: order must be one of"),
-    "layout": (options_of(layout=("rows", "rows")), "ValueError: distribute: layout must be one of"),
+    "order": (options_of(order=("sorted", "sorted")),
+        "ValueError: distribute: order must be one of"),
+    "layout": (options_of(layout=("rows", "rows")),
+        "ValueError: distribute: layout must be one of"),
     "rule": (options_of(duplicates=("sum", "max")),
         "ValueError: distribute: duplicates must be the same on all ranks"),
     "n": (options_of(n=(5, 6)), "ValueError: distribute: n must be the same on all ranks"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 
 import numpy as np
@@ -83,8 +84,10 @@ def test_errors_name_the_line_of_the_file(tmp_path):
     lines[100], lines[200] = "1 2 3", "-4 5"
     path.write_text("\n".join(lines) + "\n")
     same_as_alone(path, (2, 16))
-    for text in ("", "\n\n", "# only a comment\n", "0 1\n1 2", "# Nodes: 4 Edges: 7\n0 1\n1 2\n\n\n",
-                 "0 1\n5 999999999999\n", "nonsense\nmore nonsense here\n", "1 2 3 4 5\n"):  # fmt: skip
+    for text in ("", "\n\n", "# only a comment\n", "0 1\n1 2",
+                 "# Nodes: 4 Edges: 7\n0 1\n1 2\n\n\n",
+                 "0 1\n5 999999999999\n", "nonsense\nmore nonsense here\n",
+                 "1 2 3 4 5\n"):  # fmt: skip
         path.write_text(text)
         same_as_alone(path, (1, 3, 9))
     market = tmp_path / "m.mtx"
@@ -242,9 +245,8 @@ def test_saved_graphs_are_read_back_on_any_grid(tmp_path):
 
         dist.run(write, (4, 1, 6)[k % 3])
         for size, grid in ((1, None), (4, "4x1"), (6, "2x3"), (16, None)):
-            found = dist.run(
-                lambda comm, grid=grid: blocks(io.read(folder, comm=comm, grid=grid)), size
-            )
+            read = functools.partial(io.read, folder, grid=grid)
+            found = dist.run(lambda comm, read=read: blocks(read(comm=comm)), size)
             compare(found, expected)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.cpu_hints import trailing_zeros
 from matchwood.teams import crew, interrupted, kernel
 
 Array = np.ndarray[Any, Any]
@@ -44,17 +43,19 @@ def _list(team: Any, words: Array, places: Array, count: Array) -> None:
     for k in range(words.size):
         if interrupted(team, k):
             return
-        word = np.uint64(words[k])
-        while word != np.uint64(0):
-            places[at] = k * width + np.int64(trailing_zeros(word))
-            word &= word - np.uint64(1)
-            at += 1
+        word = words[k]
+        if word == 0:
+            continue
+        for bit in range(width):
+            # written even where the bit is not set: no branch that may be mispredicted
+            places[at] = k * width + bit
+            at += np.int64((word >> words.dtype.type(bit)) & words.dtype.type(1))
     count[0] = at
 
 
 def places_of(words: Array, size: int) -> Array:
     """The places below `size` whose bits are set, ascending."""
-    places, count = np.empty(size, np.int64), np.zeros(1, np.int64)
+    places, count = np.empty(size + 1, np.int64), np.zeros(1, np.int64)
     words = _unsigned(np.ascontiguousarray(words))
     crew(1, work=size).run(_list, words, places, count)
     return places[: int(count[0])]

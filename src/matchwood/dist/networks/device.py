@@ -64,24 +64,24 @@ class OnDevice(Communicator):
 
     # The host's communicator
 
-    def _compare(self, operation: str, *details: Any) -> None:
-        self.base._compare(operation, *details)
+    def raw_compare(self, operation: str, *details: Any) -> None:
+        self.base.raw_compare(operation, *details)
 
-    def _barrier(self) -> None:
-        self.base._barrier()
+    def raw_barrier(self) -> None:
+        self.base.raw_barrier()
 
-    def _bytes(self, text: bytes) -> Sequence[bytes]:
-        return self.base._bytes(text)
+    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
+        return self.base.raw_bytes(text)
 
-    def _lengths(self, length: int) -> Counts:
-        return self.base._lengths(length)
+    def raw_lengths(self, length: int) -> Counts:
+        return self.base.raw_lengths(length)
 
-    def _table(self, sends: Counts) -> tuple[Counts, int]:
-        return self.base._table(sends)
+    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
+        return self.base.raw_table(sends)
 
-    def _close(self) -> None:
+    def raw_close(self) -> None:
         self._release_all()
-        self.base._close()
+        self.base.raw_close()
 
     def _release_all(self) -> None:
         """Give back what this communicator and those split from it hold; all ranks do so."""
@@ -89,58 +89,58 @@ class OnDevice(Communicator):
             child._release_all()
         self._release()
 
-    def _fail(self, error: BaseException) -> None:
+    def raw_fail(self, error: BaseException) -> None:
         self._abort()
-        self.base._fail(error)
+        self.base.raw_fail(error)
 
     # GPU arrays
 
-    def _gather(self, array: Any, counts: Counts) -> Any:
+    def raw_gather(self, array: Any, counts: Counts) -> Any:
         if not self.cuda.is_there(array):
-            return self.base._gather(array, counts)
+            return self.base.raw_gather(array, counts)
         return self._gather_there(array, counts)
 
-    def _exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
+    def raw_exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
         if not self.cuda.is_there(array):
-            return self.base._exchange(array, sends, receives, total)
+            return self.base.raw_exchange(array, sends, receives, total)
         return self._exchange_there(array, sends, receives)
 
-    def _reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
         if not self.cuda.is_there(array):
-            return self.base._reduce_scatter(array, counts, op)
+            return self.base.raw_reduce_scatter(array, counts, op)
         return self._reduce_scatter_there(array, counts, op)
 
-    def _allreduce(self, array: Any, op: str) -> Any:
+    def raw_allreduce(self, array: Any, op: str) -> Any:
         if not self.cuda.is_there(array):
-            return self.base._allreduce(array, op)
+            return self.base.raw_allreduce(array, op)
         return self._allreduce_there(array, op)
 
-    def _broadcast(self, array: Any, root: int) -> Any:
+    def raw_broadcast(self, array: Any, root: int) -> Any:
         mine = self.rank == root
         head = header(array if mine else None)
         head[0] = mine and self.cuda.is_there(array)
-        head = self.base._broadcast(head if mine else None, root)
+        head = self.base.raw_broadcast(head if mine else None, root)
         on_gpu, dtype, shape = described(head)
         if not on_gpu:
-            return self.base._broadcast(array, root)
+            return self.base.raw_broadcast(array, root)
         result = array.copy() if mine else self.cuda.empty(shape, dtype)
         if result.size:
             self._cast_there(result.reshape(-1), root)
         return result
 
-    def _split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
-        made = self._split_there(color, ranks, self.base._split(color, ranks))
+    def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
+        made = self._split_there(color, ranks, self.base.raw_split(color, ranks))
         if made is not None:
             self._children.append(made)
         return made
 
     @abc.abstractmethod
     def _gather_there(self, array: Any, counts: Counts) -> Any:
-        """As `_gather`."""
+        """As `raw_gather`."""
 
     @abc.abstractmethod
     def _exchange_there(self, array: Any, sends: Counts, receives: Counts) -> Any:
-        """As `_exchange`."""
+        """As `raw_exchange`."""
 
     @abc.abstractmethod
     def _cast_there(self, array: Any, root: int) -> None:

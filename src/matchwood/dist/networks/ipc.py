@@ -46,7 +46,7 @@ class Windows:
             handle = runtime.ipcGetMemHandle(self._own)
         except runtime.CUDARuntimeError as error:
             problem = str(error)
-        told = [_unpacked(text) for text in base._bytes(_packed(problem, handle))]
+        told = [_unpacked(text) for text in base.raw_bytes(_packed(problem, handle))]
         self._agree([each for each, _ in told])
         try:
             for rank, (_, theirs) in enumerate(told):
@@ -54,7 +54,7 @@ class Windows:
                 self._mapped.append(self._own if mine else runtime.ipcOpenMemHandle(theirs))
         except runtime.CUDARuntimeError as error:
             problem = str(error)
-        self._agree([_unpacked(text)[0] for text in base._bytes(_packed(problem, b""))])
+        self._agree([_unpacked(text)[0] for text in base.raw_bytes(_packed(problem, b""))])
         self.capacity = nbytes
 
     def _agree(self, problems: Sequence[str]) -> None:
@@ -80,7 +80,7 @@ class Windows:
             if rank != self._base.rank:
                 self._runtime.ipcCloseMemHandle(pointer)
         self._mapped.clear()
-        self._base._barrier()  # nobody has this window mapped any more
+        self._base.raw_barrier()  # nobody has this window mapped any more
         if self._own:
             self._runtime.free(self._own)
         self._own = self.capacity = 0
@@ -132,10 +132,10 @@ class Ipc(OnDevice):
             if show and hi > lo:
                 self._windows.view(self.rank, 0, hi - lo, array.dtype)[:] = array[lo:hi]
             self.cuda.synchronize()
-            self.base._barrier()
+            self.base.raw_barrier()
             yield lo, lo + piece
             self.cuda.synchronize()
-            self.base._barrier()
+            self.base.raw_barrier()
 
     def _fit(self, nbytes: int) -> None:
         """Windows large enough, or the largest: the same decision on all ranks."""
@@ -157,8 +157,8 @@ class Ipc(OnDevice):
 
     def _exchange_there(self, array: Any, sends: Counts, receives: Counts) -> Any:
         # where the runs for this rank begin in the arrays of the others, and how long those are
-        froms, _ = self.base._table(np.cumsum(sends) - sends)
-        lengths = self.base._lengths(array.size).tolist()
+        froms, _ = self.base.raw_table(np.cumsum(sends) - sends)
+        lengths = self.base.raw_lengths(array.size).tolist()
         result = self.cuda.empty(int(receives.sum()), array.dtype)
         intos = np.cumsum(receives) - receives
         for lo, hi in self._rounds(array, lengths):

@@ -64,7 +64,7 @@ class Nccl(OnDevice):
 
     def _finish(self, start: Callable[[int], None]) -> None:
         """Start an operation once all ranks have come, and wait for its end."""
-        self.base._barrier()
+        self.base.raw_barrier()
         start(self.cuda.stream())
         finished = self.cuda.finished()
 

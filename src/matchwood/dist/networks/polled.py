@@ -49,14 +49,14 @@ class Polled(Communicator):
         self._held: Any = None
         self._splits = 0
 
-    def _compare(self, operation: str, *details: Any) -> None:
+    def raw_compare(self, operation: str, *details: Any) -> None:
         control = self._control
         control.entered[self.path] = control.entered.get(self.path, 0) + 1
         control.operation = operation
         if not self.session.debug or operation == "close":
             return
         call = pickle.dumps((operation, *map(_plain, details)))
-        found = difference([pickle.loads(text) for text in self._bytes(call)])
+        found = difference([pickle.loads(text) for text in self.raw_bytes(call)])
         if found is not None:
             place, text = found
             raise RankFailed(self.members[place], "ValueError", text)
@@ -115,7 +115,7 @@ class Polled(Communicator):
         first = missing[0] if missing else self.members[self.rank]
         return RankFailed(first, "TimeoutError", f"{text}; {known}" if known else text)
 
-    def _close(self) -> None:
+    def raw_close(self) -> None:
         """Leave, and wait until the others leave or fail."""
         control = self._control
         try:
@@ -124,12 +124,12 @@ class Polled(Communicator):
             control.entered[CLOSING] = 1  # those who have not closed too have not come
             self._wait(lambda: len(control.left) == control.size - 1)
         except BaseException as error:
-            self._fail(error)
+            self.raw_fail(error)
             raise
         self.session.closed = True
         control.end(None, failed=False)
 
-    def _fail(self, error: BaseException) -> None:
+    def raw_fail(self, error: BaseException) -> None:
         self.session.closed = True
         control = self._control
         if control.failure is None:  # else the others know

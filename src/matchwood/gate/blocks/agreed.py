@@ -37,7 +37,7 @@ class Agreed:
         mine["values"] = None if share.data is None else share.data.dtype.str
         for name in ("u", "v", "data"):
             del mine[name]
-        self.shares = [each for each in comm.objects(mine)]
+        self.shares = list(comm.objects(mine))
         self.given = [each for each in self.shares if each["kind"] != "none"]
         self._one_kind()
         self.n = self._vertices(n)

@@ -153,7 +153,11 @@ class _Search:
 
     def _collected(self, stripes: list[tuple[int, int, int]], depth: int) -> list[Array]:
         """For each stripe the message of its vertices of level `depth`."""
-        return [pack_values(*self.block.collect(each, depth), each[2]) for each in stripes]
+        messages = []
+        for stripe in stripes:
+            places, parents = self.block.collect(stripe, depth)
+            messages.append(pack_values(places, parents, stripe[2]))
+        return messages
 
     def _bottom_up(self, frontier: Array, depth: int) -> list[tuple[Array, Array]]:
         """(places, parents) that the ranks of the row offer for own vertices."""
