@@ -3,15 +3,15 @@
 A block is a part of the rows of a row group: those entries whose columns are in one column group.
 Local ids, places and stripes: matchwood/dist/grid.  The rule of a round: dist.py.
 
-Every free row has a candidate, its first edge of the block to a free column.  When that is taken the
-row looks for another.  A scan finds two candidates; where the second is free when the first is
+Every free row has a candidate, its first edge of the block to a free column.  When that is taken,
+the row looks for another.  A scan finds two candidates; where the second is free when the first is
 taken, the row is not scanned again.
 
 In the first rounds many columns are taken at once, and a pass over all rows finds those that have
-lost their candidate, in the order of memory.  Once few are taken, rows wait in linked lists, one for
-each column (`enlist`).  From then on a row costs work when its candidate has to change, and none
-while it waits: on a path of ascending weights, where a round matches one edge, that makes n rounds
-of constant work.
+lost their candidate, in the order of memory.  Once few are taken, rows wait in linked lists, one
+for each column (`enlist`).  From then on a row costs work when its candidate has to change, and
+none while it waits: on a path of ascending weights, where a round matches one edge, that makes n
+rounds of constant work.
 
 Vertices have two numbers besides the local one: the grid's id says who owns a vertex, the name
 is the user's number, which breaks ties and stands in the answer.  They differ only where the
