@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import arguments
+from matchwood import arguments, engines
 from matchwood.dist import grid as grids
-from matchwood.dist.agreement import same
 from matchwood.dist.exchanges import Exchange
+from matchwood.dist.agreement import same
 from matchwood.dist.exchanges.agreement import together
 from matchwood.dist.vectors import DistributedVector
 from matchwood.gate import refusals
