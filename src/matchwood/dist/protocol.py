@@ -156,20 +156,20 @@ class Communicator(abc.ABC):
             color = count("split", "color", color)
         if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
             raise TypeError(f"split: key must be an integer, got {key!r}")
-        self._compare("split")
-        pairs = [pickle.loads(each) for each in self._bytes(pickle.dumps((color, int(key))))]
+        self.raw_compare("split")
+        pairs = [pickle.loads(each) for each in self.raw_bytes(pickle.dumps((color, int(key))))]
         members = sorted(
             (their_key, r) for r, (their_color, their_key) in enumerate(pairs)
             if their_color == color
         )  # fmt: skip
         ranks = [r for _, r in members]
-        return self._split(color, ranks)
+        return self.raw_split(color, ranks)
 
     @collective
     def barrier(self) -> None:
         """Return when all ranks have come."""
-        self._compare("barrier")
-        self._barrier()
+        self.raw_compare("barrier")
+        self.raw_barrier()
         self.traffic.add("barrier", 0, 0, (self.size - 1).bit_length())
 
     @collective
@@ -180,8 +180,8 @@ class Communicator(abc.ABC):
         """
         array = checks.vector("allreduce", array, None)
         op = checks.operation("allreduce", op, array.dtype)
-        self._compare("allreduce", array.dtype.name, array.shape, op)
-        result = self._allreduce(array.reshape(-1), op).reshape(array.shape)
+        self.raw_compare("allreduce", array.dtype, array.shape, op)
+        result = self.raw_allreduce(array.reshape(-1), op).reshape(array.shape)
         moved = -(-2 * (self.size - 1) * array.nbytes // self.size)
         self.traffic.add("allreduce", moved, moved, 2 * (self.size - 1))
         return result
@@ -195,8 +195,8 @@ class Communicator(abc.ABC):
         array = checks.vector("reduce_scatter", array)
         op = checks.operation("reduce_scatter", op, array.dtype)
         given = checks.shares("reduce_scatter", counts, self.size, array.size)
-        self._compare("reduce_scatter", array.dtype.name, given, op)
-        result = self._reduce_scatter(array, given, op)
+        self.raw_compare("reduce_scatter", array.dtype, given, op)
+        result = self.raw_reduce_scatter(array, given, op)
         sent = (array.size - result.size) * array.itemsize
         self.traffic.add("reduce_scatter", (self.size - 1) * result.nbytes, sent, self.size - 1)
         return result
@@ -205,8 +205,8 @@ class Communicator(abc.ABC):
     def allgather(self, array: Any) -> Any:
         """The arrays of all ranks, which have one length, one after the other."""
         array = checks.vector("allgather", array)
-        self._compare("allgather", array.dtype.name, array.size)
-        result = self._gather(array, np.full(self.size, array.size, np.int64))
+        self.raw_compare("allgather", array.dtype, array.size)
+        result = self.raw_gather(array, np.full(self.size, array.size, np.int64))
         others = self.size - 1
         self.traffic.add("allgather", result.nbytes - array.nbytes, others * array.nbytes, others)
         return result
@@ -215,9 +215,9 @@ class Communicator(abc.ABC):
     def allgatherv(self, array: Any) -> tuple[Any, Counts]:
         """The arrays of all ranks one after the other, and their lengths."""
         array = checks.vector("allgatherv", array)
-        self._compare("allgatherv", array.dtype.name)
-        counts = self._lengths(array.size)
-        result = self._gather(array, counts)
+        self.raw_compare("allgatherv", array.dtype)
+        counts = self.raw_lengths(array.size)
+        result = self.raw_gather(array, counts)
         others = self.size - 1
         received = result.nbytes - array.nbytes
         self.traffic.add("allgatherv", received, others * array.nbytes, 2 * others)
@@ -231,9 +231,9 @@ class Communicator(abc.ABC):
         """
         array = checks.vector("alltoallv", array)
         sends = checks.shares("alltoallv", counts, self.size, array.size)
-        self._compare("alltoallv", array.dtype.name)
-        receives, total = self._table(sends)
-        result = self._exchange(array, sends, receives, total)
+        self.raw_compare("alltoallv", array.dtype)
+        receives, total = self.raw_table(sends)
+        result = self.raw_exchange(array, sends, receives, total)
         item, own = array.itemsize, int(sends[self.rank])
         messages = self.size - 1 + int(np.count_nonzero(sends)) - (own > 0)
         received, sent = (result.size - own) * item, (array.size - own) * item
@@ -249,8 +249,8 @@ class Communicator(abc.ABC):
         elif array is not None:
             kind = type(array).__name__
             raise TypeError(f"broadcast: array must be None except on rank {root}, got {kind}")
-        self._compare("broadcast", root)
-        result = self._broadcast(array, root)
+        self.raw_compare("broadcast", root)
+        result = self.raw_broadcast(array, root)
         if self.rank == root:
             others = self.size - 1
             self.traffic.add("broadcast", 0, others * result.nbytes, others)
@@ -265,8 +265,8 @@ class Communicator(abc.ABC):
         For agreements and checks.  They are pickled, so every rank gets copies of its own.
         """
         text = pickle.dumps(thing)
-        self._compare("objects")
-        texts = self._bytes(text)
+        self.raw_compare("objects")
+        texts = self.raw_bytes(text)
         received, others = sum(map(len, texts)) - len(text), self.size - 1
         self.traffic.add("objects", received, others * len(text), 2 * others)
         return [pickle.loads(each) for each in texts]
@@ -289,64 +289,64 @@ class Communicator(abc.ABC):
             return
         self._ended = True
         if self.traffic.parent is None:
-            self._close()
+            self.raw_close()
 
     def fail(self, error: BaseException) -> None:
         """Tell the other ranks that this one cannot go on, and close the communicator."""
         if not self.session.closed:
-            self._fail(error)
+            self.raw_fail(error)
 
-    # What a kind of communicator supplies.  Arrays are checked and contiguous, `counts` are
-    # int64 arrays with one entry for each rank.
+    # What a kind of communicator supplies: the data are moved, nothing is checked or counted.
+    # Arrays are contiguous, and `counts` are int64 arrays with one entry for each rank.
 
     @abc.abstractmethod
-    def _compare(self, operation: str, *details: Any) -> None:
+    def raw_compare(self, operation: str, *details: Any) -> None:
         """Raise `RankFailed` where ranks call different operations, or with other details."""
 
     @abc.abstractmethod
-    def _barrier(self) -> None:
+    def raw_barrier(self) -> None:
         """As `barrier`."""
 
     @abc.abstractmethod
-    def _bytes(self, text: bytes) -> Sequence[bytes]:
+    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
         """The texts of all ranks."""
 
     @abc.abstractmethod
-    def _lengths(self, length: int) -> Counts:
+    def raw_lengths(self, length: int) -> Counts:
         """The numbers of all ranks."""
 
     @abc.abstractmethod
-    def _table(self, sends: Counts) -> tuple[Counts, int]:
+    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
         """How many elements come from each rank, and how many all ranks send together."""
 
     @abc.abstractmethod
-    def _gather(self, array: Any, counts: Counts) -> Any:
+    def raw_gather(self, array: Any, counts: Counts) -> Any:
         """The arrays of all ranks one after the other; their lengths are `counts`."""
 
     @abc.abstractmethod
-    def _exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
+    def raw_exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
         """Send runs of `array`, receive runs, by rank; all ranks send `total` elements."""
 
     @abc.abstractmethod
-    def _broadcast(self, array: Any, root: int) -> Any:
+    def raw_broadcast(self, array: Any, root: int) -> Any:
         """As `broadcast`."""
 
     @abc.abstractmethod
-    def _split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
+    def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         """The communicator of those ranks, this one among them; None where `color` is None."""
 
-    def _reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
         own = int(counts[self.rank])
         receives = np.full(self.size, own, np.int64)
-        parts = self._exchange(array, counts, receives, self.size * array.size)
+        parts = self.raw_exchange(array, counts, receives, self.size * array.size)
         return checks.reduced(parts.reshape(self.size, own), op)
 
-    def _allreduce(self, array: Any, op: str) -> Any:
+    def raw_allreduce(self, array: Any, op: str) -> Any:
         counts = checks.even_shares(array.size, self.size)
-        return self._gather(self._reduce_scatter(array, counts, op), counts)
+        return self.raw_gather(self.raw_reduce_scatter(array, counts, op), counts)
 
-    def _close(self) -> None:
+    def raw_close(self) -> None:
         self.session.closed = True
 
-    def _fail(self, error: BaseException) -> None:
+    def raw_fail(self, error: BaseException) -> None:
         self.session.closed = True

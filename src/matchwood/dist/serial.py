@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.dist.checks import Counts
+from matchwood.dist.faults import failure_of
 from matchwood.dist.protocol import Communicator, Session
 from matchwood.dist.traffic import Traffic
 
@@ -22,37 +23,41 @@ class Serial(Communicator):
     ) -> None:
         super().__init__(0, 1, threads, Session() if session is None else session, traffic)
 
-    def _compare(self, operation: str, *details: Any) -> None:
+    def raw_compare(self, operation: str, *details: Any) -> None:
         pass
 
-    def _barrier(self) -> None:
+    def raw_barrier(self) -> None:
         pass
 
-    def _bytes(self, text: bytes) -> Sequence[bytes]:
+    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
         return [text]
 
-    def _lengths(self, length: int) -> Counts:
+    def raw_lengths(self, length: int) -> Counts:
         return np.array([length], np.int64)
 
-    def _table(self, sends: Counts) -> tuple[Counts, int]:
+    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
         return sends, int(sends[0])
 
-    def _gather(self, array: Any, counts: Counts) -> Any:
+    def raw_gather(self, array: Any, counts: Counts) -> Any:
         return array.copy()
 
-    def _exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
+    def raw_exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
         return array.copy()
 
-    def _broadcast(self, array: Any, root: int) -> Any:
+    def raw_broadcast(self, array: Any, root: int) -> Any:
         return array.copy()
 
-    def _reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
         return array.copy()
 
-    def _allreduce(self, array: Any, op: str) -> Any:
+    def raw_allreduce(self, array: Any, op: str) -> Any:
         return array.copy()
 
-    def _split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
+    def raw_fail(self, error: BaseException) -> None:
+        self.session.failure = failure_of(0, error)
+        self.session.closed = True
+
+    def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         if color is None:
             return None
         return Serial(self.threads, self.session, Traffic(self.traffic))

@@ -89,21 +89,21 @@ class Mpi(Polled):
 
     # What protocol.py asks for
 
-    def _barrier(self) -> None:
+    def raw_barrier(self) -> None:
         self._finish(self._comm.Ibarrier)
 
-    def _bytes(self, text: bytes) -> Sequence[bytes]:
-        counts = self._lengths(len(text))
-        joined = self._gather(np.frombuffer(text, np.uint8), counts).tobytes()
+    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
+        counts = self.raw_lengths(len(text))
+        joined = self.raw_gather(np.frombuffer(text, np.uint8), counts).tobytes()
         ends = np.cumsum(counts).tolist()
         return [joined[lo:hi] for lo, hi in zip([0, *ends], ends, strict=False)]
 
-    def _lengths(self, length: int) -> Counts:
+    def raw_lengths(self, length: int) -> Counts:
         own, found = np.array([length], np.int64), np.empty(self.size, np.int64)
         self._finish(lambda: self._comm.Iallgather(own, found), own, found)
         return found
 
-    def _table(self, sends: Counts) -> tuple[Counts, int]:
+    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
         pairs = np.empty((self.size, 2), np.int64)
         pairs[:, 0], pairs[:, 1] = sends, sends.sum()
         found = np.empty_like(pairs)
@@ -111,7 +111,7 @@ class Mpi(Polled):
         return found[:, 0].copy(), int(found[:, 1].sum())
 
     @staging.through_host
-    def _gather(self, array: Any, counts: Counts) -> Any:
+    def raw_gather(self, array: Any, counts: Counts) -> Any:
         total = int(counts.sum())
         result = staging.empty(total, array)
         staging.settle(array)
@@ -126,7 +126,7 @@ class Mpi(Polled):
         return result
 
     @staging.through_host
-    def _exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
+    def raw_exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
         result = staging.empty(int(receives.sum()), array)
         staging.settle(array)
         if total > self.part:  # the same decision on all ranks
@@ -165,7 +165,7 @@ class Mpi(Polled):
         end = start + length
         return [array[lo : min(lo + self.part, end)] for lo in range(start, end, self.part)]
 
-    def _broadcast(self, array: Any, root: int) -> Any:
+    def raw_broadcast(self, array: Any, root: int) -> Any:
         head = header(array if self.rank == root else None)
         self._finish(lambda: self._comm.Ibcast(head, root=root), head)
         on_gpu, dtype, shape = described(head)
@@ -188,17 +188,22 @@ class Mpi(Polled):
         return engines.moved(data, "gpu") if on_gpu else data
 
     @staging.through_host
-    def _reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
-        return super()._reduce_scatter(array, counts, op)
+    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+        return super().raw_reduce_scatter(array, counts, op)
 
     @staging.through_host
-    def _allreduce(self, array: Any, op: str) -> Any:
+    def raw_allreduce(self, array: Any, op: str) -> Any:
         if self.size * array.nbytes > GATHERED_BYTES:
-            return super()._allreduce(array, op)
-        lengths = np.full(self.size, array.size, np.int64)
-        return checks.reduced(self._gather(array, lengths).reshape(self.size, -1), op)
+            return super().raw_allreduce(array, op)
+        parts = staging.empty(self.size * array.size, array)
+        staging.settle(array)
+        kind = self._type(array.itemsize)
+        send = [staging.raw(array), array.size, kind]
+        place = [staging.raw(parts), array.size, kind]
+        self._finish(lambda: self._comm.Iallgather(send, place), array, parts)
+        return checks.reduced(parts.reshape(self.size, array.size), op)
 
-    def _split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
+    def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         # All ranks have come, so this cannot wait for ever; MPI has no split that can be polled.
         MPI = self._mpi
         self._splits += 1

@@ -7,6 +7,7 @@ between two looks, and a rank that has waited too long can say for whom.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import time
@@ -49,14 +50,14 @@ class Polled(Communicator):
         self._held: Any = None
         self._splits = 0
 
-    def _compare(self, operation: str, *details: Any) -> None:
+    def raw_compare(self, operation: str, *details: Any) -> None:
         control = self._control
         control.entered[self.path] = control.entered.get(self.path, 0) + 1
         control.operation = operation
         if not self.session.debug or operation == "close":
             return
         call = pickle.dumps((operation, *map(_plain, details)))
-        found = difference([pickle.loads(text) for text in self._bytes(call)])
+        found = difference([pickle.loads(text) for text in self.raw_bytes(call)])
         if found is not None:
             place, text = found
             raise RankFailed(self.members[place], "ValueError", text)
@@ -79,6 +80,10 @@ class Polled(Communicator):
                 waited = time.monotonic() - started
                 if waited > self.session.timeout:
                     raise self._too_late(done)
+
+    def wait_until(self, done: Callable[[], Any]) -> None:
+        """Return when `done` says so, and hear the other ranks meanwhile."""
+        self._wait(done)
 
     def _raise_failures(self) -> None:
         control = self._control
@@ -111,7 +116,7 @@ class Polled(Communicator):
         first = missing[0] if missing else self.members[self.rank]
         return RankFailed(first, "TimeoutError", f"{text}; {known}" if known else text)
 
-    def _close(self) -> None:
+    def raw_close(self) -> None:
         """Leave, and wait until the others leave or fail."""
         control = self._control
         try:
@@ -120,18 +125,22 @@ class Polled(Communicator):
             control.entered[CLOSING] = 1  # those who have not closed too have not come
             self._wait(lambda: len(control.left) == control.size - 1)
         except BaseException as error:
-            self._fail(error)
+            self.raw_fail(error)
             raise
         self.session.closed = True
         control.end(None, failed=False)
 
-    def _fail(self, error: BaseException) -> None:
+    def raw_fail(self, error: BaseException) -> None:
         self.session.closed = True
         control = self._control
         if control.failure is None:  # else the others know
-            control.announce(failure_of(control.rank, error))
+            failure = failure_of(control.rank, error)
+            control.failure = failure
+            with contextlib.suppress(Exception):  # the error that brought us here says more
+                control.announce(failure)
         self.session.failure = control.failure
-        control.end(self._held, failed=True)
+        with contextlib.suppress(Exception):
+            control.end(self._held, failed=True)
 
 
 def _plain(detail: Any) -> Any:

@@ -117,27 +117,27 @@ class Torch(Polled):
             self._raise_failures()
             time.sleep(LOOK_SECONDS)
 
-    def _barrier(self) -> None:
-        self._lengths(0)
+    def raw_barrier(self) -> None:
+        self.raw_lengths(0)
 
-    def _bytes(self, text: bytes) -> Sequence[bytes]:
-        counts = self._lengths(len(text))
-        joined = self._gather(np.frombuffer(text, np.uint8), counts).tobytes()
+    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
+        counts = self.raw_lengths(len(text))
+        joined = self.raw_gather(np.frombuffer(text, np.uint8), counts).tobytes()
         ends = np.cumsum(counts).tolist()
         return [joined[lo:hi] for lo, hi in zip([0, *ends], ends, strict=False)]
 
-    def _lengths(self, length: int) -> Counts:
-        return self._gather(np.array([length], np.int64), np.ones(self.size, np.int64))
+    def raw_lengths(self, length: int) -> Counts:
+        return self.raw_gather(np.array([length], np.int64), np.ones(self.size, np.int64))
 
-    def _table(self, sends: Counts) -> tuple[Counts, int]:
+    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
         pairs = np.empty((self.size, 2), np.int64)
         pairs[:, 0], pairs[:, 1] = sends, sends.sum()
         twos = np.full(self.size, 2, np.int64)
-        found = self._exchange(pairs.reshape(-1), twos, twos, 0).reshape(self.size, 2)
+        found = self.raw_exchange(pairs.reshape(-1), twos, twos, 0).reshape(self.size, 2)
         return found[:, 0].copy(), int(found[:, 1].sum())
 
     @staging.through_host
-    def _gather(self, array: Any, counts: Counts) -> Any:
+    def raw_gather(self, array: Any, counts: Counts) -> Any:
         result = np.empty(int(counts.sum()), array.dtype)
         parts = np.split(result, np.cumsum(counts)[:-1])
         if result.size == 0:
@@ -159,14 +159,14 @@ class Torch(Polled):
         return self._gloo.broadcast([_tensor(array)], options)
 
     @staging.through_host
-    def _exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
+    def raw_exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
         result = np.empty(int(receives.sum()), array.dtype)
         into, out = _tensor(result), _tensor(array)
         lengths = [(counts * array.itemsize).tolist() for counts in (receives, sends)]
         self._finish([self._gloo.alltoall_base(into, out, *lengths)], result, into, out)
         return result
 
-    def _broadcast(self, array: Any, root: int) -> Any:
+    def raw_broadcast(self, array: Any, root: int) -> Any:
         head = header(array if self.rank == root else None)
         self._finish([self._cast(head, root)], head)
         on_gpu, dtype, shape = described(head)
@@ -178,14 +178,14 @@ class Torch(Polled):
         return engines.moved(data, "gpu") if on_gpu else data
 
     @staging.through_host
-    def _reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
-        return super()._reduce_scatter(array, counts, op)
+    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+        return super().raw_reduce_scatter(array, counts, op)
 
     @staging.through_host
-    def _allreduce(self, array: Any, op: str) -> Any:
-        return super()._allreduce(array, op)
+    def raw_allreduce(self, array: Any, op: str) -> Any:
+        return super().raw_allreduce(array, op)
 
-    def _split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
+    def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         self._splits += 1
         if color is None:
             return None

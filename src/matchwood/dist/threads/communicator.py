@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
 from matchwood.dist import checks
 from matchwood.dist.checks import Counts
 from matchwood.dist.faults import failure_of
@@ -38,9 +37,9 @@ class Threads(Communicator):
         self._group = group
         self._number = 0
         self._call: tuple[Any, ...] = ()
-        self._starts: Any = None  # where the runs for this rank begin; set by `_table`
+        self._starts: Any = None  # where the runs for this rank begin; set by `raw_table`
 
-    def _compare(self, operation: str, *details: Any) -> None:
+    def raw_compare(self, operation: str, *details: Any) -> None:
         # compared when all have come; an array is no part of a comparison
         plain = tuple(d.tolist() if isinstance(d, np.ndarray) else d for d in details)
         self._call = (operation, *plain)
@@ -62,24 +61,24 @@ class Threads(Communicator):
             self._meet(None)
         return result
 
-    def _barrier(self) -> None:
+    def raw_barrier(self) -> None:
         self._meet(None)
 
-    def _bytes(self, text: bytes) -> Sequence[bytes]:
+    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
         return self._meet(text)
 
-    def _lengths(self, length: int) -> Counts:
+    def raw_lengths(self, length: int) -> Counts:
         return np.array(self._meet(length), np.int64)
 
-    def _table(self, sends: Counts) -> tuple[Counts, int]:
+    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
         table = np.array(self._meet(sends))
         self._starts = (np.cumsum(table, axis=1) - table)[:, self.rank]
         return table[:, self.rank].copy(), int(table.sum())
 
-    def _gather(self, array: Any, counts: Counts) -> Any:
+    def raw_gather(self, array: Any, counts: Counts) -> Any:
         return self._read(array, lambda arrays: _joined(array, arrays))
 
-    def _exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
+    def raw_exchange(self, array: Any, sends: Counts, receives: Counts, total: int) -> Any:
         ends = self._starts + receives  # of the runs for this rank in the arrays of all
 
         def read(arrays: list[Any]) -> Any:
@@ -88,23 +87,23 @@ class Threads(Communicator):
 
         return self._read(array, read)
 
-    def _broadcast(self, array: Any, root: int) -> Any:
+    def raw_broadcast(self, array: Any, root: int) -> Any:
         return self._read(array, lambda arrays: arrays[root].copy())
 
-    def _reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
         start = int(counts[: self.rank].sum())
         own = slice(start, start + int(counts[self.rank]))
         return self._read(array, lambda arrays: checks.reduced([a[own] for a in arrays], op))
 
-    def _allreduce(self, array: Any, op: str) -> Any:
+    def raw_allreduce(self, array: Any, op: str) -> Any:
         if array.nbytes <= COPIED_BYTES:
             return self._read(array, lambda arrays: checks.reduced(arrays, op))
         counts = checks.even_shares(array.size, self.size)
-        own = self._reduce_scatter(array, counts, op)
+        own = self.raw_reduce_scatter(array, counts, op)
         settle(own)
         return _joined(array, self._meet(own))  # nobody changes `own`: it need not be read at once
 
-    def _split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
+    def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         # all ranks of a color must hold one group: that of the first of them
         group = None
         if color is not None and ranks[0] == self.rank:
@@ -116,14 +115,14 @@ class Threads(Communicator):
         traffic = Traffic(self.traffic)
         return Threads(self._hall, groups[ranks[0]], place, self.threads, self.session, traffic)
 
-    def _close(self) -> None:
+    def raw_close(self) -> None:
         self._call = ("close",)
         try:
             self._meet(None)
         finally:
             self._end()
 
-    def _fail(self, error: BaseException) -> None:
+    def raw_fail(self, error: BaseException) -> None:
         self._hall.fail(failure_of(self._group.members[self.rank], error))
         self._end()
 
@@ -133,4 +132,4 @@ class Threads(Communicator):
 
 
 def _joined(like: Any, arrays: Sequence[Any]) -> Any:
-    return engines.xp(like).concatenate(arrays)
+    return checks.module_of(like).concatenate(arrays)
