@@ -42,7 +42,7 @@ def tried(work: Callable[[], Any]) -> Any:
     """What a call returns, or its error as text."""
     try:
         return work()
-    except (TypeError, ValueError, matchwood.EngineUnavailable) as error:
+    except (TypeError, ValueError, matchwood.EngineUnavailable, matchwood.OutOfMemory) as error:
         return f"{type(error).__name__}: {error}"
 
 

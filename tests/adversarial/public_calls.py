@@ -52,6 +52,7 @@ NO_ARRAYS = {
     "matchwood.primitives.hashing.bit_barrier", "matchwood.primitives.hashing.round_number",
     "matchwood.primitives.contract.Contracted",
     "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
+    "matchwood.DistributedGraph", "matchwood.DistributedVector",
     "matchwood.Collection", "matchwood.Explanation", "matchwood.Pairs", "matchwood.explain",
     *sensing_calls.NO_ARRAYS,
 }  # fmt: skip
@@ -206,8 +207,15 @@ def prepared(A: Any) -> Any:
     return [touch(G), G.undirected_weights(), G.transposed_pattern()]
 
 
+def spread(A: Any) -> Any:
+    """The views of a graph on one rank; a matrix or edges come in as on many."""
+    G = mw.distribute(A, comm=mw.dist.Serial())
+    return [G.undirected_weights(), G.transposed_pattern(), G.degrees.local]
+
+
 def _graph_calls() -> dict[str, Callable[[], list[Call]]]:
     return {
+        "matchwood.distribute": lambda: on_three(spread),
         "matchwood.graph": lambda: [call._replace(whole=True) for call in on_three(prepared)],
         "matchwood.Graph": lambda: [
             *on_one(prepared),

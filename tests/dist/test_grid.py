@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from matchwood.dist import grid as grids
-from matchwood.teams import crew, kernel
 from matchwood.dist.grid.cpu import original
+from matchwood.teams import crew, kernel
 from spread_graphs import GRIDS
 
 SIZES = (0, 1, 2, 5, 16, 17, 31, 97)

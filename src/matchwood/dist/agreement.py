@@ -1,8 +1,8 @@
 """What ranks agree on before and after the work: equal arguments, and one error for all.
 
 An error that one rank alone raises ends the communicator, and the others raise `RankFailed`.  That
-is for faults.  Where an argument or an answer is wrong, all ranks are told and raise the same error,
-and the communicator goes on.
+is for faults.  Where an argument or an answer is wrong, all ranks are told and raise the same
+error, and the communicator goes on.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.dist.faults import listed
+from matchwood.dist.vectors import DistributedVector
 
 
 def same(comm: Any, caller: str, **given: Any) -> None:
@@ -56,3 +57,26 @@ def raise_first(comm: Any, error: Exception | None, key: Any = 0) -> None:
 def any_of(comm: Any, here: bool) -> bool:
     """Whether it holds on any rank."""
     return bool(comm.allreduce(np.array([here], np.bool_), "or")[0])
+
+
+def own_part(G: Any, caller: str, name: str, value: Any) -> Any:
+    """The own values of a vector, which must be spread over the ranks as the graph is.
+
+    All ranks raise TypeError or ValueError where on one of them it is not.
+    """
+    error: Exception | None = None
+    if not isinstance(value, DistributedVector):
+        kind = type(value).__name__
+        error = TypeError(f"{caller}: {name} must be a DistributedVector, got {kind}")
+    elif _layout(value) != _layout(G):
+        error = ValueError(
+            f"{caller}: {name} must be spread as the graph is, over {_layout(G)}, "
+            f"got {_layout(value)}"
+        )
+    raise_first(G.comm, error)
+    return value.local
+
+
+def _layout(spread: Any) -> str:
+    order = "" if spread.order is None else ", hashed"
+    return f"{spread.grid.name} {spread.grid.layout} of {spread.n} vertices{order}"

@@ -22,7 +22,9 @@ from matchwood.errors import EngineUnavailable
 T = TypeVar("T")
 Array = np.ndarray[Any, Any]
 
-EDGES = 1 << 19  # drawn at a time by a rank; stored both ways that is one batch
+EDGES = 1 << 19  # drawn at a time by a rank, at most; stored both ways that is one batch
+BATCHES = 32  # of a rank, at least, so that a batch is small beside the block,
+LEAST = 1 << 14  # except that a batch has so many entries
 
 
 class Ranks(NamedTuple):
@@ -43,6 +45,9 @@ class Ranks(NamedTuple):
         """What `plan` returns: the same on all ranks, or all raise."""
         if self.comm is None:
             return plan()
+        from matchwood.distributed import require_comm
+
+        require_comm(self.comm, caller)
 
         def checked() -> T:
             engines.resolve("cpu", self.engine, caller, self.threads)
@@ -83,6 +88,7 @@ class Ranks(NamedTuple):
 
         mine = self.share(total)
         step = max(int(EDGES * 2 / max(each, 1)), 1)
+        step = min(step, max(-(-len(mine) // BATCHES), int(LEAST / max(each, 1)), 1))
 
         def parts(stride: int = 1) -> Iterator[tuple[Any, Any, Any]]:
             for first in range(mine.start, mine.stop, step * stride):

@@ -30,6 +30,8 @@ from matchwood.io.formats.metis import MetisFile, read_metis
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from matchwood.dist import Communicator
+
 __all__ = [
     "Compacted",
     "DimacsFile",
@@ -66,6 +68,11 @@ class _Options(TypedDict, total=False):
 
 
 @overload
+def read(
+    path: PathLike, *, comm: Communicator, grid: Any = None, order: str = "auto",
+    compact: bool = False, names: bool = False, **options: Unpack[_Options],
+) -> Any: ...  # fmt: skip
+@overload
 def read(path: PathLike, *, compact: Literal[True], **options: Unpack[_Options]) -> Compacted: ...
 @overload
 def read(path: PathLike, *, names: Literal[True], **options: Unpack[_Options]) -> Compacted: ...
@@ -97,7 +104,10 @@ def read(
     pattern: bool = False,
     most_vertices: int | None = None,
     most_bytes: int | None = None,
-) -> csr_array | Compacted:
+    comm: Any = None,
+    grid: Any = None,
+    order: str = "auto",
+) -> Any:
     """Read a graph or matrix from a file.
 
     ========= ============================================= ==================================
@@ -166,6 +176,12 @@ def read(
     most_bytes : int, optional
         Bytes that a compressed file may unpack to.  By default a hundred million, or 200 for each
         compressed byte where that is more.
+    comm : Communicator, optional
+        Of `matchwood.dist`: its ranks read the file together, and each keeps a block.  `path` may
+        then be a folder of edge lists, which are one list in the order of their names, or a
+        folder that `DistributedGraph.save` wrote.
+    grid, order
+        With `comm`, as for `matchwood.distribute`.
 
     Returns
     -------
@@ -176,6 +192,9 @@ def read(
     Compacted
         With `compact` or `names`: unpacks as ``matrix, ids``, where ``ids[v]`` is what the file
         calls vertex ``v``.
+    DistributedGraph
+        With `comm`: what `matchwood.graph` makes of the matrix, spread over the ranks.  With
+        `compact` or `names` it is the matrix of a Compacted; every rank has all ids.
 
     Raises
     ------
@@ -202,6 +221,10 @@ def read(
     Otherwise a line is an edge if one of its names occurs again, and a header if it holds words
     like ``source,target`` or ``from,to``.  A list with commas or semicolons whose first line is
     neither is refused: say which it is by `header`.  With blanks it is an edge.
+
+    With `comm`, plain edge lists, sparse Matrix Market files and .gr files are parsed by all
+    ranks, each a range of the bytes; all other files, compressed ones among them, by rank 0.
+    Errors are the same on all ranks, and name the line of the file.
 
     Ctrl-C is heard within a tenth of a second.  Python objects in an npz are never unpickled.
 
@@ -236,8 +259,14 @@ def read(
         columns, delimiter, base, skip, shape, symmetric, compact, names, header,
         duplicates, strict, threads,
     )  # fmt: skip
+    limits = Limits(most_vertices, most_bytes)
+    if comm is not None:
+        from matchwood.io import ranks
+
+        asked = ranks.Asked(comm, grid, order, format, options, limits, dtype, pattern)
+        return ranks.read(path, asked)
     kind = build.value_type(dtype)
-    limits = Limits(most_vertices, most_bytes).checked("read")
+    limits = limits.checked("read")
     result = reading.read(path, format, options.checked(), limits)
     rounded = format_of(path, format, "read") not in reading.EXACT
     change = build.as_pattern if flag("read", "pattern", pattern) else build.converted

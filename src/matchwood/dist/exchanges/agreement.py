@@ -24,11 +24,11 @@ CLASSES = {
 }  # fmt: skip
 
 
-def together(comm: Any, work: Callable[[], T]) -> T:
+def together(comm: Any, work: Callable[[], T], *, told: bool = True) -> T:
     """``work()`` of this rank, if it succeeds on all; else all raise what the first raised.
 
     The first is the failing rank of the smallest number; the message names it where there are
-    several ranks.  `work` must not use the communicator.
+    several ranks and `told` is True.  `work` must not use the communicator.
     """
     found, failure, cause = None, None, None
     try:
@@ -39,7 +39,7 @@ def together(comm: Any, work: Callable[[], T]) -> T:
     for rank, outcome in enumerate(comm.objects(failure)):
         if outcome is not None:
             name, text = outcome
-            where = f" (on rank {rank})" if comm.size > 1 else ""
+            where = f" (on rank {rank})" if comm.size > 1 and told else ""
             raise CLASSES[name](f"{text}{where}") from cause
     return found  # type: ignore[return-value]
 

@@ -216,7 +216,7 @@ class Grid:
 
     @property
     def columns_to_local(self) -> Any:
-        """The local id of each vertex of the column group, by position; int64, not to be changed."""
+        """The local id of each vertex of the column group, by position; not to be changed."""
         if self._to_local is None:
             self._to_local = self._columns_to_local()
         return self._to_local

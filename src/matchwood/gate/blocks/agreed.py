@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from matchwood.dist.exchanges.agreement import together
-from matchwood.gate import resources
 from matchwood.gate.blocks.given import Share
 from matchwood.gate.blocks.sources import Source, of_arrays
 from matchwood.gate.inputs import MOST_VERTICES
@@ -38,7 +37,7 @@ class Agreed:
         mine["values"] = None if share.data is None else share.data.dtype.str
         for name in ("u", "v", "data"):
             del mine[name]
-        self.shares = [each for each in comm.objects(mine)]
+        self.shares = list(comm.objects(mine))
         self.given = [each for each in self.shares if each["kind"] != "none"]
         self._one_kind()
         self.n = self._vertices(n)
@@ -105,9 +104,6 @@ class Agreed:
                     f"{self.caller}: edges must join vertices 0..{self.n - 1}, "
                     f"got {(int(share.u[at]), int(share.v[at]))} as edge {at}"
                 )
-            # names, positions and row ends of about n / R + n / C vertices
-            nbytes = 32 * (self.n // max(int(self.comm.size**0.5), 1))
-            resources.require_memory(self.caller, nbytes, f"a graph of {self.n} vertices")
 
         together(self.comm, check)
         u = share.u

@@ -111,8 +111,9 @@ class Collector:
         wide = self.received > INT32_MAX or self.grid.n > INT32_MAX
         kind = np.dtype(np.int64 if wide else np.int32)
         lengths = np.zeros(self.grid.n_rows + 1, np.int64)
-        indices: list[Any] = []
-        values: list[Any] = []
+        indices = np.empty(self.received, kind)  # as many at most; memory is taken when written to
+        values = None if self.kind is None else np.empty(self.received, self.kind)
+        filled = 0
         for k in range(self.ranges):
             first = k * self.height
             rows, columns, data = self._of_range(k, kind)
@@ -122,11 +123,15 @@ class Collector:
             shape = (min(self.height, self.grid.n_rows - first), self.grid.n_columns)
             view = sorted_block(rows, columns, data, shape, reduce, self.comm.threads)
             lengths[first + 1 : first + 1 + shape[0]] = np.diff(view.indptr)
-            indices.append(view.indices)
-            values.append(view.data)
-        indptr = np.cumsum(lengths, out=lengths)
-        data = None if self.kind is None else joined(values, self.kind)
-        return View(indptr, joined(indices, kind), data)
+            indices[filled : filled + view.nnz] = view.indices
+            if values is not None:
+                values[filled : filled + view.nnz] = view.data
+            filled += view.nnz
+            del rows, columns, data, view
+        indices.resize(filled, refcheck=False)
+        if values is not None:
+            values.resize(filled, refcheck=False)
+        return View(np.cumsum(lengths, out=lengths), indices, values)
 
     def _of_range(self, k: int, kind: Any) -> Entry:
         """The entries of a range, by the rank that sent them and then by round."""
@@ -169,10 +174,25 @@ def sorted_block(
     rows: Any, columns: Any, data: Any, shape: tuple[int, int], reduce: str, threads: int | None
 ) -> View:
     """The entries by row and column; equal ones are joined, or stay side by side."""
-    options = {"reduce": reduce, "threads": threads}
     if data is None or data.dtype in SORTED_TYPES:
-        return View(*trusted_assemble(*shape, rows, columns, data, **options))
+        return View(*trusted_assemble(*shape, rows, columns, data, reduce=reduce, threads=threads))
     places = np.arange(rows.size, dtype=np.int64)
-    options["reduce"] = "keep"
-    indptr, indices, order = trusted_assemble(*shape, rows, columns, places, **options)
-    return View(indptr, indices, data[order])
+    indptr, indices, order = trusted_assemble(
+        *shape, rows, columns, places, reduce="keep", threads=threads
+    )
+    view = View(indptr, indices, data[order])
+    return view if reduce == "keep" else _joined_values(view, reduce)
+
+
+def _joined_values(view: View, reduce: str) -> View:
+    """Equal entries of types that no kernel sorts: added up, or the first of them."""
+    first = np.ones(view.nnz, np.bool_)
+    first[1:] = view.indices[1:] != view.indices[:-1]
+    starts = view.indptr[:-1]
+    first[starts[starts < view.nnz]] = True
+    at = np.flatnonzero(first)
+    before = np.concatenate([[0], np.cumsum(first)]).astype(view.indptr.dtype)
+    data = view.data[at]
+    if reduce == "sum" and at.size:
+        data = np.add.reduceat(view.data, at)
+    return View(before[view.indptr], view.indices[at], data)

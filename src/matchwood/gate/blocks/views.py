@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from matchwood import engines
-from matchwood.dist.exchanges.agreement import together
 from matchwood.gate import inputs
 from matchwood.gate.blocks import collecting, sources
 from matchwood.gate.blocks.sources import Source
@@ -142,7 +141,8 @@ class Places:
     def joined(self, view: View, rule: str, ascending: bool, caller: str) -> View:
         """The values as weights, duplicates joined by that rule."""
         integers = view.data.dtype.kind in "iu"
-        weights = together(self.comm, lambda: inputs.as_weights(view.data, caller))
+        self._refuse_large(view.data, caller)
+        weights = inputs.as_weights(view.data, caller)
         given = view._replace(data=weights)
         if ascending:
             return given
@@ -245,6 +245,15 @@ class Places:
             at = where[0]  # columns of a row are ascending
             mine = (int(rows.min()), int(self.names[view.indices[at]]), float(view.data[at]))
         return _least(self.comm.objects(mine))
+
+    def _refuse_large(self, values: Any, caller: str) -> None:
+        """Raise where integers of any rank are not exact in float64."""
+        kind = values.dtype
+        if kind.kind in "iu" and kind.itemsize == 8:
+            low, high = (values.min(), values.max()) if values.size else (kind.type(0),) * 2
+            low = self.comm.allreduce(np.array([low], kind), "min")
+            high = self.comm.allreduce(np.array([high], kind), "max")
+            inputs.as_weights(np.concatenate([low, high]), caller)
 
     def _refuse_overflow(self, given: Any, sums: Any, integers: bool, caller: str) -> None:
         limit = float(np.finfo(sums.dtype).max)

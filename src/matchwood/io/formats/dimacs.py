@@ -126,19 +126,8 @@ def read(
     text: Text, kind: Kind, duplicates: str | None, *, strict: bool, threads: int | None
 ) -> DimacsFile:
     """The graph, and what the file says of its vertices."""
-    line, start, words = _problem(text)
-    sizes = whole_numbers(words[1:])
-    if len(words) != 3 or words[0].decode(errors="replace") not in kind.problems or sizes is None:
-        expected = f"p {kind.problems[0]} VERTICES EDGES"
-        raise text.error(line, f"expected '{expected}', got {clip(b'p ' + b' '.join(words))}")
+    line, start, (n, m), layout = problem_of(text, kind)
     text.require_finished(strict)
-    n, m = sizes
-    nodes = "n" if kind.nodes else ""
-    skipped = f"c{nodes}{DESCRIPTIONS if kind.undirected else ''}"
-    layout = Layout(
-        kind.fields, w=kind.fields - 1 if kind.fields > 2 else -1, base=1, key=kind.key,
-        skipped=skipped, u_limit=n, v_limit=n,
-    )  # fmt: skip
     edges = read_records(text, start, layout, threads)
     text.require_count(m, edges.u.size, "edges", strict)
     text.require_shape(line, (n, n), edges.u.size)
@@ -151,6 +140,23 @@ def read(
     if kind.nodes:
         return DimacsFile(A, None, *_terminals(text, start, n))
     return DimacsFile(A)
+
+
+def problem_of(text: Text, kind: Kind) -> tuple[int, int, tuple[int, int], Layout]:
+    """(line number, where the next line starts, (vertices, edges), layout of the edges)."""
+    line, start, words = _problem(text)
+    sizes = whole_numbers(words[1:])
+    if len(words) != 3 or words[0].decode(errors="replace") not in kind.problems or sizes is None:
+        expected = f"p {kind.problems[0]} VERTICES EDGES"
+        raise text.error(line, f"expected '{expected}', got {clip(b'p ' + b' '.join(words))}")
+    n, m = sizes
+    nodes = "n" if kind.nodes else ""
+    skipped = f"c{nodes}{DESCRIPTIONS if kind.undirected else ''}"
+    layout = Layout(
+        kind.fields, w=kind.fields - 1 if kind.fields > 2 else -1, base=1, key=kind.key,
+        skipped=skipped, u_limit=n, v_limit=n,
+    )  # fmt: skip
+    return line, start, (n, m), layout
 
 
 def _problem(text: Text) -> tuple[int, int, list[bytes]]:

@@ -73,7 +73,7 @@ def read(text: Text, options: Options) -> Matrix | Compacted:
     if not first:
         return _without_edges(text, head, options)
     text.require_finished(options.strict)
-    layout = _layout(text, head, first, options)
+    layout = layout_of(text, head, first, options)
     edges = read_records(text, head.start, layout, options.threads)
     m = int(edges.u.size)
     n = 1 + max(edges.u_max, edges.v_max)
@@ -82,15 +82,24 @@ def read(text: Text, options: Options) -> Matrix | Compacted:
     if options.compact:
         u, v, ids = compacted(edges.u, edges.v, n)
         return Compacted(_matrix((ids.size, ids.size), u, v, edges.w, options), ids + options.base)
-    shape = options.shape or _shape(head, edges, n)
+    shape = allowed_shape(text, head, edges, m, options)
+    return _matrix(shape, edges.u, edges.v, edges.w, options)
+
+
+def allowed_shape(
+    text: Text, head: Head, edges: Records, m: int, options: Options
+) -> tuple[int, int]:
+    """The shape of a matrix of m edges; an error where the ids ask for too much."""
+    n = 1 + max(edges.u_max, edges.v_max)
+    shape = options.shape or shape_of(head, edges, n)
     if options.shape is None and n > text.limits.most_vertices(m):
         raise ValueError(
             f"read: the ids of {text.path} reach {n - 1 + options.base} with only {m} edges; "
             f"pass compact=True to number the vertices that occur, "
             f"or most_vertices={n} to have so many"
         )
-    _require_room(text, shape, m, options)
-    return _matrix(shape, edges.u, edges.v, edges.w, options)
+    require_room(text, shape, m, options)
+    return shape
 
 
 def _matrix(
@@ -102,7 +111,7 @@ def _matrix(
     )
 
 
-def _require_room(text: Text, shape: tuple[int, int], edges: int, options: Options) -> None:
+def require_room(text: Text, shape: tuple[int, int], edges: int, options: Options) -> None:
     """A shape that the caller asked for needs memory alone; one of the file must fit the file."""
     entries = edges * (1 + options.symmetric)
     if options.shape is None:
@@ -124,7 +133,7 @@ def compacted(u: Array, v: Array, n: int) -> tuple[Array, Array, Array]:
     return place[u], place[v], np.flatnonzero(present)
 
 
-def _shape(head: Head, edges: Records, n: int) -> tuple[int, int]:
+def shape_of(head: Head, edges: Records, n: int) -> tuple[int, int]:
     """As large as the ids ask, and as the file says."""
     if head.shape is None:
         return n, n
@@ -135,15 +144,21 @@ def _shape(head: Head, edges: Records, n: int) -> tuple[int, int]:
 
 
 def _without_edges(text: Text, head: Head, options: Options) -> Matrix | Compacted:
+    shape = shape_without_edges(text, head, options)
+    if options.compact:
+        return Compacted(sp.csr_array((0, 0)), np.zeros(0, np.int64))
+    require_room(text, shape, 0, options)
+    return sp.csr_array(shape)
+
+
+def shape_without_edges(text: Text, head: Head, options: Options) -> tuple[int, int]:
+    """The shape of a list that has no edges, and says so."""
     text.require_finished(options.strict)
     if head.edges is None and options.strict and not head.header:
         raise text.error(text.last_line(), NO_EDGES)
     text.require_count(head.edges or 0, 0, "edges", options.strict)
-    if options.compact:
-        return Compacted(sp.csr_array((0, 0)), np.zeros(0, np.int64))
-    shape = options.shape or head.shape or (0, 0)
-    _require_room(text, shape, 0, options)
-    return sp.csr_array(shape)
+    shape: tuple[int, int] = options.shape or head.shape or (0, 0)
+    return shape
 
 
 def find_head(text: Text, options: Options) -> Head:
@@ -229,7 +244,7 @@ def split(line: bytes, delimiter: str) -> list[bytes]:
     return [field.strip() for field in line.split(delimiter.encode())]
 
 
-def _layout(text: Text, head: Head, first: bytes, options: Options) -> Layout:
+def layout_of(text: Text, head: Head, first: bytes, options: Options) -> Layout:
     """The columns, by what was asked or by how many fields the first edge has."""
     delimiter = delimiter_of(first, options.delimiter)
     fields = len(split(first, delimiter))

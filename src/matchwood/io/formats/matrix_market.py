@@ -45,16 +45,10 @@ class Banner(NamedTuple):
 
 def read(text: Text, *, strict: bool, threads: int | None) -> Matrix | Array:
     """The matrix; an array where the file holds a dense one."""
-    banner = _banner(text)
-    line, start, shape, declared = _sizes(text, banner.layout)
-    if banner.symmetry != "general" and shape[0] != shape[1]:
-        raise text.error(
-            line, f"a {banner.symmetry} matrix must be square, got {shape[0]} x {shape[1]}"
-        )
+    banner, line, start, shape, declared = head_of(text)
     text.require_finished(strict)
     sparse = banner.layout == "coordinate"
-    ids = (2 if sparse else 0) + (banner.field in _INTEGERS)
-    found = _check(text, start, ids, _FIELDS[banner.field], threads)
+    found = checked_entries(text, start, banner, threads)
     text.require_count(
         _stored(shape, banner.symmetry) if declared is None else declared, found, "entries", True
     )
@@ -63,6 +57,34 @@ def read(text: Text, *, strict: bool, threads: int | None) -> Matrix | Array:
         return _sparse(text, start, shape, found, banner)
     require_memory(text.caller, 32 * shape[0] * shape[1], f"the matrix of {text.path}")
     return _dense(text, start, shape, found, banner)
+
+
+class Head(NamedTuple):
+    """What stands before the entries."""
+
+    banner: Banner
+    line: int  # number of the line with the sizes
+    start: int  # byte after that line
+    shape: tuple[int, int]
+    entries: int | None  # None in a dense matrix
+
+
+def head_of(text: Text) -> Head:
+    """Banner, comments and sizes."""
+    banner = _banner(text)
+    line, start, shape, declared = _sizes(text, banner.layout)
+    if banner.symmetry != "general" and shape[0] != shape[1]:
+        raise text.error(
+            line, f"a {banner.symmetry} matrix must be square, got {shape[0]} x {shape[1]}"
+        )
+    return Head(banner, line, start, shape, declared)
+
+
+def checked_entries(text: Text, start: int, banner: Banner, threads: int | None) -> int:
+    """The number of entries from byte `start` on, each with as many fields as it must have."""
+    sparse = banner.layout == "coordinate"
+    ids = (2 if sparse else 0) + (banner.field in _INTEGERS)
+    return _check(text, start, ids, _FIELDS[banner.field], threads)
 
 
 def _banner(text: Text) -> Banner:
@@ -164,6 +186,22 @@ def _parsed(text: Text, start: int, head: str, part: bytes | memoryview) -> Any:
 
 
 def _sparse(text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner) -> Matrix:
+    u, v, w = coordinates(text, start, shape, entries, banner)
+    return interruptible(sp.csr_array, sp.coo_array((w, (u, v)), shape=shape))
+
+
+def type_of(banner: Banner) -> Any:
+    """The type of the values."""
+    return np.dtype(_TYPES.get(banner.field, np.float64))
+
+
+def coordinates(
+    text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner
+) -> tuple[Array, Array, Array]:
+    """(rows, columns, values) of so many entries from byte `start` on.
+
+    Those of the other half of a symmetric matrix follow.
+    """
     index = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64
     kind: Any = _TYPES.get(banner.field, np.float64)
     u: Any = np.empty(entries, index)
@@ -184,7 +222,7 @@ def _sparse(text: Text, start: int, shape: tuple[int, int], entries: int, banner
         others = _reflected(w[below], banner.symmetry)
         u, v = np.concatenate((u, v[below])), np.concatenate((v, u[below]))
         w = np.concatenate((w, others))
-    return interruptible(sp.csr_array, sp.coo_array((w, (u, v)), shape=shape))
+    return u, v, w
 
 
 def _dense(text: Text, start: int, shape: tuple[int, int], entries: int, banner: Banner) -> Array:

@@ -1,40 +1,22 @@
-"""The gate of graphs that are spread over ranks: each rank's part comes in, its block goes out.
-
-The rules are those of csr.py, bit for bit: a view of a block holds the entries of the same view of
-the whole matrix that this rank keeps (dist/grid).  Every function here is called by all ranks.
-
-Read gate/blocks for how entries come to their rank, and for the views.
-"""
+"""The graph that is spread over ranks, as one of them sees it: its block, its views, its facts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood import arguments, engines
-from matchwood.dist import grid as grids
+from matchwood import arguments
 from matchwood.dist.exchanges import Exchange
-from matchwood.dist.agreement import same
-from matchwood.dist.exchanges.agreement import together
 from matchwood.dist.vectors import DistributedVector
-from matchwood.gate import refusals
-from matchwood.gate.blocks import given, sources
-from matchwood.gate.blocks.agreed import Agreed
-from matchwood.gate.blocks.sources import Source
+from matchwood.gate.blocks import saved
 from matchwood.gate.blocks.views import Places
-from matchwood.gate.entries import DUPLICATES, RULES
+from matchwood.gate.entries import RULES
 from matchwood.gate.keeping import Keeper
 from matchwood.gate.views import View, ones
 from matchwood.primitives.assemble.cpu import merge_duplicates
 from matchwood.primitives.inspect import Symmetry, Values
 from matchwood.primitives.symmetrize import trusted_magnitudes
-
-__all__ = ["DistributedGraph", "distribute"]
-
-ORDERS = ("auto", "given", "hashed")
-LAYOUTS = ("stripes", "ranges")
 
 
 class Facts(NamedTuple):
@@ -126,6 +108,14 @@ class DistributedGraph(Keeper):
         from matchwood.gate.blocks.device import OnDevice
 
         return self.keep(engine, lambda: OnDevice(self))
+
+    def save(self, folder: Any) -> None:
+        """Write the graph to a folder, which `matchwood.io.read` reads back on any grid.
+
+        All ranks write, so all must see the same file system.  A graph that was saved there is
+        replaced; a folder with other files is refused.
+        """
+        saved.save(self, folder, "save")
 
     def vector(self, local: Any) -> DistributedVector:
         """A DistributedVector of the values of own vertices, by place."""
@@ -338,127 +328,3 @@ class DistributedGraph(Keeper):
             return np.ascontiguousarray(whole[self.grid.owned_rows])
 
         return self.keep("diagonal", make)
-
-
-def distribute(
-    A: Any,
-    *,
-    comm: Any,
-    n: int | None = None,
-    weights: Any = None,
-    grid: Any = None,
-    order: str = "auto",
-    layout: str = "stripes",
-    duplicates: str | None = None,
-    index_dtype: Any = None,
-) -> DistributedGraph:
-    """Spread a graph over the ranks of a communicator.
-
-    Every rank calls it, with its part of the graph.  The parts together, rank 0 first, are what
-    `matchwood.graph` would be given on one machine, and the same rules hold.
-
-    Parameters
-    ----------
-    A : array, tuple, sparse matrix, graph or None
-        Of this rank: edges of shape (m, 2), ``(n, edges)`` or ``(n, edges, weights)``; or a
-        sparse matrix with the next rows after those of the ranks before, and as many columns as
-        all ranks together have rows; or, on one rank alone, the whole graph: a `Graph`, a
-        NetworkX graph, ``(indptr, indices[, data])``.  None: this rank has nothing.
-    comm : Communicator
-        Of `matchwood.dist`.
-    n : int, optional
-        Vertices, where `A` does not say; else one more than the largest in any edge.
-    weights : (m,) array, optional
-        Of the edges, where `A` does not hold them.
-    grid : str or (int, int), optional
-        "RxC": R ranks down, C across.  By default nearest to square.
-    order : {"auto", "given", "hashed"}
-        "hashed" renumbers the vertices by a computed permutation before they are dealt out, for
-        graphs whose numbers have structure.  "auto" does so where a rank would otherwise keep
-        more than 1.5 times the mean of the entries.  Users see their own numbers in either case.
-    layout : {"stripes", "ranges"}
-        "ranges" is that of Mandulak's thesis, for comparison.
-    duplicates, index_dtype
-        As for `matchwood.graph`.
-
-    Returns
-    -------
-    DistributedGraph
-
-    Raises
-    ------
-    TypeError, ValueError
-        On all ranks alike, before anything is sent: if a rank's part is wrong, or ranks differ
-        in the kind of `A`, its number of vertices, the type of its weights, or other arguments;
-        if the grid has not as many places as there are ranks.
-
-    Notes
-    -----
-    Entries are sent in batches, and a rank never has more than two indices and the value of each
-    entry that it keeps, beside one batch.  Values must be numbers; their type is kept.  A rank
-    whose part lies on a GPU gets its views there; the block is made on the CPU.
-
-    Examples
-    --------
-    >>> import matchwood
-    >>> def two_halves(comm):
-    ...     edges = [[[0, 1], [1, 2]], [[2, 3], [3, 0]]][comm.rank]
-    ...     G = matchwood.distribute((4, edges), comm=comm)
-    ...     return G.degrees.gather(None).tolist()
-    >>> matchwood.dist.run(two_halves, 2)
-    [[2, 2, 2, 2], [2, 2, 2, 2]]
-    """
-    same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, duplicates=duplicates,
-         index_dtype=None if index_dtype is None else np.dtype(index_dtype).name)  # fmt: skip
-    share = together(comm, lambda: given.read(A, n, weights, "distribute"))
-    if n is not None:
-        n = arguments.count("distribute", "n", n)
-    agreed = Agreed(comm, share, n, "distribute")
-    source = agreed.source(share)
-    del share
-    return make(
-        "distribute", comm, agreed.n, source, grid=grid, order=order, layout=layout,
-        index_dtype=index_dtype, edges=agreed.edges, duplicates=duplicates or agreed.duplicates,
-        engine=agreed.engine,
-    )  # fmt: skip
-
-
-def make(
-    caller: str,
-    comm: Any,
-    n: int,
-    source: Source,
-    *,
-    grid: Any = None,
-    order: str = "auto",
-    layout: str = "stripes",
-    index_dtype: Any = None,
-    edges: bool = False,
-    duplicates: str | None = None,
-    reduce: str | None = None,
-    values: Callable[[Places, View], Any] | None = None,
-    engine: str = "cpu",
-) -> DistributedGraph:
-    """The graph of a source whose entries are within 0 .. n - 1; all ranks call it alike.
-
-    `reduce` joins equal entries at once.  `values` makes the values of a block without any.
-    """
-    R, C = grids.parsed(caller, grid, comm.size)
-    arguments.one_of(caller, "order", order, ORDERS)
-    arguments.one_of(caller, "layout", layout, LAYOUTS)
-    arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
-    laid = grids.made(layout, n, R, C, comm.rank)
-    places = Places(comm, laid, sources.chosen_order(comm, laid, source, order))
-    if reduce is None:
-        reduce = "first" if source.kind is None and duplicates != "error" else "keep"
-    block, received = places.collected(source, None, reduce)
-    kind = refusals.index_kind(n, places.most(block.nnz), index_dtype, caller)
-    if kind != block.indices.dtype:
-        indptr, indices = block.indptr.astype(kind), block.indices.astype(kind)
-        block = View(indptr, indices, block.data)
-    if values is not None:
-        block = block._replace(data=values(places, block))
-    given_entries = places.total(block.nnz if values is not None else received)[0]
-    facts = Facts(given_entries, edges, duplicates, caller)
-    graph = DistributedGraph(places, block, facts)
-    return graph.on(engine)
