@@ -30,6 +30,7 @@ from matchwood.communities.propagation.tallies import Lists
 from matchwood.communities.quality import sum_of_squares
 from matchwood.communities.result import Communities
 from matchwood.communities.subrounds import SMALL, subrounds_of
+from matchwood.communities.weights import finished
 from matchwood.dist.agreement import same
 from matchwood.dist.exchanges import by_destination
 from matchwood.primitives.hashing import hash2
@@ -61,6 +62,12 @@ def propagate(G: Any, level: Spread, plan: Plan, threads: int | None) -> tuple[L
     state = Labels(G, level, threads)
     if level.entries == 0:
         return state, 0
+    if G.grid.p == 1 and G.order is None:  # the block is the graph
+        whole = finished(level.indptr, level.indices, level.data, level.inner, level.strength)
+        found, rounds = engines.load(PACKAGE, G.engine).propagate(whole, plan, threads)
+        state.own = found.astype(state.kind)
+        state.labels[:] = state.own
+        return state, rounds
     for number in range(plan.max_rounds):
         if number < SPLIT_ROUNDS:
             counts = state.split_round(number, plan.seed)
@@ -81,6 +88,7 @@ class Labels:
         self.threads, self.xp = threads, engines.xp(level.indptr)
         self.module = tallies_of(G)
         self.rows = rows_of(level.indptr, level.indices, level.data)
+        self.places = self.module.places_of(G.n, int(level.indices.shape[0]), threads)
         self.kind = unsigned(level.indices.dtype)
         self.word = self.kind if level.data is None else np.uint64  # of messages: holds weights
         self.ids = self.xp.asarray(G.original_local)
@@ -175,7 +183,7 @@ class Labels:
         to, places = self.grid.row_owner(vertices)
         order, counts = by_destination(to, row.size, self.threads)
         sizes, labels, weights = self.module.tallies(
-            self.rows, self.labels, vertices[order], self.word, self.threads
+            self.rows, self.labels, vertices[order], self.word, self.places, self.threads
         )
         ends = np.cumsum([0, *counts.tolist()])
         before = xp.zeros(sizes.shape[0] + 1, np.int64)
