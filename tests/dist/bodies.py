@@ -60,6 +60,7 @@ def reductions(comm: Communicator, dtypes: Any = TYPES, lengths: Any = (0, 1, 2,
                 mine = expected[lo : lo + int(counts[comm.rank])]
                 same(comm.reduce_scatter(kept, counts, op), mine)
                 same(kept, parts[comm.rank])  # the input is as it was
+    same(comm.allreduce(np.array(2)), np.array(2 * comm.size))  # no dimensions
     two = np.arange(6.0).reshape(2, 3) + comm.rank
     same(comm.allreduce(two, "max"), np.arange(6.0).reshape(2, 3) + comm.size - 1)
 

@@ -21,6 +21,14 @@ import pytest
 from support import SOURCES, environment
 
 TESTS = Path(__file__).resolve().parent.parent
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",  # version 4
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # version 5
+}
+"""Open MPI wants to be told that there may be more ranks than cores, and containers with root."""
+
 LAUNCHERS = ("PMI_", "OMPI_", "SLURM_", "HYDI_", "MPI_", "PMIX_")  # of whoever started the tests
 
 
@@ -62,7 +70,7 @@ def clean_environment(**extra: str) -> dict[str, str]:
     """The environment of a program that mpiexec starts: nothing of another launcher."""
     paths = f"{SOURCES}{os.pathsep}{TESTS}{os.pathsep}{TESTS.parent}"
     kept = {k: v for k, v in environment().items() if not k.startswith(LAUNCHERS)}
-    return {**kept, "PYTHONPATH": paths, "MATCHWOOD_DIST_TIMEOUT": "60", **extra}
+    return {**kept, **OPEN_MPI, "PYTHONPATH": paths, "MATCHWOOD_DIST_TIMEOUT": "60", **extra}
 
 
 def mpiexec(

@@ -13,6 +13,11 @@ OPERATIONS = ("sum", "min", "max", "or")
 Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
+def module_of(array: Any) -> Any:
+    """NumPy or CuPy; `engines.xp` at a tenth of the cost for the usual case."""
+    return np if type(array) is np.ndarray else engines.xp(array)
+
+
 def vector(function: str, array: Any, dimensions: int | None = 1) -> Any:
     """`array` as a contiguous array, else a clear error; `dimensions` None permits any number."""
     is_array = isinstance(array, np.ndarray) or engines.location(array) == "gpu"
@@ -23,7 +28,8 @@ def vector(function: str, array: Any, dimensions: int | None = 1) -> Any:
         raise ValueError(f"{function}: array must be one-dimensional, got shape {array.shape}")
     if array.dtype.kind not in "biufc" or not array.dtype.isnative:
         raise TypeError(f"{function}: array must hold numbers or bools, got dtype {array.dtype}")
-    return engines.xp(array).ascontiguousarray(array)
+    found = module_of(array).ascontiguousarray(array)
+    return found if found.ndim == array.ndim else found.reshape(())  # no dimension is added
 
 
 def operation(function: str, op: Any, dtype: np.dtype[Any]) -> str:
@@ -76,7 +82,7 @@ def reduced(parts: Any, op: str) -> Any:
 
     The order is fixed, so a sum of floats is the same number in every communicator.
     """
-    xp = engines.xp(parts[0])
+    xp = module_of(parts[0])
     combine = {"sum": xp.add, "min": xp.minimum, "max": xp.maximum, "or": xp.bitwise_or}[op]
     result = parts[0].copy()
     for part in parts[1:]:

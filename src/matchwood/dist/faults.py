@@ -15,7 +15,18 @@ def failure_of(rank: int | None, error: BaseException) -> RankFailed:
     if isinstance(error, RankFailed):
         return error
     text = "".join(traceback.format_exception(error))
-    return RankFailed(rank, type(error).__name__, str(error), text)
+    try:
+        said = str(error)
+    except Exception:
+        said = "(an exception that cannot be printed)"
+    return RankFailed(rank, type(error).__name__, said, text)
+
+
+def shortened(text: str, nbytes: int, end: bool = False) -> str:
+    """The beginning of a text, or its end, in so many bytes."""
+    encoded = text.encode(errors="backslashreplace")
+    kept = encoded[max(0, len(encoded) - nbytes) :] if end else encoded[:nbytes]
+    return kept.decode(errors="ignore")
 
 
 def listed(ranks: Sequence[int]) -> str:

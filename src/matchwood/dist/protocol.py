@@ -180,7 +180,7 @@ class Communicator(abc.ABC):
         """
         array = checks.vector("allreduce", array, None)
         op = checks.operation("allreduce", op, array.dtype)
-        self.raw_compare("allreduce", array.dtype.name, array.shape, op)
+        self.raw_compare("allreduce", array.dtype, array.shape, op)
         result = self.raw_allreduce(array.reshape(-1), op).reshape(array.shape)
         moved = -(-2 * (self.size - 1) * array.nbytes // self.size)
         self.traffic.add("allreduce", moved, moved, 2 * (self.size - 1))
@@ -195,7 +195,7 @@ class Communicator(abc.ABC):
         array = checks.vector("reduce_scatter", array)
         op = checks.operation("reduce_scatter", op, array.dtype)
         given = checks.shares("reduce_scatter", counts, self.size, array.size)
-        self.raw_compare("reduce_scatter", array.dtype.name, given, op)
+        self.raw_compare("reduce_scatter", array.dtype, given, op)
         result = self.raw_reduce_scatter(array, given, op)
         sent = (array.size - result.size) * array.itemsize
         self.traffic.add("reduce_scatter", (self.size - 1) * result.nbytes, sent, self.size - 1)
@@ -205,7 +205,7 @@ class Communicator(abc.ABC):
     def allgather(self, array: Any) -> Any:
         """The arrays of all ranks, which have one length, one after the other."""
         array = checks.vector("allgather", array)
-        self.raw_compare("allgather", array.dtype.name, array.size)
+        self.raw_compare("allgather", array.dtype, array.size)
         result = self.raw_gather(array, np.full(self.size, array.size, np.int64))
         others = self.size - 1
         self.traffic.add("allgather", result.nbytes - array.nbytes, others * array.nbytes, others)
@@ -215,7 +215,7 @@ class Communicator(abc.ABC):
     def allgatherv(self, array: Any) -> tuple[Any, Counts]:
         """The arrays of all ranks one after the other, and their lengths."""
         array = checks.vector("allgatherv", array)
-        self.raw_compare("allgatherv", array.dtype.name)
+        self.raw_compare("allgatherv", array.dtype)
         counts = self.raw_lengths(array.size)
         result = self.raw_gather(array, counts)
         others = self.size - 1
@@ -231,7 +231,7 @@ class Communicator(abc.ABC):
         """
         array = checks.vector("alltoallv", array)
         sends = checks.shares("alltoallv", counts, self.size, array.size)
-        self.raw_compare("alltoallv", array.dtype.name)
+        self.raw_compare("alltoallv", array.dtype)
         receives, total = self.raw_table(sends)
         result = self.raw_exchange(array, sends, receives, total)
         item, own = array.itemsize, int(sends[self.rank])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.dist.checks import Counts
+from matchwood.dist.faults import failure_of
 from matchwood.dist.protocol import Communicator, Session
 from matchwood.dist.traffic import Traffic
 
@@ -51,6 +52,10 @@ class Serial(Communicator):
 
     def raw_allreduce(self, array: Any, op: str) -> Any:
         return array.copy()
+
+    def raw_fail(self, error: BaseException) -> None:
+        self.session.failure = failure_of(0, error)
+        self.session.closed = True
 
     def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         if color is None:

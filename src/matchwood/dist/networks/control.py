@@ -21,12 +21,14 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from matchwood.dist.faults import listed
+from matchwood.dist.faults import listed, shortened
 from matchwood.errors import RankFailed
 
 NOTICE_BYTES = 4000
 """Of a notice.  Libraries send so few at once, without waiting for the receiver: those looked at
 (MPICH, Open MPI) do so up to 4096 bytes or more."""
+
+TYPE_BYTES, MESSAGE_BYTES = 200, 1500  # of a notice; the traceback has the rest
 
 Path = tuple[int, ...]
 
@@ -93,11 +95,14 @@ class Control(abc.ABC):
     def announce(self, failure: RankFailed) -> None:
         """Tell the others of a failure that they do not know of."""
         self.failure = self.failure or failure
-        fields = [failure.rank, failure.type[:200], failure.message[:1500], failure.traceback]
-        room = NOTICE_BYTES - len(pickle.dumps((self.rank, "failed", *fields[:3], ""))) - 16
-        # the end of a traceback says most; letters may take four bytes
-        tail = failure.traceback.encode()[-max(room, 0) :].decode(errors="ignore")
-        self.tell("failed", *fields[:3], tail if room > 0 else "")
+        fields = [
+            failure.rank,
+            shortened(failure.type, TYPE_BYTES),
+            shortened(failure.message, MESSAGE_BYTES),
+        ]
+        room = NOTICE_BYTES - len(pickle.dumps((self.rank, "failed", *fields, ""))) - 16
+        # the end of a traceback says most
+        self.tell("failed", *fields, shortened(failure.traceback, room, end=True))
 
     def leave(self) -> None:
         """Tell the others that this rank comes to no collective any more."""

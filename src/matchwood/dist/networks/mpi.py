@@ -195,8 +195,13 @@ class Mpi(Polled):
     def raw_allreduce(self, array: Any, op: str) -> Any:
         if self.size * array.nbytes > GATHERED_BYTES:
             return super().raw_allreduce(array, op)
-        lengths = np.full(self.size, array.size, np.int64)
-        return checks.reduced(self.raw_gather(array, lengths).reshape(self.size, -1), op)
+        parts = staging.empty(self.size * array.size, array)
+        staging.settle(array)
+        kind = self._type(array.itemsize)
+        send = [staging.raw(array), array.size, kind]
+        place = [staging.raw(parts), array.size, kind]
+        self._finish(lambda: self._comm.Iallgather(send, place), array, parts)
+        return checks.reduced(parts.reshape(self.size, array.size), op)
 
     def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         # All ranks have come, so this cannot wait for ever; MPI has no split that can be polled.

@@ -7,6 +7,7 @@ between two looks, and a rank that has waited too long can say for whom.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import time
@@ -133,9 +134,13 @@ class Polled(Communicator):
         self.session.closed = True
         control = self._control
         if control.failure is None:  # else the others know
-            control.announce(failure_of(control.rank, error))
+            failure = failure_of(control.rank, error)
+            control.failure = failure
+            with contextlib.suppress(Exception):  # the error that brought us here says more
+                control.announce(failure)
         self.session.failure = control.failure
-        control.end(self._held, failed=True)
+        with contextlib.suppress(Exception):
+            control.end(self._held, failed=True)
 
 
 def _plain(detail: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from matchwood import engines
+from matchwood.dist.checks import module_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -68,7 +69,7 @@ def _pinned(shape: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 def empty(size: int, like: Any) -> Any:
     """An array of that size, of the type and at the place of another."""
-    return engines.xp(like).empty(size, like.dtype)
+    return module_of(like).empty(size, like.dtype)
 
 
 def place(shape: Any, dtype: np.dtype[Any], on_gpu: bool) -> Any:

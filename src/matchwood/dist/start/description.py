@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 from matchwood.arguments import one_of
 from matchwood.dist.protocol import Communicator, Session
-from matchwood.dist.start.launchers import mpi_launchers, torchrun
+from matchwood.dist.start.launchers import library_of, mpi_launchers, torchrun
 from matchwood.dist.start.placement import Place, place_of, site
 
 PACKAGES = ("mpi4py", "cupy-cuda12x", "cupy-cuda13x", "torch")
@@ -83,17 +84,13 @@ def _rank(place: Place, threads: int) -> dict[str, Any]:
 
 
 def _torch_size() -> int:
-    import os
-
     return int(os.environ["WORLD_SIZE"])
 
 
 def _library() -> str | None:
-    """The MPI library in use, its first line."""
+    """The MPI library in use."""
     MPI = sys.modules.get("mpi4py.MPI")
-    if MPI is None:
-        return None
-    return " ".join(MPI.Get_library_version().strip("\0 \n").splitlines()[0].split())
+    return None if MPI is None else library_of(MPI)
 
 
 def _versions() -> dict[str, str]:

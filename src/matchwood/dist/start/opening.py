@@ -10,12 +10,13 @@ from matchwood.arguments import one_of
 from matchwood.dist.faults import difference
 from matchwood.dist.protocol import Communicator, timeout_seconds
 from matchwood.dist.serial import Serial
-from matchwood.dist.start.launchers import mpi_launchers, torchrun
+from matchwood.dist.start.launchers import OPEN_MPI, library_of, mpi_launchers, torchrun
 from matchwood.dist.start.placement import place_of, site, take_gpu
 from matchwood.errors import EngineUnavailable
 from matchwood.teams.cpus import checked_threads
 
 KINDS = (None, "serial", "mpi", "torch")
+NOT_OPEN_MPI = ("MPICH", "Intel", "MVAPICH", "CRAY")  # how other libraries call themselves
 TRANSPORTS = ("auto", "nccl", "ipc", "host")
 
 
@@ -98,7 +99,8 @@ def _mpi_in_use() -> bool:
 
 def _settled(comm: Communicator, engine: str, transport: str, threads: int | None) -> Communicator:
     """The communicator with its threads and GPU: agreed on by all ranks before any work."""
-    told = comm.objects((engine, transport, comm.session.debug))
+    debug, comm.session.debug = comm.session.debug, False  # until all ranks agree
+    told = comm.objects((engine, transport, debug))
     found = difference([("world", *each[:2]) for each in told])
     if found is not None:
         raise ValueError(f"world: {found[1]}")
@@ -128,36 +130,53 @@ def _mpi() -> Communicator:
         raise EngineUnavailable(
             f"world: {by} asks for MPI, and mpi4py is not installed: pip install matchwood[mpi]"
         )
-    MPI = _started_mpi()
-    _refuse_foreign(MPI, launchers)
+    MPI = _loaded_mpi()
+    if MPI.Is_finalized():
+        raise EngineUnavailable("world: MPI was finalized in this process, and cannot start again")
+    if not MPI.Is_initialized():
+        _refuse_strange(MPI, launchers)
+        MPI.Init_thread()
+    _refuse_lonely(MPI, launchers)
     from matchwood.dist.networks.mpi import open_world
 
     return open_world(MPI, timeout_seconds())
 
 
-def _started_mpi() -> Any:
+def _loaded_mpi() -> Any:
+    """mpi4py's module, without starting MPI: some libraries end the process if they cannot."""
+    import mpi4py
+
+    if "mpi4py.MPI" not in sys.modules:
+        mpi4py.rc.initialize = False
+        mpi4py.rc.finalize = True
     try:
         from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:  # mpi4py without an MPI library
+    except (ImportError, RuntimeError) as error:
         raise EngineUnavailable(f"world: mpi4py finds no MPI library: {error}") from error
-    if MPI.Is_finalized():
-        raise EngineUnavailable("world: MPI was finalized in this process, and cannot start again")
-    if not MPI.Is_initialized():
-        MPI.Init_thread()
     return MPI
 
 
-def _refuse_foreign(MPI: Any, launchers: dict[str, int]) -> None:
-    """Raise where every process would be rank 0 of a world of its own."""
+def _refuse_strange(MPI: Any, launchers: dict[str, int]) -> None:
+    """Raise where the launcher belongs to another library, as far as names tell."""
+    if OPEN_MPI in launchers and library_of(MPI).startswith(NOT_OPEN_MPI):
+        raise _foreign(MPI, OPEN_MPI, launchers[OPEN_MPI])
+
+
+def _refuse_lonely(MPI: Any, launchers: dict[str, int]) -> None:
+    """Raise where every process is rank 0 of a world of its own."""
     most = max(launchers.values(), default=1)
     if most > 1 and MPI.COMM_WORLD.Get_size() == 1:
         by = next(name for name, size in launchers.items() if size == most)
-        library = MPI.Get_library_version().strip().splitlines()[0].strip()
-        raise EngineUnavailable(
-            f"world: {by} started {most} processes, but each is rank 0 of 1: mpi4py uses "
-            f"{library}. Start the program with the mpiexec of that library (or, for srun, its "
-            f"--mpi option), or install mpi4py for the library of your mpiexec"
-        )
+        raise _foreign(MPI, by, most)
+
+
+def _foreign(MPI: Any, launcher: str, size: int) -> EngineUnavailable:
+    library = library_of(MPI)
+    return EngineUnavailable(
+        f"world: {launcher} started {size} processes, but for mpi4py, which uses {library}, each "
+        f"is rank 0 of 1. Start the program with the mpiexec of that library (or, for srun, with "
+        f"its --mpi option), or install mpi4py for the library of your mpiexec"
+    )
 
 
 def _torch() -> Communicator:

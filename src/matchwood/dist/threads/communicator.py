@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines
 from matchwood.dist import checks
 from matchwood.dist.checks import Counts
 from matchwood.dist.faults import failure_of
@@ -133,4 +132,4 @@ class Threads(Communicator):
 
 
 def _joined(like: Any, arrays: Sequence[Any]) -> Any:
-    return engines.xp(like).concatenate(arrays)
+    return checks.module_of(like).concatenate(arrays)

@@ -40,13 +40,20 @@ class _Rank(threading.Thread):
 
     def run(self) -> None:
         try:
+            self._work()
+        except KeyboardInterrupt as error:  # of `_interrupt`: it may come at any point
+            self.error = self.error or error
+        finally:
+            self._ended.release()
+
+    def _work(self) -> None:
+        try:
             self.result = self._call(self._comm)
         except BaseException as error:
             self.error = error
             self._hall.fail(failure_of(self._comm.rank, error))
         finally:
             self._hall.leave(self._comm.rank)
-            self._ended.release()
 
 
 def run(function: Callable[..., Any], ranks: int = 4, *args: Any, threads: int = 1) -> list[Any]:
