@@ -1,6 +1,7 @@
 """Draw the pictures of the problem pages: `python docs/pictures.py FOLDER`.
 
-They are the same as in `matchwood demo`, and the matching of two records.
+They are the same as in `matchwood demo`, the matching of two records, and the layout of a graph
+on ranks.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from matchwood.report import joins
+from matchwood.report import joins, layouts
 from matchwood.report.problems import PROBLEMS
 
 
@@ -25,7 +26,12 @@ def draw(folder: Path) -> list[Path]:
             written.append(path)
     path = folder / "join.svg"
     joins.example().save(path)
-    return [*written, path]
+    written.append(path)
+    for name, made in (("layout", layouts.drawing()), ("ranks", layouts.ownership())):
+        path = folder / f"{name}.svg"
+        made.save(path)
+        written.append(path)
+    return written
 
 
 if __name__ == "__main__":

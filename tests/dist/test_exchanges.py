@@ -178,3 +178,50 @@ def test_records_keep_every_type():
     for given, found in zip(columns, record.unpacked(record.packed), strict=True):
         assert given.dtype == found.dtype
         assert np.array_equal(given, found)
+
+
+def test_auto_takes_the_form_that_sends_less():
+    n = 64
+
+    def work(exchange, grid, rng):
+        values = rng.integers(0, 1000, grid.n_rows)
+        dense = exchange.fold(values, "max")
+        all_places, found = exchange.fold_auto(values, np.arange(grid.n_rows), "max")
+        assert all_places is None
+        assert np.array_equal(found, dense)
+        whole = exchange.comm.allreduce(np.array([grid.rank == 0]), "or")
+        one = np.arange(grid.n_rows)[: 1 if grid.rank == 0 else 0]
+        places, found = exchange.fold_auto(values, one, "max")
+        assert np.array_equal(found, values[one] if grid.rank == 0 else values[:0])
+        positions, spread = exchange.expand_auto(dense, places)
+        assert np.array_equal(spread, exchange.expand(dense)[positions])
+        positions, spread = exchange.expand_auto(dense, np.arange(grid.owned))
+        assert positions is None
+        assert np.array_equal(spread, exchange.expand(dense))
+        return bool(whole[0])
+
+    assert all(on_grid(work, 2, 4, n))
+
+
+def test_many_graphs_share_their_groups():
+    def work(comm):
+        grid = grids.Grid(10, 2, 2, comm.rank)
+        one, two = Exchange(comm, grid), Exchange(comm, grids.Grid(99, 2, 2, comm.rank))
+        other = Exchange(comm, grids.Grid(10, 1, 4, comm.rank))
+        return one.row is two.row, one.column is two.column, other.row is one.row
+
+    assert set(dist.run(work, 4)) == {(True, True, False)}
+
+
+def test_the_computed_permutation_is_one():
+    for n in (1, 2, 3, 10, 255, 256, 257, 5000):
+        order = HashedOrder(n)
+        for kind in (np.int32, np.int64):
+            ids = np.arange(n, dtype=kind)
+            inside = order.inside(ids)
+            assert inside.dtype == kind
+            assert np.array_equal(np.sort(inside), ids)
+            assert np.array_equal(order.user(inside), ids)
+        assert np.array_equal(order.inside(ids, 3), inside)
+    moved = HashedOrder(5000).inside(np.arange(5000))
+    assert (np.bincount(moved[::16] % 16, minlength=16) > 5).all()  # no structure is left

@@ -22,7 +22,9 @@ from matchwood.errors import EngineUnavailable
 T = TypeVar("T")
 Array = np.ndarray[Any, Any]
 
-EDGES = 1 << 19  # drawn at a time by a rank; stored both ways that is one batch
+EDGES = 1 << 19  # drawn at a time by a rank, at most; stored both ways that is one batch
+BATCHES = 32  # of a rank, at least, so that a batch is small beside the block,
+LEAST = 1 << 14  # except that a batch has so many entries
 
 
 class Ranks(NamedTuple):
@@ -86,6 +88,7 @@ class Ranks(NamedTuple):
 
         mine = self.share(total)
         step = max(int(EDGES * 2 / max(each, 1)), 1)
+        step = min(step, max(-(-len(mine) // BATCHES), int(LEAST / max(each, 1)), 1))
 
         def parts(stride: int = 1) -> Iterator[tuple[Any, Any, Any]]:
             for first in range(mine.start, mine.stop, step * stride):

@@ -14,6 +14,7 @@ Every function here is called by all ranks.  Read on in cpu.py: what is done on 
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,23 @@ import numpy as np
 from matchwood import engines
 
 KINDS = ("own", "thesis")
+
+
+_SPLIT: weakref.WeakKeyDictionary[Any, dict[tuple[int, int], tuple[Any, Any]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _groups(comm: Any, grid: Any) -> tuple[Any, Any]:
+    """The communicators of this rank's row and column, made once for a shape of the grid.
+
+    MPI libraries have room for some thousand communicators, and programs may make more graphs.
+    """
+    made = _SPLIT.setdefault(comm, {})
+    shape = (grid.R, grid.C)
+    if shape not in made:
+        made[shape] = (comm.split(grid.r, grid.c), comm.split(grid.c, grid.r))
+    return made[shape]
 
 
 class Exchange:
@@ -37,8 +55,7 @@ class Exchange:
 
     def __init__(self, comm: Any, grid: Any, order: Any = None, kind: str = "own") -> None:
         self.comm, self.grid, self.order, self.kind = comm, grid, order, kind
-        self.row = comm.split(grid.r, grid.c)
-        self.column = comm.split(grid.c, grid.r)
+        self.row, self.column = _groups(comm, grid)
         self.threads = getattr(comm, "threads", None)
 
     def with_kind(self, kind: str) -> Exchange:
@@ -183,6 +200,25 @@ class Exchange:
         return found
 
     # Which form
+
+    def fold_auto(self, values: Any, positions: Any, op: str = "sum") -> tuple[Any, Any]:
+        """`fold_changed` of the values at these positions where few have changed, else `fold`.
+
+        `values` are over the row group.  Of a dense fold the places are None: all of them.
+        """
+        if self.sparse_pays(int(positions.shape[0])):
+            return self.fold_changed(positions, values[positions], op)
+        return None, self.fold(values, op)
+
+    def expand_auto(self, own: Any, places: Any) -> tuple[Any, Any]:
+        """`expand_changed` of the own values at these places where few have changed, else `expand`.
+
+        Of a dense one the column positions are None: all of them.
+        """
+        if self.sparse_pays(int(places.shape[0])):
+            positions, values = self.expand_changed(places, own[places])
+            return positions, values
+        return None, self.expand(own)
 
     def sparse_pays(self, count: int) -> bool:
         """Whether so many changes of this rank, with those of all others, are better sent sparse.

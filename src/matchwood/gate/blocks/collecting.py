@@ -111,8 +111,9 @@ class Collector:
         wide = self.received > INT32_MAX or self.grid.n > INT32_MAX
         kind = np.dtype(np.int64 if wide else np.int32)
         lengths = np.zeros(self.grid.n_rows + 1, np.int64)
-        indices: list[Any] = []
-        values: list[Any] = []
+        indices = np.empty(self.received, kind)  # as many at most; memory is taken when written to
+        values = None if self.kind is None else np.empty(self.received, self.kind)
+        filled = 0
         for k in range(self.ranges):
             first = k * self.height
             rows, columns, data = self._of_range(k, kind)
@@ -122,11 +123,15 @@ class Collector:
             shape = (min(self.height, self.grid.n_rows - first), self.grid.n_columns)
             view = sorted_block(rows, columns, data, shape, reduce, self.comm.threads)
             lengths[first + 1 : first + 1 + shape[0]] = np.diff(view.indptr)
-            indices.append(view.indices)
-            values.append(view.data)
-        indptr = np.cumsum(lengths, out=lengths)
-        data = None if self.kind is None else joined(values, self.kind)
-        return View(indptr, joined(indices, kind), data)
+            indices[filled : filled + view.nnz] = view.indices
+            if values is not None:
+                values[filled : filled + view.nnz] = view.data
+            filled += view.nnz
+            del rows, columns, data, view
+        indices.resize(filled, refcheck=False)
+        if values is not None:
+            values.resize(filled, refcheck=False)
+        return View(np.cumsum(lengths, out=lengths), indices, values)
 
     def _of_range(self, k: int, kind: Any) -> Entry:
         """The entries of a range, by the rank that sent them and then by round."""
