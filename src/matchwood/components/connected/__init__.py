@@ -1,4 +1,4 @@
-"""Connected components.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu."""
+"""Connected components.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist/."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def connected_components(
 
     Parameters
     ----------
-    A : (n, n) sparse matrix, or anything `graph` takes
+    A : (n, n) sparse matrix, or anything `graph` takes; or a DistributedGraph
         Only the pattern is read: i and j are joined when ``A[i, j]`` or ``A[j, i]`` is stored,
         zero or not.
     method : {"auto", "afforest", "fastsv", "bfs"}
@@ -73,6 +73,11 @@ def connected_components(
         ``"fastsv"`` lets labels flow along all edges at once, until none changes [2]_.
         ``"bfs"`` searches from one vertex after the other.  ``"auto"`` takes Afforest, the
         fastest in every measurement so far.
+
+        For a DistributedGraph: {"auto", "colour"}.  ``"auto"`` joins the edges of each rank's
+        block as on one machine, then makes one forest of the ranks' forests [3]_.  ``"colour"``
+        lets the smallest vertex spread, a step a round [4]_; ``"colour/base"``, ``"colour/+SP"``,
+        ``"colour/+SP+SW"`` and ``"colour/+SP+SW+VQ"`` are its steps in figure 6.6 there.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
@@ -82,7 +87,7 @@ def connected_components(
     -------
     Components
         With `count`, `labels` and `rounds`; labels live where `A` lives, and have the index type
-        of the graph.
+        of the graph.  Those of a DistributedGraph are a DistributedVector.
 
     Raises
     ------
@@ -104,6 +109,10 @@ def connected_components(
        via subgraph sampling. IPDPS 2018. doi:10.1109/IPDPS.2018.00012
     .. [2] Y. Zhang, A. Azad, Z. Hu. FastSV: a distributed-memory connected component algorithm
        with fast convergence. SIAM PP 2020. doi:10.1137/1.9781611976137.5
+    .. [3] M. Patwary, J. Blair, F. Manne. Experiments on union-find algorithms for the
+       disjoint-set data structure. SEA 2010. doi:10.1007/978-3-642-13193-6_35 (Rem's algorithm)
+    .. [4] M. Mandulak. Large-scale graph analysis and matching on parallel architectures. PhD
+       thesis, Rensselaer Polytechnic Institute, 2025, chapter 6.
 
     Examples
     --------

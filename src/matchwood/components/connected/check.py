@@ -23,7 +23,8 @@ def check_connected_components(A: Any, answer: Any, *, numbering: str = "exact")
     A : as given to `connected_components`
     answer : Components, (count, labels), labels or sets of vertices
         As matchwood, SciPy, igraph (an object with `membership`) or NetworkX (sets of the
-        vertices 0..n-1) return it.  The number of rounds is not checked.
+        vertices 0..n-1) return it.  The number of rounds is not checked.  With a
+        DistributedGraph labels are a DistributedVector, and all ranks raise the same error.
     numbering : {"exact", "any"}
         ``"exact"``: labels are 0, 1, ... in the order of their smallest vertices, as
         `connected_components` returns them.  ``"any"``: they may be any integers; only which

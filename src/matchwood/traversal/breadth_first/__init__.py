@@ -1,4 +1,4 @@
-"""Breadth-first search.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu."""
+"""Breadth-first search.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist/."""
 
 from __future__ import annotations
 
@@ -75,10 +75,11 @@ def bfs(
 
     Parameters
     ----------
-    A : (n, n) sparse matrix, or anything `graph` takes
+    A : (n, n) sparse matrix, or anything `graph` takes; or a DistributedGraph
         Only the pattern is read: a stored ``A[i, j]``, zero or not, is an arc from i to j.
     sources : int or array of int
-        Where to start.
+        Where to start.  With a DistributedGraph the same on all ranks, or a DistributedVector of
+        truth values that marks them.
     depth_limit : int or None
         Vertices further away than this count as not reached.
     directed : bool
@@ -92,7 +93,7 @@ def bfs(
     -------
     BFS
         With `level`, `parent` and `rounds`; arrays live where `A` lives, and have the index
-        type of the graph.
+        type of the graph.  Those of a DistributedGraph are DistributedVectors.
 
     Raises
     ------

@@ -37,7 +37,8 @@ def check_bfs(
     A, sources, depth_limit, directed
         As given to `bfs`.
     result : BFS or (level, parent)
-        Arrays or lists of integers.  Of a `BFS` the number of rounds is checked as well.
+        Arrays or lists of integers.  Of a `BFS` the number of rounds is checked as well.  With a
+        DistributedGraph they are DistributedVectors, and all ranks raise the same error.
 
     Raises
     ------

@@ -23,7 +23,7 @@ def check_forest_roots(parent: Any, root: Any) -> None:
     Parameters
     ----------
     parent : as given to `forest_roots`
-    root : (n,) array of integers
+    root : (n,) array of integers; a DistributedVector where `parent` is one
 
     Raises
     ------

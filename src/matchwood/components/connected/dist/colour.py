@@ -10,7 +10,8 @@ there are as many rounds as the longest of the shortest ways from a smallest ver
 
 Four switches, which the thesis turns on one after the other: sparse exchanges of what has changed
 (SP), dense ones while much changes (SW), a queue of active vertices (VQ), and push.  Kernels:
-cpu_colour.py.  (M. Mandulak, Graph analysis and matching, 2025, chapter 6, algorithms 6.2 to 6.5.)
+cpu_colour.py.  (M. Mandulak, Large-scale graph analysis and matching on parallel architectures,
+2025, chapter 6, algorithms 6.2 to 6.5.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Breadth-first search on a grid of ranks.  Kernels: cpu.py.
+"""Breadth-first search on a grid of ranks.  A level in a block: cpu.py, gpu.py + gpu.cu.
 
 Level by level.  The owners have the levels and parents of their vertices, and the new frontier goes
 from them to the ranks of their row.  Then one of two directions, as on one machine:
@@ -24,7 +24,6 @@ from matchwood import arguments, engines
 from matchwood.dist.exchanges.packing import pack_marks, pack_values, unpack_marks, unpack_values
 from matchwood.dist.exchanges.routing import gather_messages, to_group
 from matchwood.traversal.breadth_first import BFS, levels
-from matchwood.traversal.breadth_first.dist import cpu
 from matchwood.traversal.breadth_first.dist.check import check_search as check_search
 from matchwood.traversal.breadth_first.dist.sources import agree, starting_places
 
@@ -57,27 +56,18 @@ def search(
 
 
 class _Search:
-    """The state of a rank.
+    """The state of a rank: levels and parents of own vertices, by place; -1 where not reached.
 
-    Attributes
-    ----------
-    level, parent : arrays
-        Of own vertices, by place; -1 where not reached.
-    when : array
-        By local id: the level at which this rank saw a vertex first; -1 where it did not.
-    best : array
-        By local id: the smallest parent that this rank found, for the level of `when`.
+    What it knows of the other vertices of its block is in `block` (cpu.py, gpu.py).
     """
 
     def __init__(self, G: Any, outward: Any, inward: Any, threads: int | None) -> None:
-        self.G, self.grid, self.exchange, self.threads = G, G.grid, G.exchange, threads
-        self.outward, self.inward = outward[:2], inward[:2]
-        grid = self.grid
+        self.G, self.grid, self.exchange = G, G.grid, G.exchange
         kind = arguments.index_type(max(G.n, G.nnz))
-        self.level, self.parent = (np.full(grid.owned, -1, kind) for _ in range(2))
-        self.when = np.full(grid.n_local, -1, np.int32)
-        self.best = np.full(grid.n_local, np.iinfo(kind).max, kind)
-        self.names = np.ascontiguousarray(G.original_local, kind)
+        self.level, self.parent = (np.full(self.grid.owned, -1, kind) for _ in range(2))
+        names = np.ascontiguousarray(engines.moved(G.original_local, "cpu"), kind)
+        engine = engines.load(__name__, G.engine)
+        self.block = engine.Block(outward[:2], inward[:2], self.grid, names, threads)
         key = "arcs" if inward is not outward else "edges"
         self.arcs: int = G.keep(
             ("bfs", key), lambda: int(G.comm.allreduce(np.array([outward.nnz], np.int64))[0])
@@ -91,10 +81,8 @@ class _Search:
         depth = reached = 0
         backwards = False
         while True:
-            rows = self._to_rows(frontier, depth)
-            indptr = self.outward[0]
-            mine = int((indptr[rows + 1] - indptr[rows]).sum(dtype=np.int64))
-            state = np.array([frontier.size, mine], np.int64)
+            rows = self._rows(frontier)
+            state = np.array([frontier.size, self.block.see(rows, depth)], np.int64)
             size, follow = comm.allreduce(state, "sum").tolist()
             comm.report(depth + 1, size)
             if size == 0 or depth == limit:
@@ -105,13 +93,13 @@ class _Search:
             else:
                 backwards = follow * follow > (n - reached) * self.arcs
             if backwards:
-                found = self._bottom_up(frontier, depth)
+                offers = self._bottom_up(frontier, depth)
             else:
-                found = self._top_down(rows, mine, depth)
+                offers = self._top_down(rows, depth)
             depth += 1
-            frontier = self._accept(found, depth)
+            frontier = self._accept(offers, depth)
 
-    def _to_rows(self, frontier: Array, depth: int) -> Array:
+    def _rows(self, frontier: Array) -> Array:
         """Rows of the frontier, of all ranks of the row."""
         grid = self.grid
         message = pack_marks(frontier, grid.owned, np.int32)
@@ -120,9 +108,7 @@ class _Search:
             for c, words in enumerate(gather_messages(self.exchange.row, message))
             if words.size
         ]
-        rows = np.concatenate(parts) if parts else _NONE
-        self.when[rows] = depth
-        return rows
+        return np.concatenate(parts) if parts else _NONE
 
     def _columns(self, frontier: Array) -> Array:
         """Local ids of the frontier's vertices in the column group."""
@@ -135,38 +121,33 @@ class _Search:
         ]
         return np.asarray(grid.columns_to_local[np.concatenate(parts) if parts else _NONE])
 
-    def _top_down(self, rows: Array, arcs: int, depth: int) -> list[tuple[Array, Array]]:
+    def _top_down(self, rows: Array, depth: int) -> list[tuple[Array, Array]]:
         """(places, parents) that the ranks of the column offer for own vertices."""
         grid = self.grid
-        found = cpu.top_down(
-            self.outward, rows, arcs, self.names, self.when, self.best, depth, self.threads
-        )
+        found, parents = self.block.top_down(rows, depth)
         if found.size == 0:
-            return self._offers(self.exchange.column, [self.best[:0]] * grid.R)
+            return self._offers(self.exchange.column, [parents] * grid.R)
         ids = grid.original(found)
         ranks, places = grid.owner(ids) // grid.C, grid.places(ids)
         messages = []
         for r in range(grid.R):
             mine = ranks == r
-            values = self.best[found[mine]]
-            messages.append(pack_values(places[mine], values, grid.column_counts[r]))
+            messages.append(pack_values(places[mine], parents[mine], grid.column_counts[r]))
         return self._offers(self.exchange.column, messages)
 
     def _bottom_up(self, frontier: Array, depth: int) -> list[tuple[Array, Array]]:
         """(places, parents) that the ranks of the row offer for own vertices."""
         grid = self.grid
-        columns = self._columns(frontier)
-        cpu.bottom_up(self.inward, grid.n_rows, columns, self.names, self.when, self.best, depth,
-                      self.threads)  # fmt: skip
-        whens, bests = (grid.split_rows(a[: grid.n_rows]) for a in (self.when, self.best))
+        found, parents = self.block.bottom_up(self._columns(frontier), depth)
+        ranks, places = grid.row_owner(found)
         messages = []
         for c in range(grid.C):
-            places = np.flatnonzero(whens[c] == depth + 1)
-            messages.append(pack_values(places, bests[c][places], grid.row_counts[c]))
+            mine = ranks == c
+            messages.append(pack_values(places[mine], parents[mine], grid.row_counts[c]))
         return self._offers(self.exchange.row, messages)
 
     def _offers(self, comm: Any, messages: list[Array]) -> list[tuple[Array, Array]]:
-        received = to_group(comm, messages, self.best.dtype)
+        received = to_group(comm, messages, self.parent.dtype)
         return [unpack_values(words, self.grid.owned) for words in received if words.size]
 
     def _accept(self, offers: list[tuple[Array, Array]], depth: int) -> Array:

@@ -60,22 +60,6 @@ def _top_down(
         chunk = next_chunk(team, frontier.size, CHUNK)
 
 
-def top_down(
-    rows: Any, frontier: Array, arcs: int, names: Array, when: Array, best: Array, depth: int,
-    threads: int | None,
-) -> Array:  # fmt: skip
-    """Local ids of the columns that these rows reach and that were not seen before, ascending.
-
-    `arcs` are the entries of the rows `frontier`.
-    """
-    found, tail = np.empty(min(when.size, arcs), np.int64), np.zeros(1, np.int64)
-    if arcs:
-        crew(threads, work=arcs + frontier.size).run(
-            _top_down, rows, frontier, names, when, best, depth + 1, found, tail
-        )
-    return np.sort(found[: int(tail[0])])
-
-
 @kernel
 def _bottom_up(
     team: Any, rows: Any, size: int, frontier: Array, names: Array, when: Array, best: Array,
@@ -101,19 +85,52 @@ def _bottom_up(
         chunk = next_chunk(team, size, ROWS)
 
 
-def bottom_up(
-    rows: Any, size: int, columns: Array, names: Array, when: Array, best: Array, depth: int,
-    threads: int | None,
-) -> None:  # fmt: skip
-    """Rows below `size` that are not seen yet and have a column of the frontier: level and parent.
+class Block:
+    """What a rank knows of the vertices of its block, by local id."""
 
-    The columns of a row are in the order of their names, so the first that is found is the least.
-    """
-    indptr, indices = rows
-    marks = np.zeros(-(-when.size // 64) * 64, np.bool_)
-    marks[columns] = True
-    frontier = np.packbits(marks, bitorder="little").view(np.uint64)
-    unsigned = np.uint32 if indices.dtype == np.int32 else np.uint64
-    crew(threads, work=indices.size + size).run(
-        _bottom_up, (indptr, indices.view(unsigned)), size, frontier, names, when, best, depth + 1
-    )
+    def __init__(
+        self, outward: Any, inward: Any, grid: Any, names: Array, threads: int | None
+    ) -> None:
+        unsigned = np.uint32 if inward[1].dtype == np.int32 else np.uint64
+        self.outward, self.inward = tuple(outward), (inward[0], inward[1].view(unsigned))
+        self.names, self.rows, self.threads = names, grid.n_rows, threads
+        self.when = np.full(grid.n_local, UNSEEN, np.int32)
+        self.best = np.full(grid.n_local, np.iinfo(names.dtype).max, names.dtype)
+        self.arcs = 0  # of the rows that were seen last
+
+    def see(self, rows: Array, depth: int) -> int:
+        """These rows are of level `depth`; how many entries they have."""
+        indptr = self.outward[0]
+        self.when[rows] = depth
+        self.arcs = int((indptr[rows + 1] - indptr[rows]).sum(dtype=np.int64))
+        return self.arcs
+
+    def top_down(self, rows: Array, depth: int) -> tuple[Array, Array]:
+        """Columns that these rows reach and that were not seen before, ascending; their parents.
+
+        They are the rows that `see` was given last.
+        """
+        found = np.empty(min(self.when.size, self.arcs), np.int64)
+        tail = np.zeros(1, np.int64)
+        if self.arcs:
+            crew(self.threads, work=self.arcs + rows.size).run(
+                _top_down, self.outward, rows, self.names, self.when, self.best, depth + 1,
+                found, tail,
+            )  # fmt: skip
+        listed = np.sort(found[: int(tail[0])])
+        return listed, self.best[listed]
+
+    def bottom_up(self, columns: Array, depth: int) -> tuple[Array, Array]:
+        """Rows that are not seen yet and have one of these columns, ascending; their parents.
+
+        The columns of a row are in the order of their names, so the first found is the least.
+        """
+        marks = np.zeros(-(-self.when.size // 64) * 64, np.bool_)
+        marks[columns] = True
+        frontier = np.packbits(marks, bitorder="little").view(np.uint64)
+        crew(self.threads, work=self.inward[1].size + self.rows).run(
+            _bottom_up, self.inward, self.rows, frontier, self.names, self.when, self.best,
+            depth + 1,
+        )  # fmt: skip
+        found = np.flatnonzero(self.when[: self.rows] == depth + 1)
+        return found, self.best[found]
