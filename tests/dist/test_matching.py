@@ -17,6 +17,7 @@ from matchwood import dist
 from matchwood.errors import CheckFailed
 from matchwood.matching import weighted_matching
 from matchwood.matching.check import check_locally_dominant, check_matching
+from matchwood.matching.dominant import dist as engine
 from matchwood.teams import crew
 from spread_graphs import GRIDS, slab, tried
 from strategies import graphs
@@ -99,6 +100,24 @@ def test_long_chains():
     compare(complete(40), [(3, 1)], "hashed")
 
 
+@pytest.mark.parametrize("few", [0, 8, 10**9])
+def test_rows_wait_in_lists_from_any_round_on(few, monkeypatch):
+    monkeypatch.setattr(engine, "FEW", few)
+    for name in ("few weights", "rmat", "star", "path", "float32", "int64 indices"):
+        compare(ZOO[name](), [(2, 3)], "given")
+        compare(ZOO[name](), [(2, 1)], "hashed", ties="index")
+
+
+def test_two_equal_weights_behind_the_first():
+    """The second candidate of a row is kept only where weights decide on it."""
+    rng = np.random.default_rng(11)
+    for A in (complete(60), rmat(9, 8)):
+        upper = sp.triu(A, 1).tocoo()
+        values = rng.choice([1.0, 2.0, 3.0, 4.0, 4.5, 5.0, 6.0, 7.0], upper.nnz)
+        B = sp.coo_array((values, (upper.row, upper.col)), A.shape)
+        compare(sp.csr_array(B + B.T), [(1, 2), (2, 2), (3, 3)])
+
+
 def test_many_threads_on_a_rank(monkeypatch):
     """Kernels share their work among members also where it is small."""
     module = __import__("matchwood.teams.crew", fromlist=["x"])
@@ -108,7 +127,8 @@ def test_many_threads_on_a_rank(monkeypatch):
     rng = np.random.default_rng(2)
     for A in (rmat(8, 6), grid(9, 9), star(100)):
         weights = sp.csr_array((rng.integers(1, 9, A.nnz), A.indices, A.indptr), A.shape)
-        for threads in (2, 3):
+        for threads, few in ((2, 32), (3, 0)):
+            monkeypatch.setattr(engine, "FEW", few)
             compare(A, [(2, 2)], threads=threads)
             compare(weights, [(1, 3)], "hashed", threads=threads)
 

@@ -3,9 +3,15 @@
 A block is a part of the rows of a row group: those entries whose columns are in one column group.
 Local ids, places and stripes: matchwood/dist/grid.  The rule of a round: dist.py.
 
-Every free row has a candidate, its first edge of the block to a free column; it waits in the linked
-list of that column.  When a column is taken, the rows of its list look for another candidate.  So a
-row costs work when its candidate has to change, and none while it waits.
+Every free row has a candidate, its first edge of the block to a free column.  When that is taken,
+the row looks for another.  A scan finds two candidates; where the second is free when the first is
+taken, the row is not scanned again.
+
+In the first rounds many columns are taken at once, and a pass over all rows finds those that have
+lost their candidate, in the order of memory.  Once few are taken, rows wait in linked lists, one
+for each column (`enlist`).  From then on a row costs work when its candidate has to change, and
+none while it waits: on a path of ascending weights, where a round matches one edge, that makes n
+rounds of constant work.
 
 Vertices have two numbers besides the local one: the grid's id says who owns a vertex, the name
 is the user's number, which breaks ties and stands in the answer.  They differ only where the
@@ -35,6 +41,7 @@ from matchwood.teams import (
     atomic_cas,
     barrier,
     device,
+    expanded,
     interrupted,
     kernel,
     load_acquire,
@@ -62,9 +69,11 @@ class Rows(NamedTuple):
     """What a rank knows about the vertices of its block."""
 
     taken: Array  # (local vertices) int8: 0 or TAKEN
-    waiting: Array  # (local vertices) the first row that waits for this column, or nobody
-    following: Array  # (rows) the next row of the list that a row is in
-    found: Array  # (rows) scratch: the candidates of a round
+    waiting: Array  # (local vertices) the first row that waits for this column, or nobody; empty
+    # before there are lists
+    following: Array  # (rows) the next row of the list that a row is in; before: its candidate
+    second: Array  # (rows) the candidate after that one, or nobody where it is not known
+    second_bits: Array  # (rows) its weight
 
 
 class Out(NamedTuple):
@@ -90,6 +99,8 @@ class Heard(NamedTuple):
     words: Array
     starts: Array  # (ranks + 1) where the words of each rank begin
     owned: Array  # (ranks) vertices of each
+    base: Array  # (ranks) the local id of place 0 of each,
+    stride: Array  # (ranks) and how far those of two places are apart
 
 
 class HeardOf(NamedTuple):
@@ -105,7 +116,7 @@ def nobody(array: Array) -> Any:
     return ~array.dtype.type(0)
 
 
-@device
+@expanded
 def put_bits(words: Array, at: Any, bits: Array, i: Any) -> None:
     """Write the weight bits[i] from `at` on."""
     raw = np.uint64(bits[i])  # weights are not negative
@@ -116,7 +127,7 @@ def put_bits(words: Array, at: Any, bits: Array, i: Any) -> None:
         words[at] = raw
 
 
-@device
+@expanded
 def get_bits(words: Array, at: Any, bits: Array) -> Any:
     """The weight at `at`, of the type of `bits`."""
     raw = np.uint64(words[at])
@@ -150,62 +161,91 @@ def _first_among_ties(
     return best, best_w
 
 
-@device
-def _first_free(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
-    """The free column along u's first edge of the block, and the weight; or nobody and 0."""
+@expanded
+def _first_free(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
+    """The free column along u's first edge of the block, and the weight; or nobody and 0.
+
+    The next free column is left in rows.second, where weights alone decide on it.
+    """
     indptr, indices, weights = block.indptr, block.indices, block.weights
-    best, best_w = nobody(indices), weights.dtype.type(0)
-    tied = False
+    taken = rows.taken
+    zero = weights.dtype.type(0)
+    best, best_w, second, second_w = nobody(indices), zero, nobody(indices), zero
+    tied = second_tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
     if end - start <= np.uint64(SHORT_ROW):
         for k in range(start, end):  # no branches: none of them could be predicted
             v = indices[k]
             w = weights.dtype.type(weights[k] | weights.dtype.type(taken[v]))
-            better = w > best_w
             tied |= w == best_w
-            best = v if better else best
-            best_w = w if better else best_w
+            better = w > best_w
+            less, less_w = (best if better else v), (best_w if better else w)
+            best, best_w = (v if better else best), (w if better else best_w)
+            second_tied |= less_w == second_w and less_w > zero
+            better = less_w > second_w
+            second, second_w = (less if better else second), (less_w if better else second_w)
     else:
         for k in range(start, end):
             w = weights[k]
-            if w >= best_w and taken[indices[k]] >= 0:
+            if w >= second_w and taken[indices[k]] >= 0:
                 tied |= w == best_w
-                best, best_w = indices[k], w
+                second_tied |= w == second_w
+                if w >= best_w:
+                    second, second_w = best, best_w
+                    best, best_w = indices[k], w
+                else:
+                    second, second_w = indices[k], w
     if tied:
         best, best_w = _first_among_ties(block, start, end, u, taken, ties)
+    rows.second[u] = nobody(indices) if tied or second_tied else second
+    rows.second_bits[u] = second_w
     return best, best_w
 
 
-@device
-def _first(block: Block, u: Any, taken: Array, ties: Ties) -> Any:
+@expanded
+def _first(block: Block, u: Any, rows: Rows, ties: Ties) -> Any:
     """`_first_free` for the first round, when all vertices are free: only weights are read."""
     indptr, indices, weights = block.indptr, block.indices, block.weights
+    zero = weights.dtype.type(0)
     at: Any = np.uint64(0)
-    best_w = weights.dtype.type(0)
-    tied = False
+    second_at: Any = np.uint64(0)
+    best_w = second_w = zero
+    tied = second_tied = False
     start, end = np.uint64(indptr[u]), np.uint64(indptr[u + indptr.dtype.type(1)])
     if end - start <= np.uint64(SHORT_ROW):
         for k in range(start, end):
             w = weights[k]
-            better = w > best_w
             tied |= w == best_w
-            at = k if better else at
-            best_w = w if better else best_w
+            better = w > best_w
+            less_at, less_w = (at if better else k), (best_w if better else w)
+            at, best_w = (k if better else at), (w if better else best_w)
+            second_tied |= less_w == second_w and less_w > zero
+            better = less_w > second_w
+            second_at, second_w = (less_at if better else second_at), max(less_w, second_w)
     else:
         for k in range(start, end):
             w = weights[k]
-            if w >= best_w:
+            if w >= second_w:
                 tied |= w == best_w
-                at, best_w = k, w
+                second_tied |= w == second_w
+                if w >= best_w:
+                    second_at, second_w = at, best_w
+                    at, best_w = k, w
+                else:
+                    second_at, second_w = k, w
     best = nobody(indices)
+    rows.second[u] = best
     if tied:
-        best, best_w = _first_among_ties(block, start, end, u, taken, ties)
+        best, best_w = _first_among_ties(block, start, end, u, rows.taken, ties)
     elif start < end:
         best = indices[at]
+        if second_w > zero and not second_tied:
+            rows.second[u] = indices[second_at]
+            rows.second_bits[u] = second_w
     return best, best_w
 
 
-@device
+@expanded
 def _wait_for(rows: Rows, v: Any, u: Any, plain: bool) -> None:
     """Put row u into the list of column v.  `plain`: no other member is at work."""
     waiting, following = rows.waiting, rows.following
@@ -221,6 +261,19 @@ def _wait_for(rows: Rows, v: Any, u: Any, plain: bool) -> None:
         head = seen
 
 
+@kernel
+def enlist(team: Team, rows: Rows) -> None:
+    """Lists of rows from their candidates.  Caller: rows.waiting is nobody everywhere."""
+    none = nobody(rows.following)
+    lo, hi = share(team, rows.following.size)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        v = rows.following[i]
+        if v != none and rows.taken[i] >= 0:
+            _wait_for(rows, v, rows.following.dtype.type(i), team.size == 1)
+
+
 @device
 def begin_records(team: Team, out: Out, places: Array) -> None:
     """places[d] = where this member's records for d begin; all members have counted theirs."""
@@ -232,85 +285,100 @@ def begin_records(team: Team, out: Out, places: Array) -> None:
             start += out.counts[member, d]
 
 
-@device
-def _search(
-    team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, bits: Array, lo: int, hi: int,
-    every: bool, out: Out,
-) -> None:  # fmt: skip
-    """Find a candidate for queue[lo:hi], or for rows lo .. hi if `every`; then write records.
-
-    A candidate's column is left in rows.found, by place in the queue; its weight in `bits`.
-    """
-    C = out.counts.shape[1]
-    kind = block.indices.dtype.type
-    counts = out.counts[team.rank]
-    plain = team.size == 1
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        if every:
-            u = kind(i)
-            v, w = _first(block, u, rows.taken, ties)
-        else:
-            prefetch_queued(block.indptr, block.indices, block.weights, queue, i, hi)
-            u = queue[i]
-            v, w = _first_free(block, u, rows.taken, ties)
-        rows.found[i] = v
-        bits[i] = w
-        if v != nobody(block.indices):
-            _wait_for(rows, v, u, plain)
-        elif every:
-            continue  # no record: the owner knows of no candidate
-        counts[np.int64(u) % C] += 1
-    if barrier(team):
-        return
-    places = out.places[team.rank]
-    begin_records(team, out, places)
-    for i in range(lo, hi):
-        u = np.int64(i) if every else np.int64(queue[i])
-        v, w = rows.found[i], bits[i]
-        empty = v == nobody(block.indices)
-        if empty and every:
-            continue
-        at = places[u % C] * out.width
-        places[u % C] += 1
-        out.words[at] = u // C
-        out.words[at + 1] = 0 if empty else block.ids[v]
-        if block.renamed:
-            out.words[at + 2] = 0 if empty else block.names[v]
-        put_bits(out.words, at + 2 + block.renamed, bits, i)
+@expanded
+def _write(block: Block, out: Out, at: Any, k: Any, v: Any, bits: Array, i: Any) -> None:
+    """A record: place k of a row, its candidate v, and the weight bits[i]."""
+    empty = v == nobody(block.indices)
+    at *= out.width
+    out.words[at] = k
+    out.words[at + 1] = 0 if empty else block.ids[v]
+    if block.renamed:
+        out.words[at + 2] = 0 if empty else block.names[v]
+    put_bits(out.words, at + 2 + block.renamed, bits, i)
 
 
 @kernel
-def propose(
-    team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, bits: Array, out: Out
-) -> None:
+def propose(team: Team, block: Block, rows: Rows, ties: Ties, bits: Array, out: Out) -> None:
     """The candidate of every row that has an edge, for its owner.  All vertices are free.
 
     A record is (place, id[, name], weight) of a row, its candidate, and the edge.
-    Caller: out.counts is 0.
+    Caller: out.counts is 0, and `bits` has room for a weight of each member.
     """
-    lo, hi = share_rows(team, block.indptr)
+    C = out.counts.shape[1]
+    indptr = block.indptr
+    counts, places = out.counts[team.rank], out.places[team.rank]
+    lo, hi = share_rows(team, indptr)
     hi = min(hi, rows.following.size)  # the rows behind are empty
-    _search(team, block, rows, ties, queue, bits, min(lo, hi), hi, True, out)
+    lo = min(lo, hi)
+    c = lo % C
+    for i in range(lo, hi):
+        counts[c] += indptr[i] < indptr[i + 1]
+        c = c + 1 if c + 1 < C else 0
+    if barrier(team):
+        return
+    begin_records(team, out, places)
+    k, c = lo // C, lo % C
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        rows.following[i] = nobody(rows.following)
+        if indptr[i] < indptr[i + 1]:
+            u = block.indices.dtype.type(i)
+            v, bits[team.rank] = _first(block, u, rows, ties)
+            rows.following[i] = v
+            _write(block, out, places[c], k, v, bits, team.rank)
+            places[c] += 1
+        c += 1
+        if c == C:
+            k, c = k + 1, 0
 
 
-@device
+@expanded
+def _propose_again(
+    team: Team, block: Block, rows: Rows, ties: Ties, queue: Array, lo: int, hi: int, bits: Array,
+    out: Out,
+) -> None:  # fmt: skip
+    """Another candidate for queue[lo:hi]; as `propose`."""
+    C = block.indices.dtype.type(out.counts.shape[1])
+    counts, places = out.counts[team.rank], out.places[team.rank]
+    plain, listed = team.size == 1, rows.waiting.size > 0
+    for i in range(lo, hi):
+        counts[queue[i] % C] += 1
+    if barrier(team):
+        return
+    begin_records(team, out, places)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        prefetch_queued(block.indptr, block.indices, block.weights, queue, i, hi)
+        u = queue[i]
+        v = rows.second[u]
+        if v != nobody(block.indices) and rows.taken[v] >= 0:
+            bits[team.rank] = rows.second_bits[u]
+            rows.second[u] = nobody(block.indices)
+        else:
+            v, bits[team.rank] = _first_free(block, u, rows, ties)
+        if not listed:
+            rows.following[u] = v
+        elif v != nobody(block.indices):
+            _wait_for(rows, v, u, plain)
+        k = u // C
+        c = u - k * C
+        _write(block, out, places[c], k, v, bits, team.rank)
+        places[c] += 1
+
+
+@expanded
 def _take(
-    team: Team, heard: Heard, s: int, stride: int, to_local: Array, rows: Rows, fresh: Queue,
-    count: int,
+    team: Team, heard: Heard, s: int, rows: Rows, collect: bool, fresh: Queue, count: int
 ) -> int:  # fmt: skip
-    """Mark this member's share of what rank s of a group told; collect columns in `fresh`.
-
-    Place k of rank s has position k * stride + s; `to_local` is empty for a row group, whose
-    positions are the local ids.
-    """
+    """Mark this member's share of what rank s of a group told; `collect` them in `fresh`."""
     start = heard.starts[s]
     size = heard.starts[s + 1] - start
     width = 8 * heard.words.itemsize
     bitmap = size == (heard.owned[s] + width - 1) // width
     buffer = fresh.buffers[team.rank]
-    columns = to_local.size > 0
+    base, stride = heard.base[s], heard.stride[s]
     lo, hi = share(team, size)
     for i in range(start + lo, start + hi):
         word = np.uint64(heard.words[i])
@@ -321,41 +389,33 @@ def _take(
             else:
                 k = np.int64(word)
             left &= left - np.uint64(1)
-            position = k * stride + s
-            local = to_local[position] if columns else position
+            local = base + k * stride
             rows.taken[local] = TAKEN
-            if columns:
+            if collect:
                 count = push(buffer, count, local, fresh.vertices, fresh.tail)
     return count
 
 
-@kernel
-def wake(
-    team: Team, block: Block, rows: Rows, ties: Ties, heard: Any, to_local: Array, fresh: Queue,
-    queue: Queue, bits: Array, out: Out,
-) -> None:  # fmt: skip
-    """Mark matched vertices; rows whose candidate was one of them find another, for its owner.
+@expanded
+def _those_without(team: Team, rows: Rows, queue: Array) -> Any:
+    """This member's part of the queue, lo .. hi: free rows whose candidate was taken, ascending."""
+    none = nobody(rows.following)
+    lo, hi = share(team, rows.following.size)
+    end = lo
+    for i in range(lo, hi):
+        v = rows.following[i]
+        queue[end] = i
+        end += v != none and rows.taken[i] >= 0 and rows.taken[v] < 0
+    return lo, end
 
-    A rank's own vertices are marked as columns.  Records are those of `propose`, of weight 0 where
-    a row has no candidate left.  Caller: out.counts and both tails are 0.
-    """
-    of_columns, of_rows, own = heard.columns, heard.rows, heard.own
-    R, C = of_columns.owned.size, of_rows.owned.size
-    none = nobody(block.indices)
-    count = 0
-    for s in range(R):
-        count = _take(team, of_columns, s, R, to_local, rows, fresh, count)
-    flush(fresh.buffers[team.rank], count, fresh.vertices, fresh.tail)
-    for s in range(C):
-        if s != own:
-            _take(team, of_rows, s, C, to_local[:0], rows, fresh, 0)
-    if barrier(team):
-        return
+
+@expanded
+def _those_that_waited(team: Team, rows: Rows, fresh: Queue, queue: Queue) -> bool:
+    """Close the lists of the columns in `fresh`, and queue their rows; True: the team stops."""
+    none = nobody(rows.following)
     lo, hi = share(team, fresh.tail[0])
     count = 0
     for i in range(lo, hi):
-        if interrupted(team, i):
-            return
         v = fresh.vertices[i]
         u = rows.waiting[v]
         rows.waiting[v] = none
@@ -364,7 +424,34 @@ def wake(
                 count = push(queue.buffers[team.rank], count, u, queue.vertices, queue.tail)
             u = rows.following[u]
     flush(queue.buffers[team.rank], count, queue.vertices, queue.tail)
+    return barrier(team)
+
+
+@kernel
+def wake(
+    team: Team, block: Block, rows: Rows, ties: Ties, heard: Any, fresh: Queue, queue: Queue,
+    bits: Array, out: Out,
+) -> None:  # fmt: skip
+    """Mark matched vertices; rows whose candidate was one of them find another, for its owner.
+
+    A rank's own vertices are marked as columns.  Records are those of `propose`, of weight 0 where
+    a row has no candidate left.  Caller: out.counts and both tails are 0.
+    """
+    of_columns, of_rows, own = heard.columns, heard.rows, heard.own
+    listed = rows.waiting.size > 0
+    count = 0
+    for s in range(of_columns.owned.size):
+        count = _take(team, of_columns, s, rows, listed, fresh, count)
+    flush(fresh.buffers[team.rank], count, fresh.vertices, fresh.tail)
+    for s in range(of_rows.owned.size):
+        if s != own:
+            _take(team, of_rows, s, rows, False, fresh, 0)
     if barrier(team):
         return
-    lo, hi = share(team, queue.tail[0])
-    _search(team, block, rows, ties, queue.vertices, bits, lo, hi, False, out)
+    if listed:
+        if _those_that_waited(team, rows, fresh, queue):
+            return
+        lo, hi = share(team, queue.tail[0])
+    else:
+        lo, hi = _those_without(team, rows, queue.vertices)
+    _propose_again(team, block, rows, ties, queue.vertices, lo, hi, bits, out)

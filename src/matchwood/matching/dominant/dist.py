@@ -39,6 +39,7 @@ from matchwood.teams import crew
 
 CALLER = "weighted_matching"
 METHODS = ("auto", "dominant")
+FEW = 32  # rows for each word about matched vertices, from which on rows wait in lists
 
 
 def weighted_matching(
@@ -99,12 +100,11 @@ class _Run:
         weight_words = max(1, bits.itemsize // word.itemsize)
         self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
         n_rows, n_local, owned = grid.n_rows, grid.n_local, grid.owned
-        nobody = np.iinfo(local).max
         self.rows = blocks.Rows(
-            np.zeros(n_local, np.int8), np.full(n_local, nobody, local),
-            np.empty(n_rows, local), np.empty(n_rows, local),
+            np.zeros(n_local, np.int8), np.empty(0, local), np.empty(n_rows, local),
+            np.empty(n_rows, local), np.empty(n_rows, bits),
         )  # fmt: skip
-        self.bits = np.empty(n_rows, bits)
+        self.bits = bits
         slots = owned * grid.C
         self.candidates = owners.Candidates(
             np.empty(slots if renamed else 0, word), np.empty(slots, word), np.zeros(slots, bits)
@@ -116,13 +116,13 @@ class _Run:
             np.full(owned, none, word), np.zeros(owned, bits),
             np.zeros(owned, np.int32), np.empty(owned, word), np.empty(owned, word),
         )  # fmt: skip
-        self.to_local = grid.columns_to_local
         most = max(n_rows * self.record, owned * self.packet)
         self.words = np.empty(most, word)
-        self.queue, self.fresh = np.empty(n_rows, local), np.empty(grid.n_columns, local)
+        self.queue = np.empty(n_rows + 1, local)  # one more, which a pass writes and forgets
+        self.fresh = np.empty(0, local)
         self.mean_row = 1 + view.nnz // max(n_rows, 1)
-        self.column_sizes = np.array(grid.column_counts, np.int64)
-        self.row_sizes = np.array(grid.row_counts, np.int64)
+        self.columns = _columns(grid)
+        self.of_rows = _row_ids(grid)
 
     def match(self) -> int:
         """Owners' pointers become the matching; returns the rounds that matched a vertex."""
@@ -146,7 +146,7 @@ class _Run:
         block, rows = self.block, self.rows
         team = crew(self.threads, work=block.indices.size + rows.following.size)
         out = self._out(team, self.record, self.grid.C)
-        team.run(blocks.propose, block, rows, self.ties, self.queue, self.bits, out)
+        team.run(blocks.propose, block, rows, self.ties, np.empty(team.size, self.bits), out)
         return self._sent(self.exchange.row, out)
 
     def _sent(self, comm: Any, out: blocks.Out) -> tuple[Any, Any]:
@@ -176,26 +176,52 @@ class _Run:
 
     def _wake(self, told: Any) -> tuple[Any, Any]:
         """As `_propose`, for the rows whose candidate was matched."""
-        of_columns = self._heard(self.exchange.column, told, self.column_sizes)
-        of_rows = self._heard(self.exchange.row, told, self.row_sizes)
-        work = 8 * self.mean_row * (of_columns.words.size + of_rows.words.size)
-        team = crew(self.threads, work=work)
-        kind = self.queue.dtype
-        buffers = np.empty((2, team.size, BUFFER), kind)
+        of_columns = self._heard(self.exchange.column, told, self.columns)
+        of_rows = self._heard(self.exchange.row, told, self.of_rows)
+        news = of_columns.words.size + of_rows.words.size
+        if not self.rows.waiting.size and news * FEW < self.rows.following.size:
+            self._enlist()
+        rows = 0 if self.rows.waiting.size else self.rows.following.size
+        team = crew(self.threads, work=rows + 8 * self.mean_row * news)
+        buffers = np.empty((2, team.size, BUFFER), self.queue.dtype)
         tails = np.zeros((2, 1), np.int64)
         fresh = blocks.Queue(self.fresh, tails[0], buffers[0])
         queue = blocks.Queue(self.queue, tails[1], buffers[1])
         out = self._out(team, self.record, self.grid.C)
         team.run(
             blocks.wake, self.block, self.rows, self.ties,
-            blocks.HeardOf(of_columns, of_rows, self.grid.c), self.to_local, fresh, queue,
-            self.bits, out,
+            blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue,
+            np.empty(team.size, self.bits), out,
         )  # fmt: skip
         return self._sent(self.exchange.row, out)
 
-    def _heard(self, comm: Any, told: Any, owned: Any) -> blocks.Heard:
+    def _enlist(self) -> None:
+        """From now on rows wait in lists."""
+        kind = self.queue.dtype
+        waiting = np.full(self.grid.n_local, np.iinfo(kind).max, kind)
+        self.rows = self.rows._replace(waiting=waiting)
+        self.fresh = np.empty(self.grid.n_columns, kind)
+        team = crew(self.threads, work=4 * self.rows.following.size)
+        team.run(blocks.enlist, self.rows)
+
+    def _heard(self, comm: Any, told: Any, places: Any) -> blocks.Heard:
         words, sizes = comm.allgatherv(told)
-        return blocks.Heard(words, _starts(sizes), owned)
+        return blocks.Heard(words, _starts(sizes), *places)
+
+
+def _columns(grid: Any) -> tuple[Any, Any, Any]:
+    """Of the ranks of a column: their vertices, the local id of the first, and the step."""
+    ranks = np.arange(grid.R)
+    base = grid.n_rows + ranks - (ranks > grid.r)
+    stride = np.full(grid.R, grid.R - 1)
+    base[grid.r], stride[grid.r] = grid.c, grid.C  # own vertices are in the row group
+    return np.array(grid.column_counts, np.int64), base.astype(np.int64), stride.astype(np.int64)
+
+
+def _row_ids(grid: Any) -> tuple[Any, Any, Any]:
+    """The same of the ranks of a row."""
+    ranks = np.arange(grid.C, dtype=np.int64)
+    return np.array(grid.row_counts, np.int64), ranks, np.full(grid.C, grid.C, np.int64)
 
 
 def _starts(sizes: Any) -> Any:
