@@ -101,28 +101,29 @@ def test_random_graphs(A, shape, weighted):
 
 
 def counted(comm, A, shape, iterations):
+    """Words and messages of so many iterations more."""
     G = spread(comm, A, shape)
     matchwood.pagerank(G, tol=0, max_iterations=1)  # the views are made
-    words = []
+    found = []
     for number in (0, iterations):
         comm.traffic.clear()
-        matchwood.pagerank(G, tol=0, max_iterations=1 + number)
-        words.append(comm.traffic.bytes_received / 8)
-        messages = comm.traffic.messages
-    return words[1] - words[0], messages
+        matchwood.pagerank(G, tol=0, max_iterations=10 + number)  # as many digits
+        found.append((comm.traffic.bytes_received / 8, comm.traffic.messages))
+    return found[1][0] - found[0][0], found[1][1] - found[0][1]
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (2, 8), (8, 2), (1, 5), (3, 3)])
-def test_words_received_in_an_iteration(shape):
+def test_words_and_messages_of_an_iteration(shape):
     R, C = shape
     n, p = 720 * R * C, R * C
     A = sp.csr_array(sp.random_array((n, n), density=4 / n, rng=np.random.default_rng(1)))
     exact = n / R * (C - 1) / C + n / C * (R - 1) / R
-    scalars = 2 * 2 * (p - 1) / p  # the change and what is lost, added up over all ranks
-    for words, _ in dist.run(counted, p, A, shape, 10):
-        assert words == pytest.approx(10 * (exact + scalars), abs=10)
+    scalars = 2 * (R - 1 + C - 1)  # the change and what is lost, added up over all ranks
+    for words, messages in dist.run(counted, p, A, shape, 10):
+        assert words == 10 * (exact + scalars)
+        assert messages == 10 * 2 * (R - 1 + C - 1)
         if shape == (4, 4):
-            assert words / 10 < 1.5 * n / 4 + 4
+            assert exact == 1.5 * n / 4
 
 
 def test_vectors_that_are_spread_are_taken_as_they_are():
