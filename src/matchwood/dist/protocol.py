@@ -150,7 +150,8 @@ class Communicator(abc.ABC):
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
         """A communicator of the ranks that give the same `color`, ordered by `key` and rank.
 
-        A rank that gives None belongs to none, and gets None.
+        A rank that gives None belongs to none, and gets None.  What the library holds for a split
+        is given back when the communicator of all ranks ends, so keep a split and use it again.
         """
         if color is not None:
             color = count("split", "color", color)
