@@ -22,7 +22,15 @@ README = ROOT / "README.md"
 # verbs that are no problem's: files, generators, this machine
 OTHER_VERBS = {"info", "generate", "convert", "bench", "warmup", "config", "demo"}
 # steps of warmup that are no problem's: preparing a graph, files, what problems share
-OTHER_STEPS = ("graph", "row_reduce", "primitives", "sort", "generators", "io")
+OTHER_STEPS = (
+    "distributed graphs",
+    "graph",
+    "row_reduce",
+    "primitives",
+    "sort",
+    "generators",
+    "io",
+)
 
 
 @pytest.mark.parametrize("entry", PROBLEMS, ids=lambda entry: entry.function)

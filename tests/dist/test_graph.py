@@ -113,6 +113,24 @@ def test_many_rounds_and_ranges_give_the_same_block(monkeypatch):
         compare(on_ranks(spread_edges, grid, 23, EDGES, None), plain)
 
 
+def test_wide_ids_travel_too(monkeypatch):
+    """As if the graph had more vertices than 32 bits count."""
+    from matchwood.gate.blocks import collecting, views
+
+    for module in (collecting, views):
+        monkeypatch.setattr(module, "INT32_MAX", 4)
+    expected = whole(matchwood.graph((23, EDGES, WEIGHTS)))
+    for grid in FEW_GRIDS:
+        for order in ORDERS:
+            found = on_ranks(
+                lambda comm, grid, order=order: spread_edges(
+                    comm, grid, 23, EDGES, WEIGHTS, order=order
+                ),
+                grid,
+            )
+            compare(found, expected)
+
+
 def test_a_whole_graph_on_one_rank():
     A = ZOO["duplicates, unsorted"]()
     n, coo = A.shape[0], A.tocoo()

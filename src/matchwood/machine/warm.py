@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matchwood.machine import warm_ranks
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -361,6 +363,7 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
             for name, run in _on_graphs().items():
                 yield f"{name}, {index}, {value}", functools.partial(_on_both, run, index, value)
     yield from _once().items()
+    yield from warm_ranks.steps(_INDICES, _VALUES, _matrices)
 
 
 def _on_both(run: Callable[[Any], Any], index: str, value: str) -> None:

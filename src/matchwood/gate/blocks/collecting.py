@@ -23,7 +23,7 @@ from matchwood.primitives.assemble import trusted_assemble
 
 SORTED_TYPES = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64))
 BATCH = 1 << 20  # entries that a rank sends at a time
-RANGES = 64  # ranges of rows, where a rank has more than one batch
+RANGES = 16  # ranges of rows, where a rank has more than one batch; each sorts all columns
 INT32_MAX = np.iinfo(np.int32).max
 
 Entry = tuple[Any, Any, Any]  # arrays: rows, columns, values or None
@@ -94,8 +94,10 @@ class Collector:
         ranks = self.comm.size
         of = rows // self.height
         order, counts = by_destination(of, self.ranges, self.comm.threads)
-        sources = np.repeat(np.arange(ranks), came)
-        table = np.bincount(of.astype(np.int64) * ranks + sources, minlength=self.ranges * ranks)
+        table = np.zeros(self.ranges * ranks, np.int64)
+        if self.kind is not None:  # where the order of equal entries matters
+            of = of.astype(np.int64) * ranks + np.repeat(np.arange(ranks), came)
+            table = np.bincount(of, minlength=self.ranges * ranks)
         ends = np.concatenate([[0], np.cumsum(counts)])
         for k in range(self.ranges):
             if counts[k]:

@@ -91,8 +91,11 @@ def _what(path: PathLike) -> str:
     """A folder, or a folder that `save` wrote, or a file that can be opened."""
     if Path(path).is_dir():
         return "saved" if saved.is_saved(Path(path)) else "folder"
-    with Path(path).open("rb"):
-        return "file"
+    Path(path).stat()
+    if Path(path).is_file():  # no pipe, which would wait for a writer and lose what it wrote
+        with Path(path).open("rb"):
+            pass
+    return "file"
 
 
 def _plain_file(path: PathLike, comm: Any) -> bool:

@@ -1,0 +1,74 @@
+"""What `warmup` compiles for graphs that are spread over ranks: here the ranks are threads."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+RANKS = 2
+
+
+def steps(
+    indices: tuple[str, ...], values: tuple[str, ...], matrices: Callable[[str, str], Any]
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """(what, function that makes it compile); `matrices` makes two of given types."""
+    for index in indices:
+        for value in values:
+            run = functools.partial(_views, index, matrices(index, value))
+            yield f"distributed graphs, {index}, {value}", run
+    yield "distributed graphs, exchanges", _exchanges
+    yield "distributed graphs, generators", _generators
+
+
+def _views(index: str, matrices: Any) -> None:
+    from matchwood import csr, dist, distributed
+
+    def work(comm: Any, A: Any, order: str) -> None:
+        G = distributed.distribute(
+            csr.graph(A) if comm.rank == 0 else None, comm=comm, order=order, index_dtype=index
+        )
+        G.undirected_pattern()
+        G.undirected_weights()
+        G.transposed_weights()
+        G.diagonal()
+        _ = G.degrees
+
+    for A in matrices:
+        for order in ("given", "hashed"):
+            dist.run(work, RANKS, A, order)
+
+
+def _exchanges() -> None:
+    import numpy as np
+
+    from matchwood import dist
+    from matchwood.dist import grid as grids
+    from matchwood.dist.exchanges import Exchange
+
+    def work(comm: Any) -> None:
+        grid = grids.Grid(400, 1, comm.size, comm.rank)
+        exchange = Exchange(comm, grid)
+        for kind in (np.int32, np.int64, np.float32, np.float64):
+            for count in (2, grid.n_rows):
+                positions = np.arange(count)
+                exchange.fold_changed(positions, np.ones(count, kind), "min")
+            exchange.packets(positions, np.ones(positions.size, kind))
+
+    dist.run(work, RANKS)
+
+
+def _generators() -> None:
+    import numpy as np
+
+    from matchwood import dist, generators
+
+    def work(comm: Any) -> None:
+        for kind in (np.float32, np.float64):
+            generators.rmat(6, weights="uniform", dtype=kind, comm=comm)
+            generators.erdos_renyi(30, 60, comm=comm)
+            generators.dense_random(30, 0.4, comm=comm)
+            generators.grid((5, 5), dtype=kind, comm=comm)
+            generators.random_geometric(50, 0.3, weights="distance", dtype=kind, comm=comm)
+
+    dist.run(work, RANKS)
