@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.dist.exchanges.cpu_bits import bits_of, places_of
+
 Array = np.ndarray[Any, Any]
 
 
@@ -26,22 +28,23 @@ def pack_marks(places: Array, size: int, kind: Any) -> Array:
     """Words for ascending places below `size`."""
     if places.size < words_of_bits(size, kind):
         return places.astype(kind)
-    return _bits(places, size, kind)
+    return bits_of(places, words_of_bits(size, kind), kind)
 
 
 def unpack_marks(words: Array, size: int) -> Array:
     """The places, ascending."""
     if words.size < words_of_bits(size, words.dtype):
         return words.astype(np.int64)
-    return _places(words, size)
+    return places_of(words, size)
 
 
 def pack_values(places: Array, values: Array, size: int) -> Array:
     """Words for ascending places below `size`, and a value for each; of the type of the values."""
     kind = values.dtype
-    if places.size < words_of_bits(size, kind):
+    bits = words_of_bits(size, kind)
+    if places.size < bits:
         return np.concatenate([places.astype(kind), values])
-    return np.concatenate([_bits(places, size, kind), values])
+    return np.concatenate([bits_of(places, bits, kind), values])
 
 
 def unpack_values(words: Array, size: int) -> tuple[Array, Array]:
@@ -50,16 +53,4 @@ def unpack_values(words: Array, size: int) -> tuple[Array, Array]:
     if words.size < 2 * bits:
         half = words.size // 2
         return words[:half].astype(np.int64), words[half:]
-    return _places(words[:bits], size), words[bits:]
-
-
-def _bits(places: Array, size: int, kind: Any) -> Array:
-    whole = words_of_bits(size, kind) * 8 * np.dtype(kind).itemsize
-    marks = np.zeros(whole, np.bool_)
-    marks[places] = True
-    return np.packbits(marks, bitorder="little").view(kind)
-
-
-def _places(words: Array, size: int) -> Array:
-    marks = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little")
-    return np.flatnonzero(marks[:size])
+    return places_of(words[:bits], size), words[bits:]

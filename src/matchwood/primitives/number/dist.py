@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.dist.exchanges import by_destination
-from matchwood.dist.exchanges.cpu_distinct import distinct
+from matchwood.dist.exchanges.cpu_distinct import distinct, keep_least
 
 Array = np.ndarray[Any, Any]
 
@@ -28,13 +28,13 @@ def number_labels(G: Any, labels: Array) -> tuple[int, Array]:
     firsts, back = distinct(labels)
     used, least = labels[firsts], names[firsts]
     if exchange.order is not None:  # else own vertices ascend, and the first is the smallest
-        np.minimum.at(least, back, names)
+        keep_least(least, back, names)
     inside = used if exchange.order is None else exchange.order.inside(used)
     order, counts = by_destination(grid.owner(inside), comm.size, exchange.threads)
     places, senders = comm.alltoallv(grid.places(inside)[order], counts)
     offers, _ = comm.alltoallv(least[order].astype(_word(grid.n)), counts)
     smallest = np.full(grid.owned, grid.n, np.int64)
-    np.minimum.at(smallest, places, offers)
+    keep_least(smallest, places, offers)
     mine = np.flatnonzero(smallest < grid.n)
     number = np.empty(grid.owned, _word(grid.n))
     count, number[mine] = number_ids(comm, smallest[mine], grid.n, exchange.threads)

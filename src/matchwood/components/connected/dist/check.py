@@ -18,7 +18,7 @@ from matchwood.csr import View
 from matchwood.dist.agreement import raise_first, same
 from matchwood.dist.exchanges import by_destination
 from matchwood.dist.exchanges.agreement import together
-from matchwood.dist.exchanges.cpu_distinct import distinct
+from matchwood.dist.exchanges.cpu_distinct import distinct, keep_least
 from matchwood.dist.vectors.given import first_of, own_integers
 from matchwood.errors import CheckFailed
 from matchwood.primitives.number.dist import number_labels
@@ -71,13 +71,13 @@ def _smallest_members(G: Any, labels: Array) -> Array:
     comm, ids = G.comm, G.ids
     firsts, back = distinct(labels)
     used, least = labels[firsts], ids[firsts].astype(np.int64)
-    np.minimum.at(least, back, ids)
+    keep_least(least, back, ids)
     order, counts = by_destination(used % comm.size, comm.size, G.threads)
     came, senders = comm.alltoallv(used[order], counts)
     offers, _ = comm.alltoallv(least[order], counts)
     firsts, where = distinct(came)
     best = offers[firsts]
-    np.minimum.at(best, where, offers)
+    keep_least(best, where, offers)
     answered, _ = comm.alltoallv(best[where], senders)
     least[order] = answered
     return least[back]

@@ -24,6 +24,7 @@ from matchwood import arguments, engines
 from matchwood.dist.exchanges.packing import pack_marks, pack_values, unpack_marks, unpack_values
 from matchwood.dist.exchanges.routing import gather_messages, to_group
 from matchwood.traversal.breadth_first import BFS, levels
+from matchwood.traversal.breadth_first.dist import cpu
 from matchwood.traversal.breadth_first.dist.check import check_search as check_search
 from matchwood.traversal.breadth_first.dist.sources import agree, starting_places
 
@@ -31,6 +32,7 @@ PACKAGE = __name__.rpartition(".")[0]
 Array = np.ndarray[Any, Any]
 
 _NONE = np.empty(0, np.int64)
+FEW = 16  # with fewer found than 1 / FEW of the columns, they are sorted; else all are looked at
 BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
 
 
@@ -97,7 +99,7 @@ class _Search:
             else:
                 offers = self._top_down(rows, depth)
             depth += 1
-            frontier = self._accept(offers, depth)
+            frontier = cpu.accept(offers, depth, self.level, self.parent)
 
     def _rows(self, frontier: Array) -> Array:
         """Rows of the frontier, of all ranks of the row."""
@@ -124,9 +126,15 @@ class _Search:
     def _top_down(self, rows: Array, depth: int) -> list[tuple[Array, Array]]:
         """(places, parents) that the ranks of the column offer for own vertices."""
         grid = self.grid
-        found, parents = self.block.top_down(rows, depth)
+        found = self.block.top_down(rows, depth)
+        if grid.layout == "stripes" and found.size * FEW > grid.n_columns:
+            messages = self._collected(self._column_stripes(), depth + 1)
+            return self._offers(self.exchange.column, messages)
         if found.size == 0:
-            return self._offers(self.exchange.column, [parents] * grid.R)
+            none = np.empty(0, self.parent.dtype)
+            return self._offers(self.exchange.column, [none] * grid.R)
+        found.sort()
+        parents = self.block.parents(found)
         ids = grid.original(found)
         ranks, places = grid.owner(ids) // grid.C, grid.places(ids)
         messages = []
@@ -135,32 +143,38 @@ class _Search:
             messages.append(pack_values(places[mine], parents[mine], grid.column_counts[r]))
         return self._offers(self.exchange.column, messages)
 
+    def _column_stripes(self) -> list[tuple[int, int, int]]:
+        """Where the vertices of each rank of the column are: base, step, size."""
+        grid = self.grid
+        others = [r for r in range(grid.R) if r != grid.r]
+        found = {r: (grid.n_rows + k, grid.R - 1) for k, r in enumerate(others)}
+        found[grid.r] = (grid.c, grid.C)
+        return [(*found[r], grid.column_counts[r]) for r in range(grid.R)]
+
+    def _collected(self, stripes: list[tuple[int, int, int]], depth: int) -> list[Array]:
+        """For each stripe the message of its vertices of level `depth`."""
+        messages = []
+        for stripe in stripes:
+            places, parents = self.block.collect(stripe, depth)
+            messages.append(pack_values(places, parents, stripe[2]))
+        return messages
+
     def _bottom_up(self, frontier: Array, depth: int) -> list[tuple[Array, Array]]:
         """(places, parents) that the ranks of the row offer for own vertices."""
         grid = self.grid
-        found, parents = self.block.bottom_up(self._columns(frontier), depth)
-        ranks, places = grid.row_owner(found)
-        messages = []
-        for c in range(grid.C):
-            mine = ranks == c
-            messages.append(pack_values(places[mine], parents[mine], grid.row_counts[c]))
+        self.block.bottom_up(self._columns(frontier), depth)
+        if grid.layout == "stripes":
+            stripes = [(c, grid.C, count) for c, count in enumerate(grid.row_counts)]
+            messages = self._collected(stripes, depth + 1)
+        else:
+            found, parents = self.block.collect((0, 1, grid.n_rows), depth + 1)
+            ranks, places = grid.row_owner(found)
+            messages = []
+            for c in range(grid.C):
+                mine = ranks == c
+                messages.append(pack_values(places[mine], parents[mine], grid.row_counts[c]))
         return self._offers(self.exchange.row, messages)
 
     def _offers(self, comm: Any, messages: list[Array]) -> list[tuple[Array, Array]]:
         received = to_group(comm, messages, self.parent.dtype)
         return [unpack_values(words, self.grid.owned) for words in received if words.size]
-
-    def _accept(self, offers: list[tuple[Array, Array]], depth: int) -> Array:
-        """The smallest offer becomes the parent; the new frontier, by place."""
-        level, parent = self.level, self.parent
-        fresh = []
-        for places, parents in offers:
-            before = level[places]
-            new = places[before < 0]
-            level[new] = depth
-            parent[new] = parents[before < 0]
-            again = before == depth
-            same_level = places[again]
-            parent[same_level] = np.minimum(parent[same_level], parents[again])
-            fresh.append(new)
-        return np.sort(np.concatenate(fresh)) if fresh else _NONE

@@ -15,15 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.dist.exchanges.cpu_bits import bits_of
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.teams import (
     atomic_add,
     atomic_cas,
     atomic_min,
     crew,
+    interrupted,
     kernel,
     load_relaxed,
     next_chunk,
+    share,
 )
 
 Array = np.ndarray[Any, Any]
@@ -85,6 +88,71 @@ def _bottom_up(
         chunk = next_chunk(team, size, ROWS)
 
 
+@kernel
+def _see(team: Any, indptr: Array, rows: Array, level: int, when: Array, arcs: Array) -> None:
+    lo, hi = share(team, rows.size)
+    total = np.int64(0)
+    for i in range(lo, hi):
+        if interrupted(team, i):
+            return
+        when[rows[i]] = level
+        total += indptr[rows[i] + 1] - indptr[rows[i]]
+    atomic_add(arcs, 0, total)
+
+
+@kernel
+def _collect(
+    team: Any, when: Array, best: Array, stripe: Any, level: int, places: Array, values: Array,
+    count: Array,
+) -> None:  # fmt: skip
+    """One member."""
+    if team.rank > 0:
+        return
+    base, step, size = stripe
+    tail = 0
+    for k in range(size):
+        if interrupted(team, k):
+            return
+        v = base + k * step
+        if when[v] == level:
+            places[tail] = k
+            values[tail] = best[v]
+            tail += 1
+    count[0] = tail
+
+
+@kernel
+def _accept(
+    team: Any, places: Array, offers: Array, depth: int, level: Array, parent: Array, fresh: Array,
+    tail: Array,
+) -> None:  # fmt: skip
+    """One member."""
+    if team.rank > 0:
+        return
+    at = tail[0]
+    for i in range(places.size):
+        if interrupted(team, i):
+            return
+        k = places[i]
+        if level[k] < 0:
+            level[k] = depth
+            parent[k] = offers[i]
+            fresh[at] = k
+            at += 1
+        elif level[k] == depth:
+            parent[k] = min(parent[k], offers[i])
+    tail[0] = at
+
+
+def accept(offers: list[tuple[Array, Array]], depth: int, level: Array, parent: Array) -> Array:
+    """The smallest of the parents that are offered to a place; places that were not reached."""
+    fresh = np.empty(min(level.size, sum(places.size for places, _ in offers)), np.int64)
+    tail = np.zeros(1, np.int64)
+    for places, parents in offers:
+        crew(1, work=places.size).run(_accept, places, parents, depth, level, parent, fresh, tail)
+    return np.sort(fresh[: int(tail[0])])
+
+
 class Block:
     """What a rank knows of the vertices of its block, by local id."""
 
@@ -100,13 +168,16 @@ class Block:
 
     def see(self, rows: Array, depth: int) -> int:
         """These rows are of level `depth`; how many entries they have."""
-        indptr = self.outward[0]
-        self.when[rows] = depth
-        self.arcs = int((indptr[rows + 1] - indptr[rows]).sum(dtype=np.int64))
+        arcs = np.zeros(1, np.int64)
+        if rows.size:
+            crew(self.threads, work=2 * rows.size).run(
+                _see, self.outward[0], rows, depth, self.when, arcs
+            )
+        self.arcs = int(arcs[0])
         return self.arcs
 
-    def top_down(self, rows: Array, depth: int) -> tuple[Array, Array]:
-        """Columns that these rows reach and that were not seen before, ascending; their parents.
+    def top_down(self, rows: Array, depth: int) -> Array:
+        """Columns that these rows reach and that were not seen before; their parents are known.
 
         They are the rows that `see` was given last.
         """
@@ -117,20 +188,27 @@ class Block:
                 _top_down, self.outward, rows, self.names, self.when, self.best, depth + 1,
                 found, tail,
             )  # fmt: skip
-        listed = np.sort(found[: int(tail[0])])
-        return listed, self.best[listed]
+        return found[: int(tail[0])]
 
-    def bottom_up(self, columns: Array, depth: int) -> tuple[Array, Array]:
-        """Rows that are not seen yet and have one of these columns, ascending; their parents.
+    def parents(self, found: Array) -> Array:
+        """The smallest parents of columns that were found."""
+        return self.best[found]
+
+    def collect(self, stripe: tuple[int, int, int], depth: int) -> tuple[Array, Array]:
+        """(k, parents), ascending, of the vertices base + k step of level `depth`, k < size."""
+        size = stripe[2]
+        places, values = np.empty(size, np.int64), np.empty(size, self.best.dtype)
+        count = np.zeros(1, np.int64)
+        crew(1, work=size).run(_collect, self.when, self.best, stripe, depth, places, values, count)
+        return places[: int(count[0])], values[: int(count[0])]
+
+    def bottom_up(self, columns: Array, depth: int) -> None:
+        """Rows that are not seen yet and have one of these columns get a level and a parent.
 
         The columns of a row are in the order of their names, so the first found is the least.
         """
-        marks = np.zeros(-(-self.when.size // 64) * 64, np.bool_)
-        marks[columns] = True
-        frontier = np.packbits(marks, bitorder="little").view(np.uint64)
+        frontier = bits_of(columns, -(-self.when.size // 64), np.uint64)
         crew(self.threads, work=self.inward[1].size + self.rows).run(
             _bottom_up, self.inward, self.rows, frontier, self.names, self.when, self.best,
             depth + 1,
         )  # fmt: skip
-        found = np.flatnonzero(self.when[: self.rows] == depth + 1)
-        return found, self.best[found]

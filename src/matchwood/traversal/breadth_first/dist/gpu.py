@@ -49,11 +49,11 @@ class Block:
         self.arcs = int((indptr[given + 1] - indptr[given]).sum(dtype=np.int64))
         return self.arcs
 
-    def top_down(self, rows: Array, depth: int) -> tuple[Array, Array]:
-        """Columns that these rows reach and that were not seen before, ascending; their parents."""
+    def top_down(self, rows: Array, depth: int) -> Array:
+        """Columns that these rows reach and that were not seen before; their parents are known."""
         cupy = engines.cupy()
         if self.arcs == 0:
-            return np.empty(0, np.int64), np.empty(0, self.names.dtype)
+            return np.empty(0, np.int64)
         with gpu.guard("bfs"):
             frontier = cupy.asarray(rows, np.int64)
             found = cupy.empty(min(self.when.size, self.arcs), np.int64)
@@ -63,11 +63,22 @@ class Block:
                 (frontier.size, frontier, *self.outward, self.names, depth + 1, self.when,
                  self.best, found, tail),
             )  # fmt: skip
-            listed = cupy.sort(found[: int(tail.item())])
-            return listed.get(), self.best[listed].get()
+            return np.asarray(found[: int(tail.item())].get())
 
-    def bottom_up(self, columns: Array, depth: int) -> tuple[Array, Array]:
-        """Rows that are not seen yet and have one of these columns, ascending; their parents."""
+    def parents(self, found: Array) -> Array:
+        """The smallest parents of columns that were found."""
+        return np.asarray(self.best[engines.cupy().asarray(found)].get())
+
+    def collect(self, stripe: tuple[int, int, int], depth: int) -> tuple[Array, Array]:
+        """(k, parents), ascending, of the vertices base + k step of level `depth`, k < size."""
+        base, step, size = stripe
+        part = slice(base, base + step * size, step)
+        with gpu.guard("bfs"):
+            places = engines.cupy().flatnonzero(self.when[part] == depth)
+            return places.get(), self.best[part][places].get()
+
+    def bottom_up(self, columns: Array, depth: int) -> None:
+        """Rows that are not seen yet and have one of these columns get a level and a parent."""
         cupy = engines.cupy()
         with gpu.guard("bfs"):
             frontier = cupy.zeros(self.when.size, np.uint8)
@@ -76,5 +87,3 @@ class Block:
                 self.rows,
                 (self.rows, *self.inward, frontier, self.names, depth + 1, self.when, self.best),
             )
-            found = cupy.flatnonzero(self.when[: self.rows] == depth + 1)
-            return found.get(), self.best[found].get()
