@@ -23,6 +23,8 @@ def steps(
 
 def _views(index: str, matrices: Any) -> None:
     from matchwood import csr, dist, distributed
+    from matchwood.matching import weighted_matching
+    from matchwood.spanning import minimum_spanning_forest
 
     def work(comm: Any, A: Any, order: str) -> None:
         G = distributed.distribute(
@@ -33,6 +35,8 @@ def _views(index: str, matrices: Any) -> None:
         G.transposed_weights()
         G.diagonal()
         _ = G.degrees
+        weighted_matching(G)
+        minimum_spanning_forest(G)
 
     for A in matrices:
         for order in ("given", "hashed"):

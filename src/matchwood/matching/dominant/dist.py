@@ -54,6 +54,8 @@ def weighted_matching(
             else ("the distributed method is 'dominant'")
         )
         raise EngineUnavailable(f"{CALLER}: method {method!r} is for one machine; {remedy}")
+    if G.engine != "cpu":
+        raise EngineUnavailable(f"{CALLER}: has no engine for blocks on GPUs; pass A.on('cpu')")
     if G.grid.layout != "stripes":
         raise EngineUnavailable(f"{CALLER}: needs the layout 'stripes', got {G.grid.layout!r}")
     clock = Stopwatch()

@@ -35,7 +35,7 @@ class _Answer(NamedTuple):
 
 def check_matching(G: Any, answer: Any, weighted: bool, rounding: float) -> None:
     """See matching.check.check_matching; all ranks raise the same."""
-    caller = "check_matching"
+    caller, G = "check_matching", G.on("cpu")
     complete = hasattr(answer, "mate")
     same(G.comm, caller, weighted=weighted, answer_is_a_matching=complete)
     found = _matching(G, answer, weighted, caller)
@@ -66,7 +66,7 @@ def check_bound(weight: float, heaviest: float, bound: float, rounding: float) -
 
 def check_locally_dominant(G: Any, answer: Any, seed: int, ties: str) -> None:
     """See matching.check.check_locally_dominant; all ranks raise the same."""
-    caller = "check_locally_dominant"
+    caller, G = "check_locally_dominant", G.on("cpu")
     same(G.comm, caller, rng=seed, ties=ties)
     found = _matching(G, answer, True, caller)
     grid = G.grid

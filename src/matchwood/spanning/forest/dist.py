@@ -38,6 +38,8 @@ def minimum_spanning_forest(
         raise EngineUnavailable(
             f"{CALLER}: method {method!r} is for one machine; 'boruvka' finds the same forest"
         )
+    if G.engine != "cpu":
+        raise EngineUnavailable(f"{CALLER}: has no engine for blocks on GPUs; pass A.on('cpu')")
     threads = G.threads if threads is None else threads
     costs = undirected_costs(G, CALLER, maximum)
     if G.grid.p == 1 and G.order is None:  # the block is the graph

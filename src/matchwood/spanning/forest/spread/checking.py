@@ -45,7 +45,7 @@ Array = np.ndarray[Any, Any]
 
 def check_spanning_forest(G: Any, answer: Any, maximum: bool, exact: bool) -> None:
     """See spanning.forest.check.check_spanning_forest; all ranks raise the same."""
-    caller = "check_spanning_forest"
+    caller, G = "check_spanning_forest", G.on("cpu")
     complete = hasattr(answer, "components")
     same(G.comm, caller, maximum=maximum, exact=exact, answer_is_a_forest=complete)
     costs = undirected_costs(G, caller, maximum)
