@@ -22,7 +22,7 @@ from spread_graphs import GRIDS, slab
 from strategies import graphs
 
 NEAR = 1e-10
-EVERYWHERE = ("0x0", "1x1", "directed", "rmat, directed", "first and last isolated", "random")
+EVERYWHERE = ("0x0", "1x1", "rmat, directed", "first and last isolated")
 
 
 def kinds(n):
@@ -68,15 +68,16 @@ def compared(A, shapes, cases, near=NEAR, **options):
 @pytest.mark.parametrize("name", ZOO)
 def test_scores_are_those_of_one_machine(name):
     A = ZOO[name]()
-    shapes = GRIDS if name in EVERYWHERE else ((2, 3),)
-    cases = [{**kind, "weighted": False} for kind in kinds(A.shape[0])]
-    compared(A, shapes, cases)
-    compared(abs(A), ((2, 1), (3, 3)), [{**case, "weighted": True} for case in cases])
+    cases = kinds(A.shape[0])
+    compared(A, ((2, 3),), cases)
+    compared(abs(A), ((3, 2),), [{**case, "weighted": True} for case in cases[:2]])
+    if name in EVERYWHERE:
+        compared(A, GRIDS, cases[2:])
 
 
 def test_other_orders_and_layouts():
     A = abs(ZOO["rmat, directed"]())
-    cases = [{**kind, "weighted": weighted} for kind in kinds(512) for weighted in (False, True)]
+    cases = [{}, {**kinds(512)[1], "weighted": True}]
     for options in ({"order": "hashed"}, {"layout": "ranges"}):
         compared(A, ((2, 3), (4, 4)), cases, **options)
 
