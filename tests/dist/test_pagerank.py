@@ -15,8 +15,10 @@ import matchwood
 from graphs import ZOO, grid, rmat
 from matchwood import dist
 from matchwood.check import check_pagerank, is_pagerank
+from matchwood.communities.propagation.tallies import cpu as tables
 from matchwood.errors import CheckFailed
 from matchwood.ranking.random_surfer import dist as spread_engine
+from matchwood.ranking.random_surfer.block import cpu as cpu_block
 from matchwood.ranking.random_surfer.block import gpu as products
 from spread_graphs import GRIDS, slab
 from strategies import graphs
@@ -273,3 +275,25 @@ def test_answers_of_another_kind_are_no_answers():
     told = dist.run(call, 4)
     assert all(each == told[0] for each in told)
     assert {kind for kind, _ in told[0]} == {"TypeError"}
+
+
+def test_a_rank_takes_its_own_threads(monkeypatch):
+    """Not all CPUs of the host, which other ranks use too."""
+    asked = []
+    original = cpu_block.crew
+
+    def crew(threads=None, **options):
+        asked.append(threads)
+        return original(threads, **options)
+
+    for module in (cpu_block, tables):
+        monkeypatch.setattr(module, "crew", crew)
+
+    def call(comm):
+        G = spread(comm, abs(ZOO["rmat"]()), (2, 2))
+        check_pagerank(G, matchwood.pagerank(G))
+        found = matchwood.label_propagation(G, max_rounds=1)
+        matchwood.check.check_label_propagation(G, found, settled=False)
+
+    dist.run(call, 4, threads=1)
+    assert set(asked) == {1}

@@ -46,6 +46,7 @@ def label_propagation(G: Any, plan: Plan, threads: int | None = None) -> Communi
     """See `matchwood.label_propagation`; all ranks call it."""
     caller = "label_propagation"
     same(G.comm, caller, max_rounds=plan.max_rounds, tol=plan.tol, rng=plan.seed)
+    threads = G.threads if threads is None else threads
     level = spread_level(G, caller)
     watch = Stopwatch()
     state, rounds = propagate(G, level, plan, threads)
@@ -108,7 +109,9 @@ class Labels:
     def _columns(self) -> tuple[Any, Any]:
         """For each column of the block, the rows that hold it."""
         level = self.level
-        found = trusted_transpose(level.indptr, level.indices, None, self.grid.n_local)
+        found = trusted_transpose(
+            level.indptr, level.indices, None, self.grid.n_local, threads=self.threads
+        )
         return found[0], found[1]
 
     def split_round(self, number: int, seed: int) -> tuple[int, int]:

@@ -45,6 +45,7 @@ class Problem(NamedTuple):
 def pagerank(G: Any, asked: Options, threads: int | None = None) -> Ranking:
     """See `matchwood.pagerank`; all ranks call it."""
     watch = Stopwatch()
+    threads = G.threads if threads is None else threads
     problem = problem_of(G, asked, "pagerank", threads)
     watch.lap("prepare")
     scores, iterations, error = iterate(G, asked, problem, threads)
@@ -168,7 +169,7 @@ def shares(G: Any, weighted: bool, caller: str) -> Any:
             xp = engines.xp(view.data)
             data = view.data.astype(np.float64, copy=False)
             ones = xp.ones(G.grid.n_local, np.float64)
-            parts = spmv(view.indptr, view.indices, data, ones)[:rows]
+            parts = spmv(view.indptr, view.indices, data, ones, threads=G.threads)[:rows]
         sums = G.exchange.fold(engines.xp(parts).ascontiguousarray(parts), "sum")
         sums = sums.astype(np.float64, copy=False)
         xp = engines.xp(sums)
