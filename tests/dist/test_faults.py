@@ -184,7 +184,7 @@ def inject(seeds):
         ranks, fails, ends = 2 + seed % 5, {}, {}
 
         def work(comm, seed=seed, fails=fails, ends=ends):
-            ends[comm.rank] = outcome(comm, seed, fails)
+            ends[comm.rank] = outcome(lambda: comm, seed, fails)
 
         start = time.monotonic()
         with contextlib.suppress(mw.RankFailed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,10 +85,15 @@ def walk(comm: Communicator, seed: int, fails: dict[str, Any]) -> Any:
     return "late"
 
 
-def outcome(comm: Communicator, seed: int, fails: dict[str, Any]) -> tuple[str, float]:
-    """How a walk ends on this rank, and when."""
+def outcome(
+    opened: Callable[[], Communicator], seed: int, fails: dict[str, Any]
+) -> tuple[str, float]:
+    """How a walk ends on this rank, and when.
+
+    A rank may fail so early that others hear of it while they are still opening the communicator.
+    """
     try:
-        with comm:
+        with opened() as comm:
             said = walk(comm, seed, fails)
     except BaseException as error:
         said = type(error).__name__

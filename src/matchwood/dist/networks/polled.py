@@ -22,6 +22,7 @@ from matchwood.errors import RankFailed
 
 BUSY_LOOKS = 200  # one after the other, before a rank that waits leaves its CPU to others
 YIELDS = 2000  # looks between which the CPU is offered to others; then a rank sleeps
+CROWDED_LOOKS = 20  # the same where ranks share CPUs: those who compute need them
 SLEEP_SECONDS = 0.0002  # between two looks of a rank that has waited long
 ANSWER_SECONDS = 0.5  # that a rank whose patience is over waits for answers
 TIMED_LOOKS = 64  # looks between two looks at the clock, while nobody sleeps
@@ -66,20 +67,20 @@ class Polled(Communicator):
         """Return when `done` says so; raise when a rank has failed or does not come."""
         if done():
             return
+        crowded = self.session.crowded
+        busy, awake = (0, CROWDED_LOOKS) if crowded else (BUSY_LOOKS, YIELDS)
         looks, started = 0, time.monotonic()
         while not done():
             self._control.look()
             self._raise_failures()
             looks += 1
-            if looks > BUSY_LOOKS or self.session.crowded:
-                if looks > YIELDS:
-                    time.sleep(SLEEP_SECONDS)
-                else:
-                    os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)
-            if looks > YIELDS or looks % TIMED_LOOKS == 0:
-                waited = time.monotonic() - started
-                if waited > self.session.timeout:
-                    raise self._too_late(done)
+            if looks > awake:
+                time.sleep(SLEEP_SECONDS)
+            elif looks > busy:
+                _yield()
+            timed = looks > awake or looks % TIMED_LOOKS == 0
+            if timed and time.monotonic() - started > self.session.timeout:
+                raise self._too_late(done)
 
     def wait_until(self, done: Callable[[], Any]) -> None:
         """Return when `done` says so, and hear the other ranks meanwhile."""
@@ -141,6 +142,14 @@ class Polled(Communicator):
         self.session.failure = control.failure
         with contextlib.suppress(Exception):
             control.end(self._held, failed=True)
+
+
+def _yield() -> None:
+    """Leave the CPU to whoever wants it."""
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
+    else:
+        time.sleep(0)
 
 
 def _plain(detail: Any) -> Any:

@@ -59,6 +59,8 @@ def world(
         process would be rank 0; there is no GPU.
     RankFailed
         Another process failed while this one was waiting for it.
+    TimeoutError
+        Not all processes came in time.
     ValueError
         The processes want different things, such as GPUs and CPUs.
 
