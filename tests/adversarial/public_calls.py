@@ -53,6 +53,9 @@ NO_ARRAYS = {
     "matchwood.primitives.contract.Contracted",
     "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
     "matchwood.DistributedGraph", "matchwood.DistributedVector",
+    "matchwood.RankFailed", "matchwood.dist.Communicator", "matchwood.dist.Serial",
+    "matchwood.dist.Traffic", "matchwood.dist.describe", "matchwood.dist.run",
+    "matchwood.dist.world",
     "matchwood.Collection", "matchwood.Explanation", "matchwood.Pairs", "matchwood.explain",
     *sensing_calls.NO_ARRAYS,
 }  # fmt: skip

@@ -53,12 +53,13 @@ def test_fold_and_expand(layout, op):
 
 
 @pytest.mark.parametrize("layout", ["stripes", "ranges"])
-@pytest.mark.parametrize("count", [0, 2, 60])
-def test_sparse_forms(layout, count):
+@pytest.mark.parametrize(("kind", "count"), [("own", 0), ("own", 2), ("own", 60), ("thesis", 9)])
+def test_sparse_forms(layout, kind, count):
     n = 40
     for R, C in GRIDS:
 
         def work(exchange, grid, rng):
+            exchange = exchange.with_kind(kind)
             size = count if grid.n_rows else 0
             positions = rng.integers(0, max(grid.n_rows, 1), size)
             values = rng.integers(0, 1000, size)

@@ -85,6 +85,8 @@ CASES = {
         "ValueError: distribute: order must be one of"),
     "layout": (options_of(layout=("rows", "rows")),
         "ValueError: distribute: layout must be one of"),
+    "exchange": (options_of(exchange=("mail", "mail")),
+        "ValueError: distribute: exchange must be one of 'own', 'thesis'"),
     "rule": (options_of(duplicates=("sum", "max")),
         "ValueError: distribute: duplicates must be the same on all ranks"),
     "n": (options_of(n=(5, 6)), "ValueError: distribute: n must be the same on all ranks"),

@@ -12,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from matchwood import arguments
 from matchwood.dist import grid as grids
 from matchwood.dist.agreement import same
+from matchwood.dist.exchanges import KINDS
 from matchwood.dist.exchanges.agreement import together
 from matchwood.dist.protocol import Communicator
 from matchwood.distributed.graph import DistributedGraph, Facts
@@ -43,6 +42,7 @@ def distribute(
     grid: Any = None,
     order: str = "auto",
     layout: str = "stripes",
+    exchange: str = "own",
     duplicates: str | None = None,
     index_dtype: Any = None,
 ) -> DistributedGraph:
@@ -72,6 +72,8 @@ def distribute(
         more than 1.5 times the mean of the entries.  Users see their own numbers in either case.
     layout : {"stripes", "ranges"}
         "ranges" is that of Mandulak's thesis, for comparison.
+    exchange : {"own", "thesis"}
+        "thesis" lets ranks exchange values as that thesis does, for comparison.
     duplicates, index_dtype
         As for `matchwood.graph`.
 
@@ -103,19 +105,22 @@ def distribute(
     [[2, 2, 2, 2], [2, 2, 2, 2]]
     """
     require_comm(comm, "distribute")
-    same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, duplicates=duplicates,
-         index_dtype=None if index_dtype is None else np.dtype(index_dtype).name)  # fmt: skip
+    same(comm, "distribute", n=n, grid=grid, order=order, layout=layout, exchange=exchange,
+         duplicates=duplicates, index_dtype=index_dtype)  # fmt: skip
     share = together(comm, lambda: given.read(A, n, weights, "distribute"))
     if n is not None:
         n = arguments.count("distribute", "n", n)
     agreed = Agreed(comm, share, n, "distribute")
     source = agreed.source(share)
     del share
-    return make(
+    arguments.one_of("distribute", "exchange", exchange, KINDS)
+    graph = make(
         "distribute", comm, agreed.n, source, grid=grid, order=order, layout=layout,
         index_dtype=index_dtype, edges=agreed.edges, duplicates=duplicates or agreed.duplicates,
         engine=agreed.engine,
     )  # fmt: skip
+    graph.exchange = graph.exchange.with_kind(exchange)
+    return graph
 
 
 def require_comm(comm: Any, caller: str) -> Any:
@@ -154,6 +159,7 @@ def make(
     arguments.one_of(caller, "order", order, ORDERS)
     arguments.one_of(caller, "layout", layout, LAYOUTS)
     arguments.one_of(caller, "duplicates", duplicates, DUPLICATES)
+    refusals.index_kind(0, 0, index_dtype, caller)
     # names, positions and row ends of about n / R + n / C vertices
     room, what = 32 * (n // R + n // C), f"a graph of {n} vertices"
     together(comm, lambda: resources.require_memory(caller, room, what))

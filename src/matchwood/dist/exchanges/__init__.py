@@ -125,6 +125,8 @@ class Exchange:
 
         `positions` are of the row group.  Each place comes once, ascending.
         """
+        if self.kind == "thesis" and self.row.size > 1:
+            return self._fold_as_thesis(positions, values, op)
         to, places = self.grid.row_owner(positions)
         places, values = self._sent(self.row, to, [places, values])
         return self._joined(places, values, op)
@@ -137,11 +139,29 @@ class Exchange:
         """(row positions, values): what the ranks of the row have for their own places."""
         return self._gathered(self.row, places, values, self.grid.rows_of)
 
+    def _fold_as_thesis(self, positions: Any, values: Any, op: str) -> tuple[Any, Any]:
+        """All ranks of the row get all changes, and join those that are theirs."""
+        kind = np.int32 if self.grid.n <= np.iinfo(np.int32).max else np.int64
+        record = Record(positions.astype(kind, copy=False), values)
+        flat, _ = self.row.allgatherv(record.packed)
+        positions, values = record.unpacked(flat)
+        to, places = self.grid.row_owner(positions.astype(np.int64))
+        mine = to == self.grid.c
+        return self._joined(places[mine], values[mine], op)
+
     def _gathered(self, comm: Any, places: Any, values: Any, positions: Any) -> tuple[Any, ...]:
         if comm.size == 1:
             return (positions(comm.rank, places), *values)
         record = Record(self._narrow(places), *values)
-        flat, counts = comm.allgatherv(record.packed)
+        if self.kind == "thesis":  # one broadcast from each rank
+            parts = [
+                comm.broadcast(record.packed if root == comm.rank else None, root)
+                for root in range(comm.size)
+            ]
+            flat = engines.xp(places).concatenate(parts)
+            counts = np.array([part.shape[0] for part in parts])
+        else:
+            flat, counts = comm.allgatherv(record.packed)
         places, *found = record.unpacked(flat)
         xp = engines.xp(places)
         ranks = xp.repeat(xp.arange(comm.size), np.asarray(counts) // record.width)
