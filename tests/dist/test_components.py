@@ -60,7 +60,24 @@ def test_labels_are_those_of_one_machine(shape):
 
 
 def test_labels_of_hashed_vertices():
-    compared([make() for make in ZOO.values()], ((2, 3), (4, 4)), ["auto"], order="hashed")
+    matrices = [make() for make in ZOO.values()]
+    compared(matrices, ((1, 1), (2, 3), (4, 4)), ["auto"], order="hashed")
+
+
+def test_wide_indices():
+    """The labels have the type of the graph's indices, as on one machine."""
+
+    def body(comm, A):
+        G = spread(comm, A, (2, 2), index_dtype=np.int64)
+        found = [matchwood.connected_components(G, method=method) for method in METHODS]
+        assert all(each.labels.dtype == np.int64 for each in found)
+        return [each.labels.gather(None) for each in found]
+
+    for name in ("disconnected", "rmat, directed"):
+        A = ZOO[name]()
+        right = matchwood.connected_components(A).labels
+        for found in dist.run(body, 4, A):
+            assert all(np.array_equal(labels, right) for labels in found)
 
 
 def test_colours_on_all_grids_orders_and_layouts():

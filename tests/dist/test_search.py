@@ -78,7 +78,7 @@ def test_levels_and_parents_are_those_of_one_machine(shape):
 
 
 def test_hashed_vertices_and_long_ways():
-    compared(zoo(), ((3, 2),), order="hashed", checked=True)
+    compared(zoo(), ((1, 1), (3, 2)), order="hashed", checked=True)
     whole = [([1], {}), ([0], {"directed": False})]
     compared([make() for make in ZOO.values() if make().shape[0] > 1], ((2, 2),), whole)
 
@@ -107,6 +107,21 @@ def test_random_graphs(A: sp.csr_array, limit: int, data: st.DataObject) -> None
     n = A.shape[0]
     sources = data.draw(st.lists(st.integers(0, n - 1), max_size=4)) if n else []
     compared([A], ((2, 2), (1, 5), (3, 2)), [(sources, {"depth_limit": limit}), (sources, {})])
+
+
+def test_wide_indices():
+    A = rmat(9, 8, symmetric=False)
+    G = matchwood.graph(A, index_dtype=np.int64)
+    expected = matchwood.bfs(G, 3)
+
+    def body(comm):
+        found = matchwood.bfs(spread(comm, A, (2, 2), index_dtype=np.int64), 3)
+        assert found.level.dtype == found.parent.dtype == np.int64
+        return found.level.gather(None), found.parent.gather(None)
+
+    for level, parent in dist.run(body, 4):
+        assert np.array_equal(level, expected.level)
+        assert np.array_equal(parent, expected.parent)
 
 
 def test_sources_that_are_marked():

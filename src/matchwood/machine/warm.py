@@ -110,6 +110,8 @@ def _on_graphs() -> dict[str, Callable[[Graph], Any]]:
         "bfs": lambda G: bfs(G, 0),
         "bfs, undirected": lambda G: bfs(G, [0, 1], directed=False, depth_limit=2),
         "forest roots": lambda G: forest_roots(bfs(G, 0).parent),
+        "bfs, ranks": lambda G: _on_ranks(G, lambda D: forest_roots(bfs(D, 0).parent)),
+        "components, ranks": lambda G: _on_ranks(G, _components_of_ranks),
         "components, afforest": lambda G: connected_components(G, method="afforest"),
         "components, fastsv": lambda G: connected_components(G, method="fastsv"),
         "components, bfs": lambda G: connected_components(G, method="bfs"),
@@ -186,6 +188,27 @@ def _locality() -> dict[str, Callable[[Graph], Any]]:
         "degree order": lambda G: ordering.hub_order(G),
         "refinement": refined,
     }
+
+
+def _on_ranks(G: Graph, work: Callable[[Any], Any]) -> None:
+    """Call `work` with the graph spread over four ranks, which are threads."""
+    from matchwood import dist
+    from matchwood.distributed import distribute
+
+    def body(comm: Any) -> None:
+        given = G if comm.rank == 0 else None
+        kind = G.indptr.dtype
+        for order in ("given", "hashed"):
+            work(distribute(given, comm=comm, order=order, index_dtype=kind))
+
+    dist.run(body, 4)
+
+
+def _components_of_ranks(D: Any) -> None:
+    from matchwood.components import connected_components
+
+    for method in ("auto", "colour", "colour/+SP+SW+VQ"):
+        connected_components(D, method=method)
 
 
 def _join() -> None:

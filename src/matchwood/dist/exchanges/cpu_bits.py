@@ -39,7 +39,7 @@ def _list(team: Any, words: Array, places: Array, count: Array) -> None:
     if team.rank > 0:
         return
     width = 8 * words.itemsize
-    at = 0
+    at: Any = np.int64(0)
     for k in range(words.size):
         if interrupted(team, k):
             return

@@ -38,7 +38,7 @@ def label(G: Any, method: str, threads: int | None = None) -> Components:
         roots, rounds = forest.smallest(G, engines.load(PACKAGE, G.engine), threads)
     else:
         roots, rounds = colour.smallest(G, colour.WAYS[method], threads)
-    kind = arguments.index_type(max(G.n, G.nnz))
+    kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
     users = roots if G.order is None else G.order.user(roots)
     count, labels = number_labels(G, np.ascontiguousarray(users, kind))
     return Components(count, G.vector(engines.moved(labels, G.engine)), rounds)

@@ -9,9 +9,11 @@ there are as many rounds as the longest of the shortest ways from a smallest ver
            candidates are joined in the column, and what has changed goes to the rows
 
 Four switches, which the thesis turns on one after the other: sparse exchanges of what has changed
-(SP), dense ones while much changes (SW), a queue of active vertices (VQ), and push.  Kernels:
-cpu_colour.py.  (M. Mandulak, Large-scale graph analysis and matching on parallel architectures,
-2025, chapter 6, algorithms 6.2 to 6.5.)
+(SP), dense ones while much changes (SW), a queue of active vertices (VQ), and push.  It runs on the
+CPU: of a graph on GPUs each rank copies its pattern to the host.  Kernels: cpu_colour.py.
+
+(M. Mandulak, Large-scale graph analysis and matching on parallel architectures, 2025, chapter 6,
+algorithms 6.2 to 6.5.)
 """
 
 from __future__ import annotations

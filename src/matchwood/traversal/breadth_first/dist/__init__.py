@@ -65,7 +65,7 @@ class _Search:
 
     def __init__(self, G: Any, outward: Any, inward: Any, threads: int | None) -> None:
         self.G, self.grid, self.exchange = G, G.grid, G.exchange
-        kind = arguments.index_type(max(G.n, G.nnz))
+        kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
         self.level, self.parent = (np.full(self.grid.owned, -1, kind) for _ in range(2))
         names = np.ascontiguousarray(engines.moved(G.original_local, "cpu"), kind)
         engine = engines.load(__name__, G.engine)
