@@ -70,9 +70,9 @@ def _forest_entries(G: Any, costs: Any, maximum: bool, threads: int | None) -> t
     labels[grid.columns_to_local] = G.exchange.expand(own)
     by_name = np.arange(grid.n_rows) if G.order is None else np.argsort(names[: grid.n_rows])
     entry, tail, code = list_edges(rows, order, names, labels, by_name, threads)
-    head = costs.indices[entry]
-    edges = Edges(labels[tail], labels[head], code, names[tail], names[head], entry)
-    found.extend(rounds.rest(in_order(edges, threads)))
+    head = costs.indices[entry].astype(np.int64)
+    edges = Edges(tail, head, code, tail, head, entry)
+    found.extend(rounds.rest(in_order(edges, threads), labels))
     any_edge = int(G.comm.allreduce(np.array([full.size], np.int64), "max")[0]) > 0
     return np.concatenate(found), rounds.count if any_edge else 0
 

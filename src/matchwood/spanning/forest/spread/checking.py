@@ -80,11 +80,11 @@ def _edges(G: Any, costs: Any, given: Any, maximum: bool) -> Edges:
         _refuse(G, low, high, ~same_weights(costs.data[entries], told[0]), lambda i: (
             f"edge ({low[i]}, {high[i]}) weighs {costs.data[entries[i]]}, not {told[0][i]}"
         ))  # fmt: skip
-    by_ends = np.lexsort((high, low))
-    low, high, entries = low[by_ends], high[by_ends], entries[by_ends]
-    order = order_of(costs.data.dtype, maximum)
-    edges = Edges(low, high, codes(costs.data[entries], order), low, high, entries)
-    return in_order(edges, G.threads)
+    entries = entries[np.lexsort((high, low))]
+    code = codes(costs.data[entries], order_of(costs.data.dtype, maximum))
+    tail = np.searchsorted(costs.indptr, entries, "right") - 1
+    head = costs.indices[entries].astype(np.int64)
+    return in_order(Edges(tail, head, code, tail, head, entries), G.threads)
 
 
 class _Joined:
@@ -144,19 +144,19 @@ def _join(
 ) -> tuple[_Joined, tuple[str, Any] | None]:
     """Rounds over the answer's edges; and this rank's first edge that comes before one of them."""
     order = order_of(costs.data.dtype, maximum)
-    joined, rounds = _Joined(G), Rounds(G, G.threads)
+    joined, rounds, names = _Joined(G), Rounds(G, G.threads), G.original_local
     worst: Any = None
-    for taken in rounds.rest(edges):
+    for taken in rounds.rest(edges, names.astype(np.int64)):
         joined.taken.append(taken)
         joined.advance(rounds)
-        found = first_earlier(costs, order, G.original_local, joined.ways, exact, G.threads)
+        found = first_earlier(costs, order, names, joined.ways, exact, G.threads)
         if found is not None and (worst is None or found < worst):
             worst = found
     # the keeper of the other edge tells its weight
     wanted = G.comm.objects(None if worst is None else worst[0][2:])
     known = {}
     for pair in {each for each in wanted if each is not None}:
-        at = np.flatnonzero((edges.low == pair[0]) & (edges.high == pair[1]))
+        at = np.flatnonzero((names[edges.low] == pair[0]) & (names[edges.high] == pair[1]))
         if at.size:
             known[pair] = costs.data[edges.entry[at[0]]]
     weights = {pair: w for each in G.comm.objects(known) for pair, w in each.items()}
@@ -180,7 +180,7 @@ def _check_cycles(G: Any, edges: Edges, joined: _Joined) -> None:
     i = answers.first(again | ~taken[edges.entry])
     fault = None
     if i is not None:
-        u, v = int(edges.low[i]), int(edges.high[i])
+        u, v = (int(G.original_local[end[i]]) for end in (edges.low, edges.high))
         fault = (f"edge ({u}, {v}) closes a cycle", (int(edges.code[i]), u, v))
     _raise(G, fault)
 

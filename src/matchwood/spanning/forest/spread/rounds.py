@@ -40,10 +40,10 @@ def order_of(dtype: Any, maximum: bool) -> Order:
 class Edges(NamedTuple):
     """A rank's edges, in the order of edges."""
 
-    a: Array  # the components of the ends, by their roots
+    a: Array  # the components of the ends: numbers in an array of their roots
     b: Array
     code: Array  # of the weight
-    low: Array  # the ends
+    low: Array  # the ends, the smaller one first: local ids
     high: Array
     entry: Array  # where the edge stands in the block
 
@@ -120,29 +120,29 @@ class Rounds:
             active = active[moved]
             parent[active] = above[moved]
 
-    def rest(self, edges: Edges) -> Any:
+    def rest(self, edges: Edges, roots: Array) -> Any:
         """Rounds until no edge joins two components; yields the entries taken in each.
 
-        `edges` are in order.  Those that close a cycle are left out as soon as a rank sees it.
+        `edges` are in order; `roots` are those of the components that they know by numbers.
+        Edges that close a cycle are left out as soon as a rank sees it.
         """
+        names = self.G.original_local
         while True:
-            apart = np.flatnonzero(edges.a != edges.b)
-            names, numbers = np.unique(
-                np.concatenate((edges.a[apart], edges.b[apart])), return_inverse=True
-            )
-            a, b = numbers[: apart.size], numbers[apart.size :]
-            kept, best = join(a, b, names.size)
-            edges, a, b = edges.at(apart[kept]), a[kept], b[kept]
+            roots, numbers = np.unique(roots, return_inverse=True)  # some have become one
+            edges = edges._replace(a=numbers[edges.a], b=numbers[edges.b])
+            kept, best = join(edges.a, edges.b, roots.size)
+            edges = edges.at(kept)
             left = int(self.G.comm.allreduce(np.array([kept.size], np.int64))[0])
             if left == 0:
                 return
             asked = np.flatnonzero(best >= 0)
-            mine, offer = names[asked], edges.at(best[asked])
-            other = np.where(offer.a == mine, offer.b, offer.a)
-            new, taken = self.choose(mine, offer.code, offer.low, offer.high, other)
+            offer = edges.at(best[asked])
+            other = np.where(offer.a == asked, offer.b, offer.a)
+            new, taken = self.choose(
+                roots[asked], offer.code, names[offer.low], names[offer.high], roots[other]
+            )
             self.G.comm.report(self.count, left)
-            names[asked] = new
-            edges = edges._replace(a=names[a], b=names[b])
+            roots[asked] = new
             yield offer.entry[taken]
 
 
