@@ -197,29 +197,36 @@ def our_gain(machine: Machine = AIMOS) -> list[tuple[str, float]]:
 
 
 def plot(judged: list[dict[str, Any]], path: Path) -> None:
-    """Measured times as points, the model as lines; beside it the thesis' machine."""
+    """The thesis' machine; where rows were given, beside it their times and the model's."""
     import matplotlib
 
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.6))
-    for algorithm in dict.fromkeys(row["algorithm"] for row in judged):
-        own = [row for row in judged if row["algorithm"] == algorithm]
-        ranks = [row["ranks"] for row in own]
-        (line,) = left.plot(ranks, [row["predicted"] for row in own], label=algorithm)
-        left.plot(ranks, [row["seconds"] for row in own], "o", color=line.get_color())
-    left.set(xscale="log", yscale="log", xlabel="ranks", ylabel="seconds", title="measured, model")
+    count = 2 if judged else 1
+    figure, places = pyplot.subplots(1, count, figsize=(5 * count, 3.6), squeeze=False)
     if judged:
-        left.legend()
+        _plot_rows(judged, places[0, 1])
+    thesis = places[0, 0]
     for graph in (*GRAPHS, WDC):
         sides = [side for side in range(1, 21) if side > 9 or graph is not WDC]
         times = [AIMOS.seconds(pagerank_counts(graph, s, s, thesis=False)) for s in sides]
-        right.plot([s * s for s in sides], times, label=graph.name)
-    right.set(xscale="log", yscale="log", xlabel="V100", title="PageRank, 20 iterations, model")
-    right.legend(fontsize=7)
+        thesis.plot([s * s for s in sides], times, label=graph.name)
+    thesis.set(xscale="log", yscale="log", xlabel="V100 GPUs", ylabel="seconds, by the model")
+    thesis.legend(fontsize=7)
     figure.tight_layout()
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def _plot_rows(judged: list[dict[str, Any]], place: Any) -> None:
+    """Measured times as points, the model as lines."""
+    for algorithm in dict.fromkeys(row["algorithm"] for row in judged):
+        own = [row for row in judged if row["algorithm"] == algorithm]
+        ranks = [row["ranks"] for row in own]
+        (line,) = place.plot(ranks, [row["predicted"] for row in own], label=algorithm)
+        place.plot(ranks, [row["seconds"] for row in own], "o", color=line.get_color())
+    place.set(xscale="log", yscale="log", xlabel="ranks", ylabel="seconds")
+    place.legend(fontsize=7)
 
 
 def main() -> None:

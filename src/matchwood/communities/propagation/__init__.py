@@ -1,4 +1,4 @@
-"""Label propagation.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu."""
+"""Label propagation.  Read on in reference.py, check.py, cpu.py, gpu.py + gpu.cu, dist.py."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def label_propagation(
 
     Parameters
     ----------
-    A : (n, n) sparse matrix, or anything `graph` takes
+    A : (n, n) sparse matrix, or anything `graph` takes; or a DistributedGraph
         Weights must not be negative.  Of a matrix that is not symmetric ``a_ij + a_ji`` counts, of
         a directed edge list the heavier direction.  Loops do not count.
     max_rounds : int
@@ -53,7 +53,8 @@ def label_propagation(
     -------
     Communities
         With `count`, `labels`, numbered by smallest vertices, `modularity`, `rounds` and
-        `seconds`; unpacks as ``count, labels``.
+        `seconds`; unpacks as ``count, labels``.  The labels of a DistributedGraph are a
+        DistributedVector.
 
     Raises
     ------
@@ -62,7 +63,8 @@ def label_propagation(
 
     Notes
     -----
-    Deterministic: every engine, at any number of threads, returns the same labels for a seed.
+    Deterministic: every engine, at any number of threads or ranks, returns the same labels for a
+    seed.
     Weights are integers (see `modularity`), so that sums are exact.  In each of the first 20 rounds
     the vertices are split into 16 sub-rounds, by a hash of vertex, round and seed (up to 256
     sub-rounds below 2^14 vertices).  Those of one sub-round look at the state before it, and all

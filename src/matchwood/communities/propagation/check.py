@@ -42,6 +42,9 @@ def check_label_propagation(
     -----
     Runs where `A` lives.  Entries are sorted by vertex and label: memory for some arrays of them.
 
+    Of a `DistributedGraph` all ranks call it, each with its part of the answer.  Nothing is
+    gathered, and what one rank finds wrong, all raise.
+
     Examples
     --------
     >>> import matchwood

@@ -30,6 +30,7 @@ from matchwood.communities.propagation.tallies import Lists
 from matchwood.communities.quality import sum_of_squares
 from matchwood.communities.result import Communities
 from matchwood.communities.subrounds import SMALL, subrounds_of
+from matchwood.communities.weights import finished
 from matchwood.dist.agreement import same
 from matchwood.dist.exchanges import by_destination
 from matchwood.primitives.hashing import hash2
@@ -45,6 +46,7 @@ def label_propagation(G: Any, plan: Plan, threads: int | None = None) -> Communi
     """See `matchwood.label_propagation`; all ranks call it."""
     caller = "label_propagation"
     same(G.comm, caller, max_rounds=plan.max_rounds, tol=plan.tol, rng=plan.seed)
+    threads = G.threads if threads is None else threads
     level = spread_level(G, caller)
     watch = Stopwatch()
     state, rounds = propagate(G, level, plan, threads)
@@ -61,6 +63,12 @@ def propagate(G: Any, level: Spread, plan: Plan, threads: int | None) -> tuple[L
     state = Labels(G, level, threads)
     if level.entries == 0:
         return state, 0
+    if G.grid.p == 1 and G.order is None:  # the block is the graph
+        whole = finished(level.indptr, level.indices, level.data, level.inner, level.strength)
+        found, rounds = engines.load(PACKAGE, G.engine).propagate(whole, plan, threads)
+        state.own = found.astype(state.kind)
+        state.labels[:] = state.own
+        return state, rounds
     for number in range(plan.max_rounds):
         if number < SPLIT_ROUNDS:
             counts = state.split_round(number, plan.seed)
@@ -81,6 +89,7 @@ class Labels:
         self.threads, self.xp = threads, engines.xp(level.indptr)
         self.module = tallies_of(G)
         self.rows = rows_of(level.indptr, level.indices, level.data)
+        self.places = self.module.places_of(G.n, int(level.indices.shape[0]), threads)
         self.kind = unsigned(level.indices.dtype)
         self.word = self.kind if level.data is None else np.uint64  # of messages: holds weights
         self.ids = self.xp.asarray(G.original_local)
@@ -100,7 +109,9 @@ class Labels:
     def _columns(self) -> tuple[Any, Any]:
         """For each column of the block, the rows that hold it."""
         level = self.level
-        found = trusted_transpose(level.indptr, level.indices, None, self.grid.n_local)
+        found = trusted_transpose(
+            level.indptr, level.indices, None, self.grid.n_local, threads=self.threads
+        )
         return found[0], found[1]
 
     def split_round(self, number: int, seed: int) -> tuple[int, int]:
@@ -175,7 +186,7 @@ class Labels:
         to, places = self.grid.row_owner(vertices)
         order, counts = by_destination(to, row.size, self.threads)
         sizes, labels, weights = self.module.tallies(
-            self.rows, self.labels, vertices[order], self.word, self.threads
+            self.rows, self.labels, vertices[order], self.word, self.places, self.threads
         )
         ends = np.cumsum([0, *counts.tolist()])
         before = xp.zeros(sizes.shape[0] + 1, np.int64)

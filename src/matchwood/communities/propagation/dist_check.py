@@ -179,7 +179,7 @@ def smallest_vertices(G: Any, labels: Any) -> Any:
 
 def _state_of(G: Any, level: Spread, labels: Any) -> Labels:
     """The labels of an answer as dist.py holds them."""
-    state = Labels(G, level, None)
+    state = Labels(G, level, G.threads)
     state.own = labels.astype(state.kind)
     state.labels[state.to_local] = state.exchange.expand(state.own)
     return state

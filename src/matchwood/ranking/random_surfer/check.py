@@ -52,6 +52,9 @@ def check_pagerank(
     Runs on the CPU in float64: what lives on a GPU is moved.  Rounding is allowed for, as much as
     sums of such rows in the type of the scores may have.
 
+    Of a `DistributedGraph` all ranks call it, each with its part of the answer.  Nothing is
+    gathered, and what one rank finds wrong, all raise.
+
     Examples
     --------
     >>> import matchwood

@@ -45,6 +45,7 @@ class Problem(NamedTuple):
 def pagerank(G: Any, asked: Options, threads: int | None = None) -> Ranking:
     """See `matchwood.pagerank`; all ranks call it."""
     watch = Stopwatch()
+    threads = G.threads if threads is None else threads
     problem = problem_of(G, asked, "pagerank", threads)
     watch.lap("prepare")
     scores, iterations, error = iterate(G, asked, problem, threads)
@@ -80,8 +81,14 @@ def engine_of(G: Any) -> Any:
 
 
 def added_up(G: Any, *numbers: float) -> list[float]:
-    """The sums over all ranks."""
-    found: list[float] = G.comm.allreduce(np.array(numbers, np.float64), "sum").tolist()
+    """The sums over all ranks, the same bits on each: along the rows, then along the columns.
+
+    That is C - 1 + R - 1 messages, where a reduction over all ranks has twice their number.
+    """
+    sums = np.array(numbers, np.float64)
+    for comm in (G.exchange.row, G.exchange.column):
+        sums = comm.allgather(sums).reshape(comm.size, -1).sum(axis=0)
+    found: list[float] = sums.tolist()
     return found
 
 
@@ -162,7 +169,7 @@ def shares(G: Any, weighted: bool, caller: str) -> Any:
             xp = engines.xp(view.data)
             data = view.data.astype(np.float64, copy=False)
             ones = xp.ones(G.grid.n_local, np.float64)
-            parts = spmv(view.indptr, view.indices, data, ones)[:rows]
+            parts = spmv(view.indptr, view.indices, data, ones, threads=G.threads)[:rows]
         sums = G.exchange.fold(engines.xp(parts).ascontiguousarray(parts), "sum")
         sums = sums.astype(np.float64, copy=False)
         xp = engines.xp(sums)

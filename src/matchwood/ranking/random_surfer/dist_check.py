@@ -56,7 +56,7 @@ def _check_scores(
     unit = float(np.finfo(own.dtype if own.dtype.kind == "f" else np.float64).eps)
     x = own.astype(np.float64)
     raise_first(G.comm, *_first_wrong(G, x))
-    problem = dist.problem_of(G, asked._replace(dtype=np.dtype(np.float64)), caller, None)
+    problem = dist.problem_of(G, asked._replace(dtype=np.dtype(np.float64)), caller, G.threads)
     block = problem.block
     lengths = G.exchange.fold(xp.diff(block.indptr).astype(np.int64), "sum")
     pull = dist.engine_of(G).pull
@@ -64,7 +64,7 @@ def _check_scores(
         lost = float(x[problem.share == 0].sum())
         rounding = float(((PLACES + lengths) * x).sum())
         total, rounding, lost = dist.added_up(G, float(x.sum()), rounding, lost)
-        pulled = dist.folded(G, pull(block, dist.expanded(G, x * problem.share), None))
+        pulled = dist.folded(G, pull(block, dist.expanded(G, x * problem.share), G.threads))
         p = 1 / G.n if problem.jump is None else problem.jump
         q = p if problem.dangling is None else problem.dangling
         y = asked.damping * (pulled + lost * q) + (1 - asked.damping) * p

@@ -1,7 +1,8 @@
 """Label propagation on the block of a rank, on a team.  What the functions are for: __init__.py.
 
-Labels are any vertices of the graph, so a table of all of them would be as long as the graph on
-every rank.  Here each member has a table with open addressing, of twice the longest row.
+Labels are any vertices of the graph.  Where a word for each of them is no more memory than the
+block, each member has such a list of places (primitives/tally).  On many ranks it would be too
+long: there a member has a table with open addressing, of twice the longest row.
 
 Races: every list is written by one member.  `wake` sets bytes to 1 from several members at once,
 by relaxed stores.
@@ -9,7 +10,7 @@ by relaxed stores.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from matchwood.communities.propagation.tallies import Lists
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.hashing.reference import mix64_number
-from matchwood.primitives.tally.cpu import SHORT_ROW, Rows
+from matchwood.primitives.tally.cpu import SHORT_ROW, Rows, Scratch, tally_row
 from matchwood.teams import crew, device, interrupted, kernel, next_chunk, share, store_relaxed
 
 Array = np.ndarray[Any, Any]
@@ -27,22 +28,20 @@ WORD = 64  # bits of a word in which active vertices are marked
 _GOLDEN, _SHIFT, _ONE = np.uint64(GOLDEN), np.uint64(32), np.uint64(1)
 
 
-class Table(NamedTuple):
-    """A list of labels and their weights for each member, and where each label is in it."""
-
-    slots: Array  # (members, a power of two) uint32: 1 + the place in the list, 0 for none
-    label: Array  # (members, longest)
-    weight: Array  # (members, longest) int64
-
-
-def table_of(members: int, longest: int, kind: Any) -> Table:
-    """Room for lists of up to `longest` labels."""
+def table_of(members: int, longest: int, kind: Any) -> Scratch:
+    """Room for lists of up to `longest` labels; `place` has the slots of the table."""
     size = 1 << max(2 * longest - 1, 1).bit_length()
-    return Table(
+    return Scratch(
         np.zeros((members, size if longest > SHORT_ROW else 1), np.uint32),
         np.empty((members, max(longest, 1)), kind),
         np.empty((members, max(longest, 1)), np.int64),
     )
+
+
+def places_of(n: int, entries: int, threads: int | None) -> Array | None:
+    """A word for each label and member, where that is not more memory than the block has."""
+    members = crew(threads, work=entries).size
+    return np.zeros((members, n), np.uint32) if n * members <= entries else None
 
 
 @device
@@ -55,53 +54,72 @@ def _mask(entries: Any) -> Any:
 
 
 @device
-def _add(table: Table, rank: int, mask: Any, found: int, c: Any, weight: Any) -> int:
-    """Add to the weight of label c; returns how many labels the list has."""
-    label, weights = table.label[rank], table.weight[rank]
-    slots = table.slots[rank]
+def _place_of(slots: Array, label: Array, mask: Any, found: Any, c: Any) -> Any:
+    """Where label c is in the list; `found`, and noted there, where it is not."""
     at = ((np.uint64(c) * _GOLDEN) >> _SHIFT) & mask
-    while True:
-        place = slots[at]
-        if place == 0:
-            slots[at] = found + 1
-            label[found] = c
-            weights[found] = weight
-            return found + 1
-        if label[place - 1] == c:
-            weights[place - 1] += weight
-            return found
+    place = np.uint64(slots[at])
+    while place != 0 and label[place - _ONE] != c:
         at = (at + _ONE) & mask
-
-
-@device
-def _add_to_short(table: Table, rank: int, found: int, c: Any, weight: Any) -> int:
-    """The same where there are at most SHORT_ROW entries: labels are compared one by one."""
-    label, weights = table.label[rank], table.weight[rank]
-    for at in range(found):
-        if label[at] == c:
-            weights[at] += weight
-            return found
+        place = np.uint64(slots[at])
+    if place != 0:
+        return place - _ONE
+    slots[at] = found + _ONE
     label[found] = c
-    weights[found] = weight
-    return found + 1
+    return found
 
 
 @device
-def _tally(table: Table, rank: int, rows: Rows, labels: Array, v: Any) -> int:
+def _place_in_short(label: Array, found: Any, c: Any) -> Any:
+    """The same where there are at most SHORT_ROW entries: labels are compared one by one."""
+    at = np.uint64(0)
+    while at < found and label[at] != c:
+        at += _ONE
+    label[at] = c
+    return at
+
+
+@device
+def _tally(table: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> int:
     """The labels in the row of v, with their weights; returns how many."""
+    slots, label, weights = table.place[rank], table.label[rank], table.weight[rank]
     begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
-    found, weighted = 0, rows.data.size > 0
-    if end - begin <= np.uint64(SHORT_ROW):
-        for k in range(begin, end):
-            weight = rows.data[k] if weighted else np.int64(1)
-            found = _add_to_short(table, rank, found, labels[rows.indices[k]], weight)
-        return found
+    found, last, weighted = np.uint64(0), np.uint64(0), rows.data.size > 0
+    short = end - begin <= np.uint64(SHORT_ROW)
     mask = _mask(end - begin)
     for k in range(begin, end):
+        c = labels[rows.indices[k]]
         weight = rows.data[k] if weighted else np.int64(1)
-        found = _add(table, rank, mask, found, labels[rows.indices[k]], weight)
-    table.slots[rank][: mask + _ONE] = 0
-    return found
+        if k == begin or label[last] != c:  # neighbours often have the label of the one before
+            if short:
+                last = _place_in_short(label, found, c)
+            else:
+                last = _place_of(slots, label, mask, found, c)
+            if last == found:
+                found += _ONE
+                weights[last] = 0
+        weights[last] += weight
+    if not short:
+        slots[: mask + _ONE] = 0
+    return np.int64(found)
+
+
+@device
+def _only_label(table: Scratch, rank: int, rows: Rows, labels: Array, v: Any) -> bool:
+    """Whether the row of v has one label; it is listed then.  From the second round on most do."""
+    begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])
+    if begin == end:
+        return False
+    c = labels[rows.indices[begin]]
+    for k in range(begin + _ONE, end):
+        if labels[rows.indices[k]] != c:
+            return False
+    weight = np.int64(end - begin)
+    if rows.data.size > 0:
+        weight = np.int64(0)
+        for k in range(begin, end):
+            weight += rows.data[k]
+    table.label[rank, 0], table.weight[rank, 0] = c, weight
+    return True
 
 
 @kernel
@@ -111,21 +129,26 @@ def _tally_all(
     labels: Array,
     vertices: Array,
     begins: Array,
-    table: Table,
+    table: Scratch,
     counts: Array,
-    found_labels: Array,
-    found_weights: Array,
+    found: tuple[Array, Array],
+    dense: bool,
 ) -> None:
     """The list of vertex i goes to begins[i], where its whole row would have room."""
     chunk = next_chunk(team, vertices.size, CHUNK)
     while chunk >= 0:
         for i in range(chunk, min(chunk + CHUNK, vertices.size)):
-            found = _tally(table, team.rank, rows, labels, vertices[i])
+            if _only_label(table, team.rank, rows, labels, vertices[i]):
+                size = 1
+            elif dense:
+                size = tally_row(table, team.rank, rows, labels, vertices[i])
+            else:
+                size = _tally(table, team.rank, rows, labels, vertices[i])
             at = begins[i]
-            for k in range(found):
-                found_labels[at + k] = table.label[team.rank, k]
-                found_weights[at + k] = table.weight[team.rank, k]
-            counts[i] = found
+            for k in range(size):
+                found[0][at + k] = table.label[team.rank, k]
+                found[1][at + k] = table.weight[team.rank, k]
+            counts[i] = size
         chunk = next_chunk(team, vertices.size, CHUNK)
 
 
@@ -145,45 +168,56 @@ def _close_gaps(
 
 
 def tallies(
-    rows: Rows, labels: Array, vertices: Array, kind: Any, threads: int | None
+    rows: Rows, labels: Array, vertices: Array, kind: Any, places: Any, threads: int | None
 ) -> tuple[Array, Array, Array]:
-    """For each of these rows how many labels it has; then all labels, and their weights."""
+    """For each of these rows how many labels it has; then all labels, and their weights.
+
+    `places` is what `places_of` returned.
+    """
     lengths = (rows.indptr[vertices + 1] - rows.indptr[vertices]).astype(np.int64)
     ends = np.cumsum(lengths)
     work, longest = int(ends[-1]) if ends.size else 0, int(lengths.max(initial=0))
     team = crew(threads, work=work + vertices.size)
     counts = np.empty(vertices.size, np.int64)
     spread = np.empty(work, kind), np.empty(work, np.int64)
-    team.run(
-        _tally_all, rows, labels, vertices, ends - lengths,
-        table_of(team.size, longest, labels.dtype), counts, *spread,
-    )  # fmt: skip
+    dense = places is not None and team.size <= places.shape[0]
+    table = table_of(team.size, SHORT_ROW if dense else longest, labels.dtype)
+    if dense:
+        label = np.empty((team.size, longest), labels.dtype)
+        table = Scratch(places, label, np.empty((team.size, longest), np.int64))
+    begins = ends - lengths
+    team.run(_tally_all, rows, labels, vertices, begins, table, counts, spread, dense)
     closed = np.cumsum(counts)
     size = int(closed[-1]) if closed.size else 0
     found = np.empty(size, kind), np.empty(size, np.int64)
-    team.run(_close_gaps, ends - lengths, closed, spread, found)
+    team.run(_close_gaps, begins, closed, spread, found)
     return counts, *found
 
 
 @device
-def _join(table: Table, rank: int, lists: Lists, j: Any, entries: int) -> int:
+def _join(table: Scratch, rank: int, lists: Lists, j: Any, entries: Any) -> int:
     """All lists of a vertex as one; returns how many labels it has."""
-    found, mask = 0, _mask(entries)
+    slots, label, weights = table.place[rank], table.label[rank], table.weight[rank]
+    found, mask, short = np.uint64(0), _mask(entries), entries <= SHORT_ROW
     for s in range(lists.after.size):
         begin, after = lists.begins[s, j], lists.after[s]
         for k in range(begin, begin + lists.sizes[s, j]):
-            c, weight = lists.words[k], np.int64(lists.words[k + after])
-            if entries <= SHORT_ROW:
-                found = _add_to_short(table, rank, found, c, weight)
+            c = lists.words[k]
+            if short:
+                at = _place_in_short(label, found, c)
             else:
-                found = _add(table, rank, mask, found, c, weight)
-    if entries > SHORT_ROW:
-        table.slots[rank][: mask + _ONE] = 0
-    return found
+                at = _place_of(slots, label, mask, found, c)
+            if at == found:
+                found += _ONE
+                weights[at] = 0
+            weights[at] += np.int64(lists.words[k + after])
+    if not short:
+        slots[: mask + _ONE] = 0
+    return np.int64(found)
 
 
 @kernel
-def _decide(team: Any, lists: Lists, own: Array, table: Table, targets: Array) -> None:
+def _decide(team: Any, lists: Lists, own: Array, table: Scratch, targets: Array) -> None:
     """The heaviest label around each vertex, of several the one with the smallest mix64."""
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
@@ -208,7 +242,7 @@ def _decide(team: Any, lists: Lists, own: Array, table: Table, targets: Array) -
 
 
 @kernel
-def _weigh(team: Any, lists: Lists, own: Array, table: Table, inside: Array, most: Array) -> None:
+def _weigh(team: Any, lists: Lists, own: Array, table: Scratch, inside: Array, most: Array) -> None:
     """The weight of each vertex' own label around it, and of the heaviest (with that label)."""
     chunk = next_chunk(team, own.size, CHUNK)
     while chunk >= 0:
@@ -227,7 +261,7 @@ def _weigh(team: Any, lists: Lists, own: Array, table: Table, inside: Array, mos
         chunk = next_chunk(team, own.size, CHUNK)
 
 
-def _table_for(lists: Lists, members: int) -> Table:
+def _table_for(lists: Lists, members: int) -> Scratch:
     entries = lists.sizes.sum(axis=0)
     return table_of(members, int(entries.max(initial=0)), lists.words.dtype)
 
