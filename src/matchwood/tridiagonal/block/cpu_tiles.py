@@ -49,31 +49,48 @@ def _load_blocks(values: Array, start: int, rows: int, s: Array, to: int, one: f
 
 
 @device
+def _load_whole(values: Array, s: Array, to: int) -> None:
+    """The same for all lanes of a tile without missing rows, row by row."""
+    for j in range(ROWS):
+        for lane in range(LANES):
+            at = (lane * ROWS + j) * 4
+            here = to + j * 12 * LANES + lane
+            s[here] = values[at]
+            s[here + LANES] = values[at + 1]
+            s[here + 2 * LANES] = values[at + 2]
+            s[here + 3 * LANES] = values[at + 3]
+
+
+@device
 def _load_right(start: int, rows: int, perm: Array, columns: Columns, s: Array, to: int) -> None:
     """Copy one lane's part of the right-hand sides; for a dummy unknown it is 1."""
-    b, row, column = columns.b, columns.row, columns.column
-    for c in range(columns.count):
-        here = to + c * RIGHT_SIZE
-        for k in range(2 * rows):
-            if perm.size > 0:
-                place = perm[2 * start + k]
-                s[here + k * LANES] = b[place * row + c * column] if place >= 0 else 1.0
-            else:
-                s[here + k * LANES] = b[(2 * start + k) * row + c * column]
+    b, row, column, count = columns.b, columns.row, columns.column, columns.count
+    for k in range(2 * rows):
+        place = perm[2 * start + k] if perm.size > 0 else 2 * start + k
+        for c in range(count):
+            value = b[max(place, 0) * row + c * column]
+            s[to + c * RIGHT_SIZE + k * LANES] = value if place >= 0 else 1.0
+    for c in range(count):
         for k in range(2 * rows, 2 * ROWS):
-            s[here + k * LANES] = 0.0
+            s[to + c * RIGHT_SIZE + k * LANES] = 0.0
 
 
 @device
 def load_tile(tile: int, matrix: Matrix, columns: Columns, s: Array) -> None:
     """Load the block rows of a tile; rows past the end are X = 0."""
-    n = matrix.n
+    n, start = matrix.n, tile * LANES * ROWS
+    whole = start + LANES * ROWS <= n
+    if whole:
+        _load_whole(matrix.dl[4 * start :], s, TILE)
+        _load_whole(matrix.d[4 * start :], s, TILE + 4 * LANES)
+        _load_whole(matrix.du[4 * start :], s, TILE + 8 * LANES)
     for lane in range(LANES):
         start = (tile * LANES + lane) * ROWS
         rows = max(0, min(ROWS, n - start))
-        _load_blocks(matrix.dl, start, rows, s, TILE + lane, 0.0)
-        _load_blocks(matrix.d, start, rows, s, TILE + 4 * LANES + lane, 1.0)
-        _load_blocks(matrix.du, start, rows, s, TILE + 8 * LANES + lane, 0.0)
+        if not whole:
+            _load_blocks(matrix.dl, start, rows, s, TILE + lane, 0.0)
+            _load_blocks(matrix.d, start, rows, s, TILE + 4 * LANES + lane, 1.0)
+            _load_blocks(matrix.du, start, rows, s, TILE + 8 * LANES + lane, 0.0)
         _load_right(start, rows, matrix.perm, columns, s, RIGHT + lane)
         for k in range(4):
             if start == 0:
@@ -118,12 +135,9 @@ def store_solution(tile: int, matrix: Matrix, s: Array, columns: Columns) -> Non
     for lane in range(LANES):
         start = (tile * LANES + lane) * ROWS
         rows = max(0, min(ROWS, matrix.n - start))
-        for c in range(columns.count):
-            here = FOUND + c * FOUND_SIZE + 2 * LANES + lane
-            for k in range(2 * rows):
-                if perm.size > 0:
-                    place = perm[2 * start + k]
-                    if place >= 0:
-                        x[place * row + c * column] = s[here + k * LANES]
-                else:
-                    x[(2 * start + k) * row + c * column] = s[here + k * LANES]
+        here = FOUND + 2 * LANES + lane
+        for k in range(2 * rows):
+            place = perm[2 * start + k] if perm.size > 0 else 2 * start + k
+            if place >= 0:
+                for c in range(columns.count):
+                    x[place * row + c * column] = s[here + c * FOUND_SIZE + k * LANES]
