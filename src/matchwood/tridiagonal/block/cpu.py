@@ -1,7 +1,7 @@
 """The block tridiagonal solver on a team: as ../plain/cpu.py, with 2x2 blocks for numbers.
 
-One part: cpu_parts.py; its numbers from and to the arrays: cpu_tiles.py; the ends of parts:
-../cpu_elements.py.  Up to COLUMNS right-hand sides are solved in one pass over the matrix.
+One part: cpu_parts.py with cpu_steps.py; its numbers from and to the arrays: cpu_tiles.py; the ends
+of parts: ../cpu_elements.py.  Up to COLUMNS right-hand sides are solved in one pass.
 """
 
 from __future__ import annotations
@@ -13,6 +13,13 @@ import numpy as np
 from matchwood.teams import barrier, crew, device, interrupted, kernel, share
 from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.block.cpu_parts import (
+    count_off,
+    mark_off,
+    reduce_tile,
+    round_solution,
+    substitute_tile,
+)
+from matchwood.tridiagonal.block.cpu_steps import (
     BAD,
     COLUMNS,
     LANES,
@@ -20,11 +27,6 @@ from matchwood.tridiagonal.block.cpu_parts import (
     ROWS,
     SCRATCH,
     SUM,
-    count_off,
-    mark_off,
-    reduce_tile,
-    round_solution,
-    substitute_tile,
 )
 from matchwood.tridiagonal.block.cpu_tiles import (
     Matrix,

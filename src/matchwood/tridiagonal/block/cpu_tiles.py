@@ -1,4 +1,4 @@
-"""Between a tile of block rows in the scratch buffer (cpu_parts.py) and the arrays."""
+"""Between a tile of block rows in the scratch buffer (cpu_steps.py) and the arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.teams import device
-from matchwood.tridiagonal.block.cpu_parts import (
+from matchwood.tridiagonal.block.cpu_steps import (
     CARRIED,
     FOUND,
     FOUND_SIZE,

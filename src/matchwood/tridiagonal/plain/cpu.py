@@ -25,15 +25,17 @@ from matchwood.tridiagonal.cpu_elements import (
     solve_ends,
 )
 from matchwood.tridiagonal.mending.cpu_local import Blocks, RowCheck, mended, new_marks
-from matchwood.tridiagonal.plain.cpu_columns import COLUMNS, load_side_ends, load_sides
-from matchwood.tridiagonal.plain.cpu_columns import SCRATCH as SCRATCH_OF_COLUMNS
 from matchwood.tridiagonal.plain.cpu_columns import (
+    COLUMNS,
+    load_side_ends,
+    load_sides,
     mark_side,
     reduce_side,
     store_side,
     store_sides,
     substitute_side,
 )
+from matchwood.tridiagonal.plain.cpu_columns import SCRATCH as SCRATCH_OF_COLUMNS
 from matchwood.tridiagonal.plain.cpu_parts import (
     BAD,
     LANES,

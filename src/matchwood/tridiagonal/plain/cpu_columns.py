@@ -63,7 +63,7 @@ def load_sides(tile: int, system: Rows, columns: Columns, s: Array) -> None:
 
 @expanded
 def _known(column: int) -> int:
-    """The number itself; so that the compiler knows its range, without which it makes no vectors."""
+    """The number itself; without its range the compiler would make no vectors."""
     return max(0, min(column, COLUMNS - 1))
 
 
