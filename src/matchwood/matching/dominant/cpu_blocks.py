@@ -17,9 +17,8 @@ Vertices have two numbers besides the local one: the grid's id says who owns a v
 is the user's number, which breaks ties and stands in the answer.  They differ only where the
 graph was renumbered.
 
-Messages are flat arrays of the unsigned index type, one record after the other; a weight of 64
-bits takes two words of 32.  Weights are the bits of positive floats as signed integers, which
-compare as the floats do; 0 stands for no edge.
+Messages: cpu_records.py.  Weights are the bits of positive floats as signed integers, which compare
+as the floats do; 0 stands for no edge.
 
 Races.  Searching reads only what the round before took.  Lists change by compare-and-swap, and
 are closed by one member each.  The order of lists and queues is arbitrary, and nothing depends on
@@ -33,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.matching.cpu_rows import Ties, prefetch_queued
+from matchwood.matching.dominant.cpu_records import Out, begin_records, nobody, put_bits
 from matchwood.primitives.cpu_hints import trailing_zeros
 from matchwood.primitives.edge_order.cpu import rank_in_row
 from matchwood.primitives.frontier.cpu import flush, push
@@ -76,15 +76,6 @@ class Rows(NamedTuple):
     second_bits: Array  # (rows) its weight
 
 
-class Out(NamedTuple):
-    """Messages that a kernel writes, in the order of their receivers."""
-
-    words: Array
-    counts: Array  # (members, receivers) records that each member has for each receiver
-    places: Array  # (members, receivers) where they begin
-    width: int  # words of a record
-
-
 class Queue(NamedTuple):
     """Vertices that members append to; see primitives/frontier."""
 
@@ -109,31 +100,6 @@ class HeardOf(NamedTuple):
     columns: Heard  # by the ranks of its column of the grid
     rows: Heard  # by those of its row
     own: int  # its own number among the latter
-
-
-@device
-def nobody(array: Array) -> Any:
-    return ~array.dtype.type(0)
-
-
-@expanded
-def put_bits(words: Array, at: Any, bits: Array, i: Any) -> None:
-    """Write the weight bits[i] from `at` on."""
-    raw = np.uint64(bits[i])  # weights are not negative
-    if bits.itemsize > words.itemsize:
-        words[at] = np.uint32(raw & np.uint64(0xFFFF_FFFF))
-        words[at + 1] = np.uint32(raw >> np.uint64(32))
-    else:
-        words[at] = raw
-
-
-@expanded
-def get_bits(words: Array, at: Any, bits: Array) -> Any:
-    """The weight at `at`, of the type of `bits`."""
-    raw = np.uint64(words[at])
-    if bits.itemsize > words.itemsize:
-        raw |= np.uint64(words[at + 1]) << np.uint64(32)
-    return bits.dtype.type(raw)
 
 
 @device
@@ -272,17 +238,6 @@ def enlist(team: Team, rows: Rows) -> None:
         v = rows.following[i]
         if v != none and rows.taken[i] >= 0:
             _wait_for(rows, v, rows.following.dtype.type(i), team.size == 1)
-
-
-@device
-def begin_records(team: Team, out: Out, places: Array) -> None:
-    """places[d] = where this member's records for d begin; all members have counted theirs."""
-    start = np.int64(0)
-    for d in range(places.size):
-        for member in range(team.size):
-            if member == team.rank:
-                places[d] = start
-            start += out.counts[member, d]
 
 
 @expanded

@@ -22,7 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.matching.cpu_rows import Ties
-from matchwood.matching.dominant.cpu_blocks import Out, begin_records, get_bits, nobody, put_bits
+from matchwood.matching.dominant.cpu_records import (
+    Out,
+    begin_records,
+    get_bits,
+    nobody,
+    put_bits,
+)
 from matchwood.primitives.edge_order.cpu import prefers
 from matchwood.teams import Team, barrier, device, interrupted, kernel, share
 

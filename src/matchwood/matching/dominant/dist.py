@@ -29,6 +29,7 @@ from matchwood.errors import EngineUnavailable
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant import cpu_blocks as blocks
 from matchwood.matching.dominant import cpu_owners as owners
+from matchwood.matching.dominant.cpu_records import Out
 from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import AUTO, Found, Origin, load
 from matchwood.matching.result import Matching
@@ -139,9 +140,9 @@ class _Run:
             self.G.comm.report(rounds, everywhere)
             records = self._wake(told)
 
-    def _out(self, team: Any, width: int, receivers: int) -> blocks.Out:
+    def _out(self, team: Any, width: int, receivers: int) -> Out:
         counts, places = (np.zeros((team.size, receivers), np.int64) for _ in range(2))
-        return blocks.Out(self.words, counts, places, width)
+        return Out(self.words, counts, places, width)
 
     def _propose(self) -> tuple[Any, Any]:
         """What came for own vertices, and where that of each rank of the row begins."""
@@ -151,7 +152,7 @@ class _Run:
         team.run(blocks.propose, block, rows, self.ties, np.empty(team.size, self.bits), out)
         return self._sent(self.exchange.row, out)
 
-    def _sent(self, comm: Any, out: blocks.Out) -> tuple[Any, Any]:
+    def _sent(self, comm: Any, out: Out) -> tuple[Any, Any]:
         counts = out.counts.sum(0) * out.width
         came, sizes = comm.alltoallv(out.words[: int(counts.sum())], counts)
         return came, _starts(sizes)

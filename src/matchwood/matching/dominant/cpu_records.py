@@ -1,0 +1,60 @@
+"""Messages of the distributed matching: flat arrays of the unsigned index type.
+
+One record comes after the other, in the order of the receivers.  A weight of 64 bits takes two
+words of 32.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood.teams import Team, device, expanded
+
+Array = np.ndarray[Any, Any]
+
+
+class Out(NamedTuple):
+    """Messages that a kernel writes, in the order of their receivers."""
+
+    words: Array
+    counts: Array  # (members, receivers) records that each member has for each receiver
+    places: Array  # (members, receivers) where they begin
+    width: int  # words of a record
+
+
+@device
+def nobody(array: Array) -> Any:
+    return ~array.dtype.type(0)
+
+
+@expanded
+def put_bits(words: Array, at: Any, bits: Array, i: Any) -> None:
+    """Write the weight bits[i] from `at` on."""
+    raw = np.uint64(bits[i])  # weights are not negative
+    if bits.itemsize > words.itemsize:
+        words[at] = np.uint32(raw & np.uint64(0xFFFF_FFFF))
+        words[at + 1] = np.uint32(raw >> np.uint64(32))
+    else:
+        words[at] = raw
+
+
+@expanded
+def get_bits(words: Array, at: Any, bits: Array) -> Any:
+    """The weight at `at`, of the type of `bits`."""
+    raw = np.uint64(words[at])
+    if bits.itemsize > words.itemsize:
+        raw |= np.uint64(words[at + 1]) << np.uint64(32)
+    return bits.dtype.type(raw)
+
+
+@device
+def begin_records(team: Team, out: Out, places: Array) -> None:
+    """places[d] = where this member's records for d begin; all members have counted theirs."""
+    start = np.int64(0)
+    for d in range(places.size):
+        for member in range(team.size):
+            if member == team.rank:
+                places[d] = start
+            start += out.counts[member, d]
