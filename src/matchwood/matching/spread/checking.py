@@ -18,7 +18,7 @@ from matchwood.dist.agreement import raise_first, same
 from matchwood.errors import CheckFailed
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.methods import origin_of
-from matchwood.matching.spread.cpu import edge_weights, first_undominated
+from matchwood.matching.spread.cpu_checks import edge_weights, first_undominated
 from matchwood.primitives.wide_sums import half_over_ranks
 
 Array = np.ndarray[Any, Any]
