@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import device, expanded
+from matchwood.teams import device
 from matchwood.tridiagonal.cpu_elements import LARGE, TINY, Rows, is_off
 from matchwood.tridiagonal.mending.cpu_local import clear_marks, set_mark
 
@@ -54,9 +54,6 @@ DIAGONAL = LOWER + TILE
 UPPER = DIAGONAL + TILE
 RIGHT = UPPER + TILE
 SCRATCH = RIGHT + TILE
-# What other right-hand sides need of an elimination (cpu_columns.py), for each row.
-CHOICE, FACTOR_A, FACTOR_B, INVERSE = (SCRATCH + k * TILE for k in range(4))
-RECORDED = SCRATCH + 4 * TILE  # the size of a scratch buffer with these
 
 
 @device
@@ -78,15 +75,17 @@ def _load_whole(values: Array, s: Array, to: int) -> None:
 
 
 @device
-def load_matrix(tile: int, system: Rows, s: Array) -> None:
-    """Load the coefficients of a tile; rows past the end are x = 0."""
-    dl, d, du = system.dl, system.d, system.du
+def load_tile(tile: int, system: Rows, s: Array) -> None:
+    """Load the rows of a tile; rows past the end are x = 0."""
+    dl, d, du, b, perm = system
     n, start = d.size, tile * TILE
-    whole = start + TILE <= n
+    whole, gather = start + TILE <= n, perm.size > 0
     if whole:
         _load_whole(dl[start:], s, LOWER)
         _load_whole(d[start:], s, DIAGONAL)
         _load_whole(du[start:], s, UPPER)
+    if whole and not gather:
+        _load_whole(b[start:], s, RIGHT)
     for lane in range(LANES):
         start = (tile * LANES + lane) * ROWS
         rows = max(0, min(ROWS, n - start))
@@ -94,33 +93,18 @@ def load_matrix(tile: int, system: Rows, s: Array) -> None:
             _load_array(dl, start, rows, 0, s, LOWER + lane)
             _load_array(d, start, rows, 1, s, DIAGONAL + lane)
             _load_array(du, start, rows, 0, s, UPPER + lane)
-        if start == 0:
-            s[LOWER + lane] = 0
-        if start < n <= start + ROWS:
-            s[UPPER + (n - 1 - start) * LANES + lane] = 0
-
-
-@device
-def load_tile(tile: int, system: Rows, s: Array) -> None:
-    """Load the rows of a tile with their right-hand sides."""
-    load_matrix(tile, system, s)
-    b, perm = system.b, system.perm
-    n, start = system.d.size, tile * TILE
-    whole, gather = start + TILE <= n, perm.size > 0
-    if whole and not gather:
-        _load_whole(b[start:], s, RIGHT)
-        return
-    for lane in range(LANES):
-        start = (tile * LANES + lane) * ROWS
-        rows = max(0, min(ROWS, n - start))
         if gather:
             part = perm[start:]
             for j in range(rows):
                 s[RIGHT + j * LANES + lane] = b[np.uint64(part[j])]
             for j in range(rows, ROWS):
                 s[RIGHT + j * LANES + lane] = 0
-        else:
+        elif not whole:
             _load_array(b, start, rows, 0, s, RIGHT + lane)
+        if start == 0:
+            s[LOWER + lane] = 0
+        if start < n <= start + ROWS:
+            s[UPPER + (n - 1 - start) * LANES + lane] = 0
 
 
 @device
@@ -155,17 +139,6 @@ def _start(s: Array) -> None:
 @device
 def reduce_tile(s: Array) -> None:
     """Eliminate the inner unknowns of every lane's part: A and B are its element afterwards."""
-    _reduce(s, False)
-
-
-@device
-def reduce_and_record(s: Array) -> None:
-    """The same; and record it for other right-hand sides."""
-    _reduce(s, True)
-
-
-@expanded
-def _reduce(s: Array, record: bool) -> None:
     zero, one, two, four = s.dtype.type(0), s.dtype.type(1), s.dtype.type(2), s.dtype.type(4)
     epsilon, tiny = s.dtype.type(2.0**-52), s.dtype.type(TINY)
     _start(s)
@@ -217,8 +190,6 @@ def _reduce(s: Array, record: bool) -> None:
                 new = abs(c1) * p_size > abs(p_r1) * c_size  # the new row is the pivot, not p
                 choice = (two if swap else zero) + (one if new else zero)
                 s[CHOICES + word * LANES + t] += choice * scale
-                if record:
-                    s[CHOICE + at] = choice
                 k_l1 = zero if new else p_l1
                 o_l1 = p_l1 if new else zero
                 k_l2 = zero if new else p_l2
@@ -239,8 +210,6 @@ def _reduce(s: Array, record: bool) -> None:
                 k_r1 = _stand_in(k_r2, k_r3, epsilon) if none else k_r1
                 inverse = one / k_r1
                 m = q_r1 * inverse
-                if record:
-                    s[FACTOR_A + at] = m
                 l1, l2 = q_l1 - m * k_l1, q_l2 - m * k_l2
                 s[A_L1 + t] = l1 if abs(l1) > tiny else zero
                 s[A_L2 + t] = l2 if abs(l2) > tiny else zero
@@ -251,8 +220,6 @@ def _reduce(s: Array, record: bool) -> None:
                 size = _larger(_larger(abs(l1), abs(l2)), _larger(abs(r1), abs(r2)))
                 s[A_SIZE + t] = _larger(size, q_size)
                 m = o_r1 * inverse
-                if record:
-                    s[FACTOR_B + at] = m
                 l1, l2 = o_l1 - m * k_l1, o_l2 - m * k_l2
                 s[B_L1 + t] = l1 if abs(l1) > tiny else zero
                 s[B_L2 + t] = l2 if abs(l2) > tiny else zero
@@ -266,14 +233,13 @@ def _reduce(s: Array, record: bool) -> None:
 
 @device
 def store_elements(tile: int, s: Array, elements: Array, choices: Array, parts: int) -> None:
-    """Store A and B of every lane as an element: left 2, right 2, size, a free place, b."""
+    """Store A and B of every lane as an element (2, 6): left 2, right 2, b, size."""
     for lane in range(LANES):
         part = tile * LANES + lane
         if part < parts:
             for k in range(6):
-                to = k if k < 4 else (6 if k == 4 else 4)
-                elements[part, 0, to] = s[k * LANES + lane]
-                elements[part, 1, to] = s[(6 + k) * LANES + lane]
+                elements[part, 0, k] = s[k * LANES + lane]
+                elements[part, 1, k] = s[(6 + k) * LANES + lane]
             for k in range(WORDS):
                 choices[part, k] = s[CHOICES + k * LANES + lane]
 
@@ -299,17 +265,6 @@ def substitute_tile(s: Array) -> None:
 
     The pivot row of x[j], divided by its pivot, overwrites row j; then x[j] overwrites d.
     """
-    _substitute(s, False)
-
-
-@device
-def substitute_and_record(s: Array) -> None:
-    """The same; and record the elimination for other right-hand sides."""
-    _substitute(s, True)
-
-
-@expanded
-def _substitute(s: Array, record: bool) -> None:
     zero, one, two, four = s.dtype.type(0), s.dtype.type(1), s.dtype.type(2), s.dtype.type(4)
     epsilon = s.dtype.type(2.0**-52)
     _start(s)
@@ -344,16 +299,10 @@ def _substitute(s: Array, record: bool) -> None:
                 k_r1 = _stand_in(k_r2, k_r3, epsilon) if k_r1 == zero else k_r1
                 inverse = one / k_r1
                 m = q_r1 * inverse
-                if record:
-                    s[CHOICE + at] = (two if swap else zero) + (one if new else zero)
-                    s[INVERSE + at] = inverse
-                    s[FACTOR_A + at] = m
                 s[A_R1 + t] = q_r2 - m * k_r2
                 s[A_R2 + t] = -m * k_r3
                 s[A_F + t] = q_f - m * k_f
                 m = o_r1 * inverse
-                if record:
-                    s[FACTOR_B + at] = m
                 s[B_R1 + t] = o_r2 - m * k_r2
                 s[B_R2 + t] = o_r3 - m * k_r3
                 s[B_F + t] = o_f - m * k_f
@@ -373,26 +322,27 @@ def _substitute(s: Array, record: bool) -> None:
 
 
 @device
-def _terms(part: int, j: int, system: Rows, b: Array, x: Array, ends: Array) -> tuple[Any, Any]:
+def _terms(part: int, j: int, system: Rows, x: Array, ends: Array) -> tuple[Any, Any]:
     """The residual of row j of a part, and the sum of |terms|; in double precision."""
     number, i = ends.dtype.type, part * ROWS + j
     left, right = number(0), number(0)
     if i > 0:
-        left = system.dl[i] * (number(x[j - 1]) if j > 0 else ends[part, 0])
-    if i < system.d.size - 1:
-        right = system.du[i] * (number(x[j + 1]) if j < ROWS - 1 else ends[part + 1, 1])
-    middle, given = system.d[i] * number(x[j]), number(b[j])
-    size = (abs(left) + abs(middle)) + (abs(right) + abs(given))
-    return abs((left + middle) + (right - given)), size
+        left = system.dl[i] * (number(x[i - 1]) if j > 0 else ends[part, 0])
+    if i < x.size - 1:
+        right = system.du[i] * (number(x[i + 1]) if j < ROWS - 1 else ends[part + 1, 1])
+    middle, b = system.d[i] * number(x[i]), number(system.b[i])
+    size = (abs(left) + abs(middle)) + (abs(right) + abs(b))
+    return abs((left + middle) + (right - b)), size
 
 
 @device
-def _inner_off(part: int, system: Rows, b: Array, x: Array, ends: Array, limit: float) -> int:
+def _inner_off(part: int, rows: int, system: Rows, x: Array, ends: Array, limit: float) -> int:
     """How many inner rows of a part are off; without branches, so that it is vectorised."""
     start = part * ROWS
     lower, diagonal, upper = system.dl[start:], system.d[start:], system.du[start:]
+    b, x = system.b[start:], x[start:]
     number, count = ends.dtype.type, 0
-    for j in range(1, x.size - 1):
+    for j in range(1, rows - 1):
         left = lower[j] * number(x[j - 1])
         middle = diagonal[j] * number(x[j])
         right = upper[j] * number(x[j + 1])
@@ -403,22 +353,17 @@ def _inner_off(part: int, system: Rows, b: Array, x: Array, ends: Array, limit: 
 
 
 @device
-def mark_off(
-    part: int, system: Rows, b: Array, x: Array, ends: Array, limit: float, mark: Array
-) -> int:
-    """Mark the rows of a part that are off by more than `limit`; returns how many.
-
-    b and x are those of the part's rows.
-    """
-    rows = x.size
+def mark_off(part: int, system: Rows, x: Array, ends: Array, limit: float, mark: Array) -> int:
+    """Mark the rows of a part that are off by more than `limit`; returns how many."""
+    rows = min(ROWS, x.size - part * ROWS)
     clear_marks(mark)
-    count = _inner_off(part, system, b, x, ends, limit)
+    count = _inner_off(part, rows, system, x, ends, limit)
     for j in range(0, rows, max(1, rows - 1)):  # the first and the last
-        residual, size = _terms(part, j, system, b, x, ends)
+        residual, size = _terms(part, j, system, x, ends)
         count += is_off(residual, size, limit)
     if count > 0:
         for j in range(rows):
-            residual, size = _terms(part, j, system, b, x, ends)
+            residual, size = _terms(part, j, system, x, ends)
             if is_off(residual, size, limit) > 0:
                 set_mark(mark, j)
     return count
