@@ -1,4 +1,4 @@
-"""Matchings of graphs that are spread over ranks: their check.  Read checking.py, then cpu_checks.py.
+"""Matchings of graphs that are spread over ranks: their check, in checking.py and cpu_checks.py.
 
 How such a matching is found: matching/dominant/dist.py.
 """
