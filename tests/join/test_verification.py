@@ -117,7 +117,7 @@ def test_worked_example_of_a_matching():
     assert weight == matching_weight(matrix, solver, rows) == optimum(matrix)
     assert abs(weight * unit - Fraction(205, 100)) < 1e-9
     for method in (greedy, dominant):
-        assert abs(method(edges, rows, columns, solver) * unit - Fraction(16, 10)) < 1e-9
+        assert abs(method(ALONE, edges, rows, columns, solver) * unit - Fraction(16, 10)) < 1e-9
     weight, bound, height = streamed(matrix)
     assert height == 3
     assert abs(weight * unit - Fraction(16, 10)) < 1e-9
