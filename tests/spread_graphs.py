@@ -6,12 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import matchwood
 from matchwood.distributed import DistributedGraph
 
 GRIDS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 5), (2, 3), (3, 3), (5, 3), (2, 8), (8, 2), (4, 4))
 FEW_GRIDS = ((1, 1), (2, 1), (2, 3), (4, 4))
+SHAPES = [  # for tests of the whole zoo: grids of many ranks take long
+    pytest.param(grid, marks=pytest.mark.slow) if grid in ((5, 3), (2, 8), (8, 2)) else grid
+    for grid in GRIDS
+]
 
 VIEWS = (
     "directed_pattern", "directed_weights", "heaviest_weights", "undirected_pattern",

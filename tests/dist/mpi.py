@@ -20,6 +20,9 @@ import pytest
 
 from support import SOURCES, environment
 
+MANY = [pytest.param(ranks, marks=pytest.mark.slow) for ranks in (6, 9)]
+RANKS = [1, 2, 3, 4, *MANY]  # of tests that compare whole answers
+
 TESTS = Path(__file__).resolve().parent.parent
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",

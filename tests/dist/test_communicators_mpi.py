@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import matchwood as mw
-from dist.mpi import clean_environment, mpiexec, needs_mpi
+from dist.mpi import RANKS, clean_environment, mpiexec, needs_mpi
 from matchwood.dist.start import opening
 from matchwood.dist.start.launchers import mpi_launchers
 from support import looped, run_script
@@ -38,7 +38,7 @@ assert comm.closed
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("ranks", RANKS)
 def test_operations(ranks):
     done = mpiexec(ranks, EVERYTHING, str(ranks))
     assert done.lines == [f"right {rank}" for rank in range(ranks)]

@@ -15,7 +15,7 @@ from matchwood import dist
 from matchwood.check import check_connected_components, is_connected_components
 from matchwood.components.connected.dist import METHODS
 from matchwood.errors import CheckFailed
-from spread_graphs import GRIDS, slab, tried
+from spread_graphs import GRIDS, SHAPES, slab, tried
 from strategies import graphs
 
 COLOURS = [method for method in METHODS if method != "auto"]
@@ -54,7 +54,7 @@ def compared(matrices, shapes, methods, kind="own", **options):
     return rounds
 
 
-@pytest.mark.parametrize("shape", GRIDS, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_labels_are_those_of_one_machine(shape):
     compared([make() for make in ZOO.values()], (shape,), ["auto"])
 
@@ -80,6 +80,7 @@ def test_wide_indices():
             assert all(np.array_equal(labels, right) for labels in found)
 
 
+@pytest.mark.slow
 def test_colours_on_all_grids_orders_and_layouts():
     matrices = [make() for name, make in ZOO.items() if name not in SLOW]
     compared(matrices, ((3, 2),), COLOURS)

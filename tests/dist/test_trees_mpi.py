@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dist.mpi import mpiexec, needs_mpi
+from dist.mpi import RANKS, mpiexec, needs_mpi
 
 pytestmark = needs_mpi
 
@@ -37,6 +37,6 @@ say("well")
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 9])
+@pytest.mark.parametrize("ranks", RANKS)
 def test_the_answers_of_one_machine(ranks):
     assert mpiexec(ranks, SCRIPT, MATCHWOOD_NUM_THREADS="1").lines == ["well"] * ranks
