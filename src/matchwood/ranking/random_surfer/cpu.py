@@ -7,6 +7,9 @@ members write the same word, and there are two arrays `given` that take turns.
 Members take windows (cpu_pull.py) as they come.  A window first adds up all its rows, into a buffer
 of the member; then it makes scores of the sums, which runs on vector registers.
 
+The old scores are needed for the change alone.  Where only the last change is asked for (tol=0), a
+quarter of an iteration's bytes stays unread: scores are not touched before the last but one.
+
 Windows depend on the graph alone.  Each adds up its own changes, and what its vertices without arcs
 hold; all members then add up the windows in their order.  So the sums have the same bits at any
 number of threads.
@@ -28,6 +31,7 @@ from matchwood.ranking.random_surfer.cpu_pull import (
 )
 from matchwood.ranking.random_surfer.cpu_scores import (
     Jumps,
+    hand_on,
     held,
     jump_window,
     score_window,
@@ -78,6 +82,7 @@ def _iterate(
         return
     for iteration in range(most):
         now, then = iteration & 1, (iteration + 1) & 1
+        asked = tol > 0 or loses or iteration >= most - 2  # else nobody looks at these scores
         given, next_given = state.given[now], state.given[then]
         mass = np.float64(damping) * total(state.lost[now])
         window = next_chunk(team, windows, 1)
@@ -87,17 +92,21 @@ def _iterate(
             pull_window(indptr, indices, weights, plan, window, given, sums, zero)
             jump_window(sums, jumps, first, damping, mass, 1.0 / n)
             own = scores[first:last]
-            state.changes[now, window] = score_window(sums, own, part, next_given[first:last])
+            if asked:
+                state.changes[now, window] = score_window(sums, own, part, next_given[first:last])
+            else:
+                hand_on(sums, part, next_given[first:last])
             if loses:
                 state.lost[then, window] = held(own, part, buffer, zero)
             window = next_chunk(team, windows, 1)
         if barrier(team):
             return
-        error = total(state.changes[now])
-        if team.rank == 0:
-            state.result[0], state.result[1] = iteration + 1, error
-        if error < tol * n:
-            return
+        if asked:
+            error = total(state.changes[now])
+            if team.rank == 0:
+                state.result[0], state.result[1] = iteration + 1, error
+            if error < tol * n:
+                return
 
 
 def prepare(graph: Any, problem: Any, *, threads: int | None = None) -> Plan:

@@ -179,7 +179,11 @@ def _pull_rows(
     for at in range(order.size):
         v = np.uint64(order[at])
         end = k + (np.uint64(indptr[v + ONE]) - np.uint64(indptr[v]))
-        if end - k > LONG:
+        if end - k == FOUR:  # the rows of a grid: the sum as _pulled has it, without its branches
+            a, b = given[entries[k]], given[entries[k + ONE]]
+            c, d = given[entries[k + TWO]], given[entries[k + THREE]]
+            sums[v] = (a + b) + (c + d)
+        elif end - k > LONG:
             sums[v] = _pulled_in_pieces(given, entries, k, end, zero)
         else:
             sums[v] = _pulled(given, entries, k, end, zero)

@@ -49,6 +49,13 @@ def score_window(sums: Array, scores: Array, share: Array, given: Array) -> floa
 
 
 @device
+def hand_on(sums: Array, share: Array, given: Array) -> None:
+    """Give the new scores in `sums` on to the next iteration, without keeping them."""
+    for i in range(sums.size):
+        given[i] = sums[i] * share[i]
+
+
+@device
 def jump_window(
     sums: Array, jumps: Jumps, first: int, damping: Any, mass: float, even: float
 ) -> None:
