@@ -104,7 +104,7 @@ def _claim(
 
     ends[i - begin] is where the children of the parent at place i end; the level is at `begin`.
     """
-    indptr, indices = csr
+    indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
     claim = np.uint8(segment + 1)
     for i in range(lo, hi):
@@ -168,7 +168,7 @@ def order_leveled(
     Where rows are `even`, their number times the average is taken for the arcs of a level.
     """
     rank = team.rank
-    indptr, indices = csr
+    indptr, indices = csr.indptr, csr.indices
     found, ends, shared = segments.lists[rank], segments.ends, segments.shared
     counts, members, firsts = segments.children, segments.member, segments.first
     sorter = own_sorter(sorters, rank)
