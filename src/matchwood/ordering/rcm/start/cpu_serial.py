@@ -97,7 +97,9 @@ def try_start(
     reached, levels, _, last, band, _ = component(team, csr, mark, queue, v, at, up_to(end), sorter)
     if reached != end:
         return ZERO, 1
-    return try_others(team, csr, mark, queue, spare, Tried(at, end, v, z, levels, last, band), sorter)
+    return try_others(
+        team, csr, mark, queue, spare, Tried(at, end, v, z, levels, last, band), sorter
+    )
 
 
 @device
