@@ -59,9 +59,9 @@ def maximal_matching(
         Whom a vertex chooses among its neighbours that can be had.  ``"random"``: another one in
         each round.  ``"hash"``: the one of least rank, in a random order of the vertices that is
         the same in all rounds; as the paper does in a shuffled graph.  ``"degree"``: the one of
-        least degree, and of those as with ``"hash"``.  The matching is larger, by 6 to 20 percent
-        with ``"degree"`` on graphs of people and of the web; rounds read whole rows, and may be
-        twice as many or more.  Not with `weighted`.
+        least degree, and of those as with ``"hash"``.  Over 38 real graphs and matrices the
+        matching has 0.9 and 5 percent more edges, at most 9 and 15 percent.  Rounds read whole
+        rows then: it takes some twice as long.  Not with `weighted`.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None

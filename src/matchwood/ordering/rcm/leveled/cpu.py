@@ -181,8 +181,8 @@ def order_leveled(
 ) -> None:
     """Place a component, of which `facts` has the levels up to one that is wide.
 
-    `facts` afterwards as from `order_serial`.  Where rows are `even`, their number times the average
-    is taken for the arcs of a level.
+    `facts` afterwards as from `order_serial`.  Where rows are `even`, their number times the
+    average is taken for the arcs of a level.
     """
     rank = team.rank
     indptr, indices = csr.indptr, csr.indices

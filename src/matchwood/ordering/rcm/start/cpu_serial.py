@@ -65,8 +65,9 @@ def last_of_least(indptr: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
 def least_and_last(indptr: Array, loops: Any) -> tuple[Any, Any]:
     """Of all vertices that have neighbours the first and the last of least degree."""
     n = np.uint64(indptr.size - 1)
-    least = np.uint64(0xFFFFFFFFFFFFFFFF)
-    first = last = n
+    least: Any = EVERYTHING
+    first: Any = n
+    last: Any = n
     for v in range(n):
         degree = np.uint64(indptr[v + ONE] - indptr[v])
         if loops < degree <= least:
