@@ -37,6 +37,11 @@ def test_maximal(method: str) -> None:
     facts = run_json("match", GRAPH, "--method", method, "--check", "--rng", "3")
     assert facts["method"] == method
     assert facts["weight"] == facts["edges"]
+    by_degree = run_json("match", GRAPH, "--method", method, "--check", "--prefer", "degree")
+    A = matchwood.generators.delaunay(60, rng=2)
+    expected = matchwood.maximal_matching(A, method=method, prefer="degree")
+    assert by_degree["edges"] == expected.cardinality
+    assert CliRunner().invoke(app, ["match", GRAPH, "--prefer", "degree"]).exit_code == 2
 
 
 def test_factor(tmp_path: Path) -> None:

@@ -63,6 +63,49 @@ def test_random_graphs(A: sp.csr_array, rng: int, p: float, weighted: bool) -> N
             assert_same(maximal_matching(A, threads=threads, **given), expected)
 
 
+@pytest.mark.parametrize("name", ZOO)
+def test_preferences_equal_the_reference(name: str) -> None:
+    A = ZOO[name]()
+    for method, prefer in itertools.product(METHODS, ("hash", "degree")):
+        given = {"method": method, "prefer": prefer, "rng": 7}
+        expected = maximal_matching(A, engine="reference", **given)
+        check_maximal_matching(A, expected)
+        for threads in THREADS:
+            assert_same(maximal_matching(A, threads=threads, **given), expected)
+
+
+@given(
+    graphs(max_n=40, max_m=60),
+    st.integers(0, 2**64 - 1),
+    st.floats(0, 1, exclude_min=True, exclude_max=True),
+)
+def test_preferences_of_random_graphs(A: sp.csr_array, rng: int, p: float) -> None:
+    for method, prefer in itertools.product(METHODS, ("hash", "degree")):
+        given = {"method": method, "prefer": prefer, "rng": rng, "blue_probability": p}
+        expected = maximal_matching(A, engine="reference", **given)
+        check_maximal_matching(A, expected)
+        assert expected.rounds <= A.shape[0] + 2
+        assert_same(maximal_matching(A, threads=3, **given), expected)
+
+
+def test_least_degree_first_is_larger() -> None:
+    """A hub that takes a leaf leaves more for the others; the edges that a rank adds are many."""
+    A = matchwood.generators.rmat(12, rng=1)
+    sizes = [maximal_matching(A, prefer=p).cardinality for p in ("random", "hash", "degree")]
+    assert sizes[0] < sizes[1] < sizes[2]
+    assert sizes[2] > 1.05 * sizes[0]
+
+
+def test_larger_graphs_by_rank() -> None:
+    A = shuffled(disjoint([rmat(10, 6), path(4000), star(700), grid(40, 50)]), isolated=100)
+    expected = maximal_matching(A, prefer="degree", engine="reference")
+    for kind in (np.int32, np.int64):
+        G = matchwood.graph(A, index_dtype=kind)
+        right = dataclasses.replace(expected, mate=expected.mate.astype(kind))
+        for threads in 3 * THREADS:  # other schedules
+            assert_same(maximal_matching(G, prefer="degree", threads=threads), right)
+
+
 @pytest.mark.parametrize("weighted", WEIGHTED)
 def test_larger_graphs(weighted: bool) -> None:
     A = shuffled(disjoint([rmat(10, 6), path(4000), star(700), grid(40, 50)]), isolated=100)
@@ -184,6 +227,10 @@ def test_bad_arguments() -> None:
         maximal_matching(A, weighted=1)
     with pytest.raises(ValueError, match="maximal_matching: A must be square"):
         maximal_matching(sp.csr_array((2, 3)))
+    with pytest.raises(ValueError, match=r"maximal_matching: prefer must be one of 'random'"):
+        maximal_matching(path(3), prefer="fixed")
+    with pytest.raises(ValueError, match=r"prefer must be 'random' with weighted=True.*'hash'"):
+        maximal_matching(path(3), prefer="hash", weighted=True)
 
 
 def test_the_check_finds_every_fault() -> None:

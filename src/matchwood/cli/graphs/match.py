@@ -32,6 +32,14 @@ def command(
     ] = False,
     rng: Rng = 0,
     ties: Ties = "hash",
+    prefer: Annotated[
+        str,
+        typer.Option(
+            "--prefer",
+            help="With proposal or serial: the neighbour that is chosen; random, hash or degree. "
+            "The last two find more edges, and take longer.",
+        ),
+    ] = "random",
     *,
     shared: Shared,
 ) -> None:
@@ -39,12 +47,14 @@ def command(
     loaded = shared.load(graph)
     import matchwood
 
+    if prefer != "random" and (maximum or method not in MAXIMAL):
+        raise ValueError(f"match: --prefer needs --method proposal or serial, got {method}")
     options = {"method": method, "rng": rng, **shared.where}
     with timed("matching") as taken:
         if maximum or method in LARGEST:
             found = matchwood.maximum_matching(loaded.matrix, method=method, **shared.where)
         elif method in MAXIMAL:
-            found = matchwood.maximal_matching(loaded.matrix, **options)
+            found = matchwood.maximal_matching(loaded.matrix, prefer=prefer, **options)
         else:
             found = matchwood.weighted_matching(loaded.matrix, ties=ties, **options)
     shared.verify(found.check, loaded.matrix)  # what the method promises

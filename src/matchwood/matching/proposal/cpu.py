@@ -1,11 +1,12 @@
 """Maximal matching on a team.  The rule and the paper: __init__.py.
 
-A round is two passes over the free vertices, three with weights, and a barrier after each:
+A round is two passes over the free vertices, three with weights or ranks, and a barrier after each:
 
     propose     a blue vertex writes its choice into `target`, and itself into the chosen vertex's
                 `mate`, by atomic minimum: the smallest proposer stays.
                 A vertex without a free neighbour dies
-    respond     with weights: a red vertex that has a proposal finds its heaviest one
+    respond     with weights: a red vertex that has a proposal finds its heaviest one.
+                With ranks proposers write their rank, and the red vertex finds who has it
     resolve     matched vertices leave the list of live vertices, the others get their next colour
 
 Vertices are divided into chunks.  A chunk keeps its own list of live vertices, shortened in place,
@@ -28,6 +29,8 @@ import numpy as np
 
 from matchwood.matching.cpu_rows import Rows
 from matchwood.matching.cpu_weight import BLOCK, block_sums, matched_weight
+from matchwood.matching.proposal.ranks import Ranks
+from matchwood.matching.proposal.ranks import ranks as ranks_of
 from matchwood.primitives.edge_order.cpu import prefers_tied
 from matchwood.primitives.hashing import hash2 as hash_of_pairs
 from matchwood.primitives.hashing.cpu import hash2, quarter_md5
@@ -88,6 +91,20 @@ def _first_red(indptr: Array, indices: Array, v: Any, place: Any, state: Array, 
             return indices[e], True
         seen |= colour
     return free, seen != TAKEN
+
+
+@device
+def _least_ranked(rows: Rows, v: Any, ranks: Ranks, state: Array, free: Any) -> Any:
+    """The red neighbour of least rank, or `free`; and whether any neighbour is free."""
+    indptr, indices = rows.indptr, rows.indices
+    best, seen = free, TAKEN
+    for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + indptr.dtype.type(1)])):
+        u = indices[e]
+        colour = state[u]
+        seen |= colour
+        if colour == RED:
+            best = min(best, ranks.rank[u])
+    return (free if best == free else ranks.order[best]), seen != TAKEN
 
 
 @device
@@ -174,6 +191,7 @@ def _rounds(
     threshold: Any,
     done: int,
     coloured: bool,
+    ranks: Ranks,
     board: Board,
     matched: Array,
     left: Array,
@@ -186,6 +204,7 @@ def _rounds(
     indptr, indices, data = rows
     mate, target, state, live, sizes, words = board
     none = ~mate.dtype.type(0)
+    ranked = ranks.rank.size > 0
     for number in range(matched.size):
         k = done + number
         wanted = RED if coloured else BLUE | RED
@@ -196,7 +215,9 @@ def _rounds(
                 v = part[i]
                 if coloured and state[v] != BLUE:
                     continue
-                if coloured and not weighted:
+                if coloured and ranked:
+                    u, alive = _least_ranked(rows, v, ranks, state, none)
+                elif coloured and not weighted:
                     degree = indptr[v + indptr.dtype.type(1)] - indptr[v]
                     place = _place(v, k, seed, degree)
                     u, alive = _first_red(indptr, indices, v, place, state, none)
@@ -208,17 +229,21 @@ def _rounds(
                 if not alive:
                     state[v] = TAKEN
                 if coloured and u != none:
-                    atomic_min(mate, u, v)
+                    atomic_min(mate, u, ranks.rank[v] if ranked else v)
             chunk = next_chunk(team, sizes.size, 1)
         if barrier(team):
             return
-        if weighted and coloured:
+        if (weighted or ranked) and coloured:
             chunk = next_chunk(team, sizes.size, 1)
             while chunk >= 0:
                 part = live[chunk * CHUNK : chunk * CHUNK + sizes[chunk]]
                 for i in range(part.size):
                     v = part[i]
-                    if state[v] == RED and mate[v] != none:
+                    if state[v] != RED or mate[v] == none:
+                        continue
+                    if ranked:
+                        mate[v] = ranks.order[mate[v]]
+                    else:
                         u, alive = _first_edge(
                             indptr, indices, data, weighted, v, BLUE, state, target, True, seed
                         )
@@ -267,6 +292,7 @@ def _serially(
     weighted: bool,
     seed: Any,
     order: Array,
+    ranks: Ranks,
     mate: Array,
     target: Array,
     state: Array,
@@ -286,6 +312,8 @@ def _serially(
         state[v] = TAKEN
         if weighted:
             u, _ = _first_edge(indptr, indices, data, weighted, v, RED, state, target, False, seed)
+        elif ranks.rank.size > 0:
+            u, _ = _least_ranked(rows, v, ranks, state, none)
         else:
             degree = indptr[v + indptr.dtype.type(1)] - indptr[v]
             u, _ = _first_red(indptr, indices, v, _place(v, 0, seed, degree), state, none)
@@ -318,7 +346,13 @@ def _weigh(team: Team, rows: Rows, mate: Array, sums: Array) -> None:
 
 
 def match(
-    view: Any, method: str, seed: int, threshold: int, *, threads: int | None = None
+    view: Any,
+    method: str,
+    seed: int,
+    threshold: int,
+    prefer: str = "random",
+    *,
+    threads: int | None = None,
 ) -> tuple[Array, float, list[int]]:
     kind = view.indices.dtype
     mate = np.full(view.n, -1, kind)
@@ -327,15 +361,20 @@ def match(
     data = view.data if weighted else np.empty(0, np.float32)
     rows = Rows(view.indptr.view(unsigned), view.indices.view(unsigned), data)
     arguments = (rows, weighted, np.uint64(seed))
+    ranked = Ranks(*(a.view(unsigned) for a in ranks_of(view, prefer, seed, threads=threads)))
     matched: list[int] = []
     if method == "serial":
         vertices = np.arange(view.n, dtype=kind)
         key = hash_of_pairs(vertices, np.zeros_like(vertices), seed, threads=threads)
         order = radix_sort(key, vertices, threads=threads)[1]
         target, state = np.empty(0, unsigned), np.full(view.n, RED)
-        crew(1, work=view.nnz).run(_serially, *arguments, order, mate.view(unsigned), target, state)
+        crew(1, work=view.nnz).run(
+            _serially, *arguments, order, ranked, mate.view(unsigned), target, state
+        )
     else:
-        matched = _all_rounds(view, arguments, np.uint64(threshold), mate.view(unsigned), threads)
+        matched = _all_rounds(
+            view, arguments, np.uint64(threshold), ranked, mate.view(unsigned), threads
+        )
     if not weighted:
         return mate, float(np.count_nonzero(mate >= 0) // 2), matched
     sums = block_sums(view.n)
@@ -344,7 +383,12 @@ def match(
 
 
 def _all_rounds(
-    view: Any, arguments: tuple[Any, ...], threshold: Any, mate: Array, threads: int | None
+    view: Any,
+    arguments: tuple[Any, ...],
+    threshold: Any,
+    ranked: Ranks,
+    mate: Array,
+    threads: int | None,
 ) -> list[int]:
     n = view.n
     team = crew(threads, work=view.nnz + 4 * n)
@@ -363,7 +407,7 @@ def _all_rounds(
     total = 0
     while board.sizes.any():
         got, left = np.zeros(ROUNDS_PER_LAUNCH, np.int64), np.zeros(ROUNDS_PER_LAUNCH, np.int64)
-        team.run(_rounds, *arguments, threshold, len(matched), coloured, board, got, left)
+        team.run(_rounds, *arguments, threshold, len(matched), coloured, ranked, board, got, left)
         rounds = min(int(np.count_nonzero(left)) + 1, ROUNDS_PER_LAUNCH)
         for count in got[:rounds].tolist():
             total += count

@@ -8,11 +8,17 @@ import numpy as np
 
 from matchwood import gpu
 from matchwood.errors import EngineUnavailable
+from matchwood.matching.proposal.ranks import Ranks, ranks
 
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("match_random = match<I,float,false>", "match_heavy = match<I,W,true>", "weigh<I,W>"),
+    (
+        "match_random = match<I,float,false,false>",
+        "match_ranked = match<I,float,false,true>",
+        "match_heavy = match<I,W,true,false>",
+        "weigh<I,W>",
+    ),
 )
 
 BLOCK = SOURCE.constant("BLOCK")
@@ -21,7 +27,13 @@ WEIGH_BLOCK = 256  # threads
 
 
 def match(
-    view: Any, method: str, seed: int, threshold: int, *, threads: int | None = None
+    view: Any,
+    method: str,
+    seed: int,
+    threshold: int,
+    prefer: str = "random",
+    *,
+    threads: int | None = None,
 ) -> tuple[Any, float, list[int]]:
     if method == "serial":
         raise EngineUnavailable(
@@ -32,12 +44,16 @@ def match(
     mate = gpu.empty(n, kind, "maximal_matching")
     if n == 0:
         return mate, 0.0, []
-    if view.data is None:
+    ranked = None
+    if prefer != "random":
+        kernel = SOURCE.kernels("match_ranked", I=kind).match_ranked
+        ranked = ranks(view, prefer, seed)
+    elif view.data is None:
         kernel = SOURCE.kernels("match_random", I=kind).match_random
     else:
         kernels = SOURCE.kernels("match_heavy", "weigh", I=kind, W=view.data.dtype)
         kernel = kernels.match_heavy
-    matched = _rounds(kernel, view, seed, threshold, mate)
+    matched = _rounds(kernel, view, seed, threshold, mate, ranked)
     if view.data is None:
         return mate, float(matched[-1] // 2 if matched else 0), matched
     blocks = -(-n // WEIGH_BLOCK)
@@ -47,7 +63,9 @@ def match(
     return mate, float(sums.sum().item()) / 2, matched
 
 
-def _rounds(kernel: Any, view: Any, seed: int, threshold: int, mate: Any) -> list[int]:
+def _rounds(
+    kernel: Any, view: Any, seed: int, threshold: int, mate: Any, ranked: Ranks | None = None
+) -> list[int]:
     """Fill `mate`; returns how many vertices are matched after each round."""
     n, kind = view.n, view.indices.dtype
     tiles = -(-n // BLOCK)
@@ -66,6 +84,7 @@ def _rounds(kernel: Any, view: Any, seed: int, threshold: int, mate: Any) -> lis
     control, barrier_words = words[:3], words[3:4].view(np.uint32)
     counts = words[4:].view(np.uint64)
     got, left = counts[:ROUNDS_PER_LAUNCH], counts[ROUNDS_PER_LAUNCH:]
+    rank, order = ranked or (None, None)
     host = np.zeros(words.size, np.int64)
     host[1] = 1
     matched: list[int] = []
@@ -75,9 +94,9 @@ def _rounds(kernel: Any, view: Any, seed: int, threshold: int, mate: Any) -> lis
         kernel(
             None,
             (
-                n, view.indptr, view.indices, view.data, seed, threshold, ROUNDS_PER_LAUNCH, room,
-                mate, space.target, space.state, space.live, space.sizes, control,
-                got, left, barrier_words,
+                n, view.indptr, view.indices, view.data, rank, order, seed, threshold,
+                ROUNDS_PER_LAUNCH, room, mate, space.target, space.state, space.live, space.sizes,
+                control, got, left, barrier_words,
             ),
             block=BLOCK,
             grid=blocks,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.matching.proposal.ranks import MOST_DEGREE
 from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.primitives.hashing import round_number
 from matchwood.primitives.hashing.reference import hash2_number, quarter_md5_number
@@ -18,12 +19,13 @@ Found = tuple[Any, float, list[int]]
 class Rows:
     """Neighbours and weights of a view, and the ways to choose among them."""
 
-    def __init__(self, view: Any, seed: int) -> None:
+    def __init__(self, view: Any, seed: int, prefer: str) -> None:
         ends = view.indptr.tolist()
         self.n = view.n
         self.seed = seed
         self.weighted = view.data is not None
         self.rows = [view.indices[a:b].tolist() for a, b in pairwise(ends)]
+        self.prefer = prefer
         data = view.data if self.weighted else np.ones(view.nnz)
         self.weights = [
             dict(zip(row, data[a:b].tolist(), strict=True))
@@ -36,6 +38,17 @@ class Rows:
         place = (hash2_number(k, v, self.seed) >> 32) * len(row) >> 32
         return row[place:] + row[:place]
 
+    def rank_key(self, v: int) -> tuple[int, int, int]:
+        """By what vertices are ranked; see ranks.py."""
+        degree = min(len(self.rows[v]), MOST_DEGREE) if self.prefer == "degree" else 0
+        return degree, hash2_number(v, 1, self.seed) >> 32, v
+
+    def accept(self, u: int, proposers: list[int]) -> int | None:
+        """Whom a red vertex takes."""
+        if self.weighted:
+            return self.first_edge(u, proposers)
+        return min(proposers, key=None if self.prefer == "random" else self.rank_key)
+
     def first_edge(self, v: int, among: Iterable[int]) -> int | None:
         """The neighbour at the other end of v's first edge in the order of edges."""
         return min(among, key=lambda u: edge_key(self.weights[v][u], v, u, self.seed), default=None)
@@ -44,6 +57,8 @@ class Rows:
         """`select` of the paper, among the neighbours that are wanted."""
         if self.weighted:
             return self.first_edge(v, filter(wanted, self.rows[v]))
+        if self.prefer != "random":
+            return min(filter(wanted, self.rows[v]), key=self.rank_key, default=None)
         return next(filter(wanted, self.from_random_place(v, k)), None)
 
     def weight(self, mate: list[int]) -> float:
@@ -51,9 +66,15 @@ class Rows:
 
 
 def match(
-    view: Any, method: str, seed: int, threshold: int, *, threads: int | None = None
+    view: Any,
+    method: str,
+    seed: int,
+    threshold: int,
+    prefer: str = "random",
+    *,
+    threads: int | None = None,
 ) -> Found:
-    rows = Rows(view, seed)
+    rows = Rows(view, seed, prefer)
     mate = [-1] * rows.n
     matched = _propose(rows, mate, threshold) if method == "proposal" else _serial(rows, mate)
     return np.array(mate, view.indptr.dtype), float(rows.weight(mate)), matched
@@ -101,10 +122,7 @@ def _coloured_round(
         if u is not None:
             proposers.setdefault(u, []).append(v)
     dead = {v for v in blue if live.isdisjoint(rows.rows[v])}
-    accepted = [
-        (u, rows.first_edge(u, suitors) if rows.weighted else min(suitors))
-        for u, suitors in proposers.items()
-    ]
+    accepted = [(u, rows.accept(u, suitors)) for u, suitors in proposers.items()]
     return [(u, v) for u, v in accepted if v is not None], dead
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,14 +41,26 @@ ORDERS: dict[str, Callable[..., None]] = {
 }
 METHODS = tuple(ORDERS)
 
-SMALL_ARCS = 1 << 16
-"""Arcs of a component that the walk still orders; that takes a few hundred microseconds; with less
-work, starting a team costs more than it saves."""
+SMALL_ARCS = 1 << 14
+"""Arcs of a component that the walk still orders, unless the graph is small and the method may be
+serial: then it orders all.  What it has done of a larger one is lost: some 60 microseconds."""
+
+STEPS_PER_TEST = 8
+"""A team of one thread may be handed over to, so that Ctrl-C is heard, or run at once.  A pass over
+so few arcs that it takes less than a millisecond runs at once."""
+
+SAMPLED_ROWS = 64
+SHORT_ROWS = 8
+"""Rows of so many entries, on average, that are not like those of a grid are read without a branch.
+Which is quicker is in the docstring of `follow`."""
 
 TEAM_ARCS = 1 << 21
 """Arcs below which "auto" stays with one thread, however many are asked for.  With two, R-MAT
 graphs of 0.4, 1.8 and 3.7 million took 1.28, 1.12 and 0.95 of the time, meshes of 0.5, 1.1 and 2.1
 million 1.45, 1.11 and 0.99."""
+
+TEAM_PLACES = 1 << 17
+"""Vertices from which a team reverses an order; one thread takes 40 microseconds for so many."""
 
 BATCH_THREADS, BATCH_ARCS, BATCH_DEGREE = 4, 1 << 21, 16
 """With at least so many threads, arcs and arcs per vertex, "auto" takes batches for a component
@@ -63,36 +75,65 @@ def _reversed(team: Any, queue: Array) -> None:
     reverse_places(team, queue)
 
 
+class Rows(NamedTuple):
+    """Words about the rows of a pattern."""
+
+    longest: int = 0  # the most entries of one
+    sampled: int = 1  # rows that were compared with the next one
+    alike: int = 2  # and have the same entries, counted from the diagonal
+
+
+ROWS = Rows()
+
+
 @kernel
-def _longest_row(team: Any, indptr: Array, longest: Array) -> None:
-    """The most entries of a row, `indptr` as unsigned numbers: compared as signed ones it takes
-    twice as long."""
+def _look_at_rows(team: Any, indptr: Array, indices: Array, rows: Array) -> None:
+    """`indptr` as unsigned numbers: compared as signed ones it takes twice as long."""
+    n = np.uint64(indptr.size - 1)
+    one = np.uint64(1)
     most = indptr.dtype.type(0)
-    for v in range(np.uint64(indptr.size - 1)):
-        row = indptr.dtype.type(indptr[v + np.uint64(1)] - indptr[v])
+    for v in range(n):
+        row = indptr.dtype.type(indptr[v + one] - indptr[v])
         if row > most:
             most = row
-    longest[0] = most
+    rows[ROWS.longest] = most
+    for v in range(np.uint64(0), max(n, one) - one, n // np.uint64(SAMPLED_ROWS) + one):
+        a, b, c = indptr[v], indptr[v + one], indptr[v + one + one]
+        same = b - a == c - b
+        if same:
+            for k in range(np.uint64(b - a)):
+                same = same and indices[a + k] + one == indices[b + k]
+        rows[ROWS.sampled] += 1
+        rows[ROWS.alike] += same
 
 
 class Run:
     """One call: its arrays, made when first needed, and what was counted."""
 
     def __init__(
-        self, graph: Any, method: str, stats: bool, threads: int | None, caller: str
+        self,
+        graph: Any,
+        method: str,
+        stats: bool,
+        threads: int | None,
+        caller: str,
+        searched: bool = True,
     ) -> None:
-        view = graph.undirected_pattern()
+        view, loops = _pattern(graph, method, searched)
         self.graph, self.caller, self.method, self.stats = graph, caller, method, stats
         self.n, self.kind = view.n, view.indptr.dtype
         self.unsigned = np.uint32 if self.kind == np.int32 else np.uint64
-        self.csr = Csr(view.indptr, view.indices.view(self.unsigned))
-        self.small = reference.is_small(view)
+        self.small = reference.is_small(view, loops)
         self.team = crew(threads, work=view.nnz + view.n)
-        self.alone = crew(1, work=view.nnz + view.n)
-        self.queue = np.empty(self.n, self.unsigned)
-        longest = np.zeros(1, np.int64)
-        self.alone.run(_longest_row, view.indptr.view(self.unsigned), longest)
-        self.longest = int(longest[0])
+        self.alone = crew(1, work=(view.nnz + view.n) // STEPS_PER_TEST)
+        self.queue = self.places()
+        rows = np.zeros(len(ROWS), np.int64)
+        indices = view.indices.view(self.unsigned)
+        self.alone.run(_look_at_rows, view.indptr.view(self.unsigned), indices, rows)
+        self.longest = int(rows[ROWS.longest])
+        alike = 2 * rows[ROWS.alike] > rows[ROWS.sampled]
+        guessable = bool(alike or view.nnz > SHORT_ROWS * view.n)
+        self.csr = Csr(view.indptr, indices, guessable, np.uint64(loops))
         self.shift = max(1, (self.n - 1).bit_length())
         if self.shift + self.longest.bit_length() > 64:
             raise OverflowError(
@@ -112,6 +153,10 @@ class Run:
         self.ends: Array | None = None
         self.free: Array | None = None  # of start/cpu_levels.py
         self._sorters: dict[int, Sorter] = {}
+
+    def places(self) -> Array:
+        """A queue for all vertices; behind it is memory for one more, see `follow`."""
+        return np.empty(self.n + 1, self.unsigned)[: self.n]
 
     @functools.cached_property
     def mark(self) -> Array:
@@ -161,6 +206,7 @@ class Run:
             self.team.size >= BATCH_THREADS
             and self.csr.indices.size >= max(BATCH_ARCS, BATCH_DEGREE * self.n)
             and self.longest <= EVEN_ROW
+            and not self.csr.loops
         )
 
     def place(self, start: int, at: int, limit: int) -> int:
@@ -184,6 +230,18 @@ class Run:
             raise not_symmetric(self.caller)
 
 
+def _pattern(graph: Any, method: str, searched: bool) -> tuple[Any, int]:
+    """The symmetric pattern, and 1 if every vertex is its own neighbour there, else 0.
+
+    A vertex that is being read is placed, so loops do not matter; and where all have one, degrees
+    compare as they do without.  To leave them out would cost a copy.  Batches do not take them.
+    """
+    serves = method in ("auto", "serial", "leveled") and searched
+    if serves and graph.has_symmetric_pattern and graph.loops == graph.n > 0:
+        return graph.directed_pattern(), 1
+    return graph.undirected_pattern(), 0
+
+
 def order(
     graph: Any,
     starts: Array,
@@ -196,7 +254,7 @@ def order(
     seed: int | None = None,
     tuning: Tuning | None = None,
 ) -> tuple[Array, dict[str, Any]]:
-    run = Run(graph, method, stats, threads, caller)
+    run = Run(graph, method, stats, threads, caller, searched=starts.size == 0)
     if seed is not None:  # tests only, as is `tuning`
         run.delayed(seed)
     if tuning is not None:
@@ -213,13 +271,13 @@ def order(
     if state[STEP.place] != n:
         raise not_symmetric(caller)
     if reverse and not run.reversed:
-        run.team.run(_reversed, run.queue)
+        (run.team if n >= TEAM_PLACES else run.alone).run(_reversed, run.queue)
     return run.queue.view(run.kind), _counted(run, state)
 
 
 def start_of(graph: Any, vertex: int, *, threads: int | None = None) -> int:
     run = Run(graph, "auto", False, threads, "pseudo_peripheral_vertex")
-    if run.csr.indptr[vertex + 1] == run.csr.indptr[vertex]:
+    if run.csr.indptr[vertex + 1] - run.csr.indptr[vertex] == run.csr.loops:
         return vertex
     search_and_place(run, vertex, 0, run.n)
     return int(run.queue[0])
@@ -244,11 +302,14 @@ def _place_first(run: Run, state: Array, firsts: Array, starts: Array) -> None:
 
 def _walk(run: Run, state: Array, firsts: Array, starts: Array, stop: int) -> None:
     """Place all components whose smallest vertices are below `stop`."""
+    spare = run.places() if run.small else run.queue[:0]
+    alone = run.small and run.method in ("auto", "serial")
+    arcs = run.csr.indices.size if alone else SMALL_ARCS
     while state[STEP.vertex] < stop and state[STEP.place] < run.n:
         begun = time.perf_counter()
         run.alone.run(
-            walk, run.csr, run.mark, run.queue, firsts, starts, state, np.uint64(stop),
-            run.small, np.uint64(SMALL_ARCS), run.sorter(), errors=run.errors,
+            walk, run.csr, run.mark, run.queue, spare, firsts, starts, state, np.uint64(stop),
+            np.uint64(arcs), run.sorter(), errors=run.errors,
         )  # fmt: skip
         run.seconds["order"] += time.perf_counter() - begun
         if state[STEP.code] == WHOLE:

@@ -33,6 +33,8 @@ class Csr(NamedTuple):
 
     indptr: Array
     indices: Array
+    guessable: bool  # the processor guesses well which neighbours are placed: see `follow`
+    loops: Any  # 1 where every vertex is its own neighbour, 0 where none is: see `Run`
 
 
 class Sorter(NamedTuple):

@@ -257,7 +257,7 @@ def _follow_alone(w: Worker, b: Any, i: Any, tail: Any) -> tuple[Any, Any, Any]:
 
     No other worker has a batch.  Returns the places that are left, and their arcs.
     """
-    indptr, indices = w.csr
+    indptr, indices = w.csr.indptr, w.csr.indices
     queue, claim, sizes, sorter = w.queue, w.claim, w.board.sizes, w.sorter
     one = indices.dtype.type(1)
     mine = claim.dtype.type(b)

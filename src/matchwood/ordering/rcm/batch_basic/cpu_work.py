@@ -142,7 +142,7 @@ def discover(
     Stops after so many arcs; `count` are listed already, of places begin to at.  Returns how far it
     came and the number of all.
     """
-    indptr, indices = csr
+    indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
     mine = claim.dtype.type(b)
     i, seen = at, ZERO

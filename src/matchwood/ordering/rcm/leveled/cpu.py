@@ -31,6 +31,7 @@ from matchwood.ordering.rcm.cpu_records import (
     FACT,
     PLACED,
     WHOLE,
+    WIDE,
     Csr,
     Limits,
     Sorter,
@@ -104,7 +105,7 @@ def _claim(
 
     ends[i - begin] is where the children of the parent at place i end; the level is at `begin`.
     """
-    indptr, indices = csr
+    indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
     claim = np.uint8(segment + 1)
     for i in range(lo, hi):
@@ -149,13 +150,28 @@ def _settle(
 
 
 @kernel
+def order_narrow(
+    team: Any, csr: Csr, mark: Array, queue: Array, limits: Limits, sorter: Sorter, facts: Array
+) -> None:
+    """Go on from the level in `facts` up to one that is wide: code WIDE.  One thread."""
+    begin, end = np.uint64(facts[FACT.last]), np.uint64(facts[FACT.end])
+    levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
+    begin, _, levels, width, tail, _, code = follow(
+        team, csr, mark, queue, begin, end, levels, width, limits, sorter
+    )
+    facts[FACT.end], facts[FACT.levels], facts[FACT.width], facts[FACT.last] = (
+        tail, levels, width, begin
+    )  # fmt: skip
+    facts[FACT.code] = code
+    advance(team, np.int64(tail - end))
+
+
+@kernel
 def order_leveled(
     team: Any,
     csr: Csr,
     mark: Array,
     queue: Array,
-    start: Any,
-    at: Any,
     limits: Limits,
     even: bool,
     segments: Segments,
@@ -163,22 +179,21 @@ def order_leveled(
     facts: Array,
     delays: Array,
 ) -> None:
-    """Place the component of `start` from place `at` on; `facts` as from `order_serial`.
+    """Place a component, of which `facts` has the levels up to one that is wide.
 
-    Where rows are `even`, their number times the average is taken for the arcs of a level.
+    `facts` afterwards as from `order_serial`.  Where rows are `even`, their number times the
+    average is taken for the arcs of a level.
     """
     rank = team.rank
-    indptr, indices = csr
+    indptr, indices = csr.indptr, csr.indices
     found, ends, shared = segments.lists[rank], segments.ends, segments.shared
     counts, members, firsts = segments.children, segments.member, segments.first
     sorter = own_sorter(sorters, rank)
     limit, most, wide = limits.places, limits.width, limits.wide
-    if rank == 0:
-        queue[at] = start
-        mark[start] = PLACED
-    begin, end, levels, width = at, at + ONE, ONE, ONE
+    begin, end = np.uint64(facts[FACT.last]), np.uint64(facts[FACT.end])
+    levels, width = np.uint64(facts[FACT.levels]), np.uint64(facts[FACT.width])
     average = np.uint64(indices.size) // np.uint64(mark.size) + ONE
-    arcs = ZERO
+    arcs = wide
     step = 0
     if barrier(team):
         return
@@ -282,19 +297,26 @@ def order_wide(
 
 
 def _order(run: Any, start: int, queue: Array, at: int, limit: int, most: Any, wide: int) -> None:
-    team = run.team
-    if run.lists is None:
-        run.lists = scattered((team.size, run.n), run.unsigned)
-        run.ends = np.empty(run.n, run.unsigned)
+    team, facts = run.team, run.facts
     even = run.longest <= EVEN_ROWS
     row = run.csr.indices.size // run.n + 1 if even else run.longest
     limits = Limits(
         np.uint64(limit), np.uint64(most), EVERYTHING, EVERYTHING, np.uint64(wide), np.uint64(row)
     )
+    queue[at] = start
+    run.mark[start] = PLACED
+    facts[[FACT.end, FACT.levels, FACT.width, FACT.last]] = at + 1, 1, 1, at
+    if wide:  # a graph without a wide level needs no team, whose waiting members slow down others
+        run.alone.run(order_narrow, run.csr, run.mark, queue, limits, run.sorter(), facts)
+        if facts[FACT.code] != WIDE:
+            return
+    if run.lists is None:
+        run.lists = scattered((team.size, run.n), run.unsigned)
+        run.ends = np.empty(run.n, run.unsigned)
     children, members, firsts = np.zeros((3, MOST_SEGMENTS), np.int64)
     shared = np.zeros(SHARED, np.uint64)
     segments = Segments(run.lists, run.ends, children, members, firsts, shared)
     team.run(
-        order_leveled, run.csr, run.mark, queue, run.unsigned(start), np.uint64(at), limits, even,
-        segments, run.sorters(team.size), run.facts, run.delays,
+        order_leveled, run.csr, run.mark, queue, limits, even, segments, run.sorters(team.size),
+        facts, run.delays,
     )  # fmt: skip

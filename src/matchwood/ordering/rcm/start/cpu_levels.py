@@ -102,7 +102,7 @@ def find_levels(
     """
     if team.rank > 0:
         return
-    indptr, indices = csr
+    indptr, indices = csr.indptr, csr.indices
     n = mark.size
     value = np.uint8(1)
     queue[at] = start

@@ -6,7 +6,7 @@ the one for larger graphs.  Both leave the order from the start in the queue.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from matchwood.ordering.rcm.cpu_records import (
     BROKEN,
     EVERYTHING,
     FACT,
+    PLACED,
     Csr,
     Limits,
     Sorter,
@@ -26,6 +27,18 @@ from matchwood.teams import device, fail, kernel, stopping
 Array = np.ndarray[Any, Any]
 
 
+class Tried(NamedTuple):
+    """A component, whose order from its first start is in the queue."""
+
+    at: Any  # its places
+    end: Any
+    v: Any  # the first start: the first vertex of least degree
+    z: Any  # the last one
+    levels: Any  # of the order from v
+    last: Any  # where the last of them begins
+    band: Any  # the bandwidth
+
+
 @device
 def _least(indptr: Array, queue: Array, a: Any, b: Any, shift: Any) -> Any:
     """The vertex of least (degree, vertex) at places a to b."""
@@ -36,7 +49,7 @@ def _least(indptr: Array, queue: Array, a: Any, b: Any, shift: Any) -> Any:
 
 
 @device
-def _last_of_least(indptr: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
+def last_of_least(indptr: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
     """The greatest vertex at places a to b of the same degree as v."""
     one = queue.dtype.type(1)
     degree = indptr[v + one] - indptr[v]
@@ -49,49 +62,90 @@ def _last_of_least(indptr: Array, queue: Array, a: Any, b: Any, v: Any) -> Any:
 
 
 @device
+def least_and_last(indptr: Array, loops: Any) -> tuple[Any, Any]:
+    """Of all vertices that have neighbours the first and the last of least degree."""
+    n = np.uint64(indptr.size - 1)
+    least: Any = EVERYTHING
+    first: Any = n
+    last: Any = n
+    for v in range(n):
+        degree = np.uint64(indptr[v + ONE] - indptr[v])
+        if loops < degree <= least:
+            first = v if degree < least else first
+            last, least = v, degree
+    return first, last
+
+
+@device
 def try_start(
-    team: Any, csr: Csr, mark: Array, queue: Array, at: Any, end: Any, sorter: Sorter
+    team: Any,
+    csr: Csr,
+    mark: Array,
+    queue: Array,
+    spare: Array,
+    at: Any,
+    end: Any,
+    sorter: Sorter,
 ) -> tuple[Any, Any]:
     """Try the starts of a component, whose members are at places at..end, and leave the best order.
 
     Returns the number of levels and of starts that were tried; no levels: the pattern is BROKEN.
     """
-    indptr, shift = csr.indptr, sorter.shift
-    v = _least(indptr, queue, at, end, shift)
-    z = _last_of_least(indptr, queue, at, end, v)
+    indptr = csr.indptr
+    v = _least(indptr, queue, at, end, sorter.shift)
+    z = last_of_least(indptr, queue, at, end, v)
     release(mark, queue, at, end)
     reached, levels, _, last, band, _ = component(team, csr, mark, queue, v, at, up_to(end), sorter)
     if reached != end:
         return ZERO, 1
+    return try_others(
+        team, csr, mark, queue, spare, Tried(at, end, v, z, levels, last, band), sorter
+    )
+
+
+@device
+def try_others(
+    team: Any, csr: Csr, mark: Array, queue: Array, spare: Array, first: Tried, sorter: Sorter
+) -> tuple[Any, Any]:
+    """`try_start` from where the queue holds the order from the first start."""
+    indptr, shift = csr.indptr, sorter.shift
+    at, end, v, z, levels, last, band = first
     x = _least(indptr, queue, last, end, shift)
     y = x  # until the search from x is done
-    best, here = v, True  # `here`: the queue holds the order from the best
+    best, other = queue, spare  # the best order so far, and room for another
+    reached = end
+    fresh = False  # whether the vertices at places at..reached of `other` are those marked
     tried = 1
     for turn in range(3):
         start = x if turn == 0 else (y if turn == 1 else z)
         if start == v or (turn > 0 and start == x) or (turn == 2 and start == y):
             continue
         if stopping(team):
-            return levels, tried
-        release(mark, queue, at, reached)
+            break
+        if fresh:
+            release(mark, other, at, reached)
+        else:
+            release(mark, best, at, end)
         # the order from x is needed as a whole, for its last level
         bound = EVERYTHING if turn == 0 else band
         limits = Limits(end, EVERYTHING, bound, EVERYTHING, EVERYTHING, ONE)
         reached, new_levels, _, last, new_band, whole = component(
-            team, csr, mark, queue, start, at, limits, sorter
+            team, csr, mark, other, start, at, limits, sorter
         )
         if whole and reached != end:
             return ZERO, tried
         tried += 1
+        fresh = True
         if turn == 0:
-            y = _least(indptr, queue, last, end, shift)
-        here = new_band < band
-        if here:
-            best, band, levels = start, new_band, new_levels
-    if not here:
-        release(mark, queue, at, reached)
-        reached, _, _, _, _, _ = component(team, csr, mark, queue, best, at, up_to(end), sorter)
-    return levels if reached == end else ZERO, tried
+            y = _least(indptr, other, last, end, shift)
+        if new_band < band:
+            band, levels = new_band, new_levels
+            best, other = other, best
+            fresh = False
+    for k in range(at, end):  # an order that was given up has left some free
+        queue[k] = best[k]
+        mark[best[k]] = PLACED
+    return levels, tried
 
 
 @device
@@ -138,6 +192,7 @@ def try_starts(
     csr: Csr,
     mark: Array,
     queue: Array,
+    spare: Array,
     at: Any,
     end: Any,
     sorter: Sorter,
@@ -146,7 +201,7 @@ def try_starts(
     """`try_start`, for the host."""
     if team.rank > 0:
         return
-    levels, tried = try_start(team, csr, mark, queue, at, end, sorter)
+    levels, tried = try_start(team, csr, mark, queue, spare, at, end, sorter)
     if levels == ZERO and not stopping(team):
         fail(team, BROKEN, np.int64(at))
     facts[FACT.end], facts[FACT.levels], facts[FACT.tried] = end, levels, tried

@@ -50,7 +50,7 @@ def order_unordered(
 ) -> None:
     """Place all levels; bounds[l] to bounds[l + 1] are the places of level l."""
     rank = team.rank
-    indptr, indices = csr
+    indptr, indices = csr.indptr, csr.indices
     sorter = own_sorter(sorters, rank)
     one = indices.dtype.type(1)
     for mine in range(rank, bounds.size - 2, team.size):
