@@ -1,8 +1,8 @@
 """Figure 3 of Klein and Strzodka (ICPP 2022): one pass of proposals beside a product ``A @ x``.
 
-``python -m bench.factors.figure3 [--engine gpu] [--side 2500] [--data DIR] [A.mtx ...] [--json FILE]
-[--out FOLDER]``.  The product is SciPy's with one thread, or cuSPARSE's; values are float32.  A pass
-looks at every row and writes the n heaviest entries with their columns.  On the GPU it is that of
+``python -m bench.factors.figure3 [--engine gpu] [--side 2500] [--data DIR] [A.mtx ...]
+[--json FILE] [--out FOLDER]``.  The product is SciPy's with one thread, or cuSPARSE's; values are
+float32.  A pass looks at every row and writes the n heaviest entries with their columns.  On the GPU it is that of
 the second round, as in the paper; on the CPU that of the first, with one thread and with all.
 
 The paper reaches 0.3 to 0.5 of the speed of a product on a GeForce 2080 Ti.  --json adds to a file

@@ -1,8 +1,8 @@
 """Tables, pictures and parts of pages from what bench.ordering.table1 has measured.
 
-    rcm_table_1.csv          table I, counts alone
-    rcm_times.txt            part of the page: milliseconds, ratios to SciPy, figures 2, 4 and 5
-    rcm_stages.txt           part of the page: what batches did (figure 3), shares of stages (6)
+rcm_table_1.csv          table I, counts alone
+rcm_times.txt            part of the page: milliseconds, ratios to SciPy, figures 2, 4 and 5
+rcm_stages.txt           part of the page: what batches did (figure 3), shares of stages (6)
 """
 
 from __future__ import annotations

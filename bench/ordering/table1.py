@@ -3,8 +3,8 @@
 python -m bench.ordering.table1 [--data DIR] [--all] [A.mtx ...] [--json FILE] [--out FOLDER]
 
 Without more it counts: sizes, average levels, bandwidths before and after, and SciPy's.  Rows are
-the paper's matrices that DIR has, a grid in place of ecology1, Delaunay triangulations and Mycielski
-graphs of several sizes, a mesh, and files; ``--all`` takes every square matrix of DIR.
+the paper's matrices that DIR has, a grid in place of ecology1, Delaunay triangulations and
+Mycielski graphs of several sizes, a mesh, and files; ``--all`` takes every square matrix of DIR.
 
 --times              seconds: SciPy's, each method with the start given at each number of threads,
                      the search for a start, the default call, the default call on the raw matrix
@@ -23,7 +23,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -136,7 +135,9 @@ def gpu_seconds(G: Any) -> dict[str, float]:
     H.undirected_pattern()
     perm = reverse_cuthill_mckee(H, start=start)
 
-    def transfer() -> None:  # a graph that lies on the GPU goes to the CPU, and the order comes back
+    def transfer() -> (
+        None
+    ):  # a graph that lies on the GPU goes to the CPU, and the order comes back
         cupy.asnumpy(H.undirected_pattern().indptr)
         cupy.asnumpy(H.undirected_pattern().indices)
         cupy.asarray(host)
