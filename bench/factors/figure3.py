@@ -2,8 +2,9 @@
 
 ``python -m bench.factors.figure3 [--engine gpu] [--side 2500] [--data DIR] [A.mtx ...]
 [--json FILE] [--out FOLDER]``.  The product is SciPy's with one thread, or cuSPARSE's; values are
-float32.  A pass looks at every row and writes the n heaviest entries with their columns.  On the GPU it is that of
-the second round, as in the paper; on the CPU that of the first, with one thread and with all.
+float32.  A pass looks at every row and writes the n heaviest entries with their columns.  On the
+GPU it is that of the second round, as in the paper; on the CPU that of the first, with one thread
+and with all.
 
 The paper reaches 0.3 to 0.5 of the speed of a product on a GeForce 2080 Ti.  --json adds to a file
 that may hold the results of another engine; --draw FILE --out FOLDER only draws.

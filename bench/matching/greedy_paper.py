@@ -17,8 +17,8 @@ python -m bench.matching.greedy_paper [--data DIR] [A.mtx ...] [--json FILE] [--
 
 Algorithm 1 takes vertices in random order, one after the other; algorithm 2 edges by decreasing
 weight; algorithm 3 is the one in rounds.  Graphs are generated, or the square matrices of DIR.  As
-in the paper, vertices are shuffled first and matrices weigh |a_ij|.  Graphs without weights get random
-ones for the weighted part, which is told apart.
+in the paper, vertices are shuffled first and matrices weigh |a_ij|.  Graphs without weights get
+random ones for the weighted part, which is told apart.
 """
 
 from __future__ import annotations

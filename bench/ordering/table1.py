@@ -135,9 +135,7 @@ def gpu_seconds(G: Any) -> dict[str, float]:
     H.undirected_pattern()
     perm = reverse_cuthill_mckee(H, start=start)
 
-    def transfer() -> (
-        None
-    ):  # a graph that lies on the GPU goes to the CPU, and the order comes back
+    def transfer() -> None:  # the graph goes to the CPU, and the order comes back
         cupy.asnumpy(H.undirected_pattern().indptr)
         cupy.asnumpy(H.undirected_pattern().indices)
         cupy.asarray(host)
@@ -191,8 +189,9 @@ def show(name: str, row: dict[str, Any]) -> None:
     paper = PAPER.get(name)
     note = f" (paper: {paper.before:,} -> {paper.after:,})" if paper else ""
     print(
-        f"{name:20} {row['rows']:>10,} rows {row['entries']:>12,} entries, front {row['front']:9,.0f}"
-        f", bandwidth {row['before']:>9,} -> {row['after']:>8,}, SciPy {row['scipy']:>8,}{note}",
+        f"{name:20} {row['rows']:>10,} rows {row['entries']:>12,} entries, "
+        f"front {row['front']:9,.0f}, bandwidth {row['before']:>9,} -> {row['after']:>8,}, "
+        f"SciPy {row['scipy']:>8,}{note}",
         flush=True,
     )
     for key in ("seconds, cpu", "seconds, gpu"):

@@ -3,8 +3,8 @@
 python -m bench.thesis.beside [thesis.json methods.json ...] --out FOLDER [--sizes 8000]
 
 printed.csv holds all 270 lines that the thesis prints: seconds on one thread (CPU), 16 threads
-(HOST: a Xeon Gold 6134, 8 cores) and a V100 (GPU).  Files are those of ``python -m bench.thesis [--methods]
--o FILE``; without any only the thesis' numbers are written.  Written are
+(HOST: a Xeon Gold 6134, 8 cores) and a V100 (GPU).  Files are those of ``python -m bench.thesis
+[--methods] -o FILE``; without any only the thesis' numbers are written.  Written are
 
     thesis_printed.csv    the thesis' seconds for the sizes asked for
     thesis_times.txt      part of the page: ours beside them, and thesis_times.svg
