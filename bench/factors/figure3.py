@@ -98,17 +98,22 @@ def draw(results: dict[str, Any], path: Path) -> None:
     papers.save(fig, path)
 
 
-def write(results: dict[str, Any], folder: Path) -> None:
-    """A table for each engine, and the picture."""
+def write(results: dict[str, Any], folder: Path, source: Path | None) -> None:
+    """The part of the page: a table for each engine, and the picture."""
+    text = ""
     for engine, found in results.items():
         passes = list(next(iter(found.values()))["seconds"])
         rows = [
             [name, *(f"{1e3 * row['seconds'][which]:.2f}" for which in passes)]
             for name, row in found.items()
         ]
-        head = ["matrix, milliseconds", *passes]
-        papers.table(folder / f"factors_figure_3_{engine}.csv", head, rows)
+        machine = papers.machine(source, engine)
+        title = f"Milliseconds, {machine or engine}"
+        text += papers.page_table(title, ["matrix", *passes], rows)
     draw(results, folder / "factors_figure_3.svg")
+    alt = "Speed of a pass of proposals beside that of a product"
+    text += papers.page_picture("factors_figure_3.svg", alt)
+    (folder / "factors_figure_3.txt").write_text(text, encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
@@ -130,9 +135,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
             print(f"{name}: A @ x {1e3 * seconds['A @ x']:.2f} ms; speed of {speeds}", flush=True)
         results = {given.engine: found}
         if given.json:
-            results = papers.add(given.json, results)
+            results = papers.add(given.json, results, given.engine)
     if given.out:
-        write(results, given.out)
+        write(results, given.out, given.draw or given.json)
     return results
 
 

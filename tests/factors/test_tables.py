@@ -76,7 +76,7 @@ def test_proposals_beside_a_product(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     figure3.main(["--draw", str(kept), "--out", str(tmp_path)])
     assert (tmp_path / "factors_figure_3.svg").exists()
-    assert "aniso1" in (tmp_path / "factors_figure_3_cpu.csv").read_text()
+    assert "aniso1" in (tmp_path / "factors_figure_3.txt").read_text()
 
 
 @pytest.mark.gpu
