@@ -21,6 +21,7 @@ import argparse
 import json
 import math
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +71,16 @@ def kinds(engine: str) -> dict[str, Any]:
     return {**KINDS, **INCOMPLETE} if engine == "cpu" else KINDS
 
 
-def measure(A: Any, rtol: float, maxiter: int, sides: int) -> dict[str, Any]:
+def measure(
+    A: Any, rtol: float, maxiter: int, sides: int, only: Sequence[str] | None = None
+) -> dict[str, Any]:
     """What happens with each preconditioner; those that do not exist are left out."""
     G = matchwood.graph(A)
     (x, b), *others = right_hand_sides(A, sides)
     rows: dict[str, Any] = {}
     for name, make in kinds(G.engine).items():
+        if only is not None and name not in only:
+            continue
         try:
             M = make(A if name in INCOMPLETE else G)
         except (ValueError, RuntimeError) as error:  # singular, or a zero on the diagonal
@@ -118,7 +123,10 @@ def show(results: dict[str, dict[str, Any]]) -> None:
     for problem, rows in results.items():
         cells = []
         for name in names:
-            row = rows[name]
+            row = rows.get(name)
+            if row is None:
+                cells.append("")
+                continue
             error = f"  {row['errors'][-1]:.0e}" if row.get("errors") else ""
             cells.append(cell(row, "  ") + error)
         table.add_row(problem, *cells)
@@ -164,13 +172,16 @@ def brief(results: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def write_csv(results: dict[str, dict[str, Any]], path: Path) -> None:
     """The table of the page."""
     names = _names(results)
-    rows = [[problem, *(cell(row[n]) for n in names)] for problem, row in results.items()]
+    rows = [
+        [problem, *(cell(row[name]) if name in row else None for name in names)]
+        for problem, row in results.items()
+    ]
     papers.table(path, ["matrix", *names], rows)
 
 
 def _ratio(rows: dict[str, Any], what: str) -> float | None:
     """Of the blocks' iterations to the scalar preconditioner's; None where that does not do."""
-    block, scalar = rows["block"], rows["algebraic"]
+    block, scalar = rows.get("block", {}), rows.get("algebraic", {})
     if not scalar.get("converged"):
         return None
     return float(block[what]) / max(scalar[what], 1) if block.get("converged") else math.inf
@@ -190,7 +201,7 @@ def plot(results: dict[str, dict[str, Any]], path: Path) -> None:
         ax.set_axis_off()
     for ax, (problem, found) in zip(axes.flat, results.items(), strict=False):
         for k, name in enumerate(_names(results)):
-            if "error" not in found[name]:
+            if "error" not in found.get(name, {"error": "not tried"}):
                 ax.semilogy(found[name]["residuals"], color=f"C{k}", lw=1.2, label=name)
                 ax.semilogy(found[name]["errors"], color=f"C{k}", lw=0.8, ls=":")
         ax.set_title(problem, fontsize=9)
@@ -205,10 +216,10 @@ def plot(results: dict[str, dict[str, Any]], path: Path) -> None:
 
 
 def results(
-    made: dict[str, Any], rtol: float, maxiter: int, sides: int
+    made: dict[str, Any], rtol: float, maxiter: int, sides: int, only: Sequence[str] | None = None
 ) -> dict[str, dict[str, Any]]:
     """Every problem."""
-    return {name: measure(make(), rtol, maxiter, sides) for name, make in made.items()}
+    return {name: measure(make(), rtol, maxiter, sides, only) for name, make in made.items()}
 
 
 def run() -> list[harness.Result]:
@@ -228,6 +239,7 @@ def main() -> None:
     parser.add_argument(
         "--shape", type=int, nargs=3, default=(24, 40, 40), help="of the other grid"
     )
+    parser.add_argument("--kinds", nargs="*", help="of the preconditioners just these")
     parser.add_argument("--rtol", type=float, default=1e-8)
     parser.add_argument("--maxiter", type=int, default=2000)
     parser.add_argument("--sides", type=int, default=9, help="right-hand sides of the median")
@@ -250,7 +262,7 @@ def main() -> None:
         for path in options.files
     }
     made = {name: make for name, make in made.items() if name in (options.only or made)}
-    found = results(made, options.rtol, options.maxiter, options.sides)
+    found = results(made, options.rtol, options.maxiter, options.sides, options.kinds)
     show(found)
     if options.csv:
         write_csv(found, options.csv)
