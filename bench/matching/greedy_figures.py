@@ -135,6 +135,8 @@ def draw_quality(quality: Results, path: Path) -> None:
                 label=label,
             )
         ax.axhline(mean, color="0.6", linestyle="--", zorder=0, label="paper, mean")
+        ratios = [mean, *(row[key] for row in quality.values())]
+        ax.set_ylim(min(ratios) - 0.03, max(ratios) + 0.03)  # a few deviations reach far beyond
         ax.set(xscale="log", xlabel="edges", title=title)
     axes[0].legend(fontsize=7, frameon=False)
     fig.tight_layout()
