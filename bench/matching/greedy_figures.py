@@ -81,7 +81,8 @@ def times_page(results: Results, folder: Path, source: Path | None) -> str:
         draw_threads(results["figure 4"], folder / "greedy_figure_4.svg")
         text += papers.page_picture("greedy_figure_4.svg", "Time relative to one thread")
     machines = filter(None, (papers.machine(source, label) for label in ("cpu", "gpu")))
-    return text + f"*{'; '.join(machines)}. As figures 4 and 5 of* [1]_.\n"
+    where = "; ".join(machines) or "this machine"
+    return text + f"Measured on {where}. The pictures are figures 4 and 5 of [1]_.\n"
 
 
 def draw_rounds(found: Results, path: Path) -> None:

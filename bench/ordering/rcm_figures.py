@@ -92,7 +92,8 @@ def times_page(timed: Results, cpu: str, gpu: str) -> str:
         papers.page_picture("rcm_figure_2.svg", "Speed-up of each method over SciPy"),
         papers.page_picture("rcm_figure_4.svg", "Order, search for a start, and copies"),
         papers.page_picture("rcm_figure_5.svg", "Speed-up over serial against threads"),
-        f"*{cpu}{'; GPU: ' + gpu if some_gpu and gpu else ''}. As figures 2, 4 and 5 of* [5]_.\n",
+        f"Measured on {'; '.join(filter(None, (cpu, gpu))) or 'this machine'}. The pictures are "
+        "figures 2, 4 and 5 of [5]_, with SciPy in place of HSL.\n",
     ]
     return "".join(parts)
 
@@ -113,7 +114,8 @@ def stages_page(staged: Results, machine: str) -> str:
         papers.page_table(title, ["matrix", *BATCH_COUNTS, "empty"], rows),
         papers.page_picture("rcm_figure_3.svg", "Batches generated, dequeued and executed"),
         papers.page_picture("rcm_figure_6.svg", "Shares of the time of each stage"),
-        f"*{machine}. As figures 3 and 6 of* [5]_*, whose text says: {PAPER_STAGES}.*\n",
+        f"Measured on {machine or 'this machine'}. The pictures are figures 3 and 6 of [5]_, whose "
+        f"text says: {PAPER_STAGES}.\n",
     ]
     return "".join(parts)
 

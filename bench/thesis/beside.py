@@ -139,7 +139,9 @@ def write(files: list[Path], sizes: list[int], folder: Path) -> None:
     draw(found, folder / "thesis_times.svg")
     if found:
         text = papers.page_table("Seconds", HEAD, beside_rows(found, sizes))
-        text += f"*Here: {machines(files)}; the graph prepared, and on the GPU for its column.*\n"
+        text += (
+            f"Measured on {machines(files)}; the graph is prepared, for the GPU it lies there.\n"
+        )
         (folder / "thesis_times.txt").write_text(text, encoding="utf-8")
 
 
