@@ -1,8 +1,10 @@
-"""Tables 4 and 5 of Klein and Strzodka (ICPP 2022), beside the figures that they print.
+"""Tables 3, 4 and 5 of Klein and Strzodka (ICPP 2022), beside the figures that they print.
 
-``python -m bench.factors.tables``: aniso 1 to 3 on 2500 x 2500 points, and a 1000 x 1000 grid with
-equal weights, which stands for the paper's ecology1.  ``--side 200 --grid 100`` makes them
-smaller (then M_max, which grows with the grid, is another); ``--engine gpu`` runs them there.
+``python -m bench.factors.tables [--data DIR] [A.mtx ...] [--json FILE] [--out FOLDER]``: aniso 1 to
+3 on 2500 x 2500 points, a 1000 x 1000 grid with equal weights, which stands for ecology1 where that
+is not in DIR, and those of the paper's other matrices that are there; then any further files.
+``--side 200 --grid 100`` makes the generated ones smaller (then M_max, which grows with the grid,
+is another); ``--engine gpu`` runs them there; ``--settings`` tries other settings as well.
 
 Coverages are compared as printed, with two digits, and may differ by 0.01.  M_max depends on which
 of several equal edges a vertex prefers, so both rules are shown.
@@ -11,233 +13,255 @@ of several equal edges a vertex prefers, so both rules are shown.
 from __future__ import annotations
 
 import argparse
-import time
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import matchwood
-from matchwood import generators
+from bench import papers
+from bench.factors import settings
+from bench.factors.paper import PAPER
+from matchwood import generators, preconditioners
 from matchwood.factors import coverage_of_order, degree_factor
 
 TOLERANCE = 0.0101  # the paper prints two digits
-
-
-class Paper(NamedTuple):
-    """What the paper prints for a matrix."""
-
-    c_id: float
-    parallel: tuple[float, ...]  # table 5, n = 1 .. 4
-    greedy: tuple[float, ...]
-    # table 4: c(5), c(M_max), M_max, without charges, with charges off at 0, 5, .. and at 1, 6, ..
-    plain: tuple[float, float, int]
-    off_at_0: tuple[float, float, int]
-    off_at_1: tuple[float, float, int]
-
-
-_ANISO = (0.27, 0.67, 0.72, 0.79), (0.29, 0.67, 0.73, 0.79)
-PAPER = {
-    "aniso1": Paper(0.68, *_ANISO, (0.67, 0.67, 1252), (0.67, 0.67, 11), (0.54, 0.54, 17)),
-    "aniso2": Paper(0.13, *_ANISO, (0.67, 0.67, 1251), (0.67, 0.67, 11), (0.57, 0.57, 12)),
-    "aniso3": Paper(0.68, *_ANISO, (0.67, 0.67, 55), (0.67, 0.67, 11), (0.56, 0.56, 17)),
-    "5-point": Paper(
-        0.50,
-        (0.21, 0.46, 0.71, 1.00),
-        (0.23, 0.47, 0.71, 1.00),
-        (0.00, 0.50, 1037),
-        (0.46, 0.47, 16),
-        (0.46, 0.47, 17),
-    ),
-}
-
-# aniso2 with the rows of the grid numbered upwards
-MIRRORED = np.array([[-1.0, -0.2, -0.1], [-0.2, 3.0, -0.2], [-0.1, -0.2, -1.0]])
-
+SIZES = (1, 2, 3, 4)
+TIES = ("index", "hash")
+FIVE_POINT = np.array([[0, -1, 0], [-1, 4, -1], [0, -1, 0]])
 CONFIGURATIONS = {
-    "no charges": {"period": 1, "uncharged": 0},
-    "charges off at 0, 5, ..": {"period": 5, "uncharged": 0},
-    "charges off at 1, 6, ..": {"period": 5, "uncharged": 1},
-}
-
-# Tried for five rounds: when the charges are off, and how many are positive.
-SETTINGS = {
-    "period=5, uncharged=0": {"period": 5, "uncharged": 0},
-    "period=5, uncharged=4": {"period": 5, "uncharged": 4},
-    "period=2, uncharged=0": {"period": 2, "uncharged": 0},
-    "period=3, uncharged=0": {"period": 3, "uncharged": 0},
-    "period=1": {"period": 1, "uncharged": 0},
+    "plain": ("no charges", {"period": 1, "uncharged": 0}),
+    "off_at_0": ("charges off at 0, 5, ..", {"period": 5, "uncharged": 0}),
+    "off_at_1": ("charges off at 1, 6, ..", {"period": 5, "uncharged": 1}),
 }
 
 
-def matrices(side: int, grid: int) -> dict[str, Any]:
-    """Makers of the four matrices, in single precision as in the paper."""
-    made: dict[str, Any] = {
+def generated(side: int, grid: int) -> dict[str, Callable[[], Any]]:
+    """Makers of four matrices, in single precision as in the paper."""
+    made: dict[str, Callable[[], Any]] = {
         f"aniso{kind}": lambda kind=kind: generators.aniso(kind, (side, side), dtype=np.float32)
         for kind in (1, 2, 3)
     }
-    made["5-point"] = lambda: generators.grid((grid, grid), dtype=np.float32)
+    made["ecology1"] = lambda: generators.stencil(FIVE_POINT, (grid, grid), dtype=np.float32)
     return made
 
 
-class Comparison:
-    """Figures beside the paper's, and how many are too far from them."""
+def measure(A: Any, engine: str) -> dict[str, Any]:
+    """The row of a matrix in all three tables; the letters of the rounds are the paper's."""
+    G = matchwood.graph(A).on(engine)
+    symmetric = abs(A - A.T).nnz == 0
+    rounds: dict[str, Any] = {}
+    for key, (_, how) in CONFIGURATIONS.items():
+        rounds[key] = {}
+        for ties in TIES:
+            five = degree_factor(G, 2, ties=ties, **how)
+            end = degree_factor(G, 2, ties=ties, rounds=None, **how)
+            rounds[key][ties] = (five.coverage, end.coverage, end.rounds)
+    return {
+        "symmetric": symmetric,
+        "rows": G.n,
+        "entries": int(A.nnz),
+        "c_id": coverage_of_order(G),
+        # of equal edges the paper's rounds take them by column, its sort in no particular order
+        "parallel": [degree_factor(G, n, ties="index").coverage for n in SIZES],
+        "parallel, hash": [degree_factor(G, n, ties="hash").coverage for n in SIZES],
+        "greedy": [degree_factor(G, n, method="greedy", ties="hash").coverage for n in SIZES],
+        "block": [_block(G, period) for period in (1, 5)],
+        "rounds": rounds,
+    }
 
-    def __init__(self, title: str, columns: tuple[str, ...]) -> None:
-        self.table = Table(title=title, title_justify="left", title_style="bold")
-        for column in columns:
-            self.table.add_column(column, justify="right" if column else "left")
-        self.far = 0
-        self.notes: list[str] = []
 
-    def row(self, *cells: str) -> None:
-        self.table.add_row(*cells)
-
-    def cell(self, found: float, paper: float) -> str:
-        """Ours, and the paper's in brackets; red where they differ by more than 0.01."""
-        far = abs(round(found, 2) - paper) > TOLERANCE
-        self.far += far
-        text = f"{found:.3f} ({paper:.2f})"
-        return f"[red]{text}[/red]" if far else text
+def _block(G: Any, period: int) -> float:
+    M = preconditioners.algebraic_block_tridiagonal(G, period=period, allow_singular=True)
+    return float(M.coverage)
 
 
-def table_5(graphs: dict[str, Any]) -> Comparison:
-    """Coverages for n = 1 .. 4 after five rounds, and of the greedy factor."""
-    sizes = [f"n={n} {method}" for method in ("par", "seq") for n in range(1, 5)]
-    title = "Table 5: coverage, ours (paper): after five rounds / greedy"
-    shown = Comparison(title, ("", "ties", "c_id", *sizes))
-    for name, G in graphs.items():
-        paper = PAPER[name]
-        for ties in ("index", "hash"):
-            cells = [
-                degree_factor(G, n, method=method, ties=ties).coverage
-                for method in ("parallel", "greedy")
-                for n in range(1, 5)
+def cell(found: float | None, printed: float | None) -> str:
+    """Ours, and the paper's in brackets."""
+    ours = "-" if found is None else f"{found:.2f}"
+    return ours if printed is None else f"{ours} ({printed:.2f})"
+
+
+def count(found: int | None, printed: int | None) -> str:
+    ours = "-" if found is None else str(found)
+    return ours if printed is None else f"{ours} ({printed})"
+
+
+def names(results: dict[str, Any]) -> list[str]:
+    """The paper's matrices, then the others that were measured."""
+    return [*PAPER, *(name for name in results if name not in PAPER)]
+
+
+def table_3(results: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    head = ["matrix", "symmetric", "rows", "entries", "entries a row", "here"]
+    rows = []
+    for name in names(results):
+        found, paper = results.get(name), PAPER.get(name)
+        source = found or {"symmetric": paper.symmetric, "rows": paper.n, "entries": paper.entries}
+        here = "not at hand"
+        if found is not None:
+            same = paper is None or (found["rows"], found["entries"]) == (paper.n, paper.entries)
+            here = found.get("instead") or ("yes" if same else "another size")
+        rows.append(
+            [
+                name,
+                "yes" if source["symmetric"] else "no",
+                f"{source['rows']:,}",
+                f"{source['entries']:,}",
+                f"{source['entries'] / source['rows']:.2f}",
+                here,
             ]
-            figures = (*paper.parallel, *paper.greedy)
-            if ties == "index":
-                # of equal edges the paper's sort takes them in no particular order: the hash's
-                texts = [shown.cell(*pair) for pair in zip(cells[:4], figures[:4], strict=True)]
-                texts += [f"{value:.3f}" for value in cells[4:]]
-                identity = shown.cell(coverage_of_order(G), paper.c_id)
-            else:
-                texts = [f"{value:.3f}" for value in cells[:4]]
-                texts += [shown.cell(*pair) for pair in zip(cells[4:], figures[4:], strict=True)]
-                identity = ""
-            shown.row(name if ties == "index" else "", ties, identity, *texts)
-    return shown
+        )
+    return head, rows
 
 
-def table_4(graphs: dict[str, Any]) -> Comparison:
+def table_4(results: dict[str, Any], ties: str = "index") -> tuple[list[str], list[list[str]]]:
     """[0,2]-factors: coverage after five rounds and at the end, and how many rounds that is."""
-    columns = ("", "configuration", "ties", "c(5)", "c(M_max)", "M_max", "seconds")
-    shown = Comparison("Table 4: [0,2]-factors, ours (paper)", columns)
-    for name, G in graphs.items():
-        paper = PAPER[name]
-        figures = (paper.plain, paper.off_at_0, paper.off_at_1)
-        for (title, options), printed in zip(CONFIGURATIONS.items(), figures, strict=True):
-            most: dict[str, int] = {}
-            for ties in ("index", "hash"):
-                start = time.perf_counter()
-                five = degree_factor(G, 2, ties=ties, **options)
-                end = degree_factor(G, 2, ties=ties, rounds=None, **options)
-                taken = time.perf_counter() - start
-                rounds = f"{end.rounds} ({printed[2]})"
-                most[ties] = end.rounds
-                if ties == "index":
-                    first, last = (
-                        shown.cell(found.coverage, value)
-                        for found, value in zip((five, end), printed, strict=False)
-                    )
-                else:
-                    first, last = f"{five.coverage:.3f}", f"{end.coverage:.3f}"
-                    rounds = str(end.rounds)
-                head = (name, title) if ties == "index" else ("", "")
-                shown.row(*head, ties, first, last, rounds, f"{taken:.1f}")
-            near = [rule for rule, found in most.items() if found == printed[2]]
-            rules = "ties=" + " and ".join(near) if near else "neither rule"
-            note = f"{name}, {title}: M_max {printed[2]} is that of {rules}; found {most}"
-            shown.notes.append(note)
-    return shown
+    head = ["matrix"]
+    for title, _ in CONFIGURATIONS.values():
+        head += [f"{title}: c(5)", "c(M_max)", "M_max"]
+    rows = []
+    for name in names(results):
+        cells = [name]
+        for key in CONFIGURATIONS:
+            found = results[name]["rounds"][key][ties] if name in results else (None,) * 3
+            printed = getattr(PAPER[name], key) if name in PAPER else (None,) * 3
+            cells += [cell(found[k], printed[k]) for k in (0, 1)]
+            cells.append(count(found[2], printed[2]))
+        rows.append(cells)
+    return head, rows
 
 
-def five_rounds(graphs: dict[str, Any]) -> Table:
-    """What other settings reach in five rounds."""
-    table = Table(title="Coverage in five rounds", title_justify="left", title_style="bold")
-    table.add_column("")
-    table.add_column("ties")
-    for name in SETTINGS:
-        table.add_column(name, justify="right")
-    for name, G in graphs.items():
-        for n in (1, 2):
-            for ties in ("index", "hash"):
-                cells = [
-                    degree_factor(G, n, ties=ties, **how).coverage for how in SETTINGS.values()
-                ]
-                best = max(cells)
-                texts = [f"[bold]{c:.4f}[/bold]" if c == best else f"{c:.4f}" for c in cells]
-                table.add_row(f"{name}, n={n}" if ties == "index" else "", ties, *texts)
-    return table
+def table_5(results: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Coverages for n = 1 .. 4 after five rounds, of the greedy factor, and of the blocks."""
+    head = ["matrix", "c_id"]
+    for n in SIZES:
+        head += [f"n={n}", "greedy"]
+    head += ["blocks, m=1", "m=5"]
+    rows = []
+    for name in names(results):
+        pairs = zip(_numbers(results.get(name)), _numbers(_as_row(name)), strict=True)
+        rows.append([name, *(cell(ours, theirs) for ours, theirs in pairs)])
+    return head, rows
 
 
-def orders_of_diagonals(side: int = 200) -> dict[str, int]:
-    """M_max of aniso2 without charges, its anti-diagonals numbered one by one in some order."""
-    A = generators.aniso(2, (side, side), dtype=np.float32)
-    i, j = np.divmod(np.arange(side * side), side)
-    diagonal = i + j
-    found = {}
-    for order, key in {
-        "as they lie": diagonal,
-        "wrapped round": diagonal % side,
-        "every third first": diagonal % 3 * 2 * side + diagonal,
-    }.items():
-        perm = np.lexsort((i, diagonal, key))
-        found[order] = degree_factor(
-            A[perm][:, perm], 2, period=1, rounds=None, ties="index"
-        ).rounds
-    return found
+def _as_row(name: str) -> dict[str, Any] | None:
+    return PAPER[name]._asdict() if name in PAPER else None
+
+
+def _numbers(row: dict[str, Any] | None) -> list[float | None]:
+    """The coverages of table 5 in the order of its columns."""
+    if row is None:
+        return [None] * 11
+    found = [row["c_id"]]
+    for parallel, greedy in zip(row["parallel"], row["greedy"], strict=True):
+        found += [parallel, greedy]
+    return [*found, *row["block"]]
+
+
+def far_from_the_paper(results: dict[str, Any]) -> list[str]:
+    """The coverages that differ by more than 0.01 from the paper's."""
+    far = []
+    for name in results.keys() & PAPER.keys():
+        row, paper = results[name], PAPER[name]
+        heads = table_5({})[0][1:]
+        for head, ours, theirs in zip(heads, _numbers(row), _numbers(_as_row(name)), strict=True):
+            if ours is not None and theirs is not None:
+                far += _if_far(f"{name}, table 5, {head}", ours, theirs)
+        for key, (title, _) in CONFIGURATIONS.items():
+            for k, what in enumerate(("c(5)", "c(M_max)")):
+                ours, theirs = row["rounds"][key]["index"][k], getattr(paper, key)[k]
+                far += _if_far(f"{name}, table 4, {title}, {what}", ours, theirs)
+    return sorted(far)
+
+
+def _if_far(what: str, ours: float, theirs: float) -> list[str]:
+    far = abs(round(ours, 2) - theirs) > TOLERANCE
+    return [f"{what}: {ours:.3f}, paper {theirs:.2f}"] if far else []
+
+
+def draw(results: dict[str, Any], path: Path) -> None:
+    """Table 5 of the matrices at hand: bars are ours, marks the paper's."""
+    plt = papers.pyplot()
+    shown = [name for name in names(results) if name in results]
+    fig, ax = plt.subplots(figsize=(8, 3.4))
+    at, width = np.arange(len(shown)), 0.8 / 11
+    ways = [f"n={n}, {how}" for n in SIZES for how in ("rounds", "greedy")]
+    colours = plt.get_cmap("tab20")
+    for k, label in enumerate(("order of the matrix", *ways, "blocks, m=1", "blocks, m=5")):
+        ours = [_numbers(results[name])[k] for name in shown]
+        ax.bar(at + (k - 5) * width, ours, width, color=colours(k), label=label)
+        marks = [(x, _numbers(_as_row(name))[k]) for x, name in zip(at, shown, strict=True)]
+        marks = [(x + (k - 5) * width, value) for x, value in marks if value is not None]
+        if marks:
+            ax.plot(*zip(*marks, strict=True), "k_", markersize=5)
+    ax.set(xticks=at, ylabel="coverage", ylim=(0, 1.05))
+    ax.set_xticklabels(shown)
+    ax.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False, fontsize=8)
+    papers.save(fig, path)
+
+
+def show(results: dict[str, Any], console: Console) -> int:
+    """Print the tables; the number of figures that are not within 0.01 of the paper's."""
+    parts = {
+        "Table 3: the matrices": table_3(results),
+        "Table 4: [0,2]-factors, ties by index, ours (paper)": table_4(results),
+        "Table 4, ties by hash": table_4(results, "hash"),
+        "Table 5: coverage, ours (paper)": table_5(results),
+    }
+    for title, (head, rows) in parts.items():
+        table = Table(title=title, title_justify="left", title_style="bold")
+        for name in head:
+            table.add_column(name, justify="left" if name == "matrix" else "right")
+        for row in rows:
+            if row[0] in results:
+                table.add_row(*row)
+        console.print(table)
+    console.print("not at hand: " + ", ".join(n for n in PAPER if n not in results))
+    far = far_from_the_paper(results)
+    console.print(f"{len(far) or 'No'} coverages differ by more than 0.01 from the paper's.")
+    for line in far:
+        console.print("  " + line, highlight=False)
+    return len(far)
+
+
+def write(results: dict[str, Any], folder: Path) -> None:
+    """The tables and the picture of the pages."""
+    for number, (head, rows) in (
+        (3, table_3(results)), (4, table_4(results)), (5, table_5(results)),
+    ):  # fmt: skip
+        papers.table(folder / f"factors_table_{number}.csv", head, rows)
+    draw(results, folder / "factors_table_5.svg")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the tables; the number of figures that are not within 0.01 of the paper's."""
     parser = argparse.ArgumentParser(prog="bench.factors.tables")
+    papers.options(parser)
     parser.add_argument("--side", type=int, default=2500, help="of the aniso grids")
     parser.add_argument("--grid", type=int, default=1000, help="side of the 5-point grid")
-    parser.add_argument("--only", nargs="*", choices=list(PAPER), help="just these matrices")
     parser.add_argument("--engine", choices=["cpu", "gpu"], default="cpu")
-    options = parser.parse_args(arguments)
-    console = Console(width=150)
-    graphs = {
-        name: matchwood.graph(make()).on(options.engine)
-        for name, make in matrices(options.side, options.grid).items()
-        if not options.only or name in options.only
-    }
-    far = 0
-    for table in (table_5, table_4):
-        shown = table(graphs)
-        console.print(shown.table)
-        for note in shown.notes:
-            console.print(note, highlight=False)
-        far += shown.far
-    console.print(
-        f"{far or 'No'} figures differ by more than 0.01.  The paper's coverages after rounds are "
-        "those of ties='index' (column order); its greedy figures are those of ties='hash'."
-    )
-    mirrored = generators.stencil(MIRRORED, (options.side, options.side), dtype=np.float32)
-    rounds = degree_factor(mirrored, 2, period=1, rounds=None, ties="index").rounds
-    console.print(
-        "Its M_max without charges is that of ties='index' too: on 2500 x 2500 points 1252 for "
-        f"aniso1, and 1251 for aniso2 with grid rows numbered upwards (here: {rounds})."
-    )
-    console.print(
-        "That of aniso3 depends on the order in which the anti-diagonals are numbered, which the "
-        "paper does not give (55). On 200 x 200 points: "
-        + ", ".join(f"{order} {rounds}" for order, rounds in orders_of_diagonals().items())
-        + "."
-    )
-    console.print(five_rounds(graphs))
-    return far
+    parser.add_argument("--settings", action="store_true", help="try other settings as well")
+    given = parser.parse_args(arguments)
+    console = Console(width=170)
+    results: dict[str, Any] = papers.load(given.draw) if given.draw else {}
+    if not given.draw:
+        made = generated(given.side, given.grid)
+        for name, make in papers.matrices(given, PAPER, made).items():
+            results[name] = measure(make(), given.engine)
+            if make is made.get("ecology1"):
+                results[name]["instead"] = "a grid of equal weights instead"
+            if given.json:
+                results = papers.add(given.json, {name: results[name]})
+    if given.settings:
+        graphs = {name: make() for name, make in generated(given.side, given.grid).items()}
+        settings.show(graphs, given.side, console)
+    if given.out:
+        write(results, given.out)
+    return show(results, console)
 
 
 if __name__ == "__main__":

@@ -1,41 +1,55 @@
 """The figures of "A GPU algorithm for greedy graph matching" (Fagginger Auer, Bisseling, 2012).
 
-``python -m bench.matching.greedy_paper [--plots FOLDER] [--small] [--json FILE]`` prints
+python -m bench.matching.greedy_paper [--data DIR] [A.mtx ...] [--json FILE] [--out FOLDER]
 
     figure 2    the share of matched vertices after each round
     figure 3    what p does: size, weight and rounds; the first round against equation 2,
                 2 (1 - p) (1 - exp(-p / (1 - p)))
     section 4   size against algorithm 1 (the paper: more than 99 %), weight against algorithms 1
-                (115 %) and 2 (85 %)
+                (115 %) and 2 (85 %): means and deviations over 32 permutations of the vertices
 
-over generated graphs and, where the folder is there, the graphs and matrices of $MATCHWOOD_DATA.
-As in the paper, vertices are shuffled first and matrices weigh |a_ij|.  Graphs without weights get
-random ones for the weighted part, which is told apart.  With --plots, and matplotlib, pictures.
+--times      the times of figure 3, of algorithm 3 by threads (figure 4), and how many times faster
+             it is than algorithms 1 and 2 (figure 5)
+--times --engine gpu    figure 5 for the GPU, the graph being there
+--small      small generated graphs, few files, 4 permutations
+--parts 2 3 4    of the counts only figure 2, figure 3, section 4
+--draw FILE  measure nothing; with --out write the tables and pictures of what the file has
+
+Algorithm 1 takes vertices in random order, one after the other; algorithm 2 edges by decreasing
+weight; algorithm 3 is the one in rounds.  Graphs are generated, or the square matrices of DIR.  As
+in the paper, vertices are shuffled first and matrices weigh |a_ij|.  Graphs without weights get
+random ones for the weighted part, which is told apart.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import os
+import statistics
+import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import matchwood
-from bench import harness
-from matchwood import generators
-from matchwood.matching import maximal_matching
+from bench import harness, papers
+from bench.matching import greedy_figures
+from matchwood import engines, generators
+from matchwood.matching import maximal_matching, weighted_matching
 from matchwood.matching.maximal import BEST_PROBABILITY
 from matchwood.matching.proposal.check import check_maximal_matching
-from matchwood.primitives.edge_order import order_edges
+from matchwood.teams import default_threads
 
-SEEDS = 4  # the paper: 32 permutations
+PERMUTATIONS = 32
+SMALL_PERMUTATIONS = 4
 LARGEST = 3_000_000  # entries of a file that is read
+ROUNDS = 5  # timed calls; the median counts
 FIGURE_2 = ("grid", "Delaunay", "R-MAT", "mesh", "random, degree 100")
+FIGURE_3 = ("grid", "random, degree 100")
+FIGURE_4 = ("grid", "R-MAT", "random, degree 100")
+PROBABILITIES = (0.1, 0.2, 0.3, 0.4, 0.5, BEST_PROBABILITY, 0.6, 0.7, 0.8, 0.9)
 
 
 def generated(small: bool) -> dict[str, Callable[[], sp.csr_array]]:
@@ -51,19 +65,16 @@ def generated(small: bool) -> dict[str, Callable[[], sp.csr_array]]:
     }
 
 
-def stored(small: bool) -> Iterator[tuple[str, sp.csr_array, bool]]:
+def stored(given: argparse.Namespace) -> Iterator[tuple[str, sp.csr_array, bool]]:
     """(name, matrix, whether its values are weights) of the files that can be used."""
-    folder = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data"))
-    paths = sorted(folder.glob("graphs/*.mtx.gz")) + sorted(folder.glob("matrices/*.mtx.gz"))
+    paths = list(papers.files(given.data).values())
     if not paths:
-        print(f"no files in {folder}; set MATCHWOOD_DATA for more graphs")
-    for path in paths[: 6 if small else None]:
+        print(f"no matrices in {given.data}: give --data DIR for more graphs")
+    for path in [*paths[: 6 if given.small else None], *given.files]:
         try:
-            A = sp.csr_array(matchwood.io.read(path))
-            usable = A.shape[0] == A.shape[1] and 0 < A.nnz <= LARGEST
-            if usable and matchwood.graph(A).undirected_weights().nnz:
-                name = path.name.removesuffix(".mtx.gz")
-                yield name, A, np.unique(abs(A.data)).size > 1
+            A = papers.read(path)
+            if A.nnz <= LARGEST and matchwood.graph(A).undirected_weights().nnz:
+                yield papers.stem(path), A, np.unique(abs(A.data)).size > 1
         except (ValueError, TypeError) as error:
             print(f"{path.name} is left out: {error}")
 
@@ -78,22 +89,6 @@ def equation_2(p: float) -> float:
     return 2 * (1 - p) * (1 - math.exp(-p / (1 - p)))
 
 
-def greedy_weight(G: Any) -> float:
-    """Algorithm 2: edges from the heaviest to the lightest."""
-    view = G.undirected_weights()
-    u = np.repeat(np.arange(view.n, dtype=view.indices.dtype), np.diff(view.indptr))
-    upper = u < view.indices
-    u, v, w = u[upper], view.indices[upper], view.data[upper]
-    taken = bytearray(view.n)
-    total = 0.0
-    order = order_edges(u, v, w)
-    for a, b, weight in zip(u[order].tolist(), v[order].tolist(), w[order].tolist(), strict=True):
-        if not (taken[a] or taken[b]):
-            taken[a] = taken[b] = 1
-            total += weight
-    return total
-
-
 def rounds_of(name: str, A: sp.csr_array) -> dict[str, Any]:
     """Figure 2 for one graph."""
     G = matchwood.graph(shuffle(A, 0))
@@ -101,136 +96,195 @@ def rounds_of(name: str, A: sp.csr_array) -> dict[str, Any]:
     check_maximal_matching(G, found)
     shares = [count / G.n for count in found.matched_by_round]
     text = " ".join(f"{share:.3f}" for share in shares[:12])
-    print(f"  {name:22s} {A.nnz // 2:>10,} edges, {found.rounds:2d} rounds: {text}")
-    return {"name": name, "edges": A.nnz // 2, "shares": shares}
+    print(f"  {name:22s} {A.nnz // 2:>10,} edges, {found.rounds:2d} rounds: {text}", flush=True)
+    return {"edges": A.nnz // 2, "shares": shares}
 
 
-def effect_of_p(name: str, A: sp.csr_array) -> dict[str, Any]:
+def effect_of_p(name: str, A: sp.csr_array, times: bool) -> dict[str, Any]:
     """Figure 3 for one graph."""
     G = matchwood.graph(shuffle(generators.random_weights(A, rng=1), 0))
     rows = []
     print(f"  {name}:  p, size, weight, rounds, first round, equation 2")
-    for p in (0.1, 0.2, 0.3, 0.4, 0.5, BEST_PROBABILITY, 0.6, 0.7, 0.8, 0.9):
+    for p in PROBABILITIES:
         found = maximal_matching(G, blue_probability=p)
         heavy = maximal_matching(G, blue_probability=p, weighted=True)
         first, theory = found.matched_by_round[0] / G.n, equation_2(p)
-        rows.append((p, found.cardinality, heavy.weight, found.rounds, first, theory))
+        row = {
+            "p": p,
+            "size": found.cardinality,
+            "weight": heavy.weight,
+            "rounds": found.rounds,
+            "first": first,
+            "theory": theory,
+        }
+        if times:
+            row["seconds"] = _seconds(
+                {"": lambda p=p: maximal_matching(G, blue_probability=p)}, "cpu"
+            )[""]
+        rows.append(row)
         print(
             f"    {p:.5f} {found.cardinality:>9,} {heavy.weight:>12,.1f} {found.rounds:3d} "
-            f"{first:.4f} {theory:.4f} ({first / theory - 1:+.2%})"
+            f"{first:.4f} {theory:.4f} ({first / theory - 1:+.2%})",
+            flush=True,
         )
-    return {"name": name, "rows": rows}
+    return {"rows": rows}
 
 
-def quality_of(name: str, A: sp.csr_array, weighs: bool) -> dict[str, Any]:
-    """Section 4 for one graph: means over a few permutations."""
+def quality_of(name: str, A: sp.csr_array, weighs: bool, permutations: int) -> dict[str, Any]:
+    """Section 4 for one graph: ratios of averages over permutations, and their deviations."""
     if not weighs:
         A = generators.random_weights(A, dtype=np.float64, rng=1)
-    sizes, lone, heavy, walk = [], [], [], []
-    for seed in range(SEEDS):
+    found: dict[str, list[float]] = {key: [] for key in ("size", "lone", "heavy", "walk", "sorted")}
+    for seed in range(permutations):
         G = matchwood.graph(shuffle(A, seed))
-        sizes.append(maximal_matching(G, rng=seed).cardinality)
-        lone.append(maximal_matching(G, rng=seed, method="serial").cardinality)
-        heavy.append(maximal_matching(G, rng=seed, weighted=True).weight)
-        walk.append(maximal_matching(G, rng=seed, weighted=True, method="serial").weight)
-    greedy = greedy_weight(matchwood.graph(A))
-    result = {
-        "name": name,
+        found["size"].append(maximal_matching(G, rng=seed).cardinality)
+        found["lone"].append(maximal_matching(G, rng=seed, method="serial").cardinality)
+        found["heavy"].append(maximal_matching(G, rng=seed, weighted=True).weight)
+        walk = maximal_matching(G, rng=seed, weighted=True, method="serial")
+        found["walk"].append(walk.weight)
+        found["sorted"].append(weighted_matching(G, method="greedy").weight)
+    result: dict[str, Any] = {
+        "edges": matchwood.graph(A).undirected_pattern().nnz // 2,
         "own weights": weighs,
-        "size": float(np.sum(sizes) / max(1, np.sum(lone))),
-        "weight of 1": float(np.sum(heavy) / np.sum(walk)),
-        "weight of 2": float(np.mean(heavy) / greedy),
+        "permutations": permutations,
     }
+    pairs = {"size": ("size", "lone"), "weight of 1": ("heavy", "walk")}
+    pairs["weight of 2"] = ("heavy", "sorted")
+    for key, (ours, theirs) in pairs.items():
+        each = np.array(found[ours]) / np.maximum(found[theirs], np.finfo(float).tiny)
+        result[key] = float(np.mean(found[ours]) / np.mean(found[theirs]))
+        result[f"{key}, deviation"] = float(np.std(each))
     print(
         f"  {name:34s} {'matrix' if weighs else 'random'} weights: size {result['size']:.2%} of 1, "
-        f"weight {result['weight of 1']:.1%} of 1, {result['weight of 2']:.1%} of 2"
+        f"weight {result['weight of 1']:.1%} of 1, {result['weight of 2']:.1%} of 2",
+        flush=True,
     )
     return result
 
 
-def summary(title: str, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        text = ", ".join(
-            f"{key} {np.mean([row[key] for row in rows]):.2%}"
-            f" ({min(row[key] for row in rows):.1%} .. {max(row[key] for row in rows):.1%})"
-            for key in ("size", "weight of 1", "weight of 2")
-        )
-        print(f"  mean of {len(rows)} graphs with {title} weights: {text}")
+def threads_of(A: sp.csr_array, threads: list[int]) -> dict[str, float]:
+    """Figure 4 for one graph: seconds of random matching by the number of threads."""
+    G = matchwood.graph(shuffle(A, 0))
+    calls = {str(count): lambda c=count: maximal_matching(G, threads=c) for count in threads}
+    return _seconds(calls, "cpu")
 
 
-def draw(folder: Path, figure_2: list[Any], figure_3: list[Any], quality: list[Any]) -> None:
-    """Pictures like the paper's; without matplotlib none."""
-    plt = harness.peer("matplotlib.pyplot")
-    if plt is None:
-        print("matplotlib is not installed: no pictures")
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    fig, ax = plt.subplots(figsize=(6.4, 4))
-    for curve in figure_2:
-        shares = curve["shares"]
-        label = f"{curve['name']} ({curve['edges']:,})"
-        ax.plot(range(1, len(shares) + 1), shares, "o-", markersize=3, label=label)
-    ax.set(xlabel="rounds", ylabel="share of matched vertices", ylim=(0, 1))
-    ax.legend(fontsize=8)
-    fig.savefig(folder / "figure2.svg", bbox_inches="tight")
-    for figure in figure_3:
-        p, size, weight, rounds, first, theory = np.array(figure["rows"]).T
-        fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))
-        for label, values in (("size", size), ("weight", weight), ("rounds", rounds)):
-            left.plot(p, values / values.max(), "o-", markersize=3, label=label)
-        right.plot(p, first, "o", label="first round")
-        right.plot(p, theory, "-", label="equation 2")
-        for ax in (left, right):
-            ax.axvline(BEST_PROBABILITY, color="0.8", zorder=0)
-            ax.set(xlabel="p", title=figure["name"])
-            ax.legend(fontsize=8)
-        name = figure["name"].replace(" ", "_").replace(",", "")
-        fig.savefig(folder / f"figure3_{name}.svg", bbox_inches="tight")
-    fig, ax = plt.subplots(figsize=(6.4, 4))
-    for key in ("size", "weight of 1", "weight of 2"):
-        ax.plot(sorted(row[key] for row in quality), label=key)
-    ax.axhline(1, color="0.8", zorder=0)
-    ax.set(xlabel="graphs, sorted", ylabel="ratio")
-    ax.legend(fontsize=8)
-    fig.savefig(folder / "section4.svg", bbox_inches="tight")
-    plt.close("all")
-    print(f"pictures in {folder}")
+def times_of(A: sp.csr_array, weighs: bool, engine: str) -> dict[str, Any]:
+    """Figure 5 for one graph: seconds of the three algorithms, random and weighted."""
+    if not weighs:
+        A = generators.random_weights(A, dtype=np.float64, rng=1)
+    G = matchwood.graph(shuffle(A, 0))
+    G.undirected_weights()
+    calls: dict[str, Callable[[], Any]] = {
+        "random, 1": lambda: maximal_matching(G, method="serial"),
+        "weighted, 1": lambda: maximal_matching(G, method="serial", weighted=True),
+        "weighted, 2": lambda: weighted_matching(G, method="greedy", threads=1),
+    }
+    seconds = _seconds(calls, "cpu")
+    H = G.on(engine)
+    mine = {
+        "random, 3": lambda: maximal_matching(H),
+        "weighted, 3": lambda: maximal_matching(H, weighted=True),
+    }
+    seconds |= _seconds(mine, engine)
+    return {"edges": G.undirected_pattern().nnz // 2, "seconds": seconds}
 
 
-def reproduce(small: bool, plots: str | None) -> list[harness.Result]:
-    made = {name: make() for name, make in generated(small).items()}
-    print("figure 2: share of matched vertices after each round")
-    figure_2 = [rounds_of(name, made[name]) for name in FIGURE_2]
-    print("figure 3: the effect of p")
-    figure_3 = [effect_of_p(name, made[name]) for name in ("grid", "random, degree 100")]
-    print("section 4: algorithm 3 against algorithms 1 and 2")
-    quality = [quality_of(name, A, False) for name, A in made.items()]
-    quality += [quality_of(*given) for given in stored(small)]
-    summary("matrix", [row for row in quality if row["own weights"]])
-    summary("random", [row for row in quality if not row["own weights"]])
-    print("  (the paper's means: size more than 99 % of 1, weight 115 % of 1 and 85 % of 2)")
-    if plots is not None:
-        draw(Path(plots), figure_2, figure_3, quality)
-    return [
-        {"title": "figure 2", "curves": figure_2},
-        {"title": "figure 3", "graphs": figure_3},
-        {"title": "section 4", "graphs": quality},
-    ]
+def _seconds(calls: dict[str, Callable[[], Any]], engine: str) -> dict[str, float]:
+    """Medians of calls in turn, the GPU waited for."""
+    device = engines.cupy().cuda.Device() if engine == "gpu" else None
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(ROUNDS + 1):
+        for name, call in calls.items():
+            begun = time.perf_counter()
+            call()
+            if device is not None:
+                device.synchronize()
+            if turn:  # the first call compiles
+                taken[name].append(time.perf_counter() - begun)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def reproduce(given: argparse.Namespace) -> dict[str, Any]:
+    """The counts, or the times; both by figure and graph."""
+    made = {
+        name: make()
+        for name, make in generated(given.small).items()
+        if not given.only or name in given.only
+    }
+    if given.times:
+        return timed(given, made)
+    found: dict[str, Any] = {}
+    if "2" in given.parts:
+        print("figure 2: share of matched vertices after each round")
+        found["figure 2"] = {n: rounds_of(n, made[n]) for n in FIGURE_2 if n in made}
+    if "3" in given.parts:
+        print("figure 3: the effect of p")
+        found["figure 3"] = {n: effect_of_p(n, made[n], False) for n in FIGURE_3 if n in made}
+    if "4" in given.parts:
+        found["section 4"] = section_4(given, made)
+    return found
+
+
+def section_4(given: argparse.Namespace, made: dict[str, Any]) -> dict[str, Any]:
+    """Every graph; what is done is written at once, since all together take minutes."""
+    permutations = SMALL_PERMUTATIONS if given.small else given.permutations
+    print(f"section 4: algorithm 3 against algorithms 1 and 2, {permutations} permutations")
+    graphs = [(name, A, False) for name, A in made.items()]
+    found = {}
+    for name, A, weighs in (*graphs, *stored(given)):
+        found[name] = quality_of(name, A, weighs, permutations)
+        if given.json:
+            papers.add(given.json, {"section 4": {name: found[name]}})
+    for line in greedy_figures.means(found):
+        print("  " + "  ".join(line))
+    return found
+
+
+def timed(given: argparse.Namespace, made: dict[str, Any]) -> dict[str, Any]:
+    """The parts that depend on the machine."""
+    found: dict[str, Any] = {}
+    if given.engine == "cpu":
+        found["figure 3"] = {n: effect_of_p(n, made[n], True) for n in FIGURE_3 if n in made}
+        found["figure 4"] = {n: threads_of(made[n], given.threads) for n in FIGURE_4 if n in made}
+    graphs = [(name, A, False) for name, A in made.items()]
+    key = f"figure 5, {given.engine}"
+    found[key] = {}
+    for name, A, weighs in (*graphs, *stored(given)):
+        found[key][name] = row = times_of(A, weighs, given.engine)
+        text = "  ".join(f"{what}: {1e3 * s:.2f}" for what, s in row["seconds"].items())
+        print(f"  {name:34s} ms  {text}", flush=True)
+    return found
 
 
 def run() -> list[harness.Result]:
-    return reproduce(small=True, plots=None)
+    given = options(["--small"])
+    return [{"title": title, "graphs": rows} for title, rows in reproduce(given).items()]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--plots", metavar="FOLDER", help="draw the figures there, as SVG")
-    parser.add_argument("--small", action="store_true", help="small graphs, few files")
-    parser.add_argument("--json", metavar="FILE", help="also write the numbers there")
-    options = parser.parse_args()
-    results = reproduce(options.small, options.plots)
-    if options.json:
-        harness.write(results, options.json)
+def options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    papers.options(parser)
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--permutations", type=int, default=PERMUTATIONS)
+    parser.add_argument("--parts", nargs="*", choices=["2", "3", "4"], default=["2", "3", "4"])
+    parser.add_argument("--times", action="store_true")
+    parser.add_argument("--engine", choices=["cpu", "gpu"], default="cpu")
+    counts = [count for count in (1, 2, 4, 8, 16) if count <= default_threads()]
+    parser.add_argument("--threads", type=int, nargs="*", default=counts, help="of figure 4")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> dict[str, Any]:
+    given = options(arguments)
+    results = papers.load(given.draw) if given.draw else reproduce(given)
+    if given.json and not given.draw:
+        results = papers.add(given.json, results, given.engine if given.times else "counts")
+    if given.out:
+        greedy_figures.write(results, given.out, given.draw or given.json)
+    return results
 
 
 if __name__ == "__main__":

@@ -1,20 +1,28 @@
-"""The table of Mlakar et al. (IPDPS 2021) for the matrices at hand: sizes, bandwidths, times.
+"""Table I and figures 2 to 6 of Mlakar et al. (IPDPS 2021) for the matrices at hand.
 
-python -m bench.ordering.table1 [--data FOLDER] [--most-entries N]
+python -m bench.ordering.table1 [--data DIR] [--all] [A.mtx ...] [--json FILE] [--out FOLDER]
 
-Rows: the matrices of the data folder, the grid of ecology1 (1000^2), Delaunay triangulations of
-2^10 to 2^20 points, Mycielski graphs, and a KKT-like mesh.  Times are for the order from a given
-start, in milliseconds; SciPy's includes its own choice of a start, which is the least degree.
+Without more it counts: sizes, average levels, bandwidths before and after, and SciPy's.  Rows are
+the paper's matrices that DIR has, a grid in place of ecology1, Delaunay triangulations and
+Mycielski graphs of several sizes, a mesh, and files; ``--all`` takes every square matrix of DIR.
+
+--times              seconds: SciPy's, each method with the start given at each number of threads,
+                     the search for a start, the default call, the default call on the raw matrix
+--engine gpu --times     the GPU's methods instead, the search there, and the copies to and fro
+--stages             what batches did, and the shares of time of their stages (figures 3 and 6)
+--threads 1 2        numbers of threads of both
+--draw FILE          measure nothing; with --out write tables and pictures of what the file has
+
+A run adds to the file of --json, so times of the CPU and the GPU may come one after the other.
+SciPy's time includes its own choice of a start, which is the least degree.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,12 +30,28 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 
 import matchwood
-from bench import harness
-from matchwood.ordering import bandwidth, check_rcm_order, rcm_ordering, reverse_cuthill_mckee
+from bench import harness, papers
+from bench.gpu.timing import device_ms
+from bench.ordering import rcm_figures
+from bench.ordering.rcm_paper import PAPER
+from matchwood import generators
+from matchwood.ordering import (
+    bandwidth,
+    check_rcm_order,
+    pseudo_peripheral_vertex,
+    rcm_ordering,
+    reverse_cuthill_mckee,
+)
 
 METHODS = ("serial", "leveled", "unordered", "batch_basic", "batch", "auto")
-DATA = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data"))
-PAPER = {"bcspwr10": 285, "grid 1000^2": 1000}  # bandwidths after, where the matrix is the same
+GPU_METHODS = ("leveled", "batch")
+STAGES = ("discover", "sort", "rediscover", "signal", "output", "stall")
+BATCHES = ("generated", "dequeued", "executed", "empty", "rediscoveries", "removed")
+REAL = (
+    "1138_bus", "add32", "fe_4elt2", "bcsstk33", "delaunay_n16", "rgg_n_2_15_s0", "copter2", "wing",
+    "as-22july06", "astro-ph", "luxembourg_osm", "usroads",
+)  # fmt: skip
+ROUNDS = 5  # of which the median counts
 
 
 def mycielskian(k: int) -> sp.csr_array:
@@ -41,79 +65,186 @@ def mycielskian(k: int) -> sp.csr_array:
     return harness.undirected(n, u, v)
 
 
-def matrices(data: Path, most: int) -> Iterator[tuple[str, Any]]:
-    """Names and matrices, the files first."""
-    for folder in ("matrices", "graphs"):
-        for file in sorted((data / folder).glob("*.mtx.gz")):
-            A = matchwood.io.read(file)
-            if A.shape[0] == A.shape[1] and A.nnz <= most:
-                yield file.name.removesuffix(".mtx.gz"), A
-    made: list[tuple[str, Callable[[], Any]]] = [("grid 1000^2", lambda: harness.grid(1000))]
-    made += [(f"delaunay 2^{k}", lambda k=k: harness.delaunay(1 << k)) for k in range(10, 21, 2)]
-    made += [(f"mycielskian{k}", lambda k=k: mycielskian(k)) for k in range(8, 16)]
-    made += [("mesh 64^3", lambda: harness.mesh(64))]
-    for name, make in made:
-        A = make()
-        if A.nnz <= most:
-            yield name, A
+def matrices(given: argparse.Namespace) -> dict[str, Callable[[], Any]]:
+    """Makers, by name: the paper's, relatives of those, and files."""
+    made: dict[str, Callable[[], Any]] = {
+        "ecology1": lambda: generators.stencil(
+            np.array([[0, -1, 0], [-1, 4, -1], [0, -1, 0]]), (given.grid, given.grid)
+        )
+    }
+    for k in range(10, given.largest_delaunay + 1, 2):
+        made[f"delaunay 2^{k}"] = lambda k=k: harness.delaunay(1 << k)
+    for k in range(9, given.largest_mycielskian + 1, 2):
+        made[f"mycielskian{k}"] = lambda k=k: mycielskian(k)
+    made["mesh 64^3"] = lambda: harness.mesh(64)
+    there = papers.files(given.data)
+    further = tuple(there) if given.all else REAL
+    names = dict.fromkeys((*PAPER, *made, *further))
+    return papers.matrices(given, names, made)
 
 
-def _seconds(function: Callable[[], Any], rounds: int = 3) -> float:
-    taken = []
-    for _ in range(rounds):
-        begun = time.perf_counter()
-        function()
-        taken.append(time.perf_counter() - begun)
-    return statistics.median(taken)
-
-
-def row(name: str, A: Any) -> dict[str, Any]:
-    G = matchwood.graph(A)
-    view = G.undirected_pattern()
-    pattern = sp.csr_array(
-        (np.ones(view.nnz, np.float32), view.indices, view.indptr), shape=A.shape
-    )
+def counts(G: Any, pattern: Any) -> dict[str, Any]:
+    """What does not depend on the machine; the order is checked."""
     found = rcm_ordering(G)
     check_rcm_order(G, found)
-    start = int(found.perm[-1]) if found.counters["components"] == 1 else None
     theirs = csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True)
-    times = {"scipy": _seconds(lambda: csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True))}
-    for method in METHODS:
-        times[method] = _seconds(lambda m=method: reverse_cuthill_mckee(G, start=start, method=m))
     return {
-        "title": name,
-        "n": G.n,
-        "entries": view.nnz,
-        "largest degree": int(np.diff(view.indptr).max(initial=0)),
+        "rows": G.n,
+        "entries": int(pattern.nnz),
+        "largest degree": int(np.diff(pattern.indptr).max(initial=0)),
+        "components": found.counters["components"],
         "front": found.counters["front"],
         "before": found.before.bandwidth,
         "after": found.after.bandwidth,
         "scipy": bandwidth(pattern, theirs),
-        "times": times,
     }
 
 
-def run(data: Path = DATA, most: int = 12_000_000) -> list[harness.Result]:
-    heads = ("n", "entries", "largest degree", "front", "before", "after", "scipy")
-    print(f"{'matrix':26}" + "".join(f"{h:>15}" for h in heads), *("scipy ms", *METHODS), sep="  ")
-    results = []
-    for name, A in matrices(data, most):
-        found = row(name, A)
-        numbers = "".join(f"{found[h]:>15,.0f}" for h in heads)
-        times = "  ".join(f"{1e3 * t:8.2f}" for t in found["times"].values())
-        note = f"  (paper: {PAPER[name]})" if name in PAPER else ""
-        print(f"{name:26}{numbers}  {times}{note}", flush=True)
-        results.append(found)
-    ours, scipys = (sum(r[key] for r in results) for key in ("after", "scipy"))
-    worse = [r["title"] for r in results if r["after"] > 1.05 * r["scipy"]]
-    print(f"sum of the bandwidths: {ours:,}; of SciPy's: {scipys:,}")
-    print(f"more than 5 % above SciPy's: {', '.join(worse) or 'none'}")
+def cpu_seconds(A: Any, G: Any, pattern: Any, threads: list[int]) -> dict[str, float]:
+    """Medians of calls in turn."""
+    start = _start(G)
+    calls: dict[str, Callable[[], Any]] = {
+        "scipy": lambda: csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True),
+        "default": lambda: reverse_cuthill_mckee(G),
+        "raw": lambda: reverse_cuthill_mckee(A),
+        "search": lambda: pseudo_peripheral_vertex(G, start),
+    }
+    for method in METHODS:
+        for count in threads if method != "serial" else [1]:
+            calls[f"{method}, {count}"] = lambda m=method, c=count: reverse_cuthill_mckee(
+                G, start=start, method=m, threads=c
+            )
+    for call in calls.values():
+        call()
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            begun = time.perf_counter()
+            call()
+            taken[name].append(time.perf_counter() - begun)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def gpu_seconds(G: Any) -> dict[str, float]:
+    """The methods from a given start, the search, and the copies of the graph and of the order."""
+    from matchwood import engines
+
+    cupy = engines.cupy()
+    start, view = _start(G), G.undirected_pattern()
+    H = G.on("gpu")
+    H.undirected_pattern()
+    perm = reverse_cuthill_mckee(H, start=start)
+
+    def transfer() -> None:  # the graph goes to the CPU, and the order comes back
+        cupy.asnumpy(H.undirected_pattern().indptr)
+        cupy.asnumpy(H.undirected_pattern().indices)
+        cupy.asarray(host)
+
+    host = cupy.asnumpy(perm)
+    assert view.nnz == H.undirected_pattern().nnz
+    taken = {
+        f"gpu {method}": device_ms(
+            lambda m=method: reverse_cuthill_mckee(H, start=start, method=m), calls=1
+        )
+        for method in GPU_METHODS
+    }
+    taken["gpu default"] = device_ms(lambda: reverse_cuthill_mckee(H), calls=1)
+    taken["gpu search"] = device_ms(lambda: pseudo_peripheral_vertex(H, start), calls=1)
+    taken["transfer"] = device_ms(transfer, calls=1)
+    return {name: ms / 1e3 for name, ms in taken.items()}
+
+
+def stages(G: Any, threads: list[int]) -> dict[str, Any]:
+    """For each number of threads what ``batch`` counted; without levels there are no batches."""
+    found = {}
+    for count in threads:
+        counted = rcm_ordering(G, start=_start(G), method="batch", threads=count).counters
+        if "generated" in counted:
+            found[str(count)] = {name: counted[name] for name in (*BATCHES, *STAGES)}
+    return found
+
+
+def _start(G: Any) -> int:
+    """A start in the component of the vertex of largest degree."""
+    return pseudo_peripheral_vertex(G, int(np.argmax(G.degrees)))
+
+
+def measure(A: Any, given: argparse.Namespace) -> dict[str, Any]:
+    """Everything that was asked for, of one matrix."""
+    G = matchwood.graph(A)
+    view = G.undirected_pattern()
+    ones = np.ones(view.nnz, np.float32)
+    pattern = sp.csr_array((ones, view.indices, view.indptr), shape=A.shape)
+    found = counts(G, pattern)
+    if given.times and given.engine == "cpu":
+        found["seconds, cpu"] = cpu_seconds(A, G, pattern, given.threads)
+    if given.times and given.engine == "gpu":
+        found["seconds, gpu"] = gpu_seconds(G)
+    if given.stages:
+        found["stages"] = stages(G, given.threads)
+    return found
+
+
+def show(name: str, row: dict[str, Any]) -> None:
+    paper = PAPER.get(name)
+    note = f" (paper: {paper.before:,} -> {paper.after:,})" if paper else ""
+    print(
+        f"{name:20} {row['rows']:>10,} rows {row['entries']:>12,} entries, "
+        f"front {row['front']:9,.0f}, bandwidth {row['before']:>9,} -> {row['after']:>8,}, "
+        f"SciPy {row['scipy']:>8,}{note}",
+        flush=True,
+    )
+    for key in ("seconds, cpu", "seconds, gpu"):
+        if key in row:
+            print("    ms " + "  ".join(f"{k}: {1e3 * s:.2f}" for k, s in row[key].items()))
+
+
+def run() -> list[harness.Result]:
+    """Smaller graphs, for `bench.run`."""
+    found = main(["--times", "--largest-delaunay", "16", "--largest-mycielskian", "13"])
+    return [{"title": f"reverse Cuthill-McKee, {name}", **row} for name, row in found.items()]
+
+
+def main(arguments: list[str] | None = None) -> dict[str, Any]:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    papers.options(parser)
+    parser.add_argument("--all", action="store_true", help="every matrix of the folder")
+    parser.add_argument("--engine", choices=["cpu", "gpu"], default="cpu")
+    parser.add_argument("--times", action="store_true")
+    parser.add_argument("--stages", action="store_true")
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--grid", type=int, default=1000, help="side of the 5-point grid")
+    parser.add_argument("--largest-delaunay", type=int, default=20, help="log of the points")
+    parser.add_argument("--largest-mycielskian", type=int, default=15)
+    given = parser.parse_args(arguments)
+    results: dict[str, Any] = papers.load(given.draw) if given.draw else {}
+    measured = {}
+    for name, make in {} if given.draw else matrices(given).items():
+        try:
+            A = make()
+        except ValueError as error:  # --all finds rectangular ones, too
+            print(f"left out: {error}")
+            continue
+        measured[name] = measure(A, given)
+        show(name, measured[name])
+    if measured:
+        label = given.engine if given.times or given.stages else "counts"
+        results = papers.add(given.json, measured, label) if given.json else measured
+    ours, scipys = (sum(row[key] for row in results.values()) for key in ("after", "scipy"))
+    less, more = (
+        sum(sign * row["after"] < sign * row["scipy"] for row in results.values())
+        for sign in (1, -1)
+    )
+    print(
+        f"{len(results)} matrices; sum of the bandwidths {ours:,}, of SciPy's {scipys:,}; "
+        f"less on {less}, more on {more}"
+    )
+    if given.out:
+        rcm_figures.write(results, given.out, given.draw or given.json)
     return results
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--most-entries", type=int, default=12_000_000)
-    options = parser.parse_args()
-    run(options.data, options.most_entries)
+    main()

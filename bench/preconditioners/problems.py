@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from matchwood import generators, io
+from bench import papers
+from matchwood import generators
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 REAL = (
     "bcsstk08", "bcsstk09", "bcsstk10", "bcsstk13", "bcsstk19", "bcsstk21", "1138_bus", "add32",
     "fidapex6", "cryg2500", "watt_2", "olm1000",
@@ -20,7 +19,7 @@ REAL = (
 GRIDS = ("power_case6515rte", "power_case9241pegase")
 
 
-def convection_diffusion(shape: tuple[int, int, int] = (58, 148, 148), **options: Any) -> Any:
+def convection_diffusion(shape: tuple[int, ...] = (58, 148, 148), **options: Any) -> Any:
     """7-point convection-diffusion, as atmosmodm: strong in the direction in which indices jump.
 
     95 % of the weight off the diagonal lies along the first axis, 3 % along the last, which is
@@ -36,33 +35,27 @@ def convection_diffusion(shape: tuple[int, int, int] = (58, 148, 148), **options
     return generators.stencil(weights, shape, **options)
 
 
-def real(name: str) -> Any:
+def real(path: Path) -> Any:
     """A matrix of the data folder."""
-    path = _path(name)
-    if path is None:
-        raise FileNotFoundError(f"no {name}.mtx in the data folder")
-    return sp.csr_array(io.read(path)).astype(np.float64)
+    return papers.read(path).astype(np.float64)
 
 
-def _path(name: str) -> Path | None:
-    """Where that matrix is, None where it is not there."""
-    folder = Path(os.environ.get("MATCHWOOD_DATA", ROOT.parent / "shared" / "data"))
-    return next(iter(sorted(folder.rglob(f"{name}.mtx*"))), None) if folder.is_dir() else None
-
-
-def problems(side: int, shape: tuple[int, int, int], engine: str) -> dict[str, Callable[[], Any]]:
+def problems(
+    side: int, shape: tuple[int, ...], engine: str, folder: Path = papers.DATA
+) -> dict[str, Callable[[], Any]]:
     """Functions that make the matrices, by name."""
+    there = papers.files(folder)
     made: dict[str, Callable[[], Any]] = {
         f"aniso{kind}": lambda kind=kind: generators.aniso(kind, (side, side), engine=engine)
         for kind in (1, 2, 3)
     }
     made["convection-diffusion"] = lambda: convection_diffusion(shape, engine=engine)
     for name in REAL:
-        if _path(name) is not None:
-            made[name] = lambda name=name: on(real(name), engine)
+        if name in there:
+            made[name] = lambda name=name: on(real(there[name]), engine)
     for name in GRIDS:
-        if _path(name) is not None:
-            made[name] = lambda name=name: on(grid_laplacian(real(name)), engine)
+        if name in there:
+            made[name] = lambda name=name: on(grid_laplacian(real(there[name])), engine)
     return made
 
 

@@ -5,6 +5,8 @@ python -m bench.thesis -o thesis.json --plots plots         1000 to 8000 vertice
 MATCHWOOD_DATA=data python -m bench.thesis                  also the real graphs in data/graphs
 python -m bench.thesis -g graph.mtx -g other.mtx            these graphs instead
 python -m bench.thesis --methods                            every method of each problem
+python -m bench.thesis --sizes 1000 8000                    these sizes, no real graphs
+python -m bench.thesis.beside thesis.json --out FOLDER      the thesis' own numbers beside these
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, help="of the CPU")
     parser.add_argument("-o", "--output", type=Path, help="write the results as JSON")
     parser.add_argument("--methods", action="store_true", help="every method, not only the best")
+    parser.add_argument("--sizes", type=int, nargs="*", help="vertices, in place of all sizes")
     options = parser.parse_args(arguments)
     if options.plots is not None:
         show.require_matplotlib()
@@ -41,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         threads=options.threads,
         repeats=options.repeats,
         methods=options.methods,
+        sizes=options.sizes,
         say=lambda text: print(text, flush=True),
     )
     if options.output is not None:

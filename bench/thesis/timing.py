@@ -49,10 +49,15 @@ class Case:
 
     @cached_property
     def directed(self) -> matchwood.Graph:
-        """The graph itself, prepared."""
-        G = matchwood.graph(self.matrix)
-        G.undirected_pattern()
-        G.transposed_pattern()
+        """The graph itself, prepared; how long that took is kept."""
+
+        def prepare() -> matchwood.Graph:
+            G = matchwood.graph(self.matrix)
+            G.undirected_pattern()
+            G.transposed_pattern()
+            return G
+
+        self.seconds["prepared"], G = once(prepare)
         return G
 
     @cached_property
@@ -65,9 +70,15 @@ class Case:
 
     @cached_property
     def undirected(self) -> matchwood.Graph:
-        """That, prepared."""
-        G = matchwood.graph(self.counterpart)
-        G.undirected_weights()
+        """That, prepared; how long that took is kept."""
+        made = self.counterpart  # before the clock starts
+
+        def prepare() -> matchwood.Graph:
+            G = matchwood.graph(made)
+            G.undirected_weights()
+            return G
+
+        self.seconds["prepared with weights"], G = once(prepare)
         return G
 
     def form(self, key: str, make: Callable[[Case], Any]) -> Any:
@@ -219,6 +230,7 @@ class Row:
     seconds: dict[str, float]
     comparison: dict[str, float] = field(default_factory=dict)
     thread_efficiency: float | None = None
+    preparing: dict[str, float] = field(default_factory=dict)  # seconds, not in the times
     verified: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -276,6 +288,7 @@ def run(
     repeats: int = 5,
     peers: bool = True,
     methods: bool = False,
+    sizes: Sequence[int] | None = None,
     say: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
     """Check, then time, every problem on every graph; plain values, ready for JSON.
@@ -294,6 +307,8 @@ def run(
         Time the other libraries that are installed as well.
     methods : bool
         Time every method of every problem instead of the best ones; no other libraries then.
+    sizes : sequence of int or None
+        Vertices of the thesis' graphs; None takes all of its sizes and the real graphs.
     say : callable (str)
         Told what comes next.
     """
@@ -304,6 +319,8 @@ def run(
     given = [Case(name, matrix) for name, matrix in graphs]
     if given:
         cases: Iterable[Case] = given
+    elif sizes is not None:
+        cases = random_cases(sizes, DENSITIES)
     else:
         cases = _all_cases(quick)
     installed = libraries.installed() if peers and not methods else {}
@@ -375,6 +392,7 @@ def measure(
             tired.add((name, task.short))
         calls[name] = partial(call_theirs, case)
     row.seconds = take_turns(calls, repeats=repeats, at_most=AT_MOST)
+    row.preparing = dict(case.seconds)
     return row
 
 

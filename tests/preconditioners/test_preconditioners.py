@@ -409,3 +409,21 @@ def test_old_letters_give_the_same_with_a_warning() -> None:
     for make in (algebraic_tridiagonal, algebraic_block_tridiagonal):
         with pytest.raises(TypeError, match=f"^{make.__name__}: unknown argument 'q'"):
             make(A, q=1)
+
+
+def test_incomplete_factors_beside_ours(tmp_path):
+    """The table of figure 4: with SciPy's incomplete factors few iterations, and entries for it."""
+    figure4 = pytest.importorskip("bench.preconditioners.figure4")
+    made = {"aniso1": problems(12, (4, 4, 4), "cpu")["aniso1"]}
+    found = figure4.results(made, 1e-8, 300, 1)
+    row = found["aniso1"]
+    assert row["ILU"]["iterations"] < row["algebraic"]["iterations"]
+    assert row["ILU"]["fill"] > row["ILU, fill 1"]["fill"] > 0
+    figure4.show(found)
+    short = figure4.brief(found)
+    assert "residuals" not in short["aniso1"]["ILU"]
+    figure4.write_csv(short, tmp_path / "table.csv")
+    head, line = (tmp_path / "table.csv").read_text().splitlines()
+    assert head.startswith("matrix,Jacobi,tridiagonal")
+    assert "ILU" in head
+    assert line.startswith("aniso1,")

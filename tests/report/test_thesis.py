@@ -125,3 +125,24 @@ def test_plots_without_matplotlib_are_refused_before_any_work(monkeypatch: Any) 
     monkeypatch.setattr(timing, "run", lambda **options: pytest.fail("timed all the same"))
     with pytest.raises(SystemExit, match="matplotlib"):
         main(["--quick", "--plots", "plots"])
+
+
+def test_beside_the_thesis(tmp_path: Path) -> None:
+    """The thesis' numbers, and ours of the same size and density beside them."""
+    from bench.thesis import beside
+
+    numbers = beside.printed()
+    assert len(numbers) == 6 * 3 * len(timing.SIZES)
+    assert numbers["CC_opt2", 0.65, 8000] == {"CPU": 203.0, "HOST": 7.82, "GPU": 0.0339}
+    found = timing.run(sizes=(40,), threads=2, repeats=1, peers=False, methods=True)
+    assert {row["density"] for row in found["results"]} == set(timing.DENSITIES)
+    assert {"prepared", "prepared with weights"} <= found["results"][-1]["preparing"].keys()
+    for row in found["results"]:
+        row["n"] = 8000  # as if it had been that large
+    (tmp_path / "ours.json").write_text(json.dumps(found))
+    pytest.importorskip("matplotlib")
+    beside.main([str(tmp_path / "ours.json"), "--out", str(tmp_path)])
+    assert len((tmp_path / "thesis_printed.csv").read_text().splitlines()) == 1 + 18
+    text = (tmp_path / "thesis_times.txt").read_text()
+    assert text.count("CC_opt2,0.65") == 1
+    assert "MIS_lex3" in text

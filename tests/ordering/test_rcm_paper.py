@@ -1,0 +1,68 @@
+"""The script for the table and the figures of the paper on RCM."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+
+pytest.importorskip("bench.ordering.table1", reason="the benchmarks are not beside the tests")
+
+from bench.ordering import table1
+from bench.ordering.rcm_paper import PAPER
+from matchwood import generators
+
+
+def test_numbers_of_the_paper() -> None:
+    """CPU-RCM is 5.8 times faster than HSL on average, and BATCH 1.14 times faster than BASIC."""
+    assert len(PAPER) == 26
+    assert np.mean([row.hsl / row.serial for row in PAPER.values()]) == pytest.approx(5.8, abs=1)
+    gain = np.mean([row.batch_basic / row.batch for row in PAPER.values()])
+    assert gain == pytest.approx(1.14, abs=0.02)
+    assert all(row.after <= 1.01 * row.before for row in PAPER.values())
+
+
+def test_mycielski_graphs() -> None:
+    A = table1.mycielskian(6)
+    assert A.shape == (47, 47)
+    assert A.nnz == 2 * 236
+
+
+def test_counts_times_and_stages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    A = generators.delaunay(300, rng=1)
+    scipy.io.mmwrite(tmp_path / "bodyy4.mtx", A)
+    kept = tmp_path / "rcm.json"
+    arguments = ["--data", str(tmp_path), "--grid", "30", "--json", str(kept)]
+    only = ["--only", "bodyy4", "ecology1", "mycielskian9"]
+    table1.main([*arguments, *only])
+    table1.main([*arguments, *only[:3], "--times", "--stages", "--threads", "1", "2"])
+    whole = json.loads(kept.read_text())
+    assert set(whole["environments"]) == {"counts", "cpu"}
+    found = whole["results"]
+    assert list(found) == ["bodyy4", "ecology1", "mycielskian9"]
+    assert found["ecology1"]["before"] == found["ecology1"]["after"] == 30
+    assert {"scipy", "default", "raw", "search", "batch, 2"} <= found["bodyy4"][
+        "seconds, cpu"
+    ].keys()
+    for counted in found["bodyy4"]["stages"].values():
+        assert counted["generated"] >= counted["dequeued"] >= counted["executed"]
+    assert "3 matrices" in capsys.readouterr().out
+
+    pytest.importorskip("matplotlib")
+    table1.main(["--draw", str(kept), "--out", str(tmp_path)])
+    assert "5.3k" not in (tmp_path / "rcm_table_1.csv").read_text()
+    assert "start given" in (tmp_path / "rcm_times.txt").read_text()
+    assert "executed" in (tmp_path / "rcm_stages.txt").read_text()
+    for number in (2, 3, 4, 5, 6):
+        assert (tmp_path / f"rcm_figure_{number}.svg").exists()
+
+
+@pytest.mark.gpu
+def test_times_of_the_gpu(tmp_path: Path) -> None:
+    arguments = ["--data", str(tmp_path), "--grid", "60", "--only", "ecology1", "--times"]
+    found = table1.main([*arguments, "--engine", "gpu"])
+    seconds = found["ecology1"]["seconds, gpu"]
+    assert {"gpu leveled", "gpu batch", "gpu default", "gpu search", "transfer"} == seconds.keys()
