@@ -254,6 +254,7 @@ class _Call:
             self.runner, self.prepared, self.choice, in_steps=self.engine != "reference"
         )
         watch.lap("join")
+        self.choice.count(left.size)
         self.choice.stats["seconds"] = watch.seconds
         return self._made(left, right, weight)
 

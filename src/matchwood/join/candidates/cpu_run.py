@@ -176,6 +176,8 @@ class Task:
                 break
             if self.rule is not rule:  # other candidates than before: the record starts again
                 launch.work.state[:, cpu.SKIP] = 0
+            else:
+                launch.widen()
         self.counts += launch.work.counts.sum(axis=0)
 
     def _taken(self, launch: Launch, how: How) -> Iterator[Raw]:
@@ -240,6 +242,16 @@ class Launch:
         begun = int(chunks[-1] - chunks[chunks.size - 1 - taken])
         state = self.work.state
         self.done = begun - int((state[:, cpu.END] - state[:, cpu.ITEM]).sum())
+
+    def widen(self) -> None:
+        """Twice the room, up to ROOM, once the host has all pairs: fewer starts of the team."""
+        size, room = self.work.left.shape
+        if room < ROOM:
+            shape = (size, min(2 * room, ROOM))
+            made = (np.empty(shape, kind) for kind in (np.int32, np.int32, np.int64))
+            self.work = self.work._replace(
+                **dict(zip(("left", "right", "weight"), made, strict=True))
+            )
 
     def take(self, member: int) -> None:
         """The host has what the member wrote: its buffer is free again."""
