@@ -101,7 +101,9 @@ def scratch(
     if is_edit:
         tokens = 0
     elif tokens is None:
-        tokens = max(most_tokens(elements, records) for records in both)
+        tokens = most_tokens(elements, left)
+        if right is not left:
+            tokens = max(tokens, most_tokens(elements, right))
     slots = 4
     while slots < 2 * tokens:
         slots *= 2
@@ -170,6 +172,6 @@ def _most(starts: np.ndarray) -> int:
 
 def most_tokens(elements: Elements, records: Records) -> int:
     """Tokens of the record that has the most, counting one for each element that has it."""
-    sums = np.zeros(records.elements.size + 1, np.int64)
-    np.cumsum(np.diff(elements.starts)[records.elements], out=sums[1:])
-    return int(np.diff(sums[records.starts]).max(initial=0))
+    counts = np.diff(elements.starts)[records.elements]
+    first = records.starts[:-1][np.diff(records.starts) > 0]
+    return int(np.add.reduceat(counts, first).max()) if first.size else 0
