@@ -73,7 +73,7 @@ def test_ties_at_the_last_place(sampled):
 
 def test_pairs_behind_the_last_place_are_dropped_and_no_others():
     """Part by part, with ties; records of thousands of elements, whose products do not fit."""
-    for seed in range(40):
+    for seed in range(9):
         rng = np.random.default_rng(seed)
         largest = (8, 5000, 200_000)[seed % 3]
         sizes = rng.integers(1, largest, 60), rng.integers(1, largest, 60)
