@@ -20,13 +20,10 @@ import matchwood
 from bench import harness
 from bench.join import data as sets
 from bench.join import generated, measures, pictures, thesis
+from matchwood.report.sets.collections import SEED
 
 PERCENT = (20, 40, 60, 80, 100)
-SEED = 1
 CLUSTERED = "generated, long sets"
-# sets that take part, so that all methods take minutes together: drawn once, by SEED
-MOST_SETS = {"BMS-WebView-1": 20_000, "kosarak head": 20_000, "mushroom": 4_000,
-             "Debian dependencies": 20_000}  # fmt: skip
 MOST_EDIT = 150  # sets; edit similarity has weaker filters
 # sets with many elements, or so short ones that no filter helps
 FEWER_EDIT = {"mushroom": 100, "TREC abstracts": 40, "generated, long sets": 60}
@@ -39,12 +36,11 @@ def part_of(name: str, percent: int = 100, most: int | None = None) -> sets.Data
     if name == CLUSTERED:
         data: sets.Data | None = sets.Data(generated.clustered(600, 108, SEED))
     else:
-        data = sets.read(name)
+        data = sets.that_takes_part(name) if most is None else sets.read(name)
     if data is None:
         return None
-    limit = min(MOST_SETS.get(name, 1 << 40), most or 1 << 40)
-    if len(data.left) > limit:
-        data = sets.cut(data, limit, SEED)
+    if most is not None and len(data.left) > most:
+        data = sets.cut(data, most, SEED)
     return data if percent == 100 else sets.sample(data, percent, SEED)
 
 
@@ -52,7 +48,7 @@ def measure(name: str, found: dict[str, Any], say: Any = print) -> None:
     """All numbers of one collection, into `found`."""
     whole, data = sets.read(name) if name != CLUSTERED else part_of(name), part_of(name)
     if whole is None or data is None:
-        say(f"{name}: left out, its file is not in {sets.DATA}")
+        say(f"{name}: left out, its file is not in {sets.folder()}")
         return
     used = len(data.left) + len(data.right or [])
     found["table 5.1"][name] = {**measures.sizes(whole), "used": used}

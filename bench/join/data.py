@@ -1,100 +1,20 @@
-"""The collections of the benchmarks: real ones from the data folder, those that are there."""
+"""The collections of the benchmarks, by default from a folder beside the clone."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import os
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
 
 from bench import harness
+from matchwood.report.sets.collections import (
+    MAKERS,
+    Data,
+    cut,
+    folder,
+    read,
+    sample,
+    that_takes_part,
+)
 
-DATA = Path(os.environ.get("MATCHWOOD_DATA", harness.ROOT.parent / "shared" / "data")) / "sets"
+os.environ.setdefault("MATCHWOOD_DATA", str(harness.ROOT.parent / "shared" / "data"))
 
-
-class Data(NamedTuple):
-    """Records of one or two sides, and pairs that are known to be the same where they are known."""
-
-    left: list[list[str]]
-    right: list[list[str]] | None = None
-    truth: set[tuple[int, int]] | None = None
-
-
-def _lines(name: str) -> list[str]:
-    return gzip.decompress((DATA / name).read_bytes()).decode("utf-8", "replace").splitlines()
-
-
-def _items(name: str) -> list[list[str]]:
-    return [line.split() for line in _lines(name)]
-
-
-def yelp() -> Data:
-    return Data([line.split(";") for line in _lines("tokenjoin_yelp_sample.csv.gz")])
-
-
-def debian() -> Data:
-    rows = _lines("debian12_depends_sets.tsv.gz")
-    return Data([line.partition("\t")[2].split(";") for line in rows])
-
-
-def trec(kind: str) -> Data:
-    sides = [_items(f"trec{kind}{side}10Random.txt.gz") for side in "RS"]
-    return Data(sides[0], sides[1])
-
-
-def _table(name: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO("\n".join(_lines(name))), delimiter="|"))
-
-
-def matched(folder: str, one: str, other: str) -> Data:
-    """Two tables of entities: the words of all their cells, and the pairs that are the same."""
-    sides, places = [], []
-    for name in (one, other):
-        _, *rows = _table(f"pyjedai_{folder}_{name}.csv.gz")
-        sides.append([" ".join(row[1:]).lower().split() for row in rows])
-        places.append({row[0]: i for i, row in enumerate(rows)})
-    _, *pairs = _table(f"pyjedai_{folder}_gt.csv.gz")
-    known = {(places[0][a], places[1][b]) for a, b in pairs if a in places[0] and b in places[1]}
-    return Data(sides[0], sides[1], known)
-
-
-MAKERS: dict[str, Any] = {
-    "Yelp sample": yelp,
-    "Debian dependencies": debian,
-    "BMS-WebView-1": lambda: Data(_items("BMS-WebView-1.dat.gz")),
-    "kosarak head": lambda: Data(_items("kosarak_head.dat.gz")),
-    "mushroom": lambda: Data(_items("mushroom_closedoverlap.dat.gz")),
-    "TREC titles": lambda: trec("Titles"),
-    "TREC abstracts": lambda: trec("Abstracts"),
-    "Abt-Buy": lambda: matched("D2", "abt", "buy"),
-    "IMDB-TMDB": lambda: matched("D5", "imdb", "tmdb"),
-}
-
-
-def read(name: str) -> Data | None:
-    """The collection, or None where its file is not there."""
-    try:
-        return MAKERS[name]()
-    except FileNotFoundError:
-        return None
-
-
-def sample(data: Data, percent: int, seed: int) -> Data:
-    """So many percent of the records of each side."""
-    return cut(data, max(len(data.left), len(data.right or [])) * percent // 100, seed)
-
-
-def cut(data: Data, most: int, seed: int) -> Data:
-    """At most so many records of the larger side, and the same part of the other."""
-    rng = np.random.default_rng(seed)
-    longest = max(len(data.left), len(data.right or []))
-
-    def part(rows: list[list[str]]) -> list[list[str]]:
-        chosen = rng.permutation(len(rows))[: -(-len(rows) * most // longest)]
-        return [rows[i] for i in np.sort(chosen)]
-
-    return Data(part(data.left), None if data.right is None else part(data.right))
+__all__ = ["MAKERS", "Data", "cut", "folder", "read", "sample", "that_takes_part"]

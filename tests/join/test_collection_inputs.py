@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from join_collections import records
 from matchwood.join import collection, fuzzy_join, iter_fuzzy_join
@@ -240,3 +241,50 @@ def test_pairs_and_polars_tables():
     left = pairs.merge(table, how="left")
     assert left["name_right"].to_list() == ["b", "c", "c", None, None, None]
     assert pairs.merge(table, how="anti")["name"].to_list() == ["c", "d", "e"]
+
+
+def test_rows_of_a_matrix_are_sets_of_columns():
+    rng = np.random.default_rng(3)
+    dense = rng.random((60, 40)) < 0.15
+    dense[7] = dense[3]
+    dense[11] = False
+    lists = [np.flatnonzero(row).tolist() for row in dense]
+    wanted = fuzzy_join(lists, delta=0.3, similarity="equal")
+    assert len(wanted) > 0
+    for kind in ("csr", "csc", "coo", "bsr", "lil"):
+        for made in (getattr(sp, f"{kind}_array"), getattr(sp, f"{kind}_matrix")):
+            found = fuzzy_join(made(dense.astype(float)), delta=0.3, similarity="equal")
+            assert all(map(np.array_equal, wanted, found))
+    mixed = fuzzy_join(sp.csr_array(dense), lists, delta=0.3, similarity="equal", per_left=1)
+    both = fuzzy_join(lists, lists, delta=0.3, similarity="equal", per_left=1)
+    assert all(map(np.array_equal, mixed, both))
+    assert collection(sp.csr_array(dense), similarity="equal").record(3) == lists[3]
+
+
+def test_a_matrix_with_repeats_zeros_and_no_entries():
+    twice = sp.csr_array((np.zeros(5), [2, 2, 0, 0, 2], [0, 3, 5, 5]), shape=(3, 3))
+    before = twice.indices.copy(), twice.indptr.copy()
+    left, right, score = fuzzy_join(twice, similarity="equal", delta=1.0)
+    assert (left.tolist(), right.tolist(), score.tolist()) == ([0], [1], [1.0])
+    assert np.array_equal(twice.indices, before[0])
+    assert np.array_equal(twice.indptr, before[1])
+    for shape in ((0, 0), (4, 0), (0, 4), (3, 3)):
+        assert len(fuzzy_join(sp.csr_array(shape), similarity="equal")) == 0
+
+
+def test_a_matrix_holds_integers_and_takes_no_options_of_text():
+    A = sp.csr_array(np.eye(3))
+    with pytest.raises(TypeError, match="similarity 'jaccard' compares text"):
+        fuzzy_join(A)
+    for option, value in (("on", "tags"), ("separator", ";"), ("normalise", "lower")):
+        with pytest.raises(TypeError, match=f"fuzzy_join: {option} is not for matrices"):
+            fuzzy_join(A, similarity="equal", **{option: value})
+    with pytest.raises(TypeError, match="rows and columns"):
+        fuzzy_join(sp.coo_array(np.ones(3)), similarity="equal")
+
+
+def test_integers_of_any_size_are_equal_or_not():
+    rows = [[2**70, -5, 0], [0, 2**70, -5], [-(2**63), 2**63 - 1], [2**63 - 1, -(2**63)]]
+    for left in (rows, rows[2:]):
+        found = fuzzy_join(left, similarity="equal", delta=1.0)
+        assert found.right.tolist() == [i + 1 for i in range(0, len(left), 2)]

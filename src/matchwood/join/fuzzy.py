@@ -56,8 +56,9 @@ def fuzzy_join(
     ----------
     left, right : collections, lists or columns
         Lists of lists of text or integers; lists of text with a `separator`; columns of pandas,
-        polars or Arrow, or tables with `on`; or what `collection` returns.  `right` None joins
-        `left` with itself: each pair once, left < right.
+        polars or Arrow, or tables with `on`; SciPy sparse matrices, whose rows are sets of columns;
+        or what `collection` returns.  `right` None joins `left` with itself: each pair once,
+        left < right.
     delta : float
         Above 0, up to 1.  None is 0.7, or 0 with `k` or `per_left`.
     k : int
@@ -253,6 +254,7 @@ class _Call:
             self.runner, self.prepared, self.choice, in_steps=self.engine != "reference"
         )
         watch.lap("join")
+        self.choice.count(left.size)
         self.choice.stats["seconds"] = watch.seconds
         return self._made(left, right, weight)
 

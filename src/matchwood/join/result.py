@@ -211,8 +211,10 @@ def scores_of(weight: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return weight.astype(np.float64) / (sizes * ONE - weight).astype(np.float64)
 
 
-def by_score(weight: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray) -> Any:
-    """The order (-score, left, right), with scores compared as fractions in integers.
+def by_score(weight: np.ndarray, sizes: np.ndarray, *ties: np.ndarray) -> Any:
+    """The order (-score, *ties), with scores compared as fractions in integers.
+
+    Pairs that are equal in all of that stay in the order in which they came.
 
     A score grows with weight / sizes.  Two different fractions of this kind differ by at least
     1 / sizes^2, so the whole part and two digits of 31 bits tell them apart.
@@ -223,4 +225,4 @@ def by_score(weight: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.
         rest = rest << shift
         digits.append(-(rest // sizes))
         rest = rest % sizes
-    return np.lexsort((right, left, *reversed(digits)))
+    return np.lexsort((*reversed(ties), *reversed(digits)))

@@ -38,9 +38,13 @@ def rows(A: Any) -> tuple[Any, Any]:
     return np.concatenate([[0], np.cumsum(short)]), indices[: kept.size][kept]
 
 
-def records(A: Any) -> list[list[int]]:
+def records(A: Any) -> Any:
+    """The rows that take part, as a matrix of ones: what the join and SciPy get."""
+    import scipy.sparse as sp
+
     indptr, indices = rows(A)
-    return [part.tolist() for part in np.split(indices, indptr[1:-1])]
+    shape = (indptr.size - 1, int(indices.max(initial=0)) + 1)
+    return sp.csr_array((np.ones(indices.size), indices, indptr), shape=shape)
 
 
 def ours(A: Any, threads: int | None) -> Alike:
@@ -52,11 +56,9 @@ def peer(A: Any) -> Any:
     """The same by SciPy: a product of sparse matrices says how many columns two rows share."""
     import scipy.sparse as sp
 
-    indptr, indices = rows(A)
-    n, columns = indptr.size - 1, int(indices.max(initial=0)) + 1
-    B = sp.csr_array((np.ones(indices.size), indices, indptr), shape=(n, columns))
+    B = records(A)
     shared = sp.triu(B @ B.T, 1).tocoo()
-    sizes = np.diff(indptr)
+    sizes = np.diff(B.indptr)
     score = shared.data / (sizes[shared.row] + sizes[shared.col] - shared.data)
     alike = score >= DELTA - 1e-9
     return Alike(shared.row[alike], shared.col[alike], score[alike])

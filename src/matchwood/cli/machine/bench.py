@@ -33,6 +33,9 @@ def command(
 ) -> None:
     """Time problems beside SciPy in the same run; every answer is checked first.
 
+    "join" by its name, without a graph, also joins the collections of $MATCHWOOD_DATA by every
+    method of verification.
+
     The benchmarks with all peers and the bars to be met are in bench/ of the source: make bench.
     """
     if output is not None:
@@ -43,6 +46,7 @@ def command(
     from matchwood.cli.progress import progress
     from matchwood.report import bench as report
     from matchwood.report import scenes
+    from matchwood.report.sets import bench as joins
 
     chosen = report.choose(problem or [])
     places: Iterable[scenes.Scene] = [
@@ -53,9 +57,13 @@ def command(
         places = scenes.standard()
     with progress("starting") as bar:
         found = report.run(chosen, places, threads=threads, repeats=repeats, say=bar.say)
+        if "join" in (problem or []) and not graph:
+            found["collections"] = joins.run(repeats, bar.say)
     if output is not None:
         results.write_text(output, json_text(found, indent=1) + "\n")
     if as_json:
         print_json(found)
     else:
         console().print(report.table(found))
+        if "collections" in found:
+            console().print(joins.table(found["collections"]))

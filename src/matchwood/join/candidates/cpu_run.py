@@ -23,7 +23,7 @@ from matchwood.join.candidates.cpu_lists import (
 )
 from matchwood.join.candidates.cpu_nearest import nearest
 from matchwood.join.candidates.cpu_small import SLOTS
-from matchwood.join.verification import scratch
+from matchwood.join.verification import most_tokens, scratch
 from matchwood.join.verification.cpu import verify
 from matchwood.join.verification.cpu_pair import ACCEPTED
 from matchwood.join.verification.cpu_scratch import How
@@ -79,12 +79,13 @@ class Task:
         left, right = prepared.records[0], prepared.records[-1]
         left_lists, right_lists = _lists(prepared, 0, self.edit), _lists(prepared, -1, False)
         self.rule = self.rule_of(delta)
-        order = _Order(right, None if groups is None else groups[-1])
+        order = _order(prepared, -1, groups)
         index = _index(prepared, right_lists, order, delta, self, groups is None)
         self.corpus = cpu.Corpus(
             prepared.elements, left, right, left_lists, right_lists, index, nearest_of(prepared)
         )
-        self.all_places = self._places(order, left, None if groups is None else groups[0], delta)
+        mine = order if self.itself else _order(prepared, 0, groups)
+        self.all_places = self._places(order, mine, delta)
         self.places = self.all_places
         self.counts = np.zeros(cpu.COUNTS, np.int64)
         self.found = 0  # pairs that the host has taken, for a progress bar
@@ -94,8 +95,7 @@ class Task:
         prefix = 2 * share if self.once else max(delta - TOLERANCE, 0.0)
         return Rule(share, prefix, self.level, int(self.edit), int(self.itself), int(self.unequal))
 
-    def _places(self, order: _Order, left: Any, group: Any, delta: float) -> cpu.Places:
-        mine = order if self.itself else _Order(left, group)
+    def _places(self, order: _Order, mine: _Order, delta: float) -> cpu.Places:
         least = max(delta - TOLERANCE, 0.0)
         with np.errstate(divide="ignore"):
             most = np.minimum(np.floor(mine.sizes / least * (1 + 1e-9)), GROUP - 1)
@@ -176,6 +176,8 @@ class Task:
                 break
             if self.rule is not rule:  # other candidates than before: the record starts again
                 launch.work.state[:, cpu.SKIP] = 0
+            else:
+                launch.widen()
         self.counts += launch.work.counts.sum(axis=0)
 
     def _taken(self, launch: Launch, how: How) -> Iterator[Raw]:
@@ -223,7 +225,10 @@ class Launch:
         right = corpus.right.starts.size - 1
         most = max(int(np.diff(r.starts).max(initial=1)) for r in task.prepared.records)
         self.work = _members(self.team.size, min(WINDOW, max(right, 1)), room, most)
-        self.space = scratch(corpus.elements, corpus.left, corpus.right, how, self.team.size)
+        self.space = scratch(
+            corpus.elements, corpus.left, corpus.right, how, self.team.size,
+            tokens=_most_tokens(task.prepared),
+        )  # fmt: skip
         self.words = np.zeros(cpu.WORDS, np.int64)
         self.done = 0
         self.edges = 0  # of the largest pair for which there was no room
@@ -237,6 +242,16 @@ class Launch:
         begun = int(chunks[-1] - chunks[chunks.size - 1 - taken])
         state = self.work.state
         self.done = begun - int((state[:, cpu.END] - state[:, cpu.ITEM]).sum())
+
+    def widen(self) -> None:
+        """Twice the room, up to ROOM, once the host has all pairs: fewer starts of the team."""
+        size, room = self.work.left.shape
+        if room < ROOM:
+            shape = (size, min(2 * room, ROOM))
+            made = (np.empty(shape, kind) for kind in (np.int32, np.int32, np.int64))
+            self.work = self.work._replace(
+                **dict(zip(("left", "right", "weight"), made, strict=True))
+            )
 
     def take(self, member: int) -> None:
         """The host has what the member wrote: its buffer is free again."""
@@ -295,6 +310,14 @@ def shard_of(costs: np.ndarray, part: int, parts: int) -> tuple[int, int]:
     return int(first), int(last) if part + 1 < parts else ends.size
 
 
+def _most_tokens(prepared: Any) -> int:
+    """Tokens of the largest record of both sides."""
+    records, elements = prepared.records, prepared.elements
+    return int(
+        prepared.keep("most tokens", lambda: max(most_tokens(elements, side) for side in records))
+    )
+
+
 class _Order:
     """Records by (group, size, row), without those that are empty or in no group."""
 
@@ -308,6 +331,13 @@ class _Order:
         self.sizes = sizes[rows]
         self.groups = belongs[rows]
         self.keys = keys[rows]
+
+
+def _order(prepared: Any, side: int, groups: tuple[np.ndarray, ...] | None) -> _Order:
+    side %= len(prepared.records)
+    if groups is not None:
+        return _Order(prepared.records[side], groups[side])
+    return prepared.keep(("order", side), lambda: _Order(prepared.records[side], None))  # type: ignore[no-any-return]
 
 
 def _lists(prepared: Any, side: int, chunks: bool) -> Lists:

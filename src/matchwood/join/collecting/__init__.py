@@ -42,7 +42,8 @@ def collection(
     data : sequence of records, column or table
         A record is a list (tuple, set, array) of elements, all of them text or all integers; or
         text that `separator` splits.  A column of pandas, polars or Arrow will do, or a table with
-        the name of the column in `on`.
+        the name of the column in `on`.  Of a SciPy sparse matrix each row is the set of columns in
+        which it has an entry.
     similarity : {"jaccard", "edit", "edit_padded", "equal"}
         How two elements are compared; see `fuzzy_join`.  Integers are for "equal".
     q : int
@@ -172,20 +173,12 @@ class Prepared:
     def __init__(self, tables: tuple[inputs.Table, ...], similarity: str, q: int) -> None:
         self.similarity = similarity
         self.q = q
-        self.values = _in_order({value for t in tables for value in t.distinct}, similarity, q)
-        place = {value: i for i, value in enumerate(self.values)}
+        self.values, places = _numbered([t.distinct for t in tables], similarity, q)
         cpu = engines.load(__name__, "cpu")
         occurrences = np.zeros(len(self.values), np.int64)
         self.records = tuple(
-            Records(
-                *cpu.arrange(
-                    t.starts,
-                    t.numbers,
-                    np.fromiter(map(place.__getitem__, t.distinct), np.int32, len(t.distinct)),
-                    occurrences,
-                )
-            )
-            for t in tables
+            Records(*cpu.arrange(t.starts, t.numbers, ids, occurrences))
+            for t, ids in zip(tables, places, strict=True)
         )
         self.elements, self.tokens = _tokenised(cpu, self.values, occurrences, similarity, q)
         self._kept: dict[Any, Any] = {}
@@ -195,6 +188,24 @@ class Prepared:
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]
+
+
+def _numbered(
+    sides: list[list[Any]], similarity: str, q: int
+) -> tuple[list[Any], list[np.ndarray]]:
+    """The distinct elements of all sides in order, and the place of each side's elements there."""
+    if similarity == "equal" and all(set(map(type, side)) <= {int} for side in sides):
+        try:
+            arrays = [np.array(side, np.int64) for side in sides]
+        except OverflowError:
+            pass
+        else:
+            values = np.sort(np.concatenate(arrays))
+            values = values[np.diff(values, prepend=values[:1] - 1) != 0]
+            return values.tolist(), [np.searchsorted(values, side) for side in arrays]
+    ordered = _in_order({value for side in sides for value in side}, similarity, q)
+    place = {value: i for i, value in enumerate(ordered)}
+    return ordered, [np.fromiter(map(place.__getitem__, s), np.int32, len(s)) for s in sides]
 
 
 def _in_order(values: set[Any], similarity: str, q: int) -> list[Any]:

@@ -1,4 +1,4 @@
-"""From what a user has, lists or columns of tables, to one flat list of elements.
+"""From what a user has, lists, columns of tables or matrices, to one flat list of elements.
 
 Nothing here needs pandas, polars or pyarrow: a column is asked for its values by the methods that
 it has.  The rules for values that are no text are written down in `read`.
@@ -24,7 +24,7 @@ NAMED: dict[str, Callable[[str], str]] = {
 
 
 class Table(NamedTuple):
-    """Records as numbers of distinct elements, in the order in which elements first appear."""
+    """Records as numbers of distinct elements."""
 
     starts: np.ndarray  # int64[n + 1]
     numbers: np.ndarray  # int32: an element's place in `distinct`; -1 for an empty element
@@ -40,6 +40,11 @@ def read(
     A missing record (None, NaN, NA) is an empty one.  A missing element is a TypeError, an empty
     element is dropped, and an element that comes twice in a record counts once.
     """
+    if is_matrix(data):
+        for option, value in (("on", on), ("separator", separator), ("normalise", normalise)):
+            if value is not None:
+                raise TypeError(f"{caller}: {option} is not for matrices, and {name} is one")
+        return _columns_of(data, caller, name)
     rows = _rows(data, caller, name, on)
     if separator is not None:
         rows = _split(rows, separator, caller, name)
@@ -57,6 +62,28 @@ def read(
     elif normalise is not None:
         raise TypeError(f"{caller}: normalise is for text, and {name} holds integers")
     return Table(starts, numbers, distinct, are_text)
+
+
+# Matrices
+
+
+def is_matrix(data: Any) -> bool:
+    """A sparse matrix of SciPy, of any format."""
+    return type(data).__module__.startswith("scipy.sparse") and hasattr(data, "tocsr")
+
+
+def _columns_of(data: Any, caller: str, name: str) -> Table:
+    """Each row is the set of the columns in which it has an entry, whatever the entry says."""
+    if len(data.shape) != 2:
+        raise TypeError(f"{caller}: {name} must have rows and columns, got shape {data.shape}")
+    matrix = data.tocsr()
+    starts, columns = matrix.indptr.astype(np.int64), matrix.indices[: matrix.indptr[-1]]
+    used = np.zeros(matrix.shape[1], bool)
+    used[columns] = True
+    distinct = np.flatnonzero(used)
+    places = np.empty(used.size, np.int32)
+    places[distinct] = np.arange(distinct.size, dtype=np.int32)
+    return Table(starts, places[columns], distinct.tolist(), False)
 
 
 # Tables and columns
@@ -199,6 +226,8 @@ def _checked(flat: list[Any], starts: np.ndarray, caller: str, name: str) -> tup
         return flat, True
     if all(issubclass(kind, str) for kind in kinds):
         return list(map(str, flat)), True
+    if kinds == {int}:
+        return flat, False
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         return list(map(int, flat)), False
     text_first = isinstance(flat[0], str)

@@ -38,7 +38,7 @@ MOST_EDGES = 1 << 19  # of a thread's scratch: 6 MB.  A pair with more gets a sc
 EDGE_BYTES = 16  # column, weight, and for the greedy matching a place in the order
 STACK_ENTRIES = 4  # for each element of the larger record and its partner, to begin with
 
-__all__ = ["METHODS", "MODES", "how", "scratch", "share_of"]
+__all__ = ["METHODS", "MODES", "how", "most_tokens", "scratch", "share_of"]
 
 
 def how(caller: str, similarity: str, verify: str, mode: str, scores: bool) -> How:
@@ -72,11 +72,13 @@ def scratch(
     threads: int,
     *,
     edges: int | None = None,
+    tokens: int | None = None,
 ) -> Scratch:
     """Arrays for so many threads, large enough for any pair of these records.
 
     Edges are the exception: `edges` of them, or at most `MOST_EDGES`.  A pair with more is not
-    verified but says how many it has (NO_ROOM).
+    verified but says how many it has (NO_ROOM).  `tokens`: what `most_tokens` says, where it is
+    known already.
     """
     from matchwood.join.similarity import cpu_lanes
     from matchwood.join.similarity.cpu_levenshtein import DIRECT, SLOTS, Pattern
@@ -96,7 +98,12 @@ def scratch(
             EDGE_BYTES * edges,
             f"a pair with {edges} similar pairs of elements (verify='streaming' keeps few of them)",
         )
-    tokens = 0 if is_edit else max(_most_tokens(elements, records) for records in both)
+    if is_edit:
+        tokens = 0
+    elif tokens is None:
+        tokens = most_tokens(elements, left)
+        if right is not left:
+            tokens = max(tokens, most_tokens(elements, right))
     slots = 4
     while slots < 2 * tokens:
         slots *= 2
@@ -163,8 +170,8 @@ def _most(starts: np.ndarray) -> int:
     return int(np.diff(starts).max(initial=0))
 
 
-def _most_tokens(elements: Elements, records: Records) -> int:
+def most_tokens(elements: Elements, records: Records) -> int:
     """Tokens of the record that has the most, counting one for each element that has it."""
-    sums = np.zeros(records.elements.size + 1, np.int64)
-    np.cumsum(np.diff(elements.starts)[records.elements], out=sums[1:])
-    return int(np.diff(sums[records.starts]).max(initial=0))
+    counts = np.diff(elements.starts)[records.elements]
+    first = records.starts[:-1][np.diff(records.starts) > 0]
+    return int(np.add.reduceat(counts, first).max()) if first.size else 0

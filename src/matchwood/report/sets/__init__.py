@@ -1,0 +1,1 @@
+"""Joins of real collections, for `matchwood bench join`."""
