@@ -18,6 +18,9 @@ from matchwood.sensing import (
     traffic_matrix,
     traffic_statistics,
 )
+from matchwood.sensing.statistics import Statistics
+from matchwood.sensing.statistics import cpu as statistics_cpu
+from matchwood.sensing.stream import cpu as stream_cpu
 from matchwood.sensing.stream import parse_memory, running
 from matchwood.sensing.stream.windows import parse_window
 from sensing.traffic_cases import official, tiny, uniform, zipf
@@ -58,6 +61,24 @@ def test_every_way_gives_the_same(traffic, engine, monkeypatch):
     found = sense((src, dst), window=W, engine=engine)
     assert list(found.windows) == rows
     assert found.matrix == A
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("AT_ONCE", 3 * W), ("AT_ONCE", 1), ("LARGEST", W - 1)]
+)
+def test_windows_a_few_at_a_time_or_alone(traffic, name, value, monkeypatch):
+    src, dst, rows, A, _, _ = traffic
+    monkeypatch.setattr(statistics_cpu if name == "AT_ONCE" else stream_cpu, name, value)
+    for threads in (1, 2, 3):
+        worker = stream_cpu.Worker(threads)
+        cuts = np.append(np.arange(0, N, W), N)
+        table, run, kept = worker.windows(src, dst, cuts, True)
+        assert [Statistics(*row) for row in table.tolist()] == rows
+        assert worker.matrix_of_run(run) == A
+        for k, matrix in enumerate(kept):
+            assert matrix == traffic_matrix(src[cuts[k] : cuts[k + 1]], dst[cuts[k] : cuts[k + 1]])
+        alone = worker.windows(src[:W], dst[:W], np.array([0, W]), True)
+        assert worker.matrix_of_run(alone[1]) == alone[2][0] == kept[0]
 
 
 @pytest.mark.gpu
