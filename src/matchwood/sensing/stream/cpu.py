@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,21 @@ FEWER = 2  # where windows have this many times fewer links than packets, links 
 class Worker:
     """Works on chunks of packets one after the other, in memory that it uses again."""
 
+    ahead = False  # whether windows that were begun are worked on while others are read
+
     def __init__(self, threads: int | None) -> None:
         self.threads = threads
         self._room = Room()
+
+    def begin(
+        self, src: Any, dst: Any, cuts: Any, keep: bool
+    ) -> Callable[[], tuple[Any, Any, list[Any]]]:
+        """Begin with `windows`; the function returned waits for what they give."""
+        found = self.windows(src, dst, cuts, keep)
+        return lambda: found
+
+    def close(self) -> None:
+        """No more work comes; what was begun is waited for."""
 
     def windows(self, src: Any, dst: Any, cuts: Any, keep: bool) -> tuple[Any, Any, list[Any]]:
         """(a row of Statistics for each window, the run of all, matrices of windows if kept)."""
