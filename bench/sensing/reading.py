@@ -21,6 +21,7 @@ from matchwood.sensing.capture.check import check_capture
 MILLION = 1_000_000
 LENGTHS = (64, 128, 576, 600, 1500)  # bytes of Ethernet frames: 600 on average
 SHARES = (0.25, 0.10, 0.20, 0.23, 0.22)
+PIECE = 1 << 23  # bytes
 TAGGED = 0.1  # of the frames have a VLAN tag
 
 
@@ -33,13 +34,18 @@ def raw_records(path: Path, n: int) -> None:
 
 
 def ethernet_mix(path: Path, n: int) -> None:
-    """Frames of several lengths, one in ten with a VLAN tag."""
+    """Frames of several lengths, one in ten with a VLAN tag.
+
+    Written in large pieces: so the file lies in the page cache in large pieces too, as one does
+    that was copied, or read from disk.  Small writes leave pages of 4 KiB, and to map those takes
+    longer than to read the packets.
+    """
     rng = np.random.default_rng(2)
     src, dst = generators.packets(n, "zipf", rng=1)
     lengths = rng.choice(LENGTHS, n, p=SHARES).tolist()
     tagged = (rng.random(n) < TAGGED).tolist()
     payload = rng.bytes(max(LENGTHS))
-    with open(path, "wb") as stream:
+    with open(path, "wb", buffering=PIECE) as stream:
         stream.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         for k in range(n):
             head = bytes(12) + (b"\x81\0\0\5" if tagged[k] else b"") + b"\x08\0"

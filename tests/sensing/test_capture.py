@@ -131,6 +131,28 @@ def test_tags_and_types(link, tmp_path):
     agrees(frames.pcap(made, link=link), tmp_path)
 
 
+@pytest.mark.parametrize("link", [1, 101])
+def test_usual_and_unusual_frames_in_any_order(link, tmp_path):
+    rng = np.random.default_rng(link)
+    packets = [frames.ipv4(int(a), int(b)) + bytes(30) for a, b in rng.integers(0, 2**32, (9, 2))]
+    packets += [frames.ipv4(1, 2, first=first) + bytes(30) for first in (0x65, 0x35, 0xF4)]
+    made = packets
+    if link == 1:
+        tags = [(), (0x8100,), (0x8100, 0x8100), (0x88A8,)]
+        made = [
+            frames.ethernet(packet, *tag, kind=kind)
+            for packet in packets for tag in tags for kind in (0x0800, 0x0800, 0x86DD)
+        ]  # fmt: skip
+    made = [*made, *(frame[:size] for frame in made[:8] for size in range(len(frame)))]
+    mixed = [made[k] for k in rng.permutation(len(made))]
+    for order in "<>":
+        agrees(frames.pcap(mixed, link=link, order=order), tmp_path)
+    whole = frames.pcap(made[:3], link=link)
+    for size in range(24, len(whole)):  # a file that ends anywhere
+        found = read_capture(io.BytesIO(whole[:size]))
+        assert same(tuple(found), tuple(reference.packets_of(whole[:size])[0]))
+
+
 def test_families_of_the_loopback(tmp_path):
     families = [2, 10, 24, 28, 30, 7, 0, 0x2000000, 0x1E000000]
     for link in (0, 108):

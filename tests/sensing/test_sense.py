@@ -6,6 +6,8 @@ import os
 import signal
 import tempfile
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,9 @@ from matchwood.sensing import (
     traffic_matrix,
     traffic_statistics,
 )
+from matchwood.sensing.statistics import Statistics
+from matchwood.sensing.statistics import cpu as statistics_cpu
+from matchwood.sensing.stream import cpu as stream_cpu
 from matchwood.sensing.stream import parse_memory, running
 from matchwood.sensing.stream.windows import parse_window
 from sensing.traffic_cases import official, tiny, uniform, zipf
@@ -58,6 +63,88 @@ def test_every_way_gives_the_same(traffic, engine, monkeypatch):
     found = sense((src, dst), window=W, engine=engine)
     assert list(found.windows) == rows
     assert found.matrix == A
+
+
+class Ahead(stream_cpu.Worker):
+    """Works on a chunk while the next one is read, as a GPU does; and late."""
+
+    ahead = True
+
+    def __init__(self, threads):
+        super().__init__(threads)
+        self.pool = ThreadPoolExecutor(1)
+
+    def begin(self, *job):
+        def late():
+            time.sleep(0.01)
+            return self.windows(*job)
+
+        return self.pool.submit(late).result
+
+    def close(self):
+        self.pool.shutdown()
+
+
+@pytest.mark.parametrize("window", [W, "3ms", 7 * W])
+def test_the_next_chunk_is_read_meanwhile(traffic, window, monkeypatch):
+    src, dst, _, A, _, _ = traffic
+    clock = np.arange(N) * 1000
+    monkeypatch.setattr(running, "CHUNK", 3 * W)
+
+    def run(source):
+        told, seen = [], []
+        found = sense(source, window=window, on_chunk=told.append,
+                      on_window=lambda matrix, at: seen.append((matrix, at)))  # fmt: skip
+        assert found.matrix == A
+        assert list(told[-1]["windows"]) == list(found.windows)
+        times = found.windows.time.tolist()
+        return list(found.windows), found.windows.first.tolist(), times, seen
+
+    right = run(blocks(src, dst, clock))
+    monkeypatch.setattr(stream_cpu, "Worker", Ahead)
+    assert run(blocks(src, dst, clock)) == right
+    assert run((src, dst, clock)) == right
+
+
+def test_an_error_of_the_source_waits_for_what_was_begun(monkeypatch):
+    src, dst = zipf(3 * W)
+    monkeypatch.setattr(running, "CHUNK", W)
+    monkeypatch.setattr(stream_cpu, "Worker", Ahead)
+
+    def broken():
+        yield src[: 2 * W], dst[: 2 * W]
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        sense(broken(), window=W)
+
+
+@pytest.mark.gpu
+def test_the_gpu_works_while_the_next_chunk_is_read(traffic, monkeypatch):
+    src, dst, rows, A, _, _ = traffic
+    monkeypatch.setattr(running, "CHUNK", 3 * W)
+    for devices in (None, [0, 0]):
+        found = sense(blocks(src, dst), window=W, engine="gpu", devices=devices)
+        assert list(found.windows) == rows
+        assert found.matrix == A
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("AT_ONCE", 3 * W), ("AT_ONCE", 1), ("LARGEST", W - 1)]
+)
+def test_windows_a_few_at_a_time_or_alone(traffic, name, value, monkeypatch):
+    src, dst, rows, A, _, _ = traffic
+    monkeypatch.setattr(statistics_cpu if name == "AT_ONCE" else stream_cpu, name, value)
+    for threads in (1, 2, 3):
+        worker = stream_cpu.Worker(threads)
+        cuts = np.append(np.arange(0, N, W), N)
+        table, run, kept = worker.windows(src, dst, cuts, True)
+        assert [Statistics(*row) for row in table.tolist()] == rows
+        assert worker.matrix_of_run(run) == A
+        for k, matrix in enumerate(kept):
+            assert matrix == traffic_matrix(src[cuts[k] : cuts[k + 1]], dst[cuts[k] : cuts[k + 1]])
+        alone = worker.windows(src[:W], dst[:W], np.array([0, W]), True)
+        assert worker.matrix_of_run(alone[1]) == alone[2][0] == kept[0]
 
 
 @pytest.mark.gpu

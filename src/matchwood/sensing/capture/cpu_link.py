@@ -19,8 +19,8 @@ IPV6, ARP, OTHER, SHORT, BROADCAST = range(5)
 REASONS = 5
 
 IPV4_HEADER = 20  # bytes of it that must have been captured
-_TYPE_IPV4, _TYPE_ARP, _TYPE_IPV6 = 0x0800, 0x0806, 0x86DD
-_TYPE_VLAN, _TYPE_SERVICE, _TYPE_OLD, _TYPE_OLDER = 0x8100, 0x88A8, 0x9100, 0x9200
+TYPE_IPV4, _TYPE_ARP, _TYPE_IPV6 = 0x0800, 0x0806, 0x86DD
+TYPE_VLAN, _TYPE_SERVICE, _TYPE_OLD, _TYPE_OLDER = 0x8100, 0x88A8, 0x9100, 0x9200
 _TAG = 4  # bytes of a VLAN tag
 _FAMILY = 4  # bytes of the word before packets of the links NULL and LOOP
 _AF_INET = 2
@@ -64,7 +64,7 @@ def header_at(data: Array, start: int, captured: int, link: int, compat: bool) -
 
 @device
 def _is_tag(kind: int, compat: bool) -> bool:
-    if kind == _TYPE_VLAN:
+    if kind == TYPE_VLAN:
         return True
     if compat:
         return False
@@ -79,7 +79,7 @@ def _behind_type(
     if captured < head:
         return _no(SHORT)
     kind, at = short_at(data, start + type_at), start + head
-    if kind == _TYPE_IPV4:
+    if kind == TYPE_IPV4:
         return at
     while _is_tag(kind, compat):
         if captured < at - start + _TAG:
@@ -88,7 +88,7 @@ def _behind_type(
         at += _TAG
         if compat:  # one tag, no more
             break
-    if kind == _TYPE_IPV4:
+    if kind == TYPE_IPV4:
         return at
     if kind == _TYPE_IPV6:
         return _no(IPV6)

@@ -10,16 +10,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.sensing.capture.cpu_bytes import half_at, number_at
+from matchwood.primitives.cpu_hints import opaque
+from matchwood.sensing.capture.cpu_bytes import big_at, half_at, number_at, word_at
 from matchwood.sensing.capture.cpu_link import (
     ARP,
     BROADCAST,
+    ETHERNET,
     EVERYONE,
+    IPV4_HEADER,
     IPV6,
+    RAW,
+    TYPE_IPV4,
+    TYPE_VLAN,
     address_at,
     header_at,
 )
-from matchwood.teams import device
+from matchwood.teams import device, expanded
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +45,8 @@ RECORD_HEADER = 16  # bytes
 BLOCK_SECTION, BLOCK_INTERFACE = 0x0A0D0D0A, 1
 _OBSOLETE, _SIMPLE, _ENHANCED = 2, 3, 6
 _LEAST_BLOCK, _SIMPLE_HEAD, _PACKET_HEAD, _TAIL = 12, 12, 28, 4  # bytes
-_BILLION = np.uint64(1_000_000_000)
+_ETHERNET_HEAD, _TAGGED_HEAD, _TYPE_AT = 14, 18, 12  # bytes
+_TYPE_AND_VERSION = TYPE_IPV4 << 4 | 4  # the type of a frame, and the upper half of the byte behind
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 LATEST = np.int64(0x7FFFFFFFFFFFFFFF)  # a time beyond the year 2262 is given as this
@@ -105,7 +112,14 @@ def parse_records(
     """The records of PCAP that begin in begin..stop; data is there up to `end`."""
     position, first, status = begin, at, GOES_ON
     link, swapped = table.link[0], form.swapped
+    usual = not swapped and not form.compat
     while position < stop:
+        if usual and link == RAW:
+            position, at = _usual_raw(data, position, stop, end, form, out, at)
+        elif usual and link == ETHERNET:
+            position, at = _usual_ethernet(data, position, stop, end, form, out, at)
+        if position >= stop:
+            break
         if position + RECORD_HEADER > end:
             status = MORE
             break
@@ -128,6 +142,67 @@ def parse_records(
             row[SKIPPED - 1 - found] += 1
         position = following
     row[BEGIN], row[END], row[COUNT], row[STATUS] = begin, position, at - first, status
+
+
+@expanded
+def _usual_raw(
+    data: Array, position: int, stop: int, end: int, form: Format, out: Output, at: int
+) -> Any:  # fmt: skip
+    """Records without a link layer, up to the first that is not an IPv4 packet all there.
+
+    Returns where that record begins, and the place for its packet.  `parse_records` would find the
+    same, with more comparisons; nearly all records of nearly all captures are of this kind.
+    """
+    last = min(stop - 1, end - RECORD_HEADER - IPV4_HEADER)
+    place, most = np.uint64(at), np.uint64(form.longest - IPV4_HEADER)
+    while position <= last:
+        captured = np.uint64(word_at(data, position + 8))
+        following = position + RECORD_HEADER + np.int64(captured)
+        version = big_at(data, position + RECORD_HEADER) >> np.uint32(28)
+        # one comparison: what is less than 20 becomes a very large number
+        if captured - np.uint64(IPV4_HEADER) > most or following > end or version != 4:
+            break
+        _write(data, position, position + RECORD_HEADER, form.nanoseconds, out, place)
+        place += np.uint64(1)
+        position = following
+    return position, np.int64(place)
+
+
+@expanded
+def _usual_ethernet(
+    data: Array, position: int, stop: int, end: int, form: Format, out: Output, at: int
+) -> Any:  # fmt: skip
+    """The same for Ethernet frames without a tag or with one of the usual kind."""
+    least = _TAGGED_HEAD + IPV4_HEADER
+    last = min(stop - 1, end - RECORD_HEADER - least)
+    place, most = np.uint64(at), np.uint64(form.longest - least)
+    while position <= last:
+        captured = np.uint64(word_at(data, position + 8))
+        following = position + RECORD_HEADER + np.int64(captured)
+        if captured - np.uint64(least) > most or following > end:
+            break
+        kind = big_at(data, position + (RECORD_HEADER + _TYPE_AT)) >> np.uint32(16)
+        tagged = opaque(np.int64(kind == TYPE_VLAN))  # a branch would often be guessed wrong
+        header = position + (RECORD_HEADER + _ETHERNET_HEAD) + 4 * tagged
+        if big_at(data, header - 2) >> np.uint32(12) != _TYPE_AND_VERSION:
+            break
+        _write(data, position, header, form.nanoseconds, out, place)
+        place += np.uint64(1)
+        position = following
+    return position, np.int64(place)
+
+
+@expanded
+def _write(
+    data: Array, position: int, header: int, nanoseconds: int, out: Output, place: np.uint64
+) -> None:
+    """The packet of a record whose numbers are in the order of this machine."""
+    seconds, fraction = np.int64(word_at(data, position)), np.int64(word_at(data, position + 4))
+    out.src[place] = big_at(data, header + 12)
+    out.dst[place] = big_at(data, header + 16)
+    out.time[place] = seconds * np.int64(1_000_000_000) + fraction * nanoseconds
+    out.length[place] = word_at(data, position + 12)
+    out.protocol[place] = data[np.uint64(header + 9)]
 
 
 @device

@@ -23,10 +23,10 @@ CUT_OFF = "cut off"
 PART = 1 << 21  # bytes that a member parses at once: its packets stay in its cache
 SMALL_PART = 1 << 14
 BYTES_PER_STEP = 32  # bytes that cost about as much as a step of `crew`
-SAMPLE = 1 << 16  # packets read before the number of all is estimated
-LEAST_USE = 0.9  # of the memory taken; else the packets are copied to as much as they need
+SAMPLE = 1 << 12  # packets read before the number of all is estimated
+STREAM_STEP = 1 << 16  # packets that are expected of a stream at least
 TOUCHED = 1 << 17  # packets: less memory than theirs is cleared in no time
-SPARE = 1.02  # room for more than estimated, so that records that get shorter cost no second copy
+SPARE = 1.05  # room for more than estimated, so that records that get shorter cost no second copy
 
 
 class Capture(Iterator[Packets]):
@@ -141,18 +141,18 @@ class Capture(Iterator[Packets]):
             raise self._error
         self.packets += filled
         self.close()
-        if filled < LEAST_USE * out.src.size:
-            return Packets(*(field[:filled].copy() for field in out))
-        return out.part(0, filled)
+        for field in out:  # what is left over goes back to the system; nothing is copied
+            field.resize(filled, refcheck=False)
+        return out
 
     def _expected(self, filled: int, read: int) -> int:
         """Packets that are still to come, when `filled` were found in `read` bytes."""
         source = self._source
         if isinstance(source, Stream):
-            return filled + SAMPLE
+            return filled + STREAM_STEP
         ahead = source.end - self._position
         likely = int(SPARE * (filled + 1) * ahead / max(read, 1)) + 1
-        return min(ahead // cpu_records.LEAST_RECORD + 1, likely)
+        return min(cpu.most_packets(ahead), likely)
 
     def _resume(self, out: Packets) -> int:
         kept, self._kept = self._kept, None

@@ -14,7 +14,7 @@ from matchwood.primitives.sort.cpu_keys import BLOCK
 from matchwood.sensing.statistics.quantities import NAMES, PLACE, Statistics, combined
 from matchwood.sensing.traffic import cpu as traffic
 from matchwood.sensing.traffic import cpu_walk as links
-from matchwood.sensing.traffic import trusted
+from matchwood.sensing.traffic import cpu_windows, trusted
 from matchwood.teams import (
     Crew,
     Team,
@@ -28,6 +28,7 @@ from matchwood.teams import (
 )
 
 FITS = 1 << 32  # packets of a link that are counted below a destination in 64 bits
+AT_ONCE = 1 << 19  # packets of windows that a member works on before the next ones come
 SOURCE_COLUMNS = {  # of a row of Statistics: column of what a walk over links finds
     "valid_packets": links.PACKETS,
     "unique_links": links.LINKS,
@@ -106,16 +107,35 @@ def of_sorted_packets(team: Crew, keys: Any, room: links.Room) -> Statistics:
     )
 
 
-def sort_windows(team: Crew, keys: Any, cuts: Any) -> None:
-    """Sort each window keys[cuts[k] : cuts[k + 1]], by one member."""
+def windows_of(
+    team: Crew, src: Any, dst: Any, cuts: Any, room: links.Room
+) -> tuple[Any, cpu_windows.WindowLinks]:
+    """A row of Statistics for each window of packets, and their links.
+
+    A few windows are sorted and walked, then the next ones: so what is made on the way stays in
+    the cache, and takes little fresh memory.  Windows must have fewer than 2^32 packets.
+    """
+    keys = room("keys", src.size, np.uint64)
+    tables, found, first = [], [], 0
+    while first < cuts.size - 1:
+        last = int(np.searchsorted(cuts, cuts[first] + AT_ONCE * team.size, "right")) - 1
+        last = max(last, first + 1)
+        lo, hi = int(cuts[first]), int(cuts[last])
+        links.pack(team, src[lo:hi], dst[lo:hi], keys[lo:hi])
+        table, batch = _sorted_windows(team, keys[lo:hi], cuts[first : last + 1] - lo, room)
+        tables.append(table)
+        found.append(batch)
+        first = last
+    return np.concatenate(tables), cpu_windows.all_links(keys, cuts, found)
+
+
+def _sorted_windows(
+    team: Crew, keys: Any, cuts: Any, room: links.Room
+) -> tuple[Any, cpu_windows.WindowLinks]:
+    """The same for windows of keys, each worked on by one member; overwrites the keys."""
     bounds = cuts.tolist()
     team.spread(lambda k: keys[bounds[k] : bounds[k + 1]].sort(), len(bounds) - 1)
-
-
-def window_statistics(team: Crew, keys: Any, cuts: Any, room: links.Room) -> Any:
-    """A row of Statistics for each of the sorted windows."""
-    bounds = cuts.tolist()
-    sums = links.walk_packets(team, keys, cuts, room)
+    sums = links.walk_packets(team, keys, cuts, room, compact=True)
     sizes = sums.found[:, [links.LINKS, links.EXTRAS]]
     starts = np.stack([cuts[:-1], cuts[:-1]], axis=1)
     used = sizes.tolist()
@@ -127,7 +147,8 @@ def window_statistics(team: Crew, keys: Any, cuts: Any, room: links.Room) -> Any
 
     team.spread(sort_window, len(bounds) - 1)
     found = links.walk_destinations(team, sums.destinations, sums.extras, starts, sizes.copy())
-    return as_table(sums.found, SOURCE_COLUMNS) + as_table(found, DESTINATION_COLUMNS)
+    table = as_table(sums.found, SOURCE_COLUMNS) + as_table(found, DESTINATION_COLUMNS)
+    return table, cpu_windows.links_of(cuts, sums)
 
 
 class Extremes(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,46 +13,64 @@ from matchwood.sensing.statistics.cpu import (
     counted,
     matrix_histograms,
     matrix_statistics,
-    sort_windows,
     source_tallies,
-    window_statistics,
+    windows_of,
 )
-from matchwood.sensing.statistics.quantities import PLACE
+from matchwood.sensing.statistics.quantities import as_row
 from matchwood.sensing.traffic import TrafficMatrix, trusted
 from matchwood.sensing.traffic.cpu import Run, destination_sums, merge, rows_of_run, sum_runs
-from matchwood.sensing.traffic.cpu_runs import run_of_sorted, source_sums, sum_of_many, window_runs
-from matchwood.sensing.traffic.cpu_walk import Room, pack, sorted_packets
+from matchwood.sensing.traffic.cpu_runs import run_of_sorted, source_sums
+from matchwood.sensing.traffic.cpu_walk import Room, sorted_packets
+from matchwood.sensing.traffic.cpu_windows import run_of_window, sum_of_windows
 from matchwood.teams import crew
 
+LARGEST = (1 << 32) - 1  # packets of a window whose links are numbered with 32 bits
 FEWER = 2  # where windows have this many times fewer links than packets, links are sorted
 
 
 class Worker:
     """Works on chunks of packets one after the other, in memory that it uses again."""
 
+    ahead = False  # whether windows that were begun are worked on while others are read
+
     def __init__(self, threads: int | None) -> None:
         self.threads = threads
         self._room = Room()
 
+    def begin(
+        self, src: Any, dst: Any, cuts: Any, keep: bool
+    ) -> Callable[[], tuple[Any, Any, list[Any]]]:
+        """Begin with `windows`; the function returned waits for what they give."""
+        found = self.windows(src, dst, cuts, keep)
+        return lambda: found
+
+    def close(self) -> None:
+        """No more work comes; what was begun is waited for."""
+
     def windows(self, src: Any, dst: Any, cuts: Any, keep: bool) -> tuple[Any, Any, list[Any]]:
         """(a row of Statistics for each window, the run of all, matrices of windows if kept)."""
+        if int(np.diff(cuts).max(initial=0)) > LARGEST:
+            return self._large_windows(src, dst, cuts, keep)
         team = crew(self.threads, work=16 * src.size)
-        keys = self._room("keys", src.size, np.uint64)
-        pack(team, src, dst, keys)
-        sort_windows(team, keys, cuts)
-        table = window_statistics(team, keys, cuts, self._room)
-        links = table[:, PLACE["unique_links"]]
-        kept: list[Any] = []
-        few = int(links.sum()) * FEWER <= src.size
-        if keep or few:
-            runs, places = window_runs(team, keys, cuts, links)
-            for a, b in itertools.pairwise(places.tolist() if keep else []):
-                kept.append(self.matrix_of_run(Run(runs.keys[a:b], runs.counts[a:b])))
-            if few:
-                return table, sum_of_many(team, runs, places), kept
-        if cuts.size > 2:  # one window is in order already
-            keys = sorted_packets(team, src, dst, self._room)
-        return table, run_of_sorted(team, keys), kept
+        table, links = windows_of(team, src, dst, cuts, self._room)
+        runs = (run_of_window(team, links, k) for k in range(cuts.size - 1))
+        if cuts.size == 2:
+            run = next(runs)
+            return table, run, [self.matrix_of_run(run)] if keep else []
+        kept = [self.matrix_of_run(run) for run in runs] if keep else []
+        if int(links.links.sum()) * FEWER <= src.size:
+            return table, sum_of_windows(team, links), kept
+        return table, run_of_sorted(team, sorted_packets(team, src, dst, self._room)), kept
+
+    def _large_windows(
+        self, src: Any, dst: Any, cuts: Any, keep: bool
+    ) -> tuple[Any, Any, list[Any]]:
+        """The same, one window after the other."""
+        bounds = itertools.pairwise(cuts.tolist())
+        runs = [self.run_of_packets(src[a:b], dst[a:b]) for a, b in bounds]
+        matrices = [self.matrix_of_run(run) for run in runs]
+        table = np.array([as_row(self.statistics(matrix)) for matrix in matrices], np.int64)
+        return table, self.combine(runs), matrices if keep else []
 
     def run_of_packets(self, src: Any, dst: Any) -> Any:
         team = crew(self.threads, work=8 * src.size)

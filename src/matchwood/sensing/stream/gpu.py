@@ -2,11 +2,17 @@
 
 A chunk of packets goes to the next device; its run comes back to the host, where sums of runs are
 kept.  Sums are made by ranges of sources, each on the next device.
+
+A thread of its own works on a chunk, in a stream of its own, while the next one is read and copied
+to the device.  One chunk at a time: the arrays of a chunk may be written to again when `begin` is
+called for the next but one.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -30,21 +36,61 @@ class Worker(cpu.Worker):
         cupy = engines.cupy()
         self.devices = devices or (int(cupy.cuda.runtime.getDevice()),)
         self._next = itertools.cycle(self.devices)
+        self._thread: ThreadPoolExecutor | None = None
+        self._streams: dict[int, Any] = {}  # by device
+
+    def begin(
+        self, src: Any, dst: Any, cuts: Any, keep: bool
+    ) -> Callable[[], tuple[Any, Any, list[Any]]]:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "matchwood-sense")
+        # the packets may be on their way to the device
+        ready = engines.cupy().cuda.get_current_stream().record()
+        return self._thread.submit(self._aside, ready, src, dst, cuts, keep).result
+
+    def _aside(self, ready: Any, *job: Any) -> tuple[Any, Any, list[Any]]:
+        """`windows` in the stream of this thread."""
+        device = self._device()
+        with device:
+            if device.id not in self._streams:
+                self._streams[device.id] = engines.cupy().cuda.Stream(non_blocking=True)
+            stream = self._streams[device.id]
+            with stream:
+                stream.wait_event(ready)
+                try:
+                    return self._windows(*job)
+                finally:  # also after an error: nothing reads the packets any more
+                    stream.synchronize()
+
+    def close(self) -> None:
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
+            self._thread = None
+            for number, stream in self._streams.items():
+                with engines.cupy().cuda.Device(number):
+                    engines.cupy().get_default_memory_pool().free_all_blocks(stream=stream)
+            self._streams = {}
+
+    ahead = True
 
     def _device(self) -> Any:
         return engines.cupy().cuda.Device(next(self._next))
 
     def windows(self, src: Any, dst: Any, cuts: Any, keep: bool) -> tuple[Any, Any, list[Any]]:
         with self._device():
-            src, dst = _here(src), _here(dst)
-            table, run = statistics.window_statistics(src, dst, cuts)
-            table[:, 0] = np.diff(cuts)  # packets
-            kept = []
-            if keep:
-                for a, b in itertools.pairwise(cuts.tolist()):
-                    rows = links.rows_of_packets(src[a:b], dst[a:b])
-                    kept.append(trusted(*(part.get() for part in rows)))
-            return table, _on_host(run), kept
+            return self._windows(src, dst, cuts, keep)
+
+    def _windows(self, src: Any, dst: Any, cuts: Any, keep: bool) -> tuple[Any, Any, list[Any]]:
+        """On the current device, in the current stream."""
+        src, dst = _here(src), _here(dst)
+        table, run = statistics.window_statistics(src, dst, cuts)
+        table[:, 0] = np.diff(cuts)  # packets
+        kept = []
+        if keep:
+            for a, b in itertools.pairwise(cuts.tolist()):
+                rows = links.rows_of_packets(src[a:b], dst[a:b])
+                kept.append(trusted(*(part.get() for part in rows)))
+        return table, _on_host(run), kept
 
     def run_of_packets(self, src: Any, dst: Any) -> Any:
         with self._device():

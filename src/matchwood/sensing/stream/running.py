@@ -11,15 +11,14 @@ import numpy as np
 from matchwood import engines
 from matchwood.sensing.statistics import Ranges, Statistics, Windows
 from matchwood.sensing.statistics.quantities import NAMES, as_row
+from matchwood.sensing.stream.chunks import CHUNK, Buffer
 from matchwood.sensing.stream.result import Sensing
 from matchwood.sensing.stream.sources import Block, Source
 from matchwood.sensing.stream.sums import Folder, RunSums
 from matchwood.sensing.stream.totals import blocks_of, total_of
 from matchwood.sensing.stream.windows import PacketWindows, TimeWindows
 from matchwood.sensing.traffic import TrafficMatrix
-from matchwood.teams import crew
 
-CHUNK = 1 << 23  # packets that are worked on at once, as in an archive of 64 windows of 2^17
 CHUNK_BYTES = 64  # that a packet of a chunk takes: itself, two keys, destination, run
 CHUNK_PART = 4  # of the memory that is allowed a quarter is for a chunk ...
 RUNS_PART = 10  # ... a tenth for runs, which are copied when they are merged
@@ -66,6 +65,7 @@ class Runner:
         self._timeless = False  # some packets have no time
         self._seen = 0  # packets that came, where windows are of so many packets
         self._packets = 0
+        self._under_way: Callable[[], None] | None = None  # windows that are worked on meanwhile
         self._sums = self.new_sums()
         self._pairs: dict[int, RunSums] = {}
 
@@ -92,6 +92,7 @@ class Runner:
                 self._folder.remove()
             raise
         finally:
+            self.worker.close()
             self._sums, self._pairs, self._folder = self.new_sums(), {}, None  # no more files here
 
     # Packets
@@ -120,20 +121,41 @@ class Runner:
                     self._add_pairs(chunk.src[:used], chunk.dst[:used], pairs[:used])
             self.seconds["windows"] += CLOCK() - since
             self._tell()
+        if self._under_way is not None:
+            since = CLOCK()
+            self._finish_windows()
+            self.seconds["windows"] += CLOCK() - since
+            self._tell()
 
     def _add_windows(self, chunk: Block, cuts: Any) -> None:
+        """Begin with the windows of a chunk; a GPU works on them while the next chunk is read."""
+        self._finish_windows()
         keep = self.listeners.on_window
-        table, run, matrices = self.worker.windows(chunk.src, chunk.dst, cuts, keep is not None)
-        self._tables.append(table)
-        self._firsts += (cuts[:-1] + self._packets).tolist()
-        if chunk.time is not None:
-            self._times += np.asarray(chunk.time)[cuts[:-1]].tolist()
+        found = self.worker.begin(chunk.src, chunk.dst, cuts, keep is not None)
+        firsts = (cuts[:-1] + self._packets).tolist()
         self._packets += int(cuts[-1])
-        if keep is not None:
-            number = len(self._firsts) - len(matrices)
-            for k, matrix in enumerate(matrices):
-                keep(matrix, self._time_of(number + k))
-        self._add_run(self._sums, run)
+        times = [] if chunk.time is None else np.asarray(chunk.time)[cuts[:-1]].tolist()
+
+        def finish() -> None:
+            table, run, matrices = found()
+            self._tables.append(table)
+            self._firsts.extend(firsts)
+            self._times.extend(times)
+            if keep is not None:
+                number = len(self._firsts) - len(matrices)
+                for k, matrix in enumerate(matrices):
+                    keep(matrix, self._time_of(number + k))
+            self._add_run(self._sums, run)
+
+        self._under_way = finish
+        if not self.worker.ahead:
+            self._finish_windows()
+
+    def _finish_windows(self) -> None:
+        """Wait for the windows that were begun, and take what was found."""
+        finish, self._under_way = self._under_way, None
+        if finish is not None:
+            finish()
 
     def _time_of(self, window: int) -> int | None:
         return self._times[window] if self._times and not self._timeless else None
@@ -228,7 +250,7 @@ class Runner:
         if self.source.whole:
             yield from self._slices()
             return
-        room = _Buffer(self._chunk(), self.options.threads)
+        room = Buffer(self._chunk(), self.options.threads, self.worker.ahead)
         for block, pairs in self._blocks():
             at = 0
             while at < block.src.size:
@@ -238,7 +260,7 @@ class Runner:
                     room.keep_from(self._used(room))
         yield (*room.filled(), True)
 
-    def _used(self, room: _Buffer) -> int:
+    def _used(self, room: Buffer) -> int:
         """Packets of the chunk that were counted: all before the window that is still open."""
         counted, room.counted = self._packets - room.counted, self._packets
         return counted
@@ -340,65 +362,3 @@ class Runner:
             made.statistics, self._windows(), made.matrix, made.histograms, blocks,
             self._capture(), self.seconds,
         )  # fmt: skip
-
-
-class _Buffer:
-    """A chunk that is filled block by block."""
-
-    def __init__(self, size: int, threads: int | None) -> None:
-        self._limit, self._threads = size, threads
-        self._arrays: list[Any] = [None, None, None, None]  # src, dst, time, pairs
-        self._used = 0
-        self.counted = 0
-
-    @property
-    def is_full(self) -> bool:
-        return self._used == self._limit
-
-    def fill(self, block: Block, pairs: Any, at: int) -> int:
-        """Take packets of the block from `at` on; returns where it stopped."""
-        count = min(self._limit - self._used, block.src.size - at)
-        for k, given in enumerate((*block, pairs)):
-            if given is None:
-                continue
-            array = self._arrays[k] = self._with_room(self._arrays[k], given, self._used + count)
-            self._copy(given[at : at + count], array[self._used : self._used + count])
-        self._used += count
-        return at + count
-
-    def _with_room(self, array: Any, given: Any, needed: int) -> Any:
-        """An array for so many packets: it grows as they come, up to the size of a chunk."""
-        if array is not None and array.size >= needed:
-            return array
-        size = min(self._limit, max(CHUNK, 2 * needed))
-        larger = engines.xp(given).empty(size, given.dtype)
-        if array is not None:
-            larger[: self._used] = array[: self._used]
-        return larger
-
-    def _copy(self, given: Any, goal: Any) -> None:
-        """By all members: most of the goal is memory that nobody has touched yet."""
-        if engines.location(goal) == "gpu":
-            goal[:] = given
-            return
-        team = crew(self._threads, work=goal.size)
-        each = -(-goal.size // team.size)
-        parts = [slice(k * each, (k + 1) * each) for k in range(team.size)]
-        team.spread(lambda k: np.copyto(goal[parts[k]], given[parts[k]]), len(parts))
-
-    def filled(self) -> tuple[Block, Any]:
-        parts = [None if array is None else array[: self._used] for array in self._arrays]
-        if parts[0] is None:
-            parts[0] = parts[1] = np.empty(0, np.uint32)
-        return Block(*parts[:3]), parts[3]
-
-    def keep_from(self, start: int) -> None:
-        """Packets from `start` on stay, at the front.  Where none left, the chunk grows."""
-        left = self._used - start
-        if left == self._limit:
-            self._limit *= 2
-        if start:
-            for array in self._arrays:
-                if array is not None and left:
-                    array[:left] = array[start : self._used].copy()
-        self._used = left

@@ -26,7 +26,6 @@ from matchwood.sensing.traffic.cpu_walk import (
 from matchwood.teams import (
     Crew,
     Team,
-    atomic_add,
     barrier,
     crew,
     device,
@@ -174,71 +173,6 @@ def merge(a: Run, b: Run, *, threads: int | None = None) -> Run:
     if keys.size < 0.75 * size:  # else the unused end costs less than a copy
         keys, counts = keys.copy(), counts.copy()
     return Run(keys, counts)
-
-
-def window_runs(team: Crew, keys: Any, cuts: Any, links: Any) -> tuple[Run, Any]:
-    """The runs of sorted windows one after another, and where each begins.
-
-    `links` says how many links each window has.
-    """
-    places = np.concatenate([[0], np.cumsum(links)]).astype(np.int64)
-    out = Run(np.empty(places[-1], np.uint64), np.empty(places[-1], np.int64))
-    team.run(_write_runs, keys, cuts, places, out)
-    return out, places
-
-
-@device
-def _place_from(keys: Any, place: Any, key: Any) -> Any:
-    """Where `key`, which is among the keys, lies from `place` on: steps double, then halve."""
-    step, last = ONE, np.uint64(keys.size - 1)
-    end = place
-    while keys[end] < key:
-        place = end
-        end = min(end + step, last)
-        step += step
-    while place < end:
-        middle = (place + end) >> ONE
-        if keys[middle] < key:
-            place = middle + ONE
-        else:
-            end = middle
-    return place
-
-
-@kernel
-def _add_beyond_first(team: Team, runs: Run, places: Any, total: Run) -> None:
-    """Add the packets of links beyond the first of each run.
-
-    Members work on different runs, which may have the same link: counts change by atomic additions
-    alone.
-    """
-    while True:
-        run = next_chunk(team, places.size - 1, 1)
-        if run < 0:
-            break
-        keys = runs.keys[places[run] : places[run + 1]]
-        counts = runs.counts[places[run] : places[run + 1]]
-        at = ZERO
-        for k in range(keys.size):
-            if counts[k] > 1:
-                at = _place_from(total.keys, at, keys[k])
-                atomic_add(total.counts, np.int64(at), counts[k] - 1)
-            if k & 0xFFFF == 0 and stopping(team):
-                return
-    if barrier(team):
-        return
-
-
-def sum_of_many(team: Crew, runs: Run, places: Any) -> Run:
-    """The sum of many runs that lie one after another, from `places` on.
-
-    Sorting the keys anew is quicker than merging many runs: NumPy sorts in vector code, and merging
-    is a chain of comparisons.  A link counts once for each run that has it; packets beyond the
-    first of a run are added afterwards.
-    """
-    total = run_of_sorted(team, sort_keys(runs.keys, threads=team.size))
-    team.run(_add_beyond_first, runs, places, total)
-    return total
 
 
 def merge_parts(team: Crew, a: Any, b: Any) -> Parts:

@@ -134,6 +134,8 @@ class LinkSums(NamedTuple):
     found: Any  # (segments, 9) int64, see below
     destinations: Any  # uint32: those of a segment's links, from where the segment starts
     extras: Any  # uint64: destination above (packets - 1), for links with more than one packet
+    compact: bool  # extras also hold, from the end of a segment on backwards, for the same links
+    #                their number in the segment above (packets - 1)
 
 
 (PACKETS, LINKS, MAX_LINK, AT_LINK, SOURCES, MAX_SOURCE, AT_SOURCE, MAX_FAN, AT_FAN,
@@ -143,7 +145,11 @@ FOUND = 10
 
 @kernel
 def _walk_packets(team: Team, keys: Any, cuts: Any, sums: LinkSums) -> None:
-    """Links and sources of segments of sorted packets."""
+    """Links and sources of segments of sorted packets.
+
+    If they are to be compact, the different keys of a segment move to its front.
+    """
+    compact = sums.compact
     while True:
         segment = next_chunk(team, cuts.size - 1, 1)
         if segment < 0:
@@ -168,11 +174,15 @@ def _walk_packets(team: Team, keys: Any, cuts: Any, sums: LinkSums) -> None:
                     i += ONE
                 count = i - start
                 destinations[links] = key & LOW
-                links += ONE
-                fan += ONE
                 if count > ONE:
                     extras[extra] = (key << HALF) | (count - ONE)
                     extra += ONE
+                    if compact:  # such a link has two packets at least: there is room
+                        extras[n - extra] = (links << HALF) | (count - ONE)
+                if compact:
+                    part[links] = key
+                links += ONE
+                fan += ONE
                 if count > max_link:
                     max_link, at_link = count, ONE
                 elif count == max_link:
@@ -255,12 +265,19 @@ def _walk_destinations(team: Team, given: Destinations) -> None:
         return
 
 
-def walk_packets(team: Crew, keys: Any, cuts: Any, room: Room) -> LinkSums:
-    """What segments of sorted packets hold; destinations and extras are not in order yet."""
+def walk_packets(
+    team: Crew, keys: Any, cuts: Any, room: Room, *, compact: bool = False
+) -> LinkSums:
+    """What segments of sorted packets hold; destinations and extras are not in order yet.
+
+    With `compact` the keys are overwritten: the links of a segment stand at its front.  Segments
+    must have fewer than 2^32 packets then.
+    """
     sums = LinkSums(
         np.zeros((cuts.size - 1, FOUND), np.int64),
         room("destinations", keys.size, np.uint32),
         room("other", keys.size, np.uint64),
+        compact,
     )
     team.run(_walk_packets, keys, cuts, sums)
     return sums
