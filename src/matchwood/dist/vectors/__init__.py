@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.dist.exchanges.agreement import together
+from matchwood.dist.vectors.files import write_npy
 
 
 class DistributedVector:
@@ -75,28 +74,7 @@ class DistributedVector:
         Every rank writes a range of it, so all must see the same file system.
         """
         lo, values = self._range()
-        kind = values.dtype
-        path = Path(path)
-
-        def begin() -> int:
-            if self.comm.rank:
-                return 0
-            with path.open("wb") as file:
-                np.lib.format.write_array_header_1_0(
-                    file, {"descr": kind.str, "fortran_order": False, "shape": (self.n,)}
-                )
-                start = file.tell()
-                file.truncate(start + self.n * kind.itemsize)
-            return start
-
-        start = self.comm.objects(together(self.comm, begin))[0]
-
-        def write() -> None:
-            with path.open("r+b") as file:
-                file.seek(start + lo * kind.itemsize)
-                file.write(values.tobytes())
-
-        together(self.comm, write)
+        write_npy(self.comm, path, values, lo, self.n)
 
     def _range(self) -> tuple[int, Any]:
         """The first vertex of this rank's range, and the values of the range."""
