@@ -13,7 +13,7 @@ import matchwood
 from graphs import ZOO, grid, path, shuffled
 from matchwood import dist
 from matchwood.check import check_connected_components, is_connected_components
-from matchwood.components.connected.dist import METHODS
+from matchwood.components.connected.dist import METHODS, giant
 from matchwood.errors import CheckFailed
 from spread_graphs import GRIDS, SHAPES, slab, tried
 from strategies import graphs
@@ -35,6 +35,8 @@ def labelled(comm, matrices, shape, methods, options, kind="own"):
         G = spread(comm, A, shape, **options)
         G.exchange = G.exchange.with_kind(kind)
         answers = [matchwood.connected_components(G, method=method) for method in methods]
+        # from the second call on, rows of the largest component are left out
+        answers.append(matchwood.connected_components(G, method=methods[0]))
         found.append([(a.count, a.labels.gather(None), a.rounds) for a in answers])
     return found
 
@@ -126,20 +128,52 @@ def test_ranks_with_several_threads():
         assert np.array_equal(labels, expected.labels)
 
 
+# The largest component
+
+
+def entries_read(comm, A, shape):
+    """Entries of the block, and how many of them are read where the pattern is symmetric."""
+    G = spread(comm, A, shape)
+    lengths = np.diff(G.entries().indptr)
+    _, known = giant.labels_of(G, 1)
+    whole = np.zeros(G.n, bool)
+    whole[known.own * G.grid.p + G.grid.rank] = True
+    whole = comm.allreduce(whole, "or")
+    assert np.array_equal(known.local, whole[G.original_local])  # all ranks know the same
+    labels = matchwood.connected_components(A).labels
+    assert np.unique(labels[whole]).size == (1 if whole.any() else 0)
+    assert known.head == (int(whole.argmax()) if whole.any() else G.n)
+    return int(lengths.sum()), int(np.minimum(lengths, 2).sum() + lengths[~known.local].sum())
+
+
+def test_most_entries_are_not_read():
+    """Of R-MAT a rank of 16 reads a third of its block, or less."""
+    A = sp.csr_array(matchwood.graph(matchwood.generators.rmat(14)).sparse())
+    for block, read in dist.run(entries_read, 16, A, (4, 4)):
+        assert read < block / 3, (read, block)
+
+
+def test_what_is_known_of_the_largest_component():
+    for make in (ZOO["components"], ZOO["disconnected"], ZOO["no edges"], ZOO["0x0"], ZOO["star"]):
+        for shape in ((1, 2), (2, 2), (3, 2), (1, 5)):
+            dist.run(entries_read, shape[0] * shape[1], make(), shape)
+
+
 # Words and rounds, counted
 
 
-def measured(comm, A, method, kind="own"):
+def measured(comm, A, method, kind="own", symmetric=False):
     G = spread(comm, A, (4, 4))
     G.exchange = G.exchange.with_kind(kind)
+    assert not symmetric or G.has_symmetric_pattern
     before = comm.traffic.bytes_received
     found = matchwood.connected_components(G, method=method)
     return found.rounds, (comm.traffic.bytes_received - before) / 4
 
 
-def counts(A, method="auto", kind="own"):
+def counts(A, method="auto", kind="own", symmetric=False):
     """Rounds, and words that a rank receives over n / sqrt(p), on 4x4 ranks."""
-    found = dist.run(measured, 16, A, method, kind)
+    found = dist.run(measured, 16, A, method, kind, symmetric)
     return found[0][0], max(words for _, words in found) / (A.shape[0] / 4)
 
 
@@ -149,9 +183,15 @@ def test_words_and_rounds():
     rounds, words = counts(A)
     assert rounds <= 3
     assert words <= 0.25
+    rounds, words = counts(A, symmetric=True)
+    assert rounds <= 3
+    assert words <= 0.35
     rounds, words = counts(grid(256, 256))
     assert rounds <= 10
     assert words <= 1.0
+    rounds, words = counts(grid(256, 256), symmetric=True)
+    assert rounds <= 10
+    assert words <= 1.2
     rounds, _ = counts(path(1 << 16))
     assert rounds <= 20
 
