@@ -10,15 +10,11 @@ from matchwood.cli.options import Graph
 from matchwood.cli.output import print_table
 from matchwood.cli.shared import Shared, report, timed, with_shared
 
-Damping = Annotated[
-    float, typer.Option("--damping", help="Probability to follow an arc, below 1.")
-]
+Damping = Annotated[float, typer.Option("--damping", help="Probability to follow an arc, below 1.")]
 Tol = Annotated[
     float, typer.Option("--tol", help="Stop when the scores change by less, times vertices.")
 ]
-Iterations = Annotated[
-    int, typer.Option("--max-iterations", min=1, help="Stop after so many.")
-]
+Iterations = Annotated[int, typer.Option("--max-iterations", min=1, help="Stop after so many.")]
 Weighted = Annotated[bool, typer.Option("--weighted", help="Read values as weights of arcs.")]
 SHOWN = 10  # vertices of the highest scores in the table
 

@@ -123,9 +123,7 @@ def _validate(team: Any, indptr: Array, indices: Array, n: int, table: Array) ->
 
 
 @kernel
-def _symmetry(
-    team: Any, indptr: Array, indices: Array, names: Any, key: Any, table: Array
-) -> None:
+def _symmetry(team: Any, indptr: Array, indices: Array, names: Any, key: Any, table: Array) -> None:
     """Sums for the comparison of x'Ay with y'Ax, and loops."""
     line = table[team.rank]
     lo, hi = share_rows(team, indptr)

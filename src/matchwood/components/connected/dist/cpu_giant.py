@@ -46,7 +46,7 @@ def sample(view: Any, threads: int | None) -> Array:
 
 
 def in_largest_tree(parent: Array) -> Array:
-    """Which vertices are in the largest tree, as a sample of them tells; a wrong guess does no harm."""
+    """Which vertices are in the largest tree, as a sample tells; a wrong guess does no harm."""
     if parent.size == 0:
         return np.zeros(0, np.bool_)
     roots, counts = np.unique(parent[:: max(1, parent.size // SAMPLES)], return_counts=True)

@@ -56,8 +56,10 @@ def first_free(block: Block, taken: Any, rows: Any) -> tuple[Any, Any]:
     )  # fmt: skip
     space.listed.data.memset_async(0, space.listed.nbytes)
     k = SOURCE.kernels(I=kind, W=view.data.dtype)
-    given = (rows.astype(kind, copy=False), view.indptr, view.indices, view.data, block.names,
-             taken, block.seed, block.by_hash, column, weight, space.giants, space.listed)  # fmt: skip
+    given = (
+        rows.astype(kind, copy=False), view.indptr, view.indices, view.data, block.names, taken,
+        block.seed, block.by_hash, column, weight, space.giants, space.listed,
+    )  # fmt: skip
     mean = view.nnz / max(view.n, 1)
     width = next((width for width in WIDTHS if mean <= ENTRIES_PER_LANE * width), WIDTHS[-1])
     getattr(k, f"first_free{width}")(count * width, (count, *given), block=BLOCK)

@@ -54,7 +54,7 @@ def list_edges(
     entries, tails = [xp.empty(0, np.int64)], [xp.empty(0, np.int64)]
     for start in range(0, rows.indices.shape[0], PIECE):
         entry = xp.arange(start, min(start + PIECE, rows.indices.shape[0]))
-        tail = xp.searchsorted(rows.indptr, entry, side="right") - 1
+        tail = xp.searchsorted(rows.indptr, entry.astype(rows.indptr.dtype), side="right") - 1
         head = rows.indices[entry].astype(np.int64)
         wanted = (names[tail] < names[head]) & (labels[tail] != labels[head])
         entries.append(entry[wanted])
