@@ -24,11 +24,12 @@ def undirected_costs(G: Any, caller: str, maximum: bool) -> Costs:
     """
     if G.engine == "gpu":
         there = undirected_costs(G.on("cpu"), caller, maximum)
-        arrays = there[:3]
-        ends = (there.least, there.most)
-        return G.keep(
-            f"costs {maximum}", lambda: Costs(*(moved(each, "gpu") for each in arrays), *ends)
-        )
+
+        def make() -> Costs:
+            indptr, indices, data = (moved(each, "gpu") for each in there[:3])
+            return Costs(indptr, indices, data, there.least, there.most)
+
+        return G.keep(f"costs {maximum}", make)
     if not G.weighted:
         pattern = G.undirected_pattern()
         return G.keep("costs", lambda: _block(pattern._replace(data=ones(pattern.indices))))

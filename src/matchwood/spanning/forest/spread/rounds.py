@@ -98,8 +98,8 @@ class Rounds:
         kind = G.index_dtype  # holds every vertex
         inside = labels if G.order is None else G.order.inside(labels)
         letters = Letters(G.comm, grid.owner(inside), self.threads)
-        ends = (x.astype(kind) for x in (grid.places(inside), low, high, other))
-        code, *ends = letters.send(code, *ends)
+        given = (x.astype(kind) for x in (grid.places(inside), low, high, other))
+        code, *ends = letters.send(code, *given)
         places, low, high, other = (x.astype(np.int64) for x in ends)
         touched = self.loops.first_requests(places, code, low, high, self._first, self.threads)
         first = self._first[touched]
