@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.dist import checks
 from matchwood.dist.vectors.files import write_npy
 
 
@@ -54,6 +55,9 @@ class DistributedVector:
 
         ``root=None`` gathers on all ranks.  Every rank calls it.
         """
+        self._agree("gather", root=root)
+        if root is not None:
+            root = checks.rank("gather", "root", root, self.comm.size)
         local = engines.moved(self.local, "cpu")
         if root is None:
             flat, _ = self.comm.allgatherv(local)
@@ -73,8 +77,15 @@ class DistributedVector:
 
         Every rank writes a range of it, so all must see the same file system.
         """
+        self._agree("save", path=str(path))
         lo, values = self._range()
         write_npy(self.comm, path, values, lo, self.n)
+
+    def _agree(self, caller: str, **given: Any) -> None:
+        """Raise on all ranks unless these arguments are the same on all of them."""
+        from matchwood.dist.agreement import same  # not above: it imports this file
+
+        same(self.comm, caller, **given)
 
     def _range(self) -> tuple[int, Any]:
         """The first vertex of this rank's range, and the values of the range."""
