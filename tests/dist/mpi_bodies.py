@@ -27,6 +27,13 @@ def operations(comm):
             bodies.gathers(each, ["int16"], (0, 5))
             bodies.strides(each)
     comm.part = whole
+    assert sums(comm) == mw.dist.run(sums, comm.size)[comm.rank]
+
+
+def sums(comm):
+    """Sums of floats, whose bits depend on the order."""
+    lengths = (1, 50, 5000)
+    return [comm.allreduce(bodies.drawn(n, np.float32, n, comm.rank)).tobytes() for n in lengths]
 
 
 def components(comm):

@@ -32,24 +32,6 @@ def test_operations_while_debugging():
     mpiexec(3, DEBUGGED, MATCHWOOD_DIST_DEBUG="1")
 
 
-SUMS = """
-import sys
-import numpy as np
-import matchwood as mw
-from dist.bodies import drawn
-
-def sums(comm):
-    return [comm.allreduce(drawn(n, np.float32, n, comm.rank)).tobytes() for n in (1, 50, 5000)]
-
-with mw.dist.world() as comm:
-    assert sums(comm) == mw.dist.run(sums, comm.size)[comm.rank]
-"""
-
-
-def test_sums_of_floats_are_those_of_threads():
-    mpiexec(5, SUMS)
-
-
 WORLDS = """
 import numpy as np
 import matchwood as mw
