@@ -70,9 +70,11 @@ def _join_rest(
         for v in range(chunk, min(chunk + CHUNK, n)):
             if interrupted(team, v):
                 return
-            if known[v]:
+            start, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
+            if known[v] or end - start <= np.uint64(2):
                 continue
-            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+            one = np.uint64(1)  # the first and the last column are joined already
+            for k in range(start + one, end - one):
                 join_ends(parent, parent.dtype.type(v), indices[k])
         chunk = next_chunk(team, n, CHUNK)
     if barrier(team):
