@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 import matchwood
+from graphs import ZOO
 from matchwood.distributed import DistributedGraph
 
 GRIDS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 5), (2, 3), (3, 3), (5, 3), (2, 8), (8, 2), (4, 4))
 FEW_GRIDS = ((1, 1), (2, 1), (2, 3), (4, 4))
-SHAPES = [  # for tests of the whole zoo: grids of many ranks take long
+SHAPES = [  # for tests of the zoo: grids of many ranks take long
     pytest.param(grid, marks=pytest.mark.slow) if grid in ((5, 3), (2, 8), (8, 2)) else grid
     for grid in GRIDS
 ]
+EVERYWHERE = ("0x0", "one edge", "disconnected", "rmat", "rmat, directed", "star")
 
 VIEWS = (
     "directed_pattern", "directed_weights", "heaviest_weights", "undirected_pattern",
@@ -26,6 +28,16 @@ FACTS = (
     "n", "nnz", "loops", "weighted", "has_symmetric_pattern", "has_symmetric_values",
     "has_parallel_edges", "weight_range", "largest_magnitude",
 )  # fmt: skip
+
+
+def zoo_on(grid: tuple[int, int], left_out: tuple[str, ...] = ()) -> list[Any]:
+    """A third of the graphs of the zoo, another one for each of three grids; some are on all."""
+    at = GRIDS.index(grid)
+    return [
+        make()
+        for turn, (name, make) in enumerate(ZOO.items())
+        if ((at + turn) % 3 == 0 or name in EVERYWHERE) and name not in left_out
+    ]
 
 
 def slab(A: Any, rank: int, size: int) -> Any:

@@ -16,13 +16,16 @@ brings the graph there.  An engine added here is an engine of every problem that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from matchwood import csr, engines
 from matchwood.errors import EngineUnavailable
 from matchwood.gate import inputs
 from matchwood.gate.inputs import is_distributed as is_distributed
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,18 @@ def enter(A: Any, caller: str, engine: str | None = None, threads: Any = None) -
     return Call(caller, given, given.on(chosen), chosen, A is given)
 
 
+def agreed(A: Any, check: Callable[[], T]) -> T:
+    """What a check of arguments returns; of a graph that is spread, all ranks raise its error.
+
+    An argument that is wrong on one rank is then the same error everywhere, before any work.
+    """
+    if not is_distributed(A):
+        return check()
+    from matchwood.dist.exchanges.agreement import together
+
+    return together(A.comm, check, told=False)
+
+
 def spread(
     A: Any, caller: str, package: str, engine: str | None = None, threads: Any = None
 ) -> Any:
@@ -78,12 +93,16 @@ def spread(
 
     `engine` must be None or where the blocks of the graph lie.
     """
-    engines.check_threads(threads)
-    if engine not in (None, A.engine):
-        raise EngineUnavailable(
-            f"{caller}: engine must be None or {A.engine!r}, where the DistributedGraph lies, "
-            f"got {engine!r}"
-        )
+
+    def check() -> None:
+        engines.check_threads(threads)
+        if engine not in (None, A.engine):
+            raise EngineUnavailable(
+                f"{caller}: engine must be None or {A.engine!r}, where the DistributedGraph lies, "
+                f"got {engine!r}"
+            )
+
+    agreed(A, check)
     try:
         return engines.load(package, "dist")
     except EngineUnavailable:

@@ -1,7 +1,8 @@
 """The gate: whatever a user calls a graph comes in, checked CSR arrays go out.
 
 Every public function passes its matrix through here, so engines may rely on what they get.  The
-kinds of input are in inputs.py; this file checks the arrays and makes the three views:
+kinds of input are in inputs.py; this file checks the arrays and makes the three views, by the
+rules of gate/rules.py:
 
     directed_pattern     entry (i, j) is an arc from i to j
     undirected_pattern   i and j are neighbours when (i, j) or (j, i) is stored and i != j
@@ -23,7 +24,8 @@ from matchwood import arguments, engines
 from matchwood.gate import inputs, refusals
 from matchwood.gate.entries import DUPLICATES, Entries
 from matchwood.gate.rectangles import Rectangle, as_rectangle
-from matchwood.gate.views import View, ones, sparse_matrix
+from matchwood.gate.rules import GraphRules
+from matchwood.gate.views import View, sparse_matrix
 from matchwood.primitives.inspect import Symmetry, Values, trusted_symmetry, trusted_values
 from matchwood.primitives.symmetrize import trusted_magnitudes, trusted_union
 from matchwood.primitives.transpose import trusted_transpose
@@ -31,7 +33,7 @@ from matchwood.primitives.transpose import trusted_transpose
 __all__ = ["Graph", "Rectangle", "View", "as_graph", "as_rectangle", "graph"]
 
 
-class Graph(Entries):
+class Graph(GraphRules, Entries):
     """A matrix that has passed the gate.  Made by `matchwood.graph`; not changed afterwards.
 
     Holds the arrays it was made from and what has been found out about them.  Facts and views
@@ -65,33 +67,10 @@ class Graph(Entries):
     # Facts
 
     @property
-    def loops(self) -> int:
-        """Stored entries on the diagonal."""
-        return self.symmetry().loops
-
-    @property
-    def has_symmetric_pattern(self) -> bool:
-        """(i, j) is stored whenever (j, i) is."""
-        return self.symmetry().symmetric
-
-    @property
-    def has_symmetric_values(self) -> bool:
-        """a_ij == a_ji for all i and j."""
-        return self.has_symmetric_pattern and (not self.weighted or self.value_facts().symmetric)
-
-    @property
     def weight_range(self) -> tuple[float, float]:
         """Least and largest of the undirected weights; (0.0, 0.0) without edges."""
         weights = self.undirected_weights().data
         return (float(weights.min()), float(weights.max())) if weights.size else (0.0, 0.0)
-
-    @property
-    def largest_magnitude(self) -> float:
-        """The largest ``|a_ij|``, duplicates added up; 1.0 where no values came in."""
-        if not self.weighted:
-            return 1.0
-        facts = self.value_facts()
-        return max(facts.maximum, -facts.minimum)
 
     @property
     def degrees(self) -> Any:
@@ -103,12 +82,33 @@ class Graph(Entries):
         view = self.directed_pattern()
         return self.keep("symmetry", lambda: trusted_symmetry(view.indptr, view.indices))
 
-    def value_facts(self) -> Values:
-        """What `primitives.inspect` finds out about the values of `directed_weights`."""
-        return self._facts("values", self.directed_weights())
+    def inspected(self, view: View) -> Values:
+        """What `primitives.inspect` finds out about the values of a view."""
+        return trusted_values(*view)
 
-    def _facts(self, key: str, view: View) -> Values:
-        return self.keep(key, lambda: trusted_values(*view))
+    def union(self, view: View, rule: str) -> View:
+        """The view and its transpose in one, without loops; `rule` joins magnitudes."""
+        return View(*trusted_union(*view, reduce=rule))
+
+    def magnitudes(self, view: View) -> View:
+        """The view without loops; its values, where it has some, without signs and zeros."""
+        return View(*trusted_magnitudes(*view))
+
+    def mirrored(self, view: View) -> View:
+        """The transpose."""
+        return View(*trusted_transpose(*view, self.n))
+
+    def least_given(self, caller: str) -> float:
+        """The least of the values as they were given."""
+        return float(self.given_values(caller).min())
+
+    def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
+        """Raise the error that names the entry which is not finite."""
+        refusals.raise_infinite(view, facts.at, caller)
+
+    def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
+        """Raise unless all |a_ij| + |a_ji| are finite."""
+        refusals.refuse_overflow_of_directions(view, caller)
 
     # Arrays
 
@@ -130,104 +130,6 @@ class Graph(Entries):
     def sparse_weights(self, caller: str = "graph") -> Any:
         """`directed_weights` as a SciPy or CuPy CSR matrix, over the same memory."""
         return sparse_matrix(*self.directed_weights(caller), self.shape)
-
-    def heaviest_weights(self, caller: str = "graph") -> View:
-        """`directed_weights`, but of parallel edges the one of largest magnitude counts."""
-        if not self.has_parallel_edges:
-            return self.directed_weights(caller)
-        return self.keep("heaviest", lambda: self.joined("heaviest", caller))
-
-    def undirected_pattern(self) -> View:
-        """Neighbours: symmetric, without loops."""
-
-        def make() -> View:
-            view = self.directed_pattern()
-            if not self.has_symmetric_pattern:
-                return View(*trusted_union(view.indptr, view.indices, None))
-            if self.loops:
-                return View(*trusted_magnitudes(view.indptr, view.indices, None))
-            return view
-
-        return self.keep("undirected", make)
-
-    def undirected_weights(self, caller: str = "graph", *, negative: str = "magnitude") -> View:
-        """Neighbours with positive weights; `negative="error"` refuses negative values."""
-
-        def make() -> View:
-            if not self.weighted:
-                view = self.undirected_pattern()
-                return view._replace(data=ones(view.indices))
-            view = self.heaviest_weights(caller)
-            facts = self._checked_values(view, caller)
-            if not facts.symmetric:  # where the values are symmetric, so is the pattern
-                return self._both_directions(view, facts, caller)
-            if facts.zeros or facts.minimum < 0 or self.loops:  # loops cost a pass to find
-                return View(*trusted_magnitudes(*view))
-            return view
-
-        arguments.one_of(caller, "negative", negative, ("magnitude", "error"))
-        if negative == "error" and self.weighted:
-            self.refuse_negative(caller)
-        return self.keep("weights", make)
-
-    def _both_directions(self, view: View, facts: Values, caller: str) -> View:
-        """Of a matrix ``|a_ij| + |a_ji|``; of edges the heavier direction, or as was said."""
-        rule = self.rule("max" if self._edges else "sum")
-        if not self._edges:
-            rule = "sum"  # what was said is about entries at one place
-        rule = "max" if rule == "first" else rule
-        union = View(*trusted_union(*view, reduce=rule))
-        if max(-facts.minimum, facts.maximum) > np.finfo(view.data.dtype).max / 2:
-            refusals.refuse_overflow_of_directions(union, caller)
-        return union
-
-    def refuse_negative(self, caller: str) -> None:
-        """Raise unless all values are finite and at least 0."""
-        facts = self._checked_values(self.heaviest_weights(caller), caller)
-        least = facts.minimum
-        if self.has_parallel_edges:  # one that does not count may be negative too
-            least = min(least, float(self.given_values(caller).min()))
-        if least < 0:
-            raise ValueError(
-                f"{caller}: weights must not be negative, got {least:g}; "
-                "pass abs(A) if the sign does not matter"
-            )
-
-    def finite_weights(self, caller: str) -> View:
-        """`directed_weights`, of which none is infinite or NaN."""
-        view = self.directed_weights(caller)
-        facts = self.value_facts()
-        if not facts.finite:
-            refusals.raise_infinite(view, facts.at, caller)
-        return view
-
-    def _checked_values(self, view: View, caller: str) -> Values:
-        facts = self._facts("heaviest_values" if self.has_parallel_edges else "values", view)
-        if not facts.finite:
-            refusals.raise_infinite(view, facts.at, caller)
-        return facts
-
-    def transposed_pattern(self) -> View:
-        """Arcs j -> i for every stored (i, j); the directed pattern itself where symmetric."""
-
-        def make() -> View:
-            view = self.directed_pattern()
-            if self.has_symmetric_pattern:
-                return view
-            return View(*trusted_transpose(view.indptr, view.indices, None, self.n))
-
-        return self.keep("transposed", make)
-
-    def transposed_weights(self, caller: str = "graph") -> View:
-        """`transposed_pattern` with values; `directed_weights` itself where they are symmetric."""
-
-        def make() -> View:
-            view = self.finite_weights(caller)
-            if self.has_symmetric_values:
-                return view
-            return View(*trusted_transpose(*view, self.n))
-
-        return self.keep("transposed_weights", make)
 
     def diagonal(self, caller: str = "graph") -> Any:
         """The values a_ii, 0 where none is stored; found by a search in each sorted row."""

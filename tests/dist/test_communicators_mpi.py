@@ -1,4 +1,4 @@
-"""The communicator of MPI, under mpiexec; the same bodies as in threads."""
+"""The communicator of MPI, under mpiexec: how it is opened; its operations: test_answers_mpi.py."""
 
 from __future__ import annotations
 
@@ -8,41 +8,12 @@ import sys
 import pytest
 
 import matchwood as mw
-from dist.mpi import RANKS, clean_environment, mpiexec, needs_mpi
+from dist.mpi import clean_environment, mpiexec, needs_mpi
 from matchwood.dist.start import opening
 from matchwood.dist.start.launchers import mpi_launchers
 from support import looped, run_script
 
 pytestmark = needs_mpi
-
-EVERYTHING = """
-import sys
-import matchwood as mw
-from dist import bodies
-from dist.mpi import say
-
-with mw.dist.world() as comm:
-    assert comm.kind == "mpi"
-    assert comm.size == int(sys.argv[1])
-    bodies.everything(comm, few=comm.size not in (1, 3))
-    for part in (1, 5):   # elements of a message; more of them go as several
-        comm.part = part
-        small = comm.split(0)
-        assert small.part == part
-        for each in (comm, small):
-            bodies.reductions(each, ["complex128"], (0, 1, 20))
-            bodies.gathers(each, ["int16"], (0, 5))
-            bodies.strides(each)
-    say("right", comm.rank)
-assert comm.closed
-"""
-
-
-@pytest.mark.parametrize("ranks", RANKS)
-def test_operations(ranks):
-    done = mpiexec(ranks, EVERYTHING, str(ranks))
-    assert done.lines == [f"right {rank}" for rank in range(ranks)]
-
 
 DEBUGGED = """
 import matchwood as mw
@@ -59,24 +30,6 @@ with mw.dist.world() as comm:
 
 def test_operations_while_debugging():
     mpiexec(3, DEBUGGED, MATCHWOOD_DIST_DEBUG="1")
-
-
-SUMS = """
-import sys
-import numpy as np
-import matchwood as mw
-from dist.bodies import drawn
-
-def sums(comm):
-    return [comm.allreduce(drawn(n, np.float32, n, comm.rank)).tobytes() for n in (1, 50, 5000)]
-
-with mw.dist.world() as comm:
-    assert sums(comm) == mw.dist.run(sums, comm.size)[comm.rank]
-"""
-
-
-def test_sums_of_floats_are_those_of_threads():
-    mpiexec(5, SUMS)
 
 
 WORLDS = """

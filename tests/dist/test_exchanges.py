@@ -224,5 +224,8 @@ def test_the_computed_permutation_is_one():
             assert np.array_equal(np.sort(inside), ids)
             assert np.array_equal(order.user(inside), ids)
         assert np.array_equal(order.inside(ids, 3), inside)
+        # what is done with arrays on a GPU
+        assert np.array_equal(order.mapped_arrays(ids, order.keys, back=False), inside)
+        assert np.array_equal(order.mapped_arrays(inside, order.keys[::-1], back=True), ids)
     moved = HashedOrder(5000).inside(np.arange(5000))
     assert (np.bincount(moved[::16] % 16, minlength=16) > 5).all()  # no structure is left

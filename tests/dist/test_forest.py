@@ -15,6 +15,9 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist, minimum_spanning_forest
 from matchwood.check import check_spanning_forest
+from matchwood.spanning.forest.spread import cpu as loops
+from matchwood.spanning.forest.spread import gpu as gpu_loops
+from matchwood.spanning.forest.spread import rounds
 from spread_graphs import FEW_GRIDS, GRIDS, part, slab, tried
 from strategies import graphs
 
@@ -69,6 +72,25 @@ def test_the_zoo(name):
         if (k + turn) % 4 == 0 or name in EVERYWHERE:
             order = ("given", "hashed")[k % 2]
             compare(ZOO[name](), [sides], bool((k + turn) // 4 % 2), order=order)
+
+
+def test_rounds_of_ranks_with_a_gpu(monkeypatch):
+    """The same by whole arrays, here NumPy's; the two kernels are replaced."""
+
+    def offer(a: Any, b: Any, best: Any) -> None:
+        for labels in (a, b):
+            np.minimum.at(best, labels, np.arange(labels.size, dtype=np.uint64))
+
+    monkeypatch.setattr(rounds, "loops_of", lambda G: gpu_loops)
+    monkeypatch.setattr(gpu_loops, "first_entries", loops.first_entries)
+    monkeypatch.setattr(gpu_loops, "offer", offer)
+    for turn, name in enumerate(ZOO):
+        order, sides = ("given", "hashed")[turn % 2], [(2, 2), (2, 3), (3, 1)][turn % 3]
+        monkeypatch.setattr(gpu_loops, "PIECE", (1 << 25, 7)[turn // 2 % 2])
+        if ZOO[name]().shape[0] <= 2000:
+            compare(ZOO[name](), [sides], bool(turn // 3 % 2), order=order)
+    for name in EVERYWHERE:
+        compare(ZOO[name](), [(1, 2), (1, 5), (3, 3)])
 
 
 @settings(max_examples=10, deadline=None)

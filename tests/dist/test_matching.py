@@ -18,6 +18,9 @@ from matchwood.errors import CheckFailed
 from matchwood.matching import weighted_matching
 from matchwood.matching.check import check_locally_dominant, check_matching
 from matchwood.matching.dominant import dist as engine
+from matchwood.matching.dominant.spread import cpu as steps
+from matchwood.matching.dominant.spread import gpu as gpu_steps
+from matchwood.primitives.edge_order.reference import edge_key
 from matchwood.teams import crew
 from spread_graphs import GRIDS, slab, tried
 from strategies import graphs
@@ -102,10 +105,40 @@ def test_long_chains():
 
 @pytest.mark.parametrize("few", [0, 8, 10**9])
 def test_rows_wait_in_lists_from_any_round_on(few, monkeypatch):
-    monkeypatch.setattr(engine, "FEW", few)
+    monkeypatch.setattr(steps, "FEW", few)
     for name in ("few weights", "rmat", "star", "path", "float32", "int64 indices"):
         compare(ZOO[name](), [(2, 3)], "given")
         compare(ZOO[name](), [(2, 1)], "hashed", ties="index")
+
+
+def first_free_by_loops(block: Any, taken: Any, rows: Any) -> tuple[Any, Any]:
+    """What the kernels of spread/gpu.cu find, by the definition."""
+    view, names = block.view, block.names.tolist()
+    column = np.full(rows.size, -1, view.indices.dtype)
+    weight = np.zeros(rows.size, view.data.dtype)
+    for i, u in enumerate(rows.tolist()):
+        keys = [
+            (edge_key(view.data[k], names[u], names[view.indices[k]], block.seed, block.by_hash), k)
+            for k in range(view.indptr[u], view.indptr[u + 1])
+            if not taken[view.indices[k]]
+        ]
+        if keys:
+            k = min(keys)[1]
+            column[i], weight[i] = view.indices[k], view.data[k]
+    return column, weight
+
+
+def test_steps_of_ranks_with_a_gpu(monkeypatch):
+    """The same rounds by whole arrays, here NumPy's."""
+    monkeypatch.setattr(engine, "steps_of", lambda G: gpu_steps)
+    monkeypatch.setattr(gpu_steps, "first_free", first_free_by_loops)
+    for turn, name in enumerate(ZOO):
+        order, ties = ("given", "hashed")[turn % 2], ("hash", "index")[turn // 2 % 2]
+        if ZOO[name]().shape[0] <= 600:
+            compare(ZOO[name](), [[(2, 2), (2, 3), (3, 1)][turn % 3]], order, ties=ties, rng=turn)
+    for name in EVERYWHERE:
+        compare(ZOO[name](), [(1, 2), (1, 5), (3, 3)], ties="hash")
+    compare(star(40), [(2, 2)], ties="index")
 
 
 def test_two_equal_weights_behind_the_first():
@@ -128,7 +161,7 @@ def test_many_threads_on_a_rank(monkeypatch):
     for A in (rmat(8, 6), grid(9, 9), star(100)):
         weights = sp.csr_array((rng.integers(1, 9, A.nnz), A.indices, A.indptr), A.shape)
         for threads, few in ((2, 32), (3, 0)):
-            monkeypatch.setattr(engine, "FEW", few)
+            monkeypatch.setattr(steps, "FEW", few)
             compare(A, [(2, 2)], threads=threads)
             compare(weights, [(1, 3)], "hashed", threads=threads)
 

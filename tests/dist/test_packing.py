@@ -7,6 +7,7 @@ import pytest
 
 import matchwood
 from matchwood import dist
+from matchwood.dist.exchanges import cpu_bits, gpu_bits
 from matchwood.dist.exchanges.cpu_distinct import distinct, keep_least
 from matchwood.dist.exchanges.packing import (
     pack_marks,
@@ -29,6 +30,9 @@ def test_what_was_packed_comes_out(kind):
             assert words.dtype == kind
             assert words.size <= min(places.size, words_of_bits(size, kind))
             assert np.array_equal(unpack_marks(words, size), places)
+            bits = cpu_bits.bits_of(places, words_of_bits(size, kind), kind)
+            assert np.array_equal(gpu_bits.bits_of(places, bits.size, kind), bits)
+            assert np.array_equal(gpu_bits.places_of(bits, size), places)
             values = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, places.size, kind)
             words = pack_values(places, values, size)
             assert words.dtype == kind

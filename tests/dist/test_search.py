@@ -14,7 +14,7 @@ import matchwood
 from graphs import ZOO, grid, path, rmat
 from matchwood import dist
 from matchwood.check import check_bfs, is_bfs
-from spread_graphs import FEW_GRIDS, SHAPES, slab, tried
+from spread_graphs import FEW_GRIDS, GRIDS, SHAPES, slab, tried, zoo_on
 from strategies import graphs
 
 LONG = ("long path", "shuffled path", "thin grid")  # hundreds of levels
@@ -74,13 +74,21 @@ def zoo():
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_levels_and_parents_are_those_of_one_machine(shape):
-    compared(zoo(), (shape,))
+    compared(zoo_on(shape, LONG), (shape,))
+
+
+@pytest.mark.slow
+def test_all_graphs_on_all_grids():
+    compared(zoo(), GRIDS)
 
 
 def test_hashed_vertices_and_long_ways():
-    compared(zoo(), ((1, 1), (3, 2)), order="hashed", checked=True)
+    for shape in ((1, 1), (2, 3)):
+        compared(zoo_on(shape, LONG), (shape,), order="hashed", checked=True)
     whole = [([1], {}), ([0], {"directed": False})]
-    compared([make() for make in ZOO.values() if make().shape[0] > 1], ((2, 2),), whole)
+    long = [ZOO[name]() for name in LONG]
+    others = [A for A in zoo_on((2, 2), LONG) if A.shape[0] > 1]
+    compared([*long, *others], ((2, 2),), whole)
 
 
 def test_both_directions_and_several_threads():
@@ -212,8 +220,11 @@ def broken(comm, A, shape, rules):
                 local = vector.local.astype(np.int64)
                 local[G.ids == v] = wrong
                 answer = dataclasses.replace(right, **{name: G.vector(local)})
-                assert is_bfs(G, sources, answer, **rules) == (wrong == whole[v]), (name, v, wrong)
                 said.append(tried(lambda x=answer: check_bfs(G, sources, x, **rules)))
+                assert (said[-1] is None) == (wrong == whole[v]), (name, v, wrong)
+    assert is_bfs(G, sources, right, **rules)
+    deep = dataclasses.replace(right, level=G.vector(np.full_like(local, G.n)))
+    assert not is_bfs(G, sources, deep, **rules)
     for rank in range(comm.size):
         answer = dataclasses.replace(right, rounds=right.rounds + (comm.rank == rank))
         said.append(tried(lambda x=answer: check_bfs(G, sources, x, **rules)))

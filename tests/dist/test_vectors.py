@@ -59,6 +59,34 @@ def test_what_cannot_be_written_is_the_same_error_everywhere(tmp_path):
     assert found[0].startswith("FileNotFoundError")
 
 
+def test_ranks_that_want_different_things(tmp_path):
+    """All raise the same, nothing is written, and the communicator goes on."""
+
+    def work(comm):
+        vector = vectors(comm, None, 9, np.int64)
+        odd = comm.rank == 1
+        G = matchwood.distribute((9, np.empty((0, 2), np.int64)), comm=comm)
+        said = [
+            tried(lambda: vector.gather(2 if odd else 0)),
+            tried(lambda: vector.gather(None if odd else 0)),
+            tried(lambda: vector.gather("x" if odd else 0)),
+            tried(lambda: vector.gather(3)),
+            tried(lambda: vector.gather(-1)),
+            tried(lambda: vector.gather(1.0)),
+            tried(lambda: vector.save(tmp_path / f"{odd}.npy")),
+            tried(lambda: G.save(tmp_path / f"graph {odd}")),
+            tried(lambda: matchwood.io.read(tmp_path / f"{odd}.txt", comm=comm)),
+            tried(lambda: matchwood.io.read(3 if odd else "graph.txt", comm=comm)),
+        ]
+        assert vector.gather(None).size == 9
+        return said
+
+    first, *rest = dist.run(work, 3)
+    assert all(isinstance(text, str) for text in first), first
+    assert rest == [first, first]
+    assert not list(tmp_path.iterdir())
+
+
 def test_sizes_are_checked():
     def work(comm):
         G = matchwood.distribute((5, [[0, 1]] if comm.rank == 0 else []), comm=comm)

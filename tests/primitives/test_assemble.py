@@ -17,6 +17,7 @@ from matchwood.primitives.assemble import check as assemble_check
 from matchwood.primitives.assemble import reference as assemble_reference
 from matchwood.primitives.inspect import reference as inspect_reference
 from matchwood.primitives.symmetrize import check as symmetrize_check
+from matchwood.primitives.symmetrize import cpu as symmetrize_cpu
 from matchwood.primitives.symmetrize import reference as symmetrize_reference
 from matchwood.primitives.transpose import check as transpose_check
 from matchwood.primitives.transpose import reference as transpose_reference
@@ -226,3 +227,62 @@ def test_what_becomes_of_two_directions(A: sp.csr_array, reduce: str) -> None:
     for threads in TEAMS:
         found = symmetrize.union_with_transpose(*arrays, reduce=reduce, threads=threads)
         assert_equal(found, expected)
+
+
+# Two matrices that are not each other's transpose: blocks of a matrix that is spread over ranks
+
+
+def merged_by_definition(one: Any, other: Any, how: Any) -> Any:
+    """(indptr, indices, values) of the union, from dictionaries."""
+    tables = []
+    for A in (one, other):
+        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)).tolist()
+        tables.append(dict(zip(zip(rows, A.indices.tolist(), strict=True), A.data, strict=True)))
+    places = sorted(p for p in tables[0].keys() | tables[1].keys() if p[0] != p[1])
+    values = {
+        p: how(*(table[p] for table in tables)) if all(p in table for table in tables)
+        else next(abs(table[p]) if how is added else table[p] for table in tables if p in table)
+        for p in places
+    }  # fmt: skip
+    if how is added:
+        values = {p: w for p, w in values.items() if w != 0}
+    indptr = np.cumsum([0, *(sum(p[0] == i for p in values) for i in range(one.shape[0]))])
+    columns = np.array([p[1] for p in values], np.int32)
+    return indptr.astype(np.int32), columns, np.array(list(values.values()))
+
+
+def added(x: float, y: float) -> float:
+    return abs(x) + abs(y)
+
+
+def test_merge_where_one_of_the_two_is_empty():
+    """Values are kept whichever of the two matrices has no entries."""
+    full = sp.csr_array(rmat(5, 3, symmetric=False)).astype(np.float64)
+    full.data[:] = np.arange(full.nnz) % 5 - 2.0
+    other = sp.csr_array(rmat(5, 2)).astype(np.float64)
+    empty = sp.csr_array(full.shape)
+    empty.indices, empty.indptr = (a.astype(np.int32) for a in (empty.indices, empty.indptr))
+    ways = (
+        (symmetrize_cpu.LEAST, min),
+        (symmetrize_cpu.GREATEST, max),
+        (symmetrize_cpu.ADD, added),
+    )
+    for pair in ((empty, full), (full, empty), (empty, empty), (full, other), (other, full)):
+        views = [(A.indptr, A.indices, A.data) for A in pair]
+        for code, how in ways:
+            expected = merged_by_definition(*pair, how)
+            for threads in TEAMS:
+                found = symmetrize_cpu.merge(*views, code, threads=threads)
+                assert found[2].dtype == np.float64
+                assert_equal(found, expected)
+
+
+def test_merge_without_values():
+    full = sp.csr_array(rmat(5, 3, symmetric=False))
+    nothing = np.empty(0, np.float32)
+    none = (np.zeros_like(full.indptr), full.indices[:0], nothing)
+    some = (full.indptr, full.indices, nothing)
+    for pair in ((none, some), (some, none)):
+        indptr, indices, data = symmetrize_cpu.merge(*pair, symmetrize_cpu.ADD)
+        assert data.size == 0
+        assert indices.size == indptr[-1] == full.nnz - (full.diagonal() != 0).sum()

@@ -12,8 +12,8 @@ from matchwood.dist.vectors import DistributedVector
 from matchwood.gate.blocks import saved
 from matchwood.gate.blocks.views import Places
 from matchwood.gate.entries import RULES
-from matchwood.gate.keeping import Keeper
-from matchwood.gate.views import View, ones
+from matchwood.gate.rules import GraphRules
+from matchwood.gate.views import View
 from matchwood.primitives.assemble.cpu import merge_duplicates
 from matchwood.primitives.inspect import Symmetry, Values
 from matchwood.primitives.symmetrize import trusted_magnitudes
@@ -28,7 +28,7 @@ class Facts(NamedTuple):
     caller: str = "graph"
 
 
-class DistributedGraph(Keeper):
+class DistributedGraph(GraphRules):
     """A graph of which every rank keeps a block.  Made by `matchwood.distribute`.
 
     Views have the names of those of `Graph`, and are those of the block: CSR arrays over the local
@@ -58,11 +58,10 @@ class DistributedGraph(Keeper):
         self.threads = places.threads
         self.engine = "cpu"
         self.edges, self.duplicates = facts.edges, facts.duplicates
-        self.weighted = block.data is not None
         self._block = block
         super().__init__()
         once = places.distinct(block)
-        self.ascending = self.nnz == places.total(once)[0]
+        self._ascending = self.nnz == places.total(once)[0]
         if self.duplicates == "error" and not self.ascending:
             places.raise_duplicates(block, facts.caller)
 
@@ -124,24 +123,14 @@ class DistributedGraph(Keeper):
     # Facts
 
     @property
-    def loops(self) -> int:
-        """Stored entries on the diagonal."""
-        return self.symmetry().loops
+    def weighted(self) -> bool:
+        """Values were given."""
+        return self._block.data is not None
 
     @property
-    def has_symmetric_pattern(self) -> bool:
-        """(i, j) is stored whenever (j, i) is."""
-        return self.symmetry().symmetric
-
-    @property
-    def has_symmetric_values(self) -> bool:
-        """a_ij == a_ji for all i and j."""
-        return self.has_symmetric_pattern and (not self.weighted or self.value_facts().symmetric)
-
-    @property
-    def has_parallel_edges(self) -> bool:
-        """Edges, not entries of a matrix, are given more than once, and no rule was given."""
-        return self.edges and self.duplicates is None and self.weighted and not self.ascending
+    def ascending(self) -> bool:
+        """No entry was given twice, on any rank."""
+        return self._ascending
 
     @property
     def weight_range(self) -> tuple[float, float]:
@@ -157,14 +146,6 @@ class DistributedGraph(Keeper):
         return self.keep("weight_range", make)
 
     @property
-    def largest_magnitude(self) -> float:
-        """The largest ``|a_ij|`` off the diagonal, duplicates added up; 1.0 without values."""
-        if not self.weighted:
-            return 1.0
-        facts = self.value_facts()
-        return max(facts.maximum, -facts.minimum)
-
-    @property
     def degrees(self) -> DistributedVector:
         """Number of neighbours of each vertex, loops not counted."""
 
@@ -178,37 +159,11 @@ class DistributedGraph(Keeper):
         """Loops, and whether the pattern is symmetric."""
         return self.keep("symmetry", lambda: self.places.symmetry(self.directed_pattern()))
 
-    def value_facts(self) -> Values:
-        """What is known of the values of `directed_weights`."""
-        view = self.directed_weights()
-        return self.keep("values", lambda: self.places.values(view))
-
     # Views
 
     def entries(self) -> View:
         """The entries as they were given: rows are sorted, but may hold duplicates."""
         return self._block._replace(data=None)
-
-    def directed_pattern(self) -> View:
-        """Arcs i -> j for every stored (i, j), loops included."""
-        if self.ascending:
-            return self.entries()
-        return self.keep("directed", lambda: self.canonical(None))
-
-    def directed_weights(self, caller: str = "graph") -> View:
-        """`directed_pattern` with values; 1 where none were given.  Duplicates are added up."""
-
-        def make() -> View:
-            if not self.weighted:
-                view = self.directed_pattern()
-                return view._replace(data=ones(view.indices))
-            return self.joined(self.rule("sum"), caller)
-
-        return self.keep("directed_weights", make)
-
-    def rule(self, usual: str) -> str:
-        """How duplicates are joined: as asked for, or else as is usual."""
-        return usual if self.duplicates in (None, "error") else str(self.duplicates)
 
     def joined(self, rule: str, caller: str) -> View:
         """The values as weights, duplicates joined by that rule; there must be values."""
@@ -224,100 +179,35 @@ class DistributedGraph(Keeper):
         block = self._block._replace(data=data)
         return View(*merge_duplicates(*block, reduce=rule, threads=self.threads))
 
-    def heaviest_weights(self, caller: str = "graph") -> View:
-        """`directed_weights`, but of parallel edges the one of largest magnitude counts."""
-        if not self.has_parallel_edges:
-            return self.directed_weights(caller)
-        return self.keep("heaviest", lambda: self.joined("heaviest", caller))
+    def inspected(self, view: View) -> Values:
+        """What is known of the values of the matrix of which `view` is a block."""
+        return self.places.values(view)
 
-    def undirected_pattern(self) -> View:
-        """Neighbours: symmetric, without loops."""
+    def union(self, view: View, rule: str) -> View:
+        """The block of the union with the transpose, without loops; `rule` joins magnitudes."""
+        return self.places.union(view, rule)
 
-        def make() -> View:
-            view = self.directed_pattern()
-            if not self.has_symmetric_pattern:
-                return self.places.union(view, "sum")
-            return self.places.without_loops(view) if self.loops else view
-
-        return self.keep("undirected", make)
-
-    def undirected_weights(self, caller: str = "graph", *, negative: str = "magnitude") -> View:
-        """Neighbours with positive weights; `negative="error"` refuses negative values."""
-
-        def make() -> View:
-            if not self.weighted:
-                view = self.undirected_pattern()
-                return view._replace(data=ones(view.indices))
-            view = self.heaviest_weights(caller)
-            facts = self._checked_values(view, caller)
-            if not facts.symmetric:
-                return self._both_directions(view, facts, caller)
-            if facts.zeros or facts.minimum < 0 or self.loops:
-                return View(*trusted_magnitudes(*view, threads=self.threads))
-            return view
-
-        arguments.one_of(caller, "negative", negative, ("magnitude", "error"))
-        if negative == "error" and self.weighted:
-            self.refuse_negative(caller)
-        return self.keep("weights", make)
-
-    def _both_directions(self, view: View, facts: Values, caller: str) -> View:
-        """Of a matrix ``|a_ij| + |a_ji|``; of edges the heavier direction, or as was said."""
-        rule = self.rule("max") if self.edges else "sum"
-        rule = "max" if rule == "first" else rule
-        union = self.places.union(view, rule)
-        if max(-facts.minimum, facts.maximum) > np.finfo(view.data.dtype).max / 2:
-            self.places.refuse_overflow_of_directions(union, caller)
-        return union
-
-    def refuse_negative(self, caller: str) -> None:
-        """Raise unless all values are finite and at least 0."""
-        least = self._checked_values(self.heaviest_weights(caller), caller).minimum
-        if self.has_parallel_edges:  # one that does not count may be negative too
-            values = self._block.data
-            mine = -float(values.min()) if values.size else -np.inf
-            least = min(least, -float(self.comm.allreduce(np.array([mine]), "max")[0]))
-        if least < 0:
-            raise ValueError(
-                f"{caller}: weights must not be negative, got {least:g}; "
-                "pass abs(A) if the sign does not matter"
-            )
-
-    def finite_weights(self, caller: str) -> View:
-        """`directed_weights`, of which none is infinite or NaN."""
-        view = self.directed_weights(caller)
-        if not self.value_facts().finite:
-            self.places.raise_infinite(view, caller)
-        return view
-
-    def _checked_values(self, view: View, caller: str) -> Values:
-        key = "heaviest_values" if self.has_parallel_edges else "values"
-        facts = self.keep(key, lambda: self.places.values(view))
-        if not facts.finite:
-            self.places.raise_infinite(view, caller)
-        return facts
+    def magnitudes(self, view: View) -> View:
+        """The view without loops; its values, where it has some, without signs and zeros."""
+        return View(*trusted_magnitudes(*view, threads=self.threads))
 
     def mirrored(self, view: View) -> View:
         """The block of the transpose of the matrix of which `view` is a block."""
         return self.places.mirror(view)
 
-    def transposed_pattern(self) -> View:
-        """Arcs j -> i for every stored (i, j); the directed pattern itself where symmetric."""
+    def least_given(self, caller: str) -> float:
+        """The least of the values as they were given."""
+        values = self._block.data
+        mine = -float(values.min()) if values.size else -np.inf
+        return -float(self.comm.allreduce(np.array([mine]), "max")[0])
 
-        def make() -> View:
-            view = self.directed_pattern()
-            return view if self.has_symmetric_pattern else self.places.mirror(view)
+    def raise_infinite(self, view: View, facts: Values, caller: str) -> None:
+        """Raise the error that names the first entry of all ranks which is not finite."""
+        self.places.raise_infinite(view, caller)
 
-        return self.keep("transposed", make)
-
-    def transposed_weights(self, caller: str = "graph") -> View:
-        """`transposed_pattern` with values; `directed_weights` itself where they are symmetric."""
-
-        def make() -> View:
-            view = self.finite_weights(caller)
-            return view if self.has_symmetric_values else self.places.mirror(view)
-
-        return self.keep("transposed_weights", make)
+    def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
+        """Raise unless all |a_ij| + |a_ji| are finite."""
+        self.places.refuse_overflow_of_directions(view, caller)
 
     def diagonal(self, caller: str = "graph") -> Any:
         """The values a_ii of own vertices, by place; 0 where none is stored."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.gate import inputs, refusals
-from matchwood.gate.keeping import Keeper
-from matchwood.gate.views import View, ones, sparse_matrix
+from matchwood.gate.rules import EntryRules
+from matchwood.gate.views import View, sparse_matrix
 from matchwood.primitives.assemble import REDUCE, trusted_canonical
 from matchwood.primitives.inspect import structure
 from matchwood.primitives.patterns import NUMBERS, contiguous, one_place
@@ -23,7 +23,7 @@ RULES = tuple(rule for rule in REDUCE if rule != "keep")  # that leave an entry 
 Same = TypeVar("Same", bound="Entries")
 
 
-class Entries(Keeper):
+class Entries(EntryRules):
     """Checked arrays as they were given, and views of them with sorted rows."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Entries(Keeper):
         kind = refusals.index_kind(max(rows, columns), self.nnz, index_dtype, caller)
         self._indptr = indptr.astype(kind, copy=False)
         self._indices = indices.astype(kind, copy=False)
-        self._edges = raw.edges
+        self.edges = raw.edges
         self._ordered = raw.ordered
         self.duplicates = duplicates
         super().__init__()
@@ -57,7 +57,7 @@ class Entries(Keeper):
     def raw(self) -> inputs.Raw:
         """The arrays as they were given, to make another object of them."""
         arrays = (self._indptr, self._indices, self._source)
-        return inputs.Raw(self.shape[0], *arrays, self._edges, self._ordered, self.shape[1])
+        return inputs.Raw(self.shape[0], *arrays, self.edges, self._ordered, self.shape[1])
 
     @property
     def weighted(self) -> bool:
@@ -99,32 +99,6 @@ class Entries(Keeper):
         For problems whose results do not depend on that.
         """
         return View(self._indptr, self._indices)
-
-    def directed_pattern(self) -> View:
-        """Arcs i -> j for every stored (i, j), loops included."""
-        if self.ascending:
-            return self.entries()
-        return self.keep("directed", lambda: self.canonical(None))
-
-    def directed_weights(self, caller: str = "graph") -> View:
-        """`directed_pattern` with values; 1 where none were given.  Duplicates are added up."""
-
-        def make() -> View:
-            if not self.weighted:
-                view = self.directed_pattern()
-                return view._replace(data=ones(view.indices))
-            return self.joined(self.rule("sum"), caller)
-
-        return self.keep("directed_weights", make)
-
-    @property
-    def has_parallel_edges(self) -> bool:
-        """Edges, not entries of a matrix, are given more than once, and no rule was given."""
-        return self._edges and self.duplicates is None and self.weighted and not self.ascending
-
-    def rule(self, usual: str) -> str:
-        """How duplicates are joined: as asked for, or else as is usual."""
-        return usual if self.duplicates in (None, "error") else self.duplicates
 
     def joined(self, rule: str, caller: str) -> View:
         """The values as weights, duplicates joined by that rule; there must be values."""

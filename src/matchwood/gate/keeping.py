@@ -39,6 +39,10 @@ class Keeper:
                         raise engines.out_of_memory(error) from error
         return found
 
+    def has_kept(self, key: str) -> bool:
+        """Whether something is kept for this key."""
+        return key in self._kept
+
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         del state["_kept"], state["_lock"]

@@ -100,8 +100,12 @@ def check_locally_dominant(A: Any, answer: Any, *, rng: Any = 0, ties: str = "ha
     matchwood.errors.CheckFailed: matching: edge (1, 2) of weight 5.0 comes before those of its ends
     """
     caller = "check_locally_dominant"
-    one_of(caller, "ties", ties, ("hash", "index"))
-    number = seed(caller, rng)
+
+    def checked() -> int:
+        one_of(caller, "ties", ties, ("hash", "index"))
+        return seed(caller, rng)
+
+    number = calls.agreed(A, checked)
     if calls.is_distributed(A):
         from matchwood.matching.spread import checking
 

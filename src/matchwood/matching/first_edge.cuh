@@ -4,6 +4,8 @@
 // "no edge".  The parameter `Others` says which edges a neighbour accepts.  It is a struct with
 //   B held(I v)                   v accepts no edge of less weight; all ones: v accepts none at all
 //   bool takes(I v, I u, B w)     whether v accepts {u, v}, asked only where w equals held(v)
+// The parameter `Names` turns a vertex into the number that breaks ties.  On one machine that is the
+// vertex itself; in the block of a rank vertices have local numbers, and their names are the user's.
 #pragma once
 #include "matchwood/atomics.cuh"
 #include "matchwood/edge_order.cuh"
@@ -23,11 +25,26 @@ struct Ties {
     bool by_hash;
 };
 
-template <typename I, typename W>
+struct Itself {
+    template <typename I>
+    __device__ __forceinline__ I operator()(I v) const
+    {
+        return v;
+    }
+};
+
+template <typename I>
+struct Named {
+    const I* names;
+    __device__ __forceinline__ I operator()(I v) const { return names[v]; }
+};
+
+template <typename I, typename W, typename Names = Itself>
 struct Rows {
     const I *indptr, *indices;
     const WeightBits<W>* data;
     Ties ties;
+    Names name;
 };
 
 // Whether {u1, v1} comes before {u2, v2}, edges of equal weight.  Not inlined: rarely reached, and
@@ -39,17 +56,17 @@ __device__ __noinline__ bool tied_first(I u1, I v1, I u2, I v2, Ties ties)
 }
 
 // Whether edge a of u comes before edge b of u.
-template <typename I, typename B>
-__device__ __forceinline__ bool comes_first(I u, Edge<I, B> a, Edge<I, B> b, Ties ties)
+template <typename I, typename B, typename Names>
+__device__ __forceinline__ bool comes_first(I u, Edge<I, B> a, Edge<I, B> b, Ties ties, const Names& name)
 {
     if (a.w != b.w) return a.w > b.w;
-    return a.w != 0 && tied_first(u, a.v, u, b.v, ties);
+    return a.w != 0 && tied_first(name(u), name(a.v), name(u), name(b.v), ties);
 }
 
 // Improve `best` by the entries from `begin + rank` on, every `step`-th.  AHEAD of them are loaded at
 // once.  SELECTIVE: columns are read only where the weight is not below the best; faster in long rows.
-template <int AHEAD, bool SELECTIVE, typename I, typename W, typename Others>
-__device__ __forceinline__ void scan_row(const Rows<I, W>& rows, I u, I begin, I end, int rank, int step,
+template <int AHEAD, bool SELECTIVE, typename I, typename W, typename Names, typename Others>
+__device__ __forceinline__ void scan_row(const Rows<I, W, Names>& rows, I u, I begin, I end, int rank, int step,
                                          const Others& others, Edge<I, WeightBits<W>>& best)
 {
     using B = WeightBits<W>;
@@ -74,7 +91,7 @@ __device__ __forceinline__ void scan_row(const Rows<I, W>& rows, I u, I begin, I
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a) {
             Edge<I, B> edge{w[a], v[a]};
-            if (w[a] < held[a] || !comes_first(u, edge, best, rows.ties)) continue;
+            if (w[a] < held[a] || !comes_first(u, edge, best, rows.ties, rows.name)) continue;
             if (w[a] > held[a] || others.takes(v[a], u, w[a])) best = edge;
         }
     }
@@ -82,21 +99,21 @@ __device__ __forceinline__ void scan_row(const Rows<I, W>& rows, I u, I begin, I
 
 // `best` becomes the first of the edges of u that WIDTH neighbouring lanes hold, in each of these
 // lanes.  All lanes of the warp call.
-template <int WIDTH, typename I, typename B>
-__device__ __forceinline__ void first_of_lanes(I u, Edge<I, B>& best, Ties ties)
+template <int WIDTH, typename I, typename B, typename Names>
+__device__ __forceinline__ void first_of_lanes(I u, Edge<I, B>& best, Ties ties, const Names& name)
 {
 #pragma unroll
     for (int step = WIDTH / 2; step > 0; step /= 2) {
         Edge<I, B> other{__shfl_xor_sync(ALL, best.w, step), __shfl_xor_sync(ALL, best.v, step)};
-        if (comes_first(u, other, best, ties)) best = other;
+        if (comes_first(u, other, best, ties, name)) best = other;
     }
 }
 
 // WIDTH lanes per vertex, the whole warp for a vertex with a long row.  All lanes of the warp call,
 // those of a group with the same u, begin and end; begin == end where there is nothing to do.
-template <int WIDTH, typename I, typename W, typename Others>
-__device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W>& rows, I u, I begin, I end,
-                                                           const Others& others)
+template <int WIDTH, typename I, typename W, typename Names, typename Others>
+__device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W, Names>& rows, I u, I begin,
+                                                                 I end, const Others& others)
 {
     constexpr int LONG_ROW = 16 * WIDTH;  // entries
     using Found = Edge<I, WeightBits<W>>;
@@ -104,7 +121,7 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W
     bool is_long = end - begin > LONG_ROW;
     if (!is_long) scan_row<4, false>(rows, u, begin, end, lane() % WIDTH, WIDTH, others, best);
     __syncwarp();
-    first_of_lanes<WIDTH>(u, best, rows.ties);
+    first_of_lanes<WIDTH>(u, best, rows.ties, rows.name);
     unsigned left = __ballot_sync(ALL, is_long && lane() % WIDTH == 0);
     for (; left != 0; left &= left - 1) {
         int owner = __ffs(left) - 1;
@@ -113,15 +130,16 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W
         Found mine{0, x};
         scan_row<4, true>(rows, x, from, to, lane(), WARP, others, mine);
         __syncwarp();
-        first_of_lanes<WARP>(x, mine, rows.ties);
+        first_of_lanes<WARP>(x, mine, rows.ties, rows.name);
         if (lane() / WIDTH == owner / WIDTH) best = mine;
     }
     return best;
 }
 
 // One block per vertex.  All threads of the block call, and all get the result.
-template <typename I, typename W, typename Others>
-__device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W>& rows, I u, const Others& others)
+template <typename I, typename W, typename Names, typename Others>
+__device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W, Names>& rows, I u,
+                                                                 const Others& others)
 {
     using B = WeightBits<W>;
     __shared__ B weights[WARP];
@@ -129,7 +147,7 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W
     Edge<I, B> best{0, u};
     scan_row<4, true>(rows, u, rows.indptr[u], rows.indptr[u + 1], (int)threadIdx.x, (int)blockDim.x, others, best);
     __syncwarp();
-    first_of_lanes<WARP>(u, best, rows.ties);
+    first_of_lanes<WARP>(u, best, rows.ties, rows.name);
     if (lane() == 0) {
         weights[warp()] = best.w;
         ends[warp()] = best.v;
@@ -137,7 +155,7 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W
     __syncthreads();
     bool is_warp = lane() < (int)(blockDim.x / WARP);
     best = {is_warp ? weights[lane()] : B(0), is_warp ? ends[lane()] : u};
-    first_of_lanes<WARP>(u, best, rows.ties);
+    first_of_lanes<WARP>(u, best, rows.ties, rows.name);
     __syncthreads();
     return best;
 }

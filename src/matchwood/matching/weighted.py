@@ -123,9 +123,13 @@ def weighted_matching(
     [[0, 1], [2, 3]]
     """
     caller = "weighted_matching"
-    one_of(caller, "method", method, METHODS)
-    one_of(caller, "ties", ties, ("hash", "index"))
-    number = seed(caller, rng)
+
+    def checked() -> int:
+        one_of(caller, "method", method, METHODS)
+        one_of(caller, "ties", ties, ("hash", "index"))
+        return seed(caller, rng)
+
+    number = calls.agreed(A, checked)
     if calls.is_distributed(A):
         dist = calls.spread(A, caller, f"{__package__}.dominant", engine, threads)
         found_by_ranks: Matching = dist.weighted_matching(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from matchwood.cli.cluster.session import Cluster, with_cluster
+from matchwood.cli.graphs.bfs import DepthLimit, Undirected, facts_of_search
 from matchwood.cli.options import Graph
 
 
@@ -17,12 +18,8 @@ def command(
     source: Annotated[
         list[int] | None, typer.Option("-s", "--source", help="Start here; may be repeated.")
     ] = None,
-    depth_limit: Annotated[
-        int | None, typer.Option("--depth-limit", help="Go no deeper than this level.")
-    ] = None,
-    undirected: Annotated[
-        bool, typer.Option("--undirected", help="Follow arcs in both directions.")
-    ] = False,
+    depth_limit: DepthLimit = None,
+    undirected: Undirected = False,
     parents: Annotated[
         Path | None, typer.Option("--parents", metavar="FILE", help="Write the parents there.")
     ] = None,
@@ -44,21 +41,5 @@ def command(
         if parents is not None:
             session.write(found.parent, parents)
         sizes = level_sizes(G, found.level)
-        reached = sum(sizes)
-        session.report(
-            "bfs", f"breadth-first search in {graph}",
-            facts={
-                "vertices": G.n,
-                "sources": sources,
-                "reached": reached,
-                "rounds": found.rounds,
-                "level_sizes": sizes,
-            },
-            shown={
-                "vertices": G.n,
-                "sources": ", ".join(map(str, sources)),
-                "reached": f"{reached:,} ({reached / max(1, G.n):.1%})",
-                "deepest level": len(sizes) - 1,
-            },
-            parents=parents,
-        )  # fmt: skip
+        told = facts_of_search(G.n, sources, [str(v) for v in sources], found.rounds, sizes)
+        session.report("bfs", f"breadth-first search in {graph}", **told, parents=parents)

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from matchwood.cli.cluster.session import Cluster, Session, with_cluster
-from matchwood.cli.graphs.labels import Top
+from matchwood.cli.graphs.labels import Top, facts_of_parts, print_largest
 from matchwood.cli.options import Graph
-from matchwood.cli.output import print_table
 
 
 @with_cluster
@@ -37,20 +36,7 @@ def report_parts(session: Session, title: str, found: Any, top: int, **more: Any
     n = session.graph.n
     single, largest = largest_parts(session.graph, found.labels, top)
     session.write(found.labels)
-    people = session.report(
-        "components", title,
-        facts={
-            "vertices": n,
-            "components": found.count,
-            "trivial": single,
-            "largest": [{"component": part, "vertices": size} for part, size in largest],
-            **more,
-        },
-        shown={"vertices": n, "components": found.count, "of one vertex": single},
-    )  # fmt: skip
+    told = facts_of_parts(n, found.count, single, largest, **more)
+    people = session.report("components", title, **told)
     if people and top and found.count > 1:
-        print_table(
-            "largest",
-            ("component", "vertices", "share"),
-            [(part, size, f"{size / n:.1%}") for part, size in largest],
-        )
+        print_largest(n, largest)

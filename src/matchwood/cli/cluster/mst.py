@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from matchwood.cli.cluster.session import Cluster, with_cluster
+from matchwood.cli.graphs.mst import Maximum, facts_of_forest
 from matchwood.cli.options import Graph
 
 
 @with_cluster
 def command(
     graph: Graph,
-    maximum: Annotated[bool, typer.Option("--maximum", help="The heaviest forest.")] = False,
+    maximum: Maximum = False,
     *,
     cluster: Cluster,
 ) -> None:
@@ -31,16 +28,4 @@ def command(
         session.verify(matchwood.check.check_spanning_forest, found, maximum=maximum)
         if cluster.output is not None:
             save_edges(session.comm, cluster.output, found.edges, G.n)
-        facts = {
-            "vertices": G.n,
-            "edges": G.n - found.components,
-            "components": found.components,
-            "total": found.total,
-            "maximum": maximum,
-            "rounds": found.rounds,
-        }
-        session.report(
-            "forest", f"{'maximum' if maximum else 'minimum'} spanning forest of {graph}",
-            facts=facts,
-            shown={**facts, "maximum": None, "total": f"{found.total:,}"},
-        )  # fmt: skip
+        session.report("forest", **facts_of_forest(graph, found, maximum))

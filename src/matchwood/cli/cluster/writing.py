@@ -40,33 +40,14 @@ def save_edges(comm: Any, path: Path, edges: Any, n: int) -> None:
     """
     import numpy as np
 
-    from matchwood.dist.exchanges import by_destination
-    from matchwood.dist.exchanges.agreement import together
+    from matchwood.dist.exchanges import Letters
+    from matchwood.dist.vectors.files import write_npy
 
     width = max(1, -(-n // comm.size))
-    order, counts = by_destination(np.ascontiguousarray(edges[:, 0]) // width, comm.size)
-    flat, _ = comm.alltoallv(edges[order].reshape(-1), (2 * counts).tolist())
-    mine = flat.reshape(-1, 2)
-    mine = np.ascontiguousarray(mine[np.lexsort((mine[:, 1], mine[:, 0]))])
+    tails, heads = (np.ascontiguousarray(edges[:, k]) for k in (0, 1))
+    tails, heads = Letters(comm, tails // width).send(tails, heads)
+    order = np.lexsort((heads, tails))
+    mine = np.stack((tails[order], heads[order]), axis=1)
     sizes = comm.allgather(np.array([mine.shape[0]], np.int64))
-    first, total = int(sizes[: comm.rank].sum()), int(sizes.sum())
     with _replacing(comm, path) as part:
-
-        def begin() -> int:
-            if comm.rank:
-                return 0
-            with part.open("wb") as file:
-                head = {"descr": mine.dtype.str, "fortran_order": False, "shape": (total, 2)}
-                np.lib.format.write_array_header_1_0(file, head)
-                start = file.tell()
-                file.truncate(start + total * 2 * mine.itemsize)
-            return start
-
-        start = comm.objects(together(comm, begin))[0]
-
-        def write() -> None:
-            with part.open("r+b") as file:
-                file.seek(start + first * 2 * mine.itemsize)
-                file.write(mine.tobytes())
-
-        together(comm, write)
+        write_npy(comm, part, mine, int(sizes[: comm.rank].sum()), int(sizes.sum()))

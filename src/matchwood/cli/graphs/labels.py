@@ -21,24 +21,26 @@ def report_labels(
     n = len(found.labels)
     sizes = np.bincount(found.labels, minlength=found.count)
     largest = np.argsort(-sizes, kind="stable")[:top]
+    parts = [(int(part), int(sizes[part])) for part in largest]
     single = int((sizes == 1).sum())
     shared.write(loaded, {"label": found.labels}, count=found.count)
-    report(
-        shared, loaded, taken, "components", title,
-        facts={
-            "vertices": n,
-            "components": found.count,
-            "trivial": single,
-            "largest": [
-                {"component": int(part), "vertices": int(sizes[part])} for part in largest
-            ],
-            **more,
-        },
-        shown={"vertices": n, "components": found.count, "of one vertex": single},
-    )  # fmt: skip
+    told = facts_of_parts(n, found.count, single, parts, **more)
+    report(shared, loaded, taken, "components", title, **told)
     if not shared.as_json and top and found.count > 1:
-        print_table(
-            "largest",
-            ("component", "vertices", "share"),
-            [(int(part), int(sizes[part]), f"{sizes[part] / n:.1%}") for part in largest],
-        )
+        print_largest(n, parts)
+
+
+def facts_of_parts(
+    n: int, count: int, single: int, largest: list[tuple[int, int]], **more: Any
+) -> dict[str, Any]:
+    """The facts for programs and for people; `largest` are (component, vertices)."""
+    parts = [{"component": part, "vertices": size} for part, size in largest]
+    facts = {"vertices": n, "components": count, "trivial": single, "largest": parts, **more}
+    shown = {"vertices": n, "components": count, "of one vertex": single}
+    return {"facts": facts, "shown": shown}
+
+
+def print_largest(n: int, largest: list[tuple[int, int]]) -> None:
+    """A table of the largest components."""
+    rows = [(part, size, f"{size / n:.1%}") for part, size in largest]
+    print_table("largest", ("component", "vertices", "share"), rows)

@@ -11,6 +11,8 @@ from matchwood.cli import results
 from matchwood.cli.options import Graph
 from matchwood.cli.shared import Shared, report, timed, with_shared
 
+Maximum = Annotated[bool, typer.Option("--maximum", help="The heaviest forest.")]
+
 
 @with_shared
 def command(
@@ -21,7 +23,7 @@ def command(
             "--method", help="auto, boruvka, awerbuch_shiloach, kruskal or filter_kruskal."
         ),
     ] = "auto",
-    maximum: Annotated[bool, typer.Option("--maximum", help="The heaviest forest.")] = False,
+    maximum: Maximum = False,
     *,
     shared: Shared,
 ) -> None:
@@ -40,25 +42,21 @@ def command(
     shared.verify(check, loaded.matrix, found, maximum=maximum)
     if shared.output is not None:
         _write(shared.output, found, loaded.ids)
-    edges = int(found.edges.shape[0])
-    report(
-        shared, loaded, taken, "forest",
-        f"{'maximum' if maximum else 'minimum'} spanning forest of {graph}",
-        facts={
-            "vertices": found.n,
-            "edges": edges,
-            "components": found.components,
-            "total": found.total,
-            "maximum": maximum,
-            "rounds": found.rounds,
-        },
-        shown={
-            "vertices": found.n,
-            "edges": edges,
-            "components": found.components,
-            "total weight": f"{found.total:,}",
-        },
-    )  # fmt: skip
+    report(shared, loaded, taken, "forest", **facts_of_forest(graph, found, maximum))
+
+
+def facts_of_forest(graph: str, found: Any, maximum: bool) -> dict[str, Any]:
+    """The title, and the facts for programs and for people."""
+    shown = {
+        "vertices": found.n,
+        "edges": found.n - found.components,
+        "components": found.components,
+    }
+    return {
+        "title": f"{'maximum' if maximum else 'minimum'} spanning forest of {graph}",
+        "facts": {**shown, "total": found.total, "maximum": maximum, "rounds": found.rounds},
+        "shown": {**shown, "total weight": f"{found.total:,}"},
+    }
 
 
 def _write(path: Path, found: Any, ids: Any) -> None:

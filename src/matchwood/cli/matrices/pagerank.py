@@ -10,24 +10,22 @@ from matchwood.cli.options import Graph
 from matchwood.cli.output import print_table
 from matchwood.cli.shared import Shared, report, timed, with_shared
 
+Damping = Annotated[float, typer.Option("--damping", help="Probability to follow an arc, below 1.")]
+Tol = Annotated[
+    float, typer.Option("--tol", help="Stop when the scores change by less, times vertices.")
+]
+Iterations = Annotated[int, typer.Option("--max-iterations", min=1, help="Stop after so many.")]
+Weighted = Annotated[bool, typer.Option("--weighted", help="Read values as weights of arcs.")]
 SHOWN = 10  # vertices of the highest scores in the table
 
 
 @with_shared
 def command(
     graph: Graph,
-    damping: Annotated[
-        float, typer.Option("--damping", help="Probability to follow an arc, below 1.")
-    ] = 0.85,
-    tol: Annotated[
-        float, typer.Option("--tol", help="Stop when the scores change by less, times vertices.")
-    ] = 1e-6,
-    iterations: Annotated[
-        int, typer.Option("--max-iterations", min=1, help="Stop after so many.")
-    ] = 100,
-    weighted: Annotated[
-        bool, typer.Option("--weighted", help="Read values as weights of arcs.")
-    ] = False,
+    damping: Damping = 0.85,
+    tol: Tol = 1e-6,
+    iterations: Iterations = 100,
+    weighted: Weighted = False,
     *,
     shared: Shared,
 ) -> None:
@@ -49,26 +47,34 @@ def command(
     scores = found.scores
     first = np.argsort(-scores, kind="stable")[:SHOWN].tolist()
     top = [(v if loaded.ids is None else loaded.ids[v], float(scores[v])) for v in first]
-    numbers = {
+    shared.write(loaded, {"score": scores}, **numbers_of(found))
+    told = facts_of_ranking(len(scores), found, damping, top)
+    report(shared, loaded, taken, "rank", f"pagerank of {graph}", **told)
+    if not shared.as_json:
+        print_table("highest scores", ("vertex", "score"), top)
+
+
+def numbers_of(found: Any) -> dict[str, Any]:
+    """How a ranking ended."""
+    return {
         "iterations": found.iterations,
         "error": found.error,
         "converged": bool(found.converged),
     }
-    shared.write(loaded, {"score": scores}, **numbers)
-    report(
-        shared, loaded, taken, "rank", f"pagerank of {graph}",
-        facts={
-            "vertices": len(scores),
-            **numbers,
-            "damping": damping,
-            "top": [{"vertex": v, "score": score} for v, score in top],
-        },
-        shown={
-            "vertices": len(scores),
-            "iterations": found.iterations,
-            "converged": "yes" if found.converged else "no",
-            "error": f"{found.error:.3g}",
-        },
-    )  # fmt: skip
-    if not shared.as_json:
-        print_table("highest scores", ("vertex", "score"), top)
+
+
+def facts_of_ranking(n: int, found: Any, damping: float, top: list[Any]) -> dict[str, Any]:
+    """The facts for programs and for people; `top` are (vertex, score)."""
+    facts = {
+        "vertices": n,
+        **numbers_of(found),
+        "damping": damping,
+        "top": [{"vertex": v, "score": score} for v, score in top],
+    }
+    shown = {
+        "vertices": n,
+        "iterations": found.iterations,
+        "converged": "yes" if found.converged else "no",
+        "error": f"{found.error:.3g}",
+    }
+    return {"facts": facts, "shown": shown}

@@ -99,10 +99,13 @@ def label_propagation(
     (2, [0, 0, 0, 1, 1, 1])
     """
     caller = "label_propagation"
-    max_rounds = arguments.count(caller, "max_rounds", max_rounds)
-    tol = arguments.real(caller, "tol", tol, 0, 1)
-    seed = arguments.seed(caller, rng)
-    plan = Plan(0.0, max_rounds, tol, seed)
+
+    def checked() -> Plan:
+        most = arguments.count(caller, "max_rounds", max_rounds)
+        part = arguments.real(caller, "tol", tol, 0, 1)
+        return Plan(0.0, most, part, arguments.seed(caller, rng))
+
+    plan = calls.agreed(A, checked)
     if calls.is_distributed(A):
         return calls.spread(A, caller, __name__, engine, threads).label_propagation(
             A, plan, threads

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import answers, arguments, csr, engines
-from matchwood.calls import is_distributed
+from matchwood.calls import agreed, is_distributed
 from matchwood.communities.answers import counted, graph_and_level, stated
 from matchwood.components.answers import numbered
 from matchwood.errors import CheckFailed
@@ -56,7 +56,7 @@ def check_label_propagation(
 1 around it weighs 1
     """
     caller = "check_label_propagation"
-    arguments.flag(caller, "settled", settled)
+    agreed(A, lambda: arguments.flag(caller, "settled", settled))
     if is_distributed(A):
         engines.load(PACKAGE, "dist_check").check(A, answer, caller, settled, numbering)
         return

@@ -18,7 +18,7 @@ from matchwood.communities.dist_weights import Spread, spread_level
 from matchwood.communities.propagation.dist import Labels, modularity_of
 from matchwood.components.answers import NUMBERINGS
 from matchwood.dist.agreement import own_part, raise_first, same
-from matchwood.dist.exchanges import by_destination
+from matchwood.dist.exchanges import Letters
 from matchwood.errors import CheckFailed
 from matchwood.primitives.hashing import mix64
 
@@ -161,16 +161,12 @@ def smallest_vertices(G: Any, labels: Any) -> Any:
     first = xp.full(distinct.shape[0], G.n, np.int64)
     least_at(first, which.reshape(-1), ids)
     to = (mix64(distinct.view(np.uint64)) % np.uint64(G.comm.size)).astype(np.int64)
-    order, counts = by_destination(to, G.comm.size, G.threads)
-    sent = counts.tolist()
-    keys, came = G.comm.alltoallv(distinct[order], sent)
-    vertices, _ = G.comm.alltoallv(first[order], sent)
+    letters = Letters(G.comm, to, G.threads)
+    keys, vertices = letters.send(distinct, first)
     known, place = xp.unique(keys, return_inverse=True)
     best = xp.full(known.shape[0], G.n, np.int64)
     least_at(best, place.reshape(-1), vertices)
-    told, _ = G.comm.alltoallv(best[place.reshape(-1)], came.tolist())
-    answer = xp.empty_like(first)
-    answer[order] = told
+    (answer,) = letters.answer(best[place.reshape(-1)])
     return answer[which.reshape(-1)]
 
 

@@ -59,7 +59,7 @@ def _largest(parent: Array) -> Any:
 
 
 @device
-def _join(parent: Array, u: Any, v: Any) -> None:
+def join_ends(parent: Array, u: Any, v: Any) -> None:
     """`link`, after a quick test: most ends have the same grandparent already."""
     a, b = load_relaxed(parent, u), load_relaxed(parent, v)
     a, b = load_relaxed(parent, a), load_relaxed(parent, b)
@@ -126,7 +126,7 @@ def _afforest(
             if interrupted(team, v):
                 return
             if indptr[v] < indptr[v + 1]:
-                _join(parent, parent.dtype.type(v), indices[np.uint64(indptr[v + 1] - 1)])
+                join_ends(parent, parent.dtype.type(v), indices[np.uint64(indptr[v + 1] - 1)])
         if barrier(team):
             return
         compress(parent, lo, hi)
@@ -141,7 +141,7 @@ def _afforest(
                 if symmetric and load_relaxed(parent, v) == giant:
                     continue
                 for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
-                    _join(parent, parent.dtype.type(v), indices[k])
+                    join_ends(parent, parent.dtype.type(v), indices[k])
             chunk = next_chunk(team, n, CHUNK)
         if barrier(team):
             return

@@ -20,6 +20,9 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
+from matchwood.dist.exchanges.letters import Letters as Letters
+from matchwood.dist.exchanges.letters import Record as Record
+from matchwood.dist.exchanges.letters import by_destination as by_destination
 
 KINDS = ("own", "thesis")
 
@@ -164,7 +167,8 @@ class Exchange:
             flat, counts = comm.allgatherv(record.packed)
         places, *found = record.unpacked(flat)
         xp = engines.xp(places)
-        ranks = xp.repeat(xp.arange(comm.size), np.asarray(counts) // record.width)
+        # as a list: CuPy repeats by lists
+        ranks = xp.repeat(xp.arange(comm.size), (np.asarray(counts) // record.width).tolist())
         return (positions(ranks, places.astype(np.int64)), *found)
 
     def packets(self, ids: Any, *columns: Any) -> tuple[Any, ...]:
@@ -186,26 +190,18 @@ class Exchange:
         places = self.grid.places(inside)
         if self.comm.size == 1:
             found = [values[places] for values in own]
-            return found[0] if len(own) == 1 else tuple(found)
-        order, counts = by_destination(self.grid.owner(inside), self.comm.size, self.threads)
-        asked, back = self.comm.alltoallv(self._narrow(places[order]), counts.tolist())
-        record = Record(*(values[asked] for values in own))
-        flat, _ = self.comm.alltoallv(record.packed, (np.asarray(back) * record.width).tolist())
-        answers = []
-        for column in record.unpacked(flat):
-            answer = engines.xp(column).empty(column.shape[0], column.dtype)
-            answer[order] = column
-            answers.append(answer)
-        return answers[0] if len(own) == 1 else tuple(answers)
+        else:
+            letters = Letters(self.comm, self.grid.owner(inside), self.threads)
+            (asked,) = letters.send(self._narrow(places))
+            found = letters.answer(*(values[asked] for values in own))
+        return found[0] if len(own) == 1 else tuple(found)
 
     def _sent(self, comm: Any, to: Any, columns: list[Any]) -> tuple[Any, ...]:
         """The columns of all ranks whose `to` is this one; the first are places."""
         if comm.size == 1:
             return (columns[0].astype(np.int64), *columns[1:])
-        order, counts = by_destination(to, comm.size, self.threads)
-        record = Record(self._narrow(columns[0][order]), *(column[order] for column in columns[1:]))
-        flat, _ = comm.alltoallv(record.packed, [int(k) * record.width for k in counts])
-        places, *found = record.unpacked(flat)
+        letters = Letters(comm, to, self.threads)
+        places, *found = letters.send(self._narrow(columns[0]), *columns[1:])
         return (places.astype(np.int64), *found)
 
     def _narrow(self, places: Any) -> Any:
@@ -248,62 +244,3 @@ class Exchange:
         """
         total = int(self.comm.allreduce(np.array([count], np.int64), "sum")[0])
         return total * max(self.grid.R, self.grid.C) < self.grid.n
-
-
-def by_destination(to: Any, parts: int, threads: int | None = None) -> tuple[Any, Any]:
-    """(order, counts): a stable order by destination, and how many go to each."""
-    if engines.location(to) == "gpu":
-        xp = engines.xp(to)
-        counts = xp.bincount(to, minlength=parts).get()
-        return xp.argsort(to, kind="stable"), counts
-    found: tuple[Any, Any] = engines.load(__name__, "cpu").by_destination(
-        np.ascontiguousarray(to), parts, threads
-    )
-    return found
-
-
-class Record:
-    """Columns that travel together, as one array of bytes: one message instead of several.
-
-    Attributes
-    ----------
-    packed : array of uint8
-    width : int
-        Bytes of one element of all columns.
-    """
-
-    def __init__(self, *columns: Any) -> None:
-        self.kinds = [np.dtype(column.dtype) for column in columns]
-        self.width = sum(kind.itemsize for kind in self.kinds)
-        count = int(columns[0].shape[0])
-        xp = engines.xp(columns[0])
-        if xp is np:
-            table = np.empty(count, self._fields())
-            for k, column in enumerate(columns):
-                table[f"f{k}"] = column
-            self.packed = table.view(np.uint8)
-            return
-        table = xp.empty((count, self.width), np.uint8)  # CuPy has no types with fields
-        at = 0
-        for column in columns:
-            end = at + column.dtype.itemsize
-            table[:, at:end] = xp.ascontiguousarray(column).view(np.uint8).reshape(-1, end - at)
-            at = end
-        self.packed = table.reshape(-1)
-
-    def _fields(self) -> Any:
-        return np.dtype([(f"f{k}", kind) for k, kind in enumerate(self.kinds)])
-
-    def unpacked(self, flat: Any) -> list[Any]:
-        """The columns of an array of bytes."""
-        xp = engines.xp(flat)
-        if xp is np:
-            table = flat.view(self._fields())
-            return [np.ascontiguousarray(table[f"f{k}"]) for k in range(len(self.kinds))]
-        table = flat.reshape(-1, self.width)
-        found, at = [], 0
-        for kind in self.kinds:
-            end = at + kind.itemsize
-            found.append(xp.ascontiguousarray(table[:, at:end]).view(kind).reshape(-1))
-            at = end
-        return found

@@ -4,7 +4,7 @@ Marked places travel as a list, or as one bit for each place where that is short
 with a value each travel as two lists, or as the bits and the values.  The length tells which, so
 there is no header: a list is always shorter than the bits would be.
 
-Words have the type of the vertices, int32 or int64.  Arrays are NumPy's.
+Words have the type of the vertices, int32 or int64.  Arrays are NumPy's; marks may be CuPy's.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import engines
 from matchwood.dist.exchanges.cpu_bits import bits_of, places_of
 
 Array = np.ndarray[Any, Any]
@@ -28,6 +29,10 @@ def pack_marks(places: Array, size: int, kind: Any) -> Array:
     """Words for ascending places below `size`."""
     if places.size < words_of_bits(size, kind):
         return places.astype(kind)
+    if engines.location(places) == "gpu":
+        return engines.load(__package__, "gpu_bits").bits_of(
+            places, words_of_bits(size, kind), kind
+        )
     return bits_of(places, words_of_bits(size, kind), kind)
 
 
@@ -35,6 +40,8 @@ def unpack_marks(words: Array, size: int) -> Array:
     """The places, ascending."""
     if words.size < words_of_bits(size, words.dtype):
         return words.astype(np.int64)
+    if engines.location(words) == "gpu":
+        return engines.load(__package__, "gpu_bits").places_of(words, size)
     return places_of(words, size)
 
 

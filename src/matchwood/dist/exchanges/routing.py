@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from matchwood.dist.exchanges import by_destination
+from matchwood.dist.exchanges.letters import Letters
 
 Array = np.ndarray[Any, Any]
 
@@ -32,18 +32,10 @@ class Route(Protocol):
 
 
 def deliver(route: Route, ids: Array, values: Array) -> tuple[Array, Array]:
-    """(own places, values): what all ranks sent to the owner of each vertex.
-
-    Two words for each, of the type of the values.
-    """
-    grid, comm = route.grid, route.comm
-    order, counts = by_destination(grid.owner(ids), comm.size, route.threads)
-    words = np.empty((ids.size, 2), values.dtype)
-    words[:, 0] = grid.places(ids)[order]
-    words[:, 1] = values[order]
-    found, _ = comm.alltoallv(words.reshape(-1), [2 * int(k) for k in counts])
-    found = found.reshape(-1, 2)
-    return found[:, 0].astype(np.int64), np.ascontiguousarray(found[:, 1])
+    """(own places, values): what all ranks sent to the owner of each vertex."""
+    letters = Letters(route.comm, route.grid.owner(ids), route.threads)
+    places, values = letters.send(_narrow(route.grid, ids), values)
+    return places.astype(np.int64), values
 
 
 def ask(route: Route, ids: Array, values: Array) -> Array:
@@ -54,15 +46,16 @@ def ask(route: Route, ids: Array, values: Array) -> Array:
     grid, comm = route.grid, route.comm
     if comm.size == 1:
         return values[ids]
-    order, counts = by_destination(grid.owner(ids), comm.size, route.threads)
-    most = grid.size_of(0)
-    narrow = np.int32 if most <= np.iinfo(np.int32).max else np.int64
-    places = grid.places(ids)[order].astype(narrow)
-    asked, askers = comm.alltoallv(places, counts)
-    answers, _ = comm.alltoallv(values[asked], askers)
-    found = np.empty(ids.size, values.dtype)
-    found[order] = answers
+    letters = Letters(comm, grid.owner(ids), route.threads)
+    (asked,) = letters.send(_narrow(grid, ids))
+    (found,) = letters.answer(values[asked])
     return found
+
+
+def _narrow(grid: Any, ids: Array) -> Array:
+    """The places of vertices at their owners, in the smaller type that holds them."""
+    most = grid.most_owned
+    return grid.places(ids).astype(np.int32 if most <= np.iinfo(np.int32).max else np.int64)
 
 
 def to_group(comm: Any, messages: list[Array], kind: Any) -> list[Array]:

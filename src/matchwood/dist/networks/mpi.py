@@ -92,23 +92,15 @@ class Mpi(Polled):
     def raw_barrier(self) -> None:
         self._finish(self._comm.Ibarrier)
 
-    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
-        counts = self.raw_lengths(len(text))
-        joined = self.raw_gather(np.frombuffer(text, np.uint8), counts).tobytes()
-        ends = np.cumsum(counts).tolist()
-        return [joined[lo:hi] for lo, hi in zip([0, *ends], ends, strict=False)]
-
     def raw_lengths(self, length: int) -> Counts:
         own, found = np.array([length], np.int64), np.empty(self.size, np.int64)
         self._finish(lambda: self._comm.Iallgather(own, found), own, found)
         return found
 
-    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
-        pairs = np.empty((self.size, 2), np.int64)
-        pairs[:, 0], pairs[:, 1] = sends, sends.sum()
+    def _swapped(self, pairs: Counts) -> Counts:
         found = np.empty_like(pairs)
         self._finish(lambda: self._comm.Ialltoall(pairs, found), pairs, found)
-        return found[:, 0].copy(), int(found[:, 1].sum())
+        return found
 
     @staging.through_host
     def raw_gather(self, array: Any, counts: Counts) -> Any:
@@ -186,10 +178,6 @@ class Mpi(Polled):
         if self.rank == root and not direct:
             return array.copy()
         return engines.moved(data, "gpu") if on_gpu else data
-
-    @staging.through_host
-    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
-        return super().raw_reduce_scatter(array, counts, op)
 
     @staging.through_host
     def raw_allreduce(self, array: Any, op: str) -> Any:

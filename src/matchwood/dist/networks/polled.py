@@ -7,6 +7,7 @@ between two looks, and a rank that has waited too long can say for whom.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import os
 import pickle
@@ -14,7 +15,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from matchwood.dist.checks import Counts
 from matchwood.dist.faults import difference, failure_of, listed
+from matchwood.dist.networks import staging
 from matchwood.dist.networks.control import Control, Path
 from matchwood.dist.protocol import Communicator, Session
 from matchwood.dist.traffic import Traffic
@@ -81,6 +86,30 @@ class Polled(Communicator):
             timed = looks > awake or looks % TIMED_LOOKS == 0
             if timed and time.monotonic() - started > self.session.timeout:
                 raise self._too_late(done)
+
+    @abc.abstractmethod
+    def _swapped(self, pairs: Counts) -> Counts:
+        """(ranks, 2) numbers for each rank; those that the ranks have for this one."""
+
+    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
+        counts = self.raw_lengths(len(text))
+        joined = self.raw_gather(np.frombuffer(text, np.uint8), counts).tobytes()
+        ends = np.cumsum(counts).tolist()
+        return [joined[lo:hi] for lo, hi in zip([0, *ends], ends, strict=False)]
+
+    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
+        pairs = np.empty((self.size, 2), np.int64)
+        pairs[:, 0], pairs[:, 1] = sends, sends.sum()
+        found = self._swapped(pairs)
+        return found[:, 0].copy(), int(found[:, 1].sum())
+
+    @staging.through_host
+    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
+        return super().raw_reduce_scatter(array, counts, op)
+
+    @staging.through_host
+    def raw_allreduce(self, array: Any, op: str) -> Any:
+        return super().raw_allreduce(array, op)
 
     def wait_until(self, done: Callable[[], Any]) -> None:
         """Return when `done` says so, and hear the other ranks meanwhile."""

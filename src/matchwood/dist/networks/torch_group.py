@@ -120,21 +120,12 @@ class Torch(Polled):
     def raw_barrier(self) -> None:
         self.raw_lengths(0)
 
-    def raw_bytes(self, text: bytes) -> Sequence[bytes]:
-        counts = self.raw_lengths(len(text))
-        joined = self.raw_gather(np.frombuffer(text, np.uint8), counts).tobytes()
-        ends = np.cumsum(counts).tolist()
-        return [joined[lo:hi] for lo, hi in zip([0, *ends], ends, strict=False)]
-
     def raw_lengths(self, length: int) -> Counts:
         return self.raw_gather(np.array([length], np.int64), np.ones(self.size, np.int64))
 
-    def raw_table(self, sends: Counts) -> tuple[Counts, int]:
-        pairs = np.empty((self.size, 2), np.int64)
-        pairs[:, 0], pairs[:, 1] = sends, sends.sum()
+    def _swapped(self, pairs: Counts) -> Counts:
         twos = np.full(self.size, 2, np.int64)
-        found = self.raw_exchange(pairs.reshape(-1), twos, twos, 0).reshape(self.size, 2)
-        return found[:, 0].copy(), int(found[:, 1].sum())
+        return self.raw_exchange(pairs.reshape(-1), twos, twos, 0).reshape(self.size, 2)
 
     @staging.through_host
     def raw_gather(self, array: Any, counts: Counts) -> Any:
@@ -176,14 +167,6 @@ class Torch(Polled):
         if self.rank == root:
             return array.copy()
         return engines.moved(data, "gpu") if on_gpu else data
-
-    @staging.through_host
-    def raw_reduce_scatter(self, array: Any, counts: Counts, op: str) -> Any:
-        return super().raw_reduce_scatter(array, counts, op)
-
-    @staging.through_host
-    def raw_allreduce(self, array: Any, op: str) -> Any:
-        return super().raw_allreduce(array, op)
 
     def raw_split(self, color: int | None, ranks: Sequence[int]) -> Communicator | None:
         self._splits += 1

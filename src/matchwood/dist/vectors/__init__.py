@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.dist.exchanges.agreement import together
+from matchwood.dist import checks
+from matchwood.dist.vectors.files import write_npy
 
 
 class DistributedVector:
@@ -55,6 +55,9 @@ class DistributedVector:
 
         ``root=None`` gathers on all ranks.  Every rank calls it.
         """
+        self._agree("gather", root=root)
+        if root is not None:
+            root = checks.rank("gather", "root", root, self.comm.size)
         local = engines.moved(self.local, "cpu")
         if root is None:
             flat, _ = self.comm.allgatherv(local)
@@ -74,29 +77,15 @@ class DistributedVector:
 
         Every rank writes a range of it, so all must see the same file system.
         """
+        self._agree("save", path=str(path))
         lo, values = self._range()
-        kind = values.dtype
-        path = Path(path)
+        write_npy(self.comm, path, values, lo, self.n)
 
-        def begin() -> int:
-            if self.comm.rank:
-                return 0
-            with path.open("wb") as file:
-                np.lib.format.write_array_header_1_0(
-                    file, {"descr": kind.str, "fortran_order": False, "shape": (self.n,)}
-                )
-                start = file.tell()
-                file.truncate(start + self.n * kind.itemsize)
-            return start
+    def _agree(self, caller: str, **given: Any) -> None:
+        """Raise on all ranks unless these arguments are the same on all of them."""
+        from matchwood.dist.agreement import same  # not above: it imports this file
 
-        start = self.comm.objects(together(self.comm, begin))[0]
-
-        def write() -> None:
-            with path.open("r+b") as file:
-                file.seek(start + lo * kind.itemsize)
-                file.write(values.tobytes())
-
-        together(self.comm, write)
+        same(self.comm, caller, **given)
 
     def _range(self) -> tuple[int, Any]:
         """The first vertex of this rank's range, and the values of the range."""

@@ -1,7 +1,7 @@
 """Passes over the entries of a block, on a team.
 
 A block is in local ids: row and column of one vertex have the same id, so that a loop is seen as
-on one machine.  `names` are the vertices' numbers for the user, by local id.
+on one machine.  Facts about symmetry and values: primitives/inspect.
 """
 
 from __future__ import annotations
@@ -10,119 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.primitives.inspect.cpu import value_number, vertex_numbers
 from matchwood.teams import crew, interrupted, kernel, share, share_rows
 
 Array = np.ndarray[Any, Any]
 
-_ZERO = np.uint64(0)
 _WIDTH = 8  # words of a member's line: it shares no cache line with another
-_LOOPS, _SUM1, _SUM2, _BAD, _ZEROS = range(5)
-
-
-@kernel
-def _symmetry(
-    team: Any, indptr: Array, indices: Array, names: Array, key: Any, table: Array
-) -> None:
-    """As in primitives.inspect, of original numbers: the sums of all blocks are those of all."""
-    line = table[team.rank]
-    lo, hi = share_rows(team, indptr)
-    loops = 0
-    sum1 = sum2 = _ZERO
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        x1 = y1 = x2 = y2 = _ZERO
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = indices[k]
-            loops += j == i
-            a, b, c, d = vertex_numbers(key, names[j])
-            x1 += a
-            y1 += b
-            x2 += c
-            y2 += d
-        a, b, c, d = vertex_numbers(key, names[i])
-        sum1 += a * y1 - b * x1
-        sum2 += c * y2 - d * x2
-    line[_LOOPS] = loops
-    line[_SUM1] = np.int64(sum1)
-    line[_SUM2] = np.int64(sum2)
-
-
-def symmetry(
-    indptr: Array, indices: Array, names: Array, key: Any, threads: int | None
-) -> tuple[int, int, int]:
-    """(loops, two sums): symmetric when the sums of all blocks are zero, modulo 2^64."""
-    team = crew(threads, work=indices.size + indptr.size)
-    table = np.zeros((team.size, _WIDTH), np.int64)
-    team.run(_symmetry, indptr, indices, names, key, table)
-    return int(table[:, _LOOPS].sum()), int(table[:, _SUM1].sum()), int(table[:, _SUM2].sum())
-
-
-@kernel
-def _values(
-    team: Any,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    bits: Array,
-    names: Array,
-    key: Any,
-    table: Array,
-    ranges: Array,
-) -> None:
-    line = table[team.rank]
-    line[_BAD] = -1
-    lo, hi = share_rows(team, indptr)
-    least, most = np.inf, -np.inf
-    zeros = 0
-    sum1 = sum2 = _ZERO
-    for i in range(lo, hi):
-        if interrupted(team, i):
-            return
-        x1 = y1 = x2 = y2 = _ZERO
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = indices[k]
-            w = np.float64(data[k])
-            if not np.isfinite(w):
-                line[_BAD] = k
-                return
-            if j != i:
-                least = min(least, w)
-                most = max(most, w)
-                zeros += w == 0.0
-            h = value_number(key, bits[k]) if w != 0.0 else key.value_start  # -0.0 is 0.0
-            a, b, c, d = vertex_numbers(key, names[j])
-            x1 += a * h
-            y1 += b * h
-            x2 += c * h
-            y2 += d * h
-        a, b, c, d = vertex_numbers(key, names[i])
-        sum1 += a * y1 - b * x1
-        sum2 += c * y2 - d * x2
-    ranges[team.rank, 0] = least
-    ranges[team.rank, 1] = most
-    line[_ZEROS] = zeros
-    line[_SUM1] = np.int64(sum1)
-    line[_SUM2] = np.int64(sum2)
-
-
-def values(
-    view: tuple[Array, Array, Array], names: Array, key: Any, threads: int | None
-) -> tuple[int, float, float, tuple[int, int, int]]:
-    """(an entry that is not finite or -1, least, most, (zeros, two sums)), loops left out."""
-    indptr, indices, data = view
-    team = crew(threads, work=indices.size + indptr.size)
-    table = np.zeros((team.size, _WIDTH), np.int64)
-    ranges = np.zeros((team.size, _WIDTH))
-    bits = data.view(np.uint32 if data.itemsize == 4 else np.uint64)
-    team.run(_values, indptr, indices, data, bits, names, key, table, ranges)
-    bad = table[table[:, _BAD] >= 0, _BAD]
-    sums = tuple(int(table[:, k].sum()) for k in (_ZEROS, _SUM1, _SUM2))
-    return (
-        int(bad.min()) if bad.size else -1, float(ranges[:, 0].min()), float(ranges[:, 1].max()),
-        (sums[0], sums[1], sums[2]),
-    )  # fmt: skip
 
 
 @kernel

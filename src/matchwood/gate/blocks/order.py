@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.hashing import GOLDEN
+from matchwood.primitives.hashing import GOLDEN, mix64
 from matchwood.primitives.hashing.reference import mix64_number
 
 ROUNDS = 6
@@ -40,8 +40,27 @@ class HashedOrder:
         return self._mapped(ids, self.keys[::-1].copy(), threads, back=True)
 
     def _mapped(self, ids: Any, keys: Any, threads: int | None, back: bool = False) -> Any:
+        if engines.location(ids) == "gpu":
+            return self.mapped_arrays(ids, keys, back)
         ids = np.ascontiguousarray(ids)
         out = np.empty_like(ids)
         engine = engines.load(__package__, "cpu_order")
         engine.permute(ids, self.n, self.half, keys, back, out, threads)
         return out
+
+    def mapped_arrays(self, ids: Any, keys: Any, back: bool) -> Any:
+        """The same by operations on whole arrays, NumPy's or CuPy's; the steps: cpu_order.py."""
+        xp = engines.xp(ids)
+        half, mask = np.uint64(self.half), np.uint64((1 << self.half) - 1)
+        found = ids.astype(np.uint64)
+        left = xp.arange(found.shape[0])  # which of them are not below n yet
+        while left.shape[0]:
+            high, low = found[left] >> half, found[left] & mask
+            for key in keys:
+                if back:
+                    high, low = low ^ (mix64(high + key) & mask), high
+                else:
+                    high, low = low, high ^ (mix64(low + key) & mask)
+            found[left] = (high << half) | low
+            left = left[found[left] >= np.uint64(self.n)]
+        return found.astype(ids.dtype)

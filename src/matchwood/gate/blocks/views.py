@@ -19,8 +19,8 @@ from matchwood.gate.views import View
 from matchwood.primitives.assemble.cpu import merge_duplicates
 from matchwood.primitives.inspect import Symmetry, Values, keys
 from matchwood.primitives.symmetrize.cpu import GREATEST, LEAST, WAYS, merge
+from matchwood.primitives.transpose.cpu import NO_DATA
 
-NO_DATA = np.empty(0, np.float32)
 RULES = {**WAYS, "least": LEAST, "greatest": GREATEST}
 INT32_MAX = np.iinfo(np.int32).max
 
@@ -106,6 +106,9 @@ class Places:
     def _cpu(self) -> Any:
         return engines.load("matchwood.gate.blocks", "cpu")
 
+    def _inspect(self) -> Any:
+        return engines.load("matchwood.primitives.inspect", "cpu")
+
     # Facts
 
     def total(self, *numbers: int) -> list[int]:
@@ -118,13 +121,13 @@ class Places:
 
     def symmetry(self, view: View) -> Symmetry:
         """Loops, and whether the pattern is symmetric."""
-        mine = self._cpu().symmetry(view.indptr, view.indices, self.names, self.key, self.threads)
-        loops, one, two = self.total(*mine)
+        given = (view.indptr, view.indices, self.names, self.key, self.threads)
+        loops, one, two = self.total(*self._inspect().symmetry_sums(*given))
         return Symmetry(loops, one == two == 0)
 
     def values(self, view: View) -> Values:
         """Facts about values.  `at` is not 0 where one is not finite; see `raise_infinite`."""
-        bad, least, most, sums = self._cpu().values(
+        bad, least, most, sums = self._inspect().value_sums(
             (view.indptr, view.indices, view.data), self.names, self.key, self.threads
         )
         extremes = self.comm.allreduce(np.array([-least, most, float(bad >= 0)]), "max")
@@ -167,8 +170,6 @@ class Places:
         theirs = self.from_local(
             mirror._replace(data=NO_DATA if view.data is None else mirror.data), wide, shift
         )
-        if not mine.data.size:  # `merge` takes an empty first array for "no values"
-            mine, theirs = theirs, mine
         indptr, indices, values = merge(mine, theirs, RULES[rule], threads=self.threads)
         del mine, theirs
         indices -= indices.dtype.type(shift)

@@ -62,7 +62,8 @@ class Entries(NamedTuple):
 def read(path: PathLike, asked: Asked) -> Any:
     """The DistributedGraph of a file, or of a folder."""
     comm = distributed.require_comm(asked.comm, "read")
-    same(comm, "read", path=os.fspath(path), grid=asked.grid, order=asked.order,
+    where = os.fspath(path) if isinstance(path, (str, bytes, os.PathLike)) else path
+    same(comm, "read", path=where, grid=asked.grid, order=asked.order,
          options=tuple(asked[3:]))  # fmt: skip
     asked = asked._replace(
         options=asked.options.checked(), limits=asked.limits.checked("read"),

@@ -1,6 +1,10 @@
 """`inspect` on a team of threads: each member reads its rows and fills one line of a table.
 
 The hashes and why they can be trusted: __init__.py.
+
+The same kernels read a block of a matrix that is spread over ranks.  There vertices have local
+numbers and `names`, and the sums of all blocks are those of the matrix.  Without names, vertices
+have their own numbers; Numba compiles a kernel for each of the two.
 """
 
 from __future__ import annotations
@@ -50,6 +54,14 @@ def vertex_numbers(key: Any, v: Any) -> Any:
 def value_number(key: Any, bits: Any) -> Any:
     """The number of a value other than zero."""
     return _mixed(np.uint64(bits) * key.value_spread + key.value_start, key.value_again)
+
+
+@device
+def _name(names: Any, v: Any) -> Any:
+    """The number of a vertex in the hashes; `names` is None or an array."""
+    if names is None:  # decided when it is compiled
+        return v
+    return names[v]
 
 
 @device
@@ -112,7 +124,7 @@ def _validate(team: Any, indptr: Array, indices: Array, n: int, table: Array) ->
 
 
 @kernel
-def _symmetry(team: Any, indptr: Array, indices: Array, key: Any, table: Array) -> None:
+def _symmetry(team: Any, indptr: Array, indices: Array, names: Any, key: Any, table: Array) -> None:
     """Sums for the comparison of x'Ay with y'Ax, and loops."""
     line = table[team.rank]
     lo, hi = share_rows(team, indptr)
@@ -126,12 +138,12 @@ def _symmetry(team: Any, indptr: Array, indices: Array, key: Any, table: Array) 
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = indices[k]
             loops += j == i
-            a, b, c, d = vertex_numbers(key, j)
+            a, b, c, d = vertex_numbers(key, _name(names, j))
             x1 += a
             y1 += b
             x2 += c
             y2 += d
-        a, b, c, d = vertex_numbers(key, i)
+        a, b, c, d = vertex_numbers(key, _name(names, i))
         sum1 += a * y1 - b * x1
         sum2 += c * y2 - d * x2
     line[_LOOPS] = loops
@@ -154,11 +166,18 @@ def structure(indptr: Array, indices: Array, n: int, *, threads: int | None = No
 def symmetry(
     indptr: Array, indices: Array, *, key: keys.Key | None = None, threads: int | None = None
 ) -> Symmetry:
+    loops, *sums = symmetry_sums(indptr, indices, None, key or keys.key(), threads)
+    return Symmetry(loops, not any(sums))
+
+
+def symmetry_sums(
+    indptr: Array, indices: Array, names: Array | None, key: keys.Key, threads: int | None
+) -> tuple[int, int, int]:
+    """(loops, two sums): symmetric where the sums, of all blocks, are zero modulo 2^64."""
     team = crew(threads, work=indices.size + indptr.size)
     table = np.zeros((team.size, _WIDTH), np.int64)
-    team.run(_symmetry, indptr, indices, key or keys.key(), table)
-    balanced = table[:, _SUM1].sum() == 0 and table[:, _SUM2].sum() == 0
-    return Symmetry(int(table[:, _LOOPS].sum()), bool(balanced))
+    team.run(_symmetry, indptr, indices, names, key, table)
+    return int(table[:, _LOOPS].sum()), int(table[:, _SUM1].sum()), int(table[:, _SUM2].sum())
 
 
 _BAD, _ZEROS, _VSUM1, _VSUM2 = range(4)
@@ -171,6 +190,7 @@ def _values(
     indices: Array,
     data: Array,
     bits: Array,
+    names: Any,
     key: Any,
     table: Array,
     ranges: Array,
@@ -196,12 +216,12 @@ def _values(
                 most = max(most, w)
                 zeros += w == 0.0
             h = value_number(key, bits[k]) if w != 0.0 else key.value_start  # -0.0 is 0.0
-            a, b, c, d = vertex_numbers(key, j)
+            a, b, c, d = vertex_numbers(key, _name(names, j))
             x1 += a * h
             y1 += b * h
             x2 += c * h
             y2 += d * h
-        a, b, c, d = vertex_numbers(key, i)
+        a, b, c, d = vertex_numbers(key, _name(names, i))
         sum1 += a * y1 - b * x1
         sum2 += c * y2 - d * x2
     ranges[team.rank, 0] = least
@@ -219,23 +239,26 @@ def values(
     key: keys.Key | None = None,
     threads: int | None = None,
 ) -> Values:
+    view = (indptr, indices, data)
+    bad, least, most, sums = value_sums(view, None, key or keys.key(), threads)
+    if bad >= 0:
+        return Values(False, bad, 0.0, 0.0, 0, False)
+    if least > most:
+        least = most = 0.0
+    return Values(True, -1, least, most, sums[0], not any(sums[1:]))
+
+
+def value_sums(
+    view: tuple[Array, Array, Array], names: Array | None, key: keys.Key, threads: int | None
+) -> tuple[int, float, float, tuple[int, int, int]]:
+    """(an entry that is not finite or -1, least, most, (zeros, two sums)), loops left out."""
+    indptr, indices, data = view
     team = crew(threads, work=indices.size + indptr.size)
     table = np.zeros((team.size, _WIDTH), np.int64)
     ranges = np.zeros((team.size, _WIDTH))
     bits = data.view(np.uint32 if data.itemsize == 4 else np.uint64)
-    team.run(_values, indptr, indices, data, bits, key or keys.key(), table, ranges)
+    team.run(_values, indptr, indices, data, bits, names, key, table, ranges)
     bad = table[table[:, _BAD] >= 0, _BAD]
-    if bad.size:
-        return Values(False, int(bad.min()), 0.0, 0.0, 0, False)
-    least, most = ranges[:, 0].min(), ranges[:, 1].max()
-    if least > most:
-        least = most = 0.0
-    balanced = table[:, _VSUM1].sum() == 0 and table[:, _VSUM2].sum() == 0
-    return Values(
-        finite=True,
-        at=-1,
-        minimum=float(least),
-        maximum=float(most),
-        zeros=int(table[:, _ZEROS].sum()),
-        symmetric=bool(balanced),
-    )
+    zeros, one, two = (int(table[:, k].sum()) for k in (_ZEROS, _VSUM1, _VSUM2))
+    least, most = float(ranges[:, 0].min()), float(ranges[:, 1].max())
+    return int(bad.min()) if bad.size else -1, least, most, (zeros, one, two)

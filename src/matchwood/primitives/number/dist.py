@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.dist.exchanges import by_destination
+from matchwood.dist.exchanges import Letters
 from matchwood.dist.exchanges.cpu_distinct import distinct, keep_least
 
 Array = np.ndarray[Any, Any]
@@ -30,18 +30,15 @@ def number_labels(G: Any, labels: Array) -> tuple[int, Array]:
     if exchange.order is not None:  # else own vertices ascend, and the first is the smallest
         keep_least(least, back, names)
     inside = used if exchange.order is None else exchange.order.inside(used)
-    order, counts = by_destination(grid.owner(inside), comm.size, exchange.threads)
-    places, senders = comm.alltoallv(grid.places(inside)[order], counts)
-    offers, _ = comm.alltoallv(least[order].astype(_word(grid.n)), counts)
+    letters = Letters(comm, grid.owner(inside), exchange.threads)
+    places, offers = letters.send(grid.places(inside), least.astype(_word(grid.n)))
     smallest = np.full(grid.owned, grid.n, np.int64)
     keep_least(smallest, places, offers)
     mine = np.flatnonzero(smallest < grid.n)
     number = np.empty(grid.owned, _word(grid.n))
     count, number[mine] = number_ids(comm, smallest[mine], grid.n, exchange.threads)
-    answers, _ = comm.alltoallv(number[places], senders)
-    found = np.empty(used.size, labels.dtype)
-    found[order] = answers
-    return count, found[back]
+    (found,) = letters.answer(number[places])
+    return count, found.astype(labels.dtype, copy=False)[back]
 
 
 def exchange_names(G: Any) -> Array:
@@ -56,17 +53,15 @@ def number_ids(comm: Any, ids: Array, n: int, threads: int | None) -> tuple[int,
     Ids are below n, and no two are equal.
     """
     width = max(1, -(-n // comm.size))
-    order, counts = by_destination(ids // width, comm.size, threads)
-    came, senders = comm.alltoallv(ids[order].astype(_word(n)), counts)
+    letters = Letters(comm, ids // width, threads)
+    (came,) = letters.send(ids.astype(_word(n)))
     totals = comm.allgather(np.array([came.size], np.int64))
     marks = np.zeros(width, np.int64)
     inner = came - comm.rank * width
     marks[inner] = 1
     before = np.cumsum(marks) - 1 + int(totals[: comm.rank].sum())
-    answers, _ = comm.alltoallv(before[inner].astype(_word(n)), senders)
-    found = np.empty(ids.size, np.int64)
-    found[order] = answers
-    return int(totals.sum()), found
+    (found,) = letters.answer(before[inner].astype(_word(n)))
+    return int(totals.sum()), found.astype(np.int64)
 
 
 def _word(n: int) -> Any:

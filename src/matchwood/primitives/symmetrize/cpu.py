@@ -44,7 +44,7 @@ def _merge_row(
     out_data: Array,
 ) -> int:
     """Neighbours of i, written from `place` on where out_indices has room; returns how many."""
-    with_data = data.size > 0
+    with_data = data.size > 0 or t_data.size > 0  # one of the two may have no entries at all
     write = out_indices.size > 0
     p, p_end = np.int64(indptr[i]), np.int64(indptr[i + 1])
     q, q_end = np.int64(t_indptr[i]), np.int64(t_indptr[i + 1])
@@ -111,13 +111,19 @@ def merge(
     view: tuple[Array, Array, Array], mirror: tuple[Array, Array, Array], how: int,
     *, threads: int | None = None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """The union of a matrix and its transpose without the diagonal; NO_DATA where it has none."""
+    """The union of two matrices of one shape, without the diagonal.
+
+    The second is the transpose of the first, or a block of it where `view` is a block of a matrix:
+    then one of them may be empty while the other is not.  Both have values, or neither has; NO_DATA
+    stands for none, and only entries tell it from values of an empty matrix.
+    """
     indptr, indices, data = view
-    team = crew(threads, work=2 * indices.size + indptr.size)
+    team = crew(threads, work=indices.size + mirror[1].size + indptr.size)
     lengths, none = np.zeros_like(indptr), np.empty(0, indices.dtype)
     team.run(_merge_rows, *view, *mirror, how, lengths, none, data)
     out_indptr, out_indices = _with_room(lengths, indices)
-    out_data = np.empty(out_indices.size if data.size else 0, data.dtype)
+    valued = data.size > 0 or mirror[2].size > 0
+    out_data = np.empty(out_indices.size if valued else 0, data.dtype)
     if out_indices.size:
         team.run(_merge_rows, *view, *mirror, how, out_indptr, out_indices, out_data)
     return out_indptr, out_indices, out_data

@@ -139,9 +139,8 @@ def pagerank(
     """
     caller = "pagerank"
     watch = Stopwatch()
-    asked = options(
-        caller, damping, tol, max_iterations, personalization, dangling, start, weighted, dtype
-    )
+    given = (damping, tol, max_iterations, personalization, dangling, start, weighted, dtype)
+    asked = calls.agreed(A, lambda: options(caller, *given))
     if calls.is_distributed(A):
         return calls.spread(A, caller, __name__, engine, threads).pagerank(A, asked, threads)
     call = calls.enter(A, caller, engine, threads)

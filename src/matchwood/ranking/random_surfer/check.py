@@ -66,7 +66,8 @@ def check_pagerank(
     matchwood.errors.CheckFailed: pagerank: another iteration changes the scores by 0.227...
     """
     caller = "check_pagerank"
-    asked = options(caller, damping, tol, 1, personalization, dangling, None, weighted, np.float64)
+    given = (damping, tol, 1, personalization, dangling, None, weighted, np.float64)
+    asked = calls.agreed(A, lambda: options(caller, *given))
     if calls.is_distributed(A):
         engines.load(PACKAGE, "dist_check").check(A, answer, asked, caller)
         return

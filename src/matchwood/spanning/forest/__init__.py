@@ -202,7 +202,7 @@ def minimum_spanning_forest(
     [[0, 1], [0, 3], [1, 2]]
     """
     caller = "minimum_spanning_forest"
-    one_of(caller, "method", method, tuple(METHODS))
+    calls.agreed(A, lambda: one_of(caller, "method", method, tuple(METHODS)))
     if calls.is_distributed(A):
         dist = calls.spread(A, caller, __name__, engine, threads)
         spread: Forest = dist.minimum_spanning_forest(

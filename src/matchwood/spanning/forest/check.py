@@ -76,7 +76,7 @@ def check_spanning_forest(
 (0, 2) of weight 3.0 on the way between its ends
     """
     caller = "check_spanning_forest"
-    one_of(caller, "ties", ties, TIES)
+    calls.agreed(A, lambda: one_of(caller, "ties", ties, TIES))
     if calls.is_distributed(A):
         from matchwood.spanning.forest.spread import checking
 

@@ -4,7 +4,7 @@ The first round takes whole rows: each rank finds the first edge of every row of
 owners take the first of those of their row group.  From then on a rank has a list of the edges
 between different components, each edge at one rank, sorted once.  Of these it keeps those that
 close no cycle with those before; that is at most one fewer than the components it sees.  Rounds:
-spread/rounds.py, loops: spread/cpu.py.
+spread/rounds.py, loops: spread/cpu.py, and spread/gpu.py for ranks with a GPU.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import engines
 from matchwood.dist.agreement import any_of, same
 from matchwood.errors import EngineUnavailable
-from matchwood.spanning.forest import LARGEST_FLOAT, Forest, cpu, total_overflows
+from matchwood.spanning.forest import LARGEST_FLOAT, Forest, total_overflows
 from matchwood.spanning.forest.costs.dist import undirected_costs
 from matchwood.spanning.forest.cpu_order import rows_of
 from matchwood.spanning.forest.order import codes
-from matchwood.spanning.forest.spread.cpu import first_entries, list_edges
 from matchwood.spanning.forest.spread.keepers import at_keepers
 from matchwood.spanning.forest.spread.rounds import Edges, Rounds, in_order, order_of
 
@@ -38,16 +38,19 @@ def minimum_spanning_forest(
         raise EngineUnavailable(
             f"{CALLER}: method {method!r} is for one machine; 'boruvka' finds the same forest"
         )
-    if G.engine != "cpu":
-        raise EngineUnavailable(f"{CALLER}: has no engine for blocks on GPUs; pass A.on('cpu')")
     threads = G.threads if threads is None else threads
     costs = undirected_costs(G, CALLER, maximum)
     if G.grid.p == 1 and G.order is None:  # the block is the graph
-        edges, weights, rounds = cpu.span(costs, method, maximum, threads=threads)
+        engine = engines.load(__package__, G.engine)
+        edges, weights, rounds = engine.span(costs, method, maximum, threads=threads)
     else:
         entries, rounds = _forest_entries(G, costs, maximum, threads)
-        edges, weights = _at_owners(G, costs, entries)
-    total, count = added(G.comm, weights), np.array([weights.size], np.int64)
+        host = G.on("cpu")  # from here on there are fewer edges than vertices
+        costs = undirected_costs(host, CALLER, maximum)
+        edges, weights = _at_owners(host, costs, engines.moved(entries, "cpu"))
+        edges, weights = (engines.moved(array, G.engine) for array in (edges, weights))
+    total = added(G.comm, engines.moved(weights, "cpu"))
+    count = np.array([weights.shape[0]], np.int64)
     trees = G.n - int(G.comm.allreduce(count)[0])
     return Forest(edges, weights, total, trees, G.n, rounds)
 
@@ -55,26 +58,29 @@ def minimum_spanning_forest(
 def _forest_entries(G: Any, costs: Any, maximum: bool, threads: int | None) -> tuple[Any, int]:
     """The entries of this rank's block that are edges of the forest, each edge once; rounds."""
     rows, order = rows_of(costs), order_of(costs.data.dtype, maximum)
-    names, grid = G.original_local, G.grid
-    rounds = Rounds(G, threads)
-    first = first_entries(rows, order, grid.n_rows, threads)
-    full = np.flatnonzero(first >= 0)
+    grid, rounds = G.grid, Rounds(G, threads)
+    loops, xp = rounds.loops, rounds.xp
+    names, to_local = (
+        engines.moved(array, G.engine) for array in (G.original_local, grid.columns_to_local)
+    )
+    first = loops.first_entries(rows, order, grid.n_rows, threads)
+    full = xp.flatnonzero(first >= 0)
     entry = first[full]
     u, v = names[full], names[costs.indices[entry]]
-    code = codes(costs.data[entry], order)
-    new, taken = rounds.choose(u, code, np.minimum(u, v), np.maximum(u, v), v)
+    code = codes(costs.data[entry], order, xp)
+    new, taken = rounds.choose(u, code, xp.minimum(u, v), xp.maximum(u, v), v)
     found = [entry[taken]]
     labels = names.astype(np.int64)
     labels[full] = new
     own = rounds.parent.astype(G.index_dtype)
-    labels[grid.columns_to_local] = G.exchange.expand(own)
-    by_name = np.arange(grid.n_rows) if G.order is None else np.argsort(names[: grid.n_rows])
-    entry, tail, code = list_edges(rows, order, names, labels, by_name, threads)
+    labels[to_local] = G.exchange.expand(own)
+    by_name = xp.arange(grid.n_rows) if G.order is None else xp.argsort(names[: grid.n_rows])
+    entry, tail, code = loops.list_edges(rows, order, names, labels, by_name, threads)
     head = costs.indices[entry].astype(np.int64)
     edges = Edges(tail, head, code, tail, head, entry)
     found.extend(rounds.rest(in_order(edges, threads), labels))
     any_edge = int(G.comm.allreduce(np.array([full.size], np.int64), "max")[0]) > 0
-    return np.concatenate(found), rounds.count if any_edge else 0
+    return xp.concatenate(found), rounds.count if any_edge else 0
 
 
 def _at_owners(G: Any, costs: Any, entries: Any) -> tuple[Any, Any]:

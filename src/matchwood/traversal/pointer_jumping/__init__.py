@@ -9,7 +9,6 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import integers
-from matchwood.errors import EngineUnavailable
 
 __all__ = ["forest_roots"]
 
@@ -76,12 +75,7 @@ def forest_roots(parent: Any, *, engine: str | None = None, threads: int | None 
     """
     caller = "forest_roots"
     if is_distributed(parent):
-        engines.check_threads(threads)
-        if engine is not None and engine != engines.location(parent.local):
-            raise EngineUnavailable(
-                f"{caller}: engine must be None where parent is a DistributedVector, got {engine!r}"
-            )
-        return engines.load(__name__, "dist").roots(parent, threads)
+        return engines.load(__name__, "dist").roots(parent, engine, threads)
     home = engines.location(parent)
     chosen = engines.resolve(home, engine, caller, threads)
     given = forest(caller, parent)

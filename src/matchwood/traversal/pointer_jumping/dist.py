@@ -21,7 +21,7 @@ from matchwood.dist.exchanges.cpu_distinct import distinct
 from matchwood.dist.exchanges.routing import ask
 from matchwood.dist.vectors import DistributedVector
 from matchwood.dist.vectors.given import first_of, own_integers
-from matchwood.errors import CheckFailed
+from matchwood.errors import CheckFailed, EngineUnavailable
 from matchwood.traversal.pointer_jumping import has_cycle
 
 Array = np.ndarray[Any, Any]
@@ -35,9 +35,20 @@ class Way(NamedTuple):
     threads: int | None
 
 
-def roots(parent: DistributedVector, threads: int | None = None) -> DistributedVector:
+def roots(
+    parent: DistributedVector, engine: str | None = None, threads: int | None = None
+) -> DistributedVector:
     """See matchwood.traversal.pointer_jumping.forest_roots."""
     caller = "forest_roots"
+
+    def check() -> None:
+        engines.check_threads(threads)
+        if engine not in (None, engines.location(parent.local)):
+            raise EngineUnavailable(
+                f"{caller}: engine must be None where parent is a DistributedVector, got {engine!r}"
+            )
+
+    together(parent.comm, check, told=False)
     given = together(parent.comm, lambda: _own_parents(caller, parent))
     kind = np.int32 if parent.dtype == np.int32 else np.int64
     found = _climbed(caller, parent, given, threads)

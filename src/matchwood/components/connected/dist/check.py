@@ -16,7 +16,7 @@ from matchwood.arguments import one_of
 from matchwood.components.answers import NUMBERINGS
 from matchwood.csr import View
 from matchwood.dist.agreement import raise_first, same
-from matchwood.dist.exchanges import by_destination
+from matchwood.dist.exchanges import Letters
 from matchwood.dist.exchanges.agreement import together
 from matchwood.dist.exchanges.cpu_distinct import distinct, keep_least
 from matchwood.dist.vectors.given import first_of, own_integers
@@ -72,14 +72,12 @@ def _smallest_members(G: Any, labels: Array) -> Array:
     firsts, back = distinct(labels)
     used, least = labels[firsts], ids[firsts].astype(np.int64)
     keep_least(least, back, ids)
-    order, counts = by_destination(used % comm.size, comm.size, G.threads)
-    came, senders = comm.alltoallv(used[order], counts)
-    offers, _ = comm.alltoallv(least[order], counts)
+    letters = Letters(comm, used % comm.size, G.threads)
+    came, offers = letters.send(used, least)
     firsts, where = distinct(came)
     best = offers[firsts]
     keep_least(best, where, offers)
-    answered, _ = comm.alltoallv(best[where], senders)
-    least[order] = answered
+    (least,) = letters.answer(best[where])
     return least[back]
 
 

@@ -63,8 +63,9 @@ def least_members(
 
 @kernel
 def _list_members(
-    team: Any, labels: Array, least: Array, giant: int, stripes: Any, p: int, lists: Any
-) -> None:
+    team: Any, labels: Array, least: Array, giant: int, known: Array, stripes: Any, p: int,
+    lists: Any,
+) -> None:  # fmt: skip
     owner, base, step, size = stripes
     starts, inside, places, names, counts = lists
     for s in range(owner.size):
@@ -75,10 +76,11 @@ def _list_members(
         for k in range(lo, hi):
             if interrupted(team, k):
                 return
-            t = labels[base[s] + k * step[s]]
+            v = base[s] + k * step[s]
+            t = labels[v]
             if t == giant:
-                inside[marked] = k
-                marked += 1
+                inside[marked] = k  # kept where the next line moves on
+                marked += not known[v]
             elif least[t] != k * p + owner[s]:
                 places[paired] = k
                 names[paired] = least[t]
@@ -88,11 +90,13 @@ def _list_members(
 
 
 def list_members(
-    labels: Array, least: Array, giant: int, stripes: Any, p: int, threads: int | None
-) -> list[tuple[Array, Array, Array]]:
+    labels: Array, least: Array, giant: int, known: Array, stripes: Any, p: int,
+    threads: int | None,
+) -> list[tuple[Array, Array, Array]]:  # fmt: skip
     """For each owner the places in tree `giant`; and the places and smallest vertices of others.
 
-    Vertices that are a tree's smallest are in no pair.
+    Of the giant tree those are left out that are `known`.  Vertices that are another tree's
+    smallest are in no pair.
     """
     team = crew(threads, work=2 * labels.size)
     starts = np.cumsum([0, *stripes.size[:-1]])
@@ -100,7 +104,7 @@ def list_members(
     names = np.empty(labels.size, least.dtype)
     counts = np.zeros((team.size, stripes.owner.size, 2), np.int64)
     lists = (starts, inside, places, names, counts)
-    team.run(_list_members, labels, least, giant, tuple(stripes), p, lists)
+    team.run(_list_members, labels, least, giant, known, tuple(stripes), p, lists)
     found = []
     for s, size in enumerate(stripes.size.tolist()):
         begins = [starts[s] + _share_of(member, team.size, size) for member in range(team.size)]

@@ -1,7 +1,8 @@
 """One forest of the forests of all blocks.  Kernels: cpu.py.
 
 1. Every rank joins the edges of its block.  So each of its vertices v is in a tree, whose smallest
-   vertex is a: v and a are connected.
+   vertex is a: v and a are connected.  Where the pattern is symmetric, most of the entries need not
+   be read (giant.py).
 2. It reports that to the owner of v, if a is not v.  The largest tree of a block is reported by
    marks: one bit for a vertex.  The other trees are reported by pairs (v, a).
 3. The owner of v has parent[v], the smallest vertex that it knows to be connected with v.
@@ -22,12 +23,14 @@ component.  (M. Rem's way to join sets, E. W. Dijkstra, A Discipline of Programm
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.components.connected.dist import cpu
+from matchwood.components.connected.dist import cpu, giant
+from matchwood.components.connected.dist.stripes import stripes_of
+from matchwood.dist.agreement import any_of
 from matchwood.dist.exchanges.cpu_distinct import distinct
 from matchwood.dist.exchanges.packing import (
     pack_marks,
@@ -42,25 +45,22 @@ from matchwood.primitives.union_find.cpu import union_find
 
 Array = np.ndarray[Any, Any]
 
+AGAIN = "components before"  # kept in a graph whose components were asked for
 HEAD = 2  # words before a report: the smallest vertex of the largest tree, the words of its marks
-
-
-class Stripes(NamedTuple):
-    """The vertices of a block by their owner: those of one are base + place * step."""
-
-    owner: Array
-    base: Array
-    step: Array
-    size: Array
 
 
 def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
     """The smallest vertex of the component of each own vertex, and the number of rounds."""
     grid, exchange = G.grid, G.exchange
     kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
-    _, labels, _ = engine.label(G.entries(), False, "auto", threads=threads)
-    reports = _reports(grid, engines.moved(labels, "cpu"), kind, threads)
+    if G.engine == "cpu" and _is_symmetric(G):
+        labels, known = giant.labels_of(G, threads)
+    else:
+        _, labels, _ = engine.label(G.entries(), False, "auto", threads=threads)
+        labels, known = engines.moved(labels, "cpu"), giant.nothing_known(grid)
+    reports = _reports(grid, labels, known, kind, threads)
     parent = np.arange(grid.rank, grid.n, grid.p, dtype=np.int64).astype(kind)
+    parent[known.own] = known.head
     own = cpu.Own(parent, grid.p, grid.rank)
     found = []
     for report in _exchanged(exchange, reports, kind):
@@ -79,25 +79,31 @@ def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
             return parent, rounds
 
 
-def stripes_of(grid: Grid) -> Stripes:
-    """Of the row group first, by column of the grid; then of the rest of the column group."""
-    rows = [(grid.r * grid.C + c, c, grid.C, grid.row_counts[c]) for c in range(grid.C)]
-    others = [r for r in range(grid.R) if r != grid.r]
-    columns = [
-        (r * grid.C + grid.c, grid.n_rows + k, grid.R - 1, grid.column_counts[r])
-        for k, r in enumerate(others)
-    ]
-    return Stripes(*(np.array(column, np.int64) for column in zip(*rows, *columns, strict=True)))
+def _is_symmetric(G: Any) -> bool:
+    """Whether the pattern is known to be symmetric, on all ranks.
+
+    To find out takes a pass over the entries, which pays only for a graph that is used again: the
+    first call does not ask.
+    """
+    before = G.has_kept("symmetry") or G.has_kept(AGAIN)
+    G.keep(AGAIN, lambda: True)
+    return not any_of(G.comm, not before) and G.has_symmetric_pattern
 
 
-def _reports(grid: Grid, labels: Array, kind: Any, threads: int | None) -> dict[int, Array]:
-    """For each owner of vertices of this block what it must know of them."""
+def _reports(
+    grid: Grid, labels: Array, known: giant.Known, kind: Any, threads: int | None
+) -> dict[int, Array]:
+    """For each owner of vertices of this block what it must learn of them."""
     stripes = stripes_of(grid)
     trees = int(labels.max()) + 1 if labels.size else 0
     least = cpu.least_members(labels, trees, stripes, grid, kind, threads)
-    giant = int(np.bincount(labels).argmax()) if trees else -1
-    head = int(least[giant]) if trees else 0
-    listed = cpu.list_members(labels, least, giant, stripes, grid.p, threads)
+    largest, head = -1, 0
+    if known.local.any():
+        largest, head = int(labels[known.local.argmax()]), known.head
+    elif trees:
+        largest = int(np.bincount(labels).argmax())
+        head = int(least[largest])
+    listed = cpu.list_members(labels, least, largest, known.local, stripes, grid.p, threads)
     reports = {}
     for owner, size, (inside, places, names) in zip(
         stripes.owner.tolist(), stripes.size.tolist(), listed, strict=True

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.dist.agreement import any_of, raise_first
+from matchwood.engines import moved
 from matchwood.gate.views import View, ones
 from matchwood.spanning.forest.costs import Costs
 
@@ -17,7 +18,18 @@ HALF = np.int64(0xFFFF_FFFF)  # the lower half of an integer of 64 bits
 
 
 def undirected_costs(G: Any, caller: str, maximum: bool) -> Costs:
-    """The block of the weights of `G`, kept in it.  All ranks call this."""
+    """The block of the weights of `G`, kept in it.  All ranks call this.
+
+    That of a graph whose views lie on GPUs is made on the CPU, as these are.
+    """
+    if G.engine == "gpu":
+        there = undirected_costs(G.on("cpu"), caller, maximum)
+
+        def make() -> Costs:
+            indptr, indices, data = (moved(each, "gpu") for each in there[:3])
+            return Costs(indptr, indices, data, there.least, there.most)
+
+        return G.keep(f"costs {maximum}", make)
     if not G.weighted:
         pattern = G.undirected_pattern()
         return G.keep("costs", lambda: _block(pattern._replace(data=ones(pattern.indices))))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.dist.exchanges import Record, by_destination
+from matchwood.dist.exchanges import Letters
 from matchwood.spanning.forest.spread.cpu_checking import find_entries
 
 Array = np.ndarray[Any, Any]
@@ -21,11 +21,8 @@ def at_keepers(
     """
     grid = G.grid
     u, v = (ends if G.order is None else G.order.inside(ends) for ends in (low, high))
-    order, counts = by_destination(grid.keeper(u, v), grid.p, G.threads)
     kind = G.index_dtype
     given = (grid.row_position(u).astype(kind), low.astype(kind), high.astype(kind), *columns)
-    record = Record(*(column[order] for column in given))
-    flat, _ = G.comm.alltoallv(record.packed, np.asarray(counts) * record.width)
-    rows, low, high, *found = record.unpacked(flat)
+    rows, low, high, *found = Letters(G.comm, grid.keeper(u, v), G.threads).send(*given)
     entries = find_entries(costs, G.original_local, rows.astype(np.int64), high, G.threads)
     return entries, low.astype(np.int64), high.astype(np.int64), found

@@ -9,7 +9,8 @@ rank asks for every component that its edges touch, with the first of these edge
        parent, and so on)
     3. everyone who asked is told the new name of the component, and whether its edge was taken
 
-A round at least halves the number of components that have edges.
+A round at least halves the number of components that have edges.  The loops are in cpu.py, and
+for ranks with a GPU in gpu.py.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood import engines
 from matchwood.dist.agreement import any_of
-from matchwood.dist.exchanges import Record, by_destination
+from matchwood.dist.exchanges import Letters
 from matchwood.primitives.sort import radix_sort
 from matchwood.spanning.forest.order import PREFIX_BITS, Order
-from matchwood.spanning.forest.spread.cpu import first_requests, join
 
-Array = np.ndarray[Any, Any]
+Array = Any  # NumPy's, or CuPy's where the blocks lie on GPUs
 
 
 def order_of(dtype: Any, maximum: bool) -> Order:
@@ -35,6 +36,11 @@ def order_of(dtype: Any, maximum: bool) -> Order:
     flip = np.uint64((1 << width) - 1 if maximum else 0)
     sign = np.uint64(1 << (width - 1))
     return Order(kind.kind == "f", sign, flip, none, none, np.uint64(64 - PREFIX_BITS), True)
+
+
+def loops_of(G: Any) -> Any:
+    """The loops for the engine on which the blocks of G lie."""
+    return engines.load(__package__, G.engine)
 
 
 class Edges(NamedTuple):
@@ -74,9 +80,11 @@ class Rounds:
 
     def __init__(self, G: Any, threads: int | None) -> None:
         self.G, self.threads = G, threads
+        self.loops = loops_of(G)
         self.count = 0
-        self.parent = G.ids.astype(np.int64)
-        self._first = np.full(G.grid.owned, -1, np.int64)
+        self.parent = engines.moved(G.ids.astype(np.int64), G.engine)
+        self.xp = engines.xp(self.parent)
+        self._first = self.xp.full(G.grid.owned, -1, np.int64)
 
     def choose(
         self, labels: Array, code: Array, low: Array, high: Array, other: Array
@@ -86,16 +94,19 @@ class Rounds:
         All ranks call this; each gives the first of its edges for every component it has.
         """
         self.count += 1
-        letters = _Letters(self.G, labels, self.threads)
-        kind = self.G.index_dtype  # holds every vertex
-        places, code, *ends = letters.send(code, *(x.astype(kind) for x in (low, high, other)))
-        low, high, other = (x.astype(np.int64) for x in ends)
-        touched = first_requests(places, code, low, high, self._first, self.threads)
+        G, grid = self.G, self.G.grid
+        kind = G.index_dtype  # holds every vertex
+        inside = labels if G.order is None else G.order.inside(labels)
+        letters = Letters(G.comm, grid.owner(inside), self.threads)
+        given = (x.astype(kind) for x in (grid.places(inside), low, high, other))
+        code, *ends = letters.send(code, *given)
+        places, low, high, other = (x.astype(np.int64) for x in ends)
+        touched = self.loops.first_requests(places, code, low, high, self._first, self.threads)
         first = self._first[touched]
         self._first[touched] = -1
         self.touched, self.edge = touched, (code[first], low[first], high[first])
         taken = self._hook(touched, other[first])
-        flags = np.zeros(places.size, np.bool_)
+        flags = self.xp.zeros(places.size, np.bool_)
         flags[first[taken]] = True
         self._flatten(touched[taken])
         new, flags = letters.answer(self.parent[places].astype(kind), flags)
@@ -126,50 +137,22 @@ class Rounds:
         `edges` are in order; `roots` are those of the components that they know by numbers.
         Edges that close a cycle are left out as soon as a rank sees it.
         """
-        names = self.G.original_local
+        xp = self.xp
+        names = engines.moved(self.G.original_local, self.G.engine)
         while True:
-            roots, numbers = np.unique(roots, return_inverse=True)  # some have become one
+            roots, numbers = xp.unique(roots, return_inverse=True)  # some have become one
             edges = edges._replace(a=numbers[edges.a], b=numbers[edges.b])
-            kept, best = join(edges.a, edges.b, roots.size)
+            kept, best = self.loops.join(edges.a, edges.b, roots.size)
             edges = edges.at(kept)
             left = int(self.G.comm.allreduce(np.array([kept.size], np.int64))[0])
             if left == 0:
                 return
-            asked = np.flatnonzero(best >= 0)
+            asked = xp.flatnonzero(best >= 0)
             offer = edges.at(best[asked])
-            other = np.where(offer.a == asked, offer.b, offer.a)
+            other = xp.where(offer.a == asked, offer.b, offer.a)
             new, taken = self.choose(
                 roots[asked], offer.code, names[offer.low], names[offer.high], roots[other]
             )
             self.G.comm.report(self.count, left)
             roots[asked] = new
             yield offer.entry[taken]
-
-
-class _Letters:
-    """Values for the owners of some vertices, and the owners' answers."""
-
-    def __init__(self, G: Any, ids: Array, threads: int | None) -> None:
-        self.comm, grid = G.comm, G.grid
-        inside = ids if G.order is None else G.order.inside(ids)
-        self._order, self._counts = by_destination(grid.owner(inside), self.comm.size, threads)
-        self._places = grid.places(inside).astype(G.index_dtype)
-
-    def send(self, *columns: Array) -> list[Array]:
-        """(own places, columns) of what all ranks sent here."""
-        record = Record(*(column[self._order] for column in (self._places, *columns)))
-        flat, sizes = self.comm.alltoallv(record.packed, np.asarray(self._counts) * record.width)
-        self._came = np.asarray(sizes) // record.width
-        places, *found = record.unpacked(flat)
-        return [places.astype(np.int64), *found]
-
-    def answer(self, *columns: Array) -> list[Array]:
-        """The answers to what this rank sent, in the order in which it gave it."""
-        record = Record(*columns)
-        flat, _ = self.comm.alltoallv(record.packed, self._came * record.width)
-        found = []
-        for column in record.unpacked(flat):
-            value = np.empty_like(column)
-            value[self._order] = column
-            found.append(value)
-        return found

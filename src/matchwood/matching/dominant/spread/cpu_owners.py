@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.matching.cpu_rows import Ties
-from matchwood.matching.dominant.cpu_records import (
+from matchwood.matching.dominant.spread.cpu_records import (
     Out,
     begin_records,
     get_bits,

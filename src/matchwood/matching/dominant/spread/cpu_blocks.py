@@ -1,4 +1,4 @@
-"""The kernels of dist.py: what a rank does on its block, and for the vertices that it owns.
+"""What a rank does on its block in a round of dist.py; the part of owners is cpu_owners.py.
 
 A block is a part of the rows of a row group: those entries whose columns are in one column group.
 Local ids, places and stripes: matchwood/dist/grid.  The rule of a round: dist.py.
@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.matching.cpu_rows import Ties, prefetch_queued
-from matchwood.matching.dominant.cpu_records import Out, begin_records, nobody, put_bits
+from matchwood.matching.dominant.spread.cpu_records import Out, begin_records, nobody, put_bits
 from matchwood.primitives.cpu_hints import trailing_zeros
 from matchwood.primitives.edge_order.cpu import rank_in_row
 from matchwood.primitives.frontier.cpu import flush, push

@@ -1,0 +1,27 @@
+"""The steps of dist.py on one rank: cpu.py with its kernels, gpu.py + gpu.cu.
+
+A class `Run` has them: `propose`, `choose`, `settle` and `wake`, then `mate` and `weights`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Stripes = tuple[Any, Any, Any]
+
+
+def group_columns(grid: Any) -> Stripes:
+    """Of the ranks of a column: their vertices, the local id of the first, and the step."""
+    ranks = np.arange(grid.R)
+    base = grid.n_rows + ranks - (ranks > grid.r)
+    stride = np.full(grid.R, grid.R - 1)
+    base[grid.r], stride[grid.r] = grid.c, grid.C  # own vertices are in the row group
+    return np.array(grid.column_counts, np.int64), base.astype(np.int64), stride.astype(np.int64)
+
+
+def group_rows(grid: Any) -> Stripes:
+    """The same of the ranks of a row."""
+    ranks = np.arange(grid.C, dtype=np.int64)
+    return np.array(grid.row_counts, np.int64), ranks, np.full(grid.C, grid.C, np.int64)

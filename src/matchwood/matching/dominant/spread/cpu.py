@@ -1,0 +1,152 @@
+"""A run of the distributed matching on one rank, on its CPU threads.
+
+The rule of a round: dist.py.  Kernels: cpu_blocks.py (the block) and cpu_owners.py (own vertices).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.matching.cpu_rows import Ties
+from matchwood.matching.dominant.spread import cpu_blocks as blocks
+from matchwood.matching.dominant.spread import cpu_owners as owners
+from matchwood.matching.dominant.spread import group_columns, group_rows
+from matchwood.matching.dominant.spread.cpu_records import Out
+from matchwood.primitives.frontier.cpu import BUFFER
+from matchwood.teams import crew
+
+FEW = 32  # rows for each word about matched vertices, from which on rows wait in lists
+
+
+class Run:
+    """A run on one rank; the functions of the steps are those of gpu.py."""
+
+    def __init__(self, G: Any, view: Any, seed: int, by_hash: bool, threads: int | None) -> None:
+        self.G, self.grid, self.exchange = G, G.grid, G.exchange
+        self.ties, self.threads = Ties(np.uint64(seed), by_hash), threads
+        self.weight_type = view.data.dtype
+        grid = G.grid
+        kind, word = view.indices.dtype, np.dtype(f"u{np.dtype(G.index_dtype).itemsize}")
+        local, bits = f"u{kind.itemsize}", np.dtype(f"i{view.data.dtype.itemsize}")
+        ids = grid.original_local().astype(word)
+        names = ids if G.names is None else np.asarray(G.names).astype(word)
+        renamed = G.names is not None
+        self.block = blocks.Block(
+            view.indptr.view(f"u{view.indptr.dtype.itemsize}"), view.indices.view(local),
+            view.data.view(bits), names, ids, renamed,
+        )  # fmt: skip
+        weight_words = max(1, bits.itemsize // word.itemsize)
+        self.record, self.packet = 2 + renamed + weight_words, 2 + weight_words
+        n_rows, n_local, owned = grid.n_rows, grid.n_local, grid.owned
+        self.rows = blocks.Rows(
+            np.zeros(n_local, np.int8), np.empty(0, local), np.empty(n_rows, local),
+            np.empty(n_rows, local), np.empty(n_rows, bits),
+        )  # fmt: skip
+        self.bits = bits
+        slots = owned * grid.C
+        self.candidates = owners.Candidates(
+            np.empty(slots if renamed else 0, word), np.empty(slots, word), np.zeros(slots, bits)
+        )
+        none = np.iinfo(word).max
+        self.owned = owners.Owned(
+            np.ascontiguousarray(names[:n_rows][grid.owned_rows]),
+            np.full(owned, none, word), np.zeros(owned, bits),
+            np.full(owned, none, word), np.zeros(owned, bits),
+            np.zeros(owned, np.int32), np.empty(owned, word), np.empty(owned, word),
+        )  # fmt: skip
+        most = max(n_rows * self.record, owned * self.packet)
+        self.words = np.empty(most, word)
+        self.queue = np.empty(n_rows + 1, local)  # one more, which a pass writes and forgets
+        self.fresh = np.empty(0, local)
+        self.mean_row = 1 + view.nnz // max(n_rows, 1)
+        self.columns = group_columns(grid)
+        self.of_rows = group_rows(grid)
+
+    @property
+    def mate(self) -> Any:
+        """The mates of own vertices, once the run is over."""
+        return self.owned.pointer.view(self.G.index_dtype)
+
+    @property
+    def weights(self) -> Any:
+        """The weights of the edges of own vertices, 0 for free ones."""
+        return self.owned.weight.view(self.weight_type)
+
+    def _out(self, team: Any, width: int, receivers: int) -> Out:
+        counts, places = (np.zeros((team.size, receivers), np.int64) for _ in range(2))
+        return Out(self.words, counts, places, width)
+
+    def propose(self) -> tuple[Any, Any]:
+        """What came for own vertices, and where that of each rank of the row begins."""
+        block, rows = self.block, self.rows
+        team = crew(self.threads, work=block.indices.size + rows.following.size)
+        out = self._out(team, self.record, self.grid.C)
+        team.run(blocks.propose, block, rows, self.ties, np.empty(team.size, self.bits), out)
+        return self._sent(self.exchange.row, out)
+
+    def _sent(self, comm: Any, out: Out) -> tuple[Any, Any]:
+        counts = out.counts.sum(0) * out.width
+        came, sizes = comm.alltoallv(out.words[: int(counts.sum())], counts)
+        return came, _starts(sizes)
+
+    def choose(self, came: tuple[Any, Any], round_: int) -> tuple[Any, Any, Any]:
+        """The packets that came, and what `settle` goes on with."""
+        records, starts = came
+        team = crew(self.threads, work=4 * records.size)
+        out = self._out(team, self.packet, self.grid.p)
+        count = np.zeros(team.size, np.int64)
+        team.run(
+            owners.choose, records, starts, self.record, round_, self.ties, self.candidates,
+            self.owned, count, out,
+        )  # fmt: skip
+        return self._sent(self.G.comm, out)[0], team, count
+
+    def settle(self, came: tuple[Any, Any, Any]) -> tuple[Any, int]:
+        """What is told about the vertices that were matched, and their number."""
+        packets, team, count = came
+        word = self.owned.pointer.dtype
+        bitmap = np.zeros(-(-self.grid.owned // (8 * word.itemsize)), word)
+        told = np.zeros(1, np.int64)
+        team.run(owners.settle, packets, self.packet, self.ties, self.owned, count, bitmap, told)
+        matched = int(told[0])
+        return (self.owned.matched[:matched] if matched < bitmap.size else bitmap), matched
+
+    def wake(self, told: Any) -> tuple[Any, Any]:
+        """As `propose`, for the rows whose candidate was matched."""
+        of_columns = self._heard(self.exchange.column, told, self.columns)
+        of_rows = self._heard(self.exchange.row, told, self.of_rows)
+        news = of_columns.words.size + of_rows.words.size
+        if not self.rows.waiting.size and news * FEW < self.rows.following.size:
+            self._enlist()
+        rows = 0 if self.rows.waiting.size else self.rows.following.size
+        team = crew(self.threads, work=rows + 8 * self.mean_row * news)
+        buffers = np.empty((2, team.size, BUFFER), self.queue.dtype)
+        tails = np.zeros((2, 1), np.int64)
+        fresh = blocks.Queue(self.fresh, tails[0], buffers[0])
+        queue = blocks.Queue(self.queue, tails[1], buffers[1])
+        out = self._out(team, self.record, self.grid.C)
+        team.run(
+            blocks.wake, self.block, self.rows, self.ties,
+            blocks.HeardOf(of_columns, of_rows, self.grid.c), fresh, queue,
+            np.empty(team.size, self.bits), out,
+        )  # fmt: skip
+        return self._sent(self.exchange.row, out)
+
+    def _enlist(self) -> None:
+        """From now on rows wait in lists."""
+        kind = self.queue.dtype
+        waiting = np.full(self.grid.n_local, np.iinfo(kind).max, kind)
+        self.rows = self.rows._replace(waiting=waiting)
+        self.fresh = np.empty(self.grid.n_columns, kind)
+        team = crew(self.threads, work=4 * self.rows.following.size)
+        team.run(blocks.enlist, self.rows)
+
+    def _heard(self, comm: Any, told: Any, places: Any) -> blocks.Heard:
+        words, sizes = comm.allgatherv(told)
+        return blocks.Heard(words, _starts(sizes), *places)
+
+
+def _starts(sizes: Any) -> Any:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
