@@ -44,7 +44,8 @@ def test_zoo(name):
     A = ZOO[name]()
     G = matchwood.graph(A)
     expected = matchwood.connected_components(G, engine="reference")
-    for devices, batches in itertools.product((1, 2, 3, 4), (None, 1, 3, 5, 10, 40)):
+    shapes = list(itertools.product((1, 2, 3, 4), (None, 1, 3, 5, 10, 40)))
+    for devices, batches in shapes[list(ZOO).index(name) % 4 :: 4]:
         for given_graph in (A, G):
             assert_same(on(given_graph, devices, batches=batches), expected)
 
