@@ -97,9 +97,7 @@ def enter(
     return Call(caller, given, given.on(chosen), chosen, A is given)
 
 
-def spread(
-    A: Any, caller: str, package: str, engine: str | None = None, threads: Any = None
-) -> Any:
+def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any = None) -> Any:
     """The module of a problem that works on a DistributedGraph: its dist.py.
 
     `engine` must be None or where the blocks of the graph lie.

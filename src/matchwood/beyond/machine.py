@@ -26,7 +26,7 @@ RESERVED_PART = 16  # of the free memory 1 / RESERVED_PART is left to CUDA: modu
 class Simulated(NamedTuple):
     """So many devices, each with so many bytes."""
 
-    count: int
+    devices: int
     memory: int
 
 
@@ -77,7 +77,7 @@ class Machine:
             self._cupy: Any = engines.cupy()
             present = int(self._cupy.cuda.runtime.getDeviceCount())
         else:
-            present = found.count
+            present = found.devices
         for number in devices.devices:
             if number >= present:
                 raise EngineUnavailable(

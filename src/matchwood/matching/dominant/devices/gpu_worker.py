@@ -73,7 +73,7 @@ class Worker:
         self._control = take(CONTROL_WORDS, np.uint64)
         self._barrier = take(2, np.uint32)
         several = len(plan.partitions) > 1
-        self.staged = take(2 * staged_pairs(view.n), kind) if several else None
+        self.staged: Any = take(2 * staged_pairs(view.n), kind) if several else None
         buffers = [self._new_buffer() for _ in range(plan.buffers[p])]
         self.sender = Sender(lane, pinned, problem.threads, buffers)
         self._begin()

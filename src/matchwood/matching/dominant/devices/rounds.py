@@ -25,6 +25,7 @@ from matchwood.beyond import machine as machines
 from matchwood.beyond.plan import Plan, Sizes, make_plan
 from matchwood.beyond.stats import RoundStats, Stats
 from matchwood.matching.methods import Found
+from matchwood.teams import tell_progress
 
 CALLER = "weighted_matching"
 STAGED_PART = 64  # pairs of a partition that travel at a time: 1 / STAGED_PART of all vertices
@@ -135,7 +136,9 @@ def _resident(
 
 def _stream(team: Any, plan: Plan, only_free: bool) -> None:
     """All rows pass; the partitions take turns, so that all devices are busy."""
-    for turn in range(max(len(batches) for batches in plan.batches)):
+    turns = max(len(batches) for batches in plan.batches)
+    for turn in range(turns):
+        tell_progress(turn, turns)
         for worker, batches in zip(team.workers, plan.batches, strict=True):
             if turn < len(batches):
                 worker.stream(batches[turn], only_free)
@@ -143,7 +146,7 @@ def _stream(team: Any, plan: Plan, only_free: bool) -> None:
 
 def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
     """Rounds until nothing changes; returns how many matched a vertex."""
-    rounds, first = 0, True
+    rounds, settled, first = 0, 0, True
     team.begin_round(stats)
     _stream(team, plan, only_free=False)
     for worker in team.workers:
@@ -164,6 +167,8 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
         for worker in team.workers:
             worker.settle(everyone=first)
         team.end_round()
+        settled += 2 * team.matched()
+        tell_progress(settled, plan.n)
         if team.matched() == 0:
             return rounds
         rounds, first = rounds + 1, False
