@@ -10,7 +10,7 @@ import pytest
 import beyond_on_host
 import matchwood
 from beyond_on_host import on_host
-from graphs import ZOO, complete, from_edges, grid, rmat, star
+from graphs import complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
 from matchwood.beyond import plan as plans
@@ -39,13 +39,12 @@ def assert_same(found, expected):
 
 
 GRAPHS = {
-    "rmat": rmat(7, 8),
-    "star": star(300, centre=299),
-    "complete": complete(40),
-    "grid": grid(9, 9),
-    "chain": from_edges(40, np.arange(39), np.arange(1, 40)),
-    "nearly empty": from_edges(90, [44], [45], [1.0]),
-    "zoo": ZOO["disconnected"](),
+    "rmat": rmat(5, 6),
+    "star": star(70, centre=69),
+    "complete": complete(12),
+    "grid": grid(5, 5),
+    "chain": from_edges(15, np.arange(14), np.arange(1, 15)),
+    "nearly empty": from_edges(40, [24], [25], [1.0]),
 }
 
 
@@ -57,16 +56,17 @@ def test_same_mates(name):
         A = weighted(GRAPHS[name], np.float32, levels)
         G = matchwood.graph(A)
         expected = matchwood.weighted_matching(A, method="dominant", ties=ties)
-        for devices, batches, lists in itertools.product((1, 3), (1, 5), (0, 1, 4)):
+        for devices, lists in itertools.product((1, 3), (0, 1, 4)):
             k = next(turn)
+            batches = 1 if k % 5 == 0 else 4
             options = {"batches": batches, "lists": lists, "stats": k % 3 == 0}
             found = on((A, G)[k % 2], devices, ties, last_first=k % 4 > 1, **options)
             assert_same(found, expected)
 
 
 def test_what_travels_is_what_the_simulation_counts():
-    A = weighted(rmat(8, 8), np.float32)
-    for devices, lists in itertools.product((1, 2), (1, 4)):
+    A = weighted(rmat(6, 6), np.float32)
+    for devices, lists in ((1, 1), (2, 2)):
         options = {"batches": 3, "lists": lists, "stats": True}
         found = on(A, devices, **options).stats
         with simulated(1 << 31):
