@@ -19,8 +19,8 @@ from matchwood.components.connected.devices import gpu
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 
 GRAPHS = [
-    rmat(5, 4), star(40, centre=39), disjoint([grid(4, 5), path(7), star(6)]),
-    from_edges(30, [24], [25], [1.0]), rmat(5, 2, symmetric=False),
+    rmat(4, 4), star(20, centre=19), disjoint([grid(3, 4), path(4), star(5)]),
+    from_edges(30, [24], [25], [1.0]), rmat(4, 2, symmetric=False),
 ]  # fmt: skip
 
 

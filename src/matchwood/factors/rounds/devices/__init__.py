@@ -9,7 +9,7 @@ Each device has the proposals of all vertices, and how many neighbours each has;
 of its own alone.  After a round the devices tell each other the new proposals; which of them are
 confirmed follows on every device.
 
-Read on in rounds.py (the rounds), cpu.py (the steps, on simulated devices).
+Read on in rounds.py (the rounds), cpu.py (the steps, on simulated devices), gpu.py and gpu.cu.
 """
 
 from __future__ import annotations

@@ -66,12 +66,9 @@ class Workers:
         return int(self.workers[0].counters[CONFIRMED])
 
     def exchange(self) -> None:
-        """Every worker learns the proposals of the others: whole, or those that have changed."""
+        """Every worker gets the proposals of the others, as they are."""
         n = self._problem.rule.n
-        sent = [
-            min((1 + n) * int(worker.counters[CHANGED]), n * (worker.rule.hi - worker.rule.lo))
-            for worker in self.workers
-        ]
+        sent = [n * (worker.rule.hi - worker.rule.lo) for worker in self.workers]
         self._round.words_exchanged = max(sum(sent) - own for own in sent)
         for worker in self.workers:
             for other in self.workers:

@@ -19,7 +19,7 @@
 // with ~(their own vertex), and no thread writes a negative word there.  A vertex that waits for a matched x has no
 // other mate, so its word does not change while x's list is walked.  The order of queues is arbitrary, and
 // nothing depends on it.
-#include "matchwood/first_edge.cuh"
+#include "matchwood/edge_order.cuh"
 #include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
 
@@ -72,27 +72,6 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
     room[i] = degree < length ? degree : (P)length;
 }
 
-// A list in the registers of a warp, lane k with its k-th edge.
-template <typename I, typename B>
-struct WarpList {
-    Edge<I, B> mine;
-    int held, room;  // edges in it; edges that it may have
-    bool left_out;   // some edge did not get in
-
-    // Insert x, an edge of u.  All lanes of the warp call, with the same x.
-    __device__ __forceinline__ void insert(I u, Edge<I, B> x, Ties ties)
-    {
-        bool before = lane() < held && comes_first(u, mine, x, ties);
-        int place = __popc(__ballot_sync(ALL, before));  // those before x are the first lanes
-        Edge<I, B> above{__shfl_up_sync(ALL, mine.w, 1), __shfl_up_sync(ALL, mine.v, 1)};
-        if (held == room) left_out = true;
-        if (place >= room) return;
-        if (lane() > place) mine = above;
-        if (lane() == place) mine = x;
-        if (held < room) ++held;
-    }
-};
-
 // A warp per row.  The rows are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
 // Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`: in a buffer, or in
 // memory of the host that the device reads.  Lists may hold edges already.
@@ -103,10 +82,6 @@ __global__ void __launch_bounds__(256)
               long long last, const I* columns, const W* weights, bool only_free, const I* state, long long lo, const P* start,
               unsigned char* size, I* list_columns, W* list_weights, unsigned long long seed, bool by_hash)
 {
-    using B = WeightBits<W>;
-    const B* bits = reinterpret_cast<const B*>(weights);
-    B* list_bits = reinterpret_cast<B*>(list_weights);
-    Ties ties{seed, by_hash};
     for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
         long long begin = begins[i], end = ends[i];
         begin = (begin < first ? first : begin) - first;
@@ -116,25 +91,24 @@ __global__ void __launch_bounds__(256)
         if (only_free && state[u] >= 0) continue;
         long long at = u - lo, from = start[at];
         unsigned char word = size[at];
-        WarpList<I, B> list{{B(0), u}, word & LENGTH_BITS, (int)(start[at + 1] - from), (word & INCOMPLETE) != 0};
-        if (lane() < list.held) list.mine = {list_bits[from + lane()], list_columns[from + lane()]};
+        WarpEdges<I, W> list{W(0), u, word & LENGTH_BITS, (int)(start[at + 1] - from), (word & INCOMPLETE) != 0};
+        if (lane() < list.held) list.w = list_weights[from + lane()], list.v = list_columns[from + lane()];
         for (long long k = begin; k < end; k += WARP) {
             long long entry = k + lane();
-            Edge<I, B> edge{B(0), u};
-            if (entry < end) edge = {bits[entry], columns[entry]};
-            if (only_free && edge.w != 0 && state[edge.v] >= 0) edge.w = 0;
-            B weakest = list.held < list.room ? B(0) : __shfl_sync(ALL, list.mine.w, list.room - 1);
-            unsigned there = __ballot_sync(ALL, edge.w != 0);
-            unsigned votes = __ballot_sync(ALL, edge.w != 0 && edge.w >= weakest);
-            if (votes != there) list.left_out = true;
+            W w = entry < end ? weights[entry] : W(0);
+            I v = entry < end ? columns[entry] : u;
+            bool there = entry < end && !(only_free && state[v] >= 0);
+            bool heavy = value_bits(w) >= list.weakest();
+            unsigned votes = __ballot_sync(ALL, there && heavy);
+            if (votes != __ballot_sync(ALL, there)) list.left_out = true;
             for (; votes != 0; votes &= votes - 1) {
                 int owner = __ffs(votes) - 1;
-                list.insert(u, {__shfl_sync(ALL, edge.w, owner), __shfl_sync(ALL, edge.v, owner)}, ties);
+                list.insert(u, __shfl_sync(ALL, w, owner), __shfl_sync(ALL, v, owner), seed, by_hash);
             }
         }
         if (lane() < list.held) {
-            list_bits[from + lane()] = list.mine.w;
-            list_columns[from + lane()] = list.mine.v;
+            list_weights[from + lane()] = list.w;
+            list_columns[from + lane()] = list.v;
         }
         if (lane() == 0) size[at] = (unsigned char)(list.held | (list.left_out ? INCOMPLETE : 0));
     }
