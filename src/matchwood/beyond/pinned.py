@@ -164,5 +164,6 @@ def wait_for(event: Any) -> None:
 def mapped(array: Array) -> Any:
     """A registered array of the host as a device sees it, without a copy."""
     cupy = engines.cupy()
-    memory = cupy.cuda.UnownedMemory(array.ctypes.data, array.nbytes, array)
+    here = cupy.cuda.Device().id
+    memory = cupy.cuda.UnownedMemory(array.ctypes.data, array.nbytes, array, here)
     return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))

@@ -26,6 +26,7 @@ USUAL_LIST = 16  # edges; with 16, 3 to 4 % of a graph travel twice, and half of
 MOST_BATCHES = 64  # of a partition, before its lists are made shorter
 LEAST_CAPACITY = 1 << 10  # entries of a buffer
 LEAST_ROWS = 1 << 10  # rows of a buffer
+SCAN_PART = 8  # a prefix sum over n numbers takes n / SCAN_PART bytes of scratch at most
 ROWS_PER_STEP = 1 << 20  # rows whose degrees are counted at a time, to save memory
 
 

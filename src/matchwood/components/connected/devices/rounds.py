@@ -9,7 +9,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import machine as machines
-from matchwood.beyond.plan import Plan, Sizes, make_plan
+from matchwood.beyond.plan import SCAN_PART, Plan, Sizes, make_plan
 from matchwood.beyond.stats import RoundStats, Stats
 from matchwood.errors import EngineUnavailable
 
@@ -44,7 +44,7 @@ def sizes_of(view: Any) -> Sizes:
         listed=0,
         streamed=vertex,
         row=2 * place + vertex,
-        fixed=CONTROL_BYTES,
+        fixed=CONTROL_BYTES + view.n // SCAN_PART,
         arrays=ARRAYS,
     )
 

@@ -21,7 +21,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.beyond import machine as machines
 from matchwood.beyond.plan import Plan as Layout
-from matchwood.beyond.plan import Sizes, make_plan
+from matchwood.beyond.plan import SCAN_PART, Sizes, make_plan
 from matchwood.beyond.stats import RoundStats, Stats
 from matchwood.factors.result import Found, Plan
 from matchwood.primitives.hashing import round_number
@@ -60,7 +60,7 @@ def sizes_of(view: Any, n: int) -> Sizes:
         listed=vertex + weight,
         streamed=vertex + weight,
         row=2 * place + vertex,
-        fixed=CONTROL_BYTES,
+        fixed=CONTROL_BYTES + view.n // SCAN_PART,
         arrays=ARRAYS,
     )
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import machine as machines
-from matchwood.beyond.plan import Plan, Sizes, make_plan
+from matchwood.beyond.plan import SCAN_PART, Plan, Sizes, make_plan
 from matchwood.beyond.stats import RoundStats, Stats
 from matchwood.matching.methods import Found
 from matchwood.teams import tell_progress
@@ -63,7 +63,7 @@ def sizes_of(view: Any, partitions: int) -> Sizes:
         listed=vertex + weight,
         streamed=vertex + weight,
         row=2 * place + vertex,  # where it begins and ends; whose it is
-        fixed=CONTROL_BYTES + staged,
+        fixed=CONTROL_BYTES + staged + view.n // SCAN_PART,
         arrays=ARRAYS,
     )
 
