@@ -56,8 +56,8 @@ def join_rows(
     for i in range(lo, hi):
         if interrupted(team, i):
             return
-        begin: Any = max(np.int64(offsets[i]), first) - first
-        end: Any = min(np.int64(offsets[i + 1]), last) - first
+        begin = max(np.int64(offsets[i]), np.int64(first)) - first
+        end = min(np.int64(offsets[i + 1]), np.int64(last)) - first
         u = ids[i] if ids.size else parent.dtype.type(base + i)
         for k in range(begin, end):
             link(parent, u, columns[k])

@@ -112,8 +112,8 @@ def pack(
     for i in range(lo, hi):
         if interrupted(team, i):
             return
-        begin: Any = max(np.int64(rows.offsets[i]), rows.first) - rows.first
-        end: Any = min(np.int64(rows.offsets[i + 1]), rows.last) - rows.first
+        begin = max(np.int64(rows.offsets[i]), np.int64(rows.first)) - rows.first
+        end = min(np.int64(rows.offsets[i + 1]), np.int64(rows.last)) - rows.first
         if begin >= end:
             continue
         u = np.int64(rows.ids[i]) if rows.ids.size else np.int64(rows.base + i)
