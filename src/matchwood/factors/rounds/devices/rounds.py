@@ -20,8 +20,8 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import machine as machines
-from matchwood.beyond.plan import Plan as Layout
 from matchwood.beyond.plan import SCAN_PART, Sizes, make_plan
+from matchwood.beyond.plan import Plan as Layout
 from matchwood.beyond.stats import RoundStats, Stats
 from matchwood.factors.result import Found, Plan
 from matchwood.primitives.hashing import round_number
