@@ -21,7 +21,7 @@ CUDA_FILES = sorted([*PACKAGE.rglob("*.cu"), *PACKAGE.rglob("*.cuh")])
 
 RANKS = [
     {"errors", "arguments", "stopwatch", "registry", "_version", "_lazy"},
-    {"teams", "gpu", "dist", "engines", "answers", "memory"},
+    {"teams", "gpu", "beyond", "dist", "engines", "answers", "memory"},
     {"primitives"},
     {"csr", "distributed", "calls", "gate"},
     {"io", "generators"},
@@ -37,7 +37,7 @@ RANKS = [
 RANK = {part: rank for rank, parts in enumerate(RANKS) for part in parts}
 ENGINES, PROBLEMS, OUTSIDE = 1, 5, 9
 MAY_MEET = {ENGINES, 3, 4, PROBLEMS, OUTSIDE}
-INNER = ("reference", "cpu", "gpu", "dist")  # of a problem: nobody else's business
+INNER = ("reference", "cpu", "gpu", "dist", "devices")  # of a problem: nobody else's business
 
 
 def module_of(path: Path) -> str:

@@ -19,6 +19,7 @@ _HOMES = {
     "distribute": "matchwood.distributed",  # spread a graph over the ranks of a communicator
     "DistributedGraph": "matchwood.distributed",  # what `distribute` returns: a block a rank
     "DistributedVector": "matchwood.dist.vectors",  # values of vertices, spread in the same way
+    "Devices": "matchwood.beyond",  # where to run: GPUs, for graphs larger than one of them
     # traversal
     "bfs": "matchwood.traversal",  # breadth-first levels and parents from one or many sources
     "BFS": "matchwood.traversal",  # what `bfs` returns
@@ -191,6 +192,7 @@ if TYPE_CHECKING:
     from matchwood import spanning as spanning
     from matchwood import traversal as traversal
     from matchwood import tridiagonal as tridiagonal
+    from matchwood.beyond import Devices as Devices
     from matchwood.communities import Communities as Communities
     from matchwood.communities import label_propagation as label_propagation
     from matchwood.communities import leiden as leiden

@@ -12,6 +12,9 @@ A graph that is spread over ranks takes another way, before that:
 
 `enter` passes `A` through the gate (csr.py), decides on which engine the call runs (engines.py) and
 brings the graph there.  An engine added here is an engine of every problem that has its file.
+
+A function that can run on `matchwood.Devices` says so by ``enter(..., beyond=True)``.  The graph
+then stays on the host, the engine is "devices", and the function hands `call.options` on to it.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from matchwood import csr, engines
+from matchwood.beyond import machine as machines
+from matchwood.beyond.devices import Devices
 from matchwood.errors import EngineUnavailable
 from matchwood.gate import inputs
 from matchwood.gate.inputs import is_distributed as is_distributed
@@ -40,9 +45,11 @@ class Call:
         The graph where it lives.
     graph : Graph
         The same graph where the engine reads it; `given` itself where that is the same place.
-    engine : {"reference", "cpu", "gpu"}
+    engine : {"reference", "cpu", "gpu", "devices"}
     prepared : bool
         The user passed a Graph: what is worked out now is kept for the next call.
+    machine : Machine or None
+        The devices of the engine "devices".
     """
 
     caller: str
@@ -50,6 +57,15 @@ class Call:
     graph: csr.Graph
     engine: str
     prepared: bool
+    machine: machines.Machine | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the engine "devices" is told beside the arguments of the others."""
+        if self.machine is None:
+            return {}
+        keep = self.graph.keep if self.prepared else None
+        return {"machine": self.machine, "keep": keep}
 
     def load(self, package: str) -> Any:
         """The module of a problem, or of one of its methods, that holds the engine."""
@@ -67,8 +83,18 @@ class Call:
         return tuple(engines.moved(array, home) for array in arrays)
 
 
-def enter(A: Any, caller: str, engine: str | None = None, threads: Any = None) -> Call:
-    """Pass `A` through the gate and bring it to the engine of the call."""
+def enter(
+    A: Any, caller: str, engine: Any = None, threads: Any = None, *, beyond: bool = False
+) -> Call:
+    """Pass `A` through the gate and bring it to the engine of the call.
+
+    `beyond`: the function has an engine for `Devices`.
+    """
+    if beyond and isinstance(engine, Devices):
+        engines.check_threads(threads)
+        machine = machines.require(engine, caller)
+        given = csr.as_graph(A, caller)
+        return Call(caller, given, given.on("cpu"), "devices", A is given, machine)
     given = csr.as_graph(A, caller)
     chosen = engines.resolve(given.engine, engine, caller, threads)
     return Call(caller, given, given.on(chosen), chosen, A is given)
@@ -86,9 +112,7 @@ def agreed(A: Any, check: Callable[[], T]) -> T:
     return together(A.comm, check, told=False)
 
 
-def spread(
-    A: Any, caller: str, package: str, engine: str | None = None, threads: Any = None
-) -> Any:
+def spread(A: Any, caller: str, package: str, engine: Any = None, threads: Any = None) -> Any:
     """The module of a problem that works on a DistributedGraph: its dist.py.
 
     `engine` must be None or where the blocks of the graph lie.

@@ -15,12 +15,15 @@ import os
 import sys
 from collections.abc import Callable
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from matchwood._lazy import import_whole
 from matchwood.errors import EngineUnavailable, OutOfMemory
 
 ENGINES = ("reference", "cpu", "gpu")
+BEYOND = (
+    "matchings, factors and components of graphs larger than the GPU: engine=matchwood.Devices()"
+)
 
 
 _forked = ""  # why this process cannot use the GPU although its parent could
@@ -99,12 +102,24 @@ def resolve(where: str, engine: str | None, caller: str | None = None, threads: 
     if engine is None:
         return where
     if engine not in ENGINES:
-        expected = ", ".join(repr(name) for name in ENGINES)
-        who = "" if caller is None else f"{caller}: "
-        raise ValueError(f"{who}engine must be None or one of {expected}, got {engine!r}")
+        _refuse(engine, caller)
     if engine == "gpu":
         cupy()
     return engine
+
+
+def _refuse(engine: Any, caller: str | None) -> NoReturn:
+    """Raise because of an engine that this function does not have, or that there is none of."""
+    from matchwood.beyond.devices import Devices
+
+    expected = ", ".join(repr(name) for name in ENGINES)
+    who = "" if caller is None else f"{caller}: "
+    if isinstance(engine, Devices):
+        raise EngineUnavailable(
+            f"{who}this function has no engine for Devices; weighted_matching, degree_factor and "
+            f"connected_components have one.  Here engine must be None or one of {expected}"
+        )
+    raise ValueError(f"{who}engine must be None or one of {expected}, got {engine!r}")
 
 
 def check_threads(threads: Any) -> None:
@@ -132,7 +147,8 @@ def load(package: str, engine: str) -> Any:
         if error.name != f"{package}.{engine}":
             raise
         problem = package.removeprefix("matchwood.")
-        raise EngineUnavailable(f"{problem} has no {engine!r} engine") from None
+        what = "engine for Devices" if engine == "devices" else f"{engine!r} engine"
+        raise EngineUnavailable(f"{problem} has no {what}") from None
 
 
 class Engine:
@@ -172,6 +188,8 @@ def out_of_memory(error: MemoryError) -> OutOfMemory:
 
     told = str(error).strip().rstrip(".")
     what = told[:1].lower() + told[1:] if told else "no more can be had"
+    if type(error).__module__.split(".")[0] == "cupy":
+        what += f"; {BEYOND}"
     return OutOfMemory(f"{called_function()}: not enough memory: {what}; the input is as it was")
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from matchwood.factors.renamed import in_words
 from matchwood.factors.result import Factor, Found, sealed
 from matchwood.factors.views import directed_magnitudes
 from matchwood.primitives.wide_sums import SCALE, total
+
+if TYPE_CHECKING:
+    from matchwood.beyond import Devices
 
 __all__ = [
     "Factor",
@@ -68,7 +71,7 @@ def degree_factor(
     rng: Any = 0,
     ties: str = "hash",
     directed: bool = False,
-    engine: str | None = None,
+    engine: str | Devices | None = None,
     threads: int | None = None,
     **letters: Any,
 ) -> Factor:
@@ -106,8 +109,9 @@ def degree_factor(
     directed : bool
         Propose along the stored entries, by ``|a_ij|``, instead of along undirected edges; an
         edge then needs both directions.  An edge weighs the mean of its two entries.
-    engine : {None, "reference", "cpu", "gpu"}
-        None takes the engine where `A` already lives.  Nothing is ever moved silently.
+    engine : {None, "reference", "cpu", "gpu"} or Devices
+        None takes the engine where `A` already lives.  Nothing is ever moved silently.  A
+        `Devices` is for graphs larger than a GPU, by the method ``"parallel"`` (or ``"auto"``).
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
     **letters
@@ -174,13 +178,14 @@ def degree_factor(
         "charge_probability": charge_probability,
     })  # fmt: skip
     plan = make_plan(caller, n, method=method, rng=rng, ties=ties, directed=directed, **words)
-    call = calls.enter(A, caller, engine, threads)
+    call = calls.enter(A, caller, engine, threads, beyond=True)
     graph = call.graph
     view = directed_magnitudes(graph, caller) if directed else graph.undirected_weights(caller)
     engine_of_method = call.load(f"{__name__}.{plan.method}")
-    found: Found = engine_of_method.find(view, plan, keep=graph.keep, threads=threads)
+    options = {"keep": graph.keep, **call.options}
+    found: Found = engine_of_method.find(view, plan, threads=threads, **options)
     arrays = call.back(found.neighbours, found.weights)
-    return sealed(arrays, found.rounds, found.maximal, directed, view, plan)
+    return sealed(arrays, found.rounds, found.maximal, directed, view, plan, found.stats)
 
 
 def factor(A: Any, n: int, **options: Any) -> Factor:

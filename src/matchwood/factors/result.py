@@ -39,6 +39,7 @@ class Found(NamedTuple):
     weights: Any  # (N, n), 0 for none
     rounds: int
     maximal: bool
+    stats: Any = None  # of an engine that counts what travels
 
 
 class Origin(NamedTuple):
@@ -65,6 +66,8 @@ class Factor:
         though the factor may be maximal by chance: `is_maximal_factor` decides.
     directed : bool
         The weight of an edge seen from its two ends may differ.
+    stats : Stats, or None
+        What travelled between host and devices, where the engine was a `Devices`.
 
     Notes
     -----
@@ -80,6 +83,7 @@ class Factor:
     rounds: int = 0
     maximal: bool = False
     directed: bool = False
+    stats: Any = None
     _origin: Origin | None = field(default=None, kw_only=True)
     _seal: Any = field(default=None, init=False)
 
@@ -195,11 +199,13 @@ def sealed(
     directed: bool,
     view: View,
     plan: Plan | None = None,
+    stats: Any = None,
 ) -> Factor:
     """The Factor of neighbours and weights that have been found, or checked, for that view."""
     neighbours, weights = arrays
     seen, seen_weights = _read_only(neighbours), _read_only(weights)
-    made = Factor(seen, seen_weights, rounds, maximal, directed, _origin=Origin(view, plan))
+    origin = Origin(view, plan)
+    made = Factor(seen, seen_weights, rounds, maximal, directed, stats, _origin=origin)
     object.__setattr__(made, "_seal", Seal(seen, seen_weights, neighbours, weights, view))
     return made
 

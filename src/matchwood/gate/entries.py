@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from matchwood import arguments, engines
+from matchwood.beyond import machine as machines
+from matchwood.beyond.devices import Devices
 from matchwood.gate import inputs, refusals
 from matchwood.gate.rules import EntryRules
 from matchwood.gate.views import View, sparse_matrix
@@ -146,8 +148,15 @@ class Entries(EntryRules):
         """`matrix` as a SciPy or CuPy CSR matrix, over the same memory; without values, of ones."""
         return sparse_matrix(*self.matrix(caller), self.shape)
 
-    def on(self: Same, engine: str) -> Same:
-        """The same with its arrays on that engine; itself when they are there."""
+    def on(self: Same, engine: Any) -> Same:
+        """The same with its arrays on that engine; itself when they are there.
+
+        On a `Devices`: itself, on the CPU, checked that those devices are there.  What they need of
+        it (pinned memory, rows that fit) stays with it from the first call on.
+        """
+        if isinstance(engine, Devices):
+            machines.require(engine, f"{type(self).__name__}.on")
+            return self.on("cpu")
         arguments.one_of(f"{type(self).__name__}.on", "engine", engine, engines.ENGINES)
         place = engines.home(engine)
         if place == self.engine:

@@ -119,5 +119,5 @@ def _elements(shape: int | tuple[int, ...]) -> int:
 def _refuse(nbytes: int, what: str) -> None:
     raise OutOfMemory(
         f"{what} needs {nbytes:,} bytes on the GPU, {free_bytes():,} are free; "
-        "free memory, or run it on the CPU"
+        f"free memory, or run it on the CPU; {engines.BEYOND}"
     )

@@ -19,7 +19,12 @@ METHODS = (
     "random_weighted",
     "exact",
 )
-AUTO = {"reference": "greedy", "cpu": "suitor", "gpu": "suitor"}  # the fastest of each engine
+AUTO = {  # the fastest of each engine
+    "reference": "greedy",
+    "cpu": "suitor",
+    "gpu": "suitor",
+    "devices": "dominant",
+}
 LARGEST = ("hopcroft_karp", "blossom")  # of maximum_matching
 GREEDY = ("greedy", "dominant", "suitor")  # three methods that find the greedy matching
 
@@ -32,6 +37,7 @@ class Found(NamedTuple):
     rounds: int = 0
     bound: float | None = None  # proved upper bound on any matching, if the method has one
     own: Any = None  # (n,) weight of the edge at each vertex, if the method knows it
+    stats: Any = None  # of an engine that counts what travels
 
 
 class Origin(NamedTuple):

@@ -43,6 +43,8 @@ class Matching:
         Seconds by phase.
     matched_by_round : list of int, or None
         Vertices matched after each round, from methods that count them.
+    stats : Stats, or None
+        What travelled between host and devices, where the engine was a `Devices`.
 
     Notes
     -----
@@ -59,6 +61,7 @@ class Matching:
     method: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
     matched_by_round: Any = None
+    stats: Any = None
     _origin: Origin = field(default=Origin(), kw_only=True)
 
     def __iter__(self) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matchwood import calls
 from matchwood.arguments import one_of, seed
@@ -12,6 +12,9 @@ from matchwood.matching.result import Matching
 from matchwood.primitives.wide_sums import finite
 from matchwood.stopwatch import Stopwatch
 
+if TYPE_CHECKING:
+    from matchwood.beyond import Devices
+
 
 def weighted_matching(
     A: Any,
@@ -19,7 +22,7 @@ def weighted_matching(
     method: str = "auto",
     rng: Any = 0,
     ties: str = "hash",
-    engine: str | None = None,
+    engine: str | Devices | None = None,
     threads: int | None = None,
 ) -> Matching:
     """Find a heavy matching: edges of large weight, no two of which share an end.
@@ -53,8 +56,9 @@ def weighted_matching(
     ties : {"hash", "index"}
         Which of two edges of equal weight comes first: by a hash of their ends, or the one to
         the smaller column.  See `matchwood.primitives.edge_order`.
-    engine : {None, "reference", "cpu", "gpu"}
-        None takes the engine where `A` already lives.  Nothing is ever moved silently.
+    engine : {None, "reference", "cpu", "gpu"} or Devices
+        None takes the engine where `A` already lives.  Nothing is ever moved silently.  A
+        `Devices` is for graphs larger than a GPU, by the method ``"dominant"`` (or ``"auto"``).
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
 
@@ -62,7 +66,7 @@ def weighted_matching(
     -------
     Matching
         With `mate`, `weight`, `rounds`, `bound`, `cardinality`, `edges()` and `check(A)`; `mate`
-        lives where `A` lives.
+        lives where `A` lives.  On `Devices` also `stats`: what travelled, round by round.
 
     Raises
     ------
@@ -72,6 +76,9 @@ def weighted_matching(
         double precision holds.
     EngineUnavailable
         If the method has no such engine.
+    OutOfMemory
+        If the memory of the `Devices` cannot hold even the shortest lists; the message says what
+        would do.
 
     Notes
     -----
@@ -136,17 +143,20 @@ def weighted_matching(
             A, method=method, seed=number, ties=ties, threads=threads
         )
         return found_by_ranks
-    call = calls.enter(A, caller, engine, threads)
+    call = calls.enter(A, caller, engine, threads, beyond=True)
     if method == "auto":
         method = AUTO[call.engine]
     engine_of_method = load(method, call.engine)
     clock = Stopwatch()
     view = call.graph.undirected_weights(caller)
     clock.lap("prepare")
-    found = Found(*engine_of_method.match(view, number, ties == "hash", threads))
+    by_hash = ties == "hash"
+    found = Found(*engine_of_method.match(view, number, by_hash, threads, **call.options))
     weight = settled_weight(caller, view, found.mate, found.weight)
     bound = None if found.bound is None else finite(caller, "the bound", found.bound)
     clock.lap("match")
     origin = Origin(call.given, bound, seed=number, ties=ties)
     mate = call.back(found.mate)
-    return Matching(mate, weight, found.rounds, method, clock.seconds, _origin=origin)
+    return Matching(
+        mate, weight, found.rounds, method, clock.seconds, stats=found.stats, _origin=origin
+    )

@@ -30,7 +30,7 @@ from matchwood.teams.atomics import (
 from matchwood.teams.cache import cache_folder, user_cache
 from matchwood.teams.compiled import device, expanded, inlined, inner, kernel
 from matchwood.teams.cpus import available_cpus, default_threads, most_threads
-from matchwood.teams.crew import Crew, counting, crew, on_progress
+from matchwood.teams.crew import Crew, counting, crew, on_progress, tell_progress
 from matchwood.teams.team import (
     Team,
     advance,
@@ -81,6 +81,7 @@ __all__ = [
     "stopping",
     "store_relaxed",
     "store_release",
+    "tell_progress",
     "user_cache",
     "workspace",
 ]

@@ -85,6 +85,13 @@ def counting(count: Callable[[], int]) -> Iterator[None]:
         _counter.reset(token)
 
 
+def tell_progress(done: int, total: int) -> None:
+    """For a host that works without kernels of its own: tell the callback how far it is."""
+    told = _progress.get()
+    if told is not None:
+        told[0](done, total)
+
+
 def _report(words: np.ndarray[Any, Any]) -> None:
     """Tell the callbacks how far the work is."""
     told, count = _progress.get(), _counter.get()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from matchwood.cli.beyond import Batches, DeviceNumbers, Memory, StatsFile, place, write_stats
 from matchwood.cli.options import Graph, Rng, Ties
 from matchwood.cli.shared import Shared, report, timed, with_shared
 
@@ -29,10 +30,15 @@ def command(
     ] = 0.5,
     ties: Ties = "hash",
     rng: Rng = 0,
+    devices: DeviceNumbers = None,
+    memory: Memory = None,
+    batches: Batches = None,
+    stats: StatsFile = None,
     *,
     shared: Shared,
 ) -> None:
     """Choose strong edges such that every vertex has at most n of them."""
+    where = place(shared, devices, memory, batches, stats)
     loaded = shared.load(graph)
     import matchwood
 
@@ -40,8 +46,9 @@ def command(
         found = matchwood.degree_factor(
             loaded.matrix, n, method=method, rounds=rounds or None, period=period,
             uncharged=uncharged, charge_probability=charge_probability, rng=rng, ties=ties,
-            **shared.where,
+            **where,
         )  # fmt: skip
+    write_stats(stats, found.stats)
     shared.verify(found.check, loaded.matrix)  # also maximal, where it says so
     columns = {f"neighbour{k + 1}": found.neighbours[:, k] for k in range(n)}
     shared.write(loaded, columns, coverage=found.coverage)

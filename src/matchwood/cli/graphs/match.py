@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from matchwood.cli.beyond import Batches, DeviceNumbers, Memory, StatsFile, place, write_stats
 from matchwood.cli.options import Graph, Rng, Ties
 from matchwood.cli.shared import Shared, report, timed, with_shared
 
@@ -40,23 +41,29 @@ def command(
             "The last two find more edges, and take longer.",
         ),
     ] = "random",
+    devices: DeviceNumbers = None,
+    memory: Memory = None,
+    batches: Batches = None,
+    stats: StatsFile = None,
     *,
     shared: Shared,
 ) -> None:
     """Find heavy edges of which no two share an end, and how near to the best they are."""
+    where = place(shared, devices, memory, batches, stats)
     loaded = shared.load(graph)
     import matchwood
 
     if prefer != "random" and (maximum or method not in MAXIMAL):
         raise ValueError(f"match: --prefer needs --method proposal or serial, got {method}")
-    options = {"method": method, "rng": rng, **shared.where}
+    options = {"method": method, "rng": rng, **where}
     with timed("matching") as taken:
         if maximum or method in LARGEST:
-            found = matchwood.maximum_matching(loaded.matrix, method=method, **shared.where)
+            found = matchwood.maximum_matching(loaded.matrix, method=method, **where)
         elif method in MAXIMAL:
             found = matchwood.maximal_matching(loaded.matrix, prefer=prefer, **options)
         else:
             found = matchwood.weighted_matching(loaded.matrix, ties=ties, **options)
+    write_stats(stats, found.stats)
     shared.verify(found.check, loaded.matrix)  # what the method promises
     shared.write(loaded, {"mate": found.mate}, weight=found.weight)
     n = len(found.mate)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matchwood import arguments, calls, engines
+
+if TYPE_CHECKING:
+    from matchwood.beyond import Devices
 
 METHODS = ("auto", "afforest", "fastsv", "bfs")
 
@@ -25,11 +28,14 @@ class Components:
         ``labels[v]`` is the component of v: 0, 1, ... in the order of their smallest vertices.
     rounds : int
         Passes of the method over the graph.
+    stats : Stats, or None
+        What travelled between host and devices, where the engine was a `Devices`.
     """
 
     count: int
     labels: Any
     rounds: int = 0
+    stats: Any = None
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.count, self.labels))
@@ -54,7 +60,7 @@ def connected_components(
     A: Any,
     *,
     method: str = "auto",
-    engine: str | None = None,
+    engine: str | Devices | None = None,
     threads: int | None = None,
 ) -> Components:
     """Find the connected components of a graph.
@@ -78,8 +84,11 @@ def connected_components(
         block as on one machine, then makes one forest of the ranks' forests [3]_.  ``"colour"``
         lets the smallest vertex spread, a step a round [4]_; ``"colour/base"``, ``"colour/+SP"``,
         ``"colour/+SP+SW"`` and ``"colour/+SP+SW+VQ"`` are its steps in figure 6.6 there.
-    engine : {None, "reference", "cpu", "gpu"}
-        None takes the engine where `A` already lives.  Nothing is ever moved silently.
+    engine : {None, "reference", "cpu", "gpu"} or Devices
+        None takes the engine where `A` already lives.  Nothing is ever moved silently.  A
+        `Devices` is for graphs larger than a GPU, by the method ``"afforest"`` (or ``"auto"``);
+        prepare the Graph first: only where the pattern is known to be symmetric can rows stay
+        where they are.
     threads : int or None
         CPU threads; None takes ``MATCHWOOD_NUM_THREADS`` or the CPUs at hand.
 
@@ -129,12 +138,12 @@ def connected_components(
         found: Components = spread.label(A, method, threads)
         return found
     arguments.one_of(caller, "method", method, METHODS)
-    call = calls.enter(A, caller, engine, threads)
+    call = calls.enter(A, caller, engine, threads, beyond=True)
     # to find out costs a pass over the entries, which pays only for a Graph that is used again
     symmetric = call.graph.has_symmetric_pattern if call.prepared else False
     both_ways = method == "bfs" and not symmetric
     view = call.graph.undirected_pattern() if both_ways else call.graph.entries()
-    count, labels, rounds = call.load(__name__).label(
-        view, symmetric or both_ways, method, graph=call.graph, threads=threads
+    count, labels, rounds, *stats = call.load(__name__).label(
+        view, symmetric or both_ways, method, graph=call.graph, threads=threads, **call.options
     )
-    return Components(count, call.back(labels), rounds)
+    return Components(count, call.back(labels), rounds, *stats)

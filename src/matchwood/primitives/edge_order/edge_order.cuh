@@ -6,6 +6,7 @@
 #pragma once
 #include "matchwood/exact.cuh"
 #include "matchwood/hashing.cuh"
+#include "matchwood/threads.cuh"
 
 // The hash that decides between edges of equal weight.
 template <typename I>
@@ -35,3 +36,33 @@ __device__ __forceinline__ bool prefers(W w1, I u1, I v1, W w2, I u2, I v2, unsi
     if (b1 != b2) return b1 > b2;
     return prefers_tied(u1, v1, u2, v2, seed, by_hash);
 }
+
+// The first edges of one vertex, in the registers of a warp: lane k holds the k-th, for k < held.
+template <typename I, typename W>
+struct WarpEdges {
+    W w;  // this lane's edge
+    I v;
+    int held, room;  // edges in it; edges that it may have, at most WARP
+    bool left_out;   // some edge did not get in
+
+    // An edge with fewer bits than these does not get in.  All lanes of the warp call.
+    __device__ __forceinline__ unsigned long long weakest() const
+    {
+        unsigned long long bits = __shfl_sync(ALL, value_bits(w), (room + WARP - 1) % WARP);
+        return held < room ? 0 : bits;
+    }
+
+    // Insert the edge {u, y} of weight x.  All lanes of the warp call, with the same edge.
+    __device__ __forceinline__ void insert(I u, W x, I y, unsigned long long seed, bool by_hash)
+    {
+        bool before = lane() < held && prefers(w, u, v, x, u, y, seed, by_hash);
+        int place = __popc(__ballot_sync(ALL, before));  // those before it are the first lanes
+        W above = __shfl_up_sync(ALL, w, 1);
+        I above_v = __shfl_up_sync(ALL, v, 1);
+        if (held == room) left_out = true;
+        if (place >= room) return;
+        if (lane() > place) w = above, v = above_v;
+        if (lane() == place) w = x, v = y;
+        if (held < room) ++held;
+    }
+};

@@ -1,0 +1,115 @@
+"""Where devices are: CUDA's, or simulated ones whose memory is that of the host.
+
+A simulated device does what a device does, step by step, with the same plan, the same batches
+through the same buffers, and the same limit on its memory.  So partitions, batches and lists are
+tested without a GPU, and what would travel is counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.beyond.devices import Devices
+from matchwood.beyond.ledger import Ledger
+from matchwood.errors import EngineUnavailable
+
+RESERVED_PART = 16  # of the free memory 1 / RESERVED_PART is left to CUDA: modules, its allocator
+
+
+class Simulated(NamedTuple):
+    """So many devices, each with so many bytes."""
+
+    devices: int
+    memory: int
+
+
+_simulated: contextvars.ContextVar[Simulated | None] = contextvars.ContextVar(
+    "matchwood_simulated_devices", default=None
+)
+
+
+@contextlib.contextmanager
+def simulated(memory: int, *, count: int = 8) -> Iterator[None]:
+    """Within, `Devices` are simulated on the host: `count` of them, of `memory` bytes each.
+
+    For tests, and to see how much of a graph would travel.  In this thread or task only.
+
+    Examples
+    --------
+    >>> import matchwood
+    >>> from matchwood.beyond import simulated
+    >>> A = matchwood.generators.grid((20, 20))
+    >>> with simulated(1 << 20):
+    ...     found = matchwood.weighted_matching(A, engine=matchwood.Devices((0, 1), batches=3))
+    >>> found.cardinality == matchwood.weighted_matching(A).cardinality
+    True
+    """
+    token = _simulated.set(Simulated(count, memory))
+    try:
+        yield
+    finally:
+        _simulated.reset(token)
+
+
+class Machine:
+    """The devices of a call.
+
+    Attributes
+    ----------
+    engine : {"cpu", "gpu"}
+        The file with the steps of a problem on these devices.
+    limits : list of int
+        The most bytes that each partition may hold.
+    """
+
+    def __init__(self, devices: Devices, caller: str) -> None:
+        self.devices = devices
+        found = _simulated.get()
+        self.engine = "gpu" if found is None else "cpu"
+        if found is None:
+            self._cupy: Any = engines.cupy()
+            present = int(self._cupy.cuda.runtime.getDeviceCount())
+        else:
+            present = found.devices
+        for number in devices.devices:
+            if number >= present:
+                raise EngineUnavailable(
+                    f"{caller}: there is no device {number}; this machine has {present}"
+                )
+        self.limits = self._limits(found)
+
+    def _limits(self, found: Simulated | None) -> list[int]:
+        """Partitions on one device share what is free there; `memory` is what each may take."""
+        sharing = Counter(self.devices.devices)
+        limits = []
+        for number in self.devices.devices:
+            share = self._free(number, found) // sharing[number]
+            asked = self.devices.memory
+            limits.append(share if asked is None else min(asked, share))
+        return limits
+
+    def _free(self, number: int, found: Simulated | None) -> int:
+        if found is not None:
+            return found.memory
+        from matchwood import gpu
+
+        with self._cupy.cuda.Device(number):
+            free = gpu.free_bytes()
+        return free - free // RESERVED_PART
+
+    def ledger(self, partition: int) -> Ledger:
+        """For the arrays of a partition on its device, which must be the current one."""
+        make = np.empty if self.engine == "cpu" else self._cupy.empty
+        return Ledger(make, self.limits[partition])
+
+
+def require(devices: Devices, caller: str) -> Machine:
+    """The machine of a call; `EngineUnavailable` where a device is missing."""
+    return Machine(devices, caller)

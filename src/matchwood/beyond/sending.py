@@ -1,0 +1,63 @@
+"""From the host to one device: buffers in turn, copies from pinned memory, or through the ring.
+
+Batch b passes through buffer b mod 2.  The copy waits, on the device, for the kernel that read the
+buffer before, and the kernel for the copy.  The host only queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matchwood.beyond.pinned import Registration, Ring
+from matchwood.beyond.stats import RoundStats
+from matchwood.beyond.streams import Lane, Reading
+
+
+class Sender:
+    """What a partition receives from the host.  A buffer has an attribute `free`, None at first."""
+
+    def __init__(
+        self, lane: Lane, pinned: Registration, threads: int | None, buffers: Sequence[Any]
+    ) -> None:
+        self._lane, self.pinned, self._threads = lane, pinned, threads
+        self._buffers = buffers
+        self._turn = 0
+        self._ring: Ring | None = None
+        self.round = RoundStats()
+
+    def next_buffer(self) -> Any:
+        """The buffers in turn; the stream of copies waits until it has been read."""
+        self._turn += 1
+        buffer = self._buffers[self._turn % len(self._buffers)]
+        if buffer.free is not None:
+            self._lane.copies.wait_event(buffer.free)
+        return buffer
+
+    def send(self, target: Any, source: Any) -> None:
+        """A slice of an array of the host to the device, on the stream of copies."""
+        self.round.bytes_up += target.nbytes
+        if source.dtype == target.dtype and self.pinned.holds(source):
+            target.data.copy_from_host_async(source.ctypes.data, source.nbytes, self._lane.copies)
+        else:
+            self._through_ring().send(target, source, self._lane.copies)
+
+    def gather(self, target: Any, source: Any, starts: Any, length: Any) -> None:
+        """The ranges ``source[starts : starts + length]`` in turn, through the ring."""
+        self.round.bytes_up += target.nbytes
+        self._through_ring().gather(target, source, starts, length, self._lane.copies)
+
+    def _through_ring(self) -> Ring:
+        if self._ring is None:
+            self._ring = Ring(self._threads)
+        return self._ring
+
+    def reading(self, buffer: Any) -> Reading:
+        """Within, kernels read the buffer: they wait for its copies, and later copies for them."""
+        return Reading(self._lane, buffer)
+
+    def close(self) -> None:
+        """Wait for the device, and free the pinned memory."""
+        self._lane.close()
+        if self._ring is not None:
+            self._ring.close()

@@ -1,0 +1,100 @@
+"""A device at work for a partition: a stream for copies, one for kernels, the time of both."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from matchwood import engines
+from matchwood.beyond.pinned import wait_for
+
+
+class Lane:
+    """The streams of a partition.  Everything of it runs inside ``with lane.here():``.
+
+    Phases are timed by events on the stream that they run on, and only where `timed`.
+    """
+
+    def __init__(self, number: int, timed: bool) -> None:
+        self._cupy = engines.cupy()
+        self.number, self.timed = number, timed
+        with self._cupy.cuda.Device(number):
+            self.kernels = self._cupy.cuda.Stream(non_blocking=True)
+            self.copies = self._cupy.cuda.Stream(non_blocking=True)
+        self._marks: list[tuple[str, Any, Any]] = []
+
+    @contextlib.contextmanager
+    def here(self) -> Iterator[None]:
+        """The device and its stream of kernels are the current ones."""
+        with self._cupy.cuda.Device(self.number), self.kernels:
+            yield
+
+    def event(self, stream: Any, timing: bool = False) -> Any:
+        """An event that comes when all that the stream has by now is done."""
+        with self._cupy.cuda.Device(self.number):
+            made = self._cupy.cuda.Event(disable_timing=not timing)
+            made.record(stream)
+        return made
+
+    @contextlib.contextmanager
+    def phase(self, name: str, stream: Any = None) -> Iterator[None]:
+        """What is queued within counts as that phase."""
+        if not self.timed:
+            yield
+            return
+        stream = self.kernels if stream is None else stream
+        begin = self.event(stream, timing=True)
+        yield
+        self._marks.append((name, begin, self.event(stream, timing=True)))
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds by phase since the last call; the streams must have ended."""
+        found: dict[str, float] = {}
+        for name, begin, end in self._marks:
+            passed = self._cupy.cuda.get_elapsed_time(begin, end) / 1000
+            found[name] = found.get(name, 0.0) + passed
+        self._marks = []
+        return found
+
+    def wait(self) -> None:
+        """Until all that was queued is done.  Ctrl-C is heard meanwhile."""
+        wait_for(self.event(self.copies))
+        wait_for(self.event(self.kernels))
+
+    def close(self) -> None:
+        """Until the device has ended, come what may: its arrays are given back after this."""
+        with contextlib.suppress(Exception), self._cupy.cuda.Device(self.number):
+            self.copies.synchronize()
+            self.kernels.synchronize()
+
+
+class Reading:
+    """Kernels queued within wait for the copies so far; later copies into the buffer for them."""
+
+    def __init__(self, lane: Lane, buffer: Any) -> None:
+        self._lane, self._buffer = lane, buffer
+
+    def __enter__(self) -> None:
+        self._lane.kernels.wait_event(self._lane.event(self._lane.copies))
+
+    def __exit__(self, *error: object) -> None:
+        self._buffer.free = self._lane.event(self._lane.kernels)
+
+
+class RoundClock:
+    """The wall time of a round, and what the devices did in it."""
+
+    def __init__(self) -> None:
+        self._begin = time.perf_counter()
+
+    def seconds(self, lanes: list[Lane]) -> dict[str, float]:
+        """By phase, of the device that worked longest; "waiting" is the rest of the round."""
+        for lane in lanes:
+            lane.wait()
+        passed = time.perf_counter() - self._begin
+        each = [lane.seconds() for lane in lanes]
+        found = max(each, key=lambda one: sum(one.values()))
+        busy = sum(value for name, value in found.items() if name != "transfer")
+        return {**found, "waiting": max(0.0, passed - busy)}

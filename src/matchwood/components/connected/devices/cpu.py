@@ -1,0 +1,178 @@
+"""Simulated devices: the steps of rounds.py in the memory of the host; what travels is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from matchwood.beyond.plan import cut_rows
+from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.components.connected.devices.cpu_ends import gather_ends, no_vertex
+from matchwood.components.connected.devices.cpu_steps import (
+    flatten,
+    join_forest,
+    join_rows,
+    join_two,
+    most_frequent,
+)
+from matchwood.components.connected.devices.rounds import (
+    SENT_NEIGHBOURS,
+    Problem,
+    new_round,
+)
+from matchwood.teams import crew
+
+Array = np.ndarray[Any, Any]
+
+
+class Workers:
+    """The partitions of a call, one worker each."""
+
+    def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
+        self._problem = problem
+        count = len(problem.plan.partitions)
+        self.workers = [Worker(problem, p, machine.ledger(p)) for p in range(count)]
+        self._round = RoundStats()
+        stats.pinned = "simulated"
+        stats.transport = "simulated" if count > 1 else "none"
+
+    def close(self) -> None:
+        """Nothing outlives the arrays."""
+
+    def memory(self) -> list[int]:
+        """Most bytes that each partition held."""
+        return [worker.ledger.most for worker in self.workers]
+
+    def begin_round(self, stats: Stats) -> None:
+        self._round = new_round(stats)
+        for worker in self.workers:
+            worker.round = self._round
+
+    def end_round(self) -> None:
+        """All is counted already."""
+
+    def exchange(self) -> None:
+        """Every worker joins the forests of the others, which it receives as they are."""
+        self._round.words_exchanged = self._problem.view.n * (len(self.workers) - 1)
+        forests = [worker.flat().copy() for worker in self.workers]
+        for worker in self.workers:
+            for other, forest in zip(self.workers, forests, strict=True):
+                if other is not worker:
+                    worker.join(forest)
+
+    def result(self) -> tuple[int, Array]:
+        """The number of components, and the labels."""
+        parent = self.workers[0].flat()
+        is_root = parent == np.arange(parent.size, dtype=parent.dtype)
+        numbers = np.cumsum(is_root, dtype=parent.dtype) - 1
+        labels = numbers[parent]
+        self._round.bytes_down += labels.nbytes
+        return int(is_root.sum()), labels
+
+
+class Worker:
+    """One partition: a forest of all vertices, in which its own rows are joined."""
+
+    def __init__(self, problem: Problem, p: int, ledger: Any) -> None:
+        self._problem, self.ledger = problem, ledger
+        plan, view, take, kind = problem.plan, problem.view, ledger.take, problem.kind
+        self._part, self._buffer = plan.partitions[p], plan.buffer[p]
+        self._batches = plan.batches[p]
+        self.round = RoundStats()
+        self.parent = take(view.n, kind)
+        self.parent[:] = np.arange(view.n, dtype=kind)
+        self._numbers, self._labels = take(view.n, kind), take(view.n, kind)
+        self._rest = take(self._part.vertices, kind)
+        self._more = take(self._part.vertices, np.uint8)
+        self._more[:] = 0
+        self._buffers = [
+            (
+                take(self._buffer.rows, kind),
+                take(2 * self._buffer.rows + 1, view.indptr.dtype),
+                take(max(SENT_NEIGHBOURS, self._buffer.entries), kind),
+            )
+            for _ in range(plan.buffers[p])
+        ]
+        self._turn = 0
+
+    def _next_buffer(self) -> tuple[Array, Array, Array]:
+        self._turn += 1
+        return self._buffers[self._turn % len(self._buffers)]
+
+    def _run(self, work: int, kernel: Any, *arguments: Any) -> None:
+        crew(self._problem.threads, work=4 * work).run(kernel, *arguments)
+
+    def join_ends(self) -> None:
+        """The first and the last neighbour of each row travel."""
+        view, part = self._problem.view, self._part
+        step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
+        for lo in range(part.lo, part.hi, step):
+            rows = min(step, part.hi - lo)
+            two = self._next_buffer()[2][: SENT_NEIGHBOURS * rows]
+            self.round.entries += gather_ends(view, lo, two, self._problem.threads)
+            self.round.bytes_up += two.nbytes
+            more = self._more[lo - part.lo : lo - part.lo + rows]
+            none = two.dtype.type(no_vertex(two.dtype))
+            self._run(two.size, join_two, lo, none, two, more, self.parent)
+
+    def join_all(self) -> None:
+        """All rows travel."""
+        view = self._problem.view
+        for batch in self._batches:
+            ids, places, columns = self._next_buffer()
+            rows, entries = batch.hi - batch.lo, batch.last - batch.first
+            places[: rows + 1] = view.indptr[batch.lo : batch.hi + 1]
+            columns[:entries] = view.indices[batch.first : batch.last]
+            self._count(entries, places[: rows + 1].nbytes)
+            self._run(
+                entries, join_rows, ids[:0], batch.lo, places[: rows + 1], batch.first,
+                batch.last, columns, self.parent,
+            )  # fmt: skip
+
+    def _count(self, entries: int, more: int) -> None:
+        self.round.entries += entries
+        self.round.bytes_up += entries * self._problem.kind.itemsize + more
+
+    def largest(self) -> int:
+        """The root of the component that is probably the largest."""
+        found = np.zeros(1, self._problem.kind)
+        crew(1, work=1024).run(most_frequent, self.flat(), found)
+        return int(found[0])
+
+    def join_rest(self, largest: int) -> None:
+        """Rows of vertices outside the largest component travel, unless both entries did."""
+        view, part = self._problem.view, self._part
+        outside = self.flat()[part.lo : part.hi] != largest
+        rest = (np.flatnonzero(outside & (self._more > 0)) + part.lo).astype(self._problem.kind)
+        self.round.rows += rest.size
+        self.round.bytes_down += rest.nbytes
+        if rest.size == 0:
+            return
+        begin = view.indptr[rest].astype(np.int64)
+        length = view.indptr[rest.astype(np.int64) + 1] - begin
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
+        for row, stop, first, last in cut_rows(offsets, self._buffer):
+            ids, places, columns = self._next_buffer()
+            rows, entries = stop - row, last - first
+            cut = np.clip(offsets[row : stop + 1], first, last)
+            starts = begin[row:stop] + np.maximum(first - offsets[row:stop], 0)
+            at = np.arange(first, last) + np.repeat(starts - cut[:-1], np.diff(cut))
+            ids[:rows] = rest[row:stop]
+            places[: rows + 1] = offsets[row : stop + 1]
+            columns[:entries] = view.indices[at]
+            self._count(entries, ids[:rows].nbytes + places[: rows + 1].nbytes)
+            self._run(
+                entries, join_rows, ids[:rows], 0, places[: rows + 1], first, last, columns,
+                self.parent,
+            )  # fmt: skip
+
+    def flat(self) -> Array:
+        """The forest with every vertex directly under its root."""
+        self._run(self.parent.size, flatten, self.parent)
+        parent: Array = self.parent
+        return parent
+
+    def join(self, forest: Array) -> None:
+        """The forest of another partition."""
+        self._run(forest.size, join_forest, forest, self.parent)

@@ -1,0 +1,255 @@
+"""CUDA's devices: the steps of rounds.py as launches and copies.  Kernels: gpu.cu."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+from matchwood.beyond import transports
+from matchwood.beyond.pinned import registered
+from matchwood.beyond.plan import cut_rows
+from matchwood.beyond.sending import Sender
+from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.streams import Lane, RoundClock
+from matchwood.components.connected.devices.cpu_ends import gather_ends, no_vertex
+from matchwood.components.connected.devices.rounds import (
+    CALLER,
+    SENT_NEIGHBOURS,
+    Problem,
+    new_round,
+)
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "begin_forest<I>",
+        "join_ends<I>",
+        "list_rest<I>",
+        "join_rows<I,P>",
+        "join_forest<I>",
+        "flatten_forest<I>",
+        "mark_roots<I>",
+        "write_labels<I>",
+    ),
+    types={"P": (np.int32, np.int64)},
+)
+SAMPLES = 1024  # vertices whose component is read
+ROW_THREADS = 1 << 20  # of join_rows at most; a warp takes 32 rows after the other
+
+
+class Workers:
+    """The partitions of a call, one worker each."""
+
+    def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
+        self._problem, devices, view = problem, machine.devices, problem.view
+        self.workers: list[Worker] = []
+        self._round, self._clock, self._timed = RoundStats(), RoundClock(), devices.stats
+        self._transport: Any = None
+        stats.transport = transports.choose(devices, CALLER)
+        pinned = registered((view.indptr, view.indices), problem.keep, "pinned pattern")
+        stats.pinned = "ring" if pinned.reason else "registered"
+        try:
+            for p, number in enumerate(devices.devices):
+                lane = Lane(number, devices.stats)
+                with lane.here():
+                    self.workers.append(Worker(problem, p, machine.ledger(p), lane, pinned))
+            if stats.transport != "none":
+                streams = [worker.lane.kernels for worker in self.workers]
+                name = stats.transport
+                self._transport = transports.open_transport(name, devices.devices, streams)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Wait for the devices, and give everything back."""
+        for worker in self.workers:
+            worker.sender.close()
+        if self._transport is not None:
+            self._transport.close()
+
+    def memory(self) -> list[int]:
+        """Most bytes that each partition held."""
+        return [worker.ledger.most for worker in self.workers]
+
+    def begin_round(self, stats: Stats) -> None:
+        self._round, self._clock = new_round(stats), RoundClock()
+        for worker in self.workers:
+            worker.sender.round = self._round
+
+    def end_round(self) -> None:
+        if self._timed:
+            self._round.seconds = self._clock.seconds([worker.lane for worker in self.workers])
+
+    def exchange(self) -> None:
+        """Every device joins the forests of the others, which it receives as they are."""
+        for worker in self.workers:
+            worker.flatten()
+        if self._transport is None:
+            return
+        self._round.words_exchanged = self._problem.view.n * (len(self.workers) - 1)
+        for sender, source in enumerate(self.workers):
+            arrays = [source.parent if one is source else one.numbers for one in self.workers]
+            self._transport.share(sender, arrays)
+            for worker in self.workers:
+                if worker is not source:
+                    worker.join_forest()
+        for worker in self.workers:
+            worker.flatten()
+
+    def result(self) -> tuple[int, Any]:
+        """The number of components, and the labels on the host."""
+        count, labels = self.workers[0].label()
+        self._round.bytes_down += labels.nbytes
+        return count, labels
+
+
+class Worker:
+    """One partition: a forest of all vertices, in which its own rows are joined."""
+
+    def __init__(self, problem: Problem, p: int, ledger: Any, lane: Lane, pinned: Any) -> None:
+        plan, view, kind = problem.plan, problem.view, problem.kind
+        self._problem, self.ledger, self.lane = problem, ledger, lane
+        self._part, self._buffer, self._batches = (
+            plan.partitions[p],
+            plan.buffer[p],
+            plan.batches[p],
+        )
+        self._kernels = SOURCE.kernels(I=kind, P=view.indptr.dtype)
+        take = ledger.take
+        self.parent, self.numbers = take(view.n, kind), take(view.n, kind)
+        self._labels = take(view.n, kind)
+        self._rest = take(self._part.vertices, kind)
+        self._more = take(self._part.vertices, np.uint8)
+        self._count = take(1, np.uint64)
+        entries = max(SENT_NEIGHBOURS, self._buffer.entries)
+        buffers = [
+            SimpleNamespace(
+                ids=take(self._buffer.rows, kind),
+                places=take(2 * self._buffer.rows + 1, view.indptr.dtype),
+                columns=take(entries, kind),
+                free=None,
+            )
+            for _ in range(plan.buffers[p])
+        ]
+        self.sender = Sender(lane, pinned, problem.threads, buffers)
+        self._kernels.begin_forest(view.n, (view.n, self.parent))
+        lane.copies.wait_event(lane.event(lane.kernels))
+
+    def join_ends(self) -> None:
+        """The first and the last neighbour of each row travel."""
+        view, part, kind = self._problem.view, self._part, self._problem.kind
+        step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
+        with self.lane.here():
+            for lo in range(part.lo, part.hi, step):
+                rows = min(step, part.hi - lo)
+                two = np.empty(SENT_NEIGHBOURS * rows, kind)
+                self.sender.round.entries += gather_ends(view, lo, two, self._problem.threads)
+                buffer = self.sender.next_buffer()
+                there = buffer.columns[: two.size]
+                with self.lane.phase("transfer", self.lane.copies):
+                    self.sender.send(there, two)
+                with self.sender.reading(buffer), self.lane.phase("pointing"):
+                    more = self._more[lo - part.lo : lo - part.lo + rows]
+                    self._kernels.join_ends(
+                        rows, (rows, lo, no_vertex(kind), there, more, self.parent)
+                    )
+
+    def join_all(self) -> None:
+        """All rows travel."""
+        view = self._problem.view
+        with self.lane.here():
+            for batch in self._batches:
+                rows, entries = batch.hi - batch.lo, batch.last - batch.first
+                buffer = self.sender.next_buffer()
+                places = buffer.places[: rows + 1]
+                with self.lane.phase("transfer", self.lane.copies):
+                    self.sender.send(places, view.indptr[batch.lo : batch.hi + 1])
+                    there = buffer.columns[:entries]
+                    self.sender.send(there, view.indices[batch.first : batch.last])
+                self.sender.round.entries += entries
+                self._join_rows(buffer, rows, None, batch.lo, batch.first, batch.last)
+
+    def _join_rows(
+        self, buffer: Any, rows: int, ids: Any, base: int, first: int, last: int
+    ) -> None:
+        begins, ends = buffer.places[:rows], buffer.places[1 : rows + 1]
+        with self.sender.reading(buffer), self.lane.phase("pointing"):
+            self._kernels.join_rows(
+                min(rows, ROW_THREADS),
+                (rows, ids, base, begins, ends, first, last, buffer.columns, self.parent),
+            )
+
+    def largest(self) -> int:
+        """The root that most vertices of a sample have; a wrong guess costs traffic only."""
+        n = self._problem.view.n
+        with self.lane.here():
+            sample = engines.cupy().asarray(np.linspace(0, n - 1, min(n, SAMPLES), dtype=np.int64))
+            self.lane.wait()
+            roots = self.parent[sample].get(stream=self.lane.kernels)
+        found, counts = np.unique(roots, return_counts=True)
+        return int(found[counts.argmax()])
+
+    def join_rest(self, largest: int) -> None:
+        """Rows of vertices outside the largest component travel, unless both entries did."""
+        view, part = self._problem.view, self._part
+        with self.lane.here():
+            self._count.data.memset_async(0, self._count.nbytes)
+            self._kernels.list_rest(
+                part.vertices,
+                (part.lo, part.hi, largest, self._more, self.parent, self._rest, self._count),
+            )
+            self.lane.wait()
+            size = int(self._count.get(stream=self.lane.kernels)[0])
+            rest = np.sort(self._rest[:size].get(stream=self.lane.kernels))
+            self.sender.round.rows += size
+            self.sender.round.bytes_down += rest.nbytes
+            if size == 0:
+                return
+            begin = view.indptr[rest].astype(np.int64)
+            length = view.indptr[rest.astype(np.int64) + 1] - begin
+            offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
+            for row, stop, first, last in cut_rows(offsets, self._buffer):
+                self._join_group(
+                    rest[row:stop], begin[row:stop], offsets[row : stop + 1], first, last
+                )
+
+    def _join_group(self, ids: Any, begin: Any, offsets: Any, first: int, last: int) -> None:
+        view, rows, entries = self._problem.view, ids.size, last - first
+        buffer = self.sender.next_buffer()
+        length = np.diff(np.clip(offsets, first, last))
+        starts = begin + np.maximum(first - offsets[:-1], 0)
+        with self.lane.phase("transfer", self.lane.copies):
+            self.sender.send(buffer.ids[:rows], ids)
+            self.sender.send(buffer.places[: rows + 1], offsets.astype(view.indptr.dtype))
+            self.sender.gather(buffer.columns[:entries], view.indices, starts, length)
+        self.sender.round.entries += entries
+        self._join_rows(buffer, rows, buffer.ids, 0, first, last)
+
+    def join_forest(self) -> None:
+        """The forest of another device, which lies in `numbers`."""
+        n = self._problem.view.n
+        with self.lane.here():
+            self._kernels.join_forest(n, (n, self.numbers, self.parent))
+
+    def flatten(self) -> None:
+        """Every vertex directly under its root."""
+        n = self._problem.view.n
+        with self.lane.here():
+            self._kernels.flatten_forest(n, (n, self.parent))
+
+    def label(self) -> tuple[int, Any]:
+        """Components numbered by their smallest vertex."""
+        n, k = self._problem.view.n, self._kernels
+        with self.lane.here():
+            k.mark_roots(n, (n, self.parent, self.numbers))
+            engines.cupy().cumsum(self.numbers, out=self.numbers)
+            k.write_labels(n, (n, self.parent, self.numbers, self._labels))
+            self.lane.wait()
+            labels = self._labels.get(stream=self.lane.kernels)
+            count = int(self.numbers[-1:].get(stream=self.lane.kernels)[0])
+        return count, labels

@@ -1,0 +1,288 @@
+"""CUDA's devices: the steps of rounds.py as launches and copies.  Kernels: gpu.cu."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines, gpu
+from matchwood.beyond import transports
+from matchwood.beyond.pinned import registered
+from matchwood.beyond.plan import cut_rows
+from matchwood.beyond.sending import Sender
+from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.streams import Lane, RoundClock
+from matchwood.factors.rounds.devices.rounds import CALLER, Charge, Problem, new_round
+
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "list_rooms<P>",
+        "pack_rows<I,P,W>",
+        "propose_next<I,P,W>",
+        "count_proposals<I>",
+        "confirm_all<I,W>",
+        "settle_rows<I,W>",
+    ),
+    types={"P": (np.int32, np.int64)},
+)
+PROPOSED, WANTED, CONFIRMED, CHANGED, CONTROL_WORDS = SOURCE.constants(
+    "PROPOSED", "WANTED", "CONFIRMED", "CHANGED", "CONTROL_WORDS"
+)
+LARGEST_N = 32  # proposals that a warp holds in its lanes
+PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
+
+
+class Workers:
+    """The partitions of a call, one worker each."""
+
+    def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
+        if problem.rule.n > LARGEST_N:
+            raise ValueError(
+                f"{CALLER}: n must be at most {LARGEST_N} on Devices, got {problem.rule.n}"
+            )
+        self._problem, devices, view = problem, machine.devices, problem.view
+        self.workers: list[Worker] = []
+        self._round, self._clock, self._timed = RoundStats(), RoundClock(), devices.stats
+        self._transport: Any = None
+        stats.transport = transports.choose(devices, CALLER)
+        arrays = (view.indptr, view.indices, view.data)
+        pinned = registered(arrays, problem.keep, "pinned weights")
+        stats.pinned = "ring" if pinned.reason else "registered"
+        try:
+            for p, number in enumerate(devices.devices):
+                lane = Lane(number, devices.stats)
+                with lane.here():
+                    self.workers.append(Worker(problem, p, machine.ledger(p), lane, pinned))
+            if stats.transport != "none":
+                streams = [worker.lane.kernels for worker in self.workers]
+                name = stats.transport
+                self._transport = transports.open_transport(name, devices.devices, streams)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Wait for the devices, and give everything back."""
+        for worker in self.workers:
+            worker.sender.close()
+        if self._transport is not None:
+            self._transport.close()
+
+    def memory(self) -> list[int]:
+        """Most bytes that each partition held."""
+        return [worker.ledger.most for worker in self.workers]
+
+    def begin_round(self, stats: Stats) -> None:
+        self._round, self._clock = new_round(stats), RoundClock()
+        for worker in self.workers:
+            worker.sender.round = self._round
+
+    def end_round(self) -> None:
+        self._round.pointed = sum(int(worker.words[CHANGED]) for worker in self.workers)
+        if self._timed:
+            self._round.seconds = self._clock.seconds([worker.lane for worker in self.workers])
+
+    def proposed(self) -> int:
+        """Proposals of this round."""
+        return sum(worker.proposed() for worker in self.workers)
+
+    def confirmed(self) -> int:
+        """Proposals of this round that were answered; every worker knows them all."""
+        return int(self.workers[0].words[CONFIRMED])
+
+    def exchange(self) -> None:
+        """Every device gets the proposals of the others, as they are."""
+        if self._transport is None:
+            return
+        n = self._problem.rule.n
+        sent = []
+        for sender, source in enumerate(self.workers):
+            own = slice(source.part.lo * n, source.part.hi * n)
+            self._transport.share(sender, [worker.proposals[own] for worker in self.workers])
+            sent.append(n * source.part.vertices)
+        self._round.words_exchanged = max(sum(sent) - own for own in sent)
+
+    def result(self) -> tuple[Any, Any]:
+        """The neighbours of all vertices and the weights of their edges, on the host."""
+        tables = [worker.table() for worker in self.workers]
+        neighbours = np.concatenate([table[0] for table in tables])
+        weights = np.concatenate([table[1] for table in tables])
+        self._round.bytes_down += neighbours.nbytes + weights.nbytes
+        return neighbours, weights
+
+
+class Worker:
+    """One partition: its arrays on the device and the steps on them."""
+
+    def __init__(self, problem: Problem, p: int, ledger: Any, lane: Lane, pinned: Any) -> None:
+        layout, view, kind, n = problem.layout, problem.view, problem.kind, problem.rule.n
+        self._problem, self.ledger, self.lane = problem, ledger, lane
+        self.part, self._buffer = layout.partitions[p], layout.buffer[p]
+        self._batches = layout.batches[p]
+        weight, place = view.data.dtype, view.indptr.dtype
+        self._kernels = SOURCE.kernels(I=kind, P=place, W=weight)
+        take, vertices = ledger.take, self.part.vertices
+        self._taken, self.proposals = take(view.n, np.uint8), take(view.n * n, kind)
+        self._proposed_weights = take(vertices * n, weight)
+        self._chosen, self._chosen_weights = take(vertices * n, kind), take(vertices * n, weight)
+        self._start, self._size = take(vertices + 1, place), take(vertices, np.uint8)
+        self._columns, self._weights = take(layout.listed[p], kind), take(layout.listed[p], weight)
+        self._wanted, self._control = take(vertices, kind), take(CONTROL_WORDS, np.uint64)
+        self.words = np.zeros(CONTROL_WORDS, np.uint64)
+        buffers = [
+            SimpleNamespace(
+                ids=take(self._buffer.rows, kind),
+                places=take(2 * self._buffer.rows + 1, place),
+                columns=take(self._buffer.entries, kind),
+                weights=take(self._buffer.entries, weight),
+                free=None,
+            )
+            for _ in range(layout.buffers[p])
+        ]
+        self.sender = Sender(lane, pinned, problem.threads, buffers)
+        self._begin()
+
+    def _begin(self) -> None:
+        for array, byte in (
+            (self._taken, 0), (self.proposals, 0xFF), (self._size, 0), (self._start, 0),
+        ):  # fmt: skip
+            array.data.memset_async(byte, array.nbytes)
+        self.lane.copies.wait_event(self.lane.event(self.lane.kernels))
+        offsets = self._problem.view.indptr[self.part.lo : self.part.hi + 1]
+        for first in range(0, self.part.vertices, max(1, self._buffer.rows)):
+            rows = min(self._buffer.rows, self.part.vertices - first)
+            buffer = self.sender.next_buffer()
+            there = buffer.places[: rows + 1]
+            self.sender.send(there, offsets[first : first + rows + 1])
+            with self.sender.reading(buffer):
+                rooms = self._start[1 + first : 1 + first + rows]
+                length = self._problem.layout.length
+                self._kernels.list_rooms(rows, (rows, there, length, rooms))
+        if self.part.vertices:
+            engines.cupy().cumsum(self._start, out=self._start)
+
+    def _pack(self, buffer: Any, rows: int, ids: Any, base: int, first: int, last: int,
+              charge: Charge) -> None:  # fmt: skip
+        rule = self._problem.rule
+        begins, ends = buffer.places[:rows], buffer.places[1 : rows + 1]
+        with self.sender.reading(buffer), self.lane.phase("pointing"):
+            self._kernels.pack_rows(
+                min(32 * rows, PACK_THREADS),
+                (
+                    rows, ids, base, begins, ends, first, last, buffer.columns, buffer.weights,
+                    rule.n, self.part.lo, *charge, self._taken, self._chosen, self._start,
+                    self._size, self._columns, self._weights, self.proposals,
+                    self._proposed_weights, rule.seed, rule.by_hash,
+                ),
+            )  # fmt: skip
+
+    def stream_all(self, charge: Charge) -> None:
+        """All rows travel; lists and proposals are made anew."""
+        view, n = self._problem.view, self._problem.rule.n
+        with self.lane.here():
+            own = self.proposals[self.part.lo * n : self.part.hi * n]
+            own.data.memset_async(0xFF, own.nbytes)
+            self._size.data.memset_async(0, self._size.nbytes)
+            self._control.data.memset_async(0, self._control.nbytes)
+            self._control[CHANGED] = self.part.vertices
+            for batch in self._batches:
+                entries, rows = batch.last - batch.first, batch.hi - batch.lo
+                buffer = self.sender.next_buffer()
+                with self.lane.phase("transfer", self.lane.copies):
+                    self.sender.send(
+                        buffer.places[: rows + 1], view.indptr[batch.lo : batch.hi + 1]
+                    )
+                    some = slice(batch.first, batch.last)
+                    self.sender.send(buffer.columns[:entries], view.indices[some])
+                    self.sender.send(buffer.weights[:entries], view.data[some])
+                self.sender.round.entries += entries
+                self._pack(buffer, rows, None, batch.lo, batch.first, batch.last, charge)
+
+    def propose(self, charge: Charge) -> None:
+        """Vertices with room propose from their lists."""
+        part = self.part
+        with self.lane.here(), self.lane.phase("pointing"):
+            self._control.data.memset_async(0, self._control.nbytes)
+            self._kernels.propose_next(
+                part.vertices,
+                (
+                    self._problem.rule.n, part.lo, part.hi, *charge, self._taken, self._chosen,
+                    self._start, self._size, self._columns, self._weights, self.proposals,
+                    self._proposed_weights, self._wanted, self._control,
+                ),
+            )  # fmt: skip
+
+    def _read_control(self) -> None:
+        self.lane.wait()
+        self.words = self._control.get(stream=self.lane.kernels)
+
+    def fetch(self, charge: Charge) -> None:
+        """Rows of vertices whose list does not hold enough travel."""
+        view = self._problem.view
+        with self.lane.here():
+            self._read_control()
+            count = int(self.words[WANTED])
+            if count == 0:
+                return
+            wanted = np.sort(self._wanted[:count].get(stream=self.lane.kernels))
+            self.sender.round.rows += count
+            self.sender.round.bytes_down += wanted.nbytes
+            self._control[CHANGED] = int(self.words[CHANGED]) + count
+            begin = view.indptr[wanted].astype(np.int64)
+            length = view.indptr[wanted.astype(np.int64) + 1] - begin
+            offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
+            for row, stop, first, last in cut_rows(offsets, self._buffer):
+                places = offsets[row : stop + 1]
+                starts = begin[row:stop] + np.maximum(first - places[:-1], 0)
+                self._fetch_group(wanted[row:stop], starts, places, first, last, charge)
+
+    def _fetch_group(
+        self, ids: Any, starts: Any, places: Any, first: int, last: int, charge: Charge
+    ) -> None:
+        view, rows, entries = self._problem.view, ids.size, last - first
+        buffer, length = self.sender.next_buffer(), np.diff(np.clip(places, first, last))
+        with self.lane.phase("transfer", self.lane.copies):
+            self.sender.send(buffer.ids[:rows], ids)
+            self.sender.send(buffer.places[: rows + 1], places.astype(view.indptr.dtype))
+            self.sender.gather(buffer.columns[:entries], view.indices, starts, length)
+            self.sender.gather(buffer.weights[:entries], view.data, starts, length)
+        self.sender.round.entries += entries
+        self._pack(buffer, rows, buffer.ids, 0, first, last, charge)
+
+    def proposed(self) -> int:
+        """Proposals of own vertices."""
+        n = self._problem.rule.n
+        with self.lane.here():
+            own = self.proposals[self.part.lo * n : self.part.hi * n]
+            self._kernels.count_proposals(own.size, (own.size, own, self._control))
+            self._read_control()
+        return int(self.words[PROPOSED])
+
+    def confirm(self) -> None:
+        """Edges that both ends propose are in the factor."""
+        vertices, n, part = self._problem.view.n, self._problem.rule.n, self.part
+        with self.lane.here(), self.lane.phase("matching"):
+            self._kernels.confirm_all(
+                vertices,
+                (
+                    vertices, n, part.lo, part.hi, self.proposals, self._proposed_weights,
+                    self._taken, self._chosen, self._chosen_weights, self._control,
+                ),
+            )  # fmt: skip
+            self._read_control()
+
+    def table(self) -> tuple[Any, Any]:
+        """The neighbours of own vertices and the weights of their edges, on the host."""
+        rule, part = self._problem.rule, self.part
+        with self.lane.here():
+            arrays = (self._taken, self._chosen, self._chosen_weights, rule.seed, rule.by_hash)
+            self._kernels.settle_rows(part.vertices, (rule.n, part.lo, part.hi, *arrays))
+            self.lane.wait()
+            shape = (part.vertices, rule.n)
+            stream = self.lane.kernels
+            chosen = self._chosen.get(stream=stream).reshape(shape)
+            return chosen, self._chosen_weights.get(stream=stream).reshape(shape)

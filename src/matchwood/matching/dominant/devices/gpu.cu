@@ -1,0 +1,355 @@
+// Locally dominant matching of a partition, on a device that holds lists and not rows.  Host side: gpu.py;
+// the rounds: rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings: cpu_steps.py.
+//
+//   pack_rows       a warp per row: the first edges of a row in a buffer go into its vertex's list
+//   point_next      a thread per queued vertex: the next free one of its list
+//   settle_mutual   a thread per changed vertex: two that point at each other are mates
+//   requeue_own     a thread per vertex of the partition: those that point at a matched vertex
+//   settle_rounds   settle and point in turn until a row is needed; one cooperative launch, for one partition
+//   write_pairs, read_pairs    changed pointers, for other devices
+//
+// state[u]: the mate, or ~v where u is free and points at v; ~u means that it points at no vertex.
+//
+// Queues.  `queue` holds the vertices that point next.  `pointed` gets those that point at a vertex now, from its
+// front, and those whose rows must travel, from its back.  Settling reads `pointed` and writes the next `queue`.
+//
+// Races.  In `point` only u's thread writes state[u], and others read its sign alone, which does not change.
+// `waiting` is changed by exchange; the lists that it begins are walked in a later step.  In `settle` one of the
+// two ends changes the smaller end's word by compare-and-swap and does the rest; other threads compare these words
+// with ~(their own vertex), and no thread writes a negative word there.  A vertex that waits for a matched x has no
+// other mate, so its word does not change while x's list is walked.  The order of queues is arbitrary, and
+// nothing depends on it.
+#include "matchwood/edge_order.cuh"
+#include "matchwood/frontier.cuh"
+#include "matchwood/grid_barrier.cuh"
+
+constexpr int INCOMPLETE = 128;  // in size[v]: some edge of the row is not in the list
+constexpr int LENGTH_BITS = 127; // of size[v]
+constexpr int LONGEST_WALK = 256;  // waiting vertices that a thread appends alone; for more, all threads look at all
+constexpr int ROUND_BLOCK = 512;  // threads of a block of settle_rounds
+
+// Words of `control`.
+constexpr int POINTED = 0;  // vertices at the front of `pointed`
+constexpr int WANTED = 1;   // ... and at its back
+constexpr int QUEUED = 2;   // vertices in `queue`
+constexpr int MATCHED = 3;  // edges matched in this round
+constexpr int TOO_LONG = 4; // a list of waiting vertices was not walked to its end
+constexpr int ROUNDS = 5;   // rounds of settle_rounds that matched a vertex
+constexpr int ALL_POINTED = 6;  // vertices that pointed in its rounds
+constexpr int LEFT = 7;     // rounds until its launch ends
+[[maybe_unused]] constexpr int CONTROL_WORDS = 8;
+
+using Wide = unsigned long long;
+
+template <typename T>
+__device__ __forceinline__ T exchange(T* p, T x)
+{
+    using Bits = typename WordOf<sizeof(T)>::type;
+    return bits_as<T>(atomicExch(reinterpret_cast<Bits*>(p), bits_as<Bits>(x)));
+}
+
+// Append v where `wanted`; the lanes that are here share one atomic.  Lanes may be missing.
+template <typename I>
+__device__ __forceinline__ void append_alone(I* queue, Wide* size, I v)
+{
+    unsigned here = __activemask();
+    int leader = __ffs(here) - 1;
+    Wide start = 0;
+    if (lane() == leader) start = take(size, Wide(__popc(here)));
+    start = __shfl_sync(here, start, leader);
+    queue[start + __popc(here & lanes_below())] = v;
+}
+
+// ---- lists ----
+
+// room[i] = entries of the list of the i-th vertex; their sums are where the lists begin.
+template <typename P>
+__global__ void list_rooms(long long rows, const P* offsets, int length, P* room)
+{
+    long long i = global_thread();
+    if (i >= rows) return;
+    P degree = offsets[i + 1] - offsets[i];
+    room[i] = degree < length ? degree : (P)length;
+}
+
+// A warp per row.  The rows are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
+// Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`: in a buffer, or in
+// memory of the host that the device reads.  Lists may hold edges already.
+// only_free: matched neighbours, and rows of matched vertices, are left out.
+template <typename I, typename P, typename W>
+__global__ void __launch_bounds__(256)
+    pack_rows(long long rows, const I* ids, long long base, const P* begins, const P* ends, long long first,
+              long long last, const I* columns, const W* weights, bool only_free, const I* state, long long lo, const P* start,
+              unsigned char* size, I* list_columns, W* list_weights, unsigned long long seed, bool by_hash)
+{
+    for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
+        long long begin = begins[i], end = ends[i];
+        begin = (begin < first ? first : begin) - first;
+        end = (end > last ? last : end) - first;
+        if (begin >= end) continue;
+        I u = ids != nullptr ? ids[i] : (I)(base + i);
+        if (only_free && state[u] >= 0) continue;
+        long long at = u - lo, from = start[at];
+        unsigned char word = size[at];
+        WarpEdges<I, W> list{W(0), u, word & LENGTH_BITS, (int)(start[at + 1] - from), (word & INCOMPLETE) != 0};
+        if (lane() < list.held) list.w = list_weights[from + lane()], list.v = list_columns[from + lane()];
+        for (long long k = begin; k < end; k += WARP) {
+            long long entry = k + lane();
+            W w = entry < end ? weights[entry] : W(0);
+            I v = entry < end ? columns[entry] : u;
+            bool there = entry < end && !(only_free && state[v] >= 0);
+            bool heavy = value_bits(w) >= list.weakest();
+            unsigned votes = __ballot_sync(ALL, there && heavy);
+            if (votes != __ballot_sync(ALL, there)) list.left_out = true;
+            for (; votes != 0; votes &= votes - 1) {
+                int owner = __ffs(votes) - 1;
+                list.insert(u, __shfl_sync(ALL, w, owner), __shfl_sync(ALL, v, owner), seed, by_hash);
+            }
+        }
+        if (lane() < list.held) {
+            list_weights[from + lane()] = list.w;
+            list_columns[from + lane()] = list.v;
+        }
+        if (lane() == 0) size[at] = (unsigned char)(list.held | (list.left_out ? INCOMPLETE : 0));
+    }
+}
+
+// A thread per vertex that is listed: its list is empty again.
+template <typename I>
+__global__ void clear_lists(long long count, const I* ids, long long lo, unsigned char* size, unsigned char* head)
+{
+    long long k = global_thread();
+    if (k >= count) return;
+    size[ids[k] - lo] = 0;
+    head[ids[k] - lo] = 0;
+}
+
+// ---- steps ----
+
+// The steps of a partition whose vertices are lo to hi - 1.  The threads of the grid share the work.
+template <typename I, typename P>
+struct Part {
+    I n, lo, hi;
+    I *state, *waiting, *following;
+    const P* start;
+    const unsigned char* size;
+    unsigned char* head;
+    const I* columns;  // of the lists
+    I *queue, *pointed;
+    Wide* control;
+
+    // The place in u's list of its next free edge; the length of the list where there is none.
+    __device__ __forceinline__ int next_free(long long at, P from, int length) const
+    {
+        int place = head[at];
+        while (place < length && load_relaxed(&state[columns[from + place]]) >= 0) ++place;
+        return place;
+    }
+
+    __device__ void point(const I* source, Wide count) const
+    {
+        for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {
+            Wide k = first + lane();
+            bool points = false, wants = false;
+            I u = 0;
+            if (k < count) {
+                u = load_relaxed(&source[k]);
+                long long at = u - lo;
+                P from = start[at];
+                int word = size[at], length = word & LENGTH_BITS, place = next_free(at, from, length);
+                head[at] = (unsigned char)place;
+                points = place < length;
+                wants = !points && (word & INCOMPLETE) != 0;
+                I v = points ? columns[from + place] : u;
+                store_relaxed(&state[u], (I)~v);
+                if (points) following[at] = exchange(&waiting[v], u);
+            }
+            append(pointed, &control[POINTED], u, points);
+            unsigned votes = __ballot_sync(ALL, wants);
+            if (votes == 0) continue;
+            Wide begin = 0;
+            if (lane() == __ffs(votes) - 1) begin = take(&control[WANTED], Wide(__popc(votes)));
+            begin = __shfl_sync(ALL, begin, __ffs(votes) - 1);
+            if (wants) pointed[(Wide)(hi - lo) - 1 - begin - __popc(votes & lanes_below())] = u;
+        }
+    }
+
+    // Append the vertices that wait for x to the queue.
+    __device__ __forceinline__ void requeue(I x) const
+    {
+        int steps = 0;
+        for (I y = load_relaxed(&waiting[x]); y >= 0; y = load_relaxed(&following[y - lo])) {
+            if (load_relaxed(&state[y]) == (I)~x) append_alone(queue, &control[QUEUED], y);
+            if (++steps > LONGEST_WALK) {
+                store_relaxed(&control[TOO_LONG], Wide(1));
+                return;
+            }
+        }
+    }
+
+    // `source` null: all vertices of the graph.  `step`: words from one vertex to the next.
+    __device__ void settle(const I* source, Wide count, int step, bool walk) const
+    {
+        for (Wide k = global_thread(); k < count; k += all_threads()) {
+            I u = source != nullptr ? load_relaxed(&source[k * step]) : (I)k;
+            I v = (I)~load_relaxed(&state[u]);
+            if (v < 0 || v == u || load_relaxed(&state[v]) != (I)~u) continue;
+            I low = u < v ? u : v, high = u < v ? v : u;
+            if (compare_and_swap(&state[low], (I)~high, high) != (I)~high) continue;
+            store_relaxed(&state[high], low);
+            append_count(&control[MATCHED]);
+            if (!walk) continue;
+            requeue(low);
+            requeue(high);
+        }
+    }
+
+    __device__ __forceinline__ void append_count(Wide* counter) const
+    {
+        unsigned here = __activemask();
+        if (lane() == __ffs(here) - 1) take(counter, Wide(__popc(here)));
+    }
+
+    __device__ void requeue_all() const
+    {
+        Wide count = hi - lo;
+        for (Wide first = global_thread() - lane(); first < count; first += all_threads()) {
+            Wide k = first + lane();
+            I u = (I)(lo + (I)(k < count ? k : 0));
+            I v = k < count ? (I)~load_relaxed(&state[u]) : I(-1);
+            bool invalid = v >= 0 && v != u && load_relaxed(&state[v]) >= 0;
+            append(queue, &control[QUEUED], u, invalid);
+        }
+    }
+};
+
+// The vertices of the partition, or those that are free, are the queue.
+template <typename I>
+__global__ void queue_own(long long lo, long long hi, bool only_free, const I* state, I* queue, unsigned long long* control)
+{
+    long long u = lo + global_thread();
+    append(queue, &control[QUEUED], (I)u, u < hi && (!only_free || state[u] < 0));
+}
+
+template <typename I, typename P>
+__global__ void point_next(I n, I lo, I hi, I* state, I* waiting, I* following, const P* start,
+                           const unsigned char* size, unsigned char* head, const I* columns, const I* source,
+                           unsigned long long count, I* pointed, unsigned long long* control)
+{
+    Part<I, P> part{n, lo, hi, state, waiting, following, start, size, head, columns, nullptr, pointed, control};
+    part.point(source, count);
+}
+
+template <typename I>
+__global__ void settle_mutual(I n, I lo, I hi, I* state, I* waiting, I* following, const I* source,
+                              unsigned long long count, int step, bool walk, I* queue, unsigned long long* control)
+{
+    Part<I, int> part{n, lo, hi, state, waiting, following, nullptr, nullptr, nullptr, nullptr, queue, nullptr, control};
+    part.settle(source, count, step, walk);
+}
+
+template <typename I>
+__global__ void requeue_own(I n, I lo, I hi, I* state, I* queue, unsigned long long* control)
+{
+    Part<I, int> part{n, lo, hi, state, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, queue, nullptr, control};
+    part.requeue_all();
+}
+
+// Cooperative, for the only partition of a graph.  Caller: `pointed` holds POINTED vertices that point; QUEUED, WANTED,
+// MATCHED and TOO_LONG are 0.  Ends when nothing is left to do (QUEUED or MATCHED is 0), when rows must travel
+// (WANTED), or after LEFT rounds; then those that point are in `pointed`, and the next launch goes on.
+template <typename I, typename P>
+__global__ void __launch_bounds__(ROUND_BLOCK, 2)
+    settle_rounds(I n, I* state, I* waiting, I* following, const P* start, const unsigned char* size,
+                  unsigned char* head, const I* columns, I* queue, I* pointed, unsigned long long* control,
+                  unsigned int* words)
+{
+    Part<I, P> part{n, I(0), n, state, waiting, following, start, size, head, columns, queue, pointed, control};
+    GridBarrier barrier(words);
+    bool leader = global_thread() == 0;
+    while (true) {
+        Wide count = load_relaxed(&control[POINTED]);
+        bool walk = count <= (Wide)n / 8;  // of many, all are looked at
+        part.settle(pointed, count, 1, walk);
+        barrier.wait();
+        Wide matched = load_relaxed(&control[MATCHED]);
+        bool look_at_all = !walk || load_relaxed(&control[TOO_LONG]) != 0;
+        if (look_at_all) {
+            barrier.wait();  // all have read TOO_LONG
+            if (leader) {
+                store_relaxed(&control[QUEUED], Wide(0));
+                store_relaxed(&control[TOO_LONG], Wide(0));
+            }
+            barrier.wait();
+            part.requeue_all();
+            barrier.wait();
+        }
+        Wide queued = load_relaxed(&control[QUEUED]), left = load_relaxed(&control[LEFT]);
+        barrier.wait();  // all have read the words
+        if (leader) {
+            store_relaxed(&control[ROUNDS], load_relaxed(&control[ROUNDS]) + (matched > 0));
+            store_relaxed(&control[ALL_POINTED], load_relaxed(&control[ALL_POINTED]) + count);
+            store_relaxed(&control[LEFT], left - 1);
+            store_relaxed(&control[POINTED], Wide(0));
+        }
+        if (matched == 0 || queued == 0) return;
+        if (leader) {
+            store_relaxed(&control[QUEUED], Wide(0));
+            store_relaxed(&control[MATCHED], Wide(0));
+        }
+        barrier.wait();
+        part.point(queue, queued);
+        barrier.wait();
+        if (load_relaxed(&control[WANTED]) > 0 || left <= 1) return;
+    }
+}
+
+// ---- other devices ----
+
+// A thread per vertex that is listed: (vertex, word) for another device.
+template <typename I>
+__global__ void write_pairs(long long count, const I* ids, const I* state, I* pairs)
+{
+    long long k = global_thread();
+    if (k >= count) return;
+    I u = ids[k];
+    pairs[2 * k] = u;
+    pairs[2 * k + 1] = state[u];
+}
+
+template <typename I>
+__global__ void read_pairs(long long count, const I* pairs, I* state)
+{
+    long long k = global_thread();
+    if (k < count) state[pairs[2 * k]] = pairs[2 * k + 1];
+}
+
+// ---- the ends ----
+
+template <typename I>
+__global__ void begin_state(long long n, I* state)
+{
+    long long v = global_thread();
+    if (v < n) state[v] = (I)~v;
+}
+
+// A thread per vertex of the partition, the same grid always: sums[block] = the weights of the edges that they
+// are matched along.  An edge is seen from both of its ends.
+template <typename I, typename P, typename W>
+__global__ void add_weights(long long count, long long lo, const I* state, const P* start, const unsigned char* head,
+                            const W* list_weights, double* sums)
+{
+    double sum = 0;
+    for (long long at = global_thread(); at < count; at += all_threads())
+        if (state[lo + at] >= 0) sum += widened(list_weights[start[at] + head[at]]);
+    sum = block_reduce(sum, 0.0, Plus());
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// The mates as the result has them: -1 for vertices that are free.
+template <typename I>
+__global__ void finish_state(long long n, I* state)
+{
+    long long v = global_thread();
+    if (v < n && state[v] < 0) state[v] = I(-1);
+}

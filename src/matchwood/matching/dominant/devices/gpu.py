@@ -1,0 +1,166 @@
+"""CUDA's devices: the steps of rounds.py for all partitions, and what they tell each other.
+
+A partition: gpu_worker.py.  Kernels: gpu.cu.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from matchwood.beyond import transports
+from matchwood.beyond.exchange import as_pairs, words_received
+from matchwood.beyond.pinned import registered
+from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.streams import Lane, RoundClock
+from matchwood.matching.dominant.devices.gpu_worker import (
+    ALL_POINTED,
+    MATCHED,
+    POINTED,
+    QUEUED,
+    WANTED,
+    Worker,
+)
+from matchwood.matching.dominant.devices.rounds import Problem, new_round, staged_pairs
+
+
+class Workers:
+    """The partitions of a call, one worker each."""
+
+    def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
+        self._problem, devices = problem, machine.devices
+        self.workers: list[Worker] = []
+        self._round, self._clock, self._timed = RoundStats(), RoundClock(), devices.stats
+        self._transport: Any = None
+        self._finished = self._ran_on = False
+        self.alone = devices.size == 1 and not devices.stats
+        stats.transport = transports.choose(devices, "weighted_matching")
+        view = problem.view
+        arrays = (view.indptr, view.indices, view.data)
+        pinned = registered(arrays, problem.keep, "pinned weights")
+        stats.pinned = "ring" if pinned.reason else "registered"
+        if problem.keep is not None and pinned.reason:
+            stats.notes.append(f"rows pass through a ring of pinned buffers: {pinned.reason}")
+        try:
+            for p, number in enumerate(devices.devices):
+                lane = Lane(number, devices.stats)
+                with lane.here():
+                    self.workers.append(Worker(problem, p, machine.ledger(p), lane, pinned))
+            if stats.transport != "none":
+                streams = [worker.lane.kernels for worker in self.workers]
+                name = stats.transport
+                self._transport = transports.open_transport(name, devices.devices, streams)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Wait for the devices, and give everything back."""
+        for worker in self.workers:
+            worker.sender.close()
+        if self._transport is not None:
+            self._transport.close()
+
+    def memory(self) -> list[int]:
+        """Most bytes that each partition held."""
+        return [worker.ledger.most for worker in self.workers]
+
+    def begin_round(self, stats: Stats) -> None:
+        self._round, self._clock = new_round(stats), RoundClock()
+        for worker in self.workers:
+            worker.sender.round = self._round
+
+    def end_round(self) -> None:
+        if not self._ran_on:
+            self._round.pointed += sum(int(worker.words[POINTED]) for worker in self.workers)
+        if self._timed:
+            self._round.seconds = self._clock.seconds([worker.lane for worker in self.workers])
+
+    def matched(self) -> int:
+        """Edges matched in this round; every worker knows them all."""
+        return int(self.workers[0].words[MATCHED])
+
+    def any_queued(self) -> bool:
+        return any(worker.words[QUEUED] for worker in self.workers)
+
+    def run_on(self) -> int:
+        """Rounds of the only partition until a row is needed; how many matched a vertex."""
+        worker = self.workers[0]
+        self._ran_on = True
+        rounds = worker.run_on()
+        self._round.pointed += int(worker.words[ALL_POINTED])
+        self._finished = not worker.words[POINTED] and not worker.words[WANTED]
+        worker.goes_on = not self._finished
+        return rounds
+
+    def finished(self) -> bool:
+        """`run_on` came to the end."""
+        return self._finished
+
+    def exchange(self, whole: bool) -> None:
+        """Every device learns the changed pointers of the others."""
+        if self._transport is None or (len(self.workers) == 1 and not whole):
+            return
+        vertices = [part.vertices for part in self._problem.plan.partitions]
+        changed = vertices if whole else [int(one.words[POINTED]) for one in self.workers]
+        with self._exchanging():
+            if whole:
+                self._share_words(range(len(self.workers)))
+            else:
+                self._share_changed(changed, vertices)
+        self._round.words_exchanged += max(words_received(changed, vertices))
+
+    def share_all(self) -> None:
+        """Every device gets the words of all vertices of the others, changed or not."""
+        if self._transport is None:
+            return
+        vertices = [part.vertices for part in self._problem.plan.partitions]
+        with self._exchanging():
+            self._share_words(range(len(self.workers)))
+        self._round.words_exchanged += max(words_received(vertices, vertices))
+
+    @contextlib.contextmanager
+    def _exchanging(self) -> Iterator[None]:
+        """What is queued within, on any device, counts as the exchange."""
+        with contextlib.ExitStack() as stack:
+            for worker in self.workers:
+                stack.enter_context(worker.lane.phase("exchange"))
+            yield
+
+    def _share_words(self, senders: Any) -> None:
+        for sender in senders:
+            part = self._problem.plan.partitions[sender]
+            slices = [worker.state[part.lo : part.hi] for worker in self.workers]
+            self._transport.share(sender, slices)
+
+    def _share_changed(self, changed: list[int], vertices: list[int]) -> None:
+        """Pairs of all partitions in one table, where there is room; else in pieces."""
+        room = staged_pairs(self._problem.view.n)
+        fits = sum(changed) <= room
+        for worker in self.workers:
+            worker.staged_pairs = sum(changed) if fits else None
+        at = 0
+        for sender, count in enumerate(changed):
+            if not fits and not as_pairs(count, vertices[sender]):
+                self._share_words([sender])
+                continue
+            for begin in range(0, count, room):
+                size = min(room, count - begin)
+                self._share_pairs(sender, begin, size, at if fits else 0)
+                at += size
+
+    def _share_pairs(self, sender: int, begin: int, size: int, at: int) -> None:
+        tables = [worker.staged[2 * at : 2 * (at + size)] for worker in self.workers]
+        self.workers[sender].write_pairs(begin, size, tables[sender])
+        self._transport.share(sender, tables)
+        for worker, table in zip(self.workers, tables, strict=True):
+            if worker is not self.workers[sender]:
+                worker.read_pairs(size, table)
+
+    def result(self) -> tuple[Any, float]:
+        """The mates of all vertices, on the host, and the weight of the matching."""
+        weight = sum(worker.weight() for worker in self.workers) / 2
+        mate = self.workers[0].mates()
+        self._round.bytes_down += mate.nbytes
+        return mate, weight

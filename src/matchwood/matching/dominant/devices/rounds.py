@@ -1,0 +1,204 @@
+"""The rounds of a matching on `Devices`: the same for CUDA's devices and for simulated ones.
+
+A round, for all partitions:
+
+    point      the vertices of the queue take the next free neighbour of their list
+    fetch      rows of vertices whose list has run out travel, and are packed again
+    exchange   every device learns the changed pointers of the others
+    settle     two vertices that point at each other are mates, on every device; the vertices of a
+               partition that pointed at one of them are its next queue
+
+In the first round the queue is all vertices, after their rows have passed.  The steps are methods
+of a worker, one for each partition: `Worker` of cpu.py or gpu.py.  What a worker holds is in
+`State`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines
+from matchwood.beyond import machine as machines
+from matchwood.beyond.plan import SCAN_PART, Plan, Sizes, make_plan
+from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.matching.methods import Found
+from matchwood.teams import tell_progress
+
+CALLER = "weighted_matching"
+STAGED_PART = 64  # pairs of a partition that travel at a time: 1 / STAGED_PART of all vertices
+LEAST_STAGED = 256  # ... and at least so many
+ARRAYS = 16  # of a worker at most: each is rounded up to whole units of memory
+WHOLE_ARRAYS = 4  # of n, that the usual engine needs beside the graph
+CONTROL_BYTES = 1024  # counters, which are no array of vertices
+
+
+class Problem(NamedTuple):
+    """What the workers of a call share."""
+
+    view: Any  # of the graph, on the host
+    kind: Any  # of vertices on the devices: int32 where they can be counted with it
+    seed: int
+    by_hash: bool
+    plan: Plan
+    threads: int | None
+    keep: Any  # of a prepared Graph, else None
+
+
+def vertex_type(n: int) -> Any:
+    """The type of a vertex on a device; columns travel in it."""
+    return np.dtype(np.int32 if n < 1 << 31 else np.int64)
+
+
+def sizes_of(view: Any, partitions: int) -> Sizes:
+    """Bytes of a worker: its arrays, as `Worker` makes them."""
+    vertex, weight = vertex_type(view.n).itemsize, view.data.dtype.itemsize
+    place = view.indptr.dtype.itemsize
+    staged = 2 * staged_pairs(view.n) * vertex if partitions > 1 else 0
+    return Sizes(
+        every=2 * vertex,  # state, waiting
+        own=3 * vertex + place + 2,  # following, two queues; start, size and head of its list
+        listed=vertex + weight,
+        streamed=vertex + weight,
+        row=2 * place + vertex,  # where it begins and ends; whose it is
+        fixed=CONTROL_BYTES + staged + view.n // SCAN_PART,
+        arrays=ARRAYS,
+    )
+
+
+def staged_pairs(n: int) -> int:
+    """Pairs of (vertex, pointer) for which a device has room."""
+    return max(LEAST_STAGED, n // STAGED_PART)
+
+
+def match(
+    view: Any,
+    seed: int,
+    by_hash: bool,
+    threads: int | None = None,
+    *,
+    machine: machines.Machine,
+    keep: Any = None,
+) -> Found:
+    """See matchwood.matching.weighted_matching; `keep` is that of a prepared Graph."""
+    stats = Stats(machine.devices.devices, vertices=view.n, entries=view.nnz)
+    if view.nnz == 0:
+        return Found(np.full(view.n, -1, view.indices.dtype), 0.0, 0, stats=stats)
+    sizes = sizes_of(view, machine.devices.size)
+    plan = make_plan(CALLER, view.indptr, machine.devices, sizes, machine.limits, keep)
+    stats.partitions = [(part.lo, part.hi) for part in plan.partitions]
+    stats.batches = [len(batches) for batches in plan.batches]
+    stats.lists = 0 if machine.devices.lists == 0 else plan.length
+    stats.resident = plan.resident
+    stats.notes += plan.notes
+    if _fits_whole(view, plan, machine):
+        return _resident(view, seed, by_hash, machine, keep, stats)
+    problem = Problem(view, vertex_type(view.n), seed, by_hash, plan, threads, keep)
+    steps = engines.load(__package__, machine.engine)
+    with contextlib.ExitStack() as stack:
+        team = steps.Workers(problem, machine, stats)
+        stack.callback(team.close)
+        run = _without_lists if machine.devices.lists == 0 else _with_lists
+        rounds = run(team, plan, stats)
+        mate, weight = team.result()
+        stats.memory = team.memory()
+    return Found(mate.astype(view.indices.dtype, copy=False), weight, rounds, stats=stats)
+
+
+def _fits_whole(view: Any, plan: Plan, machine: machines.Machine) -> bool:
+    """The only device can hold the whole graph, and the usual engine can work on it there."""
+    arrays = [array.nbytes for array in (view.indptr, view.indices, view.data)]
+    work = WHOLE_ARRAYS * view.n * view.indices.dtype.itemsize
+    fits = sum(arrays) + work + CONTROL_BYTES <= machine.limits[0]
+    return plan.resident and fits and machine.engine == "gpu" and machine.devices.size == 1
+
+
+def _resident(
+    view: Any, seed: int, by_hash: bool, machine: machines.Machine, keep: Any, stats: Stats
+) -> Found:
+    """The usual engine of this method, on a copy that a prepared Graph keeps."""
+    cupy, number, one = engines.cupy(), machine.devices.devices[0], new_round(stats)
+
+    def move() -> Any:
+        one.entries, one.bytes_up = view.nnz, sum(array.nbytes for array in view)
+        return type(view)(*(cupy.asarray(array) for array in view))
+
+    with cupy.cuda.Device(number):
+        there = move() if keep is None else keep(f"weights on device {number}", move)
+        found = engines.load(__package__.rpartition(".")[0], "gpu").match(there, seed, by_hash)
+        mate = found.mate.get()
+    one.pointed, one.bytes_down = view.n, mate.nbytes
+    stats.memory = [sum(array.nbytes for array in view) + WHOLE_ARRAYS * mate.nbytes]
+    return Found(mate, found.weight, found.rounds, stats=stats)
+
+
+def _stream(team: Any, plan: Plan, only_free: bool) -> None:
+    """All rows pass; the partitions take turns, so that all devices are busy."""
+    turns = max(len(batches) for batches in plan.batches)
+    for turn in range(turns):
+        tell_progress(turn, turns)
+        for worker, batches in zip(team.workers, plan.batches, strict=True):
+            if turn < len(batches):
+                worker.stream(batches[turn], only_free)
+
+
+def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
+    """Rounds until nothing changes; returns how many matched a vertex."""
+    rounds, settled, first = 0, 0, True
+    team.begin_round(stats)
+    _stream(team, plan, only_free=False)
+    for worker in team.workers:
+        worker.queue_all()
+    while True:
+        for worker in team.workers:
+            worker.point()
+        for worker in team.workers:
+            worker.fetch()
+        if team.alone and not first:  # goes on by itself until a row is needed
+            rounds += team.run_on()
+            team.end_round()
+            if team.finished():
+                return rounds
+            team.begin_round(stats)
+            continue
+        team.exchange(whole=first)
+        for worker in team.workers:
+            worker.settle(everyone=first)
+        team.end_round()
+        settled += 2 * team.matched()
+        tell_progress(settled, plan.n)
+        if team.matched() == 0:
+            return rounds
+        rounds, first = rounds + 1, False
+        if not team.any_queued():
+            return rounds
+        team.begin_round(stats)
+
+
+def _without_lists(team: Any, plan: Plan, stats: Stats) -> int:
+    """LD-GPU's rounds: all rows pass in each, and the pointers and mates of all are exchanged."""
+    rounds = 0
+    while True:
+        team.begin_round(stats)
+        for worker in team.workers:
+            worker.forget_lists()
+        _stream(team, plan, only_free=True)
+        for worker in team.workers:
+            worker.queue_free()
+            worker.point()
+        team.share_all()
+        for worker in team.workers:
+            worker.settle(everyone=True)
+        team.share_all()
+        team.end_round()
+        if team.matched() == 0:
+            return rounds
+        rounds += 1
+
+
+def new_round(stats: Stats) -> RoundStats:
+    """Counts of a round that begins now."""
+    stats.rounds.append(RoundStats())
+    return stats.rounds[-1]

@@ -1,0 +1,78 @@
+"""The GPU engine of matchings on `Devices`, with its kernels compiled for the host."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import beyond_on_host
+import matchwood
+from beyond_on_host import on_host
+from graphs import complete, from_edges, grid, rmat, star
+from matching_graphs import weighted
+from matchwood import Devices
+from matchwood.beyond import plan as plans
+from matchwood.beyond import simulated
+from matchwood.matching.dominant.devices import gpu_worker
+
+pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
+
+
+@pytest.fixture(autouse=True)
+def small_buffers(monkeypatch):
+    monkeypatch.setattr(plans, "LEAST_CAPACITY", 8)
+    monkeypatch.setattr(plans, "LEAST_ROWS", 4)
+
+
+def on(A, devices=1, ties="hash", last_first=False, **options):
+    with on_host(gpu_worker, last_first=last_first):
+        engine = Devices((0,) * devices, memory=1 << 30, **options)
+        return matchwood.weighted_matching(A, ties=ties, engine=engine)
+
+
+def assert_same(found, expected):
+    np.testing.assert_array_equal(found.mate, expected.mate)
+    assert found.weight == pytest.approx(expected.weight, rel=1e-12)
+    assert found.rounds == expected.rounds
+
+
+GRAPHS = {
+    "rmat": rmat(5, 6),
+    "star": star(70, centre=69),
+    "complete": complete(12),
+    "grid": grid(5, 5),
+    "chain": from_edges(15, np.arange(14), np.arange(1, 15)),
+    "nearly empty": from_edges(40, [24], [25], [1.0]),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_same_mates(name):
+    """Few weights, so that ties matter; prepared or not; threads in both orders."""
+    turn = itertools.count()
+    for ties, levels in (("hash", 1 << 20), ("index", 3)):
+        A = weighted(GRAPHS[name], np.float32, levels)
+        G = matchwood.graph(A)
+        expected = matchwood.weighted_matching(A, method="dominant", ties=ties)
+        for devices, lists in itertools.product((1, 3), (0, 1, 4)):
+            k = next(turn)
+            batches = 1 if k % 5 == 0 else 4
+            options = {"batches": batches, "lists": lists, "stats": k % 3 == 0}
+            found = on((A, G)[k % 2], devices, ties, last_first=k % 4 > 1, **options)
+            assert_same(found, expected)
+
+
+def test_what_travels_is_what_the_simulation_counts():
+    A = weighted(rmat(6, 6), np.float32)
+    for devices, lists in ((1, 1), (2, 2)):
+        options = {"batches": 3, "lists": lists, "stats": True}
+        found = on(A, devices, **options).stats
+        with simulated(1 << 31):
+            engine = Devices((0,) * devices, memory=1 << 30, **options)
+            told = matchwood.weighted_matching(A, engine=engine).stats
+        for one, other in zip(found.rounds, told.rounds, strict=True):
+            counts = ("pointed", "entries", "rows", "words_exchanged")
+            assert [getattr(one, c) for c in counts] == [getattr(other, c) for c in counts]
+        assert found.memory <= [1 << 30] * devices
