@@ -62,6 +62,54 @@ def scratch_of(
     )
 
 
+class Sums(NamedTuple):
+    """What each member of a team needs: (members, labels), all 0, and (members, longest row)."""
+
+    total: Array
+    label: Array
+
+
+def sums_of(members: int, labels: int, longest: int, rows: Rows, most: int) -> Sums:
+    """Room for labels 0..labels-1 and rows of `longest` entries, which add up to `most` at most."""
+    kind = np.int32 if most < 1 << 31 else np.int64
+    return Sums(
+        np.zeros((members, labels), kind), np.empty((members, longest), rows.indices.dtype)
+    )
+
+
+@device
+def labels_around(sums: Sums, rank: int, rows: Rows, labels: Array, v: Any) -> bool:
+    """sums.label[rank] = the labels of the entries of row v.  False: they are all the one of v."""
+    label = sums.label[rank]
+    begin = np.uint64(rows.indptr[np.uint64(v)])
+    row = rows.indices[begin : np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])]
+    own = labels[np.uint64(v)]
+    other = own ^ own
+    for k in range(row.size):
+        c = labels[row[k]]
+        label[k] = c
+        other |= c ^ own
+    return other != 0
+
+
+@device
+def add_up(sums: Sums, rank: int, rows: Rows, v: Any) -> int:
+    """Add the weights of row v to the totals of its `labels_around`; returns its entries.
+
+    Whoever reads a total sets it to 0 again: a label that stands in the row twice has 0 then.
+    """
+    total, label = sums.total[rank], sums.label[rank]
+    begin = np.uint64(rows.indptr[np.uint64(v)])
+    length = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)]) - begin
+    if rows.data.size > 0:
+        for k in range(length):
+            total[label[k]] += rows.data[begin + k]
+    else:
+        for k in range(length):
+            total[label[k]] += 1
+    return np.int64(length)
+
+
 @device
 def gather(scratch: Scratch, rank: int, rows: Rows, labels: Array, v: Any, found: int) -> int:
     """Add the row of v to a list of `found` labels; returns how many it has then."""
