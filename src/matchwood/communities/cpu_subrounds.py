@@ -15,7 +15,7 @@ from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.hashing.reference import mix64_number
 from matchwood.primitives.tally.cpu import Rows, Sums, labels_around
-from matchwood.teams import barrier, device, inlined, interrupted, next_chunk, share
+from matchwood.teams import barrier, device, expanded, inlined, interrupted, next_chunk, share
 
 Array = np.ndarray[Any, Any]
 
@@ -100,7 +100,7 @@ def split_round(team: Any, split: Split, round_number: Any) -> bool:
     return barrier(team)
 
 
-@device
+@expanded
 def is_inside(rows: Rows, labels: Array, v: Any) -> bool:
     """All neighbours of v have its label, so it has no other to take."""
     one = np.uint64(1)

@@ -39,6 +39,7 @@ from matchwood.teams import (
     barrier,
     crew,
     device,
+    expanded,
     interrupted,
     kernel,
     load_relaxed,
@@ -76,7 +77,7 @@ class Numbers(NamedTuple):
     edges: bool  # whether those on the edge of a community are asked for in the end
 
 
-@device
+@expanded
 def _best(rows: Rows, state: State, sums: Sums, rank: int, numbers: Numbers, v: Any) -> Any:
     """The community that gains most; v's own unless another gains strictly more."""
     own = state.labels[v]
@@ -177,9 +178,7 @@ def _move(
         moved = 0
         for p in range(split.begins.size - 1):
             begin, end = split.begins[p], split.begins[p + 1]
-            moved += choose(
-                team, _best, rows, state, sums, numbers, split.order, begin, end, True
-            )
+            moved += choose(team, _best, rows, state, sums, numbers, split.order, begin, end, True)
             if barrier(team):
                 return
             _apply(team, rows, state, split.order, begin, end)

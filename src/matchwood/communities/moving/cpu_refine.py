@@ -19,7 +19,16 @@ from matchwood.communities.moving.plan import REFINEMENT, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.tally.cpu import Rows, Sums, add_up, labels_around, rows_of, sums_of
-from matchwood.teams import atomic_add, barrier, device, interrupted, kernel, next_chunk, share
+from matchwood.teams import (
+    atomic_add,
+    barrier,
+    device,
+    expanded,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -58,10 +67,8 @@ def _tied(parts: Parts, weight: Any, volume: Any, community: Any) -> Any:
     return np.float64(weight) >= parts.scale * np.float64(volume) * np.float64(rest)
 
 
-@device
-def _best(
-    rows: Rows, parts: Parts, sums: Sums, rank: int, number: Array, turn: int, v: Any
-) -> Any:
+@expanded
+def _best(rows: Rows, parts: Parts, sums: Sums, rank: int, number: Array, turn: int, v: Any) -> Any:
     """The part that v joins, or v."""
     own, strength = parts.labels[v], parts.strength[v]
     best, best_value, best_weight = v, 0.0, np.int64(0)

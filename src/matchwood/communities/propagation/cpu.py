@@ -29,6 +29,7 @@ from matchwood.teams import (
     barrier,
     crew,
     device,
+    expanded,
     kernel,
     load_relaxed,
     next_chunk,
@@ -61,7 +62,7 @@ class Numbers(NamedTuple):
     split_rounds: int
 
 
-@device
+@expanded
 def _best(rows: Rows, state: State, sums: Sums, rank: int, gamma: float, v: Any) -> Any:
     """The label of the largest value, of several the one with the smallest mix64."""
     own = state.labels[v]

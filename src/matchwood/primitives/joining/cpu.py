@@ -12,7 +12,7 @@ import numpy as np
 
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.union_find.cpu import find
-from matchwood.teams import barrier, crew, device, interrupted, kernel, next_chunk, share
+from matchwood.teams import barrier, crew, device, expanded, interrupted, kernel, next_chunk, share
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +26,7 @@ def _gain(w: Any, scaled: Any, k: Any, total: Any) -> Any:
     return np.float64(w) - scaled * np.float64(k) / total
 
 
-@device
+@expanded
 def _goes_up(volume: Array, names: Array, r: Any, u: Any) -> bool:
     """(k, mix64, name) of r is smaller than that of u."""
     if volume[r] != volume[u]:
@@ -35,7 +35,7 @@ def _goes_up(volume: Array, names: Array, r: Any, u: Any) -> bool:
     return mine < other  # mix64 is one to one: no ties
 
 
-@device
+@expanded
 def _pick(
     r: Any, row: Array, weights: Array, volume: Array, names: Array, total: Any, resolution: Any
 ) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.primitives.cpu_hints import select
-from matchwood.teams import device
+from matchwood.teams import device, expanded
 
 Array = np.ndarray[Any, Any]
 
@@ -72,12 +72,10 @@ class Sums(NamedTuple):
 def sums_of(members: int, labels: int, longest: int, rows: Rows, most: int) -> Sums:
     """Room for labels 0..labels-1 and rows of `longest` entries, which add up to `most` at most."""
     kind = np.int32 if most < 1 << 31 else np.int64
-    return Sums(
-        np.zeros((members, labels), kind), np.empty((members, longest), rows.indices.dtype)
-    )
+    return Sums(np.zeros((members, labels), kind), np.empty((members, longest), rows.indices.dtype))
 
 
-@device
+@expanded
 def labels_around(sums: Sums, rank: int, rows: Rows, labels: Array, v: Any) -> bool:
     """sums.label[rank] = the labels of the entries of row v.  False: they are all the one of v."""
     label = sums.label[rank]
@@ -92,7 +90,7 @@ def labels_around(sums: Sums, rank: int, rows: Rows, labels: Array, v: Any) -> b
     return other != 0
 
 
-@device
+@expanded
 def add_up(sums: Sums, rank: int, rows: Rows, v: Any) -> int:
     """Add the weights of row v to the totals of its `labels_around`; returns its entries.
 
