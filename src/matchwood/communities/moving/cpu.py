@@ -32,7 +32,7 @@ from matchwood.communities.moving.plan import Limit, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.number.cpu import number_roots
-from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of, word
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     atomic_add,
@@ -223,7 +223,7 @@ def move_some(
     if n == 0 or limit.rounds == 0 or level.indices.size == 0:
         return 0, None
     team = crew_of(level, threads)
-    rows = rows_of(level.indptr, level.indices, level.data)
+    rows = rows_of(level.indptr, level.indices, level.data, word(level.total))
     kind = rows.indices.dtype
     state = State(
         labels.view(kind), level.strength, np.empty(n, np.int64), np.empty(n, np.int32),

@@ -18,7 +18,7 @@ from matchwood.communities.cpu_subrounds import CHUNK, Split, split_of, split_ro
 from matchwood.communities.moving.plan import REFINEMENT, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Sums, add_up, labels_around, rows_of, sums_of
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, labels_around, rows_of, sums_of, word
 from matchwood.teams import (
     atomic_add,
     barrier,
@@ -174,7 +174,7 @@ def _refine(
 def refine(team: Any, level: Level, labels: Array, plan: Plan) -> Array:
     """See reference.refine."""
     n = level.n
-    rows = rows_of(level.indptr, level.indices, level.data)
+    rows = rows_of(level.indptr, level.indices, level.data, word(level.total))
     kind = rows.indices.dtype
     part = np.empty(n, labels.dtype)
     scale = plan.resolution / float(level.total) if level.total else 0.0

@@ -156,18 +156,21 @@ def trusted_contract(
     engine: str,
     threads: int | None = None,
     ordered: bool = True,
+    most: int | None = None,
 ) -> Contracted:
     """`contract` with its diagonal of a symmetric matrix whose arrays have passed a gate.
 
     The arrays are where that engine reads them, and the labels are of the type of the indices.
     Without `ordered` the rows may come unsorted, which saves the CPU a pass: for integers only,
-    since floating sums are made exactly symmetric in that pass.
+    since floating sums are made exactly symmetric in that pass.  Where no sum of integers is above
+    `most`, the CPU returns them as int32 if they fit: less to read.
     """
     module = engines.load(__name__, engine)
+    limits = {"most": most} if engine == "cpu" else {}
     return Contracted(
         *module.contract(
             indptr, indices, data, inner, labels, count,
-            loops=True, symmetric=True, threads=threads, ordered=ordered,
+            loops=True, symmetric=True, threads=threads, ordered=ordered, **limits,
         )
     )  # fmt: skip
 

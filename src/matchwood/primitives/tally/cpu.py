@@ -45,6 +45,11 @@ def unsigned(kind: Any) -> Any:
     return np.uint32 if np.dtype(kind).itemsize == 4 else np.uint64
 
 
+def word(most: int) -> Any:
+    """The type of whole numbers up to `most`: the smaller it is, the more of them are at hand."""
+    return np.int32 if most < 1 << 31 else np.int64
+
+
 def rows_of(indptr: Array, indices: Array, data: Array | None, kind: Any = np.int64) -> Rows:
     """The arrays of a graph as `Rows`."""
     weights = np.empty(0, kind) if data is None else data

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.contract import sums_type
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.patterns import not_symmetric
 from matchwood.primitives.tally.cpu import Rows, rows_of
@@ -170,10 +169,14 @@ def quotient(
     symmetric: bool,
     threads: int | None = None,
     *,
-    ordered: bool = True,
+    ordered: bool,
+    kind: Any,
 ) -> tuple[Array, Array, Array, Array]:
-    """The matrix of the labels without its diagonal, and the diagonal, to which `inner` adds."""
-    n, kind = labels.size, sums_type(data)
+    """The matrix of the labels without its diagonal, and the diagonal, to which `inner` adds.
+
+    `kind` is the type of all sums.
+    """
+    n = labels.size
     team = crew(threads, work=indices.size + n)
     rows = rows_of(indptr, indices, data, kind)
     named = labels.view(rows.indices.dtype)
@@ -192,7 +195,7 @@ def quotient(
     lengths = np.zeros(count + 1, indptr.dtype)
     loose = Rows(lengths, np.empty(indices.size, rows.indices.dtype), np.empty(indices.size, kind))
     diagonal = np.empty(count, kind)
-    beside = np.empty(0, kind) if inner is None else inner
+    beside = np.empty(0, kind) if inner is None else inner.astype(kind, copy=False)
     team.run(
         _add_up, rows, beside, named, starts, members, room, table, loose, diagonal
     )  # fmt: skip
