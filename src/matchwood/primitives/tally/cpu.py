@@ -1,13 +1,17 @@
-"""The weights of the labels in a row, with a dense array of places for each member of a team.
+"""The weights of the labels in a row, with dense arrays for each member of a team.
+
+    labels_around(sums, rank, rows, labels, v)     # sums.label[rank]: the label of each entry
+    entries = add_up(sums, rank, rows, v)          # sums.total[rank, c]: the weight of label c
+
+This is the faster one: whoever goes through the entries reads each total, and sets it to 0.  Where
+a list of the different labels is needed:
 
     found = tally_row(scratch, rank, rows, labels, v)   # labels scratch.label[rank, :found],
                                                         # their weights scratch.weight[rank]
 
-Several rows together: `gather` for each of them, then `clear_list`.
-
 `place[rank, c]` is 1 + where label c stands in the list of this row, 0 where it does not.  The list
 itself is short and stays in the nearest cache.  Only `place` is as long as there are labels.  No
-races: every member has its own rows of all three arrays.
+races: every member has its own rows of all arrays.
 """
 
 from __future__ import annotations
@@ -54,17 +58,6 @@ def rows_of(indptr: Array, indices: Array, data: Array | None, kind: Any = np.in
     """The arrays of a graph as `Rows`."""
     weights = np.empty(0, kind) if data is None else data
     return Rows(indptr, indices.view(unsigned(indices.dtype)), weights)
-
-
-def scratch_of(
-    members: int, labels: int, longest: int, rows: Rows, kind: Any = np.int64
-) -> Scratch:
-    """Scratch for labels 0..labels-1 and rows of up to `longest` different ones; sums in `kind`."""
-    return Scratch(
-        np.zeros((members, labels), np.uint32),
-        np.empty((members, longest), rows.indices.dtype),
-        np.empty((members, longest), kind),
-    )
 
 
 class Sums(NamedTuple):
