@@ -103,7 +103,7 @@ def contract(
     -----
     Work O(m + count).  Memory beside the result: without `loops` about half the matrix (all of it
     where it is not symmetric), and a counter for each group and thread; with `loops` an index and
-    a value for each entry, and a word for each group and thread.  A GPU sorts the entries.
+    a value for each entry, a word and a byte for each group and thread.  A GPU sorts the entries.
 
     Examples
     --------
