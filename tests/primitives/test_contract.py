@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 import matchwood
 from graphs import ZOO, complete, path, random_graph, rmat, star
 from matchwood.errors import CheckFailed
-from matchwood.primitives.contract import contract, trusted_contract_pattern
+from matchwood.primitives.contract import (
+    contract,
+    trusted_contract,
+    trusted_contract_pattern,
+)
 from matchwood.primitives.contract.check import check_contracted
 from strategies import graphs
 from support import looped
@@ -116,6 +120,24 @@ def test_twice_is_once() -> None:
     between = contract(A.indptr, A.indices, None, fine, 40, loops=True)
     twice = contract(*between[:3], coarse, 7, loops=True, inner=between.inner)
     assert_same(twice, contract(A.indptr, A.indices, None, coarse[fine], 7, loops=True))
+
+
+def test_sums_that_fit_32_bits() -> None:
+    """The same numbers; rows longer than a block, and a sum of 2^31 that does not fit."""
+    for A in (star(700), rmat(9, 8)):
+        G = matchwood.graph(A)
+        view = G.undirected_pattern()
+        labels = np.random.default_rng(3).integers(0, 90, G.n).astype(view.indices.dtype)
+        expected = contract(*view[:2], None, labels, 90, loops=True, engine="reference")
+        for most, kind in ((view.nnz, np.int32), (2**31 - 1, np.int32), (2**31, np.int64)):
+            for threads in TEAMS:
+                found = trusted_contract(
+                    *view[:2], None, None, labels, 90, engine="cpu", threads=threads, most=most
+                )
+                assert found.data.dtype == found.inner.dtype == kind
+                assert_same(found[:2], expected[:2])
+                assert np.array_equal(found.data, expected.data)
+                assert np.array_equal(found.inner, expected.inner)
 
 
 def test_the_pattern_of_a_directed_graph() -> None:

@@ -14,8 +14,8 @@ from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.hashing.reference import mix64_number
-from matchwood.primitives.tally.cpu import Rows, Scratch
-from matchwood.teams import barrier, device, inlined, interrupted, next_chunk, share
+from matchwood.primitives.tally.cpu import Rows, Sums, labels_around
+from matchwood.teams import barrier, device, expanded, inlined, interrupted, next_chunk, share
 
 Array = np.ndarray[Any, Any]
 
@@ -100,7 +100,7 @@ def split_round(team: Any, split: Split, round_number: Any) -> bool:
     return barrier(team)
 
 
-@device
+@expanded
 def is_inside(rows: Rows, labels: Array, v: Any) -> bool:
     """All neighbours of v have its label, so it has no other to take."""
     one = np.uint64(1)
@@ -119,7 +119,7 @@ def choose(
     best: Any,
     rows: Rows,
     state: Any,
-    scratch: Scratch,
+    sums: Sums,
     numbers: Any,
     order: Array,
     begin: int,
@@ -128,7 +128,7 @@ def choose(
 ) -> int:
     """Targets of order[begin:end], or of begin..end themselves where they are not listed.
 
-    best(rows, state, scratch, rank, numbers, v) is the label that v takes.  Those who want another
+    best(rows, state, sums, rank, numbers, v) is the label that v takes.  Those who want another
     than their own go to the front of their chunk.  Returns their number.
     """
     moved = 0
@@ -144,9 +144,9 @@ def choose(
             if state.active[v] & ACTIVE == 0:
                 continue
             state.active[v] = SEEN
-            if is_inside(rows, state.labels, v):
+            if not labels_around(sums, team.rank, rows, state.labels, v):
                 continue
-            target = best(rows, state, scratch, team.rank, numbers, v)
+            target = best(rows, state, sums, team.rank, numbers, v)
             if target != state.labels[v]:
                 state.target[v] = target
                 order[place] = v

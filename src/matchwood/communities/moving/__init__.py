@@ -102,7 +102,7 @@ def louvain(
     At last communities that are not connected are split, which never lowers it.
 
     Work O(m) for each round, of which there are a few on each level.  Memory: 4 bytes a vertex and
-    thread, some arrays of n, and the contracted graphs.
+    thread (8 where weights are not all 1), some arrays of n, and the contracted graphs.
 
     References
     ----------

@@ -32,13 +32,14 @@ from matchwood.communities.moving.plan import Limit, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.number.cpu import number_roots
-from matchwood.primitives.tally.cpu import Rows, Scratch, rows_of, scratch_of, tally_row
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of, word
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     atomic_add,
     barrier,
     crew,
     device,
+    expanded,
     interrupted,
     kernel,
     load_relaxed,
@@ -76,30 +77,30 @@ class Numbers(NamedTuple):
     edges: bool  # whether those on the edge of a community are asked for in the end
 
 
-@device
-def _best(rows: Rows, state: State, scratch: Scratch, rank: int, numbers: Numbers, v: Any) -> Any:
+@expanded
+def _best(rows: Rows, state: State, sums: Sums, rank: int, numbers: Numbers, v: Any) -> Any:
     """The community that gains most; v's own unless another gains strictly more."""
     own = state.labels[v]
     strength = state.strength[v]
     scale = numbers.resolution * np.float64(strength) / numbers.total
-    found = tally_row(scratch, rank, rows, state.labels, v)
-    label, weight = scratch.label[rank], scratch.weight[rank]
-    inside = weight.dtype.type(0)
-    for i in range(found):
-        if label[i] == own:
-            inside = weight[i]
+    entries = add_up(sums, rank, rows, v)
+    total, label = sums.total[rank], sums.label[rank]
+    inside = total[own]
+    total[own] = 0
     stay = np.float64(inside) - scale * np.float64(state.volume[own] - strength)
     best, best_value = own, -np.inf
     least = stay  # less weight is less value: the volume, far away, need not be read
-    for i in range(found):
+    for i in range(np.uint64(entries)):
         c = label[i]
-        if np.float64(weight[i]) < least or c == own or weight[i] == 0:
+        weight = total[c]
+        total[c] = 0
+        if np.float64(weight) < least or weight == 0:
             continue
-        value = np.float64(weight[i]) - scale * np.float64(state.volume[c])
+        value = np.float64(weight) - scale * np.float64(state.volume[c])
         if value > best_value:
             best, best_value = c, value
             least = max(value, stay)
-        elif value == best_value and best != own and mix64(np.uint64(c)) < mix64(np.uint64(best)):
+        elif value == best_value and mix64(np.uint64(c)) < mix64(np.uint64(best)):
             best = c
     if not best_value > stay:
         return own
@@ -163,7 +164,7 @@ def _move(
     rows: Rows,
     state: State,
     split: Split,
-    scratch: Scratch,
+    sums: Sums,
     numbers: Numbers,
     moves: Array,
     done: Array,
@@ -177,9 +178,7 @@ def _move(
         moved = 0
         for p in range(split.begins.size - 1):
             begin, end = split.begins[p], split.begins[p + 1]
-            moved += choose(
-                team, _best, rows, state, scratch, numbers, split.order, begin, end, True
-            )
+            moved += choose(team, _best, rows, state, sums, numbers, split.order, begin, end, True)
             if barrier(team):
                 return
             _apply(team, rows, state, split.order, begin, end)
@@ -224,20 +223,20 @@ def move_some(
     if n == 0 or limit.rounds == 0 or level.indices.size == 0:
         return 0, None
     team = crew_of(level, threads)
-    rows = rows_of(level.indptr, level.indices, level.data)
+    rows = rows_of(level.indptr, level.indices, level.data, word(level.total))
     kind = rows.indices.dtype
     state = State(
         labels.view(kind), level.strength, np.empty(n, np.int64), np.empty(n, np.int32),
         np.full(n, AWAKE, np.uint8) if some is None else some * np.uint8(AWAKE),
         np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
     )  # fmt: skip
-    scratch = scratch_of(team.size, n, level.longest, rows)
+    sums = sums_of(team.size, n, level.longest, rows, level.total)
     numbers = Numbers(
         float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied), edges
     )
     moves, done = np.zeros(limit.rounds, np.int64), np.zeros(1, np.int64)
     split = split_of(n, team.size, kind, plan.seed, level.indptr, level.tied)
-    team.run(_move, rows, state, split, scratch, numbers, moves, done)
+    team.run(_move, rows, state, split, sums, numbers, moves, done)
     return int(done[0]), state.active if edges else None
 
 

@@ -18,8 +18,17 @@ from matchwood.communities.cpu_subrounds import CHUNK, Split, split_of, split_ro
 from matchwood.communities.moving.plan import REFINEMENT, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Scratch, rows_of, scratch_of, tally_row
-from matchwood.teams import atomic_add, barrier, device, interrupted, kernel, next_chunk, share
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, labels_around, rows_of, sums_of, word
+from matchwood.teams import (
+    atomic_add,
+    barrier,
+    device,
+    expanded,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -58,35 +67,36 @@ def _tied(parts: Parts, weight: Any, volume: Any, community: Any) -> Any:
     return np.float64(weight) >= parts.scale * np.float64(volume) * np.float64(rest)
 
 
-@device
-def _best(
-    rows: Rows, parts: Parts, scratch: Scratch, rank: int, number: Array, turn: int, v: Any
-) -> Any:
+@expanded
+def _best(rows: Rows, parts: Parts, sums: Sums, rank: int, number: Array, turn: int, v: Any) -> Any:
     """The part that v joins, or v."""
     own, strength = parts.labels[v], parts.strength[v]
     best, best_value, best_weight = v, 0.0, np.int64(0)
     mine = parts.scale * np.float64(strength)
-    found = tally_row(scratch, rank, rows, parts.part, v)
-    label, weight = scratch.label[rank], scratch.weight[rank]
-    for i in range(found):
+    labels_around(sums, rank, rows, parts.part, v)
+    entries = add_up(sums, rank, rows, v)
+    total, label = sums.total[rank], sums.label[rank]
+    for i in range(np.uint64(entries)):
         c = label[i]
-        if parts.labels[c] != own or weight[i] == 0:
+        weight = np.int64(total[c])
+        total[c] = 0
+        if weight == 0 or parts.labels[c] != own:
             continue
         if parts.size[c] == 1 and number[c] == turn:
             continue
-        value = np.float64(weight[i]) - mine * np.float64(parts.volume[c])
+        value = np.float64(weight) - mine * np.float64(parts.volume[c])
         if value < best_value or (value == best_value and best == v):
             continue
         if value == best_value and mix64(np.uint64(best)) < mix64(np.uint64(c)):
             continue
         if _tied(parts, parts.outward[c], parts.volume[c], own):
-            best, best_value, best_weight = c, value, weight[i]
+            best, best_value, best_weight = c, value, weight
     parts.before[v] = best_weight
     return best
 
 
 @device
-def _choose(team: Any, rows: Rows, parts: Parts, scratch: Scratch, split: Split, turn: int) -> None:
+def _choose(team: Any, rows: Rows, parts: Parts, sums: Sums, split: Split, turn: int) -> None:
     begin, end = split.begins[turn], split.begins[turn + 1]
     chunk = next_chunk(team, end - begin, CHUNK)
     while chunk >= 0:
@@ -98,7 +108,7 @@ def _choose(team: Any, rows: Rows, parts: Parts, scratch: Scratch, split: Split,
                 continue
             if not _tied(parts, parts.inside[v], parts.strength[v], parts.labels[v]):
                 continue
-            target = _best(rows, parts, scratch, team.rank, split.number, turn, v)
+            target = _best(rows, parts, sums, team.rank, split.number, turn, v)
             if target != v:
                 parts.target[v] = target
                 split.order[place] = v
@@ -136,7 +146,7 @@ def _join(team: Any, rows: Rows, parts: Parts, split: Split, turn: int) -> bool:
 
 @kernel
 def _refine(
-    team: Any, rows: Rows, parts: Parts, split: Split, scratch: Scratch, round_number: int
+    team: Any, rows: Rows, parts: Parts, split: Split, sums: Sums, round_number: int
 ) -> None:
     lo, hi = share(team, parts.labels.size)
     for v in range(lo, hi):
@@ -156,7 +166,7 @@ def _refine(
     if barrier(team) or split_round(team, split, round_number):
         return
     for turn in range(split.begins.size - 1):
-        _choose(team, rows, parts, scratch, split, turn)
+        _choose(team, rows, parts, sums, split, turn)
         if barrier(team) or _join(team, rows, parts, split, turn):
             return
 
@@ -164,7 +174,7 @@ def _refine(
 def refine(team: Any, level: Level, labels: Array, plan: Plan) -> Array:
     """See reference.refine."""
     n = level.n
-    rows = rows_of(level.indptr, level.indices, level.data)
+    rows = rows_of(level.indptr, level.indices, level.data, word(level.total))
     kind = rows.indices.dtype
     part = np.empty(n, labels.dtype)
     scale = plan.resolution / float(level.total) if level.total else 0.0
@@ -174,8 +184,8 @@ def refine(team: Any, level: Level, labels: Array, plan: Plan) -> Array:
         np.empty(n, np.int32), words[2], words[3], np.empty(n, kind), words[4],
         np.empty(n // CHUNK + 1, np.int64), scale,
     )  # fmt: skip
-    scratch = scratch_of(team.size, n, level.longest, rows)
+    sums = sums_of(team.size, n, level.longest, rows, level.total)
     split = split_of(n, team.size, kind, plan.seed, level.indptr, level.tied)
     if n:
-        team.run(_refine, rows, parts, split, scratch, REFINEMENT)
+        team.run(_refine, rows, parts, split, sums, REFINEMENT)
     return part

@@ -84,7 +84,7 @@ class Steps(NamedTuple):
         """The graph of the labels; what lies inside one is its diagonal."""
         arrays = trusted_contract(
             level.indptr, level.indices, level.data, level.inner, labels, count,
-            engine=self.name, threads=self.threads, ordered=False,
+            engine=self.name, threads=self.threads, ordered=False, most=level.total,
         )  # fmt: skip
         return finished(*arrays, self._strengths(level, labels, count))
 

@@ -23,12 +23,13 @@ from matchwood.communities.cpu_subrounds import (
 from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
-from matchwood.primitives.tally.cpu import Rows, Scratch, rows_of, scratch_of, tally_row
+from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of
 from matchwood.teams import (
     atomic_add,
     barrier,
     crew,
     device,
+    expanded,
     kernel,
     load_relaxed,
     next_chunk,
@@ -61,26 +62,26 @@ class Numbers(NamedTuple):
     split_rounds: int
 
 
-@device
-def _best(rows: Rows, state: State, scratch: Scratch, rank: int, gamma: float, v: Any) -> Any:
+@expanded
+def _best(rows: Rows, state: State, sums: Sums, rank: int, gamma: float, v: Any) -> Any:
     """The label of the largest value, of several the one with the smallest mix64."""
     own = state.labels[v]
-    found = tally_row(scratch, rank, rows, state.labels, v)
-    label, weight = scratch.label[rank], scratch.weight[rank]
-    inside = weight.dtype.type(0)
-    for i in range(found):
-        if label[i] == own:
-            inside = weight[i]
+    entries = add_up(sums, rank, rows, v)
+    total, label = sums.total[rank], sums.label[rank]
+    inside = total[own]
+    total[own] = 0
     best, best_hash = own, mix64(np.uint64(own))
     factor = 1.0 + gamma
     best_value = factor * np.float64(inside)
     if gamma != 0.0:
         best_value -= gamma * np.float64(state.size[own] - 1)
-    for i in range(found):
+    for i in range(np.uint64(entries)):
         c = label[i]
-        if c == own or weight[i] == 0:
+        weight = total[c]
+        total[c] = 0
+        if weight == 0:
             continue
-        value = factor * np.float64(weight[i])
+        value = factor * np.float64(weight)
         if gamma != 0.0:
             value -= gamma * np.float64(state.size[c])
         if value >= best_value:
@@ -154,7 +155,7 @@ def _apply(
 
 @device
 def _split_round(
-    team: Any, rows: Rows, state: State, split: Split, scratch: Scratch, gamma: float, r: int
+    team: Any, rows: Rows, state: State, split: Split, sums: Sums, gamma: float, r: int
 ) -> int:
     """A round of sub-rounds; how many of them this member moved, -1 when the team stops."""
     if split_round(team, split, r):
@@ -162,7 +163,7 @@ def _split_round(
     moved = 0
     for p in range(split.begins.size - 1):
         begin, end = split.begins[p], split.begins[p + 1]
-        moved += choose(team, _best, rows, state, scratch, gamma, split.order, begin, end, True)
+        moved += choose(team, _best, rows, state, sums, gamma, split.order, begin, end, True)
         if barrier(team):
             return -1
         _apply(team, rows, state, gamma, split.order, begin, end)
@@ -173,11 +174,11 @@ def _split_round(
 
 @device
 def _careful_round(
-    team: Any, rows: Rows, state: State, order: Array, scratch: Scratch, gamma: float
+    team: Any, rows: Rows, state: State, order: Array, sums: Sums, gamma: float
 ) -> int:
     """A round in which no two neighbours move; -1 when the team stops."""
     n = order.size
-    choose(team, _best, rows, state, scratch, gamma, order, 0, n, False)
+    choose(team, _best, rows, state, sums, gamma, order, 0, n, False)
     if barrier(team) or _announce(team, state, order):
         return -1
     moved = _first_only(team, rows, state, order)
@@ -195,7 +196,7 @@ def _propagate(
     rows: Rows,
     state: State,
     split: Split,
-    scratch: Scratch,
+    sums: Sums,
     numbers: Numbers,
     moves: Array,
     done: Array,
@@ -211,9 +212,9 @@ def _propagate(
         return
     for r in range(numbers.max_rounds):
         if r < numbers.split_rounds:
-            moved = _split_round(team, rows, state, split, scratch, numbers.gamma, r)
+            moved = _split_round(team, rows, state, split, sums, numbers.gamma, r)
         else:
-            moved = _careful_round(team, rows, state, split.order, scratch, numbers.gamma)
+            moved = _careful_round(team, rows, state, split.order, sums, numbers.gamma)
         if moved < 0:
             return
         if team.rank == 0:
@@ -240,9 +241,9 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Arr
         labels.view(kind), np.empty(n, np.int32), np.empty(n, np.uint8), np.empty(n, np.uint8),
         np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
     )  # fmt: skip
-    scratch = scratch_of(team.size, n, level.longest, rows)
+    sums = sums_of(team.size, n, level.longest, rows, level.total)
     numbers = Numbers(plan.gamma, plan.max_rounds, plan.enough(n), SPLIT_ROUNDS)
     moves, done = np.zeros(3, np.int64), np.zeros(1, np.int64)
     split = split_of(n, team.size, kind, plan.seed)
-    team.run(_propagate, rows, state, split, scratch, numbers, moves, done)
+    team.run(_propagate, rows, state, split, sums, numbers, moves, done)
     return labels, int(done[0])

@@ -53,7 +53,7 @@ def join_all(view: Any, engine: str, threads: int | None) -> Joined:
         label, roots = trusted_trees(target, **where)
         count = int(roots.size)
         # Who joins whom does not depend on the order within a row, so rows may stay unsorted.
-        found = trusted_contract(*graph, None, label, count, ordered=False, **where)
+        found = trusted_contract(*graph, None, label, count, ordered=False, most=total, **where)
         graph = (found.indptr, found.indices, found.data)
         volume, sizes = (trusted_sums(x, label, count) for x in (volume, sizes))
         names = names[roots]

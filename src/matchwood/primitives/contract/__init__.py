@@ -103,7 +103,7 @@ def contract(
     -----
     Work O(m + count).  Memory beside the result: without `loops` about half the matrix (all of it
     where it is not symmetric), and a counter for each group and thread; with `loops` an index and
-    a value for each entry, and a word for each group and thread.  A GPU sorts the entries.
+    a value for each entry, a word and a byte for each group and thread.  A GPU sorts the entries.
 
     Examples
     --------
@@ -156,18 +156,21 @@ def trusted_contract(
     engine: str,
     threads: int | None = None,
     ordered: bool = True,
+    most: int | None = None,
 ) -> Contracted:
     """`contract` with its diagonal of a symmetric matrix whose arrays have passed a gate.
 
     The arrays are where that engine reads them, and the labels are of the type of the indices.
     Without `ordered` the rows may come unsorted, which saves the CPU a pass: for integers only,
-    since floating sums are made exactly symmetric in that pass.
+    since floating sums are made exactly symmetric in that pass.  Where no sum of integers is above
+    `most`, the CPU returns them as int32 if they fit: less to read.
     """
     module = engines.load(__name__, engine)
+    limits = {"most": most} if engine == "cpu" else {}
     return Contracted(
         *module.contract(
             indptr, indices, data, inner, labels, count,
-            loops=True, symmetric=True, threads=threads, ordered=ordered,
+            loops=True, symmetric=True, threads=threads, ordered=ordered, **limits,
         )
     )  # fmt: skip
 

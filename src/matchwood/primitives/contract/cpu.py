@@ -14,6 +14,7 @@ from matchwood.primitives.contract import sums_type
 from matchwood.primitives.contract.listed.cpu import list_and_sort
 from matchwood.primitives.contract.pairs.cpu import contract_pairs as contract_pairs
 from matchwood.primitives.contract.tallied.cpu import quotient
+from matchwood.primitives.tally.cpu import word
 
 Array = np.ndarray[Any, Any]
 
@@ -30,11 +31,14 @@ def contract(
     symmetric: bool,
     threads: int | None = None,
     ordered: bool = True,
+    most: int | None = None,
 ) -> Any:
     if loops or data is None:
+        kind = sums_type(data) if most is None else np.dtype(word(most))
         found = quotient(
-            indptr, indices, data, inner, labels, count, symmetric, threads, ordered=ordered
-        )
+            indptr, indices, data, inner, labels, count, symmetric, threads,
+            ordered=ordered, kind=kind,
+        )  # fmt: skip
         return found if loops else (*found[:3], None)
     values = data.astype(sums_type(data), copy=False)
     made = list_and_sort(

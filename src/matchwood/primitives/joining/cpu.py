@@ -1,7 +1,8 @@
 """A round of joins on a team.  The rule: __init__.py.
 
-Each community reads its own row and writes its own word, so no atomics are needed.  Hashes are
-worked out only where two neighbours gain the same.
+Each community reads its own row and writes its own word, so no atomics are needed.  Which neighbour
+gains most cannot be predicted, so it is found without branches.  Hashes are worked out only where
+two neighbours gain the same, in a second pass over the row.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from matchwood.primitives.cpu_hints import select
 from matchwood.primitives.hashing.cpu import mix64
+from matchwood.primitives.tally.cpu import word
 from matchwood.primitives.union_find.cpu import find
-from matchwood.teams import barrier, crew, device, interrupted, kernel, next_chunk, share
+from matchwood.teams import barrier, crew, device, expanded, interrupted, kernel, next_chunk, share
 
 Array = np.ndarray[Any, Any]
 
-NO_WEIGHTS = np.empty(0, np.int64)  # all are 1
 CHUNK = 2048  # rows that a member takes at a time
 
 
@@ -26,40 +28,43 @@ def _gain(w: Any, scaled: Any, k: Any, total: Any) -> Any:
     return np.float64(w) - scaled * np.float64(k) / total
 
 
-@device
-def _goes_up(volume: Array, names: Array, r: Any, u: Any) -> bool:
-    """(k, mix64, name) of r is smaller than that of u."""
-    if volume[r] != volume[u]:
-        return volume[r] < volume[u]
-    mine, other = mix64(np.uint64(names[r])), mix64(np.uint64(names[u]))
-    return mine < other  # mix64 is one to one: no ties
-
-
-@device
+@expanded
 def _pick(
     r: Any, row: Array, weights: Array, volume: Array, names: Array, total: Any, resolution: Any
 ) -> Any:
     """The neighbour that r would join best, or r itself."""
-    best = 0.0
-    pick = r
-    mixed = np.uint64(0)  # mix64 of the pick; computed once two neighbours gain the same
-    known = False
+    best, pick, ties = 0.0, r, np.uint64(0)
     scaled = resolution * np.float64(volume[r])
     weighted = weights.size > 0
+    one = np.int64(1)
     for e in range(row.size):
         u = np.uint64(row[e])
-        gain = _gain(weights[e] if weighted else np.int64(1), scaled, volume[u], total)
-        if gain < best or gain <= 0.0 or u == r:
-            continue
-        if gain > best:
-            best, pick, known = gain, u, False
-            continue
-        if not known:
-            mixed, known = mix64(np.uint64(names[pick])), True
-        other = mix64(np.uint64(names[u]))
-        if other > mixed:
-            mixed, pick = other, u
+        gain = _gain(np.int64(weights[e]) if weighted else one, scaled, volume[u], total)
+        gain = select(u == r, 0.0, gain)
+        more = gain > best
+        ties = select(more, np.uint64(0), ties + np.uint64(gain == best))
+        pick = select(more, u, pick)
+        best = select(more, gain, best)
+    if ties == 0 or pick == r:
+        return pick
+    mixed = np.uint64(0)
+    for e in range(row.size):
+        u = np.uint64(row[e])
+        gain = _gain(np.int64(weights[e]) if weighted else one, scaled, volume[u], total)
+        if gain == best and u != r:
+            other = mix64(np.uint64(names[u]))
+            if other >= mixed:  # mix64 is one to one: no ties
+                mixed, pick = other, u
     return pick
+
+
+@expanded
+def _joined(volume: Array, names: Array, r: Any, pick: Any) -> Any:
+    """`pick` where (k, mix64, name) of r is smaller than its own, else r."""
+    if volume[r] == volume[pick]:
+        mine, other = mix64(np.uint64(names[r])), mix64(np.uint64(names[pick]))
+        return pick if mine < other else r
+    return select(volume[r] < volume[pick], pick, r)
 
 
 @kernel
@@ -84,9 +89,7 @@ def _joins(
             begin, end = np.uint64(indptr[r]), np.uint64(indptr[r + np.uint64(1)])
             weight = weights[begin:end] if weights.size > 0 else weights
             pick = _pick(r, indices[begin:end], weight, volume, names, total, resolution)
-            if pick != r and not _goes_up(volume, names, r, pick):
-                pick = r
-            target[r] = pick
+            target[r] = _joined(volume, names, r, pick)
         first = next_chunk(team, n, CHUNK)
 
 
@@ -135,9 +138,11 @@ def joins(
     unsigned = np.uint32 if indices.dtype == np.int32 else np.uint64
     target = np.empty(indptr.size - 1, indices.dtype)
     team = crew(threads, work=indices.size + indptr.size)
+    near = volume.astype(word(total), copy=False)  # half as many bytes: they are read at random
+    given = np.empty(0, near.dtype) if weights is None else weights
     team.run(
-        _joins, indptr, indices.view(unsigned), NO_WEIGHTS if weights is None else weights, volume,
-        names, float(max(total, 1)), resolution, target,
+        _joins, indptr, indices.view(unsigned), given, near, names, float(max(total, 1)),
+        resolution, target,
     )  # fmt: skip
     return target
 

@@ -1,13 +1,17 @@
-"""The weights of the labels in a row, with a dense array of places for each member of a team.
+"""The weights of the labels in a row, with dense arrays for each member of a team.
+
+    labels_around(sums, rank, rows, labels, v)     # sums.label[rank]: the label of each entry
+    entries = add_up(sums, rank, rows, v)          # sums.total[rank, c]: the weight of label c
+
+This is the faster one: whoever goes through the entries reads each total, and sets it to 0.  Where
+a list of the different labels is needed:
 
     found = tally_row(scratch, rank, rows, labels, v)   # labels scratch.label[rank, :found],
                                                         # their weights scratch.weight[rank]
 
-Several rows together: `gather` for each of them, then `clear_list`.
-
 `place[rank, c]` is 1 + where label c stands in the list of this row, 0 where it does not.  The list
 itself is short and stays in the nearest cache.  Only `place` is as long as there are labels.  No
-races: every member has its own rows of all three arrays.
+races: every member has its own rows of all arrays.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.primitives.cpu_hints import select
-from matchwood.teams import device
+from matchwood.teams import device, expanded
 
 Array = np.ndarray[Any, Any]
 
@@ -45,21 +49,61 @@ def unsigned(kind: Any) -> Any:
     return np.uint32 if np.dtype(kind).itemsize == 4 else np.uint64
 
 
+def word(most: int) -> Any:
+    """The type of whole numbers up to `most`: the smaller it is, the more of them are at hand."""
+    return np.int32 if most < 1 << 31 else np.int64
+
+
 def rows_of(indptr: Array, indices: Array, data: Array | None, kind: Any = np.int64) -> Rows:
     """The arrays of a graph as `Rows`."""
     weights = np.empty(0, kind) if data is None else data
     return Rows(indptr, indices.view(unsigned(indices.dtype)), weights)
 
 
-def scratch_of(
-    members: int, labels: int, longest: int, rows: Rows, kind: Any = np.int64
-) -> Scratch:
-    """Scratch for labels 0..labels-1 and rows of up to `longest` different ones; sums in `kind`."""
-    return Scratch(
-        np.zeros((members, labels), np.uint32),
-        np.empty((members, longest), rows.indices.dtype),
-        np.empty((members, longest), kind),
-    )
+class Sums(NamedTuple):
+    """What each member of a team needs: (members, labels), all 0, and (members, longest row)."""
+
+    total: Array
+    label: Array
+
+
+def sums_of(members: int, labels: int, longest: int, rows: Rows, most: int) -> Sums:
+    """Room for labels 0..labels-1 and rows of `longest` entries, which add up to `most` at most."""
+    kind = np.int32 if most < 1 << 31 else np.int64
+    return Sums(np.zeros((members, labels), kind), np.empty((members, longest), rows.indices.dtype))
+
+
+@expanded
+def labels_around(sums: Sums, rank: int, rows: Rows, labels: Array, v: Any) -> bool:
+    """sums.label[rank] = the labels of the entries of row v.  False: they are all the one of v."""
+    label = sums.label[rank]
+    begin = np.uint64(rows.indptr[np.uint64(v)])
+    row = rows.indices[begin : np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])]
+    own = labels[np.uint64(v)]
+    other = own ^ own
+    for k in range(row.size):
+        c = labels[row[k]]
+        label[k] = c
+        other |= c ^ own
+    return other != 0
+
+
+@expanded
+def add_up(sums: Sums, rank: int, rows: Rows, v: Any) -> int:
+    """Add the weights of row v to the totals of its `labels_around`; returns its entries.
+
+    Whoever reads a total sets it to 0 again: a label that stands in the row twice has 0 then.
+    """
+    total, label = sums.total[rank], sums.label[rank]
+    begin = np.uint64(rows.indptr[np.uint64(v)])
+    length = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)]) - begin
+    if rows.data.size > 0:
+        for k in range(length):
+            total[label[k]] += rows.data[begin + k]
+    else:
+        for k in range(length):
+            total[label[k]] += 1
+    return np.int64(length)
 
 
 @device

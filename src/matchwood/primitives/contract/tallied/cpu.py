@@ -1,39 +1,37 @@
 """A graph added up by labels, on a team.
 
 The vertices are sorted by label, so that a row of the result is a run of rows of the graph, which
-one member adds up with the dense places of primitives/tally.  It writes them where the entries of
-those rows would stand: a row never grows.  Then the gaps are closed and rows are sorted.  A
-transpose sorts: it visits rows in order, so columns come out in order.  A symmetric matrix of
-integers needs one of them, any other two.
+one member adds up in dense totals of its own: one word for each label.  It writes the rows of a
+chunk where the entries of its members would stand: a row never grows.  Then the gaps between chunks
+are closed and rows are sorted.  A transpose sorts: it visits rows in order, so columns come out in
+order.  A symmetric matrix of integers needs one of them, any other two.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.primitives.contract import sums_type
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.patterns import not_symmetric
-from matchwood.primitives.tally.cpu import (
-    Rows,
-    Scratch,
-    clear_list,
-    gather,
-    rows_of,
-    scratch_of,
-    search,
-)
+from matchwood.primitives.tally.cpu import Rows, rows_of
 from matchwood.primitives.transpose.cpu import transpose
-from matchwood.teams import crew, device, interrupted, kernel, next_chunk, share_rows
+from matchwood.teams import crew, expanded, interrupted, kernel, next_chunk, share, share_rows
 
 Array = np.ndarray[Any, Any]
 
-SHORT_RUN = 8  # entries of all members of a label; then labels are looked for one by one
+BLOCK = 256  # entries of a row whose labels are read before their weights are added
 CHUNK = 16  # rows of the result that a member takes at a time: they differ much in length
-# How many members ahead a pointer, a row and its labels are fetched, and how many labels
-FAR, NEAR, NEXT, LABELS = np.uint64(12), np.uint64(6), np.uint64(3), np.uint64(8)
+FAR, NEAR = np.uint64(12), np.uint64(6)  # members ahead: a pointer is fetched, and a row
+
+
+class Table(NamedTuple):
+    """What each member of a team needs: (members, labels) twice, all 0, and (members, BLOCK)."""
+
+    total: Array
+    seen: Array  # 1: the label is listed in the row
+    label: Array  # of the entries of a block
 
 
 @kernel
@@ -50,20 +48,52 @@ def _capacities(team: Any, indptr: Array, starts: Array, members: Array, room: A
         room[c + 1] = total
 
 
-@device
-def _fetch(rows: Rows, labels: Array, members: Array, i: Any) -> None:
-    """Fetch what members that come later need: the labels around one, the rows of others.
-
-    They lie anywhere, and whether a label is new nobody can foresee: without this the processor
-    waits for each of them.
-    """
+@expanded
+def _fetch(rows: Rows, members: Array, i: Any) -> None:
+    """Fetch the rows of members that come later: they lie anywhere."""
     one, last = np.uint64(1), np.uint64(members.size - 1)
     prefetch(rows.indptr, np.uint64(members[min(i + FAR, last)]))
-    prefetch(rows.indices, np.uint64(rows.indptr[np.uint64(members[min(i + NEAR, last)])]))
-    v = np.uint64(members[min(i + NEXT, last)])
-    begin, end = np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])
-    for k in range(begin, min(end, begin + LABELS)):
-        prefetch(labels, np.uint64(rows.indices[k]))
+    v = np.uint64(members[min(i + NEAR, last)])
+    begin = np.uint64(rows.indptr[v])
+    prefetch(rows.indices, begin)
+    prefetch(rows.indices, np.uint64(rows.indptr[v + one]))
+    if rows.data.size > 0:
+        prefetch(rows.data, begin)
+
+
+@expanded
+def _add_row(
+    rows: Rows, labels: Array, v: Any, table: Table, rank: int, listed: Array, place: Any
+) -> Any:
+    """Add row v to the totals; new labels are listed from `place` on.  Returns where that ends.
+
+    In blocks, labels first: then nothing that is read waits for what was written just before.  And
+    without branches: whether a label is new cannot be predicted.
+    """
+    total, seen, label = table.total[rank], table.seen[rank], table.label[rank]
+    begin = np.uint64(rows.indptr[np.uint64(v)])
+    end = np.uint64(rows.indptr[np.uint64(v) + np.uint64(1)])
+    while begin < end:
+        block = rows.indices[begin : min(end, begin + np.uint64(BLOCK))]
+        for k in range(block.size):
+            label[k] = labels[block[k]]
+        if rows.data.size > 0:
+            weight = rows.data[begin : min(end, begin + np.uint64(BLOCK))]
+            for k in range(block.size):
+                c = label[k]
+                listed[place] = c
+                place += np.uint64(seen[c] ^ np.uint8(1))
+                seen[c] = 1
+                total[c] += weight[k]
+        else:
+            for k in range(block.size):
+                c = label[k]
+                listed[place] = c
+                place += np.uint64(seen[c] ^ np.uint8(1))
+                seen[c] = 1
+                total[c] += total.dtype.type(1)
+        begin += np.uint64(BLOCK)
+    return place
 
 
 @kernel
@@ -75,56 +105,58 @@ def _add_up(
     starts: Array,
     members: Array,
     room: Array,
-    scratch: Scratch,
+    table: Table,
     out: Rows,
     diagonal: Array,
 ) -> None:
-    """Row c of the result from room[c] on; out.indptr[c + 1] = its length."""
+    """The rows of a chunk that begins with c from room[c] on; out.indptr[c + 1] = the length of c.
+
+    No member writes into the chunk of another: a label is listed after no fewer entries were read.
+    """
     count = diagonal.size
-    rank = team.rank
+    total, seen = table.total[team.rank], table.seen[team.rank]
     chunk = next_chunk(team, count, CHUNK)
     while chunk >= 0:
-        for c in range(chunk, min(chunk + CHUNK, count)):
-            found = 0
-            short = room[c + 1] - room[c] <= SHORT_RUN
+        place = np.uint64(room[chunk])
+        for c in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, count))):
+            begin = place
             within = diagonal.dtype.type(0)
-            for i in range(np.uint64(starts[c]), np.uint64(starts[c + 1])):
+            seen[c] = 1  # not listed
+            for i in range(np.uint64(starts[c]), np.uint64(starts[c + np.uint64(1)])):
                 if interrupted(team, np.int64(i)):
                     return
-                _fetch(rows, labels, members, i)
-                if short:
-                    found = search(scratch, rank, rows, labels, members[i], found)
-                else:
-                    found = gather(scratch, rank, rows, labels, members[i], found)
+                _fetch(rows, members, i)
+                place = _add_row(rows, labels, members[i], table, team.rank, out.indices, place)
                 if inner.size > 0:
                     within += inner[members[i]]
-            place = room[c]
-            for i in range(found):
-                if scratch.label[rank, i] == c:
-                    within += scratch.weight[rank, i]
-                else:
-                    out.indices[place] = scratch.label[rank, i]
-                    out.data[place] = scratch.weight[rank, i]
-                    place += 1
-            out.indptr[c + 1] = place - room[c]
-            diagonal[c] = within
-            if not short:
-                clear_list(scratch, rank, found)
+            diagonal[c] = within + total[c]
+            total[c] = 0
+            seen[c] = 0
+            for i in range(begin, place):
+                u = out.indices[i]
+                out.data[i] = total[u]
+                total[u] = 0
+                seen[u] = 0
+            out.indptr[c + np.uint64(1)] = place - begin
         chunk = next_chunk(team, count, CHUNK)
 
 
 @kernel
 def _close_gaps(team: Any, room: Array, loose: Rows, packed: Rows) -> None:
-    lo, hi = share_rows(team, packed.indptr)
-    for c in range(lo, hi):
-        if interrupted(team, c):
+    count = packed.indptr.size - 1
+    lo, hi = share(team, (count + CHUNK - 1) // CHUNK)
+    for chunk in range(lo, hi):
+        if interrupted(team, chunk):
             return
-        begin = np.uint64(packed.indptr[c])
-        length = np.uint64(packed.indptr[c + 1]) - begin
-        source = np.uint64(room[c])
-        for i in range(length):
-            packed.indices[begin + i] = loose.indices[source + i]
-            packed.data[begin + i] = loose.data[source + i]
+        c = np.uint64(chunk * CHUNK)
+        begin, source = np.uint64(packed.indptr[c]), np.uint64(room[c])
+        end = np.uint64(packed.indptr[np.uint64(min((chunk + 1) * CHUNK, count))])
+        indices, data = packed.indices[begin:end], packed.data[begin:end]
+        old_indices, old_data = loose.indices[source:], loose.data[source:]
+        for i in range(indices.size):
+            indices[i] = old_indices[i]
+        for i in range(data.size):
+            data[i] = old_data[i]
 
 
 def quotient(
@@ -137,10 +169,14 @@ def quotient(
     symmetric: bool,
     threads: int | None = None,
     *,
-    ordered: bool = True,
+    ordered: bool,
+    kind: Any,
 ) -> tuple[Array, Array, Array, Array]:
-    """The matrix of the labels without its diagonal, and the diagonal, to which `inner` adds."""
-    n, kind = labels.size, sums_type(data)
+    """The matrix of the labels without its diagonal, and the diagonal, to which `inner` adds.
+
+    `kind` is the type of all sums.
+    """
+    n = labels.size
     team = crew(threads, work=indices.size + n)
     rows = rows_of(indptr, indices, data, kind)
     named = labels.view(rows.indices.dtype)
@@ -150,21 +186,24 @@ def quotient(
     members = members.view(rows.indices.dtype)
     room = np.zeros(count + 1, np.int64)
     team.run(_capacities, indptr, starts, members, room)
-    longest = min(int(room.max()), count) if count else 0
     np.cumsum(room, out=room)
-    scratch = scratch_of(team.size, count, longest, rows, kind)
+    table = Table(
+        np.zeros((team.size, count), kind),
+        np.zeros((team.size, count), np.uint8),
+        np.empty((team.size, BLOCK), rows.indices.dtype),
+    )
     lengths = np.zeros(count + 1, indptr.dtype)
     loose = Rows(lengths, np.empty(indices.size, rows.indices.dtype), np.empty(indices.size, kind))
     diagonal = np.empty(count, kind)
-    beside = np.empty(0, kind) if inner is None else inner
+    beside = np.empty(0, kind) if inner is None else inner.astype(kind, copy=False)
     team.run(
-        _add_up, rows, beside, named, starts, members, room, scratch, loose, diagonal
+        _add_up, rows, beside, named, starts, members, room, table, loose, diagonal
     )  # fmt: skip
     np.cumsum(lengths, out=lengths)
     m = int(lengths[-1])
     packed = Rows(lengths, np.empty(m, rows.indices.dtype), np.empty(m, kind))
     team.run(_close_gaps, room, loose, packed)
-    del loose, scratch
+    del loose, table
     columns = packed.indices.view(indices.dtype)
     if not ordered:
         return lengths, columns, packed.data, diagonal
