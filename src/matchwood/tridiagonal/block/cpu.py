@@ -127,7 +127,7 @@ def _solve(
 ) -> None:
     """A group of right-hand sides."""
     _reduce(team, matrix, columns, ends, room)
-    if barrier(team) or solve_ends(team, ends):
+    if barrier(team) or solve_ends(team, ends, 2):
         return
     _substitute(team, matrix, columns, ends.ends, room, check)
 

@@ -101,7 +101,7 @@ def load_tile(tile: int, matrix: Matrix, columns: Columns, s: Array) -> None:
 
 @device
 def store_elements(tile: int, s: Array, elements: Array, columns: int, parts: int) -> None:
-    """Store what is carried as an element (4, 10 + columns): left 4, right 4, size, picks, b."""
+    """Store what is carried as an element (4, 10 + columns): left 4, right 4, b, size, picks."""
     for lane in range(LANES):
         part = tile * LANES + lane
         if part < parts:
@@ -109,9 +109,9 @@ def store_elements(tile: int, s: Array, elements: Array, columns: int, parts: in
                 for k in range(4):
                     elements[part, i, k] = s[LEFT + (4 * k + i) * LANES + lane]
                     elements[part, i, 4 + k] = s[MIDDLE + (4 * k + i) * LANES + lane]
-                elements[part, i, 8] = s[SIZE + i * LANES + lane]
                 for c in range(columns):
-                    elements[part, i, 10 + c] = s[CARRIED + (4 * c + i) * LANES + lane]
+                    elements[part, i, 8 + c] = s[CARRIED + (4 * c + i) * LANES + lane]
+                elements[part, i, 8 + columns] = s[SIZE + i * LANES + lane]
 
 
 @device

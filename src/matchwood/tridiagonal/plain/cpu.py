@@ -95,7 +95,7 @@ def _substitute(
 def _solve(team: Any, rows: Rows, ends: Ends, room: Workspace, x: Array, check: RowCheck) -> None:
     """One right-hand side."""
     _reduce(team, rows, ends, room)
-    if barrier(team) or solve_ends(team, ends):
+    if barrier(team) or solve_ends(team, ends, 1):
         return
     _substitute(team, rows, ends.ends[0], room, x, check)
 

@@ -233,14 +233,13 @@ def reduce_tile(s: Array) -> None:
 
 @device
 def store_elements(tile: int, s: Array, elements: Array, choices: Array, parts: int) -> None:
-    """Store A and B of every lane as an element: left 2, right 2, size, a free place, b."""
+    """Store A and B of every lane as an element (2, 6): left 2, right 2, b, size."""
     for lane in range(LANES):
         part = tile * LANES + lane
         if part < parts:
             for k in range(6):
-                to = k if k < 4 else (6 if k == 4 else 4)
-                elements[part, 0, to] = s[k * LANES + lane]
-                elements[part, 1, to] = s[(6 + k) * LANES + lane]
+                elements[part, 0, k] = s[k * LANES + lane]
+                elements[part, 1, k] = s[(6 + k) * LANES + lane]
             for k in range(WORDS):
                 choices[part, k] = s[CHOICES + k * LANES + lane]
 
