@@ -30,7 +30,7 @@ def test_each_column_is_solved_as_if_alone(block: bool, dtype: type) -> None:
         assert alone.dtype == dtype
         check_tridiagonal_solution(*matrix, b, alone)
         for k in range(1, 10):
-            found = run(*matrix, b[..., :k], threads=1 + k % 3)
+            found = run(*matrix, b[..., :k], threads=(1, 2, 3, 7)[k % 4])
             assert np.array_equal(found, alone[..., :k]), (n, k)
         backwards = run(*matrix, b[..., ::-2], threads=2)
         assert np.array_equal(backwards, alone[..., ::-2]), n
@@ -92,3 +92,18 @@ def test_only_the_column_that_is_off_is_mended() -> None:
         for c in range(4):
             check_tridiagonal_solution(*matrix, b[..., c], found[..., c], tolerance=12 * 2.0**-52)
             assert np.array_equal(found[..., c], run(*matrix, b[..., c], threads=1))
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_a_row_of_zeros_is_found_whatever_the_right_hand_side(block: bool) -> None:
+    """The size of such a row is out of range; the unknown without a pivot is still named."""
+    n = 130
+    run = block_tridiagonal.solve if block else solve
+    for row in (0, 70, n - 1):
+        diagonal = np.tile(np.eye(2), (n, 1, 1)) if block else np.ones(n)
+        diagonal[row] = 0
+        nothing = np.zeros_like(diagonal)
+        sides = np.zeros((*diagonal.shape[:2], 9) if block else (n, 9))
+        for b in (sides, sides[..., 0], sides + 1, np.where(np.arange(9) == 4, 1.0, sides)):
+            with pytest.raises(np.linalg.LinAlgError, match=f"row {row} has no pivot"):
+                run(nothing, diagonal, nothing, b, threads=2)

@@ -163,10 +163,8 @@ def solve(
         marks = np.stack([new_marks(parts, ROWS)] * columns.number)
         check = RowCheck(limit, marks, np.zeros((columns.number, team.size), np.int64))
         team.run(_solve, matrix, columns, ends, room, check)
-        if ends.fault[1]:
-            verdict = trust.WRONG  # and what overflowed says nothing about pivots
-        else:
-            lacking = row_without_pivot(ends)
+        lacking = row_without_pivot(ends)
+        verdict = trust.WRONG if ends.fault[1] else verdict
         for c in np.flatnonzero(check.off.any(axis=1)):
             blocks = Blocks(dl, d, du, *map(np.ascontiguousarray, (b[at + c], x[at + c])))
             one = RowCheck(limit, marks[c], check.off[c])
