@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import solve_banded
 
 from bench import harness
-from matchwood import tridiagonal
+from matchwood import block_tridiagonal, tridiagonal
 from matchwood.check import check_tridiagonal_solution
 
 
@@ -42,7 +42,56 @@ def run() -> list[harness.Result]:
         name = f"tridiagonal, n = {n:,}, {np.dtype(dtype)}"
         bars = {"matchwood, 2 threads": 2.0} if dtype == np.float64 else None
         results.append(harness.compare(name, functions, verify=verify, bars=bars))
-    return results
+    return [*results, *_columns(), *_blocks()]
+
+
+COLUMNS = 8  # right-hand sides
+
+
+def _columns() -> list[harness.Result]:
+    """Eight right-hand sides in one call, and one after the other."""
+    rng = np.random.default_rng(harness.SEED)
+    matrix = [rng.standard_normal(1_000_000) for _ in range(3)]
+    b = rng.standard_normal((1_000_000, COLUMNS))
+    functions = {
+        "one after the other": lambda: [tridiagonal.solve(*matrix, one) for one in b.T],
+        "matchwood": lambda: tridiagonal.solve(*matrix, b),
+    }
+    name = f"tridiagonal, n = 1,000,000, {COLUMNS} columns"
+    return [harness.compare(name, functions, baseline="one after the other")]
+
+
+def _blocks() -> list[harness.Result]:
+    """2x2 blocks, beside LAPACK's solver for bands."""
+    n = 500_000
+    rng = np.random.default_rng(harness.SEED)
+    dl, d, du = (rng.standard_normal((n, 2, 2)) for _ in range(3))
+    b = rng.standard_normal((n, 2))
+    many = rng.standard_normal((n, 2, COLUMNS))
+    bands = np.zeros((7, 2 * n))
+    for i in range(2):
+        for k in range(2):
+            for block, shift in ((dl, -2), (d, 0), (du, 2)):
+                columns = np.arange(n) * 2 + k + shift
+                inside = (columns >= 0) & (columns < 2 * n)
+                bands[3 + i - k - shift, columns[inside]] = block[inside, i, k]
+    functions = {
+        "scipy": lambda: solve_banded((3, 3), bands, b.reshape(-1)),
+        "matchwood": lambda: block_tridiagonal.solve(dl, d, du, b),
+        "matchwood, 1 thread": lambda: block_tridiagonal.solve(dl, d, du, b, threads=1),
+    }
+    columns = {
+        "one after the other": lambda: [
+            block_tridiagonal.solve(dl, d, du, many[..., c]) for c in range(COLUMNS)
+        ],
+        "matchwood": lambda: block_tridiagonal.solve(dl, d, du, many),
+    }
+    return [
+        harness.compare(f"2x2 blocks, n = {n:,}", functions),
+        harness.compare(
+            f"2x2 blocks, n = {n:,}, {COLUMNS} columns", columns, baseline="one after the other"
+        ),
+    ]
 
 
 if __name__ == "__main__":

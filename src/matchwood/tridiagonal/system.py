@@ -98,7 +98,9 @@ class System:
         if verdict == trust.WRONG:
             self.refuse_not_finite(b)
         wrong, right = verdict == trust.WRONG, True
-        doubtful = not allow_singular if lacking >= 0 else wrong
+        doubtful = wrong
+        if lacking >= 0:  # numbers that overflow can make a pivot zero where the matrix has one
+            doubtful = not (allow_singular and (not wrong or bool(xp.isfinite(x).all())))
         if doubtful:
             x, lacking, right = mended(run, xp, (dl, d, du), rows, x, lacking)
         if lacking >= 0 and not allow_singular:

@@ -28,7 +28,7 @@ def solve(
     dl, d, du : (n, 2, 2) arrays
         Below, on and above the diagonal.  ``dl[0]`` and ``du[n-1]`` are not read.
     b : (n, 2) or (n, 2, k) array
-        One right-hand side or k of them.
+        One right-hand side or k of them, on the CPU up to eight in one pass.
     allow_singular : bool
         Where an unknown has no pivot, go on with a pivot of the size of rounding errors instead of
         raising.

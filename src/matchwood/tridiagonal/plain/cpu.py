@@ -95,9 +95,9 @@ def _substitute(
 def _solve(team: Any, rows: Rows, ends: Ends, room: Workspace, x: Array, check: RowCheck) -> None:
     """One right-hand side."""
     _reduce(team, rows, ends, room)
-    if barrier(team) or solve_ends(team, ends):
+    if barrier(team) or solve_ends(team, ends, 1):
         return
-    _substitute(team, rows, ends.ends, room, x, check)
+    _substitute(team, rows, ends.ends[0], room, x, check)
 
 
 def solve(
@@ -122,7 +122,7 @@ def solve(
     order = np.empty(0, np.int32) if perm is None else perm
     # double precision for both types; float32 would be no faster
     room = Workspace(np.empty((parts, WORDS)), np.empty((team.size, SCRATCH)))
-    ends = new_ends(parts, 1, ROWS, n, team.size)
+    ends = new_ends(parts, 1, ROWS, n, team.size, 1)
     limit = trust.limit(b.dtype) if perm is None else 0.0
     check = RowCheck(limit, new_marks(parts, ROWS), np.zeros(team.size, np.int64))
     verdict = trust.RIGHT

@@ -1,0 +1,109 @@
+"""Several right-hand sides: each is solved as if it were alone, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from matchwood.check import check_tridiagonal_solution
+from matchwood.preconditioners import algebraic_block_tridiagonal, algebraic_tridiagonal
+from matchwood.tridiagonal import block_tridiagonal, factorize, solve
+
+# block rows; parts of the CPU solvers have 64 block rows and 128 rows, tiles eight parts
+SIZES = (1, 2, 63, 65, 129, 1025, 1300)
+
+
+def _system(n: int, block: bool, dtype: type) -> tuple[list[np.ndarray], np.ndarray]:
+    rng = np.random.default_rng((n, block))
+    shape = (n, 2, 2) if block else (n,)
+    matrix = [rng.standard_normal(shape).astype(dtype) for _ in range(3)]
+    return matrix, rng.standard_normal((*shape[:2], 9)).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("block", [False, True])
+def test_each_column_is_solved_as_if_alone(block: bool, dtype: type) -> None:
+    run = block_tridiagonal.solve if block else solve
+    for n in SIZES:
+        matrix, b = _system(n, block, dtype)
+        alone = np.stack([run(*matrix, b[..., c], threads=1) for c in range(9)], axis=-1)
+        assert alone.dtype == dtype
+        check_tridiagonal_solution(*matrix, b, alone)
+        for k in range(1, 10):
+            found = run(*matrix, b[..., :k], threads=(1, 2, 3, 7)[k % 4])
+            assert np.array_equal(found, alone[..., :k]), (n, k)
+        backwards = run(*matrix, b[..., ::-2], threads=2)
+        assert np.array_equal(backwards, alone[..., ::-2]), n
+        in_fortran_order = run(*matrix, np.asfortranarray(b), threads=3)
+        assert np.array_equal(in_fortran_order, alone), n
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_columns_in_another_order(block: bool) -> None:
+    n = 1300
+    matrix, b = _system(n, block, np.float64)
+    made = (block_tridiagonal.factorize if block else factorize)(*matrix, threads=2)
+    length = 2 * n if block else n
+    order = np.random.default_rng(1).permutation(length)
+    if block:
+        order = np.where(np.arange(length) % 7 == 3, -1, order).reshape(n, 2)
+    rows = np.ascontiguousarray(b.reshape(length, 9).T)
+    alone = np.concatenate([made.solve_ordered(row[None], order) for row in rows])
+    there = order[order >= 0]
+    found = made.solve_ordered(rows, order)
+    assert np.array_equal(found[:, there], alone[:, there])
+
+
+def test_right_hand_sides_are_not_changed() -> None:
+    for block in (False, True):
+        matrix, b = _system(700, block, np.float64)
+        given = b.copy()
+        (block_tridiagonal.solve if block else solve)(*matrix, b, threads=2)
+        assert np.array_equal(b, given)
+
+
+@pytest.mark.parametrize("make", [algebraic_tridiagonal, algebraic_block_tridiagonal])
+def test_preconditioners_take_columns(make) -> None:
+    from matchwood.generators import aniso
+
+    A = aniso(2, (37, 41))
+    M = make(A, threads=2)
+    X = np.random.default_rng(0).standard_normal((A.shape[0], 9))
+    alone = np.stack([M @ x for x in X.T], axis=1)
+    for k in range(1, 10):
+        assert np.array_equal(M @ X[:, :k], alone[:, :k]), k
+    assert np.array_equal(M @ np.asfortranarray(X), alone)
+    assert np.array_equal(M @ X[:, ::-1], alone[:, ::-1])
+    assert np.array_equal(M @ X.astype(np.float32), M @ X.astype(np.float32).astype(np.float64))
+    turned = np.stack([M.rmatvec(x) for x in X.T], axis=1)
+    assert np.array_equal(M.rmatmat(X), turned)
+
+
+def test_only_the_column_that_is_off_is_mended() -> None:
+    """A column of rows that need mending does not change the columns beside it."""
+    n = 3000
+    for block in (False, True):
+        rng = np.random.default_rng(5)
+        shape = (n, 2, 2) if block else (n,)
+        matrix = [rng.uniform(-1, 1, shape) for _ in range(3)]
+        b = rng.uniform(-1, 1, (*shape[:2], 4)) * 10.0 ** rng.integers(-9, 9, (*shape[:2], 4))
+        run = block_tridiagonal.solve if block else solve
+        found = run(*matrix, b, threads=2)
+        for c in range(4):
+            check_tridiagonal_solution(*matrix, b[..., c], found[..., c], tolerance=12 * 2.0**-52)
+            assert np.array_equal(found[..., c], run(*matrix, b[..., c], threads=1))
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_a_row_of_zeros_is_found_whatever_the_right_hand_side(block: bool) -> None:
+    """The size of such a row is out of range; the unknown without a pivot is still named."""
+    n = 130
+    run = block_tridiagonal.solve if block else solve
+    for row in (0, 70, n - 1):
+        diagonal = np.tile(np.eye(2), (n, 1, 1)) if block else np.ones(n)
+        diagonal[row] = 0
+        nothing = np.zeros_like(diagonal)
+        sides = np.zeros((*diagonal.shape[:2], 9) if block else (n, 9))
+        for b in (sides, sides[..., 0], sides + 1, np.where(np.arange(9) == 4, 1.0, sides)):
+            with pytest.raises(np.linalg.LinAlgError, match=f"row {row} has no pivot"):
+                run(nothing, diagonal, nothing, b, threads=2)
