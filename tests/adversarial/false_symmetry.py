@@ -27,9 +27,9 @@ from matchwood.ordering.rcm.batch_basic.cpu_work import Tuning
 
 def lie() -> None:
     """From now on every pattern and all values count as symmetric."""
-    honest_symmetry, honest_facts = Graph.symmetry, Graph._facts
+    honest_symmetry, honest_facts = Graph.symmetry, Graph.inspected
     Graph.symmetry = lambda self: honest_symmetry(self)._replace(symmetric=True)
-    Graph._facts = lambda self, key, view: honest_facts(self, key, view)._replace(symmetric=True)
+    Graph.inspected = lambda self, view: honest_facts(self, view)._replace(symmetric=True)
 
 
 @contextlib.contextmanager

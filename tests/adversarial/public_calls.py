@@ -52,7 +52,7 @@ NO_ARRAYS = {
     "matchwood.primitives.hashing.bit_barrier", "matchwood.primitives.hashing.round_number",
     "matchwood.primitives.contract.Contracted",
     "matchwood.primitives.path_scan.Operation", "matchwood.primitives.row_reduce.Operation",
-    "matchwood.DistributedGraph", "matchwood.DistributedVector",
+    "matchwood.Devices", "matchwood.DistributedGraph", "matchwood.DistributedVector",
     "matchwood.RankFailed", "matchwood.dist.Communicator", "matchwood.dist.Serial",
     "matchwood.dist.Traffic", "matchwood.dist.describe", "matchwood.dist.run",
     "matchwood.dist.world",

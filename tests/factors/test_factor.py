@@ -261,7 +261,7 @@ def test_old_names_give_the_same_with_a_warning() -> None:
 
 def test_the_result_shows_no_internal_field() -> None:
     names = list(inspect.signature(Factor).parameters)
-    assert names == ["neighbours", "weights", "rounds", "maximal", "directed"]
+    assert names == ["neighbours", "weights", "rounds", "maximal", "directed", "stats"]
     found = degree_factor(path(5), 2)
     assert not {"view", "plan"} & set(dir(found))
     again = dataclasses.replace(found, rounds=9)  # remembers its graph and its arguments

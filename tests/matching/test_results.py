@@ -182,6 +182,6 @@ def test_a_matching_pickled_by_the_first_version_is_read() -> None:
 
 def test_the_result_shows_no_internal_field() -> None:
     names = list(inspect.signature(Matching).parameters)
-    assert names == ["mate", "weight", "rounds", "method", "seconds", "matched_by_round"]
+    assert names == ["mate", "weight", "rounds", "method", "seconds", "matched_by_round", "stats"]
     found = weighted_matching(path(5))
     assert not {"origin", "seed", "ties"} & set(dir(found))
