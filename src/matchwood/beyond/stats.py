@@ -109,3 +109,9 @@ class Stats:
         found["graph_sizes"] = self.graph_sizes
         found["words_exchanged"] = self.words_exchanged
         return found
+
+
+def new_round(stats: Stats) -> RoundStats:
+    """Counts of a round, or of a step, that begins now."""
+    stats.rounds.append(RoundStats())
+    return stats.rounds[-1]

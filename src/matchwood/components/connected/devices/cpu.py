@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.beyond.plan import cut_rows
-from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.stats import RoundStats, Stats, new_round
 from matchwood.components.connected.devices.cpu_ends import gather_ends, no_vertex
 from matchwood.components.connected.devices.cpu_steps import (
     flatten,
@@ -19,7 +19,6 @@ from matchwood.components.connected.devices.cpu_steps import (
 from matchwood.components.connected.devices.rounds import (
     SENT_NEIGHBOURS,
     Problem,
-    new_round,
 )
 from matchwood.teams import crew
 

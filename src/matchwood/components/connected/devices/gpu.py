@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.beyond import transports
-from matchwood.beyond.pinned import registered
 from matchwood.beyond.plan import cut_rows
 from matchwood.beyond.sending import Sender
-from matchwood.beyond.stats import RoundStats, Stats
-from matchwood.beyond.streams import Lane, RoundClock
+from matchwood.beyond.stats import Stats
+from matchwood.beyond.streams import Lane
+from matchwood.beyond.workers import DeviceWorkers
 from matchwood.components.connected.devices.cpu_ends import gather_ends, no_vertex
 from matchwood.components.connected.devices.rounds import (
     CALLER,
     SENT_NEIGHBOURS,
     Problem,
-    new_round,
 )
 
 SOURCE = gpu.Source(
@@ -41,49 +40,15 @@ SAMPLES = 1024  # vertices whose component is read
 ROW_THREADS = 1 << 20  # of join_rows at most; a warp takes 32 rows after the other
 
 
-class Workers:
+class Workers(DeviceWorkers):
     """The partitions of a call, one worker each."""
 
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
-        self._problem, devices, view = problem, machine.devices, problem.view
-        self.workers: list[Worker] = []
-        self._round, self._clock, self._timed = RoundStats(), RoundClock(), devices.stats
-        self._transport: Any = None
-        stats.transport = transports.choose(devices, CALLER)
-        pinned = registered((view.indptr, view.indices), problem.keep, "pinned pattern")
-        stats.pinned = "ring" if pinned.reason else "registered"
-        try:
-            for p, number in enumerate(devices.devices):
-                lane = Lane(number, devices.stats)
-                with lane.here():
-                    self.workers.append(Worker(problem, p, machine.ledger(p), lane, pinned))
-            if stats.transport != "none":
-                streams = [worker.lane.kernels for worker in self.workers]
-                name = stats.transport
-                self._transport = transports.open_transport(name, devices.devices, streams)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Wait for the devices, and give everything back."""
-        for worker in self.workers:
-            worker.sender.close()
-        if self._transport is not None:
-            self._transport.close()
-
-    def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
-        return [worker.ledger.most for worker in self.workers]
-
-    def begin_round(self, stats: Stats) -> None:
-        self._round, self._clock = new_round(stats), RoundClock()
-        for worker in self.workers:
-            worker.sender.round = self._round
-
-    def end_round(self) -> None:
-        if self._timed:
-            self._round.seconds = self._clock.seconds([worker.lane for worker in self.workers])
+        self._problem, view = problem, problem.view
+        super().__init__(
+            functools.partial(Worker, problem), machine, stats, CALLER,
+            (view.indptr, view.indices), problem.keep, "pinned pattern",
+        )  # fmt: skip
 
     def exchange(self) -> None:
         """Every device joins the forests of the others, which it receives as they are."""

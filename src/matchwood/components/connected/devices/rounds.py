@@ -10,7 +10,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.beyond import machine as machines
 from matchwood.beyond.plan import SCAN_PART, Plan, Sizes, make_plan
-from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.stats import Stats
 from matchwood.errors import EngineUnavailable
 
 CALLER = "connected_components"
@@ -97,9 +97,3 @@ def _run(team: Any, symmetric: bool, stats: Stats) -> None:
             worker.join_all()
     team.exchange()
     team.end_round()
-
-
-def new_round(stats: Stats) -> RoundStats:
-    """Counts of a step that begins now."""
-    stats.rounds.append(RoundStats())
-    return stats.rounds[-1]

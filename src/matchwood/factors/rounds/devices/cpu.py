@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from matchwood.beyond.plan import Batch, cut_rows
-from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.stats import RoundStats, Stats, new_round
 from matchwood.factors.rounds.devices.cpu_steps import (
     CHANGED,
     CONFIRMED,
@@ -25,7 +25,7 @@ from matchwood.factors.rounds.devices.cpu_steps import (
     propose,
     settle,
 )
-from matchwood.factors.rounds.devices.rounds import Charge, Problem, new_round
+from matchwood.factors.rounds.devices.rounds import Charge, Problem
 from matchwood.teams import crew
 
 Array = np.ndarray[Any, Any]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.beyond import transports
-from matchwood.beyond.pinned import registered
 from matchwood.beyond.plan import cut_rows
 from matchwood.beyond.sending import Sender
-from matchwood.beyond.stats import RoundStats, Stats
-from matchwood.beyond.streams import Lane, RoundClock
-from matchwood.factors.rounds.devices.rounds import CALLER, Charge, Problem, new_round
+from matchwood.beyond.stats import Stats
+from matchwood.beyond.streams import Lane
+from matchwood.beyond.workers import DeviceWorkers
+from matchwood.factors.rounds.devices.rounds import CALLER, Charge, Problem
 
 SOURCE = gpu.Source(
     __package__,
@@ -36,7 +36,7 @@ LARGEST_N = 32  # proposals that a warp holds in its lanes
 PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
 
 
-class Workers:
+class Workers(DeviceWorkers):
     """The partitions of a call, one worker each."""
 
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
@@ -44,47 +44,15 @@ class Workers:
             raise ValueError(
                 f"{CALLER}: n must be at most {LARGEST_N} on Devices, got {problem.rule.n}"
             )
-        self._problem, devices, view = problem, machine.devices, problem.view
-        self.workers: list[Worker] = []
-        self._round, self._clock, self._timed = RoundStats(), RoundClock(), devices.stats
-        self._transport: Any = None
-        stats.transport = transports.choose(devices, CALLER)
-        arrays = (view.indptr, view.indices, view.data)
-        pinned = registered(arrays, problem.keep, "pinned weights")
-        stats.pinned = "ring" if pinned.reason else "registered"
-        try:
-            for p, number in enumerate(devices.devices):
-                lane = Lane(number, devices.stats)
-                with lane.here():
-                    self.workers.append(Worker(problem, p, machine.ledger(p), lane, pinned))
-            if stats.transport != "none":
-                streams = [worker.lane.kernels for worker in self.workers]
-                name = stats.transport
-                self._transport = transports.open_transport(name, devices.devices, streams)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Wait for the devices, and give everything back."""
-        for worker in self.workers:
-            worker.sender.close()
-        if self._transport is not None:
-            self._transport.close()
-
-    def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
-        return [worker.ledger.most for worker in self.workers]
-
-    def begin_round(self, stats: Stats) -> None:
-        self._round, self._clock = new_round(stats), RoundClock()
-        for worker in self.workers:
-            worker.sender.round = self._round
+        self._problem, view = problem, problem.view
+        super().__init__(
+            functools.partial(Worker, problem), machine, stats, CALLER,
+            (view.indptr, view.indices, view.data), problem.keep, "pinned weights",
+        )  # fmt: skip
 
     def end_round(self) -> None:
         self._round.pointed = sum(int(worker.words[CHANGED]) for worker in self.workers)
-        if self._timed:
-            self._round.seconds = self._clock.seconds([worker.lane for worker in self.workers])
+        super().end_round()
 
     def proposed(self) -> int:
         """Proposals of this round."""

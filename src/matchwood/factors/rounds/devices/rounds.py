@@ -22,7 +22,7 @@ from matchwood import engines
 from matchwood.beyond import machine as machines
 from matchwood.beyond.plan import SCAN_PART, Sizes, make_plan
 from matchwood.beyond.plan import Plan as Layout
-from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.stats import Stats
 from matchwood.factors.result import Found, Plan
 from matchwood.primitives.hashing import round_number
 
@@ -122,9 +122,3 @@ def _run(team: Any, problem: Problem, stats: Stats, no_lists: bool) -> tuple[int
         team.end_round()
         idle = 0 if team.confirmed() else idle + 1
     return rounds, False
-
-
-def new_round(stats: Stats) -> RoundStats:
-    """Counts of a round that begins now."""
-    stats.rounds.append(RoundStats())
-    return stats.rounds[-1]

@@ -12,7 +12,7 @@ import numpy as np
 
 from matchwood.beyond.exchange import words_received
 from matchwood.beyond.plan import Batch, cut_rows
-from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.stats import RoundStats, Stats, new_round
 from matchwood.matching.dominant.devices.cpu_steps import (
     COUNTERS,
     INCOMPLETE,
@@ -29,7 +29,7 @@ from matchwood.matching.dominant.devices.cpu_steps import (
     queue_own,
     settle,
 )
-from matchwood.matching.dominant.devices.rounds import Problem, new_round, staged_pairs
+from matchwood.matching.dominant.devices.rounds import Problem, staged_pairs
 from matchwood.primitives.wide_sums import total
 from matchwood.teams import crew
 

@@ -6,14 +6,13 @@ A partition: gpu_worker.py.  Kernels: gpu.cu.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 
-from matchwood.beyond import transports
 from matchwood.beyond.exchange import as_pairs, words_received
-from matchwood.beyond.pinned import registered
-from matchwood.beyond.stats import RoundStats, Stats
-from matchwood.beyond.streams import Lane, RoundClock
+from matchwood.beyond.stats import Stats
+from matchwood.beyond.workers import DeviceWorkers
 from matchwood.matching.dominant.devices.gpu_worker import (
     ALL_POINTED,
     MATCHED,
@@ -22,60 +21,25 @@ from matchwood.matching.dominant.devices.gpu_worker import (
     WANTED,
     Worker,
 )
-from matchwood.matching.dominant.devices.rounds import Problem, new_round, staged_pairs
+from matchwood.matching.dominant.devices.rounds import Problem, staged_pairs
 
 
-class Workers:
+class Workers(DeviceWorkers):
     """The partitions of a call, one worker each."""
 
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
-        self._problem, devices = problem, machine.devices
-        self.workers: list[Worker] = []
-        self._round, self._clock, self._timed = RoundStats(), RoundClock(), devices.stats
-        self._transport: Any = None
+        self._problem, devices, view = problem, machine.devices, problem.view
         self._finished = self._ran_on = False
         self.alone = devices.size == 1 and not devices.stats
-        stats.transport = transports.choose(devices, "weighted_matching")
-        view = problem.view
-        arrays = (view.indptr, view.indices, view.data)
-        pinned = registered(arrays, problem.keep, "pinned weights")
-        stats.pinned = "ring" if pinned.reason else "registered"
-        if problem.keep is not None and pinned.reason:
-            stats.notes.append(f"rows pass through a ring of pinned buffers: {pinned.reason}")
-        try:
-            for p, number in enumerate(devices.devices):
-                lane = Lane(number, devices.stats)
-                with lane.here():
-                    self.workers.append(Worker(problem, p, machine.ledger(p), lane, pinned))
-            if stats.transport != "none":
-                streams = [worker.lane.kernels for worker in self.workers]
-                name = stats.transport
-                self._transport = transports.open_transport(name, devices.devices, streams)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Wait for the devices, and give everything back."""
-        for worker in self.workers:
-            worker.sender.close()
-        if self._transport is not None:
-            self._transport.close()
-
-    def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
-        return [worker.ledger.most for worker in self.workers]
-
-    def begin_round(self, stats: Stats) -> None:
-        self._round, self._clock = new_round(stats), RoundClock()
-        for worker in self.workers:
-            worker.sender.round = self._round
+        super().__init__(
+            functools.partial(Worker, problem), machine, stats, "weighted_matching",
+            (view.indptr, view.indices, view.data), problem.keep, "pinned weights",
+        )  # fmt: skip
 
     def end_round(self) -> None:
         if not self._ran_on:
             self._round.pointed += sum(int(worker.words[POINTED]) for worker in self.workers)
-        if self._timed:
-            self._round.seconds = self._clock.seconds([worker.lane for worker in self.workers])
+        super().end_round()
 
     def matched(self) -> int:
         """Edges matched in this round; every worker knows them all."""

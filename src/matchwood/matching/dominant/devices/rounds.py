@@ -23,7 +23,7 @@ import numpy as np
 from matchwood import engines
 from matchwood.beyond import machine as machines
 from matchwood.beyond.plan import SCAN_PART, Plan, Sizes, make_plan
-from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.stats import Stats, new_round
 from matchwood.matching.methods import Found
 from matchwood.teams import tell_progress
 
@@ -196,9 +196,3 @@ def _without_lists(team: Any, plan: Plan, stats: Stats) -> int:
         if team.matched() == 0:
             return rounds
         rounds += 1
-
-
-def new_round(stats: Stats) -> RoundStats:
-    """Counts of a round that begins now."""
-    stats.rounds.append(RoundStats())
-    return stats.rounds[-1]
