@@ -28,6 +28,7 @@ OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",  # version 4
+    "OMPI_MCA_plm_rsh_agent": "false",  # which looks for ssh even if all ranks are here
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # version 5
 }
 """Open MPI wants to be told that there may be more ranks than cores, and containers with root."""
