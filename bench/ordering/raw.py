@@ -19,7 +19,7 @@ from scipy.sparse import csgraph
 
 import matchwood
 from bench import harness
-from bench.ordering.table1 import DATA
+from bench.papers import DATA
 from matchwood.ordering import bandwidth, check_rcm_order, reverse_cuthill_mckee
 
 
