@@ -1,0 +1,238 @@
+"""Statistics of more packets than fit into a device, on one device or several.
+
+Three rounds of parts; in each, a part is copied in while the one before is worked on and the one
+before that is copied out:
+
+1. parts of the packets: sorted as links, to the host;
+2. ranges of sources, of all parts: links and sources are counted; the destinations of links go
+   to the host in order, with the packets of links that have several;
+3. ranges of destinations, of all ranges of sources: destinations are counted.
+
+Of n packets on links that differ, 8 n bytes are copied in by the first round, 6 n by the second
+and 2 n by the third (gpu_split.py); 6 n and 2 n bytes go out meanwhile.
+
+Ranges are cut at sources and destinations, and all is integers, so the answer does not depend on
+the numbers of batches and devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matchwood import engines, gpu
+from matchwood.sensing.statistics.batches.gpu_flow import Lane, Piece, pinned, shared_out
+from matchwood.sensing.statistics.batches.gpu_split import Split, nothing, ranges, split, unpacked
+from matchwood.sensing.statistics.gpu_sides import source_parts
+from matchwood.sensing.statistics.quantities import EXTREMES, NAMES, PLACE, Statistics, combined
+from matchwood.sensing.traffic import gpu as links
+
+FEWER = 2  # a part is sent back as links with counts where it has this many times fewer links
+TAKEN = 48  # bytes of a device for each packet of a part, about
+LEAST = 1 << 22  # bytes of a device to work in, however small a part is
+HALF = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
+
+
+def batched_statistics(
+    src: Any, dst: Any, batches: int, devices: Any, *, threads: int | None = None
+) -> Statistics:
+    """See matchwood.sensing.statistics.traffic_statistics."""
+    if src.size == 0:
+        return Statistics()
+    cupy = engines.cupy()
+    shared = devices or (int(cupy.cuda.runtime.getDevice()),)
+    parts = batches * len(shared)
+    if engines.location(src) == "gpu":
+        cupy.cuda.get_current_stream().synchronize()  # the packets may be on their way
+    with gpu.guard("traffic_statistics"):
+        lanes = [Lane(device, TAKEN * -(-src.size // parts) + LEAST) for device in shared]
+        runs = _sorted_parts(src, dst, parts, lanes)
+        table, sides = _source_ranges(runs, parts, lanes)
+        del runs
+        return combined(np.concatenate([table, _destination_ranges(sides, parts, lanes)]))
+
+
+def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> list[Split]:
+    """Round 1: sorted packets of each part."""
+    bounds = [src.size * k // parts for k in range(parts + 1)]
+    runs: list[Any] = [nothing()] * parts
+    kind = links.place_type(max(np.diff(bounds)) + 1)  # of the packets of a link
+    room: list[Any] = []  # for packets that are not counted by links
+
+    def pieces(k: int) -> list[list[Piece]]:
+        return [[Piece(array, bounds[k], bounds[k + 1])] for array in (src, dst)]
+
+    fewer: list[bool] = []  # parts are alike: the first one looked at decides for all
+
+    def work(k: int, arrays: list[Any], out: Callable[..., Any], read: Callable[[], None]) -> None:
+        if arrays[0].size == 0:
+            return
+        keys = links.packed(*arrays)
+        read()
+        links.sort(keys)
+        if not fewer:
+            fewer.append(links.head_places(keys, 0)[1] * FEWER <= keys.size)
+        if fewer[0]:
+            run = links.run_of_sorted(keys, np.uint32 if kind.itemsize == 4 else np.int64)
+            runs[k] = split(run.keys, run.counts, out, (None, None))
+        else:
+            here = slice(bounds[k], bounds[k + 1])
+            if not room:
+                room.append([pinned(src.size, each) for each in (np.uint16, np.uint32)])
+            runs[k] = split(keys, None, out, [each[here] for each in room[0]])
+
+    shared_out(lanes, range(parts), pieces, work)
+    return runs
+
+
+class Side(NamedTuple):
+    """What a range of sources tells destinations: in order, in pinned memory."""
+
+    destinations: Split  # of links
+    extras: Any  # destination above (packets - 1), of links with several packets
+
+
+def _source_ranges(runs: list[Split], parts: int, lanes: list[Lane]) -> tuple[Any, list[Side]]:
+    """Round 2: a row of Statistics for each range of sources, and what goes to destinations."""
+    found = ranges(runs, parts)
+    table = np.zeros((parts, len(NAMES)), np.int64)
+    sides: list[Any] = [Side(nothing(), np.empty(0, np.uint64))] * parts
+    counted = any(run.size and run.counts is not None for run in runs)
+    arrays_of = [[run.halves for run in runs], [run.lows for run in runs]]
+    if counted:
+        kind = next(run.counts.dtype for run in runs if run.size)
+        arrays_of.append([run.counts if run.size else np.empty(0, kind) for run in runs])
+    room = pinned(sum(run.size for run in runs), np.uint16)
+
+    def pieces(k: int) -> list[list[Piece]]:
+        begins = found.begins(k)
+        return [
+            *(found.pieces(k, arrays) for arrays in arrays_of),
+            [Piece(begins, 0, begins.size)],
+        ]
+
+    later: list[tuple[int, list[Any], list[int]]] = []  # maxima, read at the end
+
+    def work(k: int, arrays: list[Any], out: Callable[..., Any], read: Callable[[], None]) -> None:
+        if arrays[0].size == 0:
+            return
+        keys = unpacked(found, k, arrays[0], arrays[1], arrays[-1])
+        if counted:
+            counts_in = arrays[2].copy()
+            read()
+            destinations, counts, maxima, numbers = _counted_range(keys, counts_in)
+        else:
+            read()
+            destinations, counts, maxima, numbers = _range_of_packets(keys)
+        del keys
+        later.append((k, [out(part) for part in maxima], numbers))
+        extras = np.empty(0, np.uint64)
+        if counts is not None:
+            several = counts > 1
+            made = destinations[several].astype(np.uint64) << HALF
+            made |= (counts[several] - 1).astype(np.uint64)
+            links.sort(made)
+            extras = out(made) if made.size else extras
+        links.sort(destinations)
+        here = int(found.places[:, k].sum())
+        sides[k] = Side(split(destinations, None, out, (room[here:], None)), extras)
+
+    shared_out(lanes, range(parts), pieces, work)
+    for k, maxima, numbers in later:
+        _fill(table[k], ("valid_packets", "unique_links", "unique_sources"), numbers)
+        _fill_extremes(table[k], EXTREMES[:3], maxima)
+    most = int(table[:, PLACE["max_link_packets"]].max())
+    if most > links.FITS:
+        raise ValueError(
+            f"traffic_statistics: a link must have at most {links.FITS} packets in batches, "
+            f"got {most}"
+        )
+    return table, sides
+
+
+def _range_of_packets(keys: Any) -> tuple[Any, Any, list[Any], list[int]]:
+    """(destinations, counts or None for one each, maxima, numbers) of packets.  Sorts the keys."""
+    links.sort(keys)
+    packets = int(keys.size)
+    found = links.links_of_sorted(keys)
+    size = int(found.starts.size)
+    counts = links.gaps(found.starts, packets) if size < packets else None
+    numbers = [packets, size, int(found.source_starts.size)]
+    return found.destinations, counts, source_parts(found, packets), numbers
+
+
+def _counted_range(keys: Any, counts: Any) -> tuple[Any, Any, list[Any], list[int]]:
+    """The same where links come with counts."""
+    rows = links.rows_of_run(links.run_of_links(keys, counts))
+    sums = links.source_sums(rows.indptr, rows.counts)
+    parts = [
+        links.largest_value(rows.counts),
+        links.largest_value(sums),
+        links.largest_gap(rows.indptr[:-1].view(np.uint64), rows.counts.size),
+    ]
+    numbers = [int(rows.counts.sum()), int(rows.counts.size), int(sums.size)]
+    return rows.destinations, rows.counts, parts, numbers
+
+
+def _fill(row: Any, names: Any, numbers: list[int]) -> None:
+    for name, number in zip(names, numbers, strict=True):
+        row[PLACE[name]] = number
+
+
+def _fill_extremes(row: Any, names: Any, maxima: list[Any]) -> None:
+    for pair, part in zip(names, maxima, strict=True):
+        _fill(row, pair, list(links.largest_here(part)))
+
+
+def _destination_ranges(sides: list[Side], parts: int, lanes: list[Lane]) -> Any:
+    """Round 3: a row of Statistics for each range of destinations."""
+    found = ranges([side.destinations for side in sides], parts)
+    halves = [side.destinations.halves for side in sides]
+    extras_at = [_places(side.extras, found.marks) for side in sides]
+    table = np.zeros((parts, len(NAMES)), np.int64)
+    later: list[tuple[int, int, list[Any]]] = []  # maxima, read at the end
+
+    def pieces(k: int) -> list[list[Piece]]:
+        begins = found.begins(k)
+        extras = [
+            Piece(s.extras, *at[k : k + 2])
+            for s, at in zip(sides, extras_at, strict=True)
+            if at[k] < at[k + 1]
+        ]
+        return [found.pieces(k, halves), [Piece(begins, 0, begins.size)], extras]
+
+    def work(k: int, arrays: list[Any], out: Callable[..., Any], read: Callable[[], None]) -> None:
+        if arrays[0].size == 0:
+            return
+        destinations = unpacked(found, k, arrays[0], None, arrays[1])
+        extras = arrays[2].copy() if arrays[2].size else None
+        read()
+        links.sort(destinations)
+        starts, different = links.heads(destinations)
+        fan_in = links.gaps(starts, destinations.size)
+        packets = fan_in
+        if extras is not None:
+            packets = fan_in.copy()
+            n = extras.size
+            links.kernels(n).add_extras(
+                min(n, links.STRIDED),
+                (n, (extras >> HALF).astype(np.uint32), (extras & LOW).view(np.int64) + 1,
+                 different.size, different, packets.view(np.uint64)),
+            )  # fmt: skip
+        parts = [out(links.largest_value(part)) for part in (packets, fan_in)]
+        later.append((k, int(fan_in.size), parts))
+
+    shared_out(lanes, range(parts), pieces, work)
+    for k, number, maxima in later:
+        _fill(table[k], ("unique_destinations",), [number])
+        _fill_extremes(table[k], EXTREMES[3:], maxima)
+    return table
+
+
+def _places(extras: Any, marks: list[int]) -> list[int]:
+    """Where each range begins among extras, and where the last one ends."""
+    firsts = np.array(marks[:-1], np.uint64) << HALF
+    return [*np.searchsorted(extras, firsts).tolist(), int(extras.size)]
