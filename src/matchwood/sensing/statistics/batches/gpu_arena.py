@@ -31,7 +31,8 @@ class Arena:
     """Arrays of one stream.  Where there is no room left, CuPy's pool is asked."""
 
     def __init__(self, nbytes: int, what: str) -> None:
-        self._slab = gpu.empty(nbytes, np.uint8, what) if 0 < nbytes <= gpu.free_bytes() else None
+        fits = 0 < nbytes <= gpu.free_bytes()
+        self._slab: Any = gpu.empty(nbytes, np.uint8, what) if fits else None
         self._free = [] if self._slab is None else [(0, nbytes // ROUND * ROUND)]  # (start, bytes)
         self.overflowed = False  # the pool was asked
 

@@ -59,8 +59,7 @@ class Lane:
             finally:  # also after an error: memory must not be given back while it is written
                 for stream in (self.main, self.inward, self.outward):
                     stream.synchronize()
-                for kept in (self._sent, self._sent_before, *self._buffers):
-                    kept.clear()
+                self._sent, self._sent_before, self._buffers = [], [], ({}, {})
                 self._read, self._loading = [None, None], [None, None]
                 if self._arena.overflowed:
                     cupy.get_default_memory_pool().free_all_blocks(stream=self.main)
