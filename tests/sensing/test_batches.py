@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
+import beyond_on_host
+from matchwood.sensing import traffic_statistics
 from matchwood.sensing.statistics.batches import gpu_arena, gpu_split
+from sensing.gpu_on_host import on_host
+from sensing.traffic_cases import uniform, zipf
 
 BUCKETS, HALF = gpu_split.BUCKETS, gpu_split.HALF
 
@@ -73,6 +77,24 @@ def test_a_heavy_network_is_cut(monkeypatch):
     assert max(found.size(k) for k in range(8)) < 1200
 
 
+def extreme(n):
+    """The largest addresses, a few links only."""
+    return tuple(2**32 - 1 - x for x in uniform(n, 40))
+
+
+@pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
+@pytest.mark.parametrize("make", [uniform, zipf, extreme, lambda n: (uniform(n)[0] * 0,) * 2])
+def test_the_rounds_on_the_host(make):
+    """Host code by NumPy, the kernels of fewer bytes by g++."""
+    for n, cases in ((2000, ((1, [0, 0]), (3, None))), (3, ((4, None),))):
+        packets = tuple(np.asarray(x, np.uint32) for x in make(n))
+        right = traffic_statistics(packets, engine="cpu")
+        for batches, devices in cases:
+            with on_host(gpu_split.SOURCE):
+                found = traffic_statistics(packets, engine="gpu", batches=batches, devices=devices)
+            assert found == right
+
+
 class Slab:
     """Stands for a block of a device's memory."""
 
@@ -115,7 +137,8 @@ def test_an_arena_gives_no_byte_twice_and_takes_all_back(monkeypatch):
             if given is not None:
                 used = {b for m in lent.values() for b in range(m.start, m.start + m.nbytes, 512)}
                 mine = set(range(given.start, given.start + given.nbytes, 512))
-                assert not used & mine and max(mine) + 512 <= 1 << 16
+                assert not used & mine
+                assert max(mine) + 512 <= 1 << 16
                 lent[turn] = given
         elif lent:
             del lent[int(rng.choice(list(lent)))]
