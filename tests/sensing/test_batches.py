@@ -6,7 +6,7 @@ import pytest
 import beyond_on_host
 from matchwood.sensing import traffic_statistics
 from matchwood.sensing.statistics.batches import gpu_arena, gpu_split
-from sensing.gpu_on_host import on_host
+from sensing.gpu_on_host import on_host, rounds
 from sensing.traffic_cases import uniform, zipf
 
 BUCKETS, HALF = gpu_split.BUCKETS, gpu_split.HALF
@@ -84,8 +84,10 @@ def extreme(n):
 
 @pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
 @pytest.mark.parametrize("make", [uniform, zipf, extreme, lambda n: (uniform(n)[0] * 0,) * 2])
-def test_the_rounds_on_the_host(make):
+def test_the_rounds_on_the_host(make, monkeypatch):
     """Host code by NumPy, the kernels of fewer bytes by g++."""
+    monkeypatch.setattr(rounds, "LEAST", 1)
+    monkeypatch.setattr(rounds, "SPARE", 0)
     for n, cases in ((2000, ((1, [0, 0]), (3, None))), (3, ((4, None),))):
         packets = tuple(np.asarray(x, np.uint32) for x in make(n))
         right = traffic_statistics(packets, engine="cpu")

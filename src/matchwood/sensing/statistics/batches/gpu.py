@@ -11,6 +11,10 @@ before that is copied out:
 Of n packets on links that differ, 8 n bytes are copied in by the first round, 6 n by the second
 and 2 n by the third (gpu_split.py); 6 n and 2 n bytes go out meanwhile.
 
+One copy alone cannot do: n random links have 64 - log2(n) + 1.4 bits each that are no other's,
+4.4 bytes where n is 2^30.  A device with room for 2 n bytes must send out 2.4 n of them and see
+them again, so 10.4 n bytes come in at least, 1.3 times the packets.
+
 Ranges are cut at sources and destinations, and all is integers, so the answer does not depend on
 the numbers of batches and devices.
 """
@@ -30,8 +34,11 @@ from matchwood.sensing.statistics.quantities import EXTREMES, NAMES, PLACE, Stat
 from matchwood.sensing.traffic import gpu as links
 
 FEWER = 2  # a part is sent back as links with counts where it has this many times fewer links
+LEAST = 1 << 20  # packets of a part, at least, where there are more parts than lanes
 TAKEN = 48  # bytes of a device for each packet of a part, about
-LEAST = 1 << 22  # bytes of a device to work in, however small a part is
+SPARE = 1 << 16  # packets more that a part has room for
+TAKEN_BY_LINK = 96  # for each link that comes with its packets
+TAKEN_BY_DESTINATION = 32  # for each link of a destination
 HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 
@@ -44,15 +51,21 @@ def batched_statistics(
         return Statistics()
     cupy = engines.cupy()
     shared = devices or (int(cupy.cuda.runtime.getDevice()),)
-    parts = batches * len(shared)
+    parts = max(len(shared), min(batches * len(shared), src.size // LEAST))
     if engines.location(src) == "gpu":
         cupy.cuda.get_current_stream().synchronize()  # the packets may be on their way
+    room = TAKEN * (-(-src.size // parts) + SPARE)
     with gpu.guard("traffic_statistics"):
-        lanes = [Lane(device, TAKEN * -(-src.size // parts) + LEAST) for device in shared]
+        lanes = [Lane(device, room) for device in shared]
         runs = _sorted_parts(src, dst, parts, lanes)
-        table, sides = _source_ranges(runs, parts, lanes)
+        table, sides = _source_ranges(runs, room, lanes)
         del runs
-        return combined(np.concatenate([table, _destination_ranges(sides, parts, lanes)]))
+        return combined(np.concatenate([table, _destination_ranges(sides, room, lanes)]))
+
+
+def _number(entries: int, each: int, room: int, lanes: list[Lane]) -> int:
+    """How many ranges: those of this many entries fit into the room, and every lane has one."""
+    return max(len(lanes), -(-entries * each // room))
 
 
 def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> list[Split]:
@@ -71,8 +84,8 @@ def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> list[Spl
         if arrays[0].size == 0:
             return
         keys = links.packed(*arrays)
-        read()
         links.sort(keys)
+        read()  # while the device sorts
         if not fewer:
             fewer.append(links.head_places(keys, 0)[1] * FEWER <= keys.size)
         if fewer[0]:
@@ -95,17 +108,18 @@ class Side(NamedTuple):
     extras: Any  # destination above (packets - 1), of links with several packets
 
 
-def _source_ranges(runs: list[Split], parts: int, lanes: list[Lane]) -> tuple[Any, list[Side]]:
+def _source_ranges(runs: list[Split], room: int, lanes: list[Lane]) -> tuple[Any, list[Side]]:
     """Round 2: a row of Statistics for each range of sources, and what goes to destinations."""
-    found = ranges(runs, parts)
-    table = np.zeros((parts, len(NAMES)), np.int64)
-    sides: list[Any] = [Side(nothing(), np.empty(0, np.uint64))] * parts
     counted = any(run.size and run.counts is not None for run in runs)
+    entries, each = sum(run.size for run in runs), TAKEN_BY_LINK if counted else TAKEN
+    found = ranges(runs, _number(entries, each, room, lanes))
+    table = np.zeros((found.number, len(NAMES)), np.int64)
+    sides: list[Any] = [Side(nothing(), np.empty(0, np.uint64))] * found.number
     arrays_of = [[run.halves for run in runs], [run.lows for run in runs]]
     if counted:
         kind = next(run.counts.dtype for run in runs if run.size)
         arrays_of.append([run.counts if run.size else np.empty(0, kind) for run in runs])
-    room = pinned(sum(run.size for run in runs), np.uint16)
+    halves = pinned(entries, np.uint16)  # of destinations, for all ranges
 
     def pieces(k: int) -> list[list[Piece]]:
         begins = found.begins(k)
@@ -121,10 +135,12 @@ def _source_ranges(runs: list[Split], parts: int, lanes: list[Lane]) -> tuple[An
             return
         keys = unpacked(found, k, arrays[0], arrays[1], arrays[-1])
         if counted:
-            counts_in = arrays[2].copy()
+            run = links.run_of_links(keys, arrays[2])
             read()
-            destinations, counts, maxima, numbers = _counted_range(keys, counts_in)
+            destinations, counts, maxima, numbers = _counted_range(run)
+            del run
         else:
+            links.sort(keys)
             read()
             destinations, counts, maxima, numbers = _range_of_packets(keys)
         del keys
@@ -138,9 +154,9 @@ def _source_ranges(runs: list[Split], parts: int, lanes: list[Lane]) -> tuple[An
             extras = out(made) if made.size else extras
         links.sort(destinations)
         here = int(found.places[:, k].sum())
-        sides[k] = Side(split(destinations, None, out, (room[here:], None)), extras)
+        sides[k] = Side(split(destinations, None, out, (halves[here:], None)), extras)
 
-    shared_out(lanes, range(parts), pieces, work)
+    shared_out(lanes, range(found.number), pieces, work)
     for k, maxima, numbers in later:
         _fill(table[k], ("valid_packets", "unique_links", "unique_sources"), numbers)
         _fill_extremes(table[k], EXTREMES[:3], maxima)
@@ -154,8 +170,7 @@ def _source_ranges(runs: list[Split], parts: int, lanes: list[Lane]) -> tuple[An
 
 
 def _range_of_packets(keys: Any) -> tuple[Any, Any, list[Any], list[int]]:
-    """(destinations, counts or None for one each, maxima, numbers) of packets.  Sorts the keys."""
-    links.sort(keys)
+    """(destinations, counts or None for one each, maxima, numbers) of sorted packets."""
     packets = int(keys.size)
     found = links.links_of_sorted(keys)
     size = int(found.starts.size)
@@ -164,9 +179,9 @@ def _range_of_packets(keys: Any) -> tuple[Any, Any, list[Any], list[int]]:
     return found.destinations, counts, source_parts(found, packets), numbers
 
 
-def _counted_range(keys: Any, counts: Any) -> tuple[Any, Any, list[Any], list[int]]:
-    """The same where links come with counts."""
-    rows = links.rows_of_run(links.run_of_links(keys, counts))
+def _counted_range(run: Any) -> tuple[Any, Any, list[Any], list[int]]:
+    """The same of links with counts."""
+    rows = links.rows_of_run(run)
     sums = links.source_sums(rows.indptr, rows.counts)
     parts = [
         links.largest_value(rows.counts),
@@ -187,8 +202,10 @@ def _fill_extremes(row: Any, names: Any, maxima: list[Any]) -> None:
         _fill(row, pair, list(links.largest_here(part)))
 
 
-def _destination_ranges(sides: list[Side], parts: int, lanes: list[Lane]) -> Any:
+def _destination_ranges(sides: list[Side], room: int, lanes: list[Lane]) -> Any:
     """Round 3: a row of Statistics for each range of destinations."""
+    entries = sum(side.destinations.size + side.extras.size for side in sides)
+    parts = _number(entries, TAKEN_BY_DESTINATION, room, lanes)
     found = ranges([side.destinations for side in sides], parts)
     halves = [side.destinations.halves for side in sides]
     extras_at = [_places(side.extras, found.marks) for side in sides]
@@ -208,22 +225,22 @@ def _destination_ranges(sides: list[Side], parts: int, lanes: list[Lane]) -> Any
         if arrays[0].size == 0:
             return
         destinations = unpacked(found, k, arrays[0], None, arrays[1])
+        links.sort(destinations)
         extras = arrays[2].copy() if arrays[2].size else None
         read()
-        links.sort(destinations)
         starts, different = links.heads(destinations)
-        fan_in = links.gaps(starts, destinations.size)
+        fan_in = out(links.largest_gap(starts, destinations.size))
         packets = fan_in
         if extras is not None:
-            packets = fan_in.copy()
+            sums = links.gaps(starts, destinations.size)
             n = extras.size
             links.kernels(n).add_extras(
                 min(n, links.STRIDED),
                 (n, (extras >> HALF).astype(np.uint32), (extras & LOW).view(np.int64) + 1,
-                 different.size, different, packets.view(np.uint64)),
+                 different.size, different, sums.view(np.uint64)),
             )  # fmt: skip
-        parts = [out(links.largest_value(part)) for part in (packets, fan_in)]
-        later.append((k, int(fan_in.size), parts))
+            packets = out(links.largest_value(sums))
+        later.append((k, int(starts.size), [packets, fan_in]))
 
     shared_out(lanes, range(parts), pieces, work)
     for k, number, maxima in later:

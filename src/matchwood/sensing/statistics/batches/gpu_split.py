@@ -75,7 +75,11 @@ class Ranges(NamedTuple):
 
     marks: list[int]  # where each range begins, and 2^32
     places: Any  # (runs, ranges + 1): the same in each run
-    starts: Any  # (runs, BUCKETS + 1)
+    starts: list[Any]  # of each run
+
+    @property
+    def number(self) -> int:
+        return len(self.marks) - 1
 
     def size(self, k: int) -> int:
         return int((self.places[:, k + 1] - self.places[:, k]).sum())
@@ -93,18 +97,24 @@ class Ranges(NamedTuple):
     def begins(self, k: int) -> Any:
         """Where each upper half of each run begins in the range, in pinned memory."""
         first, width = self.width(k)
-        low, high = self.places[:, k : k + 1], self.places[:, k + 1 : k + 2]
-        before = np.cumsum(high - low) - (high - low).ravel()
-        table = pinned(len(low) * width, np.int64).reshape(len(low), width)
-        np.clip(self.starts[:, first : first + width], low, high, out=table)
-        table += before[:, None] - low
-        return table.ravel()
+        table = pinned(len(self.starts) * width, np.int64)
+        before = at = 0
+        for starts, (low, high) in zip(
+            self.starts, self.places[:, k : k + 2].tolist(), strict=True
+        ):
+            row = table[at : at + width]
+            np.clip(starts[first : first + width], low, high, out=row)
+            row += before - low
+            before += high - low
+            at += width
+        return table
 
 
 def ranges(runs: Sequence[Split], parts: int) -> Ranges:
     """Ranges of about equal sizes.  No source (no destination) is in two of them."""
-    starts = np.array([run.starts for run in runs])
-    total = starts.sum(axis=0)
+    total = np.zeros(BUCKETS + 1, np.int64)
+    for run in runs:
+        total += run.starts
     marks = [0]
     for part in range(1, parts):
         wanted = int(total[-1]) * part // parts
@@ -117,7 +127,7 @@ def ranges(runs: Sequence[Split], parts: int) -> Ranges:
         marks.append(max(marks[-1], mark))
     marks.append(BUCKETS << HALF)
     places = [[_place(run, mark) for mark in marks] for run in runs]
-    return Ranges(marks, np.array(places, np.int64), starts)
+    return Ranges(marks, np.array(places, np.int64), [run.starts for run in runs])
 
 
 def _cut_bucket(runs: Sequence[Split], bucket: int, wanted: int) -> int:
