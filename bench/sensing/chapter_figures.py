@@ -132,7 +132,8 @@ def _bars(
     groups: dict[str, list[tuple[Run, dict[str, Any]]]] = {}
     for run in result["runs"]:
         for row in run["rows"]:
-            groups.setdefault(f"{row['where']}\n2^{run['exponent']}", []).append((run, row))
+            if any(value(run, row) is not None for value in series.values()):
+                groups.setdefault(f"{row['where']}\n2^{run['exponent']}", []).append((run, row))
     fig, ax = plt.subplots(figsize=(8, 3.8))
     width = 0.8 / len(series)
     for k, (name, value) in enumerate(series.items()):
