@@ -104,7 +104,7 @@ def matrix_to_statistics(exponent: int) -> None:
     cupy.get_default_memory_pool().free_all_blocks()
 
 
-def from_host(exponent: int, batches: int, kind: str = "uniform") -> None:
+def from_host(exponent: int, batches: int, kind: str = "uniform", devices: Any = None) -> None:
     """Packets in pinned memory of four times what the device may use."""
     import cupy
     import cupyx
@@ -124,11 +124,9 @@ def from_host(exponent: int, batches: int, kind: str = "uniform") -> None:
     limit = 8 * n // 4
     pool.set_limit(size=limit)
     try:
-        found = traffic_statistics(tuple(host), engine="gpu", batches=batches)
-        assert found == right
-        times = device_seconds(
-            lambda: traffic_statistics(tuple(host), engine="gpu", batches=batches), 5
-        )
+        given = {"engine": "gpu", "batches": batches, "devices": devices}
+        assert traffic_statistics(tuple(host), **given) == right
+        times = device_seconds(lambda: traffic_statistics(tuple(host), **given), 5)
     finally:
         pool.set_limit(size=0)
         pool.free_all_blocks()
@@ -139,7 +137,7 @@ def from_host(exponent: int, batches: int, kind: str = "uniform") -> None:
         more["all_copies_in_ms"] = round(1e3 * all_bytes, 1)
         more["ratio_to_all_copies"] = round(median / all_bytes, 3)
     tell(f"2^{exponent} {kind} packets from pinned memory, {limit >> 20} MiB of device memory",
-         times, n, batches=batches, links=right.unique_links,
+         times, n, batches=batches, devices=devices, links=right.unique_links,
          copy_in_once_ms=round(1e3 * once, 1), **more)  # fmt: skip
 
 
