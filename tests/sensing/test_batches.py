@@ -25,7 +25,10 @@ def unpack_here(found, k, runs):
     """What the kernel `unpack` makes of range k, by NumPy."""
     begins = found.begins(k)
     first, width = found.width(k)
-    pieces = [found.pieces(k, [getattr(run, name) for run in runs]) for name in ("halves", "lows")]
+    none = [None] * len(runs)
+    pieces = [
+        found.pieces(k, [getattr(run, name) for run in runs], none) for name in ("halves", "lows")
+    ]
     halves = np.concatenate([p.array[p.start : p.end] for p in pieces[0]])
     slot = np.searchsorted(begins, np.arange(halves.size), "right") - 1
     address = ((first + slot % width) << HALF) + halves
@@ -54,10 +57,11 @@ def test_ranges_of_fewer_bytes_hold_every_key_once(kind, monkeypatch):
     for sizes, parts in (((3000, 1, 2000), 5), ((100,), 1), ((5000, 5000), 40), ((3, 2), 10)):
         whole = [np.sort(keys_of(kind, rng, n)) for n in sizes]
         for keys in (whole, [np.sort(keys.astype(np.uint32)) for keys in whole]):
-            runs = [split_here(each) for each in keys] + [gpu_split.nothing()]
+            runs = [split_here(each) for each in keys]
+            runs.append(gpu_split.nothing(np.zeros(BUCKETS + 1, np.int64)))
             if runs[0].lows is None:
                 runs[-1] = runs[-1]._replace(lows=None)
-            found = gpu_split.ranges(runs, parts)
+            found = gpu_split.ranges(runs, np.array([run.starts for run in runs]), parts)
             got = [unpack_here(found, k, runs) for k in range(parts)]
             assert [each.size for each in got] == [found.size(k) for k in range(parts)]
             assert np.array_equal(np.sort(np.concatenate(got)), np.sort(np.concatenate(keys)))
@@ -73,7 +77,8 @@ def test_a_heavy_network_is_cut(monkeypatch):
     """Ranges are about equal though all sources have one upper half."""
     monkeypatch.setattr(gpu_split, "pinned", np.empty)
     keys = np.sort(keys_of("one network", np.random.default_rng(1), 8000))
-    found = gpu_split.ranges([split_here(keys)], 8)
+    run = split_here(keys)
+    found = gpu_split.ranges([run], run.starts[None], 8)
     assert max(found.size(k) for k in range(8)) < 1200
 
 

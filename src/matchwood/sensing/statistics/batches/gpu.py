@@ -28,7 +28,15 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.sensing.statistics.batches.gpu_flow import Lane, Piece, pinned, shared_out
-from matchwood.sensing.statistics.batches.gpu_split import Split, nothing, ranges, split, unpacked
+from matchwood.sensing.statistics.batches.gpu_split import (
+    Split,
+    addresses_of,
+    nothing,
+    ranges,
+    split,
+    starts_of,
+    unpacked,
+)
 from matchwood.sensing.statistics.gpu_sides import source_parts
 from matchwood.sensing.statistics.quantities import EXTREMES, NAMES, PLACE, Statistics, combined
 from matchwood.sensing.traffic import gpu as links
@@ -57,10 +65,10 @@ def batched_statistics(
     room = TAKEN * (-(-src.size // parts) + SPARE)
     with gpu.guard("traffic_statistics"):
         lanes = [Lane(device, room) for device in shared]
-        runs = _sorted_parts(src, dst, parts, lanes)
-        table, sides = _source_ranges(runs, room, lanes)
+        runs, starts = _sorted_parts(src, dst, parts, lanes)
+        table, sides, starts = _source_ranges(runs, starts, room, lanes)
         del runs
-        return combined(np.concatenate([table, _destination_ranges(sides, room, lanes)]))
+        return combined(np.concatenate([table, _destination_ranges(sides, starts, room, lanes)]))
 
 
 def _number(entries: int, each: int, room: int, lanes: list[Lane]) -> int:
@@ -68,10 +76,11 @@ def _number(entries: int, each: int, room: int, lanes: list[Lane]) -> int:
     return max(len(lanes), -(-entries * each // room))
 
 
-def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> list[Split]:
-    """Round 1: sorted packets of each part."""
+def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> tuple[list[Split], Any]:
+    """Round 1: sorted packets of each part, and where each upper half of a source begins."""
     bounds = [src.size * k // parts for k in range(parts + 1)]
-    runs: list[Any] = [nothing()] * parts
+    starts = starts_of(parts)
+    runs: list[Any] = [nothing(row) for row in starts]
     kind = links.place_type(max(np.diff(bounds)) + 1)  # of the packets of a link
     room: list[Any] = []  # for packets that are not counted by links
 
@@ -90,15 +99,15 @@ def _sorted_parts(src: Any, dst: Any, parts: int, lanes: list[Lane]) -> list[Spl
             fewer.append(links.head_places(keys, 0)[1] * FEWER <= keys.size)
         if fewer[0]:
             run = links.run_of_sorted(keys, np.uint32 if kind.itemsize == 4 else np.int64)
-            runs[k] = split(run.keys, run.counts, out, (None, None))
+            runs[k] = split(run.keys, run.counts, out, (starts[k], None, None))
         else:
             here = slice(bounds[k], bounds[k + 1])
             if not room:
                 room.append([pinned(src.size, each) for each in (np.uint16, np.uint32)])
-            runs[k] = split(keys, None, out, [each[here] for each in room[0]])
+            runs[k] = split(keys, None, out, (starts[k], *(each[here] for each in room[0])))
 
     shared_out(lanes, range(parts), pieces, work)
-    return runs
+    return runs, starts
 
 
 class Side(NamedTuple):
@@ -108,23 +117,27 @@ class Side(NamedTuple):
     extras: Any  # destination above (packets - 1), of links with several packets
 
 
-def _source_ranges(runs: list[Split], room: int, lanes: list[Lane]) -> tuple[Any, list[Side]]:
+def _source_ranges(
+    runs: list[Split], starts: Any, room: int, lanes: list[Lane]
+) -> tuple[Any, list[Side], Any]:
     """Round 2: a row of Statistics for each range of sources, and what goes to destinations."""
     counted = any(run.size and run.counts is not None for run in runs)
     entries, each = sum(run.size for run in runs), TAKEN_BY_LINK if counted else TAKEN
-    found = ranges(runs, _number(entries, each, room, lanes))
+    found = ranges(runs, starts, _number(entries, each, room, lanes))
     table = np.zeros((found.number, len(NAMES)), np.int64)
-    sides: list[Any] = [Side(nothing(), np.empty(0, np.uint64))] * found.number
+    starts_out = starts_of(found.number)
+    sides: list[Any] = [Side(nothing(row), np.empty(0, np.uint64)) for row in starts_out]
     arrays_of = [[run.halves for run in runs], [run.lows for run in runs]]
     if counted:
         kind = next(run.counts.dtype for run in runs if run.size)
         arrays_of.append([run.counts if run.size else np.empty(0, kind) for run in runs])
+    loaded = [(arrays, addresses_of(arrays)) for arrays in arrays_of]
     halves = pinned(entries, np.uint16)  # of destinations, for all ranges
 
     def pieces(k: int) -> list[list[Piece]]:
         begins = found.begins(k)
         return [
-            *(found.pieces(k, arrays) for arrays in arrays_of),
+            *(found.pieces(k, *each) for each in loaded),
             [Piece(begins, 0, begins.size)],
         ]
 
@@ -154,7 +167,8 @@ def _source_ranges(runs: list[Split], room: int, lanes: list[Lane]) -> tuple[Any
             extras = out(made) if made.size else extras
         links.sort(destinations)
         here = int(found.places[:, k].sum())
-        sides[k] = Side(split(destinations, None, out, (halves[here:], None)), extras)
+        room_here = (starts_out[k], halves[here:], None)
+        sides[k] = Side(split(destinations, None, out, room_here), extras)
 
     shared_out(lanes, range(found.number), pieces, work)
     for k, maxima, numbers in later:
@@ -166,7 +180,7 @@ def _source_ranges(runs: list[Split], room: int, lanes: list[Lane]) -> tuple[Any
             f"traffic_statistics: a link must have at most {links.FITS} packets in batches, "
             f"got {most}"
         )
-    return table, sides
+    return table, sides, starts_out
 
 
 def _range_of_packets(keys: Any) -> tuple[Any, Any, list[Any], list[int]]:
@@ -202,12 +216,13 @@ def _fill_extremes(row: Any, names: Any, maxima: list[Any]) -> None:
         _fill(row, pair, list(links.largest_here(part)))
 
 
-def _destination_ranges(sides: list[Side], room: int, lanes: list[Lane]) -> Any:
+def _destination_ranges(sides: list[Side], starts: Any, room: int, lanes: list[Lane]) -> Any:
     """Round 3: a row of Statistics for each range of destinations."""
     entries = sum(side.destinations.size + side.extras.size for side in sides)
     parts = _number(entries, TAKEN_BY_DESTINATION, room, lanes)
-    found = ranges([side.destinations for side in sides], parts)
+    found = ranges([side.destinations for side in sides], starts, parts)
     halves = [side.destinations.halves for side in sides]
+    addresses = addresses_of(halves)
     extras_at = [_places(side.extras, found.marks) for side in sides]
     table = np.zeros((parts, len(NAMES)), np.int64)
     later: list[tuple[int, int, list[Any]]] = []  # maxima, read at the end
@@ -219,7 +234,7 @@ def _destination_ranges(sides: list[Side], room: int, lanes: list[Lane]) -> Any:
             for s, at in zip(sides, extras_at, strict=True)
             if at[k] < at[k + 1]
         ]
-        return [found.pieces(k, halves), [Piece(begins, 0, begins.size)], extras]
+        return [found.pieces(k, halves, addresses), [Piece(begins, 0, begins.size)], extras]
 
     def work(k: int, arrays: list[Any], out: Callable[..., Any], read: Callable[[], None]) -> None:
         if arrays[0].size == 0:

@@ -24,6 +24,7 @@ class Piece(NamedTuple):
     array: Any
     start: int
     end: int
+    address: int | None = None  # of the array, where it was asked for before
 
 
 Pieces = Callable[[Any], list[list[Piece]]]
@@ -94,12 +95,16 @@ class Lane:
         arrays = [self._buffer(parts, turn, number) for number, parts in enumerate(lists)]
         if self._read[turn] is not None:
             self.inward.wait_event(self._read[turn])
+        runtime, stream = engines.cupy().cuda.runtime, self.inward.ptr
+        copy, kind = runtime.memcpyAsync, runtime.memcpyDefault
         for array, parts in zip(arrays, lists, strict=True):
             at, each = int(array.data.ptr), array.itemsize
-            for given, start, end in parts:
-                if end > start:
-                    _copy(at, _address(given) + start * each, (end - start) * each, self.inward)
-                    at += (end - start) * each
+            for given, start, end, address in parts:
+                if end > start:  # there are many, and the device may wait for them
+                    source = address_of(given) if address is None else address
+                    nbytes = (end - start) * each
+                    copy(at, source + start * each, nbytes, kind, stream)
+                    at += nbytes
         self._loading[turn] = lists
         return arrays, self.inward.record()
 
@@ -120,7 +125,12 @@ class Lane:
         """A copy in pinned memory of the host, which is filled when `flow` ends."""
         host = pinned(array.size, array.dtype) if host is None else host[: array.size]
         self.outward.wait_event(self.main.record())
-        _copy(host.ctypes.data, array.data.ptr, array.nbytes, self.outward)
+        if array.nbytes:
+            runtime = engines.cupy().cuda.runtime
+            runtime.memcpyAsync(
+                host.ctypes.data, array.data.ptr, array.nbytes, runtime.memcpyDefault,
+                self.outward.ptr,
+            )  # fmt: skip
         self._sent.append((array, self.outward.record()))
         return host
 
@@ -132,13 +142,7 @@ def pinned(size: int, kind: Any) -> Any:
     return cupyx.empty_pinned(size, kind) if size else np.empty(0, kind)
 
 
-def _copy(target: int, source: int, nbytes: int, stream: Any) -> None:
-    if nbytes:
-        runtime = engines.cupy().cuda.runtime
-        runtime.memcpyAsync(target, source, nbytes, runtime.memcpyDefault, stream.ptr)
-
-
-def _address(array: Any) -> int:
+def address_of(array: Any) -> int:
     return int(array.data.ptr if engines.location(array) == "gpu" else array.ctypes.data)
 
 

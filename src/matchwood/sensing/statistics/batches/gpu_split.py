@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import gpu
-from matchwood.sensing.statistics.batches.gpu_flow import Piece, pinned
+from matchwood.sensing.statistics.batches.gpu_flow import Piece, address_of, pinned
 from matchwood.sensing.traffic import gpu as links
 
 SOURCE = gpu.Source(
@@ -29,7 +29,7 @@ HEAVY = 8  # an upper half is cut where it has more than 1 / HEAVY of what a ran
 class Split(NamedTuple):
     """Sorted keys on the host."""
 
-    starts: Any  # (BUCKETS + 1,) where each upper half begins
+    starts: Any  # (BUCKETS + 1,) where each upper half begins: a row of `starts_of` all runs
     halves: Any  # uint16: lower halves, sorted where the upper half is the same
     lows: Any  # uint32: destinations of links; None for addresses
     counts: Any  # packets of links; None for one each
@@ -39,16 +39,23 @@ class Split(NamedTuple):
         return int(self.halves.size)
 
 
-def nothing() -> Split:
+def starts_of(runs: int) -> Any:
+    """Room for where each upper half begins in each run, zeros for those that stay empty."""
+    starts = pinned(runs * (BUCKETS + 1), np.int64).reshape(runs, BUCKETS + 1)
+    starts[:] = 0
+    return starts
+
+
+def nothing(starts: Any) -> Split:
     """No keys."""
-    kinds = (np.uint16, np.uint32, np.int64)
-    return Split(np.zeros(BUCKETS + 1, np.int64), *(np.empty(0, kind) for kind in kinds))
+    return Split(starts, *(np.empty(0, kind) for kind in (np.uint16, np.uint32, np.int64)))
 
 
 def split(keys: Any, counts: Any, out: Callable[..., Any], room: Sequence[Any]) -> Split:
     """Sorted keys on the device, sent to the host.
 
-    `room` is pinned memory for the halves and the lows, or None where it is still to be taken.
+    `room` is pinned memory for the starts, the halves and the lows, or None where it is still to
+    be taken.
     """
     n = keys.size
     k, threads = SOURCE.kernels(K=keys.dtype), min(n, links.STRIDED)
@@ -63,9 +70,9 @@ def split(keys: Any, counts: Any, out: Callable[..., Any], room: Sequence[Any]) 
     else:
         k.split_addresses(threads, (n, keys, halves))
     return Split(
-        out(starts),
-        out(halves, room[0]),
-        None if lows is None else out(lows, room[1]),
+        out(starts, room[0]),
+        out(halves, room[1]),
+        None if lows is None else out(lows, room[2]),
         None if counts is None else out(counts),
     )
 
@@ -75,7 +82,7 @@ class Ranges(NamedTuple):
 
     marks: list[int]  # where each range begins, and 2^32
     places: Any  # (runs, ranges + 1): the same in each run
-    starts: list[Any]  # of each run
+    starts: Any  # (runs, BUCKETS + 1)
 
     @property
     def number(self) -> int:
@@ -84,10 +91,11 @@ class Ranges(NamedTuple):
     def size(self, k: int) -> int:
         return int((self.places[:, k + 1] - self.places[:, k]).sum())
 
-    def pieces(self, k: int, arrays: Sequence[Any]) -> list[Piece]:
+    def pieces(self, k: int, arrays: Sequence[Any], addresses: Sequence[int]) -> list[Piece]:
         """Of one array of each run."""
         ends = self.places[:, k : k + 2].tolist()
-        return [Piece(array, *at) for array, at in zip(arrays, ends, strict=True)]
+        given = zip(arrays, ends, addresses, strict=True)
+        return [Piece(array, start, end, address) for array, (start, end), address in given]
 
     def width(self, k: int) -> tuple[int, int]:
         """(the first upper half of a range, how many it has)."""
@@ -97,24 +105,22 @@ class Ranges(NamedTuple):
     def begins(self, k: int) -> Any:
         """Where each upper half of each run begins in the range, in pinned memory."""
         first, width = self.width(k)
-        table = pinned(len(self.starts) * width, np.int64)
-        before = at = 0
-        for starts, (low, high) in zip(
-            self.starts, self.places[:, k : k + 2].tolist(), strict=True
-        ):
-            row = table[at : at + width]
-            np.clip(starts[first : first + width], low, high, out=row)
-            row += before - low
-            before += high - low
-            at += width
-        return table
+        low, high = self.places[:, k : k + 1], self.places[:, k + 1 : k + 2]
+        before = np.cumsum(high - low) - (high - low).ravel()
+        table = pinned(len(low) * width, np.int64).reshape(len(low), width)
+        np.clip(self.starts[:, first : first + width], low, high, out=table)
+        table += before[:, None] - low
+        return table.ravel()
 
 
-def ranges(runs: Sequence[Split], parts: int) -> Ranges:
+def addresses_of(arrays: Sequence[Any]) -> list[int]:
+    """For `Ranges.pieces`: asked for once, not for every piece."""
+    return [address_of(array) for array in arrays]
+
+
+def ranges(runs: Sequence[Split], starts: Any, parts: int) -> Ranges:
     """Ranges of about equal sizes.  No source (no destination) is in two of them."""
-    total = np.zeros(BUCKETS + 1, np.int64)
-    for run in runs:
-        total += run.starts
+    total = starts.sum(axis=0)
     marks = [0]
     for part in range(1, parts):
         wanted = int(total[-1]) * part // parts
@@ -127,7 +133,7 @@ def ranges(runs: Sequence[Split], parts: int) -> Ranges:
         marks.append(max(marks[-1], mark))
     marks.append(BUCKETS << HALF)
     places = [[_place(run, mark) for mark in marks] for run in runs]
-    return Ranges(marks, np.array(places, np.int64), [run.starts for run in runs])
+    return Ranges(marks, np.array(places, np.int64), starts)
 
 
 def _cut_bucket(runs: Sequence[Split], bucket: int, wanted: int) -> int:
