@@ -76,7 +76,11 @@ def compare(gb: Any, kind: str, folder: Path) -> list[harness.Result]:
             f"archives, {kind}, writing",
             {
                 "matchwood": lambda: write_archive(mine, ours),
-                "python-graphblas": lambda: with_threads(gb, 1, their_write, other, theirs),
+                "matchwood, 1 thread": lambda: write_archive(mine, ours, threads=1),
+                "python-graphblas": lambda: with_threads(gb, every, their_write, other, theirs),
+                "python-graphblas, 1 thread": lambda: with_threads(
+                    gb, 1, their_write, other, theirs
+                ),
             },
             baseline="python-graphblas",
             bars={"matchwood": 1.0},

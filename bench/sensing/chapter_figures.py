@@ -132,15 +132,17 @@ def _bars(
     groups: dict[str, list[tuple[Run, dict[str, Any]]]] = {}
     for run in result["runs"]:
         for row in run["rows"]:
-            groups.setdefault(f"{row['where']}\n2^{run['exponent']}", []).append((run, row))
+            if any(value(run, row) is not None for value in series.values()):
+                place = row["where"].replace(", ", ",\n")
+                groups.setdefault(f"{place}\n2^{run['exponent']}", []).append((run, row))
     fig, ax = plt.subplots(figsize=(8, 3.8))
     width = 0.8 / len(series)
     for k, (name, value) in enumerate(series.items()):
         at, heights = [], []
-        for place, rows in enumerate(groups.values()):
+        for number, rows in enumerate(groups.values()):
             found = [height for run, row in rows if (height := value(run, row)) is not None]
             if found:
-                at.append(place + (k - (len(series) - 1) / 2) * width)
+                at.append(number + (k - (len(series) - 1) / 2) * width)
                 heights.append(max(found))
         ax.bar(at, heights, width, label=name)
     for (name, value), style in zip(thesis.items(), ("--", ":"), strict=False):

@@ -67,8 +67,9 @@ def arguments(name: str, parameters: Any, tmp_path: Any) -> tuple[list[Any], dic
         )
         if "write" not in name:
             matchwood.write_capture(values["path"], values["packets"])
-    if name.endswith("read_archive"):
+    if name.endswith(("_archive", "archive_writer")):
         values["path"] = tmp_path / "a.tar"
+    if name.endswith("read_archive"):
         matchwood.write_archive(values["path"], [matchwood.traffic_matrix(*PAIR)], compression=None)
     needed = {
         key: values[key]

@@ -1,5 +1,6 @@
 // A GPU of one warp, on the host: its 32 threads are contexts that take turns from barrier to barrier.
 // Blocks have one warp each and run one after the other.
+#include <algorithm>
 #include <cstring>
 #include <ucontext.h>
 #include <vector>
@@ -38,6 +39,8 @@ static unsigned __funnelshift_l(unsigned low, unsigned high, unsigned left)
     return (unsigned)(((unsigned long long)high << 32 | low) << (left & 31) >> 32);
 }
 static int __ffs(unsigned x) { return __builtin_ffs((int)x); }
+static int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+using std::max, std::min;
 
 // A lane that calls for itself alone waits for nobody.
 template <typename T>

@@ -481,3 +481,33 @@ def test_the_official_example():
     links = reference.links_of(content)
     assert links == dict(zip(zip(ROWS, COLUMNS, strict=True), VALUES, strict=True))
     assert base64.b64encode(content[:8]) == base64.b64encode(struct.pack("<Q", len(content)))
+
+
+def test_threads_write_the_same_bytes(tmp_path):
+    """Large and small matrices mixed: those that are packed ahead and those that are not."""
+    pytest.importorskip("zstandard")
+    large = windows()[2]
+    matrices = [large, *windows(), large + large, large, example(), large]
+    times = list(range(len(matrices)))
+    for given in (tmp_path / "all.tar", tmp_path / "folder"):
+        written = []
+        for threads in (1, 2, 5):
+            if not given.suffix:
+                given.mkdir(exist_ok=True)
+            paths = write_archive(given, matrices, each=3, times=times, threads=threads)
+            written.append({path.name: path.read_bytes() for path in paths})
+        assert written[0] == written[1] == written[2]
+        assert [m for path in paths for m in read_archive(path)] == matrices
+
+
+def test_a_matrix_that_cannot_be_packed_leaves_no_file(tmp_path, monkeypatch):
+    """The error of a thread comes to who added the matrix, at the end at the latest."""
+    pytest.importorskip("zstandard")
+
+    def broken(self, matrix):
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(blob.Packer, "pieces", broken)
+    with pytest.raises(RuntimeError, match="no room"):
+        write_archive(tmp_path / "a.tar", windows()[2:3], threads=2)
+    assert list(tmp_path.iterdir()) == []

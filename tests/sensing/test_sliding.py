@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
+import beyond_on_host
 from matchwood import engines
-from matchwood.errors import CheckFailed, EngineUnavailable
+from matchwood.errors import CheckFailed
 from matchwood.sensing import sliding_statistics, traffic_statistics
 from matchwood.sensing.sliding import STORED, Sliding
 from matchwood.sensing.sliding.check import check_sliding
+from sensing.gpu_on_host import on_host
 from sensing.traffic_cases import CASES, tiny, uniform, zipf
 from support import THREADS
 
@@ -101,21 +105,40 @@ def test_arguments_that_are_none(arguments, error):
         sliding_statistics(*arguments)
 
 
-def test_there_is_no_engine_on_the_gpu(monkeypatch):
-    """The error says why, and what to do."""
-    monkeypatch.setattr(engines, "cupy", lambda: None)
-    with pytest.raises(EngineUnavailable, match="sliding_statistics: there is no GPU engine"):
-        sliding_statistics(*tiny(), window=3, engine="gpu")
+@pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
+def test_the_gpu_engine_on_the_host(monkeypatch):
+    """Its host code by NumPy, its kernels by g++; blocks of steps of all sizes."""
+    gpu = importlib.import_module("matchwood.sensing.sliding.gpu")
+    rng = np.random.default_rng(5)
+    for trial in range(60):
+        n, spread = int(rng.integers(1, 400)), int(rng.choice([1, 2, 5, 30, 2**32]))
+        src, dst = rng.integers(0, spread, (2, n)).astype(np.uint32)
+        window, stride = int(rng.integers(1, n + 1)), int(rng.integers(1, 9)) if trial % 2 else 1
+        monkeypatch.setattr(gpu, "BLOCK", int(rng.choice([1, 10, 100, 1 << 22])))
+        with on_host(gpu.SOURCE):
+            found = sliding_statistics(src, dst, window, stride, engine="gpu")
+        check_sliding(src, dst, found)
 
 
 @pytest.mark.gpu
-def test_packets_on_a_gpu():
-    src, dst = tiny()
+@pytest.mark.parametrize("make", [uniform, zipf, lambda n: uniform(n, 30)])
+def test_packets_on_a_gpu(make, monkeypatch):
+    """The same table as on threads, where the packets are."""
+    src, dst = make(30_000)
     there = [engines.moved(x, "gpu") for x in (src, dst)]
-    with pytest.raises(EngineUnavailable, match="engine='cpu'"):
-        sliding_statistics(*there, window=3)
-    found = sliding_statistics(*there, window=3, engine="cpu")
-    check_sliding(src, dst, found)
+    gpu = importlib.import_module("matchwood.sensing.sliding.gpu")
+    for block in (1 << 22, 1 << 12):
+        monkeypatch.setattr(gpu, "BLOCK", block)
+        for window, stride in ((1, 1), (1000, 1), (4096, 7), (30_000, 1)):
+            right = sliding_statistics(src, dst, window, stride)
+            found = sliding_statistics(*there, window, stride)
+            assert engines.location(found.table) == "gpu"
+            assert np.array_equal(found.table.get(), right.table)
+            moved = sliding_statistics(src, dst, window, stride, engine="gpu")
+            assert np.array_equal(moved.table, right.table)
+    check_sliding(*there, found)
+    assert found[0] == right[0]
+    assert int(found.valid_packets[0]) == found.window
 
 
 def test_the_largest_link_is_a_link_like_others():

@@ -19,6 +19,7 @@ from matchwood.sensing import (
     traffic_matrix,
     traffic_statistics,
 )
+from matchwood.sensing.statistics.batches import gpu as rounds
 from matchwood.sensing.statistics.check import check_histograms, check_statistics
 from matchwood.sensing.statistics.quantities import NAMES, combined
 from sensing.traffic_cases import CASES, official, tiny, uniform, zipf
@@ -54,7 +55,9 @@ def test_threads_and_batches_do_not_matter(make):
 @pytest.mark.gpu
 @pytest.mark.parametrize("make", [uniform, zipf, lambda n: uniform(n, 300)])
 @pytest.mark.parametrize("place", ["cpu", "gpu"])
-def test_gpus_and_batches_do_not_matter(make, place):
+def test_gpus_and_batches_do_not_matter(make, place, monkeypatch):
+    monkeypatch.setattr(rounds, "LEAST", 1)  # parts of any size
+    monkeypatch.setattr(rounds, "SPARE", 0)
     src, dst = make(700_001)
     right = traffic_statistics((src, dst))
     packets = tuple(engines.moved(x, place) for x in (src, dst))

@@ -100,7 +100,9 @@ def command(
     chosen = _ranges(ranges)
     with contextlib.ExitStack() as stack:
         taken = stack.enter_context(clock())
-        writer = None if archive is None else stack.enter_context(archive_writer(archive))
+        writer = None
+        if archive is not None:
+            writer = stack.enter_context(archive_writer(archive, threads=threads))
         found = sense(
             captures if len(captures) > 1 else captures[0],
             window=int(window) if window.isdecimal() and len(window) < DIGITS else window,

@@ -95,6 +95,7 @@ def write_archive(
     times: Iterable[int | None] | None = None,
     compression: str | None = "zstd",
     level: int = 1,
+    threads: int | None = None,
 ) -> list[Path]:
     """Write traffic matrices as an archive that GraphBLAS reads.
 
@@ -114,6 +115,8 @@ def write_archive(
     compression : {"zstd", None}
     level : int
         Of zstd, 1 to 19.
+    threads : int or None
+        Each compresses a matrix of its own.
 
     Returns
     -------
@@ -130,8 +133,8 @@ def write_archive(
     Notes
     -----
     A matrix is hypersparse by row with 64-bit indices; counts are 32-bit where they fit, and one
-    value where all are equal.  Equal matrices give equal bytes.  A file takes its name when it is
-    complete.
+    value where all are equal.  Equal matrices give equal bytes, at any number of threads.  A file
+    takes its name when it is complete.
 
     Examples
     --------
@@ -144,7 +147,8 @@ def write_archive(
     >>> [file.name for file in write_archive(folder, [A] * 3, each=2, compression=None)]
     ['000000.tar', '000001.tar']
     """
-    with archive_writer(path, each=each, compression=compression, level=level) as writer:
+    writing = archive_writer(path, each=each, compression=compression, level=level, threads=threads)
+    with writing as writer:
         moments: Iterator[Any] = itertools.repeat(None) if times is None else iter(times)
         for matrix in matrices:
             moment: Any = next(moments, MISSING)
@@ -156,13 +160,13 @@ def write_archive(
 
 def archive_writer(
     path: str | os.PathLike[str], *, each: int = MATRICES, compression: str | None = "zstd",
-    level: int = 1,
+    level: int = 1, threads: int | None = None,
 ) -> ArchiveWriter:  # fmt: skip
     """The same for matrices that come one at a time: a context manager with a method `add`.
 
     Parameters
     ----------
-    path, each, compression, level
+    path, each, compression, level, threads
         As for `write_archive`.
 
     Returns
@@ -189,6 +193,8 @@ def archive_writer(
     level = count(caller, "level", level, 1)
     if level > 19:
         raise ValueError(f"{caller}: level must be at most 19, got {level}")
+    check_threads(threads)
     return ArchiveWriter(
-        path, each, one_of(caller, "compression", compression, COMPRESSIONS), level
-    )
+        path, each, one_of(caller, "compression", compression, COMPRESSIONS), level,
+        default_threads() if threads is None else threads,
+    )  # fmt: skip

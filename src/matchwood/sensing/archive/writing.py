@@ -1,12 +1,19 @@
-"""Matrices to archives, one after the other: a file, or a folder of files with so many each."""
+"""Matrices to archives, one after the other: a file, or a folder of files with so many each.
+
+Nearly all of the time goes into zstd, which lets other threads run.  So matrices are packed ahead,
+one by each thread, and written in order: the bytes do not depend on the number of threads.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
 import os
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from matchwood import engines
 from matchwood.arguments import integer
@@ -19,17 +26,34 @@ EPOCH = datetime.datetime(1970, 1, 1)  # of times; UTC
 ENDING = bytes(2 * tar.BLOCK)
 
 
+SMALL = 1 << 12  # links of a matrix below which it is packed before it could be handed over
+
+
+class _Waiting(NamedTuple):
+    """A matrix that is being packed."""
+
+    pieces: Future[list[Any]]
+    packets: int
+    time: int | None
+
+
 class ArchiveWriter:
     """Takes matrices one at a time; a context manager.  A file appears when it is complete."""
 
-    def __init__(self, path: Any, each: int, compression: str | None, level: int) -> None:
+    def __init__(
+        self, path: Any, each: int, compression: str | None, level: int, threads: int
+    ) -> None:
         self.paths: list[Path] = []
         self.matrices = 0
         self._folder = Path(path) if _is_folder(path) else None
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
         self._path, self._each = Path(path), each
+        self._compression, self._level, self._threads = compression, level, threads
         self._packer = Packer(compression, level)
+        self._packers = threading.local()  # each thread has its own
+        self._pool: ThreadPoolExecutor | None = None
+        self._waiting: deque[_Waiting] = deque()
         self._stack = contextlib.ExitStack()
         self._stream: Any = None
         self._inside = 0  # matrices of the file that is open
@@ -44,17 +68,43 @@ class ArchiveWriter:
         if matrix.engine != "cpu":
             arrays = (matrix.sources, matrix.indptr, matrix.destinations, matrix.counts)
             matrix = TrafficMatrix(*(engines.moved(array, "cpu") for array in arrays))
+        time = None if time is None else _checked(time)
+        self.matrices += 1
+        if self._threads > 1 and self._compression and matrix.links >= SMALL:
+            self._pool = self._pool or ThreadPoolExecutor(self._threads, "matchwood-archive")
+            packed = self._pool.submit(self._packed, matrix)
+            self._waiting.append(_Waiting(packed, matrix.packets, time))
+            while len(self._waiting) > self._threads:  # so many are packed ahead
+                self._write_first()
+            return
+        self._write_all()
+        self._write(self._packer.pieces(matrix), matrix.packets, time)
+
+    def _packed(self, matrix: TrafficMatrix) -> list[Any]:
+        """By a thread of the pool.  Its buffers are used again, so what lies in them is copied."""
+        if not hasattr(self._packers, "own"):
+            self._packers.own = Packer(self._compression, self._level)
+        pieces = self._packers.own.pieces(matrix)
+        return [bytes(p) if isinstance(p, memoryview) else p for p in pieces]
+
+    def _write_first(self) -> None:
+        first = self._waiting.popleft()
+        self._write(first.pieces.result(), first.packets, first.time)
+
+    def _write_all(self) -> None:
+        while self._waiting:
+            self._write_first()
+
+    def _write(self, pieces: list[Any], packets: int, time: int | None) -> None:
         if self._stream is None:
-            self._open(None if time is None else _checked(time))
-        pieces = self._packer.pieces(matrix)
+            self._open(time)
         size = sum(map(len, pieces))
         self._stream.write(tar.member_header(f"{self._inside}.grb", size))
         for piece in pieces:
             self._stream.write(piece)
         self._stream.write(bytes(-size % tar.BLOCK))
         self._inside += 1
-        self._packets += matrix.packets
-        self.matrices += 1
+        self._packets += packets
         if self._folder is not None and self._inside == self._each:
             self._finish()
 
@@ -91,12 +141,20 @@ class ArchiveWriter:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is not None:  # the file under way does not take its name
-            self._stack.__exit__(kind, error, trace)
-            return
-        if self._folder is None and self._stream is None:
-            self._open()  # an archive without matrices
-        self._finish()
+        try:
+            if kind is None:
+                self._write_all()
+                if self._folder is None and self._stream is None:
+                    self._open()  # an archive without matrices
+                self._finish()
+        except BaseException as wrong:
+            kind, error, trace = type(wrong), wrong, wrong.__traceback__
+            raise
+        finally:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+            if kind is not None:  # the file under way does not take its name
+                self._stack.__exit__(kind, error, trace)
 
 
 def _is_folder(path: Any) -> bool:

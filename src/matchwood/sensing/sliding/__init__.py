@@ -1,6 +1,6 @@
 """The nine quantities of a window that slides over packets.
 
-Read on in reference.py and check.py (the definition), cpu.py.
+Read on in reference.py and check.py (the definition), cpu.py, gpu.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.arguments import at_most, count
-from matchwood.errors import EngineUnavailable
+from matchwood.gpu import reserve
 from matchwood.memory import require_memory
 from matchwood.sensing.statistics.quantities import NINE
 from matchwood.sensing.traffic import packet_arrays
@@ -29,7 +29,7 @@ class Sliding:
     Attributes
     ----------
     window, stride : int
-    table : (steps, 8) array of int32
+    table : (steps, 8) array of int32, where the packets are
         A row for each step, a column for each quantity but `valid_packets`, which is `window`.
     """
 
@@ -48,7 +48,7 @@ class Sliding:
 
     def __getattr__(self, name: str) -> Any:
         if name == NINE[0]:
-            return np.full(len(self.table), self.window, self.table.dtype)
+            return engines.xp(self.table).full(len(self.table), self.window, self.table.dtype)
         if name not in STORED:
             raise AttributeError(f"Sliding has no attribute {name!r}")
         return self.table[:, STORED.index(name)]
@@ -82,11 +82,10 @@ def sliding_statistics(
         Packets of the window.
     stride : int
         Packets from a step to the next.
-    engine : {None, "reference", "cpu"}
-        None takes the engine where the arrays live.  There is none on the GPU: arrays that live
-        there need ``engine="cpu"``.
+    engine : {None, "reference", "cpu", "gpu"}
+        None takes the engine where the arrays live.
     threads : int or None
-        Each takes a part of the steps.
+        CPU only.  Each takes a part of the steps.
 
     Returns
     -------
@@ -98,8 +97,6 @@ def sliding_statistics(
         If an argument is of another kind.
     ValueError
         If addresses do not fit into 32 bits, sizes differ, or a number is below 1.
-    EngineUnavailable
-        For arrays on a GPU: a step depends on the one before.
 
     Notes
     -----
@@ -108,6 +105,10 @@ def sliding_statistics(
     most, and falls by one exactly when the last that attains it leaves: O(1) a packet.
     Links and addresses are found in hash tables of a size in proportion to the window, whose hash
     is drawn anew for each call; the answer does not depend on it.
+
+    On a GPU no step waits for the one before: from where to where a packet is in the window is
+    known, so the packets of a link are a step function.  The largest of all step functions is found
+    for all steps at once, by intervals of doubling widths: O(log n) a packet.
 
     Examples
     --------
@@ -121,18 +122,17 @@ def sliding_statistics(
     src, dst = packet_arrays(caller, src, dst)
     window, stride = count(caller, "window", window, 1), count(caller, "stride", stride, 1)
     at_most(caller, "window", window, LONGEST, "packets are counted in 31 bits")
-    chosen = engines.resolve(engines.location(src), engine, caller, threads)
-    if chosen == "gpu":
-        raise EngineUnavailable(
-            f"{caller}: there is no GPU engine, because each step depends on the one before; "
-            "pass engine='cpu', which copies the packets to the host"
-        )
+    given = engines.location(src)
+    chosen = engines.resolve(given, engine, caller, threads)
     load = engines.load(__name__, chosen)
     home = engines.home(chosen)
     src, dst = engines.moved(src, home), engines.moved(dst, home)
     steps = 0 if src.size < window else (src.size - window) // stride + 1
-    require_memory(caller, 4 * steps * len(STORED), f"{steps} steps")
-    table = np.zeros((steps, len(STORED)), np.int32)
+    if home == "gpu":
+        reserve(4 * steps * len(STORED), caller)
+    else:
+        require_memory(caller, 4 * steps * len(STORED), f"{steps} steps")
+    table = engines.xp(src).zeros((steps, len(STORED)), np.int32)
     if steps:
         load.slide(src, dst, window, stride, table, threads=threads)
-    return Sliding(window, stride, table)
+    return Sliding(window, stride, engines.moved(table, given))

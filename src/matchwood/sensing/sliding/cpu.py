@@ -88,19 +88,9 @@ def _find(table: Any, key: Any, form: Hash) -> Any:
     """The entry of a key, or the free one where it belongs."""
     slot = _place(key, form)
     while True:
-        if table[slot * TWO + ONE] == ZERO or table[slot * TWO] == key:
+        if (table[slot * TWO] == key) | (table[slot * TWO + ONE] == ZERO):
             return slot
         slot = (slot + ONE) & form.mask
-
-
-@expanded
-def _entered(table: Any, key: Any, form: Hash) -> Any:
-    """The same, with the key written; and 1 if the entry was free."""
-    slot = _find(table, key, form)
-    word = table[slot * TWO + ONE]
-    table[slot * TWO] = key
-    table[slot * TWO + ONE] = word | IN_USE
-    return slot, np.int64(word == ZERO)
 
 
 @expanded
@@ -120,30 +110,34 @@ def _down(levels: Any, value: Any, step: Any, most: Any) -> Any:
 
 
 @expanded
-def _side_up(table: Any, slot: Any, packets: Any, fans: Any, new: Any, most: Any) -> Any:
-    """A packet of an address, on a new link or not; (is it new, the two maxima)."""
-    word = table[slot * TWO + ONE] & ~IN_USE
-    table[slot * TWO + ONE] = IN_USE | (word + (ONE << HALF) + new)
-    most_packets = _up(packets, word >> HALF, ONE, most[0])
-    return np.uint64(word == ZERO), most_packets, _up(fans, word & LOW, new, most[1])
+def _side_up(table: Any, slot: Any, key: Any, packets: Any, fans: Any, new: Any, most: Any) -> Any:
+    """A packet of an address, on a new link or not; (was it free, is it new, the two maxima)."""
+    word = table[slot * TWO + ONE]
+    table[slot * TWO] = key
+    table[slot * TWO + ONE] = (word | IN_USE) + (ONE << HALF) + new
+    count = word & ~IN_USE
+    most_packets = _up(packets, count >> HALF, ONE, most[0])
+    most_fan = _up(fans, count & LOW, new, most[1])
+    return np.int64(word == ZERO), np.uint64(count == ZERO), most_packets, most_fan
 
 
 @expanded
 def _side_down(table: Any, slot: Any, packets: Any, fans: Any, last: Any, most: Any) -> Any:
     """A packet of an address goes, and its link with it or not."""
-    word = table[slot * TWO + ONE] & ~IN_USE
-    left = word - ((ONE << HALF) + last)
-    table[slot * TWO + ONE] = IN_USE | left
-    most_packets = _down(packets, word >> HALF, ONE, most[0])
-    return np.uint64(left == ZERO), most_packets, _down(fans, word & LOW, last, most[1])
+    word = table[slot * TWO + ONE] - ((ONE << HALF) + last)
+    table[slot * TWO + ONE] = word
+    left = word & ~IN_USE
+    most_packets = _down(packets, (left >> HALF) + ONE, ONE, most[0])
+    return np.uint64(left == ZERO), most_packets, _down(fans, (left & LOW) + last, last, most[1])
 
 
 @expanded
 def _remove(tables: Tables, levels: Levels, ring: Any, at: Any, now: Now) -> Now:
     """The packet at this place of the ring goes."""
     slot = np.uint64(ring[0, at])
-    packets = tables.link[slot * TWO + ONE] & ~IN_USE
-    tables.link[slot * TWO + ONE] = IN_USE | (packets - ONE)
+    word = tables.link[slot * TWO + ONE]
+    tables.link[slot * TWO + ONE] = word - ONE
+    packets = word & ~IN_USE
     max_link = _down(levels.link, packets, ONE, now.max_link)
     last = np.uint64(packets == ONE)
     gone, max_source, max_out = _side_down(
@@ -165,26 +159,29 @@ def _add(
     tables: Tables, levels: Levels, ring: Any, at: Any, u: Any, v: Any, form: Hash, now: Now
 ) -> Any:
     """A packet comes; returns the quantities, and how many free entries each table lost."""
-    link, link_free = _entered(tables.link, (u << HALF) | v, form)
-    source, source_free = _entered(tables.source, u, form)
-    destination, destination_free = _entered(tables.destination, v, form)
+    key = (u << HALF) | v
+    link = _find(tables.link, key, form)
+    source = _find(tables.source, u, form)
+    destination = _find(tables.destination, v, form)
     ring[0, at], ring[1, at], ring[2, at] = link, source, destination
-    packets = tables.link[link * TWO + ONE] & ~IN_USE
-    tables.link[link * TWO + ONE] = IN_USE | (packets + ONE)
+    word = tables.link[link * TWO + ONE]
+    tables.link[link * TWO] = key
+    tables.link[link * TWO + ONE] = (word | IN_USE) + ONE
+    packets = word & ~IN_USE
     max_link = _up(levels.link, packets, ONE, now.max_link)
     new = np.uint64(packets == ZERO)
-    came, max_source, max_out = _side_up(
-        tables.source, source, levels.source, levels.out, new, (now.max_source, now.max_out)
+    source_free, came, max_source, max_out = _side_up(
+        tables.source, source, u, levels.source, levels.out, new, (now.max_source, now.max_out)
     )
-    too, max_destination, max_in = _side_up(
-        tables.destination, destination, levels.destination, levels.into, new,
+    destination_free, too, max_destination, max_in = _side_up(
+        tables.destination, destination, v, levels.destination, levels.into, new,
         (now.max_destination, now.max_in),
     )  # fmt: skip
     after = Now(
         now.links + new, max_link, now.sources + came, max_source, max_out,
         now.destinations + too, max_destination, max_in,
     )  # fmt: skip
-    return after, link_free, source_free, destination_free
+    return after, np.int64(word == ZERO), source_free, destination_free
 
 
 @device

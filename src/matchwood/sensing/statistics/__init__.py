@@ -73,8 +73,9 @@ def traffic_statistics(
     call takes only passes over its arrays.  Packets are sorted once as 64-bit links, then the
     destinations of links once as 32-bit keys.
 
-    In batches, every part is sorted on its device and comes back; then ranges of sources are put
-    together, and last ranges of destinations.  A source must fit into a device with its links.
+    In batches, every part is sorted on its device and comes back in fewer bytes; then ranges of
+    sources are put together, and last ranges of destinations.  A source must fit into a device
+    with its links.  No part is made smaller than 2^20 packets: that would only cost time.
 
     References
     ----------

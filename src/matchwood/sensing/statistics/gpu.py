@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.sensing.statistics.gpu_batches import batched_statistics as batched_statistics
+from matchwood.sensing.statistics.batches.gpu import batched_statistics as batched_statistics
 from matchwood.sensing.statistics.gpu_sides import destination_side, source_side
 from matchwood.sensing.statistics.quantities import NAMES, PLACE, Statistics
 from matchwood.sensing.traffic import gpu as links

@@ -105,9 +105,15 @@ def sort(array: Any) -> None:
 
 def sorted_packets(src: Any, dst: Any) -> Any:
     """All packets as keys in order."""
+    keys = packed(src, dst)
+    sort(keys)
+    return keys
+
+
+def packed(src: Any, dst: Any) -> Any:
+    """All packets as keys."""
     keys = gpu.empty(src.size, np.uint64, "traffic_matrix")
     kernels(src.size).pack_packets(min(src.size, STRIDED), (src.size, src, dst, keys))
-    sort(keys)
     return keys
 
 
@@ -217,9 +223,9 @@ def _rows(cupy: Any, keys: Any, found: Links, counts: Any) -> Rows:
     return Rows(sources, indptr, found.destinations, counts)
 
 
-def run_of_sorted(keys: Any) -> Run:
+def run_of_sorted(keys: Any, kind: Any = np.int64) -> Run:
     starts, values = heads(keys)
-    return Run(values, gaps(starts, keys.size))
+    return Run(values, gaps(starts, keys.size, kind))
 
 
 def run_of_packets(src: Any, dst: Any, *, threads: int | None = None) -> Run:
@@ -327,7 +333,12 @@ class Most(NamedTuple):
 
 def largest(blocks: Any) -> Most:
     """From what the blocks of a grid found."""
-    found = blocks.get().reshape(-1, 2)
+    return largest_here(blocks.get())
+
+
+def largest_here(blocks: Any) -> Most:
+    """The same, when it was copied to the host."""
+    found = blocks.reshape(-1, 2)
     most = found[:, 0].max(initial=0)
     return Most(int(most), int(found[found[:, 0] == most, 1].sum()))
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.sensing.statistics.batches.gpu_arena import Arena
 
-SENT = 2  # arrays on their way out that are kept in memory, at most, when a job begins
 SLACK = 16  # a buffer is made larger by this part, so that parts of about its size fit too
 
 
@@ -24,64 +24,88 @@ class Piece(NamedTuple):
     array: Any
     start: int
     end: int
+    address: int | None = None  # of the array, where it was asked for before
 
 
 Pieces = Callable[[Any], list[list[Piece]]]
 
 
 class Lane:
-    """A device with its streams, and two sets of buffers that are used in turn."""
+    """A device with its streams, memory to work in, and two sets of buffers that are used in turn.
 
-    def __init__(self, device: int) -> None:
+    `nbytes` is about what a job takes; a job that takes more is worked on as well.
+    """
+
+    def __init__(self, device: int, nbytes: int) -> None:
         cupy = engines.cupy()
         self.device = cupy.cuda.Device(device)
         with self.device:
             self.main, self.inward, self.outward = (
                 cupy.cuda.Stream(non_blocking=True) for _ in range(3)
             )
+            self._arena = Arena(nbytes, "traffic_statistics")
+            self.device.synchronize()  # what had this memory before, and what makes the packets
         self._buffers: tuple[dict[int, Any], ...] = ({}, {})
-        self._sent: list[tuple[Any, Any]] = []  # arrays that are being copied out, until when
+        self._read: list[Any] = [None, None]  # when the buffers may be written to again
+        self._loading: list[Any] = [None, None]  # what is copied from there, kept until it is done
+        self._sent: list[tuple[Any, Any]] = []  # arrays that this job copies out, until when
+        self._sent_before: list[tuple[Any, Any]] = []  # and the one before it
 
     def flow(self, jobs: Sequence[Any], pieces: Pieces, work: Callable[..., Any]) -> None:
         """Work on jobs one after the other; see `shared_out`."""
-        with self.device, self.main:
+        cupy = engines.cupy()
+        with self.device, self.main, cupy.cuda.using_allocator(self._arena.malloc):
             try:
                 self._flow(jobs, pieces, work)
             finally:  # also after an error: memory must not be given back while it is written
                 for stream in (self.main, self.inward, self.outward):
                     stream.synchronize()
-                self._sent.clear()
-                engines.cupy().get_default_memory_pool().free_all_blocks(stream=self.main)
+                self._sent, self._sent_before, self._buffers = [], [], ({}, {})
+                self._read, self._loading = [None, None], [None, None]
+                if self._arena.overflowed:
+                    cupy.get_default_memory_pool().free_all_blocks(stream=self.main)
 
     def _flow(self, jobs: Sequence[Any], pieces: Pieces, work: Callable[..., Any]) -> None:
-        free: list[Any] = [None, None]  # when the buffers may be written to again
-        following = self._load(pieces(jobs[0]), 0) if len(jobs) else None
+        following: list[Any] = []
+
+        def load(k: int) -> None:
+            if not following and k < len(jobs):
+                following.append(self._load(pieces(jobs[k]), k % 2))
+
+        load(0)
         k = 0
         while k < len(jobs):
-            arrays, loaded = following or ([], None)
-            if k + 1 < len(jobs):
-                turn = (k + 1) % 2
-                if free[turn] is not None:
-                    free[turn].synchronize()
-                following = self._load(pieces(jobs[k + 1]), turn)
+            arrays, loaded = following.pop()
             self.main.wait_event(loaded)
-            work(jobs[k], arrays, self.out)
-            free[k % 2] = self.main.record()
-            while len(self._sent) > SENT:
-                self._sent.pop(0)[1].synchronize()
+
+            def loaded_is_read(k: int = k) -> None:
+                self._read[k % 2] = self.main.record()
+                load(k + 1)
+
+            work(jobs[k], arrays, self.out, loaded_is_read)
+            if not following:
+                loaded_is_read()
+            for _, until in self._sent_before:
+                until.synchronize()
+            self._sent_before, self._sent = self._sent, []
             k += 1
 
     def _load(self, lists: list[list[Piece]], turn: int) -> tuple[list[Any], Any]:
         """The arrays of a job, each put together from pieces, and when they will be there."""
         arrays = [self._buffer(parts, turn, number) for number, parts in enumerate(lists)]
-        # their memory may have been another array's, which kernels under way still read
-        self.inward.wait_event(self.main.record())
+        if self._read[turn] is not None:
+            self.inward.wait_event(self._read[turn])
+        runtime, stream = engines.cupy().cuda.runtime, self.inward.ptr
+        copy, kind = runtime.memcpyAsync, runtime.memcpyDefault
         for array, parts in zip(arrays, lists, strict=True):
-            at = int(array.data.ptr)
-            for given, start, end in parts:
-                nbytes = (end - start) * array.itemsize
-                _copy(at, _address(given) + start * array.itemsize, nbytes, self.inward)
-                at += nbytes
+            at, each = int(array.data.ptr), array.itemsize
+            for given, start, end, address in parts:
+                if end > start:  # there are many, and the device may wait for them
+                    source = address_of(given) if address is None else address
+                    nbytes = (end - start) * each
+                    copy(at, source + start * each, nbytes, kind, stream)
+                    at += nbytes
+        self._loading[turn] = lists
         return arrays, self.inward.record()
 
     def _buffer(self, parts: list[Piece], turn: int, number: int) -> Any:
@@ -93,26 +117,32 @@ class Lane:
             nbytes = (size + size // SLACK) * kind.itemsize // 8 * 8 + 8
             buffer = gpu.empty(nbytes, np.uint8, "traffic_statistics")
             self._buffers[turn][number] = buffer
+            # the memory may have been another array's, which kernels under way still read
+            self._read[turn] = self.main.record()
         return buffer[: size * kind.itemsize].view(kind)
 
-    def out(self, array: Any) -> Any:
+    def out(self, array: Any, host: Any = None) -> Any:
         """A copy in pinned memory of the host, which is filled when `flow` ends."""
-        import cupyx
-
-        host = cupyx.empty_pinned(array.size, array.dtype)
+        host = pinned(array.size, array.dtype) if host is None else host[: array.size]
         self.outward.wait_event(self.main.record())
-        _copy(host.ctypes.data, array.data.ptr, array.nbytes, self.outward)
+        if array.nbytes:
+            runtime = engines.cupy().cuda.runtime
+            runtime.memcpyAsync(
+                host.ctypes.data, array.data.ptr, array.nbytes, runtime.memcpyDefault,
+                self.outward.ptr,
+            )  # fmt: skip
         self._sent.append((array, self.outward.record()))
         return host
 
 
-def _copy(target: int, source: int, nbytes: int, stream: Any) -> None:
-    runtime = engines.cupy().cuda.runtime
-    if nbytes:
-        runtime.memcpyAsync(target, source, nbytes, runtime.memcpyDefault, stream.ptr)
+def pinned(size: int, kind: Any) -> Any:
+    """Memory of the host that a device can copy from and to by itself."""
+    import cupyx
+
+    return cupyx.empty_pinned(size, kind) if size else np.empty(0, kind)
 
 
-def _address(array: Any) -> int:
+def address_of(array: Any) -> int:
     return int(array.data.ptr if engines.location(array) == "gpu" else array.ctypes.data)
 
 
@@ -134,8 +164,9 @@ def shared_out(
 ) -> None:
     """Give each lane its jobs; the first error is raised.
 
-    `pieces(job)` are the arrays to load; `work(job, arrays, out)` gets them on the device, and may
-    copy back by `out(array)`.
+    `pieces(job)` are the arrays to load; `work(job, arrays, out, read)` gets them on the device,
+    and may copy back by `out(array)`.  It may say `read()` when all that reads them is launched:
+    then the next job's are loaded; else they are when it returns.
     """
     stop = threading.Event()
     if len(lanes) == 1:
