@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import engines
 from matchwood.dist.exchanges import Letters
 from matchwood.dist.exchanges.cpu_distinct import distinct, keep_least
 
@@ -21,8 +22,10 @@ def number_labels(G: Any, labels: Array) -> tuple[int, Array]:
     """How many labels are in use, and for each own vertex the number of its label.
 
     `labels` are vertices, as the user numbers them, of own vertices by place.  They get 0, 1, ...
-    in the order of their smallest vertices.  All ranks call it.
+    in the order of their smallest vertices.  All ranks call it.  Labels that lie on a GPU are
+    numbered on the host, and their numbers come back.
     """
+    where, labels = engines.location(labels), engines.moved(labels, "cpu")
     exchange, grid, comm = G.exchange, G.grid, G.comm
     names = exchange_names(G)
     firsts, back = distinct(labels)
@@ -38,7 +41,7 @@ def number_labels(G: Any, labels: Array) -> tuple[int, Array]:
     number = np.empty(grid.owned, _word(grid.n))
     count, number[mine] = number_ids(comm, smallest[mine], grid.n, exchange.threads)
     (found,) = letters.answer(number[places])
-    return count, found.astype(labels.dtype, copy=False)[back]
+    return count, engines.moved(found.astype(labels.dtype, copy=False)[back], where)
 
 
 def exchange_names(G: Any) -> Array:

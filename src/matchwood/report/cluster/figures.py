@@ -29,12 +29,18 @@ class Asked(NamedTuple):
     scale: int = 16  # 2^scale vertices
     repeats: int = 3
     edge_factor: int = 16
+    counts: tuple[int, ...] | None = None  # of ranks; None: all that an experiment knows
+    told: Callable[[Row], Any] | None = None  # called on rank 0 with each row, once it is known
+
+    def chosen(self, counts: list[int]) -> list[int]:
+        """Those of the counts that are asked for."""
+        return [count for count in counts if self.counts is None or count in self.counts]
 
 
 def pagerank(G: Any) -> Any:
     import matchwood
 
-    return matchwood.pagerank(G, tol=0, max_iterations=PAGERANK_ITERATIONS)
+    return matchwood.pagerank(G, tol=0, max_iterations=PAGERANK_ITERATIONS, weighted=False)
 
 
 def components(G: Any) -> Any:
@@ -117,13 +123,15 @@ def on_first(comm: Any, count: int, work: Callable[[Any], list[Row]]) -> list[Ro
 
 
 def _timed(G: Any, calls: dict[str, Any], asked: Asked, **facts: Any) -> list[Row]:
-    return [
-        {
-            "algorithm": name, "ranks": G.comm.size, "grid": G.grid.name, "vertices": G.n,
-            **facts, **measure(G, call, asked.repeats),
-        }
-        for name, call in calls.items()
-    ]  # fmt: skip
+    rows = []
+    for name, call in calls.items():
+        rows.append({
+            "algorithm": name, "ranks": G.comm.size, "threads": G.threads, "grid": G.grid.name,
+            "vertices": G.n, **facts, **measure(G, call, asked.repeats),
+        })  # fmt: skip
+        if asked.told is not None and G.comm.rank == 0:
+            asked.told(rows[-1])
+    return rows
 
 
 def strong(comm: Any, asked: Asked, calls: dict[str, Any] | None = None) -> list[Row]:
@@ -135,7 +143,8 @@ def strong(comm: Any, asked: Asked, calls: dict[str, Any] | None = None) -> list
         G = rmat(asked, asked.scale, part, weights=weights)
         return _timed(G, chosen, asked, graph=f"R-MAT {asked.scale}")
 
-    return [row for count in rank_counts(comm.size) for row in on_first(comm, count, work)]
+    counts = asked.chosen(rank_counts(comm.size))
+    return [row for count in counts for row in on_first(comm, count, work)]
 
 
 def complex_algorithms(comm: Any, asked: Asked) -> list[Row]:
@@ -154,7 +163,7 @@ def weak(comm: Any, asked: Asked) -> list[Row]:
             rows += _timed(G, BENCHMARKS, asked, graph=f"{name} {scale}")
         return rows
 
-    counts = [4**k for k in range(10) if 4**k <= comm.size]
+    counts = asked.chosen([4**k for k in range(10) if 4**k <= comm.size])
     return [row for count in counts for row in on_first(comm, count, work)]
 
 
