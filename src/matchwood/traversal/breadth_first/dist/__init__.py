@@ -67,7 +67,7 @@ class _Search:
         self.G, self.grid, self.exchange = G, G.grid, G.exchange
         kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
         self.level, self.parent = (np.full(self.grid.owned, -1, kind) for _ in range(2))
-        names = np.ascontiguousarray(engines.moved(G.original_local, "cpu"), kind)
+        names = G.keep(f"names of bfs {kind}", lambda: np.ascontiguousarray(G.original_local, kind))
         engine = engines.load(__name__, G.engine)
         self.block = engine.Block(outward[:2], inward[:2], self.grid, names, threads)
         key = "arcs" if inward is not outward else "edges"
