@@ -94,7 +94,7 @@ class Near(OnDevice):
     """A rank whose host has all others too."""
 
     kind = "mpi"
-    transport = "host"
+    shares_memory = True
 
     def __init__(
         self, base: Communicator, nbytes: int = WINDOW_BYTES, large: int = LARGE_BYTES
@@ -104,6 +104,11 @@ class Near(OnDevice):
         self._windows: Windows | None = None
         self._tried = False
         self._side = 0
+
+    @property
+    def cuda_aware(self) -> bool | None:
+        """What the library says of GPU memory."""
+        return getattr(self.base, "cuda_aware", None)
 
     def _pays(self, array: Any, total: int) -> bool:
         """Whether so many elements of all ranks go by windows: the same decision on all ranks."""

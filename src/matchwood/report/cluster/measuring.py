@@ -81,15 +81,17 @@ def measure(G: Any, work: Callable[[Any], Any], repeats: int) -> dict[str, Any]:
             work(G)
             settle()
             seconds = time.perf_counter() - start
-        row = [seconds, spent[0], comm.traffic.bytes_received, comm.traffic.messages]
+        traffic = comm.traffic
+        row = [seconds, seconds - spent[0], traffic.bytes_received, traffic.messages, spent[0]]
         rows.append(comm.allreduce(np.array(row), "max").tolist())
     rows.sort()
-    seconds, talking, received, messages = rows[len(rows) // 2]
+    seconds, computing, received, messages, talking = rows[len(rows) // 2]
     entries = G.comm.allreduce(np.array([G.undirected_pattern().nnz], np.int64), "max")
     return {
         "seconds": seconds,
-        "communicating": talking,
-        "computing": max(0.0, seconds - talking),
+        "computing": computing,  # of the rank that computes longest
+        "communicating": max(0.0, seconds - computing),
+        "in_collectives": talking,  # of the rank that is there longest: it waits for others too
         "received": int(received),
         "messages": int(messages),
         "entries": int(entries[0]),  # of the rank that has most
