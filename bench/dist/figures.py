@@ -3,11 +3,11 @@
     mpiexec -n 16 python -m bench.dist.figures --scale 22 --json rows.json
     python -m bench.dist.figures --ranks 4 --scale 14          threads of one process as ranks
     python -m bench.dist.figures strong weak ...               only these
-    python -m bench.dist.figures bars --counts 1,16            the calls that have bars, on one graph
+    python -m bench.dist.figures bars --counts 1,16            the calls that have bars
 
-Rows are printed when they are known.  Compile the kernels before many ranks do that at once: a run
-with ``--ranks 2 --scale 10`` leaves them in the cache.  What the experiments are: matchwood.report.cluster.figures, which `matchwood dist bench` shows too.  The rows
-go to `bench.dist.model`, which explains them by counts.
+Rows are printed when they are known.  Compile the kernels before many ranks do that at once:
+``python -m bench.dist.warm``.  What the experiments are: matchwood.report.cluster.figures, which
+`matchwood dist bench` shows too.  The rows go to `bench.dist.model`, which explains them by counts.
 """
 
 from __future__ import annotations

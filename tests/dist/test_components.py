@@ -152,11 +152,13 @@ def known_and_read(comm, A, shape):
     assert known.head == (int(whole.argmax()) if whole.any() else G.n)
     rest = giant.rest(G, members, 1)
     if rest is not None:
-        assert set(known.own) <= set(rest.own) and rest.head <= known.head
+        assert set(known.own) <= set(rest.own)
+        assert rest.head <= known.head
         own = labels[G.ids[rest.own]]
         assert (own == labels[whole][0]).all() if own.size else True
         highs, lows = rest.pairs
-        assert (lows < highs).all() and np.array_equal(labels[highs], labels[lows])
+        assert (lows < highs).all()
+        assert np.array_equal(labels[highs], labels[lows])
     sampled = lengths[(grid.c + 1) % grid.C : grid.n_rows : grid.C]
     read = np.minimum(sampled, 2).sum() + lengths[~known.local].sum()
     return int(lengths.sum()), int(read), rest is not None

@@ -1,4 +1,4 @@
-"""Large arrays between processes of one host, through memory that they share.  Read device.py first.
+"""Large arrays between processes of one host, by memory that they share.  Read device.py first.
 
 A library moves a large array between two processes piece by piece while both ask it to, which is
 slow where it may not read the memory of another process, as in most containers.  So every rank has
@@ -28,7 +28,7 @@ from matchwood.dist.networks.device import Cuda, OnDevice
 from matchwood.dist.protocol import Communicator
 from matchwood.errors import EngineUnavailable
 
-FOLDER = Path("/dev/shm")  # noqa: S108  memory, not a disk; files are removed once all have them
+FOLDER = Path("/dev/shm")
 WINDOW_BYTES = 1 << 20  # of a rank, for each communicator: a round costs a meeting, about 20 us
 LARGE_BYTES = 1 << 15  # of a rank, on average: from there on windows are quicker
 ALIGNED = 16  # bytes; every type of number begins at a multiple of its size

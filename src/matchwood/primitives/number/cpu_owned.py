@@ -36,7 +36,7 @@ def _tell_own(
 
 
 def tell_own(labels: Array, names: Array, grid: Any, smallest: Array) -> tuple[Array, Array]:
-    """Lower ``smallest`` at the places of labels that are own vertices, to the names that have them.
+    """Lower `smallest` at the places of labels that are own vertices, to the names that have them.
 
     Returns the places of the labels, and the elements whose labels are not own.
     """

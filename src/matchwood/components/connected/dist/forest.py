@@ -87,7 +87,7 @@ def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
 def _hooked(
     exchange: Any, own: cpu.Own, pairs: tuple[Array, Array], threads: int | None
 ) -> tuple[Array, Array]:
-    """Send pairs to the owners of their larger vertices, and hook; the pairs that follow from it."""
+    """Send pairs to the owners of their larger vertices, and hook; pairs that follow from it."""
     places, values = deliver(exchange, *pairs)
     return _stars([cpu.hook(own, places, values, threads)], threads)
 
