@@ -19,7 +19,6 @@ from typing import Any
 
 import matchwood
 from bench import harness
-from matchwood.dist.exchanges import Exchange
 from matchwood.report.cluster import figures
 
 RANKS = 4  # of a run without mpiexec
@@ -32,24 +31,8 @@ BARS = "bars"
 
 
 def bars(comm: Any, asked: figures.Asked) -> list[dict[str, Any]]:
-    """All calls that have bars, on more and more ranks; one graph with weights serves them all.
-
-    Where large arrays go through shared memory, PageRank is timed by the library too.
-    """
-    calls = {**figures.BENCHMARKS, "matching": figures.matching}
-
-    def work(part: Any) -> list[dict[str, Any]]:
-        G = figures.rmat(asked, asked.scale, part, weights="uniform")
-        name = f"R-MAT {asked.scale}"
-        rows = figures.timed(G, calls, asked, graph=name)
-        if hasattr(part, "base"):
-            G.comm, G.exchange = part.base, Exchange(part.base, G.grid, G.order)
-            only = {"pagerank": figures.pagerank}
-            rows += figures.timed(G, only, asked, graph=name, exchange="by the library")
-        return rows
-
-    counts = asked.chosen(figures.rank_counts(comm.size))
-    return [row for count in counts for row in figures.on_first(comm, count, work)]
+    """`strong` of all calls that have bars; one graph with weights serves them all."""
+    return figures.strong(comm, asked, {**figures.BENCHMARKS, "matching": figures.matching})
 
 
 def found_by(comm: Any, names: list[str], asked: figures.Asked) -> dict[str, list[dict[str, Any]]]:
@@ -95,7 +78,7 @@ def speedups(rows: list[dict[str, Any]]) -> dict[str, float]:
     most = max(row["ranks"] for row in rows)
     found = {}
     for row in rows:
-        if row["ranks"] == most and "exchange" not in row:
+        if row["ranks"] == most:
             alone = [
                 other["seconds"] for other in rows
                 if other["ranks"] == 1 and other["algorithm"] == row["algorithm"]

@@ -26,8 +26,7 @@ from matchwood.dist.traffic import Traffic
 from matchwood.errors import RankFailed
 
 BUSY_LOOKS = 200  # one after the other, before a rank that waits leaves its CPU to others
-YIELDS = 500_000  # looks, about a second: the CPU is offered to others; then a rank sleeps, and
-# messages that need it move slowly
+YIELDS = 2000  # looks between which the CPU is offered to others; then a rank sleeps
 CROWDED_LOOKS = 20  # the same where ranks share CPUs: those who compute need them
 SLEEP_SECONDS = 0.0002  # between two looks of a rank that has waited long
 ANSWER_SECONDS = 0.5  # that a rank whose patience is over waits for answers

@@ -65,7 +65,6 @@ def _facts(comm: Communicator | None) -> dict[str, Any]:
         "launchers": {**mpi_launchers(), **({"torchrun": _torch_size()} if torchrun() else {})},
         "library": _library(),
         "cuda_aware": getattr(comm, "cuda_aware", None),
-        "shares_memory": getattr(comm, "shares_memory", False),
         "timeout": session.timeout,
         "debug": session.debug,
         "versions": _versions(),
@@ -111,8 +110,6 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
         yield f"started    by {name}, {size} processes"
     if facts["library"] is not None:
         yield f"library    {facts['library']}"
-    if facts["shares_memory"]:
-        yield "large      arrays go through memory that the ranks share"
     if facts["transport"] is not None:
         yield f"GPU data   by {facts['transport']}"
     elif facts["cuda_aware"] is not None:

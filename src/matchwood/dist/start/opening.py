@@ -112,24 +112,13 @@ def _settled(comm: Communicator, engine: str, transport: str, threads: int | Non
     comm.threads = place.threads if threads is None else threads
     comm.traffic.clear()
     if engine == "cpu":
-        return _with_windows(comm)
+        return comm
     take_gpu(place)
     if comm.size == 1:
         return comm
     from matchwood.dist.networks.device import with_transport
 
     return with_transport(comm, transport)
-
-
-def _with_windows(comm: Communicator) -> Communicator:
-    """The communicator, with shared memory for large arrays where all processes are on one host."""
-    place = comm.session.place
-    assert place is not None
-    if comm.kind != "mpi" or comm.size == 1 or place.local_size < comm.size:
-        return comm
-    from matchwood.dist.networks.shared import Near
-
-    return Near(comm)
 
 
 def _serial() -> Communicator:
