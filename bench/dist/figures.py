@@ -3,9 +3,11 @@
     mpiexec -n 16 python -m bench.dist.figures --scale 22 --json rows.json
     python -m bench.dist.figures --ranks 4 --scale 14          threads of one process as ranks
     python -m bench.dist.figures strong weak ...               only these
+    python -m bench.dist.figures bars --counts 1,16            the calls that have bars
 
-What they are: matchwood.report.cluster.figures, which `matchwood dist bench` shows too.  The rows
-go to `bench.dist.model`, which explains them by counts.
+Rows are printed when they are known.  Compile the kernels before many ranks do that at once:
+``python -m bench.dist.warm``.  What the experiments are: matchwood.report.cluster.figures, which
+`matchwood dist bench` shows too.  The rows go to `bench.dist.model`, which explains them by counts.
 """
 
 from __future__ import annotations
@@ -25,6 +27,23 @@ SPEEDUPS = {"pagerank": 9.0, "components": 6.0, "matching": 6.0, "bfs": 4.0}
 """Bars: 16 ranks of one thread against one rank, on 16 cores, R-MAT 22."""
 WEAK = 4.0  # bar: 16 ranks against one, with as many vertices on each
 BAR_RANKS = 16
+BARS = "bars"
+
+
+def bars(comm: Any, asked: figures.Asked) -> list[dict[str, Any]]:
+    """`strong` of all calls that have bars; one graph with weights serves them all."""
+    return figures.strong(comm, asked, {**figures.BENCHMARKS, "matching": figures.matching})
+
+
+def found_by(comm: Any, names: list[str], asked: figures.Asked) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each experiment; all ranks call it and get them."""
+    known = {**figures.FIGURES, BARS: bars}
+    return {name: known[name](comm, asked) for name in names}
+
+
+def told(row: dict[str, Any]) -> None:
+    """A row as soon as it is known."""
+    print(json.dumps(row), flush=True)
 
 
 def run() -> list[harness.Result]:
@@ -78,7 +97,7 @@ def show(name: str, rows: list[dict[str, Any]]) -> None:
             f"{harness.in_words(row['computing']):>9}  received {row['received'] / 1e6:9.3f} MB "
             f"({words:.2f} n/sqrt p words)  {row['messages']} messages"
         )
-    if name in ("strong", "complex") and max(row["ranks"] for row in rows) >= BAR_RANKS:
+    if name in ("strong", "complex", BARS) and max(row["ranks"] for row in rows) >= BAR_RANKS:
         for algorithm, ratio in speedups(rows).items():
             if algorithm in SPEEDUPS:
                 met = "met" if ratio >= SPEEDUPS[algorithm] else "missed"
@@ -87,20 +106,22 @@ def show(name: str, rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("figures", nargs="*", help=", ".join(figures.FIGURES))
+    parser.add_argument("figures", nargs="*", help=", ".join([*figures.FIGURES, BARS]))
     parser.add_argument("--scale", type=int, default=SCALE)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--ranks", type=int, help="threads of this process as ranks")
+    parser.add_argument("--counts", help="only runs on so many ranks: 1,16")
     parser.add_argument("--json", type=Path, help="write the rows there")
     options = parser.parse_args()
     names = options.figures or list(figures.FIGURES)
-    asked = figures.Asked(options.scale, options.repeats)
+    counts = tuple(map(int, options.counts.split(","))) if options.counts else None
+    asked = figures.Asked(options.scale, options.repeats, counts=counts, told=told)
     if options.ranks:
-        found = matchwood.dist.run(figures.run, options.ranks, names, asked)[0]
+        found = matchwood.dist.run(found_by, options.ranks, names, asked)[0]
         _finish(found, options.json)
         return
     with matchwood.dist.world() as comm:
-        found = figures.run(comm, names, asked)
+        found = found_by(comm, names, asked)
         if comm.rank == 0:
             _finish(found, options.json)
 

@@ -7,7 +7,7 @@ sent.  The three numbers of a machine are fitted, for each algorithm, to runs on
 run on 16 is then predicted (bar: within 25 %).  Where there are more ranks than CPUs, they take
 turns: all three terms are longer by that factor.
 
-    mpiexec -n 16 python -m bench.dist.figures strong complex --scale 20 --json rows.json
+    mpiexec -n 16 python -m bench.dist.figures bars --scale 20 --json rows.json
     python -m bench.dist.model rows.json [--plot model.svg]
     python -m bench.dist.model                       only the prediction for the thesis' machine
 
@@ -239,7 +239,7 @@ def main() -> None:
         content = json.loads(options.rows.read_text())
         cpus = int(content["environment"]["machine"]["cpus"])
         figures = content["figures"]
-        rows = [row for name in ("strong", "complex") for row in figures.get(name, ())]
+        rows = [row for name in ("strong", "complex", "bars") for row in figures.get(name, ())]
         judged = judge(rows, cpus)
         for row in judged:
             part = "within the bar" if abs(row["off"]) <= BAR else "OUTSIDE THE BAR"

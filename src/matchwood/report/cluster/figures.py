@@ -29,12 +29,18 @@ class Asked(NamedTuple):
     scale: int = 16  # 2^scale vertices
     repeats: int = 3
     edge_factor: int = 16
+    counts: tuple[int, ...] | None = None  # of ranks; None: all that an experiment knows
+    told: Callable[[Row], Any] | None = None  # called on rank 0 with each row, once it is known
+
+    def chosen(self, counts: list[int]) -> list[int]:
+        """Those of the counts that are asked for."""
+        return [count for count in counts if self.counts is None or count in self.counts]
 
 
 def pagerank(G: Any) -> Any:
     import matchwood
 
-    return matchwood.pagerank(G, tol=0, max_iterations=PAGERANK_ITERATIONS)
+    return matchwood.pagerank(G, tol=0, max_iterations=PAGERANK_ITERATIONS, weighted=False)
 
 
 def components(G: Any) -> Any:
@@ -46,7 +52,18 @@ def components(G: Any) -> Any:
 def bfs(G: Any) -> Any:
     import matchwood
 
-    return matchwood.bfs(G, 0)
+    return matchwood.bfs(G, G.keep("bench source", lambda: busiest(G)))
+
+
+def busiest(G: Any) -> int:
+    """The smallest vertex with the most neighbours: a search from it reaches most of the graph."""
+    from matchwood import engines
+
+    own, ids = engines.moved(G.degrees.local, "cpu"), G.ids
+    most = int(own.max(initial=0))
+    mine = (-most, int(ids[own == most].min(initial=G.n)))
+    found: int = min(G.comm.objects(mine))[1]
+    return found
 
 
 def matching(G: Any) -> Any:
@@ -116,14 +133,17 @@ def on_first(comm: Any, count: int, work: Callable[[Any], list[Row]]) -> list[Ro
     return found
 
 
-def _timed(G: Any, calls: dict[str, Any], asked: Asked, **facts: Any) -> list[Row]:
-    return [
-        {
-            "algorithm": name, "ranks": G.comm.size, "grid": G.grid.name, "vertices": G.n,
-            **facts, **measure(G, call, asked.repeats),
-        }
-        for name, call in calls.items()
-    ]  # fmt: skip
+def timed(G: Any, calls: dict[str, Any], asked: Asked, **facts: Any) -> list[Row]:
+    """A row for each call on a graph."""
+    rows = []
+    for name, call in calls.items():
+        rows.append({
+            "algorithm": name, "ranks": G.comm.size, "threads": G.threads, "grid": G.grid.name,
+            "vertices": G.n, **facts, **measure(G, call, asked.repeats),
+        })  # fmt: skip
+        if asked.told is not None and G.comm.rank == 0:
+            asked.told(rows[-1])
+    return rows
 
 
 def strong(comm: Any, asked: Asked, calls: dict[str, Any] | None = None) -> list[Row]:
@@ -133,9 +153,10 @@ def strong(comm: Any, asked: Asked, calls: dict[str, Any] | None = None) -> list
 
     def work(part: Any) -> list[Row]:
         G = rmat(asked, asked.scale, part, weights=weights)
-        return _timed(G, chosen, asked, graph=f"R-MAT {asked.scale}")
+        return timed(G, chosen, asked, graph=f"R-MAT {asked.scale}")
 
-    return [row for count in rank_counts(comm.size) for row in on_first(comm, count, work)]
+    counts = asked.chosen(rank_counts(comm.size))
+    return [row for count in counts for row in on_first(comm, count, work)]
 
 
 def complex_algorithms(comm: Any, asked: Asked) -> list[Row]:
@@ -151,10 +172,10 @@ def weak(comm: Any, asked: Asked) -> list[Row]:
         rows = []
         for name, make in (("R-MAT", rmat), ("random", rand)):
             G = make(asked, scale, part)
-            rows += _timed(G, BENCHMARKS, asked, graph=f"{name} {scale}")
+            rows += timed(G, BENCHMARKS, asked, graph=f"{name} {scale}")
         return rows
 
-    counts = [4**k for k in range(10) if 4**k <= comm.size]
+    counts = asked.chosen([4**k for k in range(10) if 4**k <= comm.size])
     return [row for count in counts for row in on_first(comm, count, work)]
 
 
@@ -167,10 +188,10 @@ def variants(comm: Any, asked: Asked) -> list[Row]:
 
     G = rmat(asked, asked.scale, comm)
     name = f"R-MAT {asked.scale}"
-    rows = _timed(G, {method: by(method) for method in COLOURS}, asked, graph=name, exchange="own")
+    rows = timed(G, {method: by(method) for method in COLOURS}, asked, graph=name, exchange="own")
     G.exchange = G.exchange.with_kind("thesis")
     base = {"colour/base": by("colour/base"), "pagerank": pagerank}
-    rows += _timed(G, base, asked, graph=name, exchange="thesis")
+    rows += timed(G, base, asked, graph=name, exchange="thesis")
     return rows
 
 
@@ -179,7 +200,7 @@ def shapes(comm: Any, asked: Asked) -> list[Row]:
     rows = []
     for R, C in shapes_of(comm.size):
         G = rmat(asked, asked.scale, comm, grid=f"{R}x{C}")
-        rows += _timed(G, BENCHMARKS, asked, graph=f"R-MAT {asked.scale}")
+        rows += timed(G, BENCHMARKS, asked, graph=f"R-MAT {asked.scale}")
     return rows
 
 

@@ -192,7 +192,9 @@ def hook(own: Own, places: Array, labels: Array, threads: int | None) -> tuple[A
 
 
 @kernel
-def _climb(team: Any, own: Own, places: Array, parents: Array, counts: Array) -> None:
+def _climb(
+    team: Any, own: Own, head: Any, places: Array, parents: Array, counts: Array
+) -> None:  # fmt: skip
     parent = own.parent
     kind = parent.dtype.type
     p, rank = kind(own.p), kind(own.rank)
@@ -202,6 +204,8 @@ def _climb(team: Any, own: Own, places: Array, parents: Array, counts: Array) ->
         if interrupted(team, k):
             return
         first = up = load_relaxed(parent, k)
+        if up == kind(k * own.p) + rank or up == head:
+            continue  # a root, or one of many that go the same way
         while up % p == rank:
             above = load_relaxed(parent, np.int64(up // p))
             if above == up:
@@ -216,13 +220,16 @@ def _climb(team: Any, own: Own, places: Array, parents: Array, counts: Array) ->
     counts[team.rank] = tail - lo
 
 
-def climb(own: Own, threads: int | None) -> tuple[Array, Array]:
-    """Go up through own vertices; then those whose parent is not own: places and parents."""
+def climb(own: Own, head: int, threads: int | None) -> tuple[Array, Array]:
+    """Go up through own vertices; then those whose parent is not own: places and parents.
+
+    Those whose parent is `head` stay where they are.
+    """
     size = own.parent.size
     team = crew(threads, work=2 * size)
     places, parents = np.empty(size, np.int64), np.empty(size, own.parent.dtype)
     counts = np.zeros(team.size, np.int64)
-    team.run(_climb, own, places, parents, counts)
+    team.run(_climb, own, own.parent.dtype.type(head), places, parents, counts)
     begins = [_share_of(member, team.size, size) for member in range(team.size)]
     slices = [slice(b, b + counts[m]) for m, b in enumerate(begins)]
     return _parts(places, slices), _parts(parents, slices)

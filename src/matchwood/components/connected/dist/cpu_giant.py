@@ -2,32 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood.components.connected.cpu import CHUNK, SAMPLES, join_ends
+from matchwood.primitives.cpu_hints import trailing_zeros
 from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.union_find.cpu import compress
-from matchwood.teams import barrier, crew, interrupted, kernel, next_chunk, share
+from matchwood.teams import (
+    barrier,
+    crew,
+    device,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+)
 
 Array = np.ndarray[Any, Any]
 
+WORD = 64  # places whose bits are in one word
+
+
+class Grid(NamedTuple):
+    """The numbers of a grid, unsigned."""
+
+    R: Any
+    C: Any
+    r: Any
+    c: Any
+    others: Any  # R - 1, at least 1
+    rows: Any  # N_R
+
+
+class Bits(NamedTuple):
+    """Known vertices of the row group and of the column group: (ranks, words)."""
+
+    rows: Array
+    columns: Array
+
+
+class Pairs(NamedTuple):
+    """Edges that a member found, as the grid numbers vertices; a row for each member."""
+
+    highs: Array
+    lows: Array
+    counts: Array
+
+
+def _unsigned(view: Any) -> Any:
+    return np.uint32 if view.indptr.dtype == np.int32 else np.uint64
+
 
 @kernel
-def _sample(team: Any, indptr: Array, indices: Array, parent: Array) -> None:
-    """Every row is joined with its first and its last column; then trees are flat."""
+def _sample(
+    team: Any, indptr: Array, indices: Array, first: int, step: int, size: int, parent: Array
+) -> None:
+    """Rows of a stripe are joined with their first and their last column; then trees are flat."""
     lo, hi = share(team, parent.size)
     for v in range(lo, hi):
         parent[v] = v
     if barrier(team):
         return
-    for v in range(lo, hi):
-        if interrupted(team, v):
+    begin, end = share(team, size)
+    for k in range(begin, end):
+        if interrupted(team, k):
             return
-        start, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
-        if start < end:
-            last = end - np.uint64(1)
+        v = first + k * step
+        start, stop = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
+        if start < stop:
+            last = stop - np.uint64(1)
             join_ends(parent, parent.dtype.type(v), indices[start])
             if start < last:
                 join_ends(parent, parent.dtype.type(v), indices[last])
@@ -36,22 +81,137 @@ def _sample(team: Any, indptr: Array, indices: Array, parent: Array) -> None:
     compress(parent, lo, hi)
 
 
-def sample(view: Any, threads: int | None) -> Array:
-    """A forest of some edges of a block, as the roots of its vertices.  Reads two entries a row."""
-    unsigned = np.uint32 if view.indptr.dtype == np.int32 else np.uint64
+@kernel
+def _mark(
+    team: Any, parent: Array, root: Any, stripes: Array, words: Array, counts: Array
+) -> None:  # fmt: skip
+    """words[s]: a bit for each vertex of stripe s that is in the tree."""
+    marked = 0
+    for s in range(stripes.shape[0]):
+        base, step, size = stripes[s, 0], stripes[s, 1], stripes[s, 2]
+        lo, hi = share(team, words.shape[1])
+        for w in range(lo, hi):
+            bits = np.uint64(0)
+            at = base + w * WORD * step
+            for b in range(min(WORD, size - w * WORD)):
+                bits |= np.uint64(parent[np.uint64(at)] == root) << np.uint64(b)
+                marked += parent[np.uint64(at)] == root
+                at += step
+            words[s, w] = bits
+    counts[team.rank] = marked
+
+
+def largest_tree(
+    view: Any, stripes: list[tuple[int, int, int]], words: int, threads: int | None
+) -> tuple[Array, int]:
+    """(stripes, words) bits of the vertices in the largest tree, and how many they are.
+
+    The tree is of two entries of each row of the first stripe.  Which one is the largest, a sample
+    tells; a wrong guess does no harm.
+    """
+    unsigned = _unsigned(view)
     parent = np.empty(view.n, unsigned)
-    team = crew(threads, work=4 * view.n)
-    team.run(_sample, view.indptr, view.indices.view(unsigned), parent)
-    return parent
+    team = crew(threads, work=2 * view.n)
+    team.run(_sample, view.indptr, view.indices.view(unsigned), *stripes[0], parent)
+    first, step, size = stripes[0]
+    sampled = parent[first : first + size * step : step * max(1, size // SAMPLES)]
+    marks = np.zeros((len(stripes), words), np.uint64)
+    if sampled.size == 0:
+        return marks, 0
+    roots, often = np.unique(sampled, return_counts=True)
+    counts = np.zeros(team.size, np.int64)
+    root = roots[often.argmax()]
+    team.run(_mark, parent, root, np.array(stripes, np.int64), marks, counts)
+    return marks, int(counts.sum())
 
 
-def in_largest_tree(parent: Array) -> Array:
-    """Which vertices are in the largest tree, as a sample tells; a wrong guess does no harm."""
-    if parent.size == 0:
-        return np.zeros(0, np.bool_)
-    roots, counts = np.unique(parent[:: max(1, parent.size // SAMPLES)], return_counts=True)
-    found: Array = parent == roots[counts.argmax()]
-    return found
+@device
+def _where(grid: Grid, x: Any) -> Any:
+    """For a column, by its local id: the owner's row of the grid, and the place there."""
+    local, one = np.uint64(x), np.uint64(1)
+    if local < grid.rows:
+        return grid.r, local // grid.C
+    local -= grid.rows
+    rank = local % grid.others
+    if rank >= grid.r:
+        rank += one
+    return rank, local // grid.others
+
+
+@device
+def _row(
+    u: Any, indptr: Array, indices: Array, grid: Grid, columns: Array, pairs: Pairs, rank: int
+) -> bool:
+    """Whether row u has a known column; its other edges, from their larger ends, become pairs."""
+    touches, low = False, np.uint64(WORD - 1)
+    p = grid.R * grid.C
+    one = u // grid.C * p + grid.r * grid.C + u % grid.C  # as the grid numbers it
+    for k in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint64(1)])):
+        r, place = _where(grid, indices[k])
+        if (columns[r, place // np.uint64(WORD)] >> (place & low)) & np.uint64(1) != np.uint64(0):
+            touches = True
+            continue
+        other = place * p + r * grid.C + grid.c
+        if other < one and pairs.counts[rank] < pairs.highs.shape[1]:
+            pairs.highs[rank, pairs.counts[rank]] = one
+            pairs.lows[rank, pairs.counts[rank]] = other
+            pairs.counts[rank] += 1
+    return touches
+
+
+@kernel
+def _leave(
+    team: Any, indptr: Array, indices: Array, grid: Grid, size: int, known: Bits, touched: Array,
+    pairs: Pairs,
+) -> None:  # fmt: skip
+    """All rows but those of known vertices.  A member stops when its pairs are too many."""
+    parts = known.rows.shape[0]
+    lo, hi = share(team, known.rows.shape[1])
+    for w in range(lo, hi):
+        if interrupted(team, w):
+            return
+        for part in range(parts):
+            left = ~known.rows[part, w]
+            bits = np.uint64(0)
+            while left != np.uint64(0):
+                b = trailing_zeros(left)
+                left &= left - np.uint64(1)
+                u = np.uint64((w * WORD + np.int64(b)) * parts + part)
+                if u >= np.uint64(size):
+                    break
+                if indptr[u] < indptr[u + np.uint64(1)] and _row(
+                    u, indptr, indices, grid, known.columns, pairs, team.rank
+                ):
+                    bits |= np.uint64(1) << np.uint64(b)
+            touched[part, w] = bits
+        if pairs.counts[team.rank] >= pairs.highs.shape[1]:
+            return
+
+
+def leave(
+    view: Any, known: Any, grid: Any, most: int, threads: int | None
+) -> tuple[Array, tuple[Array, Array] | None]:
+    """(C, words) bits of rows that have a known column; and pairs of the other edges.
+
+    Rows of known vertices are not read.  The pairs are None where they are more than `most`.
+    """
+    kind = _unsigned(view)
+    numbers = (grid.R, grid.C, grid.r, grid.c, max(grid.R - 1, 1), grid.n_rows)
+    shape = Grid(*(np.uint64(number) for number in numbers))
+    team = crew(threads, work=2 * grid.n_rows)
+    touched = np.zeros_like(known.rows)
+    highs, lows = (np.empty((team.size, most + 1), np.int64) for _ in range(2))
+    pairs = Pairs(highs, lows, np.zeros(team.size, np.int64))
+    bits = Bits(known.rows, known.columns)
+    indices = view.indices.view(kind)
+    team.run(_leave, view.indptr, indices, shape, grid.n_rows, bits, touched, pairs)
+    if pairs.counts.max() > most:
+        return touched, None
+    found = [
+        np.concatenate([row[:size] for row, size in zip(rows, pairs.counts, strict=True)])
+        for rows in (highs, lows)
+    ]
+    return touched, (found[0], found[1])
 
 
 @kernel
@@ -63,18 +223,17 @@ def _join_rest(
     n = parent.size
     lo, hi = share(team, n)
     for v in range(lo, hi):
-        if known[v]:
-            join_ends(parent, parent.dtype.type(v), parent.dtype.type(root))
+        parent[v] = root if known[v] else v
+    if barrier(team):
+        return
     chunk = next_chunk(team, n, CHUNK)
     while chunk >= 0:
         for v in range(chunk, min(chunk + CHUNK, n)):
             if interrupted(team, v):
                 return
-            start, end = np.uint64(indptr[v]), np.uint64(indptr[v + 1])
-            if known[v] or end - start <= np.uint64(2):
+            if known[v]:
                 continue
-            one = np.uint64(1)  # the first and the last column are joined already
-            for k in range(start + one, end - one):
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
                 join_ends(parent, parent.dtype.type(v), indices[k])
         chunk = next_chunk(team, n, CHUNK)
     if barrier(team):
@@ -85,8 +244,8 @@ def _join_rest(
     number_roots(team, parent, labels, sums)
 
 
-def join_rest(view: Any, parent: Array, known: Array, threads: int | None) -> Array:
-    """Labels of the trees of a block, from the forest of `sample`, which is changed.
+def join_rest(view: Any, known: Array, threads: int | None) -> Array:
+    """Labels of the trees of a block.
 
     `known` vertices are one component.  Their rows are not read: where the pattern of the whole
     matrix is symmetric, every edge that leaves that component is stored at its other end too.
@@ -94,9 +253,10 @@ def join_rest(view: Any, parent: Array, known: Array, threads: int | None) -> Ar
     labels = np.empty(view.n, view.indptr.dtype)
     if view.n == 0:
         return labels
+    parent = np.empty(view.n, _unsigned(view))
     team = crew(threads, work=view.nnz + view.n)
     sums = np.zeros(team.size + 1, np.int64)
-    root = int(known.argmax())  # the first
-    indices = view.indices.view(parent.dtype)
-    team.run(_join_rest, view.indptr, indices, known, root, parent, labels, sums)
+    root = parent.dtype.type(known.argmax())  # the first
+    team.run(_join_rest, view.indptr, view.indices.view(parent.dtype), known, root, parent, labels,
+             sums)  # fmt: skip
     return labels

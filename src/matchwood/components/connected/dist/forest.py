@@ -1,11 +1,13 @@
 """One forest of the forests of all blocks.  Kernels: cpu.py.
 
 1. Every rank joins the edges of its block.  So each of its vertices v is in a tree, whose smallest
-   vertex is a: v and a are connected.  Where the pattern is symmetric, most of the entries need not
-   be read (giant.py).
+   vertex is a: v and a are connected.
 2. It reports that to the owner of v, if a is not v.  The largest tree of a block is reported by
    marks: one bit for a vertex.  The other trees are reported by pairs (v, a).
 3. The owner of v has parent[v], the smallest vertex that it knows to be connected with v.
+
+Where the pattern is symmetric, most of the entries need not be read, and most vertices need no
+report (giant.py).
 
 Then in rounds, until nothing changes on any rank:
 
@@ -53,30 +55,54 @@ def smallest(G: Any, engine: Any, threads: int | None) -> tuple[Array, int]:
     """The smallest vertex of the component of each own vertex, and the number of rounds."""
     grid, exchange = G.grid, G.exchange
     kind = np.dtype(np.int32 if grid.n <= np.iinfo(np.int32).max else np.int64)
+    parent = np.arange(grid.rank, grid.n, grid.p, dtype=np.int64).astype(kind)
+    own = cpu.Own(parent, grid.p, grid.rank)
+    head = -1  # under which most vertices are, if that is known
     if G.engine == "cpu" and _is_symmetric(G):
-        labels, known = giant.labels_of(G, threads)
+        members = giant.members(G, threads)
+        rest = giant.rest(G, members, threads)
+        if rest is not None:
+            head = rest.head if rest.head < grid.n else -1
+            parent[rest.own] = head
+            highs, lows = (ends.astype(kind) for ends in rest.pairs)
+            pairs = _hooked(exchange, own, _stars([(highs, lows)], threads), threads)
+        else:
+            pairs = _of_trees(exchange, own, *giant.labels_of(G, members, threads), threads)
     else:
         _, labels, _ = engine.label(G.entries(), False, "auto", threads=threads)
-        labels, known = engines.moved(labels, "cpu"), giant.nothing_known(grid)
-    reports = _reports(grid, labels, known, kind, threads)
-    parent = np.arange(grid.rank, grid.n, grid.p, dtype=np.int64).astype(kind)
-    parent[known.own] = known.head
-    own = cpu.Own(parent, grid.p, grid.rank)
-    found = []
-    for report in _exchanged(exchange, reports, kind):
-        found += [cpu.hook(own, *pairs, threads) for pairs in _opened(report, grid.owned)]
-    pairs = _stars(found, threads)
+        labels = engines.moved(labels, "cpu")
+        pairs = _of_trees(exchange, own, labels, giant.nothing_known(grid), threads)
     rounds = 0
     while True:
         rounds += 1
-        places, values = deliver(exchange, *pairs)
-        pairs = _stars([cpu.hook(own, places, values, threads)], threads)
-        changed = _shortcut(exchange, own, threads)
+        pairs = _hooked(exchange, own, pairs, threads)
+        changed = _shortcut(exchange, own, head, threads)
         state = np.array([pairs[0].size, changed], np.int64)
         sent, active = exchange.comm.allreduce(state, "sum").tolist()
         exchange.comm.report(rounds, active)
         if sent == 0 and active == 0:
             return parent, rounds
+
+
+def _hooked(
+    exchange: Any, own: cpu.Own, pairs: tuple[Array, Array], threads: int | None
+) -> tuple[Array, Array]:
+    """Send pairs to the owners of their larger vertices, and hook; pairs that follow from it."""
+    places, values = deliver(exchange, *pairs)
+    return _stars([cpu.hook(own, places, values, threads)], threads)
+
+
+def _of_trees(
+    exchange: Any, own: cpu.Own, labels: Array, known: giant.Known, threads: int | None
+) -> tuple[Array, Array]:
+    """Hook own vertices under the trees of all blocks; pairs for others that follow from it."""
+    kind = own.parent.dtype
+    reports = _reports(exchange.grid, labels, known, kind, threads)
+    own.parent[known.own] = known.head
+    found = []
+    for report in _exchanged(exchange, reports, kind):
+        found += [cpu.hook(own, *pairs, threads) for pairs in _opened(report, exchange.grid.owned)]
+    return _stars(found, threads)
 
 
 def _is_symmetric(G: Any) -> bool:
@@ -153,15 +179,27 @@ def _stars(found: list[tuple[Array, Array]], threads: int | None) -> tuple[Array
     return ids[joined].astype(np.int64), ids[smallest[joined]]
 
 
-def _shortcut(exchange: Any, own: cpu.Own, threads: int | None) -> int:
+def _shortcut(exchange: Any, own: cpu.Own, head: int, threads: int | None) -> int:
     """Every parent becomes the parent of the parent; how many were no roots.
 
     Where that is an own vertex, the way is gone to its end at once.  So the owner that is asked has
-    done the same with the vertex it is asked for.
+    done the same with the vertex it is asked for.  Many vertices have the parent `head`: they wait
+    until its owner says where it is, which is asked for once.
     """
-    places, parents = cpu.climb(own, threads)
+    places, parents = cpu.climb(own, head, threads)
     firsts, back = distinct(parents)
-    above = ask(exchange, parents[firsts].astype(np.int64), own.parent)[back]
-    moved = above != parents
-    own.parent[places[moved]] = above[moved]
-    return int(np.count_nonzero(moved))
+    asked = parents[firsts].astype(np.int64)
+    if head >= 0:
+        asked = np.append(asked, head)
+    above = ask(exchange, asked, own.parent)
+    moved = 0
+    if head >= 0:
+        above, top = above[:-1], above[-1]
+        if top != head:
+            below = np.flatnonzero(own.parent == head)
+            own.parent[below] = top
+            moved = below.size
+    above = above[back]
+    changed = above != parents
+    own.parent[places[changed]] = above[changed]
+    return moved + int(np.count_nonzero(changed))

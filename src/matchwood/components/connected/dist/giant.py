@@ -5,15 +5,20 @@ tree, and their rows need not be read: a symmetric pattern stores an edge that l
 its other end too.  A block of a symmetric matrix is not symmetric itself, and the other end's row
 is on another rank.  So all ranks must leave out the rows of the same vertices:
 
-1. Every rank joins two columns to each of its rows.  It tells the owners which vertices are in its
-   largest tree, one bit for each.
+1. Every rank joins two columns to each row of one of its stripes, that of its neighbour in the row
+   of ranks.  So a vertex is sampled by one rank, and trees have vertices of two column groups.  It
+   tells the owners which vertices are in its largest tree, one bit for each.
 2. An owner that finds a vertex in the trees of two ranks knows that these trees are connected.  All
    ranks learn which trees are.
 3. The vertices of the largest set of connected trees are known to be in one component.  Owners tell
    the ranks of their row and their column who they are, one bit for each vertex.
+4. Every rank reads the rows of the other vertices.  A row with a known column belongs to the
+   component too: one bit for its owner.  An edge between two vertices that are not known becomes a
+   pair for forest.py.
 
 The set may be small, and need not be in the largest component: that costs time, never the answer.
-Then forest.py goes on.
+Where there are too many pairs, the ranks join the rows of step 4 in their blocks instead, and
+forest.py makes pairs of the trees.  Kernels: cpu_giant.py.
 """
 
 from __future__ import annotations
@@ -22,19 +27,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.components.connected.dist.cpu_giant import in_largest_tree, join_rest, sample
-from matchwood.components.connected.dist.stripes import Stripes, stripes_of
-from matchwood.dist.exchanges.routing import gather_messages, to_group
+from matchwood.components.connected.dist import cpu_giant
+from matchwood.components.connected.dist.cpu_giant import WORD
+from matchwood.components.connected.dist.stripes import column_stripes
+from matchwood.dist.exchanges.routing import to_group
 
 Array = np.ndarray[Any, Any]
+PAIRS_PART = 8  # more pairs than 1 / PAIRS_PART of the rows are too many
+
+
+class Members(NamedTuple):
+    """Vertices that are known to be in one component, a bit for each place of an owner."""
+
+    rows: Array  # (C, words) of the ranks of the row
+    columns: Array  # (R, words) of those of the column
+    own: Array  # (words,)
 
 
 class Known(NamedTuple):
-    """Vertices that are known to be in one component."""
+    """The same as lists."""
 
     local: Array  # bool, by local id
     own: Array  # places of own ones, ascending
     head: int  # the smallest of all, as the grid numbers vertices; n where there is none
+
+
+class Rest(NamedTuple):
+    """What step 4 found: own places of the component, its smallest vertex, pairs of others."""
+
+    own: Array
+    head: int
+    pairs: tuple[Array, Array]
 
 
 def nothing_known(grid: Any) -> Known:
@@ -42,55 +65,47 @@ def nothing_known(grid: Any) -> Known:
     return Known(np.zeros(grid.n_local, np.bool_), np.empty(0, np.int64), grid.n)
 
 
-def labels_of(G: Any, threads: int | None) -> tuple[Array, Known]:
-    """Labels of the trees of this rank's block, and what is known of the largest component.
+# Steps 1 to 3
 
-    The pattern of the whole matrix must be symmetric.  All ranks call this.
+
+def members(G: Any, threads: int | None) -> Members:
+    """Vertices of one component, the same on all ranks, which all call this.
+
+    The pattern of the whole matrix must be symmetric.
     """
-    view = G.entries()
-    parent = sample(view, threads)
-    known = _agreed(G, in_largest_tree(parent))
-    return join_rest(view, parent, known.local, threads), known
-
-
-def _agreed(G: Any, member: Array) -> Known:
-    """Step 2 and 3; `member` says which local vertices are in this rank's largest tree."""
     grid, exchange = G.grid, G.exchange
-    stripes = stripes_of(grid)
-    seen = _seen_by(exchange, member, stripes)
-    chosen = _largest_set(G.comm, _meetings(seen, grid.p), int(np.count_nonzero(member)))
-    bits = np.zeros(-(-grid.owned // 8), np.uint8)
-    for rank, marks in seen.items():
+    words = -(-grid.most_owned // WORD)
+    sampled = (grid.c + 1) % grid.C
+    stripe = (sampled, grid.C, grid.row_counts[sampled])
+    marks, size = cpu_giant.largest_tree(
+        G.entries(), [stripe, *column_stripes(grid)], words, threads
+    )
+    seen = _seen_by(exchange, marks, sampled)
+    chosen = _largest_set(G.comm, _meetings(seen, grid.p), size)
+    own = np.zeros(words, np.uint64)
+    for rank, bits in seen.items():
         if chosen[rank]:
-            bits |= marks
-    own = np.flatnonzero(_unpacked(bits, grid.owned))
-    least = int(own[0]) * grid.p + grid.rank if own.size else grid.n
-    head = int(G.comm.allreduce(np.array([least], np.int64), "min")[0])
-    return Known(_told(exchange, bits, stripes), own, head)
+            own |= bits
+    rows = exchange.row.allgather(own).reshape(grid.C, words)
+    columns = exchange.column.allgather(own).reshape(grid.R, words)
+    return Members(rows, columns, own)
 
 
-def _seen_by(exchange: Any, member: Array, stripes: Stripes) -> dict[int, Array]:
-    """For each rank that has own vertices: which of them are in its largest tree, as bits."""
-    grid = exchange.grid
-    marks = {
-        owner: np.packbits(member[base : base + size * step : step], bitorder="little")
-        for owner, base, step, size in zip(*(column.tolist() for column in stripes), strict=True)
-    }
-    none = np.empty(0, np.uint8)
-    seen = {grid.rank: marks[grid.rank]}
-    for comm, ranks in _groups(exchange):
-        sent = [none if rank == grid.rank else marks[rank] for rank in ranks]
-        if comm.size > 1:
-            came = to_group(comm, sent, np.uint8)
-            seen |= {k: part for k, part in zip(ranks, came, strict=True) if k != grid.rank}
+def _seen_by(exchange: Any, marks: Array, sampled: int) -> dict[int, Array]:
+    """For each rank that sampled own vertices or has them as columns: those in its largest tree."""
+    grid, words = exchange.grid, marks.shape[1]
+    came, _ = exchange.column.alltoallv(marks[1:].reshape(-1), [words] * grid.R)
+    seen = {
+        r * grid.C + grid.c: bits for r, bits in enumerate(came.reshape(grid.R, words))
+    }  # fmt: skip
+    if grid.C == 1:
+        seen[grid.rank] = seen[grid.rank] | marks[0]
+        return seen
+    counts = [0] * grid.C
+    counts[sampled] = words
+    before = grid.r * grid.C + (grid.c - 1) % grid.C
+    seen[before] = exchange.row.alltoallv(marks[0], counts)[0]
     return seen
-
-
-def _groups(exchange: Any) -> list[tuple[Any, list[int]]]:
-    """The communicators of this rank's row and column, and their ranks."""
-    grid = exchange.grid
-    row = [grid.r * grid.C + c for c in range(grid.C)]
-    return [(exchange.row, row), (exchange.column, [r * grid.C + grid.c for r in range(grid.R)])]
 
 
 def _meetings(seen: dict[int, Array], p: int) -> Array:
@@ -118,18 +133,39 @@ def _largest_set(comm: Any, meets: Array, size: int) -> Array:
     return names == int(totals.argmax())
 
 
-def _told(exchange: Any, bits: Array, stripes: Stripes) -> Array:
-    """Which local vertices are known, from what their owners say."""
-    grid = exchange.grid
-    by_owner = {grid.rank: bits}
-    for comm, ranks in _groups(exchange):
-        if comm.size > 1:
-            by_owner |= dict(zip(ranks, gather_messages(comm, bits), strict=True))
+# Step 4
+
+
+def rest(G: Any, found: Members, threads: int | None) -> Rest | None:
+    """The rows of the other vertices; None where there are too many pairs on some rank."""
+    grid = G.grid
+    most = max(grid.n_rows // PAIRS_PART, WORD)
+    touched, pairs = cpu_giant.leave(G.entries(), found, grid, most, threads)
+    told = to_group(G.exchange.row, list(touched), np.uint64)
+    own = _places(np.bitwise_or.reduce([found.own, *told]), grid.owned)
+    state = np.array([_least(grid, own), 0 if pairs is not None else -1], np.int64)
+    head, enough = G.comm.allreduce(state, "min").tolist()
+    return None if pairs is None or enough < 0 else Rest(own, head, pairs)
+
+
+def _places(bits: Array, owned: int) -> Array:
+    """The own places whose bits are set, ascending."""
+    flat = bits.view(np.uint8)
+    return np.flatnonzero(np.unpackbits(flat, count=owned, bitorder="little").view(np.bool_))
+
+
+def _least(grid: Any, own: Array) -> int:
+    return int(own[0]) * grid.p + grid.rank if own.size else grid.n
+
+
+def labels_of(G: Any, found: Members, threads: int | None) -> tuple[Array, Known]:
+    """Labels of the trees of this rank's block, and what is known of the largest component."""
+    grid = G.grid
+    own = _places(found.own, grid.owned)
+    head = int(G.comm.allreduce(np.array([_least(grid, own)], np.int64), "min")[0])
     local = np.zeros(grid.n_local, np.bool_)
-    for owner, base, step, size in zip(*(column.tolist() for column in stripes), strict=True):
-        local[base : base + size * step : step] = _unpacked(by_owner[owner], size)
-    return local
-
-
-def _unpacked(bits: Array, size: int) -> Array:
-    return np.unpackbits(bits, count=size, bitorder="little").view(np.bool_)
+    for c, bits in enumerate(found.rows):
+        local[_places(bits, grid.row_counts[c]) * grid.C + c] = True
+    for (base, step, size), bits in zip(column_stripes(grid), found.columns, strict=True):
+        local[_places(bits, size) * step + base] = True
+    return cpu_giant.join_rest(G.entries(), local, threads), Known(local, own, head)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from matchwood import engines
+
 Stripes = tuple[Any, Any, Any]
 
 
@@ -25,3 +27,15 @@ def group_rows(grid: Any) -> Stripes:
     """The same of the ranks of a row."""
     ranks = np.arange(grid.C, dtype=np.int64)
     return np.array(grid.row_counts, np.int64), ranks, np.full(grid.C, grid.C, np.int64)
+
+
+def numbers_of(G: Any, kind: Any) -> tuple[Any, Any]:
+    """The grid's ids of all local vertices, and their names, of that type; kept by the graph."""
+
+    def made(values: Any) -> Any:
+        return engines.moved(np.ascontiguousarray(values, kind), G.engine)
+
+    ids = G.keep(f"ids {kind}", lambda: made(G.grid.original_local()))
+    if G.names is None:
+        return ids, ids
+    return ids, G.keep(f"names {kind}", lambda: made(G.names))

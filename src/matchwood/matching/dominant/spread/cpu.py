@@ -12,7 +12,7 @@ import numpy as np
 from matchwood.matching.cpu_rows import Ties
 from matchwood.matching.dominant.spread import cpu_blocks as blocks
 from matchwood.matching.dominant.spread import cpu_owners as owners
-from matchwood.matching.dominant.spread import group_columns, group_rows
+from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
 from matchwood.matching.dominant.spread.cpu_records import Out
 from matchwood.primitives.frontier.cpu import BUFFER
 from matchwood.teams import crew
@@ -30,8 +30,7 @@ class Run:
         grid = G.grid
         kind, word = view.indices.dtype, np.dtype(f"u{np.dtype(G.index_dtype).itemsize}")
         local, bits = f"u{kind.itemsize}", np.dtype(f"i{view.data.dtype.itemsize}")
-        ids = grid.original_local().astype(word)
-        names = ids if G.names is None else np.asarray(G.names).astype(word)
+        ids, names = numbers_of(G, word)
         renamed = G.names is not None
         self.block = blocks.Block(
             view.indptr.view(f"u{view.indptr.dtype.itemsize}"), view.indices.view(local),

@@ -16,7 +16,7 @@ import numpy as np
 from matchwood import engines, gpu
 from matchwood.dist.exchanges import Letters
 from matchwood.dist.exchanges.packing import pack_marks, unpack_marks
-from matchwood.matching.dominant.spread import group_columns, group_rows
+from matchwood.matching.dominant.spread import group_columns, group_rows, numbers_of
 from matchwood.primitives.hashing import hash2
 
 CALLER = "weighted_matching"
@@ -81,8 +81,7 @@ class Run:
         self.seed, self.by_hash = seed, by_hash
         grid, kind = G.grid, view.indices.dtype
         self.kind, self.result_kind = kind, G.index_dtype
-        ids = xp.asarray(grid.original_local()).astype(kind)
-        names = ids if G.names is None else xp.asarray(G.names).astype(kind)
+        ids, names = numbers_of(G, kind)
         self.ids, self.renamed = ids, G.names is not None
         self.block = Block(view, names, seed, by_hash)
         self.bits = np.dtype(f"i{view.data.dtype.itemsize}")

@@ -22,7 +22,7 @@ import numpy as np
 
 from matchwood import arguments, engines
 from matchwood.dist.exchanges.packing import pack_marks, pack_values, unpack_marks, unpack_values
-from matchwood.dist.exchanges.routing import gather_messages, to_group
+from matchwood.dist.exchanges.routing import to_group
 from matchwood.traversal.breadth_first import BFS, levels
 from matchwood.traversal.breadth_first.dist import cpu
 from matchwood.traversal.breadth_first.dist.check import check_search as check_search
@@ -31,7 +31,6 @@ from matchwood.traversal.breadth_first.dist.sources import agree, starting_place
 PACKAGE = __name__.rpartition(".")[0]
 Array = np.ndarray[Any, Any]
 
-_NONE = np.empty(0, np.int64)
 FEW = 16  # with fewer found than 1 / FEW of the columns, they are sorted; else all are looked at
 BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
 
@@ -67,9 +66,10 @@ class _Search:
         self.G, self.grid, self.exchange = G, G.grid, G.exchange
         kind = np.promote_types(G.index_dtype, arguments.index_type(max(G.n, G.nnz)))
         self.level, self.parent = (np.full(self.grid.owned, -1, kind) for _ in range(2))
-        names = np.ascontiguousarray(engines.moved(G.original_local, "cpu"), kind)
+        names = G.keep(f"names of bfs {kind}", lambda: np.ascontiguousarray(G.original_local, kind))
         engine = engines.load(__name__, G.engine)
         self.block = engine.Block(outward[:2], inward[:2], self.grid, names, threads)
+        self.direct = G.engine == "cpu" and self.grid.layout == "stripes"  # kernels read messages
         key = "arcs" if inward is not outward else "edges"
         self.arcs: int = G.keep(
             ("bfs", key), lambda: int(G.comm.allreduce(np.array([outward.nnz], np.int64))[0])
@@ -83,8 +83,9 @@ class _Search:
         depth = reached = 0
         backwards = False
         while True:
-            rows = self._rows(frontier)
-            state = np.array([frontier.size, self.block.see(rows, depth)], np.int64)
+            message = pack_marks(frontier, self.grid.owned, np.int32)
+            rows, arcs = self._rows(message, depth)
+            state = np.array([frontier.size, arcs], np.int64)
             size, follow = comm.allreduce(state, "sum").tolist()
             comm.report(depth + 1, size)
             if size == 0 or depth == limit:
@@ -95,33 +96,38 @@ class _Search:
             else:
                 backwards = follow * follow > (n - reached) * self.arcs
             if backwards:
-                offers = self._bottom_up(frontier, depth)
+                offers = self._bottom_up(message, depth)
             else:
                 offers = self._top_down(rows, depth)
             depth += 1
             frontier = cpu.accept(offers, depth, self.level, self.parent)
 
-    def _rows(self, frontier: Array) -> Array:
-        """Rows of the frontier, of all ranks of the row."""
+    def _rows(self, message: Array, depth: int) -> tuple[Array, int]:
+        """Rows of the frontier, of all ranks of the row, and how many entries they have."""
         grid = self.grid
-        message = pack_marks(frontier, grid.owned, np.int32)
+        words, counts = self.exchange.row.allgatherv(message)
+        starts = _starts(counts)
+        if self.direct:
+            return self.block.hear(words, starts, np.array(grid.row_counts, np.int64), depth)
         parts = [
-            grid.rows_of(c, unpack_marks(words, grid.row_counts[c]))
-            for c, words in enumerate(gather_messages(self.exchange.row, message))
-            if words.size
+            grid.rows_of(c, unpack_marks(words[starts[c] : starts[c + 1]], grid.row_counts[c]))
+            for c in range(grid.C)
         ]
-        return np.concatenate(parts) if parts else _NONE
+        rows = np.concatenate(parts)
+        return rows, self.block.see(rows, depth)
 
-    def _columns(self, frontier: Array) -> Array:
-        """Local ids of the frontier's vertices in the column group."""
+    def _columns(self, message: Array) -> Any:
+        """The frontier in the column group, as a block takes it."""
         grid = self.grid
-        message = pack_marks(frontier, grid.owned, np.int32)
+        words, counts = self.exchange.column.allgatherv(message)
+        starts = _starts(counts)
+        if self.direct:
+            return self.block.frontier_told(words, starts, np.array(self._column_stripes()))
         parts = [
-            grid.columns_of(r, unpack_marks(words, grid.column_counts[r]))
-            for r, words in enumerate(gather_messages(self.exchange.column, message))
-            if words.size
+            grid.columns_of(r, unpack_marks(words[starts[r] : starts[r + 1]], size))
+            for r, size in enumerate(grid.column_counts)
         ]
-        return np.asarray(grid.columns_to_local[np.concatenate(parts) if parts else _NONE])
+        return self.block.frontier(grid.columns_to_local[np.concatenate(parts)])
 
     def _top_down(self, rows: Array, depth: int) -> list[tuple[Array, Array]]:
         """(places, parents) that the ranks of the column offer for own vertices."""
@@ -159,10 +165,10 @@ class _Search:
             messages.append(pack_values(places, parents, stripe[2]))
         return messages
 
-    def _bottom_up(self, frontier: Array, depth: int) -> list[tuple[Array, Array]]:
+    def _bottom_up(self, message: Array, depth: int) -> list[tuple[Array, Array]]:
         """(places, parents) that the ranks of the row offer for own vertices."""
         grid = self.grid
-        self.block.bottom_up(self._columns(frontier), depth)
+        self.block.bottom_up(self._columns(message), depth)
         if grid.layout == "stripes":
             stripes = [(c, grid.C, count) for c, count in enumerate(grid.row_counts)]
             messages = self._collected(stripes, depth + 1)
@@ -178,3 +184,8 @@ class _Search:
     def _offers(self, comm: Any, messages: list[Array]) -> list[tuple[Array, Array]]:
         received = to_group(comm, messages, self.parent.dtype)
         return [unpack_values(words, self.grid.owned) for words in received if words.size]
+
+
+def _starts(counts: Any) -> Array:
+    """Where the message of each rank begins, and the end."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

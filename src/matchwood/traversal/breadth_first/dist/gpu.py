@@ -77,12 +77,17 @@ class Block:
             places = engines.cupy().flatnonzero(self.when[part] == depth)
             return places.get(), self.best[part][places].get()
 
-    def bottom_up(self, columns: Array, depth: int) -> None:
-        """Rows that are not seen yet and have one of these columns get a level and a parent."""
+    def frontier(self, columns: Array) -> Any:
+        """What `bottom_up` takes, from local ids of columns."""
         cupy = engines.cupy()
         with gpu.guard("bfs"):
-            frontier = cupy.zeros(self.when.size, np.uint8)
-            frontier[cupy.asarray(columns)] = 1
+            found = cupy.zeros(self.when.size, np.uint8)
+            found[cupy.asarray(columns)] = 1
+            return found
+
+    def bottom_up(self, frontier: Any, depth: int) -> None:
+        """Rows that are not seen yet and have a column of the frontier get a level and a parent."""
+        with gpu.guard("bfs"):
             self.kernels.search_rows(
                 self.rows,
                 (self.rows, *self.inward, frontier, self.names, depth + 1, self.when, self.best),

@@ -1,0 +1,40 @@
+"""Compile what the benchmarks of clusters call, before many ranks do that at once.
+
+    python -m bench.dist.warm
+
+A process for each call, on four ranks that are threads, on a small graph.  The kernels stay in
+Numba's cache, from which the processes of a run take them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matchwood
+from matchwood.report.cluster import figures
+
+SCALE = 15  # large enough for the kernels that small graphs do not need
+CALLS = {**figures.BENCHMARKS, **figures.COMPLEX}
+
+
+def called(comm: matchwood.dist.Communicator, name: str) -> None:
+    """One call, twice: some algorithms do more from the second on."""
+    for grid in (None, f"1x{comm.size}"):
+        G = figures.rmat(figures.Asked(SCALE), SCALE, comm, grid=grid, weights="uniform")
+        for _ in range(2):
+            CALLS[name](G)
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        for ranks in (4, 1):
+            matchwood.dist.run(called, ranks, sys.argv[1])
+        return
+    command = [sys.executable, "-m", "bench.dist.warm"]
+    started = [subprocess.Popen([*command, name]) for name in CALLS]
+    sys.exit(max(abs(process.wait()) for process in started))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+"""CuPy made of NumPy, for graphs that are spread over ranks with GPUs.
+
+An array of this module is no NumPy array.  So what a real GPU refuses is refused here too: an array
+of the device in a kernel of the CPU, arrays of both sides in one operation, an index on the host,
+and a copy that nobody asked for.  Functions that the real CuPy lacks are missing, if it is
+installed.
+
+Of our own code for GPUs the host's side runs: the steps of ranks in dist.py's folders.  Their CUDA
+kernels are played by the loops below.  All that one machine does on a GPU is done by its CPU engine
+behind the scenes (`Played`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from matchwood import engines
+
+HOST = "the array lies on the host"
+OWN = (
+    "communities.propagation.tallies", "matching.dominant.spread", "spanning.forest.spread",
+    "ranking.random_surfer.block", "traversal.breadth_first.dist", "components.connected.dist",
+    "dist.exchanges",
+)  # fmt: skip
+"""Packages whose files for GPUs run as they are."""
+
+
+def real_cupy() -> Any:
+    """The real module, to ask what it has; None where it is not installed."""
+    return importlib.import_module("cupy") if importlib.util.find_spec("cupy") else None
+
+
+def lowered(thing: Any) -> Any:
+    """NumPy's arrays in place of the device's; an array of the host is refused."""
+    if isinstance(thing, ndarray):
+        return thing._a
+    if isinstance(thing, np.ndarray):
+        raise TypeError(f"Unsupported type {type(thing)}: {HOST}")
+    if isinstance(thing, (list, tuple)):
+        return type(thing)(lowered(each) for each in thing)
+    return thing
+
+
+def raised(thing: Any) -> Any:
+    """Arrays of the device in place of NumPy's; so are single numbers."""
+    if isinstance(thing, (np.ndarray, np.generic)):
+        return ndarray._of(np.asarray(thing))
+    if isinstance(thing, (list, tuple)) and type(thing) in (list, tuple):
+        return type(thing)(raised(each) for each in thing)
+    return thing
+
+
+def _operator(name: str) -> Any:
+    def call(self: Any, *others: Any) -> Any:
+        return raised(getattr(self._a, name)(*(lowered(other) for other in others)))
+
+    return call
+
+
+class ndarray:
+    """An array that lies on the device."""
+
+    __hash__ = None  # type: ignore[assignment]
+    __cuda_array_interface__ = None  # by this one knows an array of a GPU
+
+    def __init__(self, shape: Any, dtype: Any = float) -> None:
+        self._a = np.empty(shape, dtype)
+
+    @staticmethod
+    def _of(array: Any) -> ndarray:
+        made = object.__new__(ndarray)
+        made._a = array
+        return made
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise TypeError("Implicit conversion to a NumPy array is not allowed: use get()")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        found = getattr(ufunc, method)(*map(lowered, inputs), **_lowered_options(options))
+        return raised(found)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        return getattr(sys.modules["cupy"], function.__name__)(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)  # NumPy asks for ways to the memory
+        found = getattr(object.__getattribute__(self, "_a"), name)
+        if not callable(found):
+            return found if name in ("dtype", "shape", "flags", "strides") else _plain(found)
+        return lambda *args, **options: raised(
+            found(*(lowered(each) for each in args), **_lowered_options(options))
+        )
+
+    def __getitem__(self, where: Any) -> Any:
+        return raised(self._a[lowered(where)])
+
+    def __setitem__(self, where: Any, values: Any) -> None:
+        self._a[lowered(where)] = lowered(values)
+
+    def __len__(self) -> int:
+        return len(self._a)
+
+    def __iter__(self) -> Any:
+        return (raised(each) for each in self._a)
+
+    def __int__(self) -> int:
+        return int(self._a)
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return float(self._a)
+
+    def __bool__(self) -> bool:
+        return bool(self._a)
+
+    def __format__(self, how: str) -> str:
+        return format(self._a if self._a.ndim else self._a[()], how)
+
+    def __repr__(self) -> str:
+        return f"device {self._a!r}"
+
+    def get(self, out: Any = None) -> Any:
+        """A copy on the host."""
+        if out is None:
+            return self._a.copy()
+        out[...] = self._a
+        return out
+
+    def tolist(self) -> Any:
+        return self._a.tolist()
+
+    def item(self) -> Any:
+        return self._a.item()
+
+
+for _name in (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift",
+    "rshift",
+):  # fmt: skip
+    for _form in (f"__{_name}__", f"__r{_name}__", f"__i{_name}__"):
+        setattr(ndarray, _form, _operator(_form))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "invert", "abs"):
+    setattr(ndarray, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def _plain(found: Any) -> Any:
+    return raised(found) if isinstance(found, np.ndarray) else found
+
+
+def _lowered_options(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: lowered(value) for name, value in options.items()}
+
+
+class Cupy(ModuleType):
+    """The module."""
+
+    ndarray = ndarray
+
+    def __init__(self, real: Any) -> None:
+        super().__init__("cupy")
+        self._real = real
+        stream = SimpleNamespace(synchronize=lambda: None, ptr=0)
+        memory = SimpleNamespace(OutOfMemoryError=type("OutOfMemoryError", (MemoryError,), {}))
+        self.cuda = SimpleNamespace(memory=memory, get_current_stream=lambda: stream)
+
+    @staticmethod
+    def asarray(array: Any, dtype: Any = None) -> Any:
+        """The host's arrays may come here, and only here."""
+        given = array._a if isinstance(array, ndarray) else np.array(array)
+        return raised(np.asarray(given, dtype))
+
+    array = asarray
+
+    def get_default_memory_pool(self) -> Any:
+        return SimpleNamespace(free_bytes=lambda: 1 << 40)
+
+    def repeat(self, array: Any, counts: Any) -> Any:
+        if isinstance(counts, ndarray):
+            raise ValueError("cupy.repeat takes lists")
+        return raised(np.repeat(lowered(array), lowered(counts)))
+
+    def __getattr__(self, name: str) -> Any:
+        if self._real is not None and not hasattr(self._real, name):
+            raise AttributeError(f"cupy has no {name}")
+        found = getattr(np, name)
+        if isinstance(found, type) or not callable(found):
+            return found
+        return _Function(found)
+
+
+class _Function:
+    """A function of NumPy, or a ufunc, on arrays of the device."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        lowered_args = (lowered(each) for each in args)
+        return raised(self._function(*lowered_args, **_lowered_options(options)))
+
+    def at(self, *args: Any) -> None:
+        self._function.at(*(lowered(each) for each in args))
+
+
+class Played:
+    """The engine of one machine for GPUs: that for CPUs, with arrays brought there and back."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._module, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            return _lifted(function(*map(_brought, args), **options))
+
+        return call
+
+
+def _brought(thing: Any) -> Any:
+    if isinstance(thing, tuple):
+        parts = [_brought(each) for each in thing]
+        return type(thing)(*parts) if hasattr(thing, "_fields") else tuple(parts)
+    return thing._a if isinstance(thing, ndarray) else thing
+
+
+def _lifted(thing: Any) -> Any:
+    if isinstance(thing, tuple):
+        parts = [_lifted(each) for each in thing]
+        return type(thing)(*parts) if hasattr(thing, "_fields") else tuple(parts)
+    return raised(thing) if isinstance(thing, np.ndarray) else thing
+
+
+# The CUDA kernels of ranks
+
+
+def first_free(block: Any, taken: Any, rows: Any) -> tuple[Any, Any]:
+    """Of matching/dominant/spread, by the definition."""
+    from dist.test_matching import first_free_by_loops
+
+    view = type(block.view)(*(_brought(each) for each in block.view))
+    brought = block._replace(view=view, names=_brought(block.names))
+    return _lifted(first_free_by_loops(brought, _brought(taken), _brought(rows)))
+
+
+def first_entries(rows: Any, order: Any, n_rows: int, threads: Any) -> Any:
+    """Of spanning/forest/spread."""
+    from matchwood.spanning.forest.spread import cpu
+
+    return raised(cpu.first_entries(_brought(rows), order, n_rows, threads))
+
+
+def offer(a: Any, b: Any, best: Any) -> None:
+    """Of spanning/forest/spread."""
+    for ends in (a._a, b._a):
+        np.minimum.at(best._a, ends, np.arange(ends.size, dtype=np.uint64))
+
+
+def _follow(threads: int, args: Any) -> None:
+    """Of traversal/breadth_first/dist."""
+    size, *arrays = args
+    frontier, indptr, indices, names, level, when, best, found, tail = map(lowered, arrays)
+    for u in frontier[:size].tolist():
+        for v in indices[indptr[u] : indptr[u + 1]].tolist():
+            if when[v] < 0:
+                when[v], found[tail[0]] = level, v
+                tail[0] += 1
+            if when[v] == level:
+                best[v] = min(best[v], names[u])
+
+
+def _search(threads: int, args: Any) -> None:
+    size, *arrays = args
+    indptr, indices, frontier, names, level, when, best = map(lowered, arrays)
+    for v in np.flatnonzero(when[:size] < 0).tolist():
+        columns = indices[indptr[v] : indptr[v + 1]]
+        inside = columns[frontier[columns] != 0]
+        if inside.size:
+            when[v], best[v] = level, names[inside[0]]
+
+
+def play(monkeypatch: Any) -> None:
+    """Until the end of the test there is a GPU; ranks that are threads may use it."""
+    from matchwood.matching.dominant.spread import gpu as matching
+    from matchwood.spanning.forest.spread import gpu as spanning
+    from matchwood.traversal.breadth_first.dist import gpu as searching
+
+    module = Cupy(real_cupy())
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    monkeypatch.setattr(engines, "_cupy_or_reason", lambda: (module, ""))
+    load = engines.load
+
+    def loaded(package: str, engine: str) -> Any:
+        own = package.removeprefix("matchwood.") in OWN
+        return load(package, engine) if own or engine != "gpu" else Played(load(package, "cpu"))
+
+    monkeypatch.setattr(engines, "load", loaded)
+    monkeypatch.setattr(matching, "first_free", first_free)
+    monkeypatch.setattr(spanning, "first_entries", first_entries)
+    monkeypatch.setattr(spanning, "offer", offer)
+    kernels = SimpleNamespace(follow_rows=_follow, search_rows=_search)
+    monkeypatch.setattr(searching, "SOURCE", SimpleNamespace(kernels=lambda **types: kernels))
