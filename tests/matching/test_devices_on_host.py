@@ -13,8 +13,8 @@ from beyond_on_host import on_host
 from graphs import complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
+from matchwood.beyond import pinned, sending, simulated
 from matchwood.beyond import plan as plans
-from matchwood.beyond import simulated
 from matchwood.matching.dominant.devices import gpu_worker
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
@@ -76,3 +76,24 @@ def test_what_travels_is_what_the_simulation_counts():
             counts = ("pointed", "entries", "rows", "words_exchanged")
             assert [getattr(one, c) for c in counts] == [getattr(other, c) for c in counts]
         assert found.memory <= [1 << 30] * devices
+
+
+def test_rows_that_stay_on_the_devices():
+    """A prepared graph keeps them, and they travel once; lists run out, and are packed again."""
+    G = matchwood.graph(weighted(rmat(6, 8), np.float32))
+    expected = matchwood.weighted_matching(G, method="dominant")
+    for turn in range(3):
+        found = on(G, 3)
+        assert_same(found, expected)
+        assert found.stats.resident
+        assert found.stats.graph_sizes == (1.0 if turn == 0 else 0.0)
+
+
+def test_an_answer_comes_through_the_ring(monkeypatch):
+    """In pieces, each of which waits for a slot of pinned memory."""
+    monkeypatch.setattr(sending, "SMALL_ANSWER", 0)
+    monkeypatch.setattr(pinned, "SLOT_BYTES", 64)
+    G = matchwood.graph(weighted(rmat(6, 6), np.float32))
+    expected = matchwood.weighted_matching(G, method="dominant")
+    for A in (G, G.sparse()):
+        assert_same(on(A, 2, batches=3, lists=1), expected)

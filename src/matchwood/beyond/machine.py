@@ -83,14 +83,19 @@ class Machine:
                 raise EngineUnavailable(
                     f"{caller}: there is no device {number}; this machine has {present}"
                 )
-        self.limits = self._limits(found)
+        self.limits = self._limits(found, Counter())
 
-    def _limits(self, found: Simulated | None) -> list[int]:
+    def count_again(self, kept: Counter[int]) -> None:
+        """So many bytes of each device, kept by an earlier call, are used again by this one."""
+        if any(kept.values()):
+            self.limits = self._limits(_simulated.get(), kept)
+
+    def _limits(self, found: Simulated | None, kept: Counter[int]) -> list[int]:
         """Partitions on one device share what is free there; `memory` is what each may take."""
         sharing = Counter(self.devices.devices)
         limits = []
         for number in self.devices.devices:
-            share = self._free(number, found) // sharing[number]
+            share = (self._free(number, found) + kept[number]) // sharing[number]
             asked = self.devices.memory
             limits.append(share if asked is None else min(asked, share))
         return limits

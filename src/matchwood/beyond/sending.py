@@ -6,21 +6,28 @@ buffer before, and the kernel for the copy.  The host only queues.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from matchwood.beyond.pinned import Registration, Ring
+from matchwood.beyond.pinned import Registration, Ring, Rings
 from matchwood.beyond.stats import RoundStats
 from matchwood.beyond.streams import Lane, Reading
+
+SMALL_ANSWER = 1 << 20  # bytes; a larger one comes through pinned memory
 
 
 class Sender:
     """What a partition receives from the host.  A buffer has an attribute `free`, None at first."""
 
     def __init__(
-        self, lane: Lane, pinned: Registration, threads: int | None, buffers: Sequence[Any]
+        self,
+        lane: Lane,
+        pinned: Registration,
+        rings: Rings,
+        threads: int | None,
+        buffers: Sequence[Any],
     ) -> None:
-        self._lane, self.pinned, self._threads = lane, pinned, threads
+        self._lane, self.pinned, self._threads, self._rings = lane, pinned, threads, rings
         self._buffers = buffers
         self._turn = 0
         self._ring: Ring | None = None
@@ -42,6 +49,11 @@ class Sender:
         else:
             self._through_ring().send(target, source, self._lane.copies)
 
+    def produce(self, target: Any, fill: Callable[[Any, int], None]) -> None:
+        """What ``fill(staged, begin)`` writes into pinned memory, a part of `target` at a time."""
+        self.round.bytes_up += target.nbytes
+        self._through_ring().produce(target, fill, self._lane.copies)
+
     def gather(self, target: Any, source: Any, starts: Any, length: Any) -> None:
         """The ranges ``source[starts : starts + length]`` in turn, through the ring."""
         self.round.bytes_up += target.nbytes
@@ -49,15 +61,23 @@ class Sender:
 
     def _through_ring(self) -> Ring:
         if self._ring is None:
-            self._ring = Ring(self._threads)
+            self._ring = self._rings.borrow(self._threads)
         return self._ring
+
+    def receive(self, source: Any) -> Any:
+        """An array that kernels of this partition have written, on the host."""
+        self.round.bytes_down += source.nbytes
+        if source.nbytes <= SMALL_ANSWER:
+            return source.get(stream=self._lane.kernels)
+        return self._through_ring().receive(source, self._lane.kernels)
 
     def reading(self, buffer: Any) -> Reading:
         """Within, kernels read the buffer: they wait for its copies, and later copies for them."""
         return Reading(self._lane, buffer)
 
     def close(self) -> None:
-        """Wait for the device, and free the pinned memory."""
+        """Wait for the device, and give the pinned memory back."""
         self._lane.close()
         if self._ring is not None:
-            self._ring.close()
+            self._rings.give_back(self._ring)
+            self._ring = None

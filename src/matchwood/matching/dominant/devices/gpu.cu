@@ -37,7 +37,8 @@ constexpr int TOO_LONG = 4; // a list of waiting vertices was not walked to its 
 constexpr int ROUNDS = 5;   // rounds of settle_rounds that matched a vertex
 constexpr int ALL_POINTED = 6;  // vertices that pointed in its rounds
 constexpr int LEFT = 7;     // rounds until its launch ends
-[[maybe_unused]] constexpr int CONTROL_WORDS = 8;
+constexpr int FETCHED = 8;  // entries of rows that were read again
+[[maybe_unused]] constexpr int CONTROL_WORDS = 9;
 
 using Wide = unsigned long long;
 
@@ -73,21 +74,26 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
 }
 
 // A warp per row.  The rows are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
-// Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`: in a buffer, or in
-// memory of the host that the device reads.  Lists may hold edges already.
+// Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`.  Lists may hold edges
+// already.
+// by_vertex: the row of u has begins[u - base], and its entries are counted in `control`.  Then the rows may lie in
+// memory of the host that the device reads: the host need not know which they are.
 // only_free: matched neighbours, and rows of matched vertices, are left out.
 template <typename I, typename P, typename W>
 __global__ void __launch_bounds__(256)
     pack_rows(long long rows, const I* ids, long long base, const P* begins, const P* ends, long long first,
-              long long last, const I* columns, const W* weights, bool only_free, const I* state, long long lo, const P* start,
-              unsigned char* size, I* list_columns, W* list_weights, unsigned long long seed, bool by_hash)
+              long long last, const I* columns, const W* weights, bool only_free, bool by_vertex, const I* state, long long lo,
+              const P* start, unsigned char* size, I* list_columns, W* list_weights, unsigned long long seed,
+              bool by_hash, unsigned long long* control)
 {
+    long long read = 0;
     for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
-        long long begin = begins[i], end = ends[i];
+        I u = ids != nullptr ? ids[i] : (I)(base + i);
+        long long row = by_vertex ? u - base : i, begin = begins[row], end = ends[row];
         begin = (begin < first ? first : begin) - first;
         end = (end > last ? last : end) - first;
         if (begin >= end) continue;
-        I u = ids != nullptr ? ids[i] : (I)(base + i);
+        read += end - begin;
         if (only_free && state[u] >= 0) continue;
         long long at = u - lo, from = start[at];
         unsigned char word = size[at];
@@ -112,6 +118,7 @@ __global__ void __launch_bounds__(256)
         }
         if (lane() == 0) size[at] = (unsigned char)(list.held | (list.left_out ? INCOMPLETE : 0));
     }
+    if (by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
 }
 
 // A thread per vertex that is listed: its list is empty again.
