@@ -45,9 +45,11 @@ def _count_degrees(team: Team, indptr: Array, counts: Array) -> None:
 
 
 def copy(target: Array, source: Array, threads: int | None) -> None:
-    """The same bytes in both; they have one type and one size, and are contiguous."""
-    team = crew(threads, work=target.nbytes // 4)
-    team.run(_copy, target.view(np.uint8), np.asarray(source).view(np.uint8))
+    """The same numbers in both, which have one size; wide indices become narrow ones."""
+    team, source = crew(threads, work=target.size), np.asarray(source)
+    if target.dtype == source.dtype and source.flags.c_contiguous:
+        target, source = target.view(np.uint8), source.view(np.uint8)  # one kernel for all types
+    team.run(_copy, target, source)
 
 
 def gather(

@@ -19,14 +19,12 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import cpu_copies
-from matchwood.teams import crew
 
 Array = np.ndarray[Any, Any]
 
 PORTABLE, MAPPED = 1, 2  # cudaHostRegister: for all devices, and kernels may read it
 RING_SLOTS = 4
 SLOT_BYTES = 4 << 20  # of pinned memory; allocating takes 0.5 ms for each MiB
-PIECE_BYTES = 1 << 20  # that a thread copies at a time
 POLL_SECONDS = 0.0002  # between two looks at an event: Ctrl-C is heard in between
 SPINS = 4000  # looks without a pause before that: some milliseconds, longer than most steps
 
@@ -114,7 +112,7 @@ class Ring:
         """Copy `source` to the device array `target`, in its type; asynchronous for the device."""
 
         def fill(staged: Array, begin: int) -> None:
-            self._convert(staged, source[begin : begin + staged.size])
+            cpu_copies.copy(staged, source[begin : begin + staged.size], self.threads)
 
         self.produce(target, fill, stream)
 
@@ -127,7 +125,7 @@ class Ring:
             there = staged if same else np.empty(staged.size, source.dtype)
             cpu_copies.gather(there, at, source, begin, done, self.threads)
             if not same:
-                self._convert(staged, there)
+                cpu_copies.copy(staged, there, self.threads)
 
         self.produce(target[: int(done[-1])], fill, stream)
 
@@ -167,18 +165,6 @@ class Ring:
         """The slot is free again when the stream has come so far."""
         self._free[slot] = self._cupy.cuda.Event(disable_timing=True)
         self._free[slot].record(stream)
-
-    def _convert(self, staged: Array, part: Array) -> None:
-        if staged.dtype == part.dtype and part.flags.c_contiguous:
-            return cpu_copies.copy(staged, part, self.threads)
-        each = max(1, PIECE_BYTES // staged.itemsize)
-        count = -(-part.size // each)
-
-        def convert(i: int) -> None:
-            piece = slice(i * each, (i + 1) * each)
-            np.copyto(staged[piece], part[piece], casting="unsafe")
-
-        return crew(self.threads, work=part.size).spread(convert, count)
 
     def wait(self) -> None:
         """Until no device reads or writes the pinned memory."""

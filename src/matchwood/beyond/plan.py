@@ -178,6 +178,12 @@ def cut_batches(indptr: Array, part: Partition, count: int, buffer: Buffer) -> l
     return found
 
 
+def cut_pieces(indptr: Array, batch: Batch, entries: int) -> list[Batch]:
+    """A batch in pieces of so many entries: a device reads one while the next one travels."""
+    ends = [*range(batch.first, batch.last, entries), batch.last]
+    return [Batch(*_rows_of(indptr, *pair), *pair) for pair in itertools.pairwise(ends)]
+
+
 def _rows_of(offsets: Array, first: int, last: int) -> tuple[int, int]:
     """The row of the entry `first`, and the row after that of the entry last - 1."""
     kind = offsets.dtype.type

@@ -104,6 +104,10 @@ __global__ void __launch_bounds__(256)
             W w = entry < end ? weights[entry] : W(0);
             I v = entry < end ? columns[entry] : u;
             bool there = entry < end && !(only_free && state[v] >= 0);
+            if (list.held == 0) {
+                list.fill(u, w, v, there, seed, by_hash);
+                continue;
+            }
             bool heavy = value_bits(w) >= list.weakest();
             unsigned votes = __ballot_sync(ALL, there && heavy);
             if (votes != __ballot_sync(ALL, there)) list.left_out = true;
