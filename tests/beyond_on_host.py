@@ -96,6 +96,9 @@ class Stream:
         pass
 
 
+Stream.null = Stream()  # type: ignore[attr-defined]
+
+
 class Event(Stream):
     done = True
 

@@ -10,6 +10,7 @@ from matchwood.teams import Team, crew, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
+PAGE = 4096  # bytes
 LINE = 8  # words of 8 bytes of a cache line
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}  # of so many bytes
 
@@ -19,6 +20,13 @@ def _copy(team: Team, target: Array, source: Array) -> None:
     lo, hi = share(team, target.size)
     for i in range(lo, hi):
         target[i] = source[i]
+
+
+@kernel
+def _touch(team: Team, memory: Array) -> None:
+    pages = (memory.size + PAGE - 1) // PAGE
+    for page in range(team.rank, pages, team.size):
+        memory[page * PAGE] = 0
 
 
 @kernel
@@ -42,6 +50,13 @@ def _count_degrees(team: Team, indptr: Array, counts: Array) -> None:
     most, own = counts.shape[1] - 1, counts[team.rank]
     for i in range(lo, hi):
         own[min(most, np.int64(indptr[i + 1]) - np.int64(indptr[i]))] += 1
+
+
+def touched(size: int, dtype: Any, threads: int | None) -> Array:
+    """A new array whose pages are there: to ask the system for them takes most of a copy's time."""
+    made = np.empty(size, dtype)
+    crew(threads, work=made.nbytes // 8).run(_touch, made.view(np.uint8))
+    return made
 
 
 def copy(target: Array, source: Array, threads: int | None) -> None:

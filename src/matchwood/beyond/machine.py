@@ -111,8 +111,16 @@ class Machine:
 
     def ledger(self, partition: int) -> Ledger:
         """For the arrays of a partition on its device, which must be the current one."""
-        make = np.empty if self.engine == "cpu" else self._cupy.empty
+        make = np.empty if self.engine == "cpu" else self._empty
         return Ledger(make, self.limits[partition])
+
+    def _empty(self, size: int, dtype: Any) -> Any:
+        """CuPy keeps free memory by stream, so what one call leaves is found by the next one here.
+
+        A call waits for its streams before it drops its arrays.
+        """
+        with self._cupy.cuda.Stream.null:
+            return self._cupy.empty(size, dtype)
 
 
 def require(devices: Devices, caller: str) -> Machine:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from matchwood.beyond import cpu_copies
 from matchwood.beyond.pinned import Registration, Ring, Rings
 from matchwood.beyond.stats import RoundStats
 from matchwood.beyond.streams import Lane, Reading
@@ -31,6 +32,7 @@ class Sender:
         self._buffers = buffers
         self._turn = 0
         self._ring: Ring | None = None
+        self._answer: Any = None  # where one will be written
         self.round = RoundStats()
 
     def next_buffer(self) -> Any:
@@ -64,12 +66,21 @@ class Sender:
             self._ring = self._rings.borrow(self._threads)
         return self._ring
 
+    def expect(self, source: Any) -> None:
+        """Make room on the host for what `receive` will be asked for."""
+        if source.nbytes > SMALL_ANSWER:
+            self._answer = cpu_copies.touched(source.size, source.dtype, self._threads)
+
     def receive(self, source: Any) -> Any:
         """An array that kernels of this partition have written, on the host."""
         self.round.bytes_down += source.nbytes
         if source.nbytes <= SMALL_ANSWER:
             return source.get(stream=self._lane.kernels)
-        return self._through_ring().receive(source, self._lane.kernels)
+        if self._answer is None:
+            self.expect(source)
+        found, self._answer = self._answer, None
+        self._through_ring().receive(found, source, self._lane.kernels)
+        return found
 
     def reading(self, buffer: Any) -> Reading:
         """Within, kernels read the buffer: they wait for its copies, and later copies for them."""

@@ -257,6 +257,9 @@ class Worker:
                 settle, everyone, changed, self.own, self._spare, self.counters
             )
 
+    def expect_answer(self) -> None:
+        """The mates are on the host."""
+
     def settled(self) -> None:
         """`settle` has counted already."""
 

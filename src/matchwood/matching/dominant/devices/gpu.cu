@@ -1,7 +1,7 @@
 // Locally dominant matching of a partition, on a device that holds lists and not rows.  Host side: gpu.py;
 // the rounds: rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings: cpu_steps.py.
 //
-//   pack_rows       a warp per row: the first edges of a row in a buffer go into its vertex's list
+//   pack_rows       a warp or a block per row: the first edges of a row in a buffer go into its vertex's list
 //   point_next      a thread per queued vertex: the next free one of its list
 //   settle_mutual   a thread per changed vertex: two that point at each other are mates
 //   requeue_own     a thread per vertex of the partition: those that point at a matched vertex
@@ -26,6 +26,9 @@
 constexpr int INCOMPLETE = 128;  // in size[v]: some edge of the row is not in the list
 constexpr int LENGTH_BITS = 127; // of size[v]
 constexpr int LONGEST_WALK = 256;  // waiting vertices that a thread appends alone; for more, all threads look at all
+constexpr int PACK_BLOCK = 256;  // threads of a block of pack_rows
+constexpr int LONG_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
+constexpr int LONG_ROWS = 256;  // of a block; a warp packs those beyond
 constexpr int ROUND_BLOCK = 512;  // threads of a block of settle_rounds
 
 // Words of `control`.
@@ -73,56 +76,175 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
     room[i] = degree < length ? degree : (P)length;
 }
 
-// A warp per row.  The rows are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
-// Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`.  Lists may hold edges
-// already.
-// by_vertex: the row of u has begins[u - base], and its entries are counted in `control`.  Then the rows may lie in
-// memory of the host that the device reads: the host need not know which they are.
+// Rows and what is read of them.  They are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
+// Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`.
+// by_vertex: the row of u has begins[u - base].  Then the rows may lie in memory of the host that the device reads:
+// the host need not know which they are.
 // only_free: matched neighbours, and rows of matched vertices, are left out.
 template <typename I, typename P, typename W>
-__global__ void __launch_bounds__(256)
-    pack_rows(long long rows, const I* ids, long long base, const P* begins, const P* ends, long long first,
-              long long last, const I* columns, const W* weights, bool only_free, bool by_vertex, const I* state, long long lo,
-              const P* start, unsigned char* size, I* list_columns, W* list_weights, unsigned long long seed,
-              bool by_hash, unsigned long long* control)
-{
-    long long read = 0;
-    for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
-        I u = ids != nullptr ? ids[i] : (I)(base + i);
-        long long row = by_vertex ? u - base : i, begin = begins[row], end = ends[row];
+struct Rows {
+    const I* ids;
+    long long base;
+    const P *begins, *ends;
+    long long first, last;
+    const I* columns;
+    const W* weights;
+    bool only_free, by_vertex;
+    const I* state;
+    unsigned long long seed;
+    bool by_hash;
+
+    __device__ __forceinline__ I vertex(long long i) const { return ids != nullptr ? ids[i] : (I)(base + i); }
+
+    // The entries of row i that are there, as places at `columns`.
+    __device__ __forceinline__ void range(long long i, long long& begin, long long& end) const
+    {
+        long long row = by_vertex ? vertex(i) - base : i;
+        begin = begins[row], end = ends[row];
         begin = (begin < first ? first : begin) - first;
         end = (end > last ? last : end) - first;
-        if (begin >= end) continue;
-        read += end - begin;
-        if (only_free && state[u] >= 0) continue;
+    }
+
+    // Add the edges of all lanes where `there`.  All lanes of the warp call.
+    __device__ __forceinline__ void add(WarpEdges<I, W>& list, I u, W w, I v, bool there) const
+    {
+        if (list.held == 0) return list.fill(u, w, v, there, seed, by_hash);
+        bool heavy = value_bits(w) >= list.weakest();
+        unsigned votes = __ballot_sync(ALL, there && heavy);
+        if (votes != __ballot_sync(ALL, there)) list.left_out = true;
+        for (; votes != 0; votes &= votes - 1) {
+            int owner = __ffs(votes) - 1;
+            list.insert(u, __shfl_sync(ALL, w, owner), __shfl_sync(ALL, v, owner), seed, by_hash);
+        }
+    }
+
+    // A warp adds the entries of u from `begin` on, 32 at a time and `step` from one time to the next.  AHEAD times
+    // are loaded at once.  When the list is full, columns are read only for entries that are heavy enough.
+    __device__ __forceinline__ void scan(WarpEdges<I, W>& list, I u, long long begin, long long end, int step) const
+    {
+        constexpr int AHEAD = 4;
+        for (long long k = begin; k < end; k += AHEAD * step) {
+            W w[AHEAD];
+            I v[AHEAD];
+            bool all = only_free || list.held < list.room;
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a) {
+                long long entry = k + a * step + lane();
+                w[a] = entry < end ? weights[entry] : W(0);
+                if (all) v[a] = entry < end ? columns[entry] : u;
+            }
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a) {
+                long long entry = k + a * step + lane();
+                if (entry - lane() >= end) break;
+                bool there = entry < end;
+                if (all) {
+                    there = there && !(only_free && state[v[a]] >= 0);
+                } else {
+                    list.left_out = true;
+                    unsigned long long weakest = list.weakest();
+                    there = there && value_bits(w[a]) >= weakest;
+                    if (__ballot_sync(ALL, there) == 0) continue;
+                    v[a] = there ? columns[entry] : u;
+                }
+                add(list, u, w[a], v[a], there);
+            }
+        }
+    }
+};
+
+// The lists of a partition whose first vertex is lo.
+template <typename I, typename P, typename W>
+struct Lists {
+    long long lo;
+    const P* start;
+    unsigned char* size;
+    I* columns;
+    W* weights;
+
+    __device__ __forceinline__ WarpEdges<I, W> load(I u) const
+    {
         long long at = u - lo, from = start[at];
         unsigned char word = size[at];
         WarpEdges<I, W> list{W(0), u, word & LENGTH_BITS, (int)(start[at + 1] - from), (word & INCOMPLETE) != 0};
-        if (lane() < list.held) list.w = list_weights[from + lane()], list.v = list_columns[from + lane()];
-        for (long long k = begin; k < end; k += WARP) {
-            long long entry = k + lane();
-            W w = entry < end ? weights[entry] : W(0);
-            I v = entry < end ? columns[entry] : u;
-            bool there = entry < end && !(only_free && state[v] >= 0);
-            if (list.held == 0) {
-                list.fill(u, w, v, there, seed, by_hash);
-                continue;
-            }
-            bool heavy = value_bits(w) >= list.weakest();
-            unsigned votes = __ballot_sync(ALL, there && heavy);
-            if (votes != __ballot_sync(ALL, there)) list.left_out = true;
-            for (; votes != 0; votes &= votes - 1) {
-                int owner = __ffs(votes) - 1;
-                list.insert(u, __shfl_sync(ALL, w, owner), __shfl_sync(ALL, v, owner), seed, by_hash);
-            }
-        }
+        if (lane() < list.held) list.w = weights[from + lane()], list.v = columns[from + lane()];
+        return list;
+    }
+
+    __device__ __forceinline__ void store(I u, const WarpEdges<I, W>& list) const
+    {
+        long long at = u - lo, from = start[at];
         if (lane() < list.held) {
-            list_weights[from + lane()] = list.w;
-            list_columns[from + lane()] = list.v;
+            weights[from + lane()] = list.w;
+            columns[from + lane()] = list.v;
         }
         if (lane() == 0) size[at] = (unsigned char)(list.held | (list.left_out ? INCOMPLETE : 0));
     }
+};
+
+// A block packs a long row: each warp makes a list of its part, and the first warp adds them to its own.
+template <typename I, typename P, typename W>
+__device__ void pack_long_row(I u, long long begin, long long end, const Rows<I, P, W>& rows, const Lists<I, P, W>& lists)
+{
+    constexpr int WARPS = PACK_BLOCK / WARP;
+    __shared__ W weights[WARPS][WARP];
+    __shared__ I columns[WARPS][WARP];
+    __shared__ int held[WARPS];
+    int warps = blockDim.x / WARP;
+    WarpEdges<I, W> list = lists.load(u);
+    if (warp() > 0) list.held = 0;
+    rows.scan(list, u, begin + WARP * warp(), end, WARP * warps);
+    weights[warp()][lane()] = list.w;
+    columns[warp()][lane()] = list.v;
+    if (lane() == 0) held[warp()] = list.held | (list.left_out ? INCOMPLETE : 0);
+    __syncthreads();
+    if (warp() == 0) {
+        for (int k = 1; k < warps; ++k) {
+            rows.add(list, u, weights[k][lane()], columns[k][lane()], lane() < (held[k] & LENGTH_BITS));
+            if ((held[k] & INCOMPLETE) != 0) list.left_out = true;
+        }
+        lists.store(u, list);
+    }
+    __syncthreads();
+}
+
+// A warp per row, then a block per long row: their edges go into the lists, which may hold edges already.
+// by_vertex: the entries are counted in `control`.
+template <typename I, typename P, typename W>
+__global__ void __launch_bounds__(PACK_BLOCK, 4)
+    pack_rows(long long rows, const I* ids, long long base, const P* begins, const P* ends, long long first,
+              long long last, const I* columns, const W* weights, bool only_free, bool by_vertex, const I* state,
+              long long lo, const P* start, unsigned char* size, I* list_columns, W* list_weights,
+              unsigned long long seed, bool by_hash, unsigned long long* control)
+{
+    __shared__ long long long_rows[LONG_ROWS];
+    __shared__ int long_count;
+    if (threadIdx.x == 0) long_count = 0;
+    __syncthreads();
+    Rows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free, by_vertex, state, seed, by_hash};
+    Lists<I, P, W> lists{lo, start, size, list_columns, list_weights};
+    long long read = 0, begin, end;
+    for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
+        I u = from.vertex(i);
+        from.range(i, begin, end);
+        if (begin >= end) continue;
+        read += end - begin;
+        if (only_free && state[u] >= 0) continue;
+        int place = LONG_ROWS;
+        if (end - begin > LONG_ROW && lane() == 0) place = atomicAdd(&long_count, 1);
+        if (place < LONG_ROWS) long_rows[place] = i;
+        if (__shfl_sync(ALL, place, 0) < LONG_ROWS) continue;
+        WarpEdges<I, W> list = lists.load(u);
+        from.scan(list, u, begin, end, WARP);
+        lists.store(u, list);
+    }
     if (by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
+    __syncthreads();
+    int count = long_count < LONG_ROWS ? long_count : LONG_ROWS;
+    for (int k = 0; k < count; ++k) {
+        from.range(long_rows[k], begin, end);
+        pack_long_row(from.vertex(long_rows[k]), begin, end, from, lists);
+    }
 }
 
 // A thread per vertex that is listed: its list is empty again.

@@ -45,7 +45,7 @@ POINTED, WANTED, QUEUED, MATCHED, TOO_LONG = SOURCE.constants(
 ROUNDS, ALL_POINTED, LEFT, FETCHED, CONTROL_WORDS = SOURCE.constants(
     "ROUNDS", "ALL_POINTED", "LEFT", "FETCHED", "CONTROL_WORDS"
 )
-ROUND_BLOCK = SOURCE.constant("ROUND_BLOCK")
+ROUND_BLOCK, PACK_BLOCK = SOURCE.constants("ROUND_BLOCK", "PACK_BLOCK")
 SUM_BLOCKS = 64  # blocks that add up the weight; their sums are part of the fixed memory
 PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
 PIECE_ENTRIES = 1 << 22  # of a batch: some 0.6 ms of a bus of 55 GB/s
@@ -75,6 +75,7 @@ class Worker:
         self._barrier = take(2, np.uint32)
         several = len(plan.partitions) > 1
         self.staged: Any = take(2 * staged_pairs(view.n), kind) if several else None
+        self.table = self.staged  # where the pairs of the last exchange are
         self._resident = self._kept_rows(p) if plan.resident else None
         buffers = (
             [self._new_buffer() for _ in range(plan.buffers[p])]
@@ -150,6 +151,7 @@ class Worker:
                 by_vertex, self.state, self._part.lo, self._start, self._size, self._columns,
                 self._weights, self._problem.seed, self._problem.by_hash, self._control,
             ),
+            block=PACK_BLOCK,
         )  # fmt: skip
 
     def stream(self, batch: Batch, only_free: bool) -> None:
@@ -310,12 +312,16 @@ class Worker:
         with self.lane.here():
             self._kernels.read_pairs(size, (size, table, self.state))
 
+    def expect_answer(self) -> None:
+        """While the rows travel, the host makes room for the mates."""
+        self.sender.expect(self.state)
+
     def settle(self, everyone: bool) -> None:
         """Match those that point at each other; their neighbours here are the next queue."""
         n, pointed = self._problem.view.n, int(self.words[POINTED])
         source, count, step = self._pointed, pointed, 1
         if self.staged is not None:
-            source, count, step = self.staged, self.staged_pairs or 0, 2
+            source, count, step = self.table, self.staged_pairs or 0, 2
             everyone = everyone or self.staged_pairs is None
         if everyone:
             source, count, step = None, n, 1

@@ -175,6 +175,7 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
     rounds, settled, first = 0, 0, True
     team.begin_round(stats)
     _stream(team, plan, only_free=False)
+    team.workers[0].expect_answer()
     stats.first_pass = team.passed()
     for worker in team.workers:
         worker.queue_all()
