@@ -28,7 +28,7 @@ from matchwood.beyond import machine as machines
 from matchwood.matching.dominant import devices as rounds
 
 EDGE_FACTOR = 16
-REPEATS = 7
+REPEATS = 5
 Row = dict[str, Any]
 BARS = {
     "first pass, a quarter": 1.04, "first pass": 1.07, "whole, a quarter": 1.3, "once": 2.5,
@@ -128,6 +128,13 @@ def matching(G: Any, **options: Any) -> Any:
     return matchwood.weighted_matching(G, engine=engine)
 
 
+def assert_right(G: Any, found: Any) -> None:
+    """The mates are those of the suitor method on the GPU."""
+    expected = matchwood.weighted_matching(G, method="suitor", engine="gpu")
+    if (found.mate != expected.mate).any():
+        raise AssertionError("other mates than suitor's")
+
+
 def passes(G: Any, name: str, T: float, rows: list[Row]) -> None:
     """The first pass and the whole matching, in units of T."""
     for batches in (None, 3, 5, 10, 40):
@@ -135,7 +142,7 @@ def passes(G: Any, name: str, T: float, rows: list[Row]) -> None:
         if batches is None:
             options["memory"] = bytes_of(G) // 4
         call = functools.partial(matching, G, **options)
-        call()
+        assert_right(G, call())
         timed = [matching(G, stats=True, **options).stats for _ in range(REPEATS)]
         first = statistics.median(one.first_pass for one in timed)
         stats = timed[-1]
@@ -158,6 +165,7 @@ def once(G: Any, name: str, T: float, rows: list[Row]) -> None:
         machine = machines.require(Devices(memory=bytes_of(G) // 4), "bench")
         return rounds.match(view, 0, True, machine=machine)
 
+    assert_right(G, call())
     tell(rows, "whole matching, not pinned, in T", name, median_seconds(call, 3) / T, "once")
 
 
@@ -179,6 +187,7 @@ def resident(G: Any, name: str, T: float, rows: list[Row]) -> None:
     tell(rows, "dominant on the GPU, ms", name, 1e3 * base)
     for partitions in (1, 4):
         call = functools.partial(matching, G, partitions=partitions)
+        assert_right(G, call())
         seconds = median_seconds(call)
         stats = matching(G, partitions=partitions, stats=True).stats
         tell(rows, f"{partitions} resident, of dominant", name, seconds / base,

@@ -63,6 +63,52 @@ __device__ __forceinline__ bool comes_first(I u, Edge<I, B> a, Edge<I, B> b, Tie
     return a.w != 0 && tied_first(name(u), name(a.v), name(u), name(b.v), ties);
 }
 
+// Improve `best` by the entries from `begin + rank` on, every `step`-th.  AHEAD of them are loaded at
+// once.  SELECTIVE: columns are read only where the weight is not below the best; faster in long rows.
+template <int AHEAD, bool SELECTIVE, typename I, typename W, typename Names, typename Others>
+__device__ __forceinline__ void scan_row(const Rows<I, W, Names>& rows, I u, I begin, I end, int rank, int step,
+                                         const Others& others, Edge<I, WeightBits<W>>& best)
+{
+    using B = WeightBits<W>;
+    for (long long k = (long long)begin + rank; k < end; k += (long long)AHEAD * step) {
+        B w[AHEAD], held[AHEAD];
+        I v[AHEAD];
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) {
+            long long at = k + (long long)a * step;
+            w[a] = at < end ? rows.data[at] : B(0);
+            if (!SELECTIVE) v[a] = at < end ? rows.indices[at] : u;
+        }
+        if (SELECTIVE) {
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a) {
+                if (w[a] < best.w) w[a] = 0;
+                v[a] = w[a] != 0 ? rows.indices[k + (long long)a * step] : u;
+            }
+        }
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) held[a] = w[a] != 0 ? others.held(v[a]) : ~B(0);
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) {
+            Edge<I, B> edge{w[a], v[a]};
+            if (w[a] < held[a] || !comes_first(u, edge, best, rows.ties, rows.name)) continue;
+            if (w[a] > held[a] || others.takes(v[a], u, w[a])) best = edge;
+        }
+    }
+}
+
+// `best` becomes the first of the edges of u that WIDTH neighbouring lanes hold, in each of these
+// lanes.  All lanes of the warp call.
+template <int WIDTH, typename I, typename B, typename Names>
+__device__ __forceinline__ void first_of_lanes(I u, Edge<I, B>& best, Ties ties, const Names& name)
+{
+#pragma unroll
+    for (int step = WIDTH / 2; step > 0; step /= 2) {
+        Edge<I, B> other{__shfl_xor_sync(ALL, best.w, step), __shfl_xor_sync(ALL, best.v, step)};
+        if (comes_first(u, other, best, ties, name)) best = other;
+    }
+}
+
 // Entries of a row that a lane holds.  w[a] is 0 for those that are not there, or have been asked.
 template <typename I, typename B, int AHEAD>
 struct Held {
@@ -120,18 +166,6 @@ __device__ __forceinline__ void improve(I u, Edge<I, B> edge, const Others& othe
     if (edge.w > held || (edge.w == held && others.takes(edge.v, u, edge.w))) best = edge;
 }
 
-// `best` becomes the first of the edges of u that WIDTH neighbouring lanes hold, in each of these
-// lanes.  All lanes of the warp call.
-template <int WIDTH, typename I, typename B, typename Names>
-__device__ __forceinline__ void first_of_lanes(I u, Edge<I, B>& best, Ties ties, const Names& name)
-{
-#pragma unroll
-    for (int step = WIDTH / 2; step > 0; step /= 2) {
-        Edge<I, B> other{__shfl_xor_sync(ALL, best.w, step), __shfl_xor_sync(ALL, best.v, step)};
-        if (comes_first(u, other, best, ties, name)) best = other;
-    }
-}
-
 // The largest x of WIDTH neighbouring lanes, in each of them.
 template <int WIDTH, typename B>
 __device__ __forceinline__ B largest_of_lanes(B x)
@@ -155,6 +189,7 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, 
 {
     using B = WeightBits<W>;
     constexpr int AHEAD = 4;  // entries of a lane at a time
+    constexpr bool ASK_TWO = false;
     Edge<I, B> best{0, u};
     B least = 0;  // the weight of the best answer
     for (I first = 0; __any_sync(ALL, first < end - begin); first += AHEAD * WIDTH) {
@@ -162,7 +197,13 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, 
         entries.load(rows.data + begin, rows.indices + begin, (I)(first + lane() % WIDTH), (I)(end - begin), WIDTH, least);
         B most = entries.heaviest();
         while (true) {
-            if (most != 0 && most >= least) improve(u, entries.take_out(most), others, best, rows.ties, rows.name);
+            B asked = least;
+            if (ASK_TWO) {  // the two heaviest of all lanes, or more where these weigh the same
+                B top = largest_of_lanes<WIDTH>(most), mine = most < top ? most : B(0);
+                B second = largest_of_lanes<WIDTH>(mine);
+                asked = second > least ? second : least;
+            }
+            if (most != 0 && most >= asked) improve(u, entries.take_out(most), others, best, rows.ties, rows.name);
             __syncwarp();
             least = largest_of_lanes<WIDTH>(best.w);
             most = entries.heaviest();
@@ -175,37 +216,74 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, 
 
 // WIDTH lanes per vertex, the whole warp for a vertex with a long row.  All lanes of the warp call,
 // those of a group with the same u, begin and end; begin == end where there is nothing to do.
-template <int WIDTH, typename I, typename W, typename Names, typename Others>
+// FAR: what neighbours answer lies in memory that no cache holds, so few are asked.
+template <int WIDTH, bool FAR = false, typename I, typename W, typename Names, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W, Names>& rows, I u, I begin,
                                                                  I end, const Others& others)
 {
     constexpr int LONG_ROW = 16 * WIDTH;  // entries
     using Found = Edge<I, WeightBits<W>>;
+    Found best{0, u};
     bool is_long = end - begin > LONG_ROW;
-    Found best = first_of_row<WIDTH>(rows, u, begin, is_long ? begin : end, others);
+    if (FAR) {
+        best = first_of_row<WIDTH>(rows, u, begin, is_long ? begin : end, others);
+    } else {
+        if (!is_long) scan_row<4, false>(rows, u, begin, end, lane() % WIDTH, WIDTH, others, best);
+        __syncwarp();
+        first_of_lanes<WIDTH>(u, best, rows.ties, rows.name);
+    }
     unsigned left = __ballot_sync(ALL, is_long && lane() % WIDTH == 0);
     for (; left != 0; left &= left - 1) {
         int owner = __ffs(left) - 1;
         I x = __shfl_sync(ALL, u, owner);
         I from = __shfl_sync(ALL, begin, owner), to = __shfl_sync(ALL, end, owner);
-        Found mine = first_of_row<WARP>(rows, x, from, to, others);
+        Found mine{0, x};
+        if (FAR) {
+            mine = first_of_row<WARP>(rows, x, from, to, others);
+        } else {
+            scan_row<4, true>(rows, x, from, to, lane(), WARP, others, mine);
+            __syncwarp();
+            first_of_lanes<WARP>(x, mine, rows.ties, rows.name);
+        }
         if (lane() / WIDTH == owner / WIDTH) best = mine;
     }
     return best;
 }
 
-// One block per vertex.  All threads of the block call, and all get the result.  `least` is the weight of the best
-// answer so far, or less: a thread that reads an old value asks for more.
-template <typename I, typename W, typename Names, typename Others>
+// The first of the edges of u that the threads of a block hold.  All threads of the block call, and all get it.
+template <typename I, typename B, typename Names>
+__device__ __forceinline__ Edge<I, B> first_of_block(I u, Edge<I, B> best, Ties ties, const Names& name)
+{
+    __shared__ B weights[WARP];
+    __shared__ I ends[WARP];
+    __syncwarp();
+    first_of_lanes<WARP>(u, best, ties, name);
+    if (lane() == 0) {
+        weights[warp()] = best.w;
+        ends[warp()] = best.v;
+    }
+    __syncthreads();
+    bool is_warp = lane() < (int)(blockDim.x / WARP);
+    best = {is_warp ? weights[lane()] : B(0), is_warp ? ends[lane()] : u};
+    first_of_lanes<WARP>(u, best, ties, name);
+    __syncthreads();
+    return best;
+}
+
+// One block per vertex.  All threads of the block call, and all get the result.  FAR: as above; `least` is the weight
+// of the best answer so far, or less: a thread that reads an old value asks for more.
+template <bool FAR = false, typename I, typename W, typename Names, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W, Names>& rows, I u,
                                                                  const Others& others)
 {
     using B = WeightBits<W>;
-    constexpr int AHEAD = 4;  // entries of a thread at a time
-    __shared__ B weights[WARP];
-    __shared__ I ends[WARP];
-    __shared__ B least;
     Edge<I, B> best{0, u};
+    if (!FAR) {
+        scan_row<4, true>(rows, u, rows.indptr[u], rows.indptr[u + 1], (int)threadIdx.x, (int)blockDim.x, others, best);
+        return first_of_block(u, best, rows.ties, rows.name);
+    }
+    constexpr int AHEAD = 4;  // entries of a thread at a time
+    __shared__ B least;
     I begin = rows.indptr[u];
     long long length = rows.indptr[u + 1] - begin;
     if (threadIdx.x == 0) least = 0;
@@ -219,16 +297,5 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W
             if (best.w > before) atomicMax(&least, best.w);
         }
     }
-    __syncwarp();
-    first_of_lanes<WARP>(u, best, rows.ties, rows.name);
-    if (lane() == 0) {
-        weights[warp()] = best.w;
-        ends[warp()] = best.v;
-    }
-    __syncthreads();
-    bool is_warp = lane() < (int)(blockDim.x / WARP);
-    best = {is_warp ? weights[lane()] : B(0), is_warp ? ends[lane()] : u};
-    first_of_lanes<WARP>(u, best, rows.ties, rows.name);
-    __syncthreads();
-    return best;
+    return first_of_block(u, best, rows.ties, rows.name);
 }
