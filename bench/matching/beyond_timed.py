@@ -252,7 +252,8 @@ def above(side: int, limit: str, rows: list[Row]) -> None:
     there = None
     gc.collect()
     cupy.get_default_memory_pool().free_all_blocks()
-    with Hook() as hook:
+    hook = Hook()
+    with hook:
         start = time.perf_counter()
         found = matching(G, memory=limit, stats=True)
         passed = time.perf_counter() - start
