@@ -1,7 +1,7 @@
 """Graphs larger than the GPU: what travels, and how long it takes.
 
 ``python -m bench.matching.beyond_gpu [--json FILE] [--scale 20] [--mesh 64] [--data FOLDER]
-[--parts counted,best_weight,pass,once,components,resident,scaling,best,above]``
+[--parts counted,best_weight,pass,once,components,resident,scaling,cpu,best,above]``
 
 Without a GPU the counts alone are made, on simulated devices: entries that travel in graph sizes,
 words that devices receive from each other, the share of entries touched by round, and the

@@ -48,7 +48,7 @@ ROUNDS, ALL_POINTED, LEFT, FETCHED, CONTROL_WORDS = SOURCE.constants(
 ROUND_BLOCK, PACK_BLOCK = SOURCE.constants("ROUND_BLOCK", "PACK_BLOCK")
 SUM_BLOCKS = 64  # blocks that add up the weight; their sums are part of the fixed memory
 PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
-PIECE_ENTRIES = 1 << 22  # of a batch: some 0.6 ms of a bus of 55 GB/s
+PIECE_ENTRIES = 1 << 23  # of a batch: 1.2 ms of a bus of 55 GB/s, and little more for a copy
 ROUNDS_PER_LAUNCH = 4096  # some 50 ms; Ctrl-C works between launches
 
 

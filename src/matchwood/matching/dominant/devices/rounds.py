@@ -23,7 +23,9 @@ import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import machine as machines
+from matchwood.beyond.pinned import rings_of
 from matchwood.beyond.plan import SCAN_PART, Plan, Sizes, make_plan
+from matchwood.beyond.sending import received
 from matchwood.beyond.stats import Stats, new_round
 from matchwood.matching.methods import Found
 from matchwood.teams import tell_progress
@@ -109,7 +111,7 @@ def match(
     stats.resident = plan.resident
     stats.notes += plan.notes
     if _fits_whole(view, plan, machine):
-        return _resident(view, seed, by_hash, machine, rows, stats)
+        return _resident(view, seed, by_hash, threads, machine, keep, rows, stats)
     problem = Problem(view, vertex_type(view.n), seed, by_hash, plan, threads, keep, rows)
     steps = engines.load(__package__, machine.engine)
     with contextlib.ExitStack() as stack:
@@ -142,7 +144,14 @@ def _kept_bytes(rows: dict[Any, Any], devices: tuple[int, ...]) -> Counter[int]:
 
 
 def _resident(
-    view: Any, seed: int, by_hash: bool, machine: machines.Machine, rows: Any, stats: Stats
+    view: Any,
+    seed: int,
+    by_hash: bool,
+    threads: int | None,
+    machine: machines.Machine,
+    keep: Any,
+    rows: Any,
+    stats: Stats,
 ) -> Found:
     """The usual engine of this method, on a copy that a prepared Graph keeps."""
     cupy, number, one = engines.cupy(), machine.devices.devices[0], new_round(stats)
@@ -154,7 +163,7 @@ def _resident(
             there = type(view)(*(cupy.asarray(array) for array in view))
             kept = rows.setdefault((number,), Kept(there, nbytes))
         found = engines.load(__package__.rpartition(".")[0], "gpu").match(kept.view, seed, by_hash)
-        mate = found.mate.get()
+        mate = received(found.mate, rings_of(keep), threads)
     one.pointed, one.bytes_down = view.n, mate.nbytes
     stats.memory = [nbytes + WHOLE_ARRAYS * mate.nbytes]
     return Found(mate, found.weight, found.rounds, stats=stats)
