@@ -23,6 +23,10 @@ class Lane:
         with self._cupy.cuda.Device(number):
             self.kernels = self._cupy.cuda.Stream(non_blocking=True)
             self.copies = self._cupy.cuda.Stream(non_blocking=True)
+            # arrays of this call may be memory that the default stream still reads
+            before = self.event(self._cupy.cuda.Stream.null)
+            self.kernels.wait_event(before)
+            self.copies.wait_event(before)
         self._marks: list[tuple[str, Any, Any]] = []
 
     @contextlib.contextmanager
