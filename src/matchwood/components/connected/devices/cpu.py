@@ -9,7 +9,6 @@ import numpy as np
 from matchwood.beyond.plan import cut_rows
 from matchwood.beyond.stats import RoundStats, Stats
 from matchwood.beyond.workers import SimulatedWorkers
-from matchwood.components.connected.devices.cpu_ends import gather_ends, no_vertex
 from matchwood.components.connected.devices.cpu_steps import (
     flatten,
     join_forest,
@@ -17,6 +16,7 @@ from matchwood.components.connected.devices.cpu_steps import (
     join_two,
     most_frequent,
 )
+from matchwood.components.connected.devices.cpu_two import gather_two, no_vertex
 from matchwood.components.connected.devices.rounds import (
     SENT_NEIGHBOURS,
     Problem,
@@ -84,14 +84,14 @@ class Worker:
     def _run(self, work: int, kernel: Any, *arguments: Any) -> None:
         crew(self._problem.threads, work=4 * work).run(kernel, *arguments)
 
-    def join_ends(self) -> None:
-        """The first and the last neighbour of each row travel."""
+    def join_first(self) -> None:
+        """The first two neighbours of each row travel."""
         view, part = self._problem.view, self._part
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
         for lo in range(part.lo, part.hi, step):
             rows = min(step, part.hi - lo)
             two = self._next_buffer()[2][: SENT_NEIGHBOURS * rows]
-            self.round.entries += gather_ends(view, lo, two, self._problem.threads)
+            self.round.entries += gather_two(view, lo, two, self._problem.threads)
             self.round.bytes_up += two.nbytes
             more = self._more[lo - part.lo : lo - part.lo + rows]
             none = two.dtype.type(no_vertex(two.dtype))

@@ -15,7 +15,7 @@ from matchwood.beyond.sending import Sender
 from matchwood.beyond.stats import Stats
 from matchwood.beyond.streams import Lane
 from matchwood.beyond.workers import DeviceWorkers
-from matchwood.components.connected.devices.cpu_ends import gather_ends, no_vertex
+from matchwood.components.connected.devices.cpu_two import gather_two, no_vertex
 from matchwood.components.connected.devices.rounds import (
     CALLER,
     SENT_NEIGHBOURS,
@@ -27,7 +27,7 @@ SOURCE = gpu.Source(
     "gpu.cu",
     (
         "begin_forest<I>",
-        "join_ends<I>",
+        "join_two<I>",
         "list_rest<I>",
         "join_rows<I,P>",
         "join_forest<I>",
@@ -104,8 +104,8 @@ class Worker:
         self._kernels.begin_forest(view.n, (view.n, self.parent))
         lane.copies.wait_event(lane.event(lane.kernels))
 
-    def join_ends(self) -> None:
-        """The first and the last neighbour of each row travel."""
+    def join_first(self) -> None:
+        """The first two neighbours of each row travel."""
         part, kind = self._part, self._problem.kind
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
         with self.lane.here():
@@ -114,17 +114,17 @@ class Worker:
                 buffer = self.sender.next_buffer()
                 there = buffer.columns[: SENT_NEIGHBOURS * rows]
                 with self.lane.phase("transfer", self.lane.copies):
-                    self.sender.produce(there, functools.partial(self._write_ends, lo))
+                    self.sender.produce(there, functools.partial(self._write_two, lo))
                 with self.sender.reading(buffer), self.lane.phase("pointing"):
                     more = self._more[lo - part.lo : lo - part.lo + rows]
-                    self._kernels.join_ends(
+                    self._kernels.join_two(
                         rows, (rows, lo, no_vertex(kind), there, more, self.parent)
                     )
 
-    def _write_ends(self, lo: int, staged: Any, begin: int) -> None:
+    def _write_two(self, lo: int, staged: Any, begin: int) -> None:
         """The two neighbours of the rows from `lo` on, from the word `begin` on."""
         first = lo + begin // SENT_NEIGHBOURS
-        sent = gather_ends(self._problem.view, first, staged, self._problem.threads)
+        sent = gather_two(self._problem.view, first, staged, self._problem.threads)
         self.sender.round.entries += sent
 
     def join_all(self) -> None:
