@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.teams import Team, crew, interrupted, kernel, share
+from matchwood.teams import Team, crew, default_threads, interrupted, kernel, share
 
 Array = np.ndarray[Any, Any]
 
 PAGE = 4096  # bytes
+COPY_THREADS = 6  # fill most of a host's bandwidth; to call one takes as long as to copy 200 KB
+WORTH_SEVERAL = 1 << 18  # numbers
 LINE = 8  # words of 8 bytes of a cache line
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}  # of so many bytes
 
@@ -61,6 +63,8 @@ def touched(size: int, dtype: Any, threads: int | None) -> Array:
 
 def copy(target: Array, source: Array, threads: int | None) -> None:
     """The same numbers in both, which have one size; wide indices become narrow ones."""
+    if threads is None and target.size >= WORTH_SEVERAL:
+        threads = min(COPY_THREADS, default_threads())
     team, source = crew(threads, work=target.size), np.asarray(source)
     if target.dtype == source.dtype and source.flags.c_contiguous:
         target, source = target.view(np.uint8), source.view(np.uint8)  # one kernel for all types

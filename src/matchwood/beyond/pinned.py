@@ -23,8 +23,8 @@ from matchwood.beyond import cpu_copies
 Array = np.ndarray[Any, Any]
 
 PORTABLE, MAPPED = 1, 2  # cudaHostRegister: for all devices, and kernels may read it
-RING_SLOTS = 4
-SLOT_BYTES = 4 << 20  # of pinned memory; allocating takes 0.5 ms for each MiB
+RING_SLOTS = 2
+SLOT_BYTES = 16 << 20  # of pinned memory; allocating takes 0.5 ms for each MiB
 POLL_SECONDS = 0.0002  # between two looks at an event: Ctrl-C is heard in between
 SPINS = 4000  # looks without a pause before that: some milliseconds, longer than most steps
 
