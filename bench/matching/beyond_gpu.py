@@ -25,7 +25,7 @@ import numpy as np
 
 import matchwood
 from bench import harness
-from bench.matching import beyond_timed
+from bench.matching import beyond_figures, beyond_timed
 from matchwood import Devices, engines, generators
 from matchwood.beyond import simulated
 
@@ -145,28 +145,6 @@ def from_the_best(folder: Path | None) -> list[dict[str, Any]]:
     return rows
 
 
-def draw(rows: list[dict[str, Any]], folder: Path) -> None:
-    """The share of entries that travels in each round."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(6, 3.5))
-    for row in rows:
-        if "touched_by_round" in row:
-            shares = row["touched_by_round"]
-            axes.semilogy(
-                range(1, len(shares) + 1), np.maximum(shares, 1e-7), "o-", label=row["graph"]
-            )
-    axes.set_xlabel("round")
-    axes.set_ylabel("entries that travel, of all")
-    axes.legend()
-    figure.tight_layout()
-    folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / "beyond_gpu_rounds.svg")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--scale", type=int, default=20, help="of the R-MAT graph")
@@ -193,7 +171,7 @@ def main() -> None:
         if given.json:
             given.json.write_text(json.dumps(found, indent=1) + "\n")
         if given.pictures:
-            draw(found["counted"], given.pictures)
+            beyond_figures.draw(found, given.pictures)
 
     if "counted" in parts:
         found["counted"] = counted(given.scale, given.mesh)
