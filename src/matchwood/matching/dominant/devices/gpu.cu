@@ -87,8 +87,8 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
     __shared__ int long_count;
     if (threadIdx.x == 0) long_count = 0;
     __syncthreads();
-    Rows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free, by_vertex, state, seed, by_hash};
-    Lists<I, P, W> lists{lo, start, size, list_columns, list_weights};
+    PassingRows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free, by_vertex, state, seed, by_hash};
+    EdgeLists<I, P, W> lists{lo, start, size, list_columns, list_weights};
     long long read = 0, begin, end;
     for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
         I u = from.vertex(i);

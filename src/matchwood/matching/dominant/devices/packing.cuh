@@ -13,7 +13,7 @@ constexpr int PACK_BLOCK = 256;  // threads of a block of pack_rows
 // the host need not know which they are.
 // only_free: matched neighbours, and rows of matched vertices, are left out.
 template <typename I, typename P, typename W>
-struct Rows {
+struct PassingRows {
     const I* ids;
     long long base;
     const P *begins, *ends;
@@ -86,7 +86,7 @@ struct Rows {
 
 // The lists of a partition whose first vertex is lo.
 template <typename I, typename P, typename W>
-struct Lists {
+struct EdgeLists {
     long long lo;
     const P* start;
     unsigned char* size;
@@ -115,7 +115,7 @@ struct Lists {
 
 // A block packs a long row: each warp makes a list of its part, and the first warp adds them to its own.
 template <typename I, typename P, typename W>
-__device__ void pack_long_row(I u, long long begin, long long end, const Rows<I, P, W>& rows, const Lists<I, P, W>& lists)
+__device__ void pack_long_row(I u, long long begin, long long end, const PassingRows<I, P, W>& rows, const EdgeLists<I, P, W>& lists)
 {
     constexpr int WARPS = PACK_BLOCK / WARP;
     __shared__ W weights[WARPS][WARP];
