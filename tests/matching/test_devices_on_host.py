@@ -49,7 +49,7 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_same_mates(name):
+def test_same_mates(name, monkeypatch):
     """Few weights, so that ties matter; prepared or not; threads in both orders."""
     turn = itertools.count()
     for ties, levels in (("hash", 1 << 20), ("index", 3)):
@@ -59,6 +59,7 @@ def test_same_mates(name):
         for devices, lists in itertools.product((1, 3), (0, 1, 4)):
             k = next(turn)
             batches = 1 if k % 5 == 0 else 4
+            monkeypatch.setattr(gpu_worker, "WORTH_ORDER", (1, 1 << 12)[k % 7 == 0])
             options = {"batches": batches, "lists": lists, "stats": k % 3 == 0}
             found = on((A, G)[k % 2], devices, ties, last_first=k % 4 > 1, **options)
             assert_same(found, expected)

@@ -3,6 +3,7 @@
 //
 //   pack_rows       a warp or a block per row: the first edges of a row in a buffer go into its vertex's list
 //   point_next      a thread per queued vertex: the next free one of its list
+//   list_wanted     a thread per vertex: those whose list has run out, in order
 //   settle_mutual   a thread per changed vertex: two that point at each other are mates
 //   requeue_own     a thread per vertex of the partition: those that point at a matched vertex
 //   settle_rounds   settle and point in turn until a row is needed; one cooperative launch, for one partition
@@ -39,7 +40,8 @@ constexpr int ROUNDS = 5;   // rounds of settle_rounds that matched a vertex
 constexpr int ALL_POINTED = 6;  // vertices that pointed in its rounds
 constexpr int LEFT = 7;     // rounds until its launch ends
 constexpr int FETCHED = 8;  // entries of rows that were read again
-[[maybe_unused]] constexpr int CONTROL_WORDS = 9;
+constexpr int LISTED = 9;   // vertices that list_wanted has listed
+[[maybe_unused]] constexpr int CONTROL_WORDS = 10;
 
 using Wide = unsigned long long;
 
@@ -111,6 +113,21 @@ __global__ void __launch_bounds__(PACK_BLOCK, 4)
         from.range(long_rows[k], begin, end);
         pack_long_row(from.vertex(long_rows[k]), begin, end, from, lists);
     }
+}
+
+// A thread per vertex of the partition: those whose rows must travel, nearly in order.  Rows that lie near each other
+// travel faster than rows in any order.
+template <typename I>
+__global__ void list_wanted(long long lo, long long hi, const I* state, const unsigned char* size,
+                            const unsigned char* head, I* queue, unsigned long long* control)
+{
+    long long u = lo + global_thread();
+    bool wanted = false;
+    if (u < hi && state[u] == (I)~u) {
+        int word = size[u - lo];
+        wanted = (word & INCOMPLETE) != 0 && head[u - lo] == (word & LENGTH_BITS);
+    }
+    append(queue, &control[LISTED], (I)u, wanted);
 }
 
 // A thread per vertex that is listed: its list is empty again.

@@ -25,6 +25,7 @@ SOURCE = gpu.Source(
     (
         "list_rooms<P>",
         "pack_rows<I,P,W>",
+        "list_wanted<I>",
         "clear_lists<I>",
         "queue_own<I>",
         "point_next<I,P>",
@@ -48,6 +49,7 @@ ROUNDS, ALL_POINTED, LEFT, FETCHED, CONTROL_WORDS = SOURCE.constants(
 ROUND_BLOCK, PACK_BLOCK = SOURCE.constants("ROUND_BLOCK", "PACK_BLOCK")
 SUM_BLOCKS = 64  # blocks that add up the weight; their sums are part of the fixed memory
 PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
+WORTH_ORDER = 1 << 12  # rows; so many travel in the order of their vertices
 PIECE_ENTRIES = 1 << 23  # of a batch: 1.2 ms of a bus of 55 GB/s, and little more for a copy
 ROUNDS_PER_LAUNCH = 4096  # some 50 ms; Ctrl-C works between launches
 
@@ -223,22 +225,28 @@ class Worker:
             count = int(self.words[WANTED])
             if count == 0:
                 return
-            back = self._pointed[self._part.vertices - count :]
-            with self.lane.phase("pointing"):
-                self._kernels.clear_lists(
-                    count, (count, back, self._part.lo, self._size, self._head)
-                )
-                self._queue[:count] = back  # `pointed` grows from its front
+            self._list_wanted(count)
             self.sender.round.rows += count
-            self._fetch_rows(back, count)
+            self._fetch_rows(count)
             with self.lane.phase("pointing"):
                 self._control[WANTED] = 0
                 self._point(self._queue, count)
             self._read_control()
             self._count_fetched(int(self.words[FETCHED]))
 
-    def _fetch_rows(self, back: Any, count: int) -> None:
-        """The rows of the vertices at `back`, which are at the front of the queue too."""
+    def _list_wanted(self, count: int) -> None:
+        """The vertices whose rows must travel to the front of the queue; their lists are empty."""
+        k, part, vertices = self._kernels, self._part, self._part.vertices
+        with self.lane.phase("pointing"):
+            if count >= WORTH_ORDER:
+                lists = (self.state, self._size, self._head)
+                k.list_wanted(vertices, (part.lo, part.hi, *lists, self._queue, self._control))
+            else:
+                self._queue[:count] = self._pointed[vertices - count :]
+            k.clear_lists(count, (count, self._queue, part.lo, self._size, self._head))
+
+    def _fetch_rows(self, count: int) -> None:
+        """The rows of the vertices at the front of the queue."""
         view, part, kept = self._problem.view, self._part, self._resident
         pinned = self.sender.pinned
         if kept is not None:
@@ -254,7 +262,7 @@ class Worker:
                 self._pack(count, self._queue, 0, places[:-1], places[1:], 0, view.nnz,
                            mapped(view.indices), mapped(view.data), True, True)  # fmt: skip
         else:
-            self._gather_rows(np.sort(back.get(stream=self.lane.kernels)))
+            self._gather_rows(np.sort(self._queue[:count].get(stream=self.lane.kernels)))
 
     def _count_fetched(self, entries: int) -> None:
         """Entries that the kernel read by itself."""
