@@ -33,7 +33,7 @@ from matchwood.teams import tell_progress
 CALLER = "weighted_matching"
 STAGED_PART = 64  # pairs of a partition that travel at a time: 1 / STAGED_PART of all vertices
 LEAST_STAGED = 256  # ... and at least so many
-ARRAYS = 16  # of a worker at most: each is rounded up to whole units of memory
+ARRAYS = 22  # of a worker at most: each is rounded up to whole units of memory
 WHOLE_ARRAYS = 4  # of n, that the usual engine needs beside the graph
 RESIDENT_LIST = 4  # edges, where rows stay on the device and are at hand when a list runs out
 CONTROL_BYTES = 1024  # counters, which are no array of vertices
