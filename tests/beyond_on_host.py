@@ -56,6 +56,9 @@ class Pointer:
     def copy_from_host_async(self, source: int, nbytes: int, stream: Any = None) -> None:
         ctypes.memmove(self.ptr, source, nbytes)
 
+    def copy_to_host_async(self, target: int, nbytes: int, stream: Any = None) -> None:
+        ctypes.memmove(target, self.ptr, nbytes)
+
     def copy_from_device_async(self, source: Any, nbytes: int, stream: Any = None) -> None:
         ctypes.memmove(self.ptr, source.ptr, nbytes)
 
@@ -91,6 +94,9 @@ class Stream:
 
     def synchronize(self) -> None:
         pass
+
+
+Stream.null = Stream()  # type: ignore[attr-defined]
 
 
 class Event(Stream):

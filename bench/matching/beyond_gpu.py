@@ -1,15 +1,12 @@
 """Graphs larger than the GPU: what travels, and how long it takes.
 
-``python -m bench.matching.beyond_gpu [--json FILE] [--scale 20] [--mesh 64] [--data FOLDER]``
+``python -m bench.matching.beyond_gpu [--json FILE] [--scale 20] [--mesh 64] [--data FOLDER]
+[--parts counted,best_weight,pass,once,components,resident,scaling,cpu,best,above]``
 
 Without a GPU the counts alone are made, on simulated devices: entries that travel in graph sizes,
 words that devices receive from each other, the share of entries touched by round, and the
-difference of the greedy matching from the best one.  With a GPU everything is timed too:
-
-    copies      T: indices and data from pinned memory in large pieces, nothing else
-    passes      the first pass in 1, 3, 5, 10 and 40 batches, and whole matchings, in units of T
-    scaling     batches 1, 3, 5, 10 on 1, 2, 4, 8 partitions of one device, with lists and without
-                (figures 4.4 and 4.6 of the thesis), and the parts of the time (4.5 and 4.7)
+difference of the greedy matching from the best one.  With a GPU everything is timed too; what, is
+in beyond_timed.py.
 
 M. Mandulak. Large-scale graph analysis and matching on parallel architectures. PhD thesis,
 Rensselaer Polytechnic Institute, 2025, chapter 4.
@@ -18,10 +15,8 @@ Rensselaer Polytechnic Institute, 2025, chapter 4.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +25,7 @@ import numpy as np
 
 import matchwood
 from bench import harness
+from bench.matching import beyond_figures, beyond_timed
 from matchwood import Devices, engines, generators
 from matchwood.beyond import simulated
 
@@ -45,7 +41,8 @@ BARS = {
     "components, R-MAT": 0.1, "words of 4 partitions": 2.0,
 }  # fmt: skip
 LARGEST_EXACT = 60_000  # entries of a graph whose best matching is computed
-REPEATS = 7
+COUNTED = ("counted", "best_weight")
+TIMED = (*beyond_timed.PARTS, "best", "above")
 
 
 def graphs(scale: int, mesh: int) -> dict[str, Callable[[], Any]]:
@@ -135,106 +132,17 @@ def from_the_best(folder: Path | None) -> list[dict[str, Any]]:
             continue
         G = matchwood.graph(generators.random_weights(A.sparse(), rng=1))
         greedy = matchwood.weighted_matching(G, method="dominant").weight
-        best = matchwood.weighted_matching(G, method="exact").weight
+        try:
+            best = matchwood.weighted_matching(G, method="exact").weight
+        except matchwood.EngineUnavailable as error:
+            print(f"the best matchings are not computed: {error}")
+            return []
         rows.append({"graph": name, "entries": view.nnz, "per_cent": 100 * (1 - greedy / best)})
         print(f"{name}: {rows[-1]['per_cent']:.2f} % lighter than the best", flush=True)
     mean = statistics.mean(row["per_cent"] for row in rows)
     thesis = statistics.mean(THESIS.values())
     print(f"mean {mean:.2f} %; of {len(THESIS)} graphs in the thesis {thesis:.2f} %")
     return rows
-
-
-# Timed, with a GPU
-
-
-def best_seconds(call: Callable[[], Any]) -> float:
-    """Median of several calls, the first one not counted."""
-    call()
-    times = []
-    for _ in range(REPEATS):
-        engines.cupy().cuda.Device().synchronize()
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-def copy_seconds(G: Any) -> float:
-    """T: one copy of indices and data from pinned memory, in large pieces."""
-    import cupyx
-
-    cupy, view = engines.cupy(), G.undirected_weights()
-    pairs = []
-    for array in (view.indices, view.data):
-        pinned = cupyx.empty_pinned(array.shape, array.dtype)
-        pinned[...] = array
-        pairs.append((cupy.empty(array.shape, array.dtype), pinned))
-
-    def copy() -> None:
-        for there, here in pairs:
-            there.set(here)
-        cupy.cuda.Device().synchronize()
-
-    return best_seconds(copy)
-
-
-def timed(scale: int) -> list[dict[str, Any]]:
-    """Whole matchings and first passes, in units of one copy of the graph."""
-    rows: list[dict[str, Any]] = []
-    name, make = next(iter(graphs(scale, 8).items()))
-    G = make()
-    T = copy_seconds(G)
-    print(f"{name}: T {1e3 * T:.2f} ms", flush=True)
-    quarter = bytes_of(G) // 4
-    for batches in (None, 3, 5, 10, 40):
-        engine = Devices(memory=None if batches else quarter, batches=batches, lists=8, stats=True)
-        found = matchwood.weighted_matching(G, engine=engine)
-        first = found.stats.rounds[0].seconds.get("transfer", 0.0)
-        plain = Devices(memory=engine.memory, batches=batches)
-        whole = best_seconds(functools.partial(matchwood.weighted_matching, G, engine=plain))
-        row = {"graph": name, "batches": batches, "first_pass": first / T, "whole": whole / T}
-        rows.append(row)
-        print(f"  batches {batches}: copies {first / T:.3f} T, whole {whole / T:.3f} T", flush=True)
-    for partitions in (1, 2, 4, 8):
-        for batches in (1, 3, 5, 10):
-            for lists in ("auto", 0):
-                engine = Devices((0,) * partitions, batches=batches, lists=lists, stats=True)
-                start = time.perf_counter()
-                stats = matchwood.weighted_matching(G, engine=engine).stats
-                passed = time.perf_counter() - start
-                rows.append({
-                    "graph": name, "partitions": partitions, "batches": batches, "lists": lists,
-                    "seconds": passed, "phases": stats.seconds(), "sizes": stats.graph_sizes,
-                })  # fmt: skip
-                told = f"  {partitions} partitions, {batches} batches, lists {lists}: "
-                print(f"{told}{1e3 * passed:.1f} ms, {stats.graph_sizes:.2f} sizes", flush=True)
-    indices = G.undirected_pattern().indices.nbytes / bytes_of(G) * T
-    seconds = best_seconds(lambda: matchwood.connected_components(G, engine=Devices(batches=4)))
-    rows.append({"graph": name, "components": seconds / indices})
-    print(f"  components: {seconds / indices:.3f} of a copy of indices", flush=True)
-    return rows
-
-
-def draw(rows: list[dict[str, Any]], folder: Path) -> None:
-    """The share of entries that travels in each round."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(6, 3.5))
-    for row in rows:
-        if "touched_by_round" in row:
-            shares = row["touched_by_round"]
-            axes.semilogy(
-                range(1, len(shares) + 1), np.maximum(shares, 1e-7), "o-", label=row["graph"]
-            )
-    axes.set_xlabel("round")
-    axes.set_ylabel("entries that travel, of all")
-    axes.legend()
-    figure.tight_layout()
-    folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / "beyond_gpu_rounds.svg")
 
 
 def main() -> None:
@@ -244,20 +152,36 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with graphs for table 4.2")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--parts", default=",".join(COUNTED + TIMED), help="which, with commas")
+    parser.add_argument("--seconds", type=float, default=1e9, help="no part begins later")
     given = parser.parse_args()
+    parts = tuple(given.parts.split(","))
+    if wrong := set(parts) - {*COUNTED, *TIMED}:
+        parser.error(f"unknown parts: {', '.join(sorted(wrong))}")
     found: dict[str, Any] = {
         "machine": harness.environment(),
         "scale": given.scale,
         "mesh": given.mesh,
+        "counted": [],
+        "best_weight": [],
+        "timed": [],
     }
-    found["counted"] = counted(given.scale, given.mesh)
-    found["from_the_best"] = from_the_best(given.data)
-    if engines.gpu_available():
-        found["timed"] = timed(given.scale)
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
-    if given.pictures:
-        draw(found["counted"], given.pictures)
+
+    def save() -> None:
+        if given.json:
+            given.json.write_text(json.dumps(found, indent=1) + "\n")
+        if given.pictures:
+            beyond_figures.draw(found, given.pictures)
+
+    if "counted" in parts:
+        found["counted"] = counted(given.scale, given.mesh)
+        save()
+    if "best_weight" in parts:
+        found["best_weight"] = from_the_best(given.data)
+        save()
+    if engines.gpu_available() and set(parts) & set(TIMED):
+        beyond_timed.timed(given.scale, parts, found["timed"], save, given.seconds)
+    save()
 
 
 if __name__ == "__main__":

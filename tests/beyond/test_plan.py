@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matchwood import Devices, OutOfMemory
+from matchwood.beyond import cpu_copies
 from matchwood.beyond import plan as plans
 from matchwood.beyond.plan import Buffer, Partition, Sizes, make_plan
 from support import looped
@@ -162,14 +163,41 @@ def test_fetched_rows_are_cut(degrees, entries, rows):
     assert at == offsets[-1]
 
 
-def test_degrees_are_counted(monkeypatch):
-    monkeypatch.setattr(plans, "ROWS_PER_STEP", 3)
+def test_degrees_are_counted():
     degrees = np.array([0, 1, 40, 3, 33, 32, 1, 0])
-    counts = plans.count_degrees(indptr_of(degrees), Partition(1, 8, 0, 0))
+    counts = plans.counted_degrees(indptr_of(degrees), Partition(1, 8, 0, 0))
     assert counts.sum() == 7
     assert (counts[0], counts[1], counts[3], counts[32], counts[33]) == (1, 2, 1, 1, 2)
     for length in (1, 4, 16, 32):
         assert plans.listed_entries(counts, length) == np.minimum(degrees[1:], length).sum()
+    by_three = cpu_copies.count_degrees(indptr_of(np.tile(degrees, 50)), 33, threads=3)
+    one = cpu_copies.count_degrees(indptr_of(degrees), 33, threads=1)
+    np.testing.assert_array_equal(by_three, 50 * one)
+
+
+def test_words_are_gathered():
+    source = np.arange(100, dtype=np.int32)[::-1].copy()
+    begin, length = np.array([7, 3, 60, 0]), np.array([4, 0, 10, 2])
+    done = np.concatenate(([0], np.cumsum(length)))
+    expected = np.concatenate([source[b : b + k] for b, k in zip(begin, length, strict=True)])
+    for at, threads in itertools.product((0, 3, 4, 13), (1, 3)):
+        target = np.zeros(expected.size - at, np.int32)
+        cpu_copies.gather(target, at, source, begin, done, threads)
+        np.testing.assert_array_equal(target, expected[at:])
+
+
+def test_a_batch_is_cut_into_pieces():
+    indptr = indptr_of([3, 0, 9, 1, 0, 0, 6])
+    for batch, entries in itertools.product(
+        (plans.Batch(0, 7, 0, 19), plans.Batch(2, 4, 5, 13), plans.Batch(2, 3, 4, 9)), (1, 4, 50)
+    ):
+        pieces = plans.cut_pieces(indptr, batch, entries)
+        assert (pieces[0].first, pieces[-1].last) == (batch.first, batch.last)
+        assert all(one.last == other.first for one, other in itertools.pairwise(pieces))
+        for piece in pieces:
+            assert batch.lo <= piece.lo < piece.hi <= batch.hi
+            assert indptr[piece.lo] <= piece.first < indptr[piece.lo + 1]
+            assert indptr[piece.hi - 1] < piece.last <= indptr[piece.hi]
 
 
 def test_bytes_in_words():

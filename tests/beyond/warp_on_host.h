@@ -80,6 +80,8 @@ static unsigned __ballot_sync(unsigned mask, bool vote)
     return votes;
 }
 
+static bool __any_sync(unsigned mask, bool vote) { return __ballot_sync(mask, vote) != 0; }
+
 template <typename T>
 static T atomicCAS(T* at, T expected, T desired)
 {

@@ -111,13 +111,15 @@ def test_the_same_travels_as_in_the_simulation():
 
 
 def test_wide_indices_are_narrowed_on_the_way():
+    """Of a prepared graph; of plain arrays the gate narrows them, for every engine."""
     A = weighted(rmat(11, 8), np.float32)
-    expected = matchwood.weighted_matching(A, method="dominant")
-    for prepared in (False, True):
-        G = matchwood.graph(A, index_dtype=np.int64)
-        found = on(G if prepared else (G.indptr, G.indices, G.data), 2, batches=3, lists=2)
-        assert found.mate.dtype == np.int64
+    G = matchwood.graph(A, index_dtype=np.int64)
+    for A in (G, (G.indptr, G.indices, G.data)):
+        expected = matchwood.weighted_matching(A, method="dominant", engine="cpu")
+        found = on(A, 2, batches=3, lists=2)
+        assert found.mate.dtype == expected.mate.dtype
         np.testing.assert_array_equal(found.mate, expected.mate)
+    assert on(G, 2, batches=3).mate.dtype == np.int64
 
 
 def test_resident():
@@ -128,7 +130,23 @@ def test_resident():
         assert found.stats.resident
         assert_same(found, expected)
     assert found.stats.graph_sizes == 0.0  # the second call finds the rows there
-    assert_same(on(G, 4), expected)
+    for partitions in (1, 3, 4):
+        for turn in range(3):
+            found = on(G, partitions)
+            assert found.stats.resident
+            assert_same(found, expected)
+            assert found.stats.graph_sizes == (1.0 if turn == 0 and partitions > 1 else 0.0)
+
+
+def test_large_answers_come_through_the_ring():
+    from matchwood.beyond import sending
+
+    G = matchwood.graph(weighted(rmat(20, 2), np.float32))
+    assert G.n * 4 > sending.SMALL_ANSWER
+    expected = matchwood.weighted_matching(G, method="dominant")
+    for options in ({"batches": 3}, {"batches": 3, "lists": 1}, {}):
+        assert_same(on(G, 2, **options), expected)
+    assert_same(on(G.sparse(), 1, batches=3), expected)
 
 
 class MostUsed:

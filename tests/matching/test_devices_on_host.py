@@ -13,8 +13,8 @@ from beyond_on_host import on_host
 from graphs import complete, from_edges, grid, rmat, star
 from matching_graphs import weighted
 from matchwood import Devices
+from matchwood.beyond import pinned, sending, simulated
 from matchwood.beyond import plan as plans
-from matchwood.beyond import simulated
 from matchwood.matching.dominant.devices import gpu_worker
 
 pytestmark = pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
@@ -49,7 +49,7 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_same_mates(name):
+def test_same_mates(name, monkeypatch):
     """Few weights, so that ties matter; prepared or not; threads in both orders."""
     turn = itertools.count()
     for ties, levels in (("hash", 1 << 20), ("index", 3)):
@@ -59,6 +59,7 @@ def test_same_mates(name):
         for devices, lists in itertools.product((1, 3), (0, 1, 4)):
             k = next(turn)
             batches = 1 if k % 5 == 0 else 4
+            monkeypatch.setattr(gpu_worker, "WORTH_ORDER", (1, 1 << 12)[k % 7 == 0])
             options = {"batches": batches, "lists": lists, "stats": k % 3 == 0}
             found = on((A, G)[k % 2], devices, ties, last_first=k % 4 > 1, **options)
             assert_same(found, expected)
@@ -76,3 +77,24 @@ def test_what_travels_is_what_the_simulation_counts():
             counts = ("pointed", "entries", "rows", "words_exchanged")
             assert [getattr(one, c) for c in counts] == [getattr(other, c) for c in counts]
         assert found.memory <= [1 << 30] * devices
+
+
+def test_rows_that_stay_on_the_devices():
+    """A prepared graph keeps them, and they travel once; lists run out, and are packed again."""
+    G = matchwood.graph(weighted(rmat(6, 8), np.float32))
+    expected = matchwood.weighted_matching(G, method="dominant")
+    for turn in range(3):
+        found = on(G, 3)
+        assert_same(found, expected)
+        assert found.stats.resident
+        assert found.stats.graph_sizes == (1.0 if turn == 0 else 0.0)
+
+
+def test_an_answer_comes_through_the_ring(monkeypatch):
+    """In pieces, each of which waits for a slot of pinned memory."""
+    monkeypatch.setattr(sending, "SMALL_ANSWER", 0)
+    monkeypatch.setattr(pinned, "SLOT_BYTES", 64)
+    G = matchwood.graph(weighted(rmat(6, 6), np.float32))
+    expected = matchwood.weighted_matching(G, method="dominant")
+    for A in (G, G.sparse()):
+        assert_same(on(A, 2, batches=3, lists=1), expected)

@@ -87,6 +87,18 @@ def test_larger(name):
                     assert found.rounds == right.rounds
 
 
+def test_suitor_beyond_the_caches(monkeypatch):
+    """Few neighbours are asked there; the answer is the same."""
+    monkeypatch.setattr(engine("suitor"), "CACHED_BYTES", 0)
+    for name, kind in itertools.product(LARGER, (np.float32, np.float64)):
+        A = LARGER[name](kind)
+        view = view_of(A, np.int32)
+        for by_hash in (True, False):
+            right = reference.match(view, SEED, by_hash)
+            found = engine("suitor").match(on_gpu(view), SEED, by_hash)
+            assert_same(found, right.mate, weight_of(A, right.mate), np.int32)
+
+
 def test_zoo(zoo_graph):
     cupy = pytest.importorskip("cupy")
     A = abs(zoo_graph)

@@ -33,16 +33,22 @@ class Ledger:
 
     def take(self, size: int, dtype: Any) -> Any:
         """An uninitialised array; `OutOfMemory` where it would exceed the limit."""
-        nbytes = aligned(size * np.dtype(dtype).itemsize)
+        self._count(size * np.dtype(dtype).itemsize)
+        return self._make(size, dtype)
+
+    def hold(self, array: Any) -> None:
+        """An array that is there already counts like one that was taken."""
+        self._count(array.nbytes)
+
+    def _count(self, nbytes: int) -> None:
+        nbytes = aligned(nbytes)
         if self.taken + nbytes > self.limit:
             raise OutOfMemory(
                 f"a partition may hold {self.limit:,} bytes on its device and has "
                 f"{self.taken:,}; {nbytes:,} more were asked for"
             )
-        array = self._make(size, dtype)
         self.taken += nbytes
         self.most = max(self.most, self.taken)
-        return array
 
     def give_back(self, array: Any) -> None:
         """The caller drops the array."""

@@ -83,14 +83,19 @@ class Machine:
                 raise EngineUnavailable(
                     f"{caller}: there is no device {number}; this machine has {present}"
                 )
-        self.limits = self._limits(found)
+        self.limits = self._limits(found, Counter())
 
-    def _limits(self, found: Simulated | None) -> list[int]:
+    def count_again(self, kept: Counter[int]) -> None:
+        """So many bytes of each device, kept by an earlier call, are used again by this one."""
+        if any(kept.values()):
+            self.limits = self._limits(_simulated.get(), kept)
+
+    def _limits(self, found: Simulated | None, kept: Counter[int]) -> list[int]:
         """Partitions on one device share what is free there; `memory` is what each may take."""
         sharing = Counter(self.devices.devices)
         limits = []
         for number in self.devices.devices:
-            share = self._free(number, found) // sharing[number]
+            share = (self._free(number, found) + kept[number]) // sharing[number]
             asked = self.devices.memory
             limits.append(share if asked is None else min(asked, share))
         return limits
@@ -106,8 +111,16 @@ class Machine:
 
     def ledger(self, partition: int) -> Ledger:
         """For the arrays of a partition on its device, which must be the current one."""
-        make = np.empty if self.engine == "cpu" else self._cupy.empty
+        make = np.empty if self.engine == "cpu" else self._empty
         return Ledger(make, self.limits[partition])
+
+    def _empty(self, size: int, dtype: Any) -> Any:
+        """CuPy keeps free memory by stream, so what one call leaves is found by the next one here.
+
+        A call waits for its streams before it drops its arrays.
+        """
+        with self._cupy.cuda.Stream.null:
+            return self._cupy.empty(size, dtype)
 
 
 def require(devices: Devices, caller: str) -> Machine:

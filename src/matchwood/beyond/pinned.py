@@ -4,29 +4,29 @@ A copy from pinned memory runs at the full speed of the bus beside the kernels. 
 array takes as long as one copy of it, so it pays from the second use on: the arrays of a prepared
 Graph are registered once and stay so as long as the Graph.  All other rows pass through a ring of
 small pinned buffers, which threads fill; there columns become int32 on the way, where vertices can
-be counted so.
+be counted so.  Answers come back through such a ring too.  Allocating one takes as long as sending
+half a gigabyte, so a prepared Graph keeps those of its calls.
 """
 
 from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from matchwood import engines
-from matchwood.teams import crew
+from matchwood.beyond import cpu_copies
 
 Array = np.ndarray[Any, Any]
 
 PORTABLE, MAPPED = 1, 2  # cudaHostRegister: for all devices, and kernels may read it
-RING_SLOTS = 4
-SLOT_BYTES = 4 << 20  # of pinned memory; allocating takes 0.5 ms for each MiB
-PIECE_BYTES = 1 << 20  # that a thread copies at a time
+RING_SLOTS = 2
+SLOT_BYTES = 16 << 20  # of pinned memory; allocating takes 0.5 ms for each MiB
 POLL_SECONDS = 0.0002  # between two looks at an event: Ctrl-C is heard in between
-SPINS = 200  # looks without a pause before that
+SPINS = 4000  # looks without a pause before that: some milliseconds, longer than most steps
 
 
 class Registration:
@@ -93,63 +93,109 @@ class Ring:
 
     def __init__(self, threads: int | None) -> None:
         self._cupy = engines.cupy()
-        self._threads = threads
-        memory = self._cupy.cuda.pinned_memory
-        self._memory = [
-            memory.PinnedMemoryPointer(memory.PinnedMemory(SLOT_BYTES), 0)
-            for _ in range(RING_SLOTS)
-        ]
+        self.threads = threads
+        self._memory: list[Any] = [None] * RING_SLOTS
         self._free: list[Any] = [None] * RING_SLOTS
         self._turn = 0
 
+    def produce(self, target: Any, fill: Callable[[Array, int], None], stream: Any) -> None:
+        """Send what ``fill(staged, begin)`` writes: the words of `target` from `begin` on."""
+        size = SLOT_BYTES // target.dtype.itemsize
+        for begin in range(0, target.size, size):
+            there = target[begin : begin + size]
+            slot, staged = self._next(target.dtype, there.size)
+            fill(staged, begin)
+            there.data.copy_from_host_async(staged.ctypes.data, staged.nbytes, stream)
+            self._mark(slot, stream)
+
     def send(self, target: Any, source: Array, stream: Any) -> None:
         """Copy `source` to the device array `target`, in its type; asynchronous for the device."""
-        size = SLOT_BYTES // target.dtype.itemsize
-        for begin in range(0, source.size, size):
-            part = source[begin : begin + size]
-            slot = self._turn % RING_SLOTS
-            self._turn += 1
-            if self._free[slot] is not None:
-                wait_for(self._free[slot])
-            staged = np.frombuffer(self._memory[slot], target.dtype, part.size)
-            self._fill(staged, part)
-            there = target[begin : begin + part.size]
-            there.data.copy_from_host_async(staged.ctypes.data, staged.nbytes, stream)
-            event = self._cupy.cuda.Event(disable_timing=True)
-            event.record(stream)
-            self._free[slot] = event
+
+        def fill(staged: Array, begin: int) -> None:
+            cpu_copies.copy(staged, source[begin : begin + staged.size], self.threads)
+
+        self.produce(target, fill, stream)
 
     def gather(self, target: Any, source: Array, begin: Array, length: Array, stream: Any) -> None:
         """Copy the ranges ``source[begin : begin + length]``, one after the other."""
-        at = 0
         done = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
-        size = SLOT_BYTES // target.dtype.itemsize
-        while at < int(done[-1]):
-            upto = min(at + size, int(done[-1]))
-            first = int(np.searchsorted(done, at, side="right")) - 1
-            last = int(np.searchsorted(done, upto, side="left"))
-            cut = np.clip(done[first : last + 1], at, upto)
-            starts = begin[first:last] + np.maximum(at - done[first:last], 0)
-            places = np.arange(at, upto) + np.repeat(starts - cut[:-1], np.diff(cut))
-            self.send(target[at:upto], source[places], stream)
-            at = upto
 
-    def _fill(self, staged: Array, part: Array) -> None:
-        each = max(1, PIECE_BYTES // staged.itemsize)
-        count = -(-part.size // each)
+        def fill(staged: Array, at: int) -> None:
+            same = source.dtype == staged.dtype
+            there = staged if same else np.empty(staged.size, source.dtype)
+            cpu_copies.gather(there, at, source, begin, done, self.threads)
+            if not same:
+                cpu_copies.copy(staged, there, self.threads)
 
-        def copy(i: int) -> None:
-            piece = slice(i * each, (i + 1) * each)
-            np.copyto(staged[piece], part[piece], casting="unsafe")
+        self.produce(target[: int(done[-1])], fill, stream)
 
-        crew(self._threads, work=part.size).spread(copy, count)
+    def receive(self, target: Array, source: Any, stream: Any) -> None:
+        """Copy the device array `source`, which `stream` has written, to `target`."""
+        size = SLOT_BYTES // target.itemsize
+        coming: list[tuple[int, int, Array]] = []
+        for begin in range(0, target.size, size):
+            if len(coming) == RING_SLOTS:
+                self._received(target, *coming.pop(0))
+            part = source[begin : begin + size]
+            slot, staged = self._next(target.dtype, part.size)
+            part.data.copy_to_host_async(staged.ctypes.data, part.nbytes, stream)
+            self._mark(slot, stream)
+            coming.append((slot, begin, staged))
+        for one in coming:
+            self._received(target, *one)
 
-    def close(self) -> None:
-        """Free the pinned memory, when the device has read it."""
+    def _received(self, target: Array, slot: int, begin: int, staged: Array) -> None:
+        wait_for(self._free[slot])
+        cpu_copies.copy(target[begin : begin + staged.size], staged, self.threads)
+
+    def _next(self, dtype: Any, size: int) -> tuple[int, Array]:
+        """The next slot, when the device has left it, as an array."""
+        slot = self._turn % RING_SLOTS
+        self._turn += 1
+        if self._free[slot] is not None:
+            wait_for(self._free[slot])
+        if self._memory[slot] is None:
+            memory = self._cupy.cuda.pinned_memory
+            self._memory[slot] = memory.PinnedMemoryPointer(memory.PinnedMemory(SLOT_BYTES), 0)
+        return slot, np.frombuffer(self._memory[slot], dtype, size)
+
+    def _mark(self, slot: int, stream: Any) -> None:
+        """The slot is free again when the stream has come so far."""
+        self._free[slot] = self._cupy.cuda.Event(disable_timing=True)
+        self._free[slot].record(stream)
+
+    def wait(self) -> None:
+        """Until no device reads or writes the pinned memory."""
         for event in self._free:
             if event is not None:
                 event.synchronize()
-        self._memory = []
+        self._free = [None] * RING_SLOTS
+
+
+class Rings:
+    """Rings of a call, or of a prepared Graph, whose calls may run side by side."""
+
+    def __init__(self) -> None:
+        self._idle: list[Ring] = []
+
+    def borrow(self, threads: int | None) -> Ring:
+        """A ring that nobody else uses until it is given back."""
+        try:
+            ring = self._idle.pop()
+        except IndexError:
+            return Ring(threads)
+        ring.threads = threads
+        return ring
+
+    def give_back(self, ring: Ring) -> None:
+        ring.wait()
+        self._idle.append(ring)
+
+
+def rings_of(keep: Any) -> Rings:
+    """Those of the prepared Graph whose `keep` this is; else new ones, freed after the call."""
+    found: Rings = Rings() if keep is None else keep("pinned rings", Rings)
+    return found
 
 
 def wait_for(event: Any) -> None:

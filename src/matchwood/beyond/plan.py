@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from matchwood.beyond.cpu_copies import count_degrees
 from matchwood.beyond.devices import LONGEST_LIST, Devices
 from matchwood.beyond.ledger import ALIGNMENT
 from matchwood.errors import OutOfMemory
@@ -27,7 +28,6 @@ MOST_BATCHES = 64  # of a partition, before its lists are made shorter
 LEAST_CAPACITY = 1 << 10  # entries of a buffer
 LEAST_ROWS = 1 << 10  # rows of a buffer
 SCAN_PART = 8  # a prefix sum over n numbers takes n / SCAN_PART bytes of scratch at most
-ROWS_PER_STEP = 1 << 20  # rows whose degrees are counted at a time, to save memory
 
 
 class Sizes(NamedTuple):
@@ -101,13 +101,27 @@ class Plan:
 
 
 def make_plan(
-    caller: str, indptr: Array, devices: Devices, sizes: Sizes, limits: list[int], keep: Any = None
+    caller: str,
+    indptr: Array,
+    devices: Devices,
+    sizes: Sizes,
+    limits: list[int],
+    keep: Any = None,
+    *,
+    resident_list: int = USUAL_LIST,
 ) -> Plan:
-    """The plan of a graph; `OutOfMemory`, naming what would do, where it cannot fit."""
+    """The plan of a graph; `OutOfMemory`, naming what would do, where it cannot fit.
+
+    `resident_list`: the length of lists where all rows stay on the devices.
+    """
     n = indptr.size - 1
     partitions = cut_partitions(indptr, devices.size)
     degrees = _degrees(indptr, partitions, keep)
     planner = _Planner(n, indptr, devices, sizes, limits, partitions, degrees)
+    if planner.free:
+        found = planner.try_length(resident_list, [part.entries for part in partitions])
+        if found is not None:
+            return found
     least_batches = [planner.least_buffer(p, MOST_BATCHES) for p in range(devices.size)]
     least = [planner.least_buffer(p, None) for p in range(devices.size)]
     for wanted in (least_batches, least):
@@ -122,7 +136,7 @@ def _degrees(indptr: Array, partitions: list[Partition], keep: Any) -> list[Arra
     """The degrees of each partition, counted; a prepared Graph keeps those of one of its views."""
 
     def make() -> tuple[Array, list[Array]]:
-        return indptr, [count_degrees(indptr, part) for part in partitions]
+        return indptr, [counted_degrees(indptr, part) for part in partitions]
 
     if keep is not None:
         of, found = keep(f"degrees of {len(partitions)} partitions", make)
@@ -164,6 +178,12 @@ def cut_batches(indptr: Array, part: Partition, count: int, buffer: Buffer) -> l
     return found
 
 
+def cut_pieces(indptr: Array, batch: Batch, entries: int) -> list[Batch]:
+    """A batch in pieces of so many entries: a device reads one while the next one travels."""
+    ends = [*range(batch.first, batch.last, entries), batch.last]
+    return [Batch(*_rows_of(indptr, *pair), *pair) for pair in itertools.pairwise(ends)]
+
+
 def _rows_of(offsets: Array, first: int, last: int) -> tuple[int, int]:
     """The row of the entry `first`, and the row after that of the entry last - 1."""
     kind = offsets.dtype.type
@@ -171,14 +191,9 @@ def _rows_of(offsets: Array, first: int, last: int) -> tuple[int, int]:
     return row, int(np.searchsorted(offsets, kind(last), side="left"))
 
 
-def count_degrees(indptr: Array, part: Partition) -> Array:
+def counted_degrees(indptr: Array, part: Partition) -> Array:
     """counts[d] = vertices of the partition with d entries; the last counts those with more."""
-    counts = np.zeros(LONGEST_LIST + 2, np.int64)
-    for lo in range(part.lo, part.hi, ROWS_PER_STEP):
-        hi = min(lo + ROWS_PER_STEP, part.hi)
-        degrees = np.minimum(np.diff(indptr[lo : hi + 1]), LONGEST_LIST + 1)
-        counts += np.bincount(degrees, minlength=counts.size)
-    return counts
+    return count_degrees(indptr[part.lo : part.hi + 1], LONGEST_LIST + 1)
 
 
 def listed_entries(counts: Array, length: int) -> int:
@@ -218,6 +233,7 @@ class _Planner:
     ) -> None:  # fmt: skip
         self.n, self.indptr, self.devices, self.sizes = n, indptr, devices, sizes
         self.limits, self.partitions, self.degrees = limits, partitions, degrees
+        self.free = devices.batches is None and devices.lists == "auto"
         self.notes: list[str] = []
         self.asked = [self._asked_batches(part) for part in partitions]
 
@@ -283,12 +299,11 @@ class _Planner:
             buffers.append(buffer)
             kept.append(1 if entries >= part.entries else 2)
         whole = all(number == 1 for number in kept)
-        free = self.devices.batches is None and self.devices.lists == "auto"
         return Plan(
             self.n, self.partitions, batches, kept, buffers, length,
             [listed_entries(counts, length) for counts in self.degrees],
             [self._need(p, length, one.entries) for p, one in enumerate(buffers)],
-            resident=whole and free, notes=self.notes,
+            resident=whole and self.free, notes=self.notes,
         )  # fmt: skip
 
     def _least(self, p: int, length: int, entries: int) -> int:

@@ -60,6 +60,8 @@ class Stats:
         The rows stayed on the devices too.
     memory : list of int
         Most bytes that each partition held.
+    first_pass : float
+        Seconds until all rows had passed for the first time; 0 unless ``stats=True``.
     notes : list of str
         What was done otherwise than asked for, and why.
     rounds : list of RoundStats
@@ -75,6 +77,7 @@ class Stats:
     lists: int = 0
     resident: bool = False
     memory: list[int] = field(default_factory=list)
+    first_pass: float = 0.0
     notes: list[str] = field(default_factory=list)
     rounds: list[RoundStats] = field(default_factory=list)
 

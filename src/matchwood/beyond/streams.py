@@ -23,6 +23,10 @@ class Lane:
         with self._cupy.cuda.Device(number):
             self.kernels = self._cupy.cuda.Stream(non_blocking=True)
             self.copies = self._cupy.cuda.Stream(non_blocking=True)
+            # arrays of this call may be memory that the default stream still reads
+            before = self.event(self._cupy.cuda.Stream.null)
+            self.kernels.wait_event(before)
+            self.copies.wait_event(before)
         self._marks: list[tuple[str, Any, Any]] = []
 
     @contextlib.contextmanager
@@ -89,11 +93,15 @@ class RoundClock:
     def __init__(self) -> None:
         self._begin = time.perf_counter()
 
-    def seconds(self, lanes: list[Lane]) -> dict[str, float]:
-        """By phase, of the device that worked longest; "waiting" is the rest of the round."""
+    def passed(self, lanes: list[Lane]) -> float:
+        """Seconds until the devices have done all that was queued."""
         for lane in lanes:
             lane.wait()
-        passed = time.perf_counter() - self._begin
+        return time.perf_counter() - self._begin
+
+    def seconds(self, lanes: list[Lane]) -> dict[str, float]:
+        """By phase, of the device that worked longest; "waiting" is the rest of the round."""
+        passed = self.passed(lanes)
         each = [lane.seconds() for lane in lanes]
         found = max(each, key=lambda one: sum(one.values()))
         busy = sum(value for name, value in found.items() if name != "transfer")

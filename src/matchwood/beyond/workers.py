@@ -1,4 +1,4 @@
-"""What the workers of a call on CUDA's devices have in common, whatever the problem."""
+"""What the workers of a call have in common, whatever the problem: on CUDA's devices or not."""
 
 from __future__ import annotations
 
@@ -76,6 +76,49 @@ class DeviceWorkers:
         for worker in self.workers:
             worker.sender.round = self._round
 
+    def passed(self) -> float:
+        """Seconds of this round so far, where they are measured; else 0, and nothing waits."""
+        return self._clock.passed([one.lane for one in self.workers]) if self._timed else 0.0
+
     def end_round(self) -> None:
         if self._timed:
             self._round.seconds = self._clock.seconds([worker.lane for worker in self.workers])
+
+
+class SimulatedWorkers:
+    """The same for simulated devices: objects with a ledger and the counts of a round.
+
+    Parameters
+    ----------
+    workers : list
+        One for each partition.
+    stats : Stats
+        Where the result will tell what was done.
+    """
+
+    alone = False  # each round is counted
+
+    def __init__(self, workers: list[Any], stats: Stats) -> None:
+        self.workers = workers
+        self._round = RoundStats()
+        stats.pinned = "simulated"
+        stats.transport = "simulated" if len(workers) > 1 else "none"
+
+    def close(self) -> None:
+        """Nothing outlives the arrays."""
+
+    def memory(self) -> list[int]:
+        """Most bytes that each partition held."""
+        return [worker.ledger.most for worker in self.workers]
+
+    def begin_round(self, stats: Stats) -> None:
+        self._round = new_round(stats)
+        for worker in self.workers:
+            worker.round = self._round
+
+    def passed(self) -> float:
+        """Seconds are not measured."""
+        return 0.0
+
+    def end_round(self) -> None:
+        """All is counted already."""

@@ -109,9 +109,115 @@ __device__ __forceinline__ void first_of_lanes(I u, Edge<I, B>& best, Ties ties,
     }
 }
 
+// Entries of a row that a lane holds.  w[a] is 0 for those that are not there, or have been asked.
+template <typename I, typename B, int AHEAD>
+struct Held {
+    B w[AHEAD];
+    I v[AHEAD];
+
+    // AHEAD of a row's `length` entries from the k-th on, every `step`-th, that weigh no less than `least`.  Where
+    // that is 0, weights and columns are loaded side by side.
+    template <typename K>
+    __device__ __forceinline__ void load(const B* weights, const I* columns, K k, K length, int step, B least)
+    {
+        bool all = least == 0;
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) {
+            w[a] = k + a * step < length ? weights[k + a * step] : B(0);
+            if (all) v[a] = k + a * step < length ? columns[k + a * step] : I(0);
+        }
+        if (all) return;
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) {
+            if (w[a] < least) w[a] = 0;
+            if (w[a] != 0) v[a] = columns[k + a * step];
+        }
+    }
+
+    __device__ __forceinline__ B heaviest() const
+    {
+        B most = 0;
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) most = w[a] > most ? w[a] : most;
+        return most;
+    }
+
+    // Take out an entry of weight `most`.
+    __device__ __forceinline__ Edge<I, B> take_out(B most)
+    {
+        Edge<I, B> found{0, 0};
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) {
+            if (found.w != 0 || w[a] != most) continue;
+            found = {w[a], v[a]};
+            w[a] = 0;
+        }
+        return found;
+    }
+};
+
+// `best` becomes the edge where that comes first and its other end accepts it.
+template <typename I, typename B, typename Names, typename Others>
+__device__ __forceinline__ void improve(I u, Edge<I, B> edge, const Others& others, Edge<I, B>& best, Ties ties,
+                                        const Names& name)
+{
+    if (!comes_first(u, edge, best, ties, name)) return;
+    B held = others.held(edge.v);
+    if (edge.w > held || (edge.w == held && others.takes(edge.v, u, edge.w))) best = edge;
+}
+
+// The largest x of WIDTH neighbouring lanes, in each of them.
+template <int WIDTH, typename B>
+__device__ __forceinline__ B largest_of_lanes(B x)
+{
+#pragma unroll
+    for (int step = WIDTH / 2; step > 0; step /= 2) {
+        B other = __shfl_xor_sync(ALL, x, step);
+        x = other > x ? other : x;
+    }
+    return x;
+}
+
+// The first edge of u's entries begin to end - 1, by WIDTH neighbouring lanes.  All lanes of the warp call.
+//
+// Most of the time goes into asking neighbours, which lie anywhere in memory.  So each lane holds a few entries and
+// asks for the heaviest of them; then only entries that weigh no less than the best answer of all WIDTH lanes are
+// left, which are few.
+template <int WIDTH, typename I, typename W, typename Names, typename Others>
+__device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, Names>& rows, I u, I begin, I end,
+                                                               const Others& others)
+{
+    using B = WeightBits<W>;
+    constexpr int AHEAD = 4;  // entries of a lane at a time
+    constexpr bool ASK_TWO = false;
+    Edge<I, B> best{0, u};
+    B least = 0;  // the weight of the best answer
+    for (I first = 0; __any_sync(ALL, first < end - begin); first += AHEAD * WIDTH) {
+        Held<I, B, AHEAD> entries;
+        entries.load(rows.data + begin, rows.indices + begin, (I)(first + lane() % WIDTH), (I)(end - begin), WIDTH, least);
+        B most = entries.heaviest();
+        while (true) {
+            B asked = least;
+            if (ASK_TWO) {  // the two heaviest of all lanes, or more where these weigh the same
+                B top = largest_of_lanes<WIDTH>(most), mine = most < top ? most : B(0);
+                B second = largest_of_lanes<WIDTH>(mine);
+                asked = second > least ? second : least;
+            }
+            if (most != 0 && most >= asked) improve(u, entries.take_out(most), others, best, rows.ties, rows.name);
+            __syncwarp();
+            least = largest_of_lanes<WIDTH>(best.w);
+            most = entries.heaviest();
+            if (!__any_sync(ALL, most != 0 && most >= least)) break;
+        }
+    }
+    first_of_lanes<WIDTH>(u, best, rows.ties, rows.name);
+    return best;
+}
+
 // WIDTH lanes per vertex, the whole warp for a vertex with a long row.  All lanes of the warp call,
 // those of a group with the same u, begin and end; begin == end where there is nothing to do.
-template <int WIDTH, typename I, typename W, typename Names, typename Others>
+// FAR: what neighbours answer lies in memory that no cache holds, so few are asked.
+template <int WIDTH, bool FAR = false, typename I, typename W, typename Names, typename Others>
 __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W, Names>& rows, I u, I begin,
                                                                  I end, const Others& others)
 {
@@ -119,35 +225,39 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_lanes(const Rows<I, W
     using Found = Edge<I, WeightBits<W>>;
     Found best{0, u};
     bool is_long = end - begin > LONG_ROW;
-    if (!is_long) scan_row<4, false>(rows, u, begin, end, lane() % WIDTH, WIDTH, others, best);
-    __syncwarp();
-    first_of_lanes<WIDTH>(u, best, rows.ties, rows.name);
+    if (FAR) {
+        best = first_of_row<WIDTH>(rows, u, begin, is_long ? begin : end, others);
+    } else {
+        if (!is_long) scan_row<4, false>(rows, u, begin, end, lane() % WIDTH, WIDTH, others, best);
+        __syncwarp();
+        first_of_lanes<WIDTH>(u, best, rows.ties, rows.name);
+    }
     unsigned left = __ballot_sync(ALL, is_long && lane() % WIDTH == 0);
     for (; left != 0; left &= left - 1) {
         int owner = __ffs(left) - 1;
         I x = __shfl_sync(ALL, u, owner);
         I from = __shfl_sync(ALL, begin, owner), to = __shfl_sync(ALL, end, owner);
         Found mine{0, x};
-        scan_row<4, true>(rows, x, from, to, lane(), WARP, others, mine);
-        __syncwarp();
-        first_of_lanes<WARP>(x, mine, rows.ties, rows.name);
+        if (FAR) {
+            mine = first_of_row<WARP>(rows, x, from, to, others);
+        } else {
+            scan_row<4, true>(rows, x, from, to, lane(), WARP, others, mine);
+            __syncwarp();
+            first_of_lanes<WARP>(x, mine, rows.ties, rows.name);
+        }
         if (lane() / WIDTH == owner / WIDTH) best = mine;
     }
     return best;
 }
 
-// One block per vertex.  All threads of the block call, and all get the result.
-template <typename I, typename W, typename Names, typename Others>
-__device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W, Names>& rows, I u,
-                                                                 const Others& others)
+// The first of the edges of u that the threads of a block hold.  All threads of the block call, and all get it.
+template <typename I, typename B, typename Names>
+__device__ __forceinline__ Edge<I, B> first_of_block(I u, Edge<I, B> best, Ties ties, const Names& name)
 {
-    using B = WeightBits<W>;
     __shared__ B weights[WARP];
     __shared__ I ends[WARP];
-    Edge<I, B> best{0, u};
-    scan_row<4, true>(rows, u, rows.indptr[u], rows.indptr[u + 1], (int)threadIdx.x, (int)blockDim.x, others, best);
     __syncwarp();
-    first_of_lanes<WARP>(u, best, rows.ties, rows.name);
+    first_of_lanes<WARP>(u, best, ties, name);
     if (lane() == 0) {
         weights[warp()] = best.w;
         ends[warp()] = best.v;
@@ -155,7 +265,37 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W
     __syncthreads();
     bool is_warp = lane() < (int)(blockDim.x / WARP);
     best = {is_warp ? weights[lane()] : B(0), is_warp ? ends[lane()] : u};
-    first_of_lanes<WARP>(u, best, rows.ties, rows.name);
+    first_of_lanes<WARP>(u, best, ties, name);
     __syncthreads();
     return best;
+}
+
+// One block per vertex.  All threads of the block call, and all get the result.  FAR: as above; `least` is the weight
+// of the best answer so far, or less: a thread that reads an old value asks for more.
+template <bool FAR = false, typename I, typename W, typename Names, typename Others>
+__device__ __forceinline__ Edge<I, WeightBits<W>> first_by_block(const Rows<I, W, Names>& rows, I u,
+                                                                 const Others& others)
+{
+    using B = WeightBits<W>;
+    Edge<I, B> best{0, u};
+    if (!FAR) {
+        scan_row<4, true>(rows, u, rows.indptr[u], rows.indptr[u + 1], (int)threadIdx.x, (int)blockDim.x, others, best);
+        return first_of_block(u, best, rows.ties, rows.name);
+    }
+    constexpr int AHEAD = 4;  // entries of a thread at a time
+    __shared__ B least;
+    I begin = rows.indptr[u];
+    long long length = rows.indptr[u + 1] - begin;
+    if (threadIdx.x == 0) least = 0;
+    __syncthreads();
+    for (long long k = threadIdx.x; k < length; k += AHEAD * (int)blockDim.x) {
+        Held<I, B, AHEAD> entries;
+        entries.load(rows.data + begin, rows.indices + begin, k, length, (int)blockDim.x, *(volatile B*)&least);
+        for (B most = entries.heaviest(); most != 0 && most >= *(volatile B*)&least; most = entries.heaviest()) {
+            B before = best.w;
+            improve(u, entries.take_out(most), others, best, rows.ties, rows.name);
+            if (best.w > before) atomicMax(&least, best.w);
+        }
+    }
+    return first_of_block(u, best, rows.ties, rows.name);
 }

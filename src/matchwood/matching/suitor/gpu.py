@@ -22,13 +22,18 @@ SOURCE = gpu.Source(
     (
         "list_giants<I>",
         "add_offers<I,W>",
-        *(f"make_proposals{width} = make_proposals<I,W,{width}>" for width in WIDTHS),
+        *(
+            f"make_proposals{width}{'_far' if far else ''} = make_proposals<I,W,{width},{far:d}>"
+            for width in WIDTHS
+            for far in (False, True)
+        ),
     ),
 )
 
 BLOCK = SOURCE.constant("BLOCK")
 GIANT_ROW = SOURCE.constant("GIANT_ROW")
 
+CACHED_BYTES = 32 << 20  # of the offers of all vertices; more do not stay in the caches of a device
 SUM_BLOCKS = 512  # blocks that add up the weight
 SAMPLED_PAIRS = (
     1024  # pairs of neighbouring entries, compared to estimate how many weights are equal
@@ -48,7 +53,10 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     mate.data.memset_async(0xFF, mate.nbytes)
     if n == 0 or nnz == 0:
         return Found(mate, 0.0, 1)
-    k = SOURCE.kernels(I=kind, W=weight)
+    width = next((width for width in WIDTHS if nnz <= ENTRIES_PER_LANE * width * n), WIDTHS[-1])
+    far = "_far" if n * weight.itemsize > CACHED_BYTES else ""
+    name = f"make_proposals{width}{far}"
+    k = SOURCE.kernels("list_giants", "add_offers", name, I=kind, W=weight)
     space = gpu.workspace(
         "weighted_matching",
         want=(n, weight),
@@ -62,8 +70,7 @@ def match(view: Any, seed: int, by_hash: bool, threads: int | None = None) -> Fo
     if not by_hash and many_ties(view.data):  # ties by hash leave no long chains
         match_ahead(view, mate, space.want, space.offer)
     k.list_giants(n, (n, view.indptr, space.giants, space.count))
-    width = next((width for width in WIDTHS if nnz <= ENTRIES_PER_LANE * width * n), WIDTHS[-1])
-    make_proposals = getattr(k, f"make_proposals{width}")
+    make_proposals = getattr(k, name)
     arguments = (
         n, view.indptr, view.indices, view.data, seed, by_hash,
         space.giants, space.count, mate, space.want, space.offer,

@@ -52,6 +52,27 @@ struct WarpEdges {
         return held < room ? 0 : bits;
     }
 
+    // Fill an empty list with the edges {u, y} of weight x of all lanes where `there`.  All lanes of the warp call.
+    // A bitonic sort: 32 edges in 15 steps.
+    __device__ __forceinline__ void fill(I u, W x, I y, bool there, unsigned long long seed, bool by_hash)
+    {
+        unsigned votes = __ballot_sync(ALL, there);
+        w = there ? x : W(0);  // no edge weighs 0, so these come last
+        v = y;
+        int count = __popc(votes), width = votes >> 16 != 0 ? 32 : votes >> 8 != 0 ? 16 : 8;
+        for (int size = 2; size <= width; size *= 2)
+            for (int step = size / 2; step > 0; step /= 2) {
+                W other = __shfl_xor_sync(ALL, w, step);
+                I other_v = __shfl_xor_sync(ALL, v, step);
+                unsigned long long mine = value_bits(w), others = value_bits(other);
+                bool wants_first = ((lane() & step) == 0) == ((lane() & size) == 0), is_first = mine > others;
+                if (mine == others) is_first = mine == 0 ? wants_first : prefers_tied(u, v, u, other_v, seed, by_hash);
+                if (is_first != wants_first) w = other, v = other_v;
+            }
+        held = count < room ? count : room;
+        if (count > room) left_out = true;
+    }
+
     // Insert the edge {u, y} of weight x.  All lanes of the warp call, with the same edge.
     __device__ __forceinline__ void insert(I u, W x, I y, unsigned long long seed, bool by_hash)
     {

@@ -1,7 +1,7 @@
 """Connected components of graphs larger than a device, and on several devices.
 
 Afforest (M. Sutton, T. Ben-Nun, A. Barak. IPDPS 2018. doi:10.1109/IPDPS.2018.00012), of which each
-step sends as little as it can.  First the first and the last neighbour of each row travel, and join
+step sends as little as it can.  First two neighbours of each row travel, and join
 most vertices to one large component.  Then only the rows of vertices outside it travel whole; where
 the pattern is not known to be symmetric, all rows do.
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.beyond.plan import cut_rows
-from matchwood.beyond.stats import RoundStats, Stats, new_round
-from matchwood.components.connected.devices.cpu_ends import gather_ends, no_vertex
+from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.workers import SimulatedWorkers
 from matchwood.components.connected.devices.cpu_steps import (
     flatten,
     join_forest,
@@ -16,6 +16,7 @@ from matchwood.components.connected.devices.cpu_steps import (
     join_two,
     most_frequent,
 )
+from matchwood.components.connected.devices.cpu_two import gather_two, no_vertex
 from matchwood.components.connected.devices.rounds import (
     SENT_NEIGHBOURS,
     Problem,
@@ -25,31 +26,12 @@ from matchwood.teams import crew
 Array = np.ndarray[Any, Any]
 
 
-class Workers:
+class Workers(SimulatedWorkers):
     """The partitions of a call, one worker each."""
 
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
-        self._problem = problem
-        count = len(problem.plan.partitions)
-        self.workers = [Worker(problem, p, machine.ledger(p)) for p in range(count)]
-        self._round = RoundStats()
-        stats.pinned = "simulated"
-        stats.transport = "simulated" if count > 1 else "none"
-
-    def close(self) -> None:
-        """Nothing outlives the arrays."""
-
-    def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
-        return [worker.ledger.most for worker in self.workers]
-
-    def begin_round(self, stats: Stats) -> None:
-        self._round = new_round(stats)
-        for worker in self.workers:
-            worker.round = self._round
-
-    def end_round(self) -> None:
-        """All is counted already."""
+        self._problem, count = problem, len(problem.plan.partitions)
+        super().__init__([Worker(problem, p, machine.ledger(p)) for p in range(count)], stats)
 
     def exchange(self) -> None:
         """Every worker joins the forests of the others, which it receives as they are."""
@@ -102,14 +84,14 @@ class Worker:
     def _run(self, work: int, kernel: Any, *arguments: Any) -> None:
         crew(self._problem.threads, work=4 * work).run(kernel, *arguments)
 
-    def join_ends(self) -> None:
-        """The first and the last neighbour of each row travel."""
+    def join_first(self) -> None:
+        """The first two neighbours of each row travel."""
         view, part = self._problem.view, self._part
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
         for lo in range(part.lo, part.hi, step):
             rows = min(step, part.hi - lo)
             two = self._next_buffer()[2][: SENT_NEIGHBOURS * rows]
-            self.round.entries += gather_ends(view, lo, two, self._problem.threads)
+            self.round.entries += gather_two(view, lo, two, self._problem.threads)
             self.round.bytes_up += two.nbytes
             more = self._more[lo - part.lo : lo - part.lo + rows]
             none = two.dtype.type(no_vertex(two.dtype))

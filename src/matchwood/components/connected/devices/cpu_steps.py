@@ -27,7 +27,7 @@ def join_forest(team: Team, other: Array, parent: Array) -> None:
 
 @kernel
 def join_two(team: Team, base: int, none: Any, ends: Array, more: Array, parent: Array) -> None:
-    """Join base + i with its two neighbours, as cpu_ends.py gathers them.
+    """Join base + i with its two neighbours, as cpu_two.py gathers them.
 
     more[i] becomes 1 where the row has more than these.
     """

@@ -1,7 +1,7 @@
 // Connected components of a partition, on a device to which few rows come.  Host side: gpu.py; the steps:
 // rounds.py; the idea: __init__.py.
 //
-//   join_ends      a thread per row: its vertex with the first and the last neighbour
+//   join_two       a thread per row: its vertex with the first two neighbours
 //   list_rest      a thread per vertex of the partition: those outside the largest component whose rows have more
 //   join_rows      32 rows to a warp, their entries shared out evenly
 //   join_forest    a thread per vertex: the edges of another device's forest
@@ -27,18 +27,18 @@ __global__ void begin_forest(long long n, I* parent)
     if (v < n) parent[v] = (I)v;
 }
 
-// ends[2 i], ends[2 i + 1]: the neighbours of the i-th row from `base` on, `none` for none, ~vertex where the row has
+// two[2 i], two[2 i + 1]: the first neighbours of the i-th row from `base` on, `none` for none, ~vertex where the row has
 // more.  more[i] becomes 1 there.
 template <typename I>
-__global__ void join_ends(long long rows, long long base, I none, const I* ends, unsigned char* more, I* parent)
+__global__ void join_two(long long rows, long long base, I none, const I* two, unsigned char* more, I* parent)
 {
     long long i = global_thread();
     if (i >= rows) return;
-    I u = (I)(base + i), first = ends[2 * i], last = ends[2 * i + 1];
+    I u = (I)(base + i), first = two[2 * i], second = two[2 * i + 1];
     if (first >= 0) join_ends_of(parent, u, first);
-    bool has_more = last < 0 && last != none;
+    bool has_more = second < 0 && second != none;
     more[i] = has_more;
-    if (last != none) join_ends_of(parent, u, has_more ? (I)~last : last);
+    if (second != none) join_ends_of(parent, u, has_more ? (I)~second : second);
 }
 
 // Caller: the forest is flat.

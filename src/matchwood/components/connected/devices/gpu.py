@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.beyond.pinned import rings_of
 from matchwood.beyond.plan import cut_rows
 from matchwood.beyond.sending import Sender
 from matchwood.beyond.stats import Stats
 from matchwood.beyond.streams import Lane
 from matchwood.beyond.workers import DeviceWorkers
-from matchwood.components.connected.devices.cpu_ends import gather_ends, no_vertex
+from matchwood.components.connected.devices.cpu_two import gather_two, no_vertex
 from matchwood.components.connected.devices.rounds import (
     CALLER,
     SENT_NEIGHBOURS,
@@ -26,7 +27,7 @@ SOURCE = gpu.Source(
     "gpu.cu",
     (
         "begin_forest<I>",
-        "join_ends<I>",
+        "join_two<I>",
         "list_rest<I>",
         "join_rows<I,P>",
         "join_forest<I>",
@@ -66,11 +67,9 @@ class Workers(DeviceWorkers):
         for worker in self.workers:
             worker.flatten()
 
-    def result(self) -> tuple[int, Any]:
+    def result(self) -> Any:
         """The number of components, and the labels on the host."""
-        count, labels = self.workers[0].label()
-        self._round.bytes_down += labels.nbytes
-        return count, labels
+        return self.workers[0].label()
 
 
 class Worker:
@@ -101,28 +100,32 @@ class Worker:
             )
             for _ in range(plan.buffers[p])
         ]
-        self.sender = Sender(lane, pinned, problem.threads, buffers)
+        self.sender = Sender(lane, pinned, rings_of(problem.keep), problem.threads, buffers)
         self._kernels.begin_forest(view.n, (view.n, self.parent))
         lane.copies.wait_event(lane.event(lane.kernels))
 
-    def join_ends(self) -> None:
-        """The first and the last neighbour of each row travel."""
-        view, part, kind = self._problem.view, self._part, self._problem.kind
+    def join_first(self) -> None:
+        """The first two neighbours of each row travel."""
+        part, kind = self._part, self._problem.kind
         step = max(1, self._buffer.entries // SENT_NEIGHBOURS)
         with self.lane.here():
             for lo in range(part.lo, part.hi, step):
                 rows = min(step, part.hi - lo)
-                two = np.empty(SENT_NEIGHBOURS * rows, kind)
-                self.sender.round.entries += gather_ends(view, lo, two, self._problem.threads)
                 buffer = self.sender.next_buffer()
-                there = buffer.columns[: two.size]
+                there = buffer.columns[: SENT_NEIGHBOURS * rows]
                 with self.lane.phase("transfer", self.lane.copies):
-                    self.sender.send(there, two)
+                    self.sender.produce(there, functools.partial(self._write_two, lo))
                 with self.sender.reading(buffer), self.lane.phase("pointing"):
                     more = self._more[lo - part.lo : lo - part.lo + rows]
-                    self._kernels.join_ends(
+                    self._kernels.join_two(
                         rows, (rows, lo, no_vertex(kind), there, more, self.parent)
                     )
+
+    def _write_two(self, lo: int, staged: Any, begin: int) -> None:
+        """The two neighbours of the rows from `lo` on, from the word `begin` on."""
+        first = lo + begin // SENT_NEIGHBOURS
+        sent = gather_two(self._problem.view, first, staged, self._problem.threads)
+        self.sender.round.entries += sent
 
     def join_all(self) -> None:
         """All rows travel."""
@@ -214,7 +217,6 @@ class Worker:
             k.mark_roots(n, (n, self.parent, self.numbers))
             engines.cupy().cumsum(self.numbers, out=self.numbers)
             k.write_labels(n, (n, self.parent, self.numbers, self._labels))
-            self.lane.wait()
-            labels = self._labels.get(stream=self.lane.kernels)
+            labels = self.sender.receive(self._labels)
             count = int(self.numbers[-1:].get(stream=self.lane.kernels)[0])
         return count, labels

@@ -85,7 +85,7 @@ def _run(team: Any, symmetric: bool, stats: Stats) -> None:
     team.begin_round(stats)
     if symmetric:
         for worker in team.workers:
-            worker.join_ends()
+            worker.join_first()
         team.exchange()
         team.end_round()
         team.begin_round(stats)

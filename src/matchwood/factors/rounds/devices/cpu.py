@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from matchwood.beyond.plan import Batch, cut_rows
-from matchwood.beyond.stats import RoundStats, Stats, new_round
+from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.workers import SimulatedWorkers
 from matchwood.factors.rounds.devices.cpu_steps import (
     CHANGED,
     CONFIRMED,
@@ -31,28 +32,12 @@ from matchwood.teams import crew
 Array = np.ndarray[Any, Any]
 
 
-class Workers:
+class Workers(SimulatedWorkers):
     """The partitions of a call, one worker each."""
 
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
-        self._problem = problem
-        count = len(problem.layout.partitions)
-        self.workers = [Worker(problem, p, machine.ledger(p)) for p in range(count)]
-        self._round = RoundStats()
-        stats.pinned = "simulated"
-        stats.transport = "simulated" if count > 1 else "none"
-
-    def close(self) -> None:
-        """Nothing outlives the arrays."""
-
-    def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
-        return [worker.ledger.most for worker in self.workers]
-
-    def begin_round(self, stats: Stats) -> None:
-        self._round = new_round(stats)
-        for worker in self.workers:
-            worker.round = self._round
+        self._problem, count = problem, len(problem.layout.partitions)
+        super().__init__([Worker(problem, p, machine.ledger(p)) for p in range(count)], stats)
 
     def end_round(self) -> None:
         self._round.pointed = sum(int(worker.counters[CHANGED]) for worker in self.workers)

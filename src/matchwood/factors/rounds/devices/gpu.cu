@@ -85,11 +85,13 @@ __global__ void __launch_bounds__(256)
             bool heavy = value_bits(w) >= list.weakest(), strong = value_bits(w) >= best.weakest();
             unsigned votes = __ballot_sync(ALL, there && heavy);
             if (votes != __ballot_sync(ALL, there)) list.left_out = true;
+            if (list.held == 0) list.fill(u, w, v, there, seed, by_hash), votes = 0;
             for (; votes != 0; votes &= votes - 1) {
                 int owner = __ffs(votes) - 1;
                 list.insert(u, __shfl_sync(ALL, w, owner), __shfl_sync(ALL, v, owner), seed, by_hash);
             }
             votes = __ballot_sync(ALL, admissible && strong);
+            if (best.held == 0) best.fill(u, w, v, admissible, seed, by_hash), votes = 0;
             for (; votes != 0; votes &= votes - 1) {
                 int owner = __ffs(votes) - 1;
                 best.insert(u, __shfl_sync(ALL, w, owner), __shfl_sync(ALL, v, owner), seed, by_hash);

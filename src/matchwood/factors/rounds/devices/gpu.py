@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
+from matchwood.beyond.pinned import rings_of
 from matchwood.beyond.plan import cut_rows
 from matchwood.beyond.sending import Sender
 from matchwood.beyond.stats import Stats
@@ -111,7 +112,7 @@ class Worker:
             )
             for _ in range(layout.buffers[p])
         ]
-        self.sender = Sender(lane, pinned, problem.threads, buffers)
+        self.sender = Sender(lane, pinned, rings_of(problem.keep), problem.threads, buffers)
         self._begin()
 
     def _begin(self) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from matchwood.beyond.exchange import words_received
 from matchwood.beyond.plan import Batch, cut_rows
-from matchwood.beyond.stats import RoundStats, Stats, new_round
+from matchwood.beyond.stats import RoundStats, Stats
+from matchwood.beyond.transports import words_received
+from matchwood.beyond.workers import SimulatedWorkers
 from matchwood.matching.dominant.devices.cpu_steps import (
     COUNTERS,
     INCOMPLETE,
@@ -36,33 +37,18 @@ from matchwood.teams import crew
 Array = np.ndarray[Any, Any]
 
 
-class Workers:
+class Workers(SimulatedWorkers):
     """The partitions of a call, one worker each."""
 
-    alone = False  # each round is counted
-
     def __init__(self, problem: Problem, machine: Any, stats: Stats) -> None:
-        self._problem = problem
-        several = len(problem.plan.partitions) > 1
-        self.workers = [
-            Worker(problem, p, machine.ledger(p), several)
-            for p in range(len(problem.plan.partitions))
-        ]
-        self._round = RoundStats()
-        stats.pinned = "simulated"
-        stats.transport = "simulated" if several else "none"
-
-    def close(self) -> None:
-        """Nothing outlives the arrays."""
-
-    def memory(self) -> list[int]:
-        """Most bytes that each partition held."""
-        return [worker.ledger.most for worker in self.workers]
+        self._problem, count = problem, len(problem.plan.partitions)
+        super().__init__(
+            [Worker(problem, p, machine.ledger(p), count > 1) for p in range(count)], stats
+        )
 
     def begin_round(self, stats: Stats) -> None:
-        self._round = new_round(stats)
+        super().begin_round(stats)
         for worker in self.workers:
-            worker.round = self._round
             worker.counters[MATCHED] = 0
 
     def end_round(self) -> None:
@@ -270,6 +256,12 @@ class Worker:
             crew(1, work=4 * self._problem.view.n).run(
                 settle, everyone, changed, self.own, self._spare, self.counters
             )
+
+    def expect_answer(self) -> None:
+        """The mates are on the host."""
+
+    def settled(self) -> None:
+        """`settle` has counted already."""
 
     def weight(self) -> float:
         """Twice the weight of the edges that this partition sees one end of."""

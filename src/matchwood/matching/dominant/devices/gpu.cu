@@ -1,8 +1,9 @@
 // Locally dominant matching of a partition, on a device that holds lists and not rows.  Host side: gpu.py;
 // the rounds: rounds.py; the idea: __init__.py; the same steps on the CPU, with all encodings: cpu_steps.py.
 //
-//   pack_rows       a warp per row: the first edges of a row in a buffer go into its vertex's list
+//   pack_rows       a warp or a block per row: the first edges of a row in a buffer go into its vertex's list
 //   point_next      a thread per queued vertex: the next free one of its list
+//   list_wanted     a thread per vertex: those whose list has run out, in order
 //   settle_mutual   a thread per changed vertex: two that point at each other are mates
 //   requeue_own     a thread per vertex of the partition: those that point at a matched vertex
 //   settle_rounds   settle and point in turn until a row is needed; one cooperative launch, for one partition
@@ -22,10 +23,11 @@
 #include "matchwood/edge_order.cuh"
 #include "matchwood/frontier.cuh"
 #include "matchwood/grid_barrier.cuh"
+#include "matchwood/packing.cuh"
 
-constexpr int INCOMPLETE = 128;  // in size[v]: some edge of the row is not in the list
-constexpr int LENGTH_BITS = 127; // of size[v]
 constexpr int LONGEST_WALK = 256;  // waiting vertices that a thread appends alone; for more, all threads look at all
+constexpr int LONG_ROW = 1024;  // entries; a block packs a longer row, after its warps have done the others
+constexpr int LONG_ROWS = 256;  // of a block; a warp packs those beyond
 constexpr int ROUND_BLOCK = 512;  // threads of a block of settle_rounds
 
 // Words of `control`.
@@ -37,7 +39,9 @@ constexpr int TOO_LONG = 4; // a list of waiting vertices was not walked to its 
 constexpr int ROUNDS = 5;   // rounds of settle_rounds that matched a vertex
 constexpr int ALL_POINTED = 6;  // vertices that pointed in its rounds
 constexpr int LEFT = 7;     // rounds until its launch ends
-[[maybe_unused]] constexpr int CONTROL_WORDS = 8;
+constexpr int FETCHED = 8;  // entries of rows that were read again
+constexpr int LISTED = 9;   // vertices that list_wanted has listed
+[[maybe_unused]] constexpr int CONTROL_WORDS = 10;
 
 using Wide = unsigned long long;
 
@@ -72,46 +76,58 @@ __global__ void list_rooms(long long rows, const P* offsets, int length, P* room
     room[i] = degree < length ? degree : (P)length;
 }
 
-// A warp per row.  The rows are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
-// Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`: in a buffer, or in
-// memory of the host that the device reads.  Lists may hold edges already.
-// only_free: matched neighbours, and rows of matched vertices, are left out.
+// A warp per row, then a block per long row: their edges go into the lists, which may hold edges already.
+// by_vertex: the entries are counted in `control`.
 template <typename I, typename P, typename W>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(PACK_BLOCK, 4)
     pack_rows(long long rows, const I* ids, long long base, const P* begins, const P* ends, long long first,
-              long long last, const I* columns, const W* weights, bool only_free, const I* state, long long lo, const P* start,
-              unsigned char* size, I* list_columns, W* list_weights, unsigned long long seed, bool by_hash)
+              long long last, const I* columns, const W* weights, bool only_free, bool by_vertex, const I* state,
+              long long lo, const P* start, unsigned char* size, I* list_columns, W* list_weights,
+              unsigned long long seed, bool by_hash, unsigned long long* control)
 {
+    __shared__ long long long_rows[LONG_ROWS];
+    __shared__ int long_count;
+    if (threadIdx.x == 0) long_count = 0;
+    __syncthreads();
+    PassingRows<I, P, W> from{ids, base, begins, ends, first, last, columns, weights, only_free, by_vertex, state, seed, by_hash};
+    EdgeLists<I, P, W> lists{lo, start, size, list_columns, list_weights};
+    long long read = 0, begin, end;
     for (long long i = global_thread() / WARP; i < rows; i += all_threads() / WARP) {
-        long long begin = begins[i], end = ends[i];
-        begin = (begin < first ? first : begin) - first;
-        end = (end > last ? last : end) - first;
+        I u = from.vertex(i);
+        from.range(i, begin, end);
         if (begin >= end) continue;
-        I u = ids != nullptr ? ids[i] : (I)(base + i);
+        read += end - begin;
         if (only_free && state[u] >= 0) continue;
-        long long at = u - lo, from = start[at];
-        unsigned char word = size[at];
-        WarpEdges<I, W> list{W(0), u, word & LENGTH_BITS, (int)(start[at + 1] - from), (word & INCOMPLETE) != 0};
-        if (lane() < list.held) list.w = list_weights[from + lane()], list.v = list_columns[from + lane()];
-        for (long long k = begin; k < end; k += WARP) {
-            long long entry = k + lane();
-            W w = entry < end ? weights[entry] : W(0);
-            I v = entry < end ? columns[entry] : u;
-            bool there = entry < end && !(only_free && state[v] >= 0);
-            bool heavy = value_bits(w) >= list.weakest();
-            unsigned votes = __ballot_sync(ALL, there && heavy);
-            if (votes != __ballot_sync(ALL, there)) list.left_out = true;
-            for (; votes != 0; votes &= votes - 1) {
-                int owner = __ffs(votes) - 1;
-                list.insert(u, __shfl_sync(ALL, w, owner), __shfl_sync(ALL, v, owner), seed, by_hash);
-            }
-        }
-        if (lane() < list.held) {
-            list_weights[from + lane()] = list.w;
-            list_columns[from + lane()] = list.v;
-        }
-        if (lane() == 0) size[at] = (unsigned char)(list.held | (list.left_out ? INCOMPLETE : 0));
+        int place = LONG_ROWS;
+        if (end - begin > LONG_ROW && lane() == 0) place = atomicAdd(&long_count, 1);
+        if (place < LONG_ROWS) long_rows[place] = i;
+        if (__shfl_sync(ALL, place, 0) < LONG_ROWS) continue;
+        WarpEdges<I, W> list = lists.load(u);
+        from.scan(list, u, begin, end, WARP);
+        lists.store(u, list);
     }
+    if (by_vertex && lane() == 0 && read > 0) take(&control[FETCHED], Wide(read));
+    __syncthreads();
+    int count = long_count < LONG_ROWS ? long_count : LONG_ROWS;
+    for (int k = 0; k < count; ++k) {
+        from.range(long_rows[k], begin, end);
+        pack_long_row(from.vertex(long_rows[k]), begin, end, from, lists);
+    }
+}
+
+// A thread per vertex of the partition: those whose rows must travel, nearly in order.  Rows that lie near each other
+// travel faster than rows in any order.
+template <typename I>
+__global__ void list_wanted(long long lo, long long hi, const I* state, const unsigned char* size,
+                            const unsigned char* head, I* queue, unsigned long long* control)
+{
+    long long u = lo + global_thread();
+    bool wanted = false;
+    if (u < hi && state[u] == (I)~u) {
+        int word = size[u - lo];
+        wanted = (word & INCOMPLETE) != 0 && head[u - lo] == (word & LENGTH_BITS);
+    }
+    append(queue, &control[LISTED], (I)u, wanted);
 }
 
 // A thread per vertex that is listed: its list is empty again.

@@ -10,8 +10,8 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from matchwood.beyond.exchange import as_pairs, words_received
 from matchwood.beyond.stats import Stats
+from matchwood.beyond.transports import as_pairs, words_received
 from matchwood.beyond.workers import DeviceWorkers
 from matchwood.matching.dominant.devices.gpu_worker import (
     ALL_POINTED,
@@ -31,6 +31,7 @@ class Workers(DeviceWorkers):
         self._problem, devices, view = problem, machine.devices, problem.view
         self._finished = self._ran_on = False
         self.alone = devices.size == 1 and not devices.stats
+        self._one_device = len(set(devices.devices)) == 1
         super().__init__(
             functools.partial(Worker, problem), machine, stats, "weighted_matching",
             (view.indptr, view.indices, view.data), problem.keep, "pinned weights",
@@ -100,10 +101,13 @@ class Workers(DeviceWorkers):
 
     def _share_changed(self, changed: list[int], vertices: list[int]) -> None:
         """Pairs of all partitions in one table, where there is room; else in pieces."""
-        room = staged_pairs(self._problem.view.n)
-        fits = sum(changed) <= room
+        room, total = staged_pairs(self._problem.view.n), sum(changed)
+        fits = total <= room
         for worker in self.workers:
-            worker.staged_pairs = sum(changed) if fits else None
+            worker.staged_pairs = total if fits else None
+            worker.table = worker.staged
+        if fits and self._one_device:
+            return self._share_table(changed)
         at = 0
         for sender, count in enumerate(changed):
             if not fits and not as_pairs(count, vertices[sender]):
@@ -113,6 +117,20 @@ class Workers(DeviceWorkers):
                 size = min(room, count - begin)
                 self._share_pairs(sender, begin, size, at if fits else 0)
                 at += size
+        return None
+
+    def _share_table(self, changed: list[int]) -> None:
+        """On one device all write into the table of the first partition, and all read that."""
+        table, at = self.workers[0].staged, 0
+        for worker, count in zip(self.workers, changed, strict=True):
+            worker.table = table
+            worker.write_pairs(0, count, table[2 * at : 2 * (at + count)])
+            at += count
+        written = [worker.lane.event(worker.lane.kernels) for worker in self.workers]
+        for worker in self.workers:
+            for event in written:
+                worker.lane.kernels.wait_event(event)
+            worker.read_pairs(at, table)
 
     def _share_pairs(self, sender: int, begin: int, size: int, at: int) -> None:
         tables = [worker.staged[2 * at : 2 * (at + size)] for worker in self.workers]
@@ -125,6 +143,4 @@ class Workers(DeviceWorkers):
     def result(self) -> tuple[Any, float]:
         """The mates of all vertices, on the host, and the weight of the matching."""
         weight = sum(worker.weight() for worker in self.workers) / 2
-        mate = self.workers[0].mates()
-        self._round.bytes_down += mate.nbytes
-        return mate, weight
+        return self.workers[0].mates(), weight

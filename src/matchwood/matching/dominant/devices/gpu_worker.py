@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.beyond.pinned import mapped
-from matchwood.beyond.plan import Batch, cut_rows
+from matchwood.beyond.pinned import mapped, rings_of
+from matchwood.beyond.plan import Batch, cut_pieces, cut_rows
 from matchwood.beyond.sending import Sender
 from matchwood.beyond.streams import Lane
 from matchwood.matching.dominant.devices.rounds import Problem, staged_pairs
@@ -25,6 +25,7 @@ SOURCE = gpu.Source(
     (
         "list_rooms<P>",
         "pack_rows<I,P,W>",
+        "list_wanted<I>",
         "clear_lists<I>",
         "queue_own<I>",
         "point_next<I,P>",
@@ -39,15 +40,17 @@ SOURCE = gpu.Source(
     ),
     types={"P": (np.int32, np.int64)},
 )
-POINTED, WANTED, QUEUED, MATCHED, TOO_LONG, ROUNDS, ALL_POINTED, LEFT, CONTROL_WORDS = (
-    SOURCE.constants(
-        "POINTED", "WANTED", "QUEUED", "MATCHED", "TOO_LONG", "ROUNDS", "ALL_POINTED", "LEFT",
-        "CONTROL_WORDS",
-    )
-)  # fmt: skip
-ROUND_BLOCK = SOURCE.constant("ROUND_BLOCK")
+POINTED, WANTED, QUEUED, MATCHED, TOO_LONG = SOURCE.constants(
+    "POINTED", "WANTED", "QUEUED", "MATCHED", "TOO_LONG"
+)
+ROUNDS, ALL_POINTED, LEFT, FETCHED, CONTROL_WORDS = SOURCE.constants(
+    "ROUNDS", "ALL_POINTED", "LEFT", "FETCHED", "CONTROL_WORDS"
+)
+ROUND_BLOCK, PACK_BLOCK = SOURCE.constants("ROUND_BLOCK", "PACK_BLOCK")
 SUM_BLOCKS = 64  # blocks that add up the weight; their sums are part of the fixed memory
 PACK_THREADS = 1 << 20  # of pack_rows at most; a warp takes one row after the other
+WORTH_ORDER = 1 << 12  # rows; so many travel in the order of their vertices
+PIECE_ENTRIES = 1 << 23  # of a batch: 1.2 ms of a bus of 55 GB/s, and little more for a copy
 ROUNDS_PER_LAUNCH = 4096  # some 50 ms; Ctrl-C works between launches
 
 
@@ -57,9 +60,9 @@ class Worker:
     def __init__(self, problem: Problem, p: int, ledger: Any, lane: Lane, pinned: Any) -> None:
         plan, view, kind = problem.plan, problem.view, problem.kind
         self._problem, self.ledger, self.lane = problem, ledger, lane
-        self._part, self._buffer = plan.partitions[p], plan.buffer[p]
+        self._p, self._part, self._buffer = p, plan.partitions[p], plan.buffer[p]
         self._kernels = SOURCE.kernels(I=kind, P=view.indptr.dtype, W=view.data.dtype)
-        self.goes_on = False
+        self.goes_on = self._walked = False
         self.words = np.zeros(CONTROL_WORDS, np.uint64)
         self.staged_pairs: int | None = 0
         take, vertices = ledger.take, self._part.vertices
@@ -74,9 +77,27 @@ class Worker:
         self._barrier = take(2, np.uint32)
         several = len(plan.partitions) > 1
         self.staged: Any = take(2 * staged_pairs(view.n), kind) if several else None
-        buffers = [self._new_buffer() for _ in range(plan.buffers[p])]
-        self.sender = Sender(lane, pinned, problem.threads, buffers)
+        self.table = self.staged  # where the pairs of the last exchange are
+        self._resident = self._kept_rows(p) if plan.resident else None
+        buffers = (
+            [self._new_buffer() for _ in range(plan.buffers[p])]
+            if self._resident is None
+            else [self._resident]
+        )
+        self._roomed = self._part.lo  # the first vertex whose list has no place yet
+        rings = rings_of(problem.keep)
+        self.sender = Sender(lane, pinned, rings, problem.threads, buffers)
         self._begin()
+
+    def _kept_rows(self, p: int) -> Any:
+        """The buffer in which all rows of the partition stay; a prepared Graph keeps it."""
+        key = (self.lane.number, p, len(self._problem.plan.partitions))
+        found = self._problem.rows.get(key)
+        if found is None:
+            return self._problem.rows.setdefault(key, self._new_buffer())
+        for array in (found.ids, found.places, found.columns, found.weights):
+            self.ledger.hold(array)
+        return found
 
     def _new_buffer(self) -> Any:
         view, take = self._problem.view, self.ledger.take
@@ -86,58 +107,78 @@ class Worker:
             columns=take(self._buffer.entries, self._problem.kind),
             weights=take(self._buffer.entries, view.data.dtype),
             free=None,  # comes when the kernel that read it has ended
+            filled=False,  # with all rows of the partition, by a call that came to its end
+            nbytes=self._buffer.entries * self.each(view),
         )
 
+    def each(self, view: Any) -> int:
+        """Bytes of an entry."""
+        return int(self._problem.kind.itemsize + view.data.dtype.itemsize)
+
     def _begin(self) -> None:
-        k, n, vertices = self._kernels, self._problem.view.n, self._part.vertices
-        k.begin_state(n, (n, self.state))
+        n = self._problem.view.n
+        self._kernels.begin_state(n, (n, self.state))
         for array, byte in (
             (self._waiting, 0xFF), (self._size, 0), (self._head, 0), (self._control, 0),
             (self._barrier, 0), (self._start, 0),
         ):  # fmt: skip
             array.data.memset_async(byte, array.nbytes)
-        offsets = self._problem.view.indptr[self._part.lo : self._part.hi + 1]
-        begun = self.lane.event(self.lane.kernels)
-        self.lane.copies.wait_event(begun)
-        for first in range(0, vertices, max(1, self._buffer.rows)):
-            rows = min(self._buffer.rows, vertices - first)
-            buffer = self.sender.next_buffer()
-            there = buffer.places[: rows + 1]
-            self.sender.send(there, offsets[first : first + rows + 1])
-            with self.sender.reading(buffer):
-                rooms = self._start[1 + first : 1 + first + rows]
-                k.list_rooms(rows, (rows, there, self._problem.plan.length, rooms))
-        if vertices:
-            engines.cupy().cumsum(self._start, out=self._start)
+        self.lane.copies.wait_event(self.lane.event(self.lane.kernels))
+
+    def _make_room(self, lo: int, hi: int, places: Any) -> None:
+        """Where the lists of the rows up to hi - 1 begin; `places` are those of the rows from lo.
+
+        Rows between two batches are empty, and so are their lists.
+        """
+        first, part = max(lo, self._roomed), self._part
+        if first >= hi:
+            return
+        rooms = self._start[1 + first - part.lo : 1 + hi - part.lo]
+        arguments = (hi - first, places[first - lo :], self._problem.plan.length, rooms)
+        self._kernels.list_rooms(hi - first, arguments)
+        sums = self._start[self._roomed - part.lo : 1 + hi - part.lo]
+        engines.cupy().cumsum(sums, out=sums)
+        self._roomed = hi
 
     # Copies
 
     def _pack(self, rows: int, ids: Any, base: int, begins: Any, ends: Any, first: int, last: int,
-              columns: Any, weights: Any, only_free: bool) -> None:  # fmt: skip
+              columns: Any, weights: Any, only_free: bool,
+              by_vertex: bool = False) -> None:  # fmt: skip
         threads = min(32 * rows, PACK_THREADS)
         self._kernels.pack_rows(
             threads,
             (
                 rows, ids, base, begins, ends, first, last, columns, weights, only_free,
-                self.state, self._part.lo, self._start, self._size, self._columns, self._weights,
-                self._problem.seed, self._problem.by_hash,
+                by_vertex, self.state, self._part.lo, self._start, self._size, self._columns,
+                self._weights, self._problem.seed, self._problem.by_hash, self._control,
             ),
+            block=PACK_BLOCK,
         )  # fmt: skip
 
     def stream(self, batch: Batch, only_free: bool) -> None:
-        """A batch travels, and its rows are packed."""
-        view, entries, rows = self._problem.view, batch.last - batch.first, batch.hi - batch.lo
+        """A batch travels in pieces, and their rows are packed while the next piece travels."""
+        view, rows = self._problem.view, batch.hi - batch.lo
         with self.lane.here():
             buffer = self.sender.next_buffer()
-            places = buffer.places[: rows + 1]
-            with self.lane.phase("transfer", self.lane.copies):
-                self.sender.send(places, view.indptr[batch.lo : batch.hi + 1])
-                self.sender.send(buffer.columns[:entries], view.indices[batch.first : batch.last])
-                self.sender.send(buffer.weights[:entries], view.data[batch.first : batch.last])
-            self.sender.round.entries += entries
-            with self.sender.reading(buffer), self.lane.phase("pointing"):
-                self._pack(rows, None, batch.lo, places[:-1], places[1:], batch.first, batch.last,
-                           buffer.columns, buffer.weights, only_free)  # fmt: skip
+            places, travels = buffer.places[: rows + 1], not buffer.filled
+            if travels:
+                with self.lane.phase("transfer", self.lane.copies):
+                    self.sender.send(places, view.indptr[batch.lo : batch.hi + 1])
+            for piece in cut_pieces(view.indptr, batch, PIECE_ENTRIES) if travels else [batch]:
+                there = slice(piece.first - batch.first, piece.last - batch.first)
+                columns, weights = buffer.columns[there], buffer.weights[there]
+                if travels:
+                    here = slice(piece.first, piece.last)
+                    with self.lane.phase("transfer", self.lane.copies):
+                        self.sender.send(columns, view.indices[here])
+                        self.sender.send(weights, view.data[here])
+                    self.sender.round.entries += piece.last - piece.first
+                with self.sender.reading(buffer), self.lane.phase("pointing"):
+                    self._make_room(batch.lo, batch.hi, places)
+                    own = places[piece.lo - batch.lo : piece.hi - batch.lo + 1]
+                    self._pack(piece.hi - piece.lo, None, piece.lo, own[:-1], own[1:], piece.first,
+                               piece.last, columns, weights, only_free)  # fmt: skip
 
     # Steps
 
@@ -184,32 +225,57 @@ class Worker:
             count = int(self.words[WANTED])
             if count == 0:
                 return
-            back = self._pointed[self._part.vertices - count :]
-            with self.lane.phase("pointing"):
-                self._kernels.clear_lists(
-                    count, (count, back, self._part.lo, self._size, self._head)
-                )
-                self._queue[:count] = back  # `pointed` grows from its front
-            wanted = np.sort(back.get(stream=self.lane.kernels))
+            self._list_wanted(count)
             self.sender.round.rows += count
-            self.sender.round.bytes_down += wanted.nbytes
-            self._fetch_rows(wanted)
+            self._fetch_rows(count)
             with self.lane.phase("pointing"):
                 self._control[WANTED] = 0
                 self._point(self._queue, count)
             self._read_control()
+            self._count_fetched(int(self.words[FETCHED]))
 
-    def _fetch_rows(self, wanted: Any) -> None:
+    def _list_wanted(self, count: int) -> None:
+        """The vertices whose rows must travel to the front of the queue; their lists are empty."""
+        k, part, vertices = self._kernels, self._part, self._part.vertices
+        with self.lane.phase("pointing"):
+            if count >= WORTH_ORDER:
+                lists = (self.state, self._size, self._head)
+                k.list_wanted(vertices, (part.lo, part.hi, *lists, self._queue, self._control))
+            else:
+                self._queue[:count] = self._pointed[vertices - count :]
+            k.clear_lists(count, (count, self._queue, part.lo, self._size, self._head))
+
+    def _fetch_rows(self, count: int) -> None:
+        """The rows of the vertices at the front of the queue."""
+        view, part, kept = self._problem.view, self._part, self._resident
+        pinned = self.sender.pinned
+        if kept is not None:
+            with self.lane.phase("pointing"):
+                base, places = self._problem.plan.batches[self._p][0].lo, kept.places
+                self._pack(
+                    count, self._queue, base, places[:-1], places[1:], part.first, part.last,
+                    kept.columns, kept.weights, True, True,
+                )  # fmt: skip
+        elif view.indices.dtype == self._problem.kind and all(pinned.holds(one) for one in view):
+            with self.lane.phase("transfer"):
+                places = mapped(view.indptr)
+                self._pack(count, self._queue, 0, places[:-1], places[1:], 0, view.nnz,
+                           mapped(view.indices), mapped(view.data), True, True)  # fmt: skip
+        else:
+            self._gather_rows(np.sort(self._queue[:count].get(stream=self.lane.kernels)))
+
+    def _count_fetched(self, entries: int) -> None:
+        """Entries that the kernel read by itself."""
+        if self._resident is None and entries:
+            self.sender.round.entries += entries
+            self.sender.round.bytes_up += entries * self.each(self._problem.view)
+
+    def _gather_rows(self, wanted: Any) -> None:
         view = self._problem.view
         begin = view.indptr[wanted].astype(np.int64)
         length = view.indptr[wanted.astype(np.int64) + 1] - begin
         self.sender.round.entries += int(length.sum())
-        same = view.indices.dtype == self._problem.kind
-        if same and self.sender.pinned.holds(view.indices) and self.sender.pinned.holds(view.data):
-            for first in range(0, wanted.size, self._buffer.rows):
-                some = slice(first, first + self._buffer.rows)
-                self._read_from_host(wanted[some], begin[some], begin[some] + length[some])
-            return
+        self.sender.round.bytes_down += wanted.nbytes
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(length)))
         for row, stop, first, last in cut_rows(offsets, self._buffer):
             cut = np.clip(offsets[row : stop + 1], first, last)
@@ -217,20 +283,6 @@ class Worker:
             self._gather(
                 wanted[row:stop], starts, offsets[row : stop + 1], np.diff(cut), first, last
             )
-
-    def _read_from_host(self, ids: Any, begins: Any, ends: Any) -> None:
-        """The kernel reads the rows where they are registered."""
-        view, rows, buffer = self._problem.view, ids.size, self.sender.next_buffer()
-        kind = view.indptr.dtype
-        self.sender.send(buffer.ids[:rows], ids)
-        there = buffer.places[:rows], buffer.places[rows : 2 * rows]
-        for target, source in zip(there, (begins, ends), strict=True):
-            self.sender.send(target, source.astype(kind))
-        each = view.indices.dtype.itemsize + view.data.dtype.itemsize
-        self.sender.round.bytes_up += int((ends - begins).sum()) * each
-        with self.sender.reading(buffer), self.lane.phase("transfer"):
-            self._pack(rows, buffer.ids, 0, *there, 0, view.nnz,
-                       mapped(view.indices), mapped(view.data), True)  # fmt: skip
 
     def _gather(
         self, ids: Any, starts: Any, offsets: Any, length: Any, first: int, last: int
@@ -268,26 +320,41 @@ class Worker:
         with self.lane.here():
             self._kernels.read_pairs(size, (size, table, self.state))
 
+    def expect_answer(self) -> None:
+        """While the rows travel, the host makes room for the mates."""
+        self.sender.expect(self.state)
+
     def settle(self, everyone: bool) -> None:
         """Match those that point at each other; their neighbours here are the next queue."""
         n, pointed = self._problem.view.n, int(self.words[POINTED])
         source, count, step = self._pointed, pointed, 1
         if self.staged is not None:
-            source, count, step = self.staged, self.staged_pairs or 0, 2
+            source, count, step = self.table, self.staged_pairs or 0, 2
             everyone = everyone or self.staged_pairs is None
         if everyone:
             source, count, step = None, n, 1
-        walk = not everyone and count <= n // 8
-        part = (n, self._part.lo, self._part.hi, self.state)
+        self._walked = not everyone and count <= n // 8
         with self.lane.here(), self.lane.phase("matching"):
-            chains = (self._waiting, self._following)
+            chains = (self._waiting, self._following, source, count, step, self._walked)
             self._kernels.settle_mutual(
-                count, (*part, *chains, source, count, step, walk, self._queue, self._control)
+                count,
+                (n, self._part.lo, self._part.hi, self.state, *chains, self._queue, self._control),
             )
+            if not self._walked:
+                self._requeue()
+
+    def _requeue(self) -> None:
+        n, part = self._problem.view.n, self._part
+        self._control[QUEUED] = 0
+        arguments = (n, part.lo, part.hi, self.state, self._queue, self._control)
+        self._kernels.requeue_own(part.vertices, arguments)
+
+    def settled(self) -> None:
+        """What `settle` has counted; all partitions have been told to settle by now."""
+        with self.lane.here(), self.lane.phase("matching"):
             self._read_control()
-            if not walk or self.words[TOO_LONG]:
-                self._control[QUEUED] = 0
-                self._kernels.requeue_own(self._part.vertices, (*part, self._queue, self._control))
+            if self._walked and self.words[TOO_LONG]:
+                self._requeue()
                 self._read_control()
 
     def run_on(self) -> int:
@@ -317,6 +384,8 @@ class Worker:
                 None, (vertices, self._part.lo, self.state, *lists, sums), grid=SUM_BLOCKS
             )
             self.lane.wait()
+            if self._resident is not None:
+                self._resident.filled = True
             return total(sums.get(stream=self.lane.kernels))
 
     def mates(self) -> Any:
@@ -324,5 +393,4 @@ class Worker:
         n = self._problem.view.n
         with self.lane.here():
             self._kernels.finish_state(n, (n, self.state))
-            self.lane.wait()
-            return self.state.get(stream=self.lane.kernels)
+            return self.sender.receive(self.state)

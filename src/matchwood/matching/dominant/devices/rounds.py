@@ -16,13 +16,16 @@ of a worker, one for each partition: `Worker` of cpu.py or gpu.py.  What a worke
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from matchwood import engines
 from matchwood.beyond import machine as machines
+from matchwood.beyond.pinned import rings_of
 from matchwood.beyond.plan import SCAN_PART, Plan, Sizes, make_plan
+from matchwood.beyond.sending import received
 from matchwood.beyond.stats import Stats, new_round
 from matchwood.matching.methods import Found
 from matchwood.teams import tell_progress
@@ -30,8 +33,9 @@ from matchwood.teams import tell_progress
 CALLER = "weighted_matching"
 STAGED_PART = 64  # pairs of a partition that travel at a time: 1 / STAGED_PART of all vertices
 LEAST_STAGED = 256  # ... and at least so many
-ARRAYS = 16  # of a worker at most: each is rounded up to whole units of memory
+ARRAYS = 22  # of a worker at most: each is rounded up to whole units of memory
 WHOLE_ARRAYS = 4  # of n, that the usual engine needs beside the graph
+RESIDENT_LIST = 4  # edges, where rows stay on the device and are at hand when a list runs out
 CONTROL_BYTES = 1024  # counters, which are no array of vertices
 
 
@@ -45,6 +49,14 @@ class Problem(NamedTuple):
     plan: Plan
     threads: int | None
     keep: Any  # of a prepared Graph, else None
+    rows: Any  # kept: buffers by (device, partition, partitions); whole graphs by (device,)
+
+
+class Kept(NamedTuple):
+    """A graph that stays on the only device."""
+
+    view: Any
+    nbytes: int
 
 
 def vertex_type(n: int) -> Any:
@@ -86,16 +98,21 @@ def match(
     stats = Stats(machine.devices.devices, vertices=view.n, entries=view.nnz)
     if view.nnz == 0:
         return Found(np.full(view.n, -1, view.indices.dtype), 0.0, 0, stats=stats)
+    rows = {} if keep is None else keep("rows on devices", dict)
+    machine.count_again(_kept_bytes(rows, machine.devices.devices))
     sizes = sizes_of(view, machine.devices.size)
-    plan = make_plan(CALLER, view.indptr, machine.devices, sizes, machine.limits, keep)
+    plan = make_plan(
+        CALLER, view.indptr, machine.devices, sizes, machine.limits, keep,
+        resident_list=RESIDENT_LIST,
+    )  # fmt: skip
     stats.partitions = [(part.lo, part.hi) for part in plan.partitions]
     stats.batches = [len(batches) for batches in plan.batches]
     stats.lists = 0 if machine.devices.lists == 0 else plan.length
     stats.resident = plan.resident
     stats.notes += plan.notes
     if _fits_whole(view, plan, machine):
-        return _resident(view, seed, by_hash, machine, keep, stats)
-    problem = Problem(view, vertex_type(view.n), seed, by_hash, plan, threads, keep)
+        return _resident(view, seed, by_hash, threads, machine, keep, rows, stats)
+    problem = Problem(view, vertex_type(view.n), seed, by_hash, plan, threads, keep, rows)
     steps = engines.load(__package__, machine.engine)
     with contextlib.ExitStack() as stack:
         team = steps.Workers(problem, machine, stats)
@@ -115,22 +132,40 @@ def _fits_whole(view: Any, plan: Plan, machine: machines.Machine) -> bool:
     return plan.resident and fits and machine.engine == "gpu" and machine.devices.size == 1
 
 
+def _kept_bytes(rows: dict[Any, Any], devices: tuple[int, ...]) -> Counter[int]:
+    """Bytes of rows on each device that calls before this one have left for it."""
+    found: Counter[int] = Counter()
+    for p, number in enumerate(devices):
+        kept = rows.get((number, p, len(devices)))
+        found[number] += 0 if kept is None else kept.nbytes
+    if len(devices) == 1 and devices in rows:
+        found[devices[0]] += rows[devices].nbytes
+    return found
+
+
 def _resident(
-    view: Any, seed: int, by_hash: bool, machine: machines.Machine, keep: Any, stats: Stats
+    view: Any,
+    seed: int,
+    by_hash: bool,
+    threads: int | None,
+    machine: machines.Machine,
+    keep: Any,
+    rows: Any,
+    stats: Stats,
 ) -> Found:
     """The usual engine of this method, on a copy that a prepared Graph keeps."""
     cupy, number, one = engines.cupy(), machine.devices.devices[0], new_round(stats)
-
-    def move() -> Any:
-        one.entries, one.bytes_up = view.nnz, sum(array.nbytes for array in view)
-        return type(view)(*(cupy.asarray(array) for array in view))
-
+    nbytes = sum(array.nbytes for array in view)
     with cupy.cuda.Device(number):
-        there = move() if keep is None else keep(f"weights on device {number}", move)
-        found = engines.load(__package__.rpartition(".")[0], "gpu").match(there, seed, by_hash)
-        mate = found.mate.get()
+        kept = rows.get((number,))
+        if kept is None:
+            one.entries, one.bytes_up = view.nnz, nbytes
+            there = type(view)(*(cupy.asarray(array) for array in view))
+            kept = rows.setdefault((number,), Kept(there, nbytes))
+        found = engines.load(__package__.rpartition(".")[0], "gpu").match(kept.view, seed, by_hash)
+        mate = received(found.mate, rings_of(keep), threads)
     one.pointed, one.bytes_down = view.n, mate.nbytes
-    stats.memory = [sum(array.nbytes for array in view) + WHOLE_ARRAYS * mate.nbytes]
+    stats.memory = [nbytes + WHOLE_ARRAYS * mate.nbytes]
     return Found(mate, found.weight, found.rounds, stats=stats)
 
 
@@ -149,6 +184,8 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
     rounds, settled, first = 0, 0, True
     team.begin_round(stats)
     _stream(team, plan, only_free=False)
+    team.workers[0].expect_answer()
+    stats.first_pass = team.passed()
     for worker in team.workers:
         worker.queue_all()
     while True:
@@ -166,6 +203,8 @@ def _with_lists(team: Any, plan: Plan, stats: Stats) -> int:
         team.exchange(whole=first)
         for worker in team.workers:
             worker.settle(everyone=first)
+        for worker in team.workers:
+            worker.settled()
         team.end_round()
         settled += 2 * team.matched()
         tell_progress(settled, plan.n)
@@ -191,6 +230,8 @@ def _without_lists(team: Any, plan: Plan, stats: Stats) -> int:
         team.share_all()
         for worker in team.workers:
             worker.settle(everyone=True)
+        for worker in team.workers:
+            worker.settled()
         team.share_all()
         team.end_round()
         if team.matched() == 0:

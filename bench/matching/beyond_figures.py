@@ -1,0 +1,126 @@
+"""Pictures of what bench.matching.beyond_gpu has counted and timed.
+
+``python -m bench.matching.beyond_figures FILE.json [FILE.json ...] --pictures FOLDER``
+
+    beyond_gpu_rounds     entries that travel in each round (figure 4.8 of the thesis)
+    beyond_gpu_scaling    seconds by partitions and batches, with lists and without (4.4 and 4.6)
+    beyond_gpu_phases     the parts of the time (4.5 and 4.7)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PHASES = ("transfer", "pointing", "matching", "exchange", "waiting")
+SMALLEST = 1e-7  # share of the entries that is drawn
+SCALING = "scaling, words in n"
+Row = dict[str, Any]
+
+
+def _plots() -> Any:
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _save(figure: Any, folder: Path, name: str) -> None:
+    figure.tight_layout()
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / f"{name}.svg")
+
+
+def draw_rounds(rows: list[Row], folder: Path) -> None:
+    """The share of entries that travels in each round."""
+    shares = {row["graph"]: row["touched_by_round"] for row in rows if "touched_by_round" in row}
+    if not shares:
+        return
+    figure, axes = _plots().subplots(figsize=(6, 3.5))
+    for graph, values in shares.items():
+        drawn = np.maximum(values, SMALLEST)
+        axes.semilogy(range(1, len(values) + 1), drawn, "o-", label=graph)
+    axes.set_xlabel("round")
+    axes.set_ylabel("entries that travel, of all")
+    axes.legend()
+    _save(figure, folder, "beyond_gpu_rounds")
+
+
+def _scaling_rows(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["what"] == SCALING]
+
+
+def draw_scaling(rows: list[Row], folder: Path) -> None:
+    """Milliseconds by partitions, a line for each number of batches."""
+    found = _scaling_rows(rows)
+    if not found:
+        return
+    figure, both = _plots().subplots(1, 2, figsize=(9, 3.5), sharey=True)
+    for axes, lists, title in zip(
+        both, ("auto", 0), ("with lists", "every batch in every round"), strict=True
+    ):
+        for batches in sorted({row["batches"] for row in found}):
+            line = [row for row in found if (row["lists"], row["batches"]) == (lists, batches)]
+            line.sort(key=lambda row: row["partitions"])
+            axes.semilogy(
+                [row["partitions"] for row in line], [1e3 * row["seconds"] for row in line], "o-",
+                label=f"{batches} batches",
+            )  # fmt: skip
+        axes.set_title(f"{found[0]['graph']}, {title}")
+        axes.set_xlabel("partitions of one device")
+        axes.set_xticks(sorted({row["partitions"] for row in found}))
+    both[0].set_ylabel("ms")
+    both[0].legend()
+    _save(figure, folder, "beyond_gpu_scaling")
+
+
+def draw_phases(rows: list[Row], folder: Path) -> None:
+    """What the time of a matching in 10 batches is spent on."""
+    found = [row for row in _scaling_rows(rows) if row["batches"] == 10]
+    if not found:
+        return
+    figure, axes = _plots().subplots(figsize=(8, 3.5))
+    names = [
+        f"{row['partitions']}{'' if row['lists'] == 'auto' else ', no lists'}" for row in found
+    ]
+    height = np.zeros(len(found))
+    for phase in PHASES:
+        values = np.array([1e3 * row["phases"].get(phase, 0.0) for row in found])
+        axes.bar(names, values, bottom=height, label=phase)
+        height += values
+    axes.set_xlabel("partitions of one device")
+    axes.set_ylabel("ms")
+    axes.set_title(f"{found[0]['graph']}, 10 batches")
+    axes.tick_params(axis="x", rotation=30)
+    axes.legend()
+    _save(figure, folder, "beyond_gpu_phases")
+
+
+def draw(found: dict[str, Any], folder: Path) -> None:
+    """All pictures that the figures suffice for."""
+    draw_rounds(found.get("counted", []), folder)
+    draw_scaling(found.get("timed", []), folder)
+    draw_phases(found.get("timed", []), folder)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--pictures", type=Path, required=True)
+    given = parser.parse_args()
+    together: dict[str, Any] = {"counted": [], "timed": []}
+    for file in given.files:
+        read = json.loads(file.read_text())
+        for part in together:
+            together[part] += read.get(part, [])
+    draw(together, given.pictures)
+
+
+if __name__ == "__main__":
+    main()

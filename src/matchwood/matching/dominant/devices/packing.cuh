@@ -1,0 +1,140 @@
+// Rows that pass, and the lists that their first edges are packed into.  Kernels: gpu.cu; encodings: cpu_steps.py.
+#pragma once
+#include "matchwood/edge_order.cuh"
+#include "matchwood/threads.cuh"
+
+constexpr int INCOMPLETE = 128;  // in size[v]: some edge of the row is not in the list
+constexpr int LENGTH_BITS = 127; // of size[v]
+constexpr int PACK_BLOCK = 256;  // threads of a block of pack_rows
+
+// Rows and what is read of them.  They are those of ids[0], ids[1], ..., or of base, base + 1, ... where ids is null.
+// Row i is the entries begins[i] to ends[i] - 1, of which first to last - 1 lie at `columns`.
+// by_vertex: the row of u has begins[u - base].  Then the rows may lie in memory of the host that the device reads:
+// the host need not know which they are.
+// only_free: matched neighbours, and rows of matched vertices, are left out.
+template <typename I, typename P, typename W>
+struct PassingRows {
+    const I* ids;
+    long long base;
+    const P *begins, *ends;
+    long long first, last;
+    const I* columns;
+    const W* weights;
+    bool only_free, by_vertex;
+    const I* state;
+    unsigned long long seed;
+    bool by_hash;
+
+    __device__ __forceinline__ I vertex(long long i) const { return ids != nullptr ? ids[i] : (I)(base + i); }
+
+    // The entries of row i that are there, as places at `columns`.
+    __device__ __forceinline__ void range(long long i, long long& begin, long long& end) const
+    {
+        long long row = by_vertex ? vertex(i) - base : i;
+        begin = begins[row], end = ends[row];
+        begin = (begin < first ? first : begin) - first;
+        end = (end > last ? last : end) - first;
+    }
+
+    // Add the edges of all lanes where `there`.  All lanes of the warp call.
+    __device__ __forceinline__ void add(WarpEdges<I, W>& list, I u, W w, I v, bool there) const
+    {
+        if (list.held == 0) return list.fill(u, w, v, there, seed, by_hash);
+        bool heavy = value_bits(w) >= list.weakest();
+        unsigned votes = __ballot_sync(ALL, there && heavy);
+        if (votes != __ballot_sync(ALL, there)) list.left_out = true;
+        for (; votes != 0; votes &= votes - 1) {
+            int owner = __ffs(votes) - 1;
+            list.insert(u, __shfl_sync(ALL, w, owner), __shfl_sync(ALL, v, owner), seed, by_hash);
+        }
+    }
+
+    // A warp adds the entries of u from `begin` on, 32 at a time and `step` from one time to the next.  AHEAD times
+    // are loaded at once.  When the list is full, columns are read only for entries that are heavy enough.
+    __device__ __forceinline__ void scan(WarpEdges<I, W>& list, I u, long long begin, long long end, int step) const
+    {
+        constexpr int AHEAD = 4;
+        for (long long k = begin; k < end; k += AHEAD * step) {
+            W w[AHEAD];
+            I v[AHEAD];
+            bool all = only_free || list.held < list.room;
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a) {
+                long long entry = k + a * step + lane();
+                w[a] = entry < end ? weights[entry] : W(0);
+                if (all) v[a] = entry < end ? columns[entry] : u;
+            }
+#pragma unroll
+            for (int a = 0; a < AHEAD; ++a) {
+                long long entry = k + a * step + lane();
+                if (entry - lane() >= end) break;
+                bool there = entry < end;
+                if (all) {
+                    there = there && !(only_free && state[v[a]] >= 0);
+                } else {
+                    list.left_out = true;
+                    unsigned long long weakest = list.weakest();
+                    there = there && value_bits(w[a]) >= weakest;
+                    if (__ballot_sync(ALL, there) == 0) continue;
+                    v[a] = there ? columns[entry] : u;
+                }
+                add(list, u, w[a], v[a], there);
+            }
+        }
+    }
+};
+
+// The lists of a partition whose first vertex is lo.
+template <typename I, typename P, typename W>
+struct EdgeLists {
+    long long lo;
+    const P* start;
+    unsigned char* size;
+    I* columns;
+    W* weights;
+
+    __device__ __forceinline__ WarpEdges<I, W> load(I u) const
+    {
+        long long at = u - lo, from = start[at];
+        unsigned char word = size[at];
+        WarpEdges<I, W> list{W(0), u, word & LENGTH_BITS, (int)(start[at + 1] - from), (word & INCOMPLETE) != 0};
+        if (lane() < list.held) list.w = weights[from + lane()], list.v = columns[from + lane()];
+        return list;
+    }
+
+    __device__ __forceinline__ void store(I u, const WarpEdges<I, W>& list) const
+    {
+        long long at = u - lo, from = start[at];
+        if (lane() < list.held) {
+            weights[from + lane()] = list.w;
+            columns[from + lane()] = list.v;
+        }
+        if (lane() == 0) size[at] = (unsigned char)(list.held | (list.left_out ? INCOMPLETE : 0));
+    }
+};
+
+// A block packs a long row: each warp makes a list of its part, and the first warp adds them to its own.
+template <typename I, typename P, typename W>
+__device__ void pack_long_row(I u, long long begin, long long end, const PassingRows<I, P, W>& rows, const EdgeLists<I, P, W>& lists)
+{
+    constexpr int WARPS = PACK_BLOCK / WARP;
+    __shared__ W weights[WARPS][WARP];
+    __shared__ I columns[WARPS][WARP];
+    __shared__ int held[WARPS];
+    int warps = blockDim.x / WARP;
+    WarpEdges<I, W> list = lists.load(u);
+    if (warp() > 0) list.held = 0;
+    rows.scan(list, u, begin + WARP * warp(), end, WARP * warps);
+    weights[warp()][lane()] = list.w;
+    columns[warp()][lane()] = list.v;
+    if (lane() == 0) held[warp()] = list.held | (list.left_out ? INCOMPLETE : 0);
+    __syncthreads();
+    if (warp() == 0) {
+        for (int k = 1; k < warps; ++k) {
+            rows.add(list, u, weights[k][lane()], columns[k][lane()], lane() < (held[k] & LENGTH_BITS));
+            if ((held[k] & INCOMPLETE) != 0) list.left_out = true;
+        }
+        lists.store(u, list);
+    }
+    __syncthreads();
+}
