@@ -1,6 +1,6 @@
 """The bars of the join that need many cores or a GPU; each answer is compared before it is timed.
 
-MATCHWOOD_DATA=DIR python -m bench.join.large [--json FILE]
+MATCHWOOD_DATA=DIR python -m bench.join.large [--part cores|gpu] [--seconds S] [--json FILE]
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import argparse
 import functools
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,36 +25,60 @@ from matchwood import engines
 
 CORES = 16
 RECORDS = 160_000
+WARM_UP = 2000  # records of the first join: kernels are compiled, or loaded
 
 
-def cores(debian: Any) -> Iterator[dict[str, Any]]:
+def said(what: str, call: Callable[[], Any]) -> Any:
+    """What the call returns; a line says how long it took."""
+    start = time.perf_counter()
+    found = call()
+    print(f"{what}: {time.perf_counter() - start:.1f} s", flush=True)
+    return found
+
+
+def by_phase(pairs: Any) -> str:
+    return ", ".join(f"{name} {1e3 * s:.1f}" for name, s in pairs.stats["seconds"].items())
+
+
+def cores(debian: Any, seconds: float) -> Iterator[dict[str, Any]]:
     """Debian's dependencies with more and more threads beside one."""
-    prepared = matchwood.collection(debian)
+    for t in (1, 2):
+        said(f"warm up, {t}", lambda t=t: matchwood.fuzzy_join(debian[:WARM_UP], threads=t))
+    prepared = said("collection", lambda: matchwood.collection(debian))
     counts = [t for t in (1, 2, 4, 8, CORES) if t <= (os.cpu_count() or 1)]
     calls = [
         functools.partial(matchwood.fuzzy_join, prepared, delta=0.7, threads=t) for t in counts
     ]
     yield row("pairs of Debian dependencies at 0.7", len(calls[-1]()), DEBIAN)
-    times = in_turns(calls, seconds=20.0)
-    for count, seconds in zip(counts[1:], times[1:], strict=True):
+    times = in_turns(calls, seconds=seconds)
+    for count, call in zip(counts, calls, strict=True):
+        print(f"{count} threads, milliseconds: {by_phase(call())}", flush=True)
+    for count, taken in zip(counts[1:], times[1:], strict=True):
         bar = {2: 1.7, CORES: 10.0}.get(count, 0.0)
-        yield row(f"{count} threads beside one, Debian dependencies", times[0] / seconds, bar)
+        yield row(f"{count} threads beside one, Debian dependencies", times[0] / taken, bar)
 
 
-def gpu() -> Iterator[dict[str, Any]]:
+def gpu(seconds: float) -> Iterator[dict[str, Any]]:
     """Generated sets, prepared and resident, on the GPU beside all cores."""
-    prepared = matchwood.collection(generated.tagged(RECORDS, 1))
-    for delta in (0.6, 0.7, 0.8):
+    some = generated.tagged(WARM_UP, 2)
+    for engine in ("cpu", "gpu"):
+        said(f"warm up, {engine}", lambda e=engine: matchwood.fuzzy_join(some, engine=e))
+    rows = said("generated", lambda: generated.tagged(RECORDS, 1))
+    prepared = said("collection", lambda: matchwood.collection(rows))
+    said("dictionary", prepared.alone)
+    for delta in (0.8, 0.7, 0.6):
         on = {
             engine: functools.partial(matchwood.fuzzy_join, prepared, delta=delta, engine=engine)
             for engine in ("cpu", "gpu")
         }
-        ours, theirs = (on[engine]() for engine in ("gpu", "cpu"))
+        ours, theirs = (said(f"{engine}, {delta}", on[engine]) for engine in ("gpu", "cpu"))
         for one, other in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(one, other)
         pairs = len(ours)
         del ours, theirs
-        slow, fast = in_turns(list(on.values()), seconds=6.0)
+        slow, fast = in_turns(list(on.values()), seconds=seconds)
+        for engine, call in on.items():
+            print(f"{engine}, milliseconds: {by_phase(call())}", flush=True)
         title = f"GPU beside {os.cpu_count()} cores, {RECORDS} sets at {delta}, {pairs} pairs"
         print(f"GPU {1e3 * fast:.1f} ms, CPU {1e3 * slow:.1f} ms")
         yield row(title, slow / fast, 4.0)
@@ -61,17 +86,24 @@ def gpu() -> Iterator[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--part", choices=("cores", "gpu"))
+    parser.add_argument("--seconds", type=float, default=6.0, help="for each comparison, about")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    found = []
-    debian = sets.read("Debian dependencies")
+    found: list[dict[str, Any]] = []
+
+    def note(rows: Iterator[dict[str, Any]]) -> None:
+        for one in rows:  # written after each row: a run that is ended early has left something
+            found.append(one)
+            if options.json:
+                content = {"environment": harness.environment(), "rows": found}
+                options.json.write_text(json.dumps(content, indent=1) + "\n")
+
+    debian = sets.read("Debian dependencies") if options.part != "gpu" else None
     if debian is not None:
-        found += list(cores(debian.left))
-    if engines.gpu_available():
-        found += list(gpu())
-    if options.json:
-        content = {"environment": harness.environment(), "rows": found}
-        options.json.write_text(json.dumps(content, indent=1) + "\n")
+        note(cores(debian.left, options.seconds))
+    if options.part != "cores" and engines.gpu_available():
+        note(gpu(options.seconds))
 
 
 if __name__ == "__main__":

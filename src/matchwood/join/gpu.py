@@ -17,6 +17,7 @@ from matchwood.join.candidates.cpu_run import Raw, Task, cuts, shard_of
 from matchwood.join.choice import Choice
 from matchwood.join.cpu import BREAK, ROUNDS, count, how_of_choice, parts_of, task_of
 from matchwood.join.result import by_score
+from matchwood.join.top import STEP
 from matchwood.stopwatch import Stopwatch
 
 SIMILARITIES = ("jaccard", "equal")
@@ -40,20 +41,20 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     for a, b in zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True):
         task.part(a, b)
         if choice.per_left is None:
-            yield from gpu.run(task, how)
+            yield from gpu.run(task, how, stay=True)
         else:
             yield from _best_in_rounds(prepared, task, how, choice)
         if not whole:
             yield BREAK
     watch.lap("join")
     count(choice, task)
-    choice.stats.setdefault("seconds", {}).update(watch.seconds)
+    choice.stats.setdefault("seconds", {}).update({**watch.seconds, **task.seconds})
 
 
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
     """Pairs of at least `delta`, for the best k: of all left records, or of a sample."""
     _refuse(prepared, choice)
-    task = task_of(prepared, choice, delta)
+    task = task_of(prepared, choice, delta, near=STEP)
     if sample is not None:
         sample(task)
     yield from gpu.run(task, how_of_choice(prepared, choice))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood.join.candidates import cpu
+from matchwood.join.candidates.cpu import Raw as Raw
 from matchwood.join.candidates.cpu_gather import BASIC, JOINT, POSITIONAL, WINDOW, Rule
 from matchwood.join.candidates.cpu_lists import (
     SLACK,
@@ -23,7 +24,7 @@ from matchwood.join.candidates.cpu_lists import (
 )
 from matchwood.join.candidates.cpu_nearest import nearest
 from matchwood.join.candidates.cpu_small import SLOTS
-from matchwood.join.verification import most_tokens, scratch
+from matchwood.join.verification import apart, most_tokens, scratch
 from matchwood.join.verification.cpu import verify
 from matchwood.join.verification.cpu_pair import ACCEPTED
 from matchwood.join.verification.cpu_scratch import How
@@ -33,17 +34,10 @@ from matchwood.teams.crew import INLINE_WORK
 LEVELS = {"basic": BASIC, "positional": POSITIONAL, "joint": JOINT}
 TOLERANCE = 1e-9  # a pair counts when its similarity is at least delta minus this
 ROOM = 1 << 17  # pairs of a member's buffer: 2 MB
+WORTH_A_TEAM = 1 << 15  # pairs that a team collects; fewer are copied by the host
 CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
 WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
 GROUP = np.int64(1) << 32  # a key is group * GROUP + size
-
-
-class Raw(NamedTuple):
-    """Pairs as they come: in no order."""
-
-    left: np.ndarray
-    right: np.ndarray
-    weight: np.ndarray
 
 
 def share_of(delta: float) -> float:
@@ -57,7 +51,8 @@ class Task:
 
     `itself`: a collection with itself, each pair once.  `everyone`: each record of it is a left
     one, so that each pair is met twice.  `groups`: for each side a number for each record, records
-    of different groups are no pairs, and those below 0 are in none; None: all are in one.
+    of different groups are no pairs, and those below 0 are in none; None: all are in one.  `near`:
+    an index that is at hand will do if it was made for a threshold lower by no more than that.
     """
 
     def __init__(
@@ -69,6 +64,7 @@ class Task:
         groups: tuple[np.ndarray, ...] | None = None,
         everyone: bool = False,
         unequal: bool = False,
+        near: float = 0.0,
     ) -> None:
         self.prepared = prepared
         self.itself = len(prepared.records) == 1
@@ -80,15 +76,22 @@ class Task:
         left_lists, right_lists = _lists(prepared, 0, self.edit), _lists(prepared, -1, False)
         self.rule = self.rule_of(delta)
         order = _order(prepared, -1, groups)
-        index = _index(prepared, right_lists, order, delta, self, groups is None)
+        index = _index(prepared, right_lists, order, delta, self, groups is None, near)
         self.corpus = cpu.Corpus(
             prepared.elements, left, right, left_lists, right_lists, index, nearest_of(prepared)
         )
         mine = order if self.itself else _order(prepared, 0, groups)
-        self.all_places = self._places(order, mine, delta)
+        if groups is None:
+            key = (delta, self.once)
+            self.all_places = prepared.keep_last(
+                "places", key.__eq__, key, lambda: self._places(order, mine, delta)
+            )
+        else:
+            self.all_places = self._places(order, mine, delta)
         self.places = self.all_places
         self.counts = np.zeros(cpu.COUNTS, np.int64)
         self.found = 0  # pairs that the host has taken, for a progress bar
+        self.seconds: dict[str, float] = {}  # of the last part, by phase; the GPU engine only
 
     def rule_of(self, delta: float) -> Rule:
         share = share_of(delta)
@@ -126,7 +129,10 @@ class Task:
 
     def part(self, first: int, last: int) -> None:
         """Only the items first to last of all are probed."""
-        self.take(slice(first, last))
+        if (first, last) == (0, self.all_places.rows.size):
+            self.places = self.all_places
+        else:
+            self.take(slice(first, last))
 
     def sample(self, every: int) -> None:
         """Only one item in `every` is probed."""
@@ -171,7 +177,10 @@ class Task:
         while True:
             rule = self.rule
             launch.again(cpu.join_all, self.corpus, launch.places, rule, how)
-            yield from self._taken(launch, how)
+            overflow = int(launch.work.state[:, cpu.OVERFLOW].sum())
+            raw = launch.taken()
+            if raw.left.size:
+                yield self._with_more_room(raw, how) if overflow else raw
             if not launch.words[cpu.FULL]:
                 break
             if self.rule is not rule:  # other candidates than before: the record starts again
@@ -179,19 +188,6 @@ class Task:
             else:
                 launch.widen()
         self.counts += launch.work.counts.sum(axis=0)
-
-    def _taken(self, launch: Launch, how: How) -> Iterator[Raw]:
-        work = launch.work
-        for member in range(work.state.shape[0]):
-            state = work.state[member]
-            filled = int(state[cpu.FILLED])
-            if not filled:
-                continue
-            raw = Raw(*(a[member, :filled].copy() for a in (work.left, work.right, work.weight)))
-            if state[cpu.OVERFLOW]:
-                raw = self._with_more_room(raw, how)
-            launch.take(member)
-            yield raw
 
     def _with_more_room(self, raw: Raw, how: How) -> Raw:
         """Verify the pairs that did not fit the scratch."""
@@ -245,23 +241,44 @@ class Launch:
 
     def widen(self) -> None:
         """Twice the room, up to ROOM, once the host has all pairs: fewer starts of the team."""
-        size, room = self.work.left.shape
+        room = self.work.left.shape[1]
         if room < ROOM:
-            shape = (size, min(2 * room, ROOM))
-            made = (np.empty(shape, kind) for kind in (np.int32, np.int32, np.int64))
-            self.work = self.work._replace(
-                **dict(zip(("left", "right", "weight"), made, strict=True))
-            )
+            self._new_buffers(min(2 * room, ROOM))
 
-    def take(self, member: int) -> None:
-        """The host has what the member wrote: its buffer is free again."""
-        state = self.work.state[member]
-        self.task.found += int(state[cpu.FILLED])
-        state[cpu.FILLED] = state[cpu.OVERFLOW] = 0
+    def taken(self) -> Raw:
+        """What the members wrote: their buffers are free again.
+
+        The full buffer of a member that is alone goes to the caller as it is.
+        """
+        work, filled = self.work, self.work.state[:, cpu.FILLED].copy()
+        total = int(filled.sum())
+        self.task.found += total
+        work.state[:, cpu.FILLED] = work.state[:, cpu.OVERFLOW] = 0
+        if filled.size == 1:
+            raw = Raw(work.left[0, :total], work.right[0, :total], work.weight[0, :total])
+            if 2 * total < work.left.shape[1]:
+                return Raw(*(array.copy() for array in raw))
+            self._new_buffers(work.left.shape[1])
+            return raw
+        if total < WORTH_A_TEAM:
+            buffers = (work.left, work.right, work.weight)
+            parts = [[row[:n] for row, n in zip(a, filled, strict=True)] for a in buffers]
+            return Raw(*map(np.concatenate, parts))
+        raw = _empty(total)
+        self.team.run(cpu.collect, work, np.cumsum(filled) - filled, filled, raw)
+        return raw
+
+    def _new_buffers(self, room: int) -> None:
+        made = _empty((self.work.left.shape[0], room))
+        self.work = self.work._replace(left=made.left, right=made.right, weight=made.weight)
 
     def _found(self) -> int:
         """Pairs by now, for a progress bar; members go on writing meanwhile."""
         return self.task.found + int(self.work.state[:, cpu.FILLED].sum())
+
+
+def _empty(shape: Any) -> Raw:
+    return Raw(np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.int64))
 
 
 def _work(task: Task, costs: np.ndarray) -> int:
@@ -285,11 +302,9 @@ def _members(size: int, window: int, room: int, most: int) -> cpu.Members:
         np.empty((size, window), np.int32),
         np.zeros((size, SLOTS), np.uint64),
         np.empty((size, SLOTS), np.int64),
-        np.empty((size, most), np.int32),
-        np.empty((size, most), np.int32),
-        np.empty((size, room), np.int32),
-        np.empty((size, room), np.int32),
-        np.empty((size, room), np.int64),
+        np.empty((size, apart(most)), np.int32),
+        np.empty((size, apart(most)), np.int32),
+        *_empty((size, room)),
     )
 
 
@@ -391,16 +406,20 @@ def holders_of(starts: np.ndarray, lists: np.ndarray, tokens: Any) -> tuple[np.n
 
 
 def _index(
-    prepared: Any, lists: Lists, order: _Order, delta: float, task: Task, keep: bool
+    prepared: Any, lists: Lists, order: _Order, delta: float, task: Task, keep: bool, near: float
 ) -> Index:
-    """The index of the right side; that of the last delta is kept."""
+    """The index of the right side; that of the last delta is kept.
+
+    That of a lower delta has longer prefixes, and so all that is needed.
+    """
     whole = task.edit or task.level == BASIC
     least = 0.0 if whole else max(delta - TOLERANCE, 0.0)
     tokens = prepared.tokens.holder_starts.size - 1
     tokens += len(prepared.values) if prepared.similarity == "jaccard" else 0
-    known = prepared.keep("index", dict) if keep else {}
-    if least not in known:
-        made = index_of(lists, order.rows, order.sizes, tokens, least)[0]
-        known.clear()
-        known[least] = made
-    return known[least]
+
+    def make() -> Index:
+        return index_of(lists, order.rows, order.sizes, tokens, least)[0]
+
+    if not keep:
+        return make()
+    return prepared.keep_last("index", lambda of: least - near <= of <= least, least, make)  # type: ignore[no-any-return]

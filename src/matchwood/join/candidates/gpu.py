@@ -17,6 +17,7 @@ from matchwood.join.candidates.cpu_run import Raw
 from matchwood.join.gpu_corpus import Resident, corpus_of, rule_of
 from matchwood.join.similarity.cpu_phi import JACCARD
 from matchwood.join.verification.gpu import verify
+from matchwood.stopwatch import Stopwatch
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("gather",))
 BLOCK, COUNTS = SOURCE.constants("BLOCK", "COUNTS")
@@ -34,17 +35,21 @@ COUNTED = {
 }
 
 
-def run(task: Any, how: Any) -> Iterator[Raw]:
+def run(task: Any, how: Any, stay: bool = False) -> Iterator[Raw]:
     """The pairs of a task, part by part; the same pairs and weights as `Task.run` yields.
 
-    Where every record is a left one, the record that was probed is on the left.
+    Where every record is a left one, the record that was probed is on the left.  `stay`: where all
+    pairs are one part, they stay on the GPU.
     """
-    for left, right, weight in pairs_on_device(task, how):
-        yield Raw(left.get(), right.get(), weight.get())
+    items = int(task.places.rows.size)
+    for part, raw in _parts(task, how):
+        if not stay or part != (0, items):
+            raw = Raw(*(array.get() for array in raw))
+        yield raw
 
 
-def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """The same as GPU arrays."""
+def _parts(task: Any, how: Any) -> Iterator[tuple[tuple[int, int], Raw]]:
+    """Items that fit the memory together, and their pairs, on the GPU."""
     cupy = engines.cupy()
     resident = task.prepared.keep("gpu", Resident)
     corpus = corpus_of(resident, task.corpus, task.places)
@@ -52,6 +57,7 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
     most = _largest(task.corpus.left), _largest(task.corpus.right)
     known = task.prepared.keep("gpu room", dict)
     waiting = [(0, int(task.places.rows.size))]
+    watch = Stopwatch()
     while waiting:
         first, last = waiting.pop()
         if first == last:
@@ -62,6 +68,7 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
             gpu.empty(room, kind, "fuzzy_join") for kind in (np.int32, np.int32, np.int64)
         )
         wanted = _gather(corpus, rule, (first, last), pairs, counts)
+        watch.lap("gather")
         if wanted > room:
             known[task.rule.share, first, last] = wanted
             if wanted > _room(wanted):  # it will not fit: two halves
@@ -75,9 +82,12 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
         found = tuple(array[:wanted] for array in pairs)
         verify(corpus, rule, found, cupy.flatnonzero(found[2] < 0), most, counts)
         kept = cupy.flatnonzero(found[2] > 0)
+        counted = counts.get()
+        watch.lap("verify")
+        task.seconds.update(watch.seconds)
         for name, place in COUNTED.items():
-            task.counts[place] += int(counts[SOURCE.constant(name)])
-        yield tuple(array[kept] for array in found)
+            task.counts[place] += int(counted[SOURCE.constant(name)])
+        yield (first, last), Raw(*(array[kept] for array in found))
 
 
 def _largest(side: Any) -> int:

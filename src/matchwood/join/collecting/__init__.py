@@ -189,6 +189,15 @@ class Prepared:
             self._kept[key] = make()
         return self._kept[key]
 
+    def keep_last(
+        self, name: str, fits: Callable[[Any], bool], key: Any, make: Callable[[], Any]
+    ) -> Any:
+        """What was made last under this name, if its key fits; else what `make` returns."""
+        known = self._kept.get(name)
+        if known is None or not fits(known[0]):
+            known = self._kept[name] = (key, make())
+        return known[1]
+
 
 def _numbered(
     sides: list[list[Any]], similarity: str, q: int
