@@ -53,7 +53,6 @@ from matchwood.teams import (
 
 ONE = 1 << 40  # the weight 1, in units of 2^-40
 
-BLOCK = 1 << 16  # pairs that are copied between two looks at the stop word
 PRUNED = -3  # a verdict: not verified, since it cannot be a pair
 # words that members share
 CURSOR, FULL, WORDS = 0, 16, 32
@@ -345,17 +344,3 @@ def join_all(
                 store_relaxed(words, FULL, 1)
                 return
         end_item(team, state)
-
-
-@kernel
-def collect(team: Team, work: Members, starts: Any, filled: Any, pairs: Raw) -> None:
-    """Each member copies its pairs (left, right, weight) to where they start among all."""
-    first, count = starts[team.rank], filled[team.rank]
-    for at in range(0, count, BLOCK):
-        if stopping(team):
-            return
-        end = min(at + BLOCK, count)
-        to = slice(first + at, first + end)
-        pairs.left[to] = work.left[team.rank, at:end]
-        pairs.right[to] = work.right[team.rank, at:end]
-        pairs.weight[to] = work.weight[team.rank, at:end]

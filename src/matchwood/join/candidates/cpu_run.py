@@ -9,6 +9,7 @@ import numpy as np
 
 from matchwood.join.candidates import cpu
 from matchwood.join.candidates.cpu import Raw as Raw
+from matchwood.join.candidates.cpu_collect import collect
 from matchwood.join.candidates.cpu_gather import BASIC, JOINT, POSITIONAL, WINDOW, Rule
 from matchwood.join.candidates.cpu_lists import (
     SLACK,
@@ -265,7 +266,7 @@ class Launch:
             parts = [[row[:n] for row, n in zip(a, filled, strict=True)] for a in buffers]
             return Raw(*map(np.concatenate, parts))
         raw = _empty(total)
-        self.team.run(cpu.collect, work, np.cumsum(filled) - filled, filled, raw)
+        self.team.run(collect, work, np.cumsum(filled) - filled, filled, raw)
         return raw
 
     def _new_buffers(self, room: int) -> None:
