@@ -45,7 +45,7 @@ def test_any_number_of_pairs_in_any_parts(threads):
 def test_pairs_that_crowd_into_one_bucket(monkeypatch):
     monkeypatch.setattr(cpu, "CROWDED", 64)
     rng = np.random.default_rng(7)
-    raw, sizes = some_pairs(rng, 200, 200, 20_000)
+    raw, sizes = some_pairs(rng, 200, 200, 40_000)
     sizes = (np.append(sizes[0], np.ones(10**6, np.int64)), sizes[1])
     called = []
     monkeypatch.setattr(

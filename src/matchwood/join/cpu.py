@@ -38,7 +38,7 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     watch.lap("index")
     how = how_of_choice(prepared, choice)
     alone = choice.threads == 1 and choice.shard[1] == 1 and whole
-    costs = task.evenly() if alone else task.costs(choice.threads)
+    costs = task.evenly() if alone else task.all_costs(choice.threads)
     first, last = shard_of(costs, *choice.shard)
     steps = np.array([first, last]) if whole else first + cuts(costs[first:last], parts_of(costs))
     choice.stats["without_prefix"] = task.without_prefix(first, last)

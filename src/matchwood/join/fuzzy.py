@@ -229,7 +229,7 @@ class _Call:
         self.options = {name: value for name, value in options.items() if name != "engine"}
         self.choice.groups = read_groups(caller, options["by"], self.left, self.right)
         self.prepared = _prepared(self.left, self.right)
-        self.sizes = tuple(np.diff(self.prepared.records[side].starts) for side in (0, -1))
+        self.sizes = self.prepared.sizes
         self.runner = engines.load("matchwood.join", self.engine)
 
     def whole(self) -> Pairs:

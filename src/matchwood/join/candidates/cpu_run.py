@@ -24,6 +24,7 @@ from matchwood.join.candidates.cpu_lists import (
     with_whole_elements,
 )
 from matchwood.join.candidates.cpu_nearest import nearest
+from matchwood.join.candidates.cpu_plain import plain_lists
 from matchwood.join.candidates.cpu_small import SLOTS
 from matchwood.join.verification import apart, most_tokens, scratch
 from matchwood.join.verification.cpu import verify
@@ -73,6 +74,8 @@ class Task:
         self.edit = prepared.similarity.startswith("edit")
         self.level = LEVELS[filters]
         self.unequal = unequal
+        self.delta = delta
+        self.grouped = groups is not None
         left, right = prepared.records[0], prepared.records[-1]
         left_lists, right_lists = _lists(prepared, 0, self.edit), _lists(prepared, -1, False)
         self.rule = self.rule_of(delta)
@@ -82,7 +85,7 @@ class Task:
             prepared.elements, left, right, left_lists, right_lists, index, nearest_of(prepared)
         )
         mine = order if self.itself else _order(prepared, 0, groups)
-        if groups is None:
+        if not self.grouped:
             key = (delta, self.once)
             self.all_places = prepared.keep_last(
                 "places", key.__eq__, key, lambda: self._places(order, mine, delta)
@@ -124,6 +127,13 @@ class Task:
         team.run(cpu.count_postings, self.corpus, self.places, self.rule, costs)
         return costs
 
+    def all_costs(self, threads: int | None) -> np.ndarray:
+        """The costs of all items; those of the last delta are kept with what was prepared."""
+        if self.grouped:
+            return self.costs(threads)
+        key = (self.delta, self.once, self.level)
+        return self.prepared.keep_last("costs", key.__eq__, key, lambda: self.costs(threads))  # type: ignore[no-any-return]
+
     def evenly(self) -> np.ndarray:
         """Costs for one member, to whom it does not matter where the work is."""
         return np.ones(self.places.rows.size, np.int64)
@@ -163,7 +173,7 @@ class Task:
         if not self.edit:
             return 0
         lists, rows = self.corpus.left_lists, self.all_places.rows[first:last]
-        sizes = np.diff(self.corpus.left.starts)[rows]
+        sizes = self.prepared.sizes[0][rows]
         ends = lists.ends[rows]
         left = sizes.astype(np.float64)
         has = ends > lists.starts[rows]
@@ -203,7 +213,7 @@ class Task:
         self.counts[cpu.VERIFIED] += open_.size
         kept = raw.weight > 0
         if self.unequal:
-            a, b = (np.diff(r.starts) for r in (corpus.left, corpus.right))
+            a, b = self.prepared.sizes
             sizes = a[raw.left]
             kept &= (sizes != b[raw.right]) | (raw.weight != sizes * cpu.ONE)
         return Raw(*(array[kept] for array in raw))
@@ -220,11 +230,11 @@ class Launch:
         self.task = task
         self.places = task.places._replace(chunks=cuts(costs, CHUNKS_PER_MEMBER * self.team.size))
         right = corpus.right.starts.size - 1
-        most = max(int(np.diff(r.starts).max(initial=1)) for r in task.prepared.records)
+        most = max(1, *task.prepared.largest)
         self.work = _members(self.team.size, min(WINDOW, max(right, 1)), room, most)
         self.space = scratch(
             corpus.elements, corpus.left, corpus.right, how, self.team.size,
-            tokens=_most_tokens(task.prepared),
+            tokens=_most_tokens(task.prepared), largest=task.prepared.largest,
         )  # fmt: skip
         self.words = np.zeros(cpu.WORDS, np.int64)
         self.done = 0
@@ -289,7 +299,7 @@ def _work(task: Task, costs: np.ndarray) -> int:
     own does it, so that Ctrl-C is heard.
     """
     steps = WORK_PER_POSTING * int(costs.sum())
-    left, right = (int(np.diff(r.starts).max(initial=0)) for r in task.corpus[1:3])
+    left, right = task.prepared.largest
     long = costs.size * left * right + WORK_PER_POSTING * task.corpus.elements.text.size
     return max(steps, min(long, INLINE_WORK))
 
@@ -329,6 +339,8 @@ def shard_of(costs: np.ndarray, part: int, parts: int) -> tuple[int, int]:
 def _most_tokens(prepared: Any) -> int:
     """Tokens of the largest record of both sides."""
     records, elements = prepared.records, prepared.elements
+    if prepared.similarity == "equal":
+        return max(prepared.largest)
     return int(
         prepared.keep("most tokens", lambda: max(most_tokens(elements, side) for side in records))
     )
@@ -337,8 +349,7 @@ def _most_tokens(prepared: Any) -> int:
 class _Order:
     """Records by (group, size, row), without those that are empty or in no group."""
 
-    def __init__(self, records: Any, groups: np.ndarray | None) -> None:
-        sizes = np.diff(records.starts)
+    def __init__(self, sizes: np.ndarray, groups: np.ndarray | None) -> None:
         belongs = np.zeros(sizes.size, np.int64) if groups is None else groups
         keys = belongs * GROUP + sizes
         rows = np.argsort(keys, kind="stable")
@@ -352,8 +363,8 @@ class _Order:
 def _order(prepared: Any, side: int, groups: tuple[np.ndarray, ...] | None) -> _Order:
     side %= len(prepared.records)
     if groups is not None:
-        return _Order(prepared.records[side], groups[side])
-    return prepared.keep(("order", side), lambda: _Order(prepared.records[side], None))  # type: ignore[no-any-return]
+        return _Order(prepared.sizes[side], groups[side])
+    return prepared.keep(("order", side), lambda: _Order(prepared.sizes[side], None))  # type: ignore[no-any-return]
 
 
 def _lists(prepared: Any, side: int, chunks: bool) -> Lists:
@@ -364,6 +375,8 @@ def _lists(prepared: Any, side: int, chunks: bool) -> Lists:
 
 def _make_lists(prepared: Any, side: int, chunks: bool) -> Lists:
     records, tokens = prepared.records[side], prepared.tokens
+    if prepared.similarity == "equal":
+        return plain_lists(records, tokens.tokens)
     counts = np.diff(tokens.starts)
     if chunks:
         lengths = np.diff(prepared.elements.text_starts)
@@ -372,7 +385,7 @@ def _make_lists(prepared: Any, side: int, chunks: bool) -> Lists:
     elif prepared.similarity == "jaccard":
         weights = jaccard_weights(counts, nearest_of(prepared))
         holders = prepared.keep("holders", lambda: _whole_holders(prepared))
-    else:  # one token each, or how many elements have it is all that counts
+    else:  # how many elements have a token is all that counts
         weights = plain_weights(counts, np.ones(counts.size, np.float32), np.zeros(counts.size))
         holders = _holders(tokens.holder_starts, tokens.holders)
     return lists_of(records.starts, records.elements, holders, weights)

@@ -54,7 +54,6 @@ def _parts(task: Any, how: Any) -> Iterator[tuple[tuple[int, int], Raw]]:
     resident = task.prepared.keep("gpu", Resident)
     corpus = corpus_of(resident, task.corpus, task.places)
     rule = rule_of(task.rule, task.once, how, how.similarity == JACCARD)
-    most = _largest(task.corpus.left), _largest(task.corpus.right)
     known = task.prepared.keep("gpu room", dict)
     waiting = [(0, int(task.places.rows.size))]
     watch = Stopwatch()
@@ -80,7 +79,7 @@ def _parts(task: Any, how: Any) -> Iterator[tuple[tuple[int, int], Raw]]:
                 waiting.append((first, last))
             continue
         found = tuple(array[:wanted] for array in pairs)
-        verify(corpus, rule, found, cupy.flatnonzero(found[2] < 0), most, counts)
+        verify(corpus, rule, found, cupy.flatnonzero(found[2] < 0), task.prepared.largest, counts)
         kept = cupy.flatnonzero(found[2] > 0)
         counted = counts.get()
         watch.lap("verify")
@@ -88,10 +87,6 @@ def _parts(task: Any, how: Any) -> Iterator[tuple[tuple[int, int], Raw]]:
         for name, place in COUNTED.items():
             task.counts[place] += int(counted[SOURCE.constant(name)])
         yield (first, last), Raw(*(array[kept] for array in found))
-
-
-def _largest(side: Any) -> int:
-    return int(np.diff(side.starts).max(initial=0))
 
 
 def _room(wanted: int) -> int:

@@ -25,7 +25,7 @@ from matchwood.primitives.sort import radix_sort
 from matchwood.teams import Team, crew, device, interrupted, kernel, next_chunk, share, stopping
 
 BUCKET_BITS = 10  # 1024 buckets; the lines being written stay in a second-level cache
-ALONE = 1 << 12  # pairs that are sorted without buckets: 128 KB with the second buffer
+ALONE = 1 << 14  # pairs that are sorted without buckets: 512 KB with the second buffer
 CROWDED = 1 << 17  # pairs of a bucket that one member sorts in 2 ms, whatever the others do
 DIGIT_BITS = 8  # of a pass inside a bucket
 DIGITS = 1 << DIGIT_BITS
@@ -213,13 +213,15 @@ def in_order(
     shift = shift_of(columns)
     team = crew(threads, work=WORK_PER_PAIR * size)
     bits = shift + max(rows - 1, 1).bit_length()
-    how = Keys(shift, bits if size <= ALONE else max(bits - BUCKET_BITS, 0))
-    keys, weights = np.empty(size, np.uint64), np.empty(size, np.int64)
-    starts = _into_buckets(team, parts, how, bits, keys, weights)
     sorts = True
-    if team.size > 1 and size > ALONE:
-        largest = int(np.diff(starts).max())
-        if largest > max(size // team.size, CROWDED):
+    if size <= ALONE:
+        keys, weights = _together(parts, shift)
+        starts = np.array([0, size])
+    else:
+        keys, weights = np.empty(size, np.uint64), np.empty(size, np.int64)
+        how = Keys(shift, max(bits - BUCKET_BITS, 0))
+        starts = _into_buckets(team, parts, how, bits, keys, weights)
+        if team.size > 1 and np.diff(starts).max() > max(size // team.size, CROWDED):
             keys, weights = radix_sort(keys, weights, threads=threads)
             starts = np.append(np.arange(0, size, ALONE), size)
             sorts = False
@@ -228,6 +230,18 @@ def in_order(
     counts = np.empty((team.size, DIGITS), np.int64)
     team.run(_finish, starts, keys, weights, shift, sorts, *sizes, counts, answer)
     return answer.left, answer.right, score if scored else None
+
+
+def _together(parts: list[Any], shift: int) -> tuple[np.ndarray, np.ndarray]:
+    """Keys and weights of few pairs."""
+    nothing = np.empty(0, np.int64)
+    left, right, weight = (
+        np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(3)
+    )
+    parts.clear()
+    left <<= shift
+    left |= right
+    return left.view(np.uint64), weight
 
 
 def _into_buckets(

@@ -74,20 +74,20 @@ def scratch(
     *,
     edges: int | None = None,
     tokens: int | None = None,
+    largest: tuple[int, int] | None = None,
 ) -> Scratch:
     """Arrays for so many threads, large enough for any pair of these records.
 
     Edges are the exception: `edges` of them, or at most `MOST_EDGES`.  A pair with more is not
-    verified but says how many it has (NO_ROOM).  `tokens`: what `most_tokens` says, where it is
-    known already.
+    verified but says how many it has (NO_ROOM).  `tokens`: what `most_tokens` says, and `largest`:
+    elements of the largest record of each side, where they are known already.
     """
     from matchwood.join.similarity import cpu_lanes
     from matchwood.join.similarity.cpu_levenshtein import DIRECT, SLOTS, Pattern
     from matchwood.join.verification import cpu_exact, cpu_scratch
 
-    both = (left, right)
-    most = max(_most(records.starts) for records in both)
-    room = most * min(_most(records.starts) for records in both)
+    fewer, most = sorted(largest or (_most(left.starts), _most(right.starts)))
+    room = fewer * most
     is_edit = how.similarity == 1
     streams = how.method == cpu_scratch.STREAMING
     wanted = min(room, MOST_EDGES) if edges is None else edges
