@@ -64,7 +64,8 @@ def best_of(calls: dict[Any, Callable[[], Any]], seconds: float) -> dict[Any, fl
 
 def cores(debian: Any, counts: list[int], seconds: float) -> Iterator[dict[str, Any]]:
     """Debian's dependencies with more and more threads beside one."""
-    said("warm up", lambda: matchwood.fuzzy_join(debian[:WARM_UP], threads=2))
+    many = [["a", "b"]] * 400  # pairs enough for every kernel to run
+    said("warm up", lambda: matchwood.fuzzy_join(debian[:WARM_UP] + many, threads=2))
     prepared = said("collection", lambda: matchwood.collection(debian))
     calls = {
         t: functools.partial(matchwood.fuzzy_join, prepared, delta=0.7, threads=t)

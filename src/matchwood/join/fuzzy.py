@@ -286,7 +286,8 @@ class _Call:
         """All of it, in order.  `parts` is empty afterwards: what is large is held once."""
         watch = Stopwatch()
         if self.choice.per_left is None:
-            sorting = engines.load("matchwood.join.ordering", self.engine)
+            where = "reference" if self.engine == "reference" else "cpu"
+            sorting = engines.load("matchwood.join.ordering", where)
             made = self._made(
                 *sorting.in_order(parts, self.sizes, self.choice.scores, self.choice.threads)
             )

@@ -41,7 +41,7 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     for a, b in zip(steps[:-1].tolist(), steps[1:].tolist(), strict=True):
         task.part(a, b)
         if choice.per_left is None:
-            yield from gpu.run(task, how, stay=True)
+            yield from gpu.run(task, how)
         else:
             yield from _best_in_rounds(prepared, task, how, choice)
         if not whole:

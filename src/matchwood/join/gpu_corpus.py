@@ -61,13 +61,13 @@ def corpus_of(resident: Resident, corpus: Any, places: Any) -> Corpus:
             corpus.nearest,
         )
     ]
-    cupy = engines.cupy()
     copies += [
         resident.copy(array)
         for array in (places.rows, places.lows, places.highs, places.right_rows)
     ]
-    sizes = cupy.diff(resident.copy(right.starts))
-    copies.append(sizes[copies[-1]].astype(np.int32))
+    cupy = engines.cupy()
+    sizes = np.diff(right.starts)[places.right_rows].astype(np.int32)
+    copies.append(cupy.asarray(sizes))
     resident.forget_unused()
     addresses = np.array([array.data.ptr for array in copies], np.uint64)
     return Corpus(cupy.asarray(addresses), tuple(copies))

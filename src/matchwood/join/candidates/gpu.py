@@ -35,21 +35,17 @@ COUNTED = {
 }
 
 
-def run(task: Any, how: Any, stay: bool = False) -> Iterator[Raw]:
+def run(task: Any, how: Any) -> Iterator[Raw]:
     """The pairs of a task, part by part; the same pairs and weights as `Task.run` yields.
 
-    Where every record is a left one, the record that was probed is on the left.  `stay`: where all
-    pairs are one part, they stay on the GPU.
+    Where every record is a left one, the record that was probed is on the left.
     """
-    items = int(task.places.rows.size)
-    for part, raw in _parts(task, how):
-        if not stay or part != (0, items):
-            raw = Raw(*(array.get() for array in raw))
-        yield raw
+    for left, right, weight in pairs_on_device(task, how):
+        yield Raw(left.get(), right.get(), weight.get())
 
 
-def _parts(task: Any, how: Any) -> Iterator[tuple[tuple[int, int], Raw]]:
-    """Items that fit the memory together, and their pairs, on the GPU."""
+def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """The same as GPU arrays."""
     cupy = engines.cupy()
     resident = task.prepared.keep("gpu", Resident)
     corpus = corpus_of(resident, task.corpus, task.places)
@@ -86,7 +82,7 @@ def _parts(task: Any, how: Any) -> Iterator[tuple[tuple[int, int], Raw]]:
         task.seconds.update(watch.seconds)
         for name, place in COUNTED.items():
             task.counts[place] += int(counted[SOURCE.constant(name)])
-        yield (first, last), Raw(*(array[kept] for array in found))
+        yield tuple(array[kept] for array in found)
 
 
 def _room(wanted: int) -> int:

@@ -1,6 +1,7 @@
-"""The pairs of a join by (left, right), with their scores.  Read on in cpu.py, gpu.py.
+"""The pairs of a join by (left, right), with their scores.  Read on in cpu.py, reference.py.
 
-An engine finds pairs in the order in which its members come to them.  A pair's key is
+An engine finds pairs in the order in which its members come to them; those of the GPU are sorted by
+CPU threads too.  A pair's key is
 ``left << shift | right``: to sort by it is to sort by both rows.
 """
 

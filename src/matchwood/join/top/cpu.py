@@ -225,7 +225,7 @@ def _launched(task: Task, how: How, choice: Choice, launch: Launch) -> Iterator[
     """What the members found, until all items are done."""
     most = _most(task, choice)
     room = launch.team.size, apart(most)
-    kept = Kept(*(np.empty(room, kind) for kind in (np.int32, np.int64, np.int64)), most)
+    kept = Kept(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64), most)
     while True:
         launch.again(_join_best, task.corpus, launch.places, task.rule, how, kept)
         launch.edges = max(launch.edges, int(launch.work.state[:, OVERFLOW].max()))
