@@ -64,6 +64,37 @@ def test_levenshtein_of_any_length_and_any_text():
     assert distance("", "") == 0
 
 
+def row_by_row(r, s):
+    """The table of distances, a row at a time."""
+    pattern, text = (np.array([ord(c) for c in one]) for one in (r, s))
+    places = np.arange(text.size + 1)
+    row = places.copy()
+    for i, code in enumerate(pattern.tolist()):
+        best = np.minimum(row[1:] + 1, row[:-1] + (text != code))
+        row = np.minimum.accumulate(np.append(i + 1, best) - places) + places
+    return int(row[-1])
+
+
+def test_long_texts_that_are_alike():
+    """Few edits are found in a band; at its edge, and beyond it, the whole table is."""
+    rng = random.Random(6)
+    for _ in range(10):
+        letters = rng.choice(["ab", "abcdefgh", "ä€\U0001f600"])
+        r = "".join(rng.choice(letters) for _ in range(rng.choice([4095, 4096, 4200, 9000])))
+        edits = rng.choice([0, 1, 40, 63, 64, 65, 100, 200])
+        if rng.random() < 0.5:  # all at one end: the band is used on one side alone
+            s = rng.choice([r[edits:], r[: len(r) - edits], "z" * edits + r])
+        else:
+            s = r
+            for _ in range(edits):
+                s = changed(s, rng, letters)
+        expected = row_by_row(r, s)
+        assert distance(r, s) == distance(s, r) == expected, (r, s)
+        for most in {0, expected - 1, expected, expected + 1, 64} - {-1}:
+            found = distance(r, s, most)
+            assert found == expected if expected <= most else found > most, (r, s, most)
+
+
 def test_sixteen_at_a_time():
     """Lanes with and without a pattern, texts with characters that no pattern can have."""
     rng = random.Random(4)

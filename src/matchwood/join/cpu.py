@@ -10,6 +10,7 @@ import numpy as np
 from matchwood.join.candidates import cpu as probing
 from matchwood.join.candidates.cpu_run import Raw, Task, cuts, shard_of
 from matchwood.join.choice import Choice
+from matchwood.join.top import STEP
 from matchwood.join.top.cpu import best_per_left
 from matchwood.join.verification import how as how_of
 from matchwood.stopwatch import Stopwatch
@@ -37,7 +38,7 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     watch.lap("index")
     how = how_of_choice(prepared, choice)
     alone = choice.threads == 1 and choice.shard[1] == 1 and whole
-    costs = task.evenly() if alone else task.costs(choice.threads)
+    costs = task.evenly() if alone else task.all_costs(choice.threads)
     first, last = shard_of(costs, *choice.shard)
     steps = np.array([first, last]) if whole else first + cuts(costs[first:last], parts_of(costs))
     choice.stats["without_prefix"] = task.without_prefix(first, last)
@@ -87,7 +88,7 @@ def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: An
     `raise_to()` is asked after each part for a new, higher delta.  `sample(task)` takes some of the
     left records; None takes all.
     """
-    task = task_of(prepared, choice, delta)
+    task = task_of(prepared, choice, delta, near=STEP)
     if sample is not None:
         sample(task)
     how = how_of_choice(prepared, choice)
@@ -102,7 +103,7 @@ def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: An
     count(choice, task)
 
 
-def task_of(prepared: Any, choice: Choice, delta: float | None = None) -> Task:
+def task_of(prepared: Any, choice: Choice, delta: float | None = None, near: float = 0.0) -> Task:
     return Task(
         prepared,
         choice.delta if delta is None else delta,
@@ -110,6 +111,7 @@ def task_of(prepared: Any, choice: Choice, delta: float | None = None) -> Task:
         groups=choice.groups,
         everyone=choice.per_left is not None,
         unequal=choice.exclude_equal,
+        near=near,
     )
 
 

@@ -229,7 +229,7 @@ class _Call:
         self.options = {name: value for name, value in options.items() if name != "engine"}
         self.choice.groups = read_groups(caller, options["by"], self.left, self.right)
         self.prepared = _prepared(self.left, self.right)
-        self.sizes = tuple(np.diff(self.prepared.records[side].starts) for side in (0, -1))
+        self.sizes = self.prepared.sizes
         self.runner = engines.load("matchwood.join", self.engine)
 
     def whole(self) -> Pairs:
@@ -256,7 +256,7 @@ class _Call:
         watch.lap("join")
         self.choice.count(left.size)
         self.choice.stats["seconds"] = watch.seconds
-        return self._made(left, right, weight)
+        return self._scored(left, right, weight)
 
     def sampled(self, sample: Sample) -> np.ndarray:
         """How many pairs each left record of a sample brings.
@@ -286,13 +286,17 @@ class _Call:
         """All of it, in order.  `parts` is empty afterwards: what is large is held once."""
         watch = Stopwatch()
         if self.choice.per_left is None:
-            made = self._made(*_by_rows(parts, self.sizes[1].size, self.choice.threads))
+            where = "reference" if self.engine == "reference" else "cpu"
+            sorting = engines.load("matchwood.join.ordering", where)
+            made = self._made(
+                *sorting.in_order(parts, self.sizes, self.choice.scores, self.choice.threads)
+            )
         else:
             parts.append(NOTHING)
             left, right, weight = (np.concatenate([part[i] for part in parts]) for i in range(3))
             parts.clear()
             order = _by_left(left, right, weight, self._sums(left, right))
-            made = self._made(left[order], right[order], weight[order])
+            made = self._scored(left[order], right[order], weight[order])
         watch.lap("sort")
         made.stats["seconds"] = {**made.stats.get("seconds", {}), **watch.seconds}
         return made
@@ -300,13 +304,16 @@ class _Call:
     def _sums(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return self.sizes[0][left] + self.sizes[1][right]
 
-    def _made(self, left: np.ndarray, right: np.ndarray, weight: np.ndarray) -> Pairs:
+    def _scored(self, left: np.ndarray, right: np.ndarray, weight: np.ndarray) -> Pairs:
         score = None
         if self.choice.scores:
             score = np.empty(left.size)
             for lo in range(0, left.size, SCORED):  # in pieces: less memory, and in the cache
                 part = slice(lo, lo + SCORED)
                 score[part] = scores_of(weight[part], self._sums(left[part], right[part]))
+        return self._made(left, right, score)
+
+    def _made(self, left: np.ndarray, right: np.ndarray, score: np.ndarray | None) -> Pairs:
         shape = (len(self.left), -1 if self.right is None else len(self.right))
         stats = {
             **self.choice.stats,
@@ -320,28 +327,6 @@ class _Call:
 
 def _prepared(left: Collection, right: Collection | None) -> Prepared:
     return left.alone() if right is None else left.beside(right)
-
-
-def _by_rows(parts: list[Any], columns: int, threads: int | None) -> tuple[Any, Any, Any]:
-    """left, right and weight of all pairs, by (left, right).  `parts` is empty afterwards."""
-    from matchwood.primitives.sort import radix_sort
-
-    size = sum(part.left.size for part in parts)
-    keys, weights = np.empty(size, np.int64), np.empty(size, np.int64)
-    shift = max(columns - 1, 1).bit_length()
-    at = 0
-    while parts:
-        part = parts.pop()
-        end = at + part.left.size
-        keys[at:end] = part.left
-        keys[at:end] <<= shift
-        keys[at:end] |= part.right
-        weights[at:end] = part.weight
-        at = end
-    sorted_keys, weights = radix_sort(keys.view(np.uint64), weights, threads=threads)
-    del keys
-    both = sorted_keys.view(np.int64)
-    return both >> shift, both & ((1 << shift) - 1), weights
 
 
 def _by_left(left: Any, right: Any, weight: Any, sums: Any) -> np.ndarray:

@@ -17,6 +17,7 @@ from matchwood.join.candidates.cpu_run import Raw, Task, cuts, shard_of
 from matchwood.join.choice import Choice
 from matchwood.join.cpu import BREAK, ROUNDS, count, how_of_choice, parts_of, task_of
 from matchwood.join.result import by_score
+from matchwood.join.top import STEP
 from matchwood.stopwatch import Stopwatch
 
 SIMILARITIES = ("jaccard", "equal")
@@ -31,7 +32,7 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
     how = how_of_choice(prepared, choice)
     steps = np.array([0, task.places.rows.size])
     if choice.shard[1] > 1 or not whole:  # parts of balanced cost, as on the CPU
-        costs = task.costs(choice.threads)
+        costs = task.all_costs(choice.threads)
         first, last = shard_of(costs, *choice.shard)
         steps = np.array([first, last])
         if not whole:
@@ -47,13 +48,13 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
             yield BREAK
     watch.lap("join")
     count(choice, task)
-    choice.stats.setdefault("seconds", {}).update(watch.seconds)
+    choice.stats.setdefault("seconds", {}).update({**watch.seconds, **task.seconds})
 
 
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:
     """Pairs of at least `delta`, for the best k: of all left records, or of a sample."""
     _refuse(prepared, choice)
-    task = task_of(prepared, choice, delta)
+    task = task_of(prepared, choice, delta, near=STEP)
     if sample is not None:
         sample(task)
     yield from gpu.run(task, how_of_choice(prepared, choice))
@@ -81,7 +82,7 @@ def _best_of(raws: list[Raw], prepared: Any, choice: Choice) -> Raw:
     """The first `per_left` pairs of each left record, by score and then by row."""
     empty = BREAK
     left, right, weight = (np.concatenate([empty[i], *(raw[i] for raw in raws)]) for i in range(3))
-    sizes = [np.diff(prepared.records[side].starts) for side in (0, -1)]
+    sizes = prepared.sizes
     order = by_score(weight, sizes[0][left] + sizes[1][right], left, right)
     order = order[np.argsort(left[order], kind="stable")]
     starts = np.searchsorted(left[order], left[order], "left")

@@ -61,12 +61,13 @@ def corpus_of(resident: Resident, corpus: Any, places: Any) -> Corpus:
             corpus.nearest,
         )
     ]
-    sizes = np.diff(right.starts)[places.right_rows].astype(np.int32)
-    cupy = engines.cupy()
     copies += [
-        cupy.asarray(array)
-        for array in (places.rows, places.lows, places.highs, places.right_rows, sizes)
+        resident.copy(array)
+        for array in (places.rows, places.lows, places.highs, places.right_rows)
     ]
+    cupy = engines.cupy()
+    sizes = np.diff(right.starts)[places.right_rows].astype(np.int32)
+    copies.append(cupy.asarray(sizes))
     resident.forget_unused()
     addresses = np.array([array.data.ptr for array in copies], np.uint64)
     return Corpus(cupy.asarray(addresses), tuple(copies))

@@ -87,6 +87,14 @@ class Places(NamedTuple):
     chunks: np.ndarray  # int64: where chunks of items begin
 
 
+class Raw(NamedTuple):
+    """Pairs as they come: in no order."""
+
+    left: np.ndarray  # int32
+    right: np.ndarray  # int32
+    weight: np.ndarray  # int64
+
+
 class Members(NamedTuple):
     """What each member writes; the first axis is the member."""
 

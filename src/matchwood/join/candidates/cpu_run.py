@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from matchwood.join.candidates import cpu
+from matchwood.join.candidates.cpu import Raw as Raw
+from matchwood.join.candidates.cpu_collect import collect
 from matchwood.join.candidates.cpu_gather import BASIC, JOINT, POSITIONAL, WINDOW, Rule
 from matchwood.join.candidates.cpu_lists import (
     SLACK,
@@ -22,8 +24,9 @@ from matchwood.join.candidates.cpu_lists import (
     with_whole_elements,
 )
 from matchwood.join.candidates.cpu_nearest import nearest
+from matchwood.join.candidates.cpu_plain import plain_lists
 from matchwood.join.candidates.cpu_small import SLOTS
-from matchwood.join.verification import most_tokens, scratch
+from matchwood.join.verification import apart, most_tokens, scratch
 from matchwood.join.verification.cpu import verify
 from matchwood.join.verification.cpu_pair import ACCEPTED
 from matchwood.join.verification.cpu_scratch import How
@@ -33,17 +36,10 @@ from matchwood.teams.crew import INLINE_WORK
 LEVELS = {"basic": BASIC, "positional": POSITIONAL, "joint": JOINT}
 TOLERANCE = 1e-9  # a pair counts when its similarity is at least delta minus this
 ROOM = 1 << 17  # pairs of a member's buffer: 2 MB
+WORTH_A_TEAM = 1 << 15  # pairs that a team collects; fewer are copied by the host
 CHUNKS_PER_MEMBER = 64  # chunks of equal cost; the last one to end is late by one chunk at most
 WORK_PER_POSTING = 8  # steps, for the choice of the number of threads
 GROUP = np.int64(1) << 32  # a key is group * GROUP + size
-
-
-class Raw(NamedTuple):
-    """Pairs as they come: in no order."""
-
-    left: np.ndarray
-    right: np.ndarray
-    weight: np.ndarray
 
 
 def share_of(delta: float) -> float:
@@ -57,7 +53,8 @@ class Task:
 
     `itself`: a collection with itself, each pair once.  `everyone`: each record of it is a left
     one, so that each pair is met twice.  `groups`: for each side a number for each record, records
-    of different groups are no pairs, and those below 0 are in none; None: all are in one.
+    of different groups are no pairs, and those below 0 are in none; None: all are in one.  `near`:
+    an index that is at hand will do if it was made for a threshold lower by no more than that.
     """
 
     def __init__(
@@ -69,6 +66,7 @@ class Task:
         groups: tuple[np.ndarray, ...] | None = None,
         everyone: bool = False,
         unequal: bool = False,
+        near: float = 0.0,
     ) -> None:
         self.prepared = prepared
         self.itself = len(prepared.records) == 1
@@ -76,19 +74,28 @@ class Task:
         self.edit = prepared.similarity.startswith("edit")
         self.level = LEVELS[filters]
         self.unequal = unequal
+        self.delta = delta
+        self.grouped = groups is not None
         left, right = prepared.records[0], prepared.records[-1]
         left_lists, right_lists = _lists(prepared, 0, self.edit), _lists(prepared, -1, False)
         self.rule = self.rule_of(delta)
         order = _order(prepared, -1, groups)
-        index = _index(prepared, right_lists, order, delta, self, groups is None)
+        index = _index(prepared, right_lists, order, delta, self, groups is None, near)
         self.corpus = cpu.Corpus(
             prepared.elements, left, right, left_lists, right_lists, index, nearest_of(prepared)
         )
         mine = order if self.itself else _order(prepared, 0, groups)
-        self.all_places = self._places(order, mine, delta)
+        if not self.grouped:
+            key = (delta, self.once)
+            self.all_places = prepared.keep_last(
+                "places", key.__eq__, key, lambda: self._places(order, mine, delta)
+            )
+        else:
+            self.all_places = self._places(order, mine, delta)
         self.places = self.all_places
         self.counts = np.zeros(cpu.COUNTS, np.int64)
         self.found = 0  # pairs that the host has taken, for a progress bar
+        self.seconds: dict[str, float] = {}  # of the last part, by phase; the GPU engine only
 
     def rule_of(self, delta: float) -> Rule:
         share = share_of(delta)
@@ -120,13 +127,23 @@ class Task:
         team.run(cpu.count_postings, self.corpus, self.places, self.rule, costs)
         return costs
 
+    def all_costs(self, threads: int | None) -> np.ndarray:
+        """The costs of all items; those of the last delta are kept with what was prepared."""
+        if self.grouped:
+            return self.costs(threads)
+        key = (self.delta, self.once, self.level)
+        return self.prepared.keep_last("costs", key.__eq__, key, lambda: self.costs(threads))  # type: ignore[no-any-return]
+
     def evenly(self) -> np.ndarray:
         """Costs for one member, to whom it does not matter where the work is."""
         return np.ones(self.places.rows.size, np.int64)
 
     def part(self, first: int, last: int) -> None:
         """Only the items first to last of all are probed."""
-        self.take(slice(first, last))
+        if (first, last) == (0, self.all_places.rows.size):
+            self.places = self.all_places
+        else:
+            self.take(slice(first, last))
 
     def sample(self, every: int) -> None:
         """Only one item in `every` is probed."""
@@ -156,7 +173,7 @@ class Task:
         if not self.edit:
             return 0
         lists, rows = self.corpus.left_lists, self.all_places.rows[first:last]
-        sizes = np.diff(self.corpus.left.starts)[rows]
+        sizes = self.prepared.sizes[0][rows]
         ends = lists.ends[rows]
         left = sizes.astype(np.float64)
         has = ends > lists.starts[rows]
@@ -171,7 +188,10 @@ class Task:
         while True:
             rule = self.rule
             launch.again(cpu.join_all, self.corpus, launch.places, rule, how)
-            yield from self._taken(launch, how)
+            overflow = int(launch.work.state[:, cpu.OVERFLOW].sum())
+            raw = launch.taken()
+            if raw.left.size:
+                yield self._with_more_room(raw, how) if overflow else raw
             if not launch.words[cpu.FULL]:
                 break
             if self.rule is not rule:  # other candidates than before: the record starts again
@@ -179,19 +199,6 @@ class Task:
             else:
                 launch.widen()
         self.counts += launch.work.counts.sum(axis=0)
-
-    def _taken(self, launch: Launch, how: How) -> Iterator[Raw]:
-        work = launch.work
-        for member in range(work.state.shape[0]):
-            state = work.state[member]
-            filled = int(state[cpu.FILLED])
-            if not filled:
-                continue
-            raw = Raw(*(a[member, :filled].copy() for a in (work.left, work.right, work.weight)))
-            if state[cpu.OVERFLOW]:
-                raw = self._with_more_room(raw, how)
-            launch.take(member)
-            yield raw
 
     def _with_more_room(self, raw: Raw, how: How) -> Raw:
         """Verify the pairs that did not fit the scratch."""
@@ -206,7 +213,7 @@ class Task:
         self.counts[cpu.VERIFIED] += open_.size
         kept = raw.weight > 0
         if self.unequal:
-            a, b = (np.diff(r.starts) for r in (corpus.left, corpus.right))
+            a, b = self.prepared.sizes
             sizes = a[raw.left]
             kept &= (sizes != b[raw.right]) | (raw.weight != sizes * cpu.ONE)
         return Raw(*(array[kept] for array in raw))
@@ -223,11 +230,11 @@ class Launch:
         self.task = task
         self.places = task.places._replace(chunks=cuts(costs, CHUNKS_PER_MEMBER * self.team.size))
         right = corpus.right.starts.size - 1
-        most = max(int(np.diff(r.starts).max(initial=1)) for r in task.prepared.records)
+        most = max(1, *task.prepared.largest)
         self.work = _members(self.team.size, min(WINDOW, max(right, 1)), room, most)
         self.space = scratch(
             corpus.elements, corpus.left, corpus.right, how, self.team.size,
-            tokens=_most_tokens(task.prepared),
+            tokens=_most_tokens(task.prepared), largest=task.prepared.largest,
         )  # fmt: skip
         self.words = np.zeros(cpu.WORDS, np.int64)
         self.done = 0
@@ -245,23 +252,44 @@ class Launch:
 
     def widen(self) -> None:
         """Twice the room, up to ROOM, once the host has all pairs: fewer starts of the team."""
-        size, room = self.work.left.shape
+        room = self.work.left.shape[1]
         if room < ROOM:
-            shape = (size, min(2 * room, ROOM))
-            made = (np.empty(shape, kind) for kind in (np.int32, np.int32, np.int64))
-            self.work = self.work._replace(
-                **dict(zip(("left", "right", "weight"), made, strict=True))
-            )
+            self._new_buffers(min(2 * room, ROOM))
 
-    def take(self, member: int) -> None:
-        """The host has what the member wrote: its buffer is free again."""
-        state = self.work.state[member]
-        self.task.found += int(state[cpu.FILLED])
-        state[cpu.FILLED] = state[cpu.OVERFLOW] = 0
+    def taken(self) -> Raw:
+        """What the members wrote: their buffers are free again.
+
+        The full buffer of a member that is alone goes to the caller as it is.
+        """
+        work, filled = self.work, self.work.state[:, cpu.FILLED].copy()
+        total = int(filled.sum())
+        self.task.found += total
+        work.state[:, cpu.FILLED] = work.state[:, cpu.OVERFLOW] = 0
+        if filled.size == 1:
+            raw = Raw(work.left[0, :total], work.right[0, :total], work.weight[0, :total])
+            if 2 * total < work.left.shape[1]:
+                return Raw(*(array.copy() for array in raw))
+            self._new_buffers(work.left.shape[1])
+            return raw
+        if total < WORTH_A_TEAM:
+            buffers = (work.left, work.right, work.weight)
+            parts = [[row[:n] for row, n in zip(a, filled, strict=True)] for a in buffers]
+            return Raw(*map(np.concatenate, parts))
+        raw = _empty(total)
+        self.team.run(collect, work, np.cumsum(filled) - filled, filled, raw)
+        return raw
+
+    def _new_buffers(self, room: int) -> None:
+        made = _empty((self.work.left.shape[0], room))
+        self.work = self.work._replace(left=made.left, right=made.right, weight=made.weight)
 
     def _found(self) -> int:
         """Pairs by now, for a progress bar; members go on writing meanwhile."""
         return self.task.found + int(self.work.state[:, cpu.FILLED].sum())
+
+
+def _empty(shape: Any) -> Raw:
+    return Raw(np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.int64))
 
 
 def _work(task: Task, costs: np.ndarray) -> int:
@@ -271,7 +299,7 @@ def _work(task: Task, costs: np.ndarray) -> int:
     own does it, so that Ctrl-C is heard.
     """
     steps = WORK_PER_POSTING * int(costs.sum())
-    left, right = (int(np.diff(r.starts).max(initial=0)) for r in task.corpus[1:3])
+    left, right = task.prepared.largest
     long = costs.size * left * right + WORK_PER_POSTING * task.corpus.elements.text.size
     return max(steps, min(long, INLINE_WORK))
 
@@ -285,11 +313,9 @@ def _members(size: int, window: int, room: int, most: int) -> cpu.Members:
         np.empty((size, window), np.int32),
         np.zeros((size, SLOTS), np.uint64),
         np.empty((size, SLOTS), np.int64),
-        np.empty((size, most), np.int32),
-        np.empty((size, most), np.int32),
-        np.empty((size, room), np.int32),
-        np.empty((size, room), np.int32),
-        np.empty((size, room), np.int64),
+        np.empty((size, apart(most)), np.int32),
+        np.empty((size, apart(most)), np.int32),
+        *_empty((size, room)),
     )
 
 
@@ -313,6 +339,8 @@ def shard_of(costs: np.ndarray, part: int, parts: int) -> tuple[int, int]:
 def _most_tokens(prepared: Any) -> int:
     """Tokens of the largest record of both sides."""
     records, elements = prepared.records, prepared.elements
+    if prepared.similarity == "equal":
+        return max(prepared.largest)
     return int(
         prepared.keep("most tokens", lambda: max(most_tokens(elements, side) for side in records))
     )
@@ -321,8 +349,7 @@ def _most_tokens(prepared: Any) -> int:
 class _Order:
     """Records by (group, size, row), without those that are empty or in no group."""
 
-    def __init__(self, records: Any, groups: np.ndarray | None) -> None:
-        sizes = np.diff(records.starts)
+    def __init__(self, sizes: np.ndarray, groups: np.ndarray | None) -> None:
         belongs = np.zeros(sizes.size, np.int64) if groups is None else groups
         keys = belongs * GROUP + sizes
         rows = np.argsort(keys, kind="stable")
@@ -336,8 +363,8 @@ class _Order:
 def _order(prepared: Any, side: int, groups: tuple[np.ndarray, ...] | None) -> _Order:
     side %= len(prepared.records)
     if groups is not None:
-        return _Order(prepared.records[side], groups[side])
-    return prepared.keep(("order", side), lambda: _Order(prepared.records[side], None))  # type: ignore[no-any-return]
+        return _Order(prepared.sizes[side], groups[side])
+    return prepared.keep(("order", side), lambda: _Order(prepared.sizes[side], None))  # type: ignore[no-any-return]
 
 
 def _lists(prepared: Any, side: int, chunks: bool) -> Lists:
@@ -348,6 +375,8 @@ def _lists(prepared: Any, side: int, chunks: bool) -> Lists:
 
 def _make_lists(prepared: Any, side: int, chunks: bool) -> Lists:
     records, tokens = prepared.records[side], prepared.tokens
+    if prepared.similarity == "equal":
+        return plain_lists(records, tokens.tokens)
     counts = np.diff(tokens.starts)
     if chunks:
         lengths = np.diff(prepared.elements.text_starts)
@@ -356,7 +385,7 @@ def _make_lists(prepared: Any, side: int, chunks: bool) -> Lists:
     elif prepared.similarity == "jaccard":
         weights = jaccard_weights(counts, nearest_of(prepared))
         holders = prepared.keep("holders", lambda: _whole_holders(prepared))
-    else:  # one token each, or how many elements have it is all that counts
+    else:  # how many elements have a token is all that counts
         weights = plain_weights(counts, np.ones(counts.size, np.float32), np.zeros(counts.size))
         holders = _holders(tokens.holder_starts, tokens.holders)
     return lists_of(records.starts, records.elements, holders, weights)
@@ -391,16 +420,20 @@ def holders_of(starts: np.ndarray, lists: np.ndarray, tokens: Any) -> tuple[np.n
 
 
 def _index(
-    prepared: Any, lists: Lists, order: _Order, delta: float, task: Task, keep: bool
+    prepared: Any, lists: Lists, order: _Order, delta: float, task: Task, keep: bool, near: float
 ) -> Index:
-    """The index of the right side; that of the last delta is kept."""
+    """The index of the right side; that of the last delta is kept.
+
+    That of a lower delta has longer prefixes, and so all that is needed.
+    """
     whole = task.edit or task.level == BASIC
     least = 0.0 if whole else max(delta - TOLERANCE, 0.0)
     tokens = prepared.tokens.holder_starts.size - 1
     tokens += len(prepared.values) if prepared.similarity == "jaccard" else 0
-    known = prepared.keep("index", dict) if keep else {}
-    if least not in known:
-        made = index_of(lists, order.rows, order.sizes, tokens, least)[0]
-        known.clear()
-        known[least] = made
-    return known[least]
+
+    def make() -> Index:
+        return index_of(lists, order.rows, order.sizes, tokens, least)[0]
+
+    if not keep:
+        return make()
+    return prepared.keep_last("index", lambda of: least - near <= of <= least, least, make)  # type: ignore[no-any-return]

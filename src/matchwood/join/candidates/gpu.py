@@ -17,6 +17,7 @@ from matchwood.join.candidates.cpu_run import Raw
 from matchwood.join.gpu_corpus import Resident, corpus_of, rule_of
 from matchwood.join.similarity.cpu_phi import JACCARD
 from matchwood.join.verification.gpu import verify
+from matchwood.stopwatch import Stopwatch
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("gather",))
 BLOCK, COUNTS = SOURCE.constants("BLOCK", "COUNTS")
@@ -49,9 +50,9 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
     resident = task.prepared.keep("gpu", Resident)
     corpus = corpus_of(resident, task.corpus, task.places)
     rule = rule_of(task.rule, task.once, how, how.similarity == JACCARD)
-    most = _largest(task.corpus.left), _largest(task.corpus.right)
     known = task.prepared.keep("gpu room", dict)
     waiting = [(0, int(task.places.rows.size))]
+    watch = Stopwatch()
     while waiting:
         first, last = waiting.pop()
         if first == last:
@@ -62,6 +63,7 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
             gpu.empty(room, kind, "fuzzy_join") for kind in (np.int32, np.int32, np.int64)
         )
         wanted = _gather(corpus, rule, (first, last), pairs, counts)
+        watch.lap("gather")
         if wanted > room:
             known[task.rule.share, first, last] = wanted
             if wanted > _room(wanted):  # it will not fit: two halves
@@ -73,15 +75,14 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
                 waiting.append((first, last))
             continue
         found = tuple(array[:wanted] for array in pairs)
-        verify(corpus, rule, found, cupy.flatnonzero(found[2] < 0), most, counts)
+        verify(corpus, rule, found, cupy.flatnonzero(found[2] < 0), task.prepared.largest, counts)
         kept = cupy.flatnonzero(found[2] > 0)
+        counted = counts.get()
+        watch.lap("verify")
+        task.seconds.update(watch.seconds)
         for name, place in COUNTED.items():
-            task.counts[place] += int(counts[SOURCE.constant(name)])
+            task.counts[place] += int(counted[SOURCE.constant(name)])
         yield tuple(array[kept] for array in found)
-
-
-def _largest(side: Any) -> int:
-    return int(np.diff(side.starts).max(initial=0))
 
 
 def _room(wanted: int) -> int:

@@ -168,12 +168,16 @@ class Prepared:
         One for each side; a join of a collection with itself has one.
     tokens : Tokens of cpu.py
         Also the elements of each token, and the chunks of the edit similarities.
+    sizes : two arrays
+        Elements of each record, left and right; the same array twice where there is one side.
+    largest : two integers
+        The largest of them.
     """
 
     def __init__(self, tables: tuple[inputs.Table, ...], similarity: str, q: int) -> None:
         self.similarity = similarity
         self.q = q
-        self.values, places = _numbered([t.distinct for t in tables], similarity, q)
+        self.values, places = _numbered(tables, similarity, q)
         cpu = engines.load(__name__, "cpu")
         occurrences = np.zeros(len(self.values), np.int64)
         self.records = tuple(
@@ -181,6 +185,9 @@ class Prepared:
             for t, ids in zip(tables, places, strict=True)
         )
         self.elements, self.tokens = _tokenised(cpu, self.values, occurrences, similarity, q)
+        sizes = [np.diff(side.starts) for side in self.records]
+        self.sizes = sizes[0], sizes[-1]
+        self.largest = int(sizes[0].max(initial=0)), int(sizes[-1].max(initial=0))
         self._kept: dict[Any, Any] = {}
 
     def keep(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -189,11 +196,23 @@ class Prepared:
             self._kept[key] = make()
         return self._kept[key]
 
+    def keep_last(
+        self, name: str, fits: Callable[[Any], bool], key: Any, make: Callable[[], Any]
+    ) -> Any:
+        """What was made last under this name, if its key fits; else what `make` returns."""
+        known = self._kept.get(name)
+        if known is None or not fits(known[0]):
+            known = self._kept[name] = (key, make())
+        return known[1]
+
 
 def _numbered(
-    sides: list[list[Any]], similarity: str, q: int
+    tables: tuple[inputs.Table, ...], similarity: str, q: int
 ) -> tuple[list[Any], list[np.ndarray]]:
     """The distinct elements of all sides in order, and the place of each side's elements there."""
+    sides = [table.distinct for table in tables]
+    if tables[0].ascend and len(tables) == 1:
+        return sides[0], [np.arange(len(sides[0]))]
     if similarity == "equal" and all(set(map(type, side)) <= {int} for side in sides):
         try:
             arrays = [np.array(side, np.int64) for side in sides]

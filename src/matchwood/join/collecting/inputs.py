@@ -30,6 +30,7 @@ class Table(NamedTuple):
     numbers: np.ndarray  # int32: an element's place in `distinct`; -1 for an empty element
     distinct: list[Any]  # texts, or integers
     are_text: bool
+    ascend: bool = False  # the distinct elements are integers in rising order
 
 
 def read(
@@ -83,7 +84,7 @@ def _columns_of(data: Any, caller: str, name: str) -> Table:
     distinct = np.flatnonzero(used)
     places = np.empty(used.size, np.int32)
     places[distinct] = np.arange(distinct.size, dtype=np.int32)
-    return Table(starts, places[columns], distinct.tolist(), False)
+    return Table(starts, places[columns], distinct.tolist(), False, ascend=True)
 
 
 # Tables and columns

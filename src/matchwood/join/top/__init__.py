@@ -89,7 +89,7 @@ def best_pairs(
 
     `in_steps`: a join at a higher threshold is cheaper, so those are tried first.
     """
-    sizes = tuple(np.diff(prepared.records[side].starts) for side in (0, -1))
+    sizes = prepared.sizes
     best = _Best(choice.k or 1, sizes)
     records = sum(side.size for side in sizes)
     for delta in _levels(engine, prepared, choice, records) if in_steps else (choice.delta,):
@@ -125,7 +125,7 @@ def _guesses(some: list[Any], prepared: Any, choice: Choice, delta: float) -> It
     if seen < expected + expected**0.5 + 1:
         return
     if seen > rank:
-        sizes = tuple(np.diff(prepared.records[side].starts) for side in (0, -1))
+        sizes = prepared.sizes
         scores = [scores_of(r.weight, sizes[0][r.left] + sizes[1][r.right]) for r in some]
         guess = float(-np.partition(-np.concatenate(scores), rank - 1)[rank - 1])
         if guess > delta:

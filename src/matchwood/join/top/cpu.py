@@ -32,7 +32,7 @@ from matchwood.join.candidates.cpu_lists import SLACK
 from matchwood.join.candidates.cpu_run import ROOM, Launch, Raw, Task
 from matchwood.join.candidates.cpu_small import Known
 from matchwood.join.choice import Choice
-from matchwood.join.verification import scratch
+from matchwood.join.verification import apart, scratch
 from matchwood.join.verification.cpu_pair import ACCEPTED, NO_ROOM, STOPPED, mine
 from matchwood.join.verification.cpu_scratch import How, Scratch
 from matchwood.teams import Team, device, inlined, inner, kernel, stopping, store_relaxed
@@ -46,6 +46,7 @@ class Kept(NamedTuple):
     rows: np.ndarray  # int32
     weights: np.ndarray  # int64
     sums: np.ndarray  # int64: sizes of both records added up
+    most: int  # partners that are kept
 
 
 @device
@@ -76,14 +77,14 @@ def _is_better(weight: int, total: int, row: int, weight2: int, total2: int, row
 def _insert(kept: Kept, rank: int, count: int, row: int, weight: int, total: int) -> int:
     """Put a partner in its place; the last one goes where there are too many."""
     rows, weights, sums = kept.rows[rank], kept.weights[rank], kept.sums[rank]
-    at = count if count < rows.size else rows.size
+    at = count
     while at > 0 and _is_better(weight, total, row, weights[at - 1], sums[at - 1], rows[at - 1]):
-        if at < rows.size:
+        if at < kept.most:
             rows[at], weights[at], sums[at] = rows[at - 1], weights[at - 1], sums[at - 1]
         at -= 1
-    if at < rows.size:
+    if at < kept.most:
         rows[at], weights[at], sums[at] = row, weight, total
-    return min(count + 1, rows.size)
+    return min(count + 1, kept.most)
 
 
 @inlined
@@ -145,7 +146,7 @@ def _best_of(
             if rule.unequal != 0 and size == theirs and weight == size * ONE:
                 continue
             count = _insert(kept, rank, count, other, weight, size + theirs)
-            if count == kept.rows.shape[1]:
+            if count == kept.most:
                 worst = float(kept.weights[rank, count - 1]) / ONE / kept.sums[rank, count - 1]
                 least = max(rule.share, worst - MARGIN)
     return count
@@ -171,7 +172,7 @@ def _join_best(
         item = item_at_work(team, places, words, state)
         if item < 0:
             return
-        if state[FILLED] + kept.rows.shape[1] > work.left.shape[1]:
+        if state[FILLED] + kept.most > work.left.shape[1]:
             store_relaxed(words, FULL, 1)
             return
         count = _best_of(team, corpus, places, item, rule, how, space, work, kept)
@@ -222,18 +223,15 @@ def _most(task: Task, choice: Choice) -> int:
 
 def _launched(task: Task, how: How, choice: Choice, launch: Launch) -> Iterator[Raw]:
     """What the members found, until all items are done."""
-    work, size = launch.work, launch.team.size
-    room = (size, _most(task, choice))
-    kept = Kept(*(np.empty(room, kind) for kind in (np.int32, np.int64, np.int64)))
+    most = _most(task, choice)
+    room = launch.team.size, apart(most)
+    kept = Kept(np.empty(room, np.int32), np.empty(room, np.int64), np.empty(room, np.int64), most)
     while True:
         launch.again(_join_best, task.corpus, launch.places, task.rule, how, kept)
-        for member in range(size):
-            filled = int(work.state[member, FILLED])
-            raw = Raw(*(a[member, :filled].copy() for a in (work.left, work.right, work.weight)))
-            launch.edges = max(launch.edges, int(work.state[member, OVERFLOW]))
-            launch.take(member)
-            if filled:
-                yield raw
+        launch.edges = max(launch.edges, int(launch.work.state[:, OVERFLOW].max()))
+        raw = launch.taken()
+        if raw.left.size:
+            yield raw
         if not launch.words[FULL]:
             break
-    task.counts += work.counts.sum(axis=0)
+    task.counts += launch.work.counts.sum(axis=0)

@@ -36,9 +36,10 @@ SLACK = 1e-9  # a pair counts when its score is at least delta - SLACK
 
 MOST_EDGES = 1 << 19  # of a thread's scratch: 6 MB.  A pair with more gets a scratch of its own
 EDGE_BYTES = 16  # column, weight, and for the greedy matching a place in the order
+LINE_ENTRIES = 16  # of 4 bytes in a cache line
 STACK_ENTRIES = 4  # for each element of the larger record and its partner, to begin with
 
-__all__ = ["METHODS", "MODES", "how", "most_tokens", "scratch", "share_of"]
+__all__ = ["METHODS", "MODES", "apart", "how", "most_tokens", "scratch", "share_of"]
 
 
 def how(caller: str, similarity: str, verify: str, mode: str, scores: bool) -> How:
@@ -73,20 +74,20 @@ def scratch(
     *,
     edges: int | None = None,
     tokens: int | None = None,
+    largest: tuple[int, int] | None = None,
 ) -> Scratch:
     """Arrays for so many threads, large enough for any pair of these records.
 
     Edges are the exception: `edges` of them, or at most `MOST_EDGES`.  A pair with more is not
-    verified but says how many it has (NO_ROOM).  `tokens`: what `most_tokens` says, where it is
-    known already.
+    verified but says how many it has (NO_ROOM).  `tokens`: what `most_tokens` says, and `largest`:
+    elements of the largest record of each side, where they are known already.
     """
     from matchwood.join.similarity import cpu_lanes
     from matchwood.join.similarity.cpu_levenshtein import DIRECT, SLOTS, Pattern
     from matchwood.join.verification import cpu_exact, cpu_scratch
 
-    both = (left, right)
-    most = max(_most(records.starts) for records in both)
-    room = most * min(_most(records.starts) for records in both)
+    fewer, most = sorted(largest or (_most(left.starts), _most(right.starts)))
+    room = fewer * most
     is_edit = how.similarity == 1
     streams = how.method == cpu_scratch.STREAMING
     wanted = min(room, MOST_EDGES) if edges is None else edges
@@ -110,34 +111,36 @@ def scratch(
     longest = int(np.diff(elements.text_starts).max(initial=0)) if is_edit else 0
 
     def array(size: int, kind: Any, fill: int = 0) -> np.ndarray:
-        return np.full((threads, size), fill, kind)
+        shape = (threads, size)  # what is 0 is made by the system, when a thread first comes there
+        return np.full(shape, fill, kind) if fill else np.zeros(shape, kind)
 
+    wide = apart(most)
     return cpu_scratch.Scratch(
-        cpu_scratch.Sides(array(most, np.int32), array(most, np.int32)),
+        cpu_scratch.Sides(array(wide, np.int32), array(wide, np.int32)),
         cpu_scratch.Table(
             array(slots, np.int64),
-            array(tokens, np.int64),
-            array(most, np.int32),
-            array(most, np.int32),
+            array(apart(tokens), np.int64),
+            array(wide, np.int32),
+            array(wide, np.int32),
             array(_marks(tokens), np.uint8),
         ),
         cpu_scratch.Edges(
-            array(most + 1, np.int64),
+            array(wide, np.int64),
             array(kept, np.int32),
             array(kept, np.int64),
-            array(most, np.int64),
-            array(most, np.int32),
-            array(most, np.int64),
-            array(most, np.int32),
+            array(wide, np.int64),
+            array(wide, np.int32),
+            array(wide, np.int64),
+            array(wide, np.int32),
         ),
         cpu_scratch.Solver(
-            array(most, np.int32),
-            array(most, np.int32),
-            array(most, np.int64),
-            array(most, np.int64),
-            array(most, np.int64, int(cpu_exact.FAR)),
-            array(most, np.int32),
-            array(most, np.int32),
+            array(wide, np.int32),
+            array(wide, np.int32),
+            array(wide, np.int64),
+            array(wide, np.int64),
+            array(wide, np.int64, int(cpu_exact.FAR)),
+            array(wide, np.int32),
+            array(wide, np.int32),
             array(kept if how.method == cpu_scratch.GREEDY else 0, np.int32),
         ),
         cpu_scratch.Stack(array(stack, np.int32), array(stack, np.int32), array(stack, np.int64)),
@@ -155,6 +158,14 @@ def scratch(
             np.repeat(cpu_lanes.ratios()[None], threads, axis=0),
         ),
     )
+
+
+def apart(size: int) -> int:
+    """A width for the rows of several members, in which `size` entries of 4 bytes or more are used.
+
+    The unused ones are a cache line at least: what two members write is never on one line.
+    """
+    return -(-size // LINE_ENTRIES) * LINE_ENTRIES + LINE_ENTRIES
 
 
 def _marks(tokens: int) -> int:

@@ -1,0 +1,61 @@
+"""Pairs in order: every way of sorting gives what the definition gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from matchwood.join.arrays import ONE
+from matchwood.join.candidates.cpu import Raw
+from matchwood.join.ordering import cpu, reference
+
+
+def some_pairs(rng, rows, columns, count):
+    """Pairs of different rows, in no order, and the sizes of the records."""
+    keys = rng.permutation(np.unique(rng.integers(0, rows * columns, count)))
+    left, right = (keys // columns).astype(np.int32), (keys % columns).astype(np.int32)
+    sizes = rng.integers(1, 60, rows), rng.integers(1, 60, columns)
+    weight = rng.integers(1, np.minimum(sizes[0][left], sizes[1][right]) * ONE + 1)
+    return Raw(left, right, weight), sizes
+
+
+def compare(raw, sizes, threads, cuts=()):
+    parts = [Raw(*part) for part in zip(*(np.split(a, cuts) for a in raw), strict=True)]
+    wanted = reference.in_order(list(parts), sizes, True)
+    for scored in (True, False):
+        given = list(parts)
+        found = cpu.in_order(given, sizes, scored, threads)
+        assert given == []
+        for i in range(2 + scored):
+            assert np.array_equal(found[i], wanted[i])
+            assert found[i].dtype == (np.float64 if i == 2 else np.int64)
+        assert scored or found[2] is None
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_any_number_of_pairs_in_any_parts(threads):
+    rng = np.random.default_rng(threads)
+    for rows, columns in ((1, 1), (1, 70_000), (70_000, 1), (3, 40_000), (5000, 4097)):
+        for count in (0, 1, 2, 30, 5000, 60_000):
+            raw, sizes = some_pairs(rng, rows, columns, count)
+            cuts = np.sort(rng.integers(0, raw.left.size + 1, rng.integers(0, 5)))
+            compare(raw, sizes, threads, cuts)
+
+
+def test_pairs_that_crowd_into_one_bucket(monkeypatch):
+    monkeypatch.setattr(cpu, "CROWDED", 64)
+    rng = np.random.default_rng(7)
+    raw, sizes = some_pairs(rng, 200, 200, 40_000)
+    sizes = (np.append(sizes[0], np.ones(10**6, np.int64)), sizes[1])
+    called = []
+    monkeypatch.setattr(
+        cpu, "radix_sort", lambda *a, sort=cpu.radix_sort, **o: called.append(1) or sort(*a, **o)
+    )
+    for threads in (1, 2, 5):
+        compare(raw, sizes, threads, [7, 900])
+    assert len(called) == 4  # by teams, with and without scores
+
+
+def test_no_parts_at_all():
+    left, right, score = cpu.in_order([], (np.ones(3, np.int64), np.ones(2, np.int64)), True, None)
+    assert left.size == right.size == score.size == 0
