@@ -2,6 +2,7 @@
 
     listed/    entries between groups are listed and sorted; the diagonal is not needed
     tallied/   the rows of each group are added up in a table of labels; the diagonal comes along
+    grouped/   entries are brought together by groups; on a GPU, where no group has many
     pairs/     groups of one or two vertices, given by mates: quicker on a GPU
 
 Read on in reference.py and check.py, then in cpu.py and gpu.py, which choose among these.
@@ -173,6 +174,37 @@ def trusted_contract(
             loops=True, symmetric=True, threads=threads, ordered=ordered, **limits,
         )
     )  # fmt: skip
+
+
+def trusted_contract_measured(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    inner: Any,
+    labels: Any,
+    count: int,
+    *,
+    engine: str,
+    threads: int | None = None,
+    most: int | None = None,
+    longest: int,
+) -> tuple[Contracted, int, int]:
+    """`trusted_contract` of integers, rows unsorted; the longest row; how many have entries.
+
+    `longest` is that of the given matrix.
+    """
+    if engine == "gpu":
+        module = engines.load(__name__, engine)
+        made, *facts = module.contract_measured(
+            indptr, indices, data, inner, labels, count, longest
+        )
+        return Contracted(*made), facts[0], facts[1]
+    found = trusted_contract(
+        indptr, indices, data, inner, labels, count,
+        engine=engine, threads=threads, ordered=False, most=most,
+    )  # fmt: skip
+    lengths = np.diff(found.indptr)
+    return found, int(lengths.max()) if count else 0, int(np.count_nonzero(lengths))
 
 
 def trusted_contract_pattern(
