@@ -67,6 +67,12 @@ class Steps(NamedTuple):
         )
         return found
 
+    def spread(self, values: Any, map: Any) -> Any:
+        """For each vertex the value of what it became."""
+        if self.name != "cpu":
+            return values[map]
+        return self.module.spread(values, map, self.threads)
+
     def refine(self, level: Level, labels: Any) -> Any:
         return self.module.refine(level, labels, self.plan, self.threads)
 
@@ -84,7 +90,7 @@ class Steps(NamedTuple):
             level.indptr, level.indices, level.data, level.inner, labels, count,
             engine=self.name, threads=self.threads, most=level.total, longest=level.longest,
         )  # fmt: skip
-        strength = trusted_sums(level.strength, labels, count)
+        strength = trusted_sums(level.strength, labels, count, self.threads)
         return Level(*arrays, strength, level.total, longest, tied)
 
 
@@ -133,8 +139,9 @@ def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> t
     rounds, edges = 0, None
     labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
     for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
-        labels = map if labels is None else labels[map]
-        some = None if edges is None else edges[map]  # who is inside above is inside here
+        labels = map if labels is None else steps.spread(labels, map)
+        # who is inside above is inside here
+        some = None if edges is None else steps.spread(edges, map)
         done, edges = steps.move_back(level, labels, limit, some, level is not levels[0])
         rounds += done
     return labels, rounds

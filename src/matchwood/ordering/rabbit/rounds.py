@@ -66,9 +66,9 @@ def join_all(view: Any, engine: str, threads: int | None, note: Any = note) -> J
             *graph, None, label, count, most=total, longest=longest, **where
         )
         graph = (found.indptr, found.indices, found.data)
-        volume = trusted_sums(volume, label, count)
+        volume = trusted_sums(volume, label, count, threads)
         if sequence:
-            sizes = trusted_sums(sizes, label, count)
+            sizes = trusted_sums(sizes, label, count, threads)
         names = names[roots]
     joined = xp.concatenate([xp.empty(0, kind), *sequence])
     return Joined(parent, when, joined, names, sizes, number)

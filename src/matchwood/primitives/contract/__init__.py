@@ -233,11 +233,10 @@ def trusted_contract_pairs(
     return made
 
 
-def trusted_sums(values: Any, labels: Any, count: int) -> Any:
-    """The sum of the int64 values of each label, where `labels` live; sums stay below 2^53."""
-    if engines.location(labels) == "gpu":
-        return engines.load(__name__, "gpu").sums_by_label(values, labels, count)
-    return np.bincount(labels, weights=values, minlength=count).astype(np.int64)
+def trusted_sums(values: Any, labels: Any, count: int, threads: int | None = None) -> Any:
+    """The sum of the int64 values of each label, where `labels` live."""
+    module = engines.load(__name__, engines.location(labels))
+    return module.sums_by_label(values, labels, count, threads)
 
 
 def sums_type(data: Any) -> Any:

@@ -62,7 +62,7 @@ def add_inner(labels: Any, inner: Any, sums: Any) -> None:
         k.add_by_label(labels.size, (labels.size, labels, inner, sums))
 
 
-def sums_by_label(values: Any, labels: Any, count: int) -> Any:
+def sums_by_label(values: Any, labels: Any, count: int, threads: int | None = None) -> Any:
     """See matchwood.primitives.contract.trusted_sums."""
     sums = engines.cupy().zeros(count, np.int64)
     add_inner(labels, values, sums)
