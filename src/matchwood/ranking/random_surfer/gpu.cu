@@ -8,10 +8,12 @@
 // Where neighbouring rows have about the same length, a lane has a row instead: then lanes that follow
 // each other mostly read words that follow each other.
 //
-// An iteration is one or two launches:
+// An iteration is two launches:
 //   pull           all pieces; or pull_rows: all rows
-//   finish_hubs    a warp to a row of more than LONG entries, where there are such
-// The block that is the last one of the last launch says whether it is done.
+//   finish_hubs    a warp to a row of more than LONG entries; its last block says whether it is done
+//   end_iteration  one block says so, where there are no such rows
+// pull does not end by itself: each of its blocks would need a fence, which empties the caches that its
+// neighbours read from (grid 2048^2: an eighth slower, H200).
 //
 // Sums over all vertices are integers in units of 2^-60, which are the same in any order of additions;
 // they are at most 2.  So the same rows and pieces give the same bits on any device.
@@ -35,18 +37,6 @@ constexpr int SLOTS = BLOCK;               // words for each sum, so that few wa
 constexpr int LOST = 0, ERROR = 1, ITERATIONS = 2, DONE = 3, ARRIVED = 4;
 [[maybe_unused]] constexpr int WORDS = 5;
 
-// Read a word that is needed once: it should not drive from the cache what vertices give.
-template <typename T>
-__device__ __forceinline__ T read_once(const T* p)
-{
-    typename WordOf<sizeof(T)>::type x;
-    if constexpr (sizeof(T) == 4)
-        asm("ld.global.nc.L1::no_allocate.b32 %0, [%1];" : "=r"(x) : "l"(p));
-    else
-        asm("ld.global.nc.L1::no_allocate.b64 %0, [%1];" : "=l"(x) : "l"(p));
-    return bits_as<T>(x);
-}
-
 // Sums over all vertices: of changes, and of what vertices without arcs hold.
 struct Sums {
     unsigned long long* words;  // [0, SLOTS): changes; [SLOTS, 2 SLOTS): held
@@ -65,10 +55,18 @@ struct Sums {
     }
 };
 
-// The block that comes here last in a launch ends the iteration.  All threads of the grid call, after
-// they added to the sums.  `counts`: an iteration has ended, and not only the first sum been made.
+// By one thread, from the sums over all vertices.
+__device__ __forceinline__ void conclude(long long change, long long lost, double limit, double* words)
+{
+    words[LOST] = (double)lost * Sums::UNIT;
+    words[ERROR] = (double)change * Sums::UNIT;
+    words[ITERATIONS] += 1;
+    if (words[ERROR] < limit) words[DONE] = 1;
+}
+
+// The block that comes here last concludes.  All threads of the grid call, after they added to the sums.
 // Races: each block's additions happen before it arrives, by a fence, and the last one reads after that.
-__device__ __forceinline__ void end_iteration(double limit, bool counts, unsigned long long* sums, double* words)
+__device__ __forceinline__ void conclude_last(double limit, unsigned long long* sums, double* words)
 {
     if (lane() == 0) fence();
     __syncthreads();
@@ -88,12 +86,7 @@ __device__ __forceinline__ void end_iteration(double limit, bool counts, unsigne
     }
     change = warp_reduce(change, Plus());
     lost = warp_reduce(lost, Plus());
-    if (lane() != 0) return;
-    words[LOST] = (double)lost * Sums::UNIT;
-    if (!counts) return;
-    words[ERROR] = (double)change * Sums::UNIT;
-    words[ITERATIONS] += 1;
-    if (words[ERROR] < limit) words[DONE] = 1;
+    if (lane() == 0) conclude(change, lost, limit, words);
 }
 
 // What a vertex has when it pulled so much; adds to what the warp has changed, and holds without arcs.
@@ -127,8 +120,7 @@ struct Scores {
 
 // One thread to a vertex: what it gives at first, and what those without arcs hold.
 template <typename W>
-__global__ void begin(long long n, const W* share, const W* scores, W* given, double limit, unsigned long long* sums,
-                      double* words)
+__global__ void begin(long long n, const W* share, const W* scores, W* given, unsigned long long* sums)
 {
     long long v = global_thread();
     double lost = 0;
@@ -137,7 +129,6 @@ __global__ void begin(long long n, const W* share, const W* scores, W* given, do
         if (share[v] == W(0)) lost = (double)scores[v];
     }
     Sums{sums}.add(v / WARP, 0.0, lost);
-    end_iteration(limit, false, sums, words);
 }
 
 // What entries k * WARP + lane of a piece bring, for k = FROM .. TO - 1.
@@ -149,7 +140,7 @@ __device__ __forceinline__ void gather(long long from, int count, const I* __res
 #pragma unroll
     for (int k = FROM; k < TO; ++k) {
         int at = k * WARP + lane();
-        who[k] = at < count ? read_once(&indices[from + at]) : I(-1);
+        who[k] = at < count ? __ldcs(&indices[from + at]) : I(-1);  // once: the cache is for `given`
     }
 #pragma unroll
     for (int k = FROM; k < TO; ++k) came[k] = who[k] >= 0 ? given[who[k]] : W(0);
@@ -181,19 +172,19 @@ __device__ __forceinline__ void add_rows(long long first, int rows, long long fr
 }
 
 // Piece p begins at entry[p] and, where it has rows, with row[p].  Those without are of long rows, and
-// come first.  `ends`: there are none, and so the iteration ends here.
+// come first.
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,
          const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ weights,
          const W* __restrict__ given, const W* share, const W* jump, const W* dangling, double damping, double even,
-         double limit, double* words, W* scores, W* next_given, double* hub_sums, bool ends, unsigned long long* sums)
+         const double* words, W* scores, W* next_given, double* hub_sums, unsigned long long* sums)
 {
     __shared__ W all_values[WARPS][MOST_ENTRIES];
     long long p = global_thread() / WARP;
-    bool is_piece = p < pieces;
-    long long first = is_piece ? row[p] : 0, from = is_piece ? entry[p] : 0;
-    int both = is_piece ? size[p] : 0, rows = both >> ROW_SHIFT, count = both & ((1 << ROW_SHIFT) - 1);
+    if (p >= pieces) return;
+    long long first = row[p], from = entry[p];
+    int rows = size[p] >> ROW_SHIFT, count = size[p] & ((1 << ROW_SHIFT) - 1);
     Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
     bool is_done = words[DONE] != 0;  // asked below, so that the reads before need not wait for it
     W came[EACH];
@@ -205,22 +196,21 @@ __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
         for (int k = MOST_LANES; k < EACH; ++k) came[k] = W(0);
     if (is_done) return;
-    if (is_piece && rows == 0) {
+    if (rows == 0) {
         double sum = 0;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) sum += (double)came[k];
         sum = warp_reduce(sum, Plus());
         if (lane() == 0) hub_sums[p] = sum;
-    } else if (is_piece) {
-        W* values = all_values[warp()];
-#pragma unroll
-        for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = came[k];
-        __syncwarp();
-        double change = 0, lost = 0;
-        add_rows(first, rows, from, indptr, values, all, change, lost);
-        Sums{sums}.add(p, change, lost);
+        return;
     }
-    if (ends) end_iteration(limit, true, sums, words);
+    W* values = all_values[warp()];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = came[k];
+    __syncwarp();
+    double change = 0, lost = 0;
+    add_rows(first, rows, from, indptr, values, all, change, lost);
+    Sums{sums}.add(p, change, lost);
 }
 
 constexpr int STAGE_BYTES = 4096;  // of shared memory for the indices of a warp's rows
@@ -230,13 +220,13 @@ constexpr int STAGE_BYTES = 4096;  // of shared memory for the indices of a warp
 template <typename I, typename W, int ROWS, int AT_ONCE>
 __global__ void __launch_bounds__(BLOCK)
     pull_rows(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ given,
-              const W* share, const W* jump, const W* dangling, double damping, double even, double limit,
-              double* words, W* scores, W* next_given, unsigned long long* sums)
+              const W* share, const W* jump, const W* dangling, double damping, double even, const double* words,
+              W* scores, W* next_given, unsigned long long* sums)
 {
     constexpr int STAGE = STAGE_BYTES / sizeof(I);
     __shared__ I staged[WARPS][STAGE];
     long long group = global_thread() / WARP, first = group * (WARP * ROWS);
-    first = first < n ? first : (long long)n;
+    if (first >= n) return;
     long long last = first + WARP * ROWS < n ? first + WARP * ROWS : (long long)n;
     long long from = indptr[first], count = indptr[last] - from;
     long long begin[ROWS];
@@ -248,7 +238,7 @@ __global__ void __launch_bounds__(BLOCK)
         bool is_row = v < n;
         begin[r] = is_row ? indptr[v] : 0;
         length[r] = is_row ? (int)(indptr[v + 1] - begin[r]) : 0;
-        part[r] = is_row ? read_once(&share[v]) : W(1);
+        part[r] = is_row ? share[v] : W(1);
         before[r] = is_row ? scores[v] : W(0);
         sum[r] = W(0);
         longest = longest < length[r] ? length[r] : longest;
@@ -260,7 +250,7 @@ __global__ void __launch_bounds__(BLOCK)
     if (count <= STAGE) {
         I* mine = staged[warp()];
 #pragma unroll 8
-        for (int k = lane(); k < (int)count; k += WARP) mine[k] = read_once(&indices[from + k]);
+        for (int k = lane(); k < (int)count; k += WARP) mine[k] = indices[from + k];
         __syncwarp();
         entries = mine;
         zero = from;
@@ -285,7 +275,6 @@ __global__ void __launch_bounds__(BLOCK)
         if (v < n) all.take(v, (double)sum[r], part[r], before[r], change, lost);
     }
     Sums{sums}.add(group, change, lost);
-    end_iteration(limit, true, sums, words);
 }
 
 // Pieces of hub h: hub_begin[h] .. hub_begin[h + 1] - 1.
@@ -305,7 +294,22 @@ __global__ void finish_hubs(I hubs, const I* __restrict__ hub, const I* __restri
         if (lane() == 0) all.take(hub[h], sum, change, lost);
         Sums{sums}.add(h, change, lost);
     }
-    end_iteration(limit, true, sums, words);
+    conclude_last(limit, sums, words);
+}
+
+// One block, where there are no hubs.  `counts`: an iteration has ended, and not only the first sum been made.
+__global__ void end_iteration(double limit, bool counts, unsigned long long* sums, double* words)
+{
+    if (words[DONE] != 0) return;
+    long long change = (long long)sums[threadIdx.x], lost = (long long)sums[SLOTS + threadIdx.x];
+    sums[threadIdx.x] = sums[SLOTS + threadIdx.x] = 0;
+    change = block_reduce(change, 0ll, Plus());
+    lost = block_reduce(lost, 0ll, Plus());
+    if (threadIdx.x != 0) return;
+    if (counts)
+        conclude(change, lost, limit, words);
+    else
+        words[LOST] = (double)lost * Sums::UNIT;
 }
 
 constexpr int TILE = 2048;  // rows and entries that a warp renumbers

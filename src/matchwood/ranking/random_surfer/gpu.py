@@ -35,27 +35,29 @@ def iterate(
         words = cupy.zeros(WORDS, np.float64)
         weights = None if view.data is None else view.data.astype(dtype, copy=False)
         limit = problem.tol * n
-        rule = (
-            problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n, limit, words,
-        )  # fmt: skip
+        rule = (problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n)
 
         def launches(now: int) -> list[Any]:
             """The kernels of an iteration: (kernel, blocks, arguments), checked once."""
             arcs, come, go = (view.indptr, view.indices), given[now], (scores, given[1 - now])
             if plan is None:
                 rows, kernel = (4, k.pull_rows4) if view.nnz <= SHORT * n else (1, k.pull_rows1)
-                found: list[Any] = [(kernel, -(-n // rows), (n, *arcs, come, *rule, *go, sums))]
+                args = (n, *arcs, come, *rule, words, *go, sums)
+                found: list[Any] = [(kernel, -(-n // rows), args)]
             else:
                 cut = (pieces, plan.row, plan.entry, plan.size)
-                ends = not plan.hub.size
-                args = (*cut, *arcs, weights, come, *rule, *go, hub_sums, ends, sums)
+                args = (*cut, *arcs, weights, come, *rule, words, *go, hub_sums, sums)
                 found = [(k.pull, pieces * WARP, args)]
-                if plan.hub.size:
-                    hubs = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums)
-                    found.append((k.finish_hubs, plan.hub.size * WARP, (*hubs, *rule, *go, sums)))
+            if plan is not None and plan.hub.size:
+                hubs = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums)
+                args = (*hubs, *rule, limit, words, *go, sums)
+                found.append((k.finish_hubs, plan.hub.size * WARP, args))
+            else:
+                found.append((k.end_iteration, 1, (limit, True, sums, words)))
             return [(kernel, -(-lanes // BLOCK), kernel.prepared(a)) for kernel, lanes, a in found]
 
-        k.begin(n, (n, problem.share, scores, given[0], limit, sums, words), block=BLOCK)
+        k.begin(n, (n, problem.share, scores, given[0], sums), block=BLOCK)
+        k.end_iteration(None, (limit, False, sums, words), block=BLOCK, grid=1)
         turns = (launches(0), launches(1))
         for iteration in range(problem.most):
             for kernel, blocks, args in turns[iteration % 2]:
