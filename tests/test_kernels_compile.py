@@ -1,6 +1,6 @@
-"""Every `.cu` of the package compiles for sm_90 with all its types, without a GPU.
+"""Every `.cu` of the package compiles for sm_90 with each of its types, without a GPU.
 
-The slow tests compile for sm_80, too.
+The slow tests compile it with all pairs of types, and for sm_80, too.
 
 NVRTC and the headers come from the wheels that the GPU extras install; where they are missing
 (no wheels for this platform, or the extras are not installed) the tests say so and are skipped.
@@ -20,7 +20,12 @@ import matchwood
 from matchwood import gpu
 from matchwood.gpu.signature import parameters
 
-ARCHITECTURES = ("sm_90", pytest.param("sm_80", marks=pytest.mark.slow))  # a minute or two each
+# All pairs of types take some minutes for each architecture.
+ARCHITECTURES = (
+    ("sm_90", gpu.Source.some_expressions),
+    pytest.param(("sm_90", gpu.Source.all_expressions), marks=pytest.mark.slow),
+    pytest.param(("sm_80", gpu.Source.all_expressions), marks=pytest.mark.slow),
+)
 ROOT = Path(matchwood.__file__).parent
 
 
@@ -145,19 +150,36 @@ template <typename W> __global__ void narrow(const int* indices, W* w) {}
     ]
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("way", ARCHITECTURES, ids=lambda way: f"{way[0]}-{way[1].__name__}")
 @pytest.mark.parametrize("key", SOURCES, ids=lambda key: key[0].removeprefix("matchwood."))
-def test_compiles(key, architecture, include_options):
-    assert _compile(gpu.SOURCES[key], architecture, include_options) == ""
+def test_compiles(key, way, include_options):
+    architecture, chosen = way
+    source = gpu.SOURCES[key]
+    assert _compile(source, chosen(source), architecture, include_options) == ""
 
 
-def _compile(source: gpu.Source, architecture: str, include_options: tuple[str, ...]) -> str:
+def test_each_type_is_compiled():
+    """What is left out by default are pairs of types, and no type."""
+    for source in map(gpu.SOURCES.get, SOURCES):
+        some, every = built(source.some_expressions()), built(source.all_expressions())
+        assert some.keys() == every.keys()
+        for name, made in every.items():
+            for place in range(len(made[0])):
+                assert {one[place] for one in some[name]} == {one[place] for one in made}, name
+
+
+def _compile(
+    source: gpu.Source,
+    expressions: list[str],
+    architecture: str,
+    include_options: tuple[str, ...],
+) -> str:
     """The compiler's log, or nothing where all went well."""
     from cupy_backends.cuda.libs import nvrtc
 
     program = nvrtc.createProgram(source.text(), source.file, (), ())
     try:
-        for expression in source.all_expressions():
+        for expression in expressions:
             nvrtc.addNameExpression(program, expression)
         options = (
             *source.options(),
@@ -172,7 +194,7 @@ def _compile(source: gpu.Source, architecture: str, include_options: tuple[str, 
         except nvrtc.NVRTCError:
             return str(nvrtc.getProgramLog(program))
         code = nvrtc.getCUBIN(program)
-        names = [nvrtc.getLoweredName(program, one) for one in source.all_expressions()]
+        names = [nvrtc.getLoweredName(program, one) for one in expressions]
         missing = [name for name in names if name.encode() not in code]
         return f"no code of {missing}" if missing else ""
     finally:

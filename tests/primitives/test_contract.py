@@ -16,6 +16,7 @@ from matchwood.errors import CheckFailed
 from matchwood.primitives.contract import (
     contract,
     trusted_contract,
+    trusted_contract_measured,
     trusted_contract_pattern,
 )
 from matchwood.primitives.contract.check import check_contracted
@@ -239,3 +240,39 @@ def test_the_gpu_equals_the_reference() -> None:
                 found = contract(*there, 11, **options)
                 assert_same([None if a is None else a.get() for a in found], expected)
                 assert_same(contract(*view, label, 11, engine="gpu", **options), expected)
+
+
+def measured(view: Any, weights: Any, inner: Any, labels: Any, count: int, engine: str) -> Any:
+    """Rows that are sorted, as arrays of the host, and what was said of them."""
+    longest = int(np.diff(view.indptr).max(initial=0))
+    arrays = (view.indptr, view.indices, weights, inner, labels)
+    if engine == "gpu":
+        cupy = pytest.importorskip("cupy")
+        arrays = tuple(None if a is None else cupy.asarray(a) for a in arrays)
+    found, *facts = trusted_contract_measured(*arrays, count, engine=engine, longest=longest)
+    if engine == "gpu":
+        found = found._make(a.get() for a in found)
+    matrix = sp.csr_array((found.data, found.indices, found.indptr), shape=(count, count))
+    matrix.sort_indices()
+    return (matrix.indptr, matrix.indices, matrix.data.astype(np.int64), found.inner), facts
+
+
+@pytest.mark.parametrize("engine", ["cpu", pytest.param("gpu", marks=pytest.mark.gpu)])
+def test_measured(engine: str) -> None:
+    """Groups of a few entries, of some dozens, hundreds and thousands, and empty ones."""
+    rng = np.random.default_rng(2)
+    for A in (rmat(12, 8), random_graph(3000, 9000), path(50), star(9), ZOO["no edges"]()):
+        view = matchwood.graph(A).undirected_pattern()
+        n = view.n
+        inner = rng.integers(0, 2**40, n)
+        ends = np.repeat(np.arange(n), np.diff(view.indptr)) * view.indices.astype(np.int64)
+        for weights in (None, ends << 20):  # symmetric, and too large for 32 bits
+            for groups in (1, 2, 7, 60, 400, n + 3):
+                labels = (groups * rng.random(n) ** 2).astype(view.indices.dtype)
+                given = (view.indptr, view.indices, weights, inner, labels, groups)
+                expected = trusted_contract(*given, engine="reference")
+                found, facts = measured(view, weights, inner, labels, groups, engine)
+                lengths = np.diff(expected.indptr)
+                assert facts == [lengths.max(), np.count_nonzero(lengths)]
+                for mine, right in zip(found, expected, strict=True):
+                    assert np.array_equal(mine, right)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import matchwood
-from graphs import ZOO
+from graphs import ZOO, complete, disjoint, rmat, star
 from matchwood.primitives.joining import trusted_joins, trusted_trees
 from matchwood.primitives.joining.check import check_joins
 from support import looped
@@ -50,6 +50,31 @@ def test_the_gpu_gives_the_same(name):
         assert np.array_equal(found.get(), expected)
         for mine, right in zip(trusted_trees(found), trusted_trees(expected), strict=True):
             assert np.array_equal(mine.get(), right)
+
+
+@pytest.mark.gpu
+def test_the_gpu_gives_the_same_for_long_rows():
+    """Rows of one piece and of several, beside short ones; and ties between pieces."""
+    cupy = pytest.importorskip("cupy")
+    for A in (star(30_000), rmat(15, 8), complete(1200), disjoint([star(1024), star(1026)])):
+        for (graph, volume, names, total), options in cases(A):
+            there = tuple(None if a is None else cupy.asarray(a) for a in graph)
+            arrays = (there, cupy.asarray(volume), cupy.asarray(names), total)
+            found = trusted_joins(*arrays, **options)
+            expected = trusted_joins(graph, volume, names, total, **options)
+            assert np.array_equal(found.get(), expected)
+
+
+@pytest.mark.gpu
+def test_long_chains_on_the_gpu():
+    cupy = pytest.importorskip("cupy")
+    for n in (1, 2, 33, 34, 40_000):
+        for last in (n - 1, n // 2):
+            target = np.minimum(np.arange(1, n + 1), last).astype(np.int32)
+            target[last:] = np.arange(last, n)
+            found = trusted_trees(cupy.asarray(target))
+            for mine, right in zip(found, trusted_trees(target), strict=True):
+                assert np.array_equal(mine.get(), right)
 
 
 def test_a_long_chain_is_one_tree():

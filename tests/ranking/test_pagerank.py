@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 
 import matchwood
-from graphs import ZOO, grid, random_graph, rmat, star
+from graphs import ZOO, grid, random_graph, rmat, shuffled, star
 from matchwood.check import check_pagerank
 from matchwood.ranking import pagerank
 from matchwood.ranking.random_surfer.cpu_pull import COPIED, OWN, plan_of
@@ -73,6 +73,20 @@ def test_the_gpu_is_near_on_larger_graphs() -> None:
             assert np.abs(found.scores - expected.scores).sum() < near
             again = pagerank(A, engine="gpu", dtype=dtype, tol=0, max_iterations=20)
             assert np.array_equal(again.scores, found.scores)
+
+
+@pytest.mark.gpu
+def test_renumbered_vertices_on_the_gpu() -> None:
+    """Most arcs come from few vertices, which are scattered; arcs have a direction."""
+    cupy = pytest.importorskip("cupy")
+    A = shuffled(rmat(17, 12, symmetric=False))
+    G = matchwood.graph((cupy.asarray(A.indptr), cupy.asarray(A.indices)))
+    jump = np.random.default_rng(1).random(A.shape[0])
+    for options in ({}, {"personalization": jump, "dangling": jump[::-1], "start": 1 + jump}):
+        found = pagerank(G, tol=0, max_iterations=20, **options)
+        expected = pagerank(A, tol=0, max_iterations=20, **options)
+        assert np.abs(found.scores.get() - expected.scores).sum() < 1e-12
+    assert G.keep("surfer pieces, pattern", lambda: None).renumbered is not None
 
 
 @given(graphs(weights="positive"))

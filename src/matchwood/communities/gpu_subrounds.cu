@@ -4,21 +4,9 @@
 // A block has TILE vertices.  It counts them for each pair (sub-round, class) in shared memory and asks
 // for their places at once.  Which block comes first is open, and so is the order within a pair; nothing
 // depends on it.
-#include "matchwood/hashing.cuh"
 #include "matchwood/subrounds.cuh"
 
 constexpr int TILE = 2048;  // vertices of a block
-
-// The pair of v, or -1 where it has no neighbours.
-template <typename I>
-__device__ __forceinline__ int pair_of(I v, const I* indptr, unsigned long long start, unsigned long long round,
-                                       int parts)
-{
-    I length = indptr[v + 1] - indptr[v];
-    if (length == 0) return -1;
-    unsigned long long h = mix64(mix64(start ^ (unsigned long long)v) ^ round);
-    return (int)(h % (unsigned)parts) * ROW_CLASSES + row_class(length);
-}
 
 template <typename I>
 __global__ void count_turns(I n, const I* __restrict__ indptr, unsigned long long start, unsigned long long round,
@@ -38,10 +26,10 @@ __global__ void count_turns(I n, const I* __restrict__ indptr, unsigned long lon
         if (here[p]) take(&counts[p], I(here[p]));
 }
 
-// next[p]: the first free place of pair p.
+// begins[p]: the first place of pair p; placed[p]: how many of its places are taken, 0 before.
 template <typename I>
 __global__ void deal_turns(I n, const I* __restrict__ indptr, unsigned long long start, unsigned long long round,
-                           int parts, I* next, I* order)
+                           int parts, const I* __restrict__ begins, I* placed, I* order)
 {
     extern __shared__ int here[];
     int pairs = parts * ROW_CLASSES;
@@ -55,7 +43,7 @@ __global__ void deal_turns(I n, const I* __restrict__ indptr, unsigned long long
     }
     __syncthreads();
     for (int p = threadIdx.x; p < pairs; p += blockDim.x) {
-        base[p] = here[p] ? take(&next[p], I(here[p])) : I(0);
+        base[p] = here[p] ? begins[p] + take(&placed[p], I(here[p])) : I(0);
         here[p] = 0;
     }
     __syncthreads();

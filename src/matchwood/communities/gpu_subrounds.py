@@ -11,6 +11,7 @@ from matchwood.communities.subrounds import subrounds_of
 from matchwood.communities.weights import Level
 from matchwood.primitives.hashing import GOLDEN
 from matchwood.primitives.hashing.reference import mix64_number
+from matchwood.primitives.scan.gpu import scan_into
 
 SOURCE = gpu.Source(
     __package__, "gpu_subrounds.cu", ("count_turns<I>", "deal_turns<I>", "place_hubs<I>")
@@ -19,6 +20,7 @@ TILE, CLASSES, BLOCK = SOURCE.constants("TILE", "ROW_CLASSES", "TALLY_BLOCK")
 MEDIUM_ROW, HUB_WORDS, HUB_PART_BYTES = SOURCE.constants(
     "MEDIUM_ROW", "HUB_WORDS", "HUB_PART_BYTES"
 )
+COUNTS = (np.uint32, np.int64)  # types in which the weights of a row are added up
 MOST_SLOTS = 1 << 26  # of the tables of hubs; more only where a single row needs it
 
 
@@ -46,7 +48,7 @@ class Turns(NamedTuple):
     parts: int
     start: int
     order: Any
-    counts: Any
+    counts: Any  # of each pair: how many it has; then how many have their places
     begins: Any
     hubs: Hubs
 
@@ -57,13 +59,13 @@ class Turns(NamedTuple):
         pairs = self.parts * CLASSES
         arguments = (n, level.indptr, self.start, round_number, self.parts)
         blocks = -(-n // TILE)
+        counts, placed = self.counts
         self.counts.data.memset_async(0, self.counts.nbytes)
-        k.count_turns(None, (*arguments, self.counts), grid=blocks, shared_mem=4 * pairs)
-        kind = self.counts.dtype
-        self.begins[1:] = engines.cupy().cumsum(self.counts, dtype=kind)
-        self.counts[...] = self.begins[:-1]
+        k.count_turns(None, (*arguments, counts), grid=blocks, shared_mem=4 * pairs)
+        scan_into(counts, self.begins)
         shared = 4 * (pairs + pairs % 2) + pairs * self.counts.itemsize
-        k.deal_turns(None, (*arguments, self.counts, self.order), grid=blocks, shared_mem=shared)
+        places = (self.begins, placed, self.order)
+        k.deal_turns(None, (*arguments, *places), grid=blocks, shared_mem=shared)
         if self.hubs.turns is not None:
             _, _, _, *placed, _ = self.hubs
             given = (self.parts, level.indptr, self.order, self.begins)
@@ -81,7 +83,7 @@ def turns_of(level: Level, seed: int, caller: str, parts: int | None = None) -> 
         parts,
         mix64_number(seed + GOLDEN),
         gpu.empty(level.n, kind, caller),
-        cupy.empty(parts * CLASSES, kind),
+        cupy.empty((2, parts * CLASSES), kind),
         cupy.zeros(parts * CLASSES + 1, kind),
         _hubs(level, parts, caller),
     )
@@ -112,7 +114,12 @@ def _hubs(level: Level, parts: int, caller: str) -> Hubs:
         )
 
 
-def blocks_of(kernel: Any, level: Level, parts: int) -> int:
+def count_type(level: Level) -> Any:
+    """The narrower one where entries are counted; a row of 2^32 would need the other."""
+    return COUNTS[0] if level.data is None and level.longest < 1 << 32 else COUNTS[1]
+
+
+def blocks_of(kernel: Any, level: Level, parts: int, shared_mem: int = 0) -> int:
     """Blocks for a sub-round: enough for its entries, all of which are resident."""
     wanted = 1 + (int(level.indices.size) + 4 * level.n) // (parts * BLOCK)
-    return int(min(kernel.resident(BLOCK), wanted))
+    return int(min(kernel.resident(BLOCK, shared_mem), wanted))

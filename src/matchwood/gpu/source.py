@@ -136,6 +136,16 @@ class Source:
         """The name expressions of every kernel with every choice of its placeholders."""
         return list(dict.fromkeys(self._all_expressions()))
 
+    def some_expressions(self) -> list[str]:
+        """As `all_expressions`, with each choice of each placeholder at least once, not all pairs."""
+        found = []
+        for alias, (_, arguments) in self._entries.items():
+            choices = {name: self.choices[name] for name in self._placeholders(arguments)}
+            for turn in range(max(map(len, choices.values()), default=1)):
+                types = {name: kinds[turn % len(kinds)] for name, kinds in choices.items()}
+                found.append(self.expressions(**types)[alias])
+        return list(dict.fromkeys(found))
+
     def _all_expressions(self) -> Iterator[str]:
         for alias, (_, arguments) in self._entries.items():
             names = sorted(self._placeholders(arguments))

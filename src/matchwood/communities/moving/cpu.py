@@ -285,3 +285,19 @@ def split(level: Level, labels: Array, threads: int | None = None) -> tuple[int,
 def refine(level: Level, labels: Array, plan: Plan, threads: int | None = None) -> Array:
     """See reference.refine."""
     return cpu_refine.refine(crew_of(level, threads), level, labels, plan)
+
+
+@kernel
+def _spread(team: Any, values: Array, map: Array, found: Array) -> None:
+    lo, hi = share(team, map.size)
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(v)):
+            return
+        found[v] = values[np.uint64(map[v])]
+
+
+def spread(values: Array, map: Array, threads: int | None = None) -> Array:
+    """values[map]; NumPy takes several times as long, since it widens the indices first."""
+    found = np.empty(map.size, values.dtype)
+    crew(threads, work=map.size).run(_spread, values, map, found)
+    return found

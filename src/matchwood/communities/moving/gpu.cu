@@ -3,12 +3,15 @@
 // move_round is one round: its sub-rounds follow each other inside one cooperative kernel, each with two
 // phases and a barrier of the grid after each.  In the first, active vertices add up the weights of
 // the communities around them (matchwood/tally.cuh) and note where they go; in the second they go.
+// move_rounds does several rounds, and move_small does them in one block.
 //
 // Races: in the first phase labels, volumes and sizes are only read, and target[v] and active[v] are
 // written by whoever has v.  In the second, sums of integers are the same in any order, and active
 // gets the same 1 from whoever comes.  target[v] == labels[v] for all that do not move.
 #include "matchwood/subrounds.cuh"
 #include "matchwood/union_find.cuh"
+
+constexpr int SMALL_BLOCK = 512;  // threads of the block that has a small graph for itself
 
 __device__ __forceinline__ void add_signed(long long* p, long long x)
 {
@@ -22,7 +25,20 @@ struct Here {
     double scale;
 };
 
-template <typename I>
+// What other blocks may have written is read past this block's cache; where there is one block, through it.
+struct ManyBlocks {
+    template <typename T>
+    __device__ __forceinline__ static T look(const T* p) { return load_relaxed(p); }
+};
+
+struct OneBlock {
+    template <typename T>
+    __device__ __forceinline__ static T look(const T* p) { return *p; }
+
+    __device__ __forceinline__ void wait() const { __syncthreads(); }
+};
+
+template <typename I, typename Blocks>
 struct Moving {
     I* labels;
     const long long* strength;
@@ -32,29 +48,51 @@ struct Moving {
     I* target;
     double resolution, total;
 
-    __device__ __forceinline__ bool open(I v) const { return load_relaxed(&active[v]) != 0; }
-    __device__ __forceinline__ I label(I u) const { return load_relaxed(&labels[u]); }
+    __device__ __forceinline__ bool open(I v) const { return Blocks::look(&active[v]) != 0; }
+    __device__ __forceinline__ I label(I u) const { return Blocks::look(&labels[u]); }
 
     __device__ __forceinline__ Here<I> begin(I v) const
     {
         long long k = strength[v];
-        return Here<I>{load_relaxed(&labels[v]), k, __ddiv_rn(__dmul_rn(resolution, (double)k), total)};
+        return Here<I>{label(v), k, __ddiv_rn(__dmul_rn(resolution, (double)k), total)};
     }
 
     __device__ __forceinline__ TalliedLabel<I> candidate(const Here<I>& row, I, I c, long long weight) const
     {
         if (c == row.own || weight == 0) return no_label<I>();
-        double cost = __dmul_rn(row.scale, (double)load_relaxed(&volume[c]));
+        double cost = __dmul_rn(row.scale, (double)Blocks::look(&volume[c]));
         return with_label(__dsub_rn((double)weight, cost), c, weight);
     }
 
     __device__ __forceinline__ void settle(const Here<I>& row, I v, const TalliedLabel<I>& best, long long inside) const
     {
-        double cost = __dmul_rn(row.scale, (double)(load_relaxed(&volume[row.own]) - row.strength));
+        double cost = __dmul_rn(row.scale, (double)(Blocks::look(&volume[row.own]) - row.strength));
         I to = best.label >= 0 && best.value > __dsub_rn((double)inside, cost) ? best.label : row.own;
-        if (to > row.own && load_relaxed(&size[row.own]) == 1 && load_relaxed(&size[to]) == 1) to = row.own;
+        if (to > row.own && Blocks::look(&size[row.own]) == 1 && Blocks::look(&size[to]) == 1) to = row.own;
         store_relaxed(&target[v], to);
         store_relaxed(&active[v], (unsigned char)0);
+    }
+
+    // Those of a sub-round who want to move do so; returns how many this thread moved.
+    template <typename C>
+    __device__ __forceinline__ unsigned go(const LabelRows<I, C>& rows, const I* order, const I* begins) const
+    {
+        unsigned moved = 0;
+        for_vertices(order, begins, [&](I v, int me, int us) {
+            I own = v < 0 ? I(0) : label(v), to = v < 0 ? I(0) : Blocks::look(&target[v]);
+            meet(us);
+            if (own == to) return;
+            if (me == 0) {
+                store_relaxed(&labels[v], to);
+                add_signed(&volume[own], -strength[v]);
+                add_signed(&volume[to], strength[v]);
+                atomicAdd(&size[own], -1);
+                atomicAdd(&size[to], 1);
+                ++moved;
+            }
+            wake_neighbours(rows, v, me, us, active);
+        });
+        return moved;
     }
 };
 
@@ -72,7 +110,8 @@ __global__ void start_moving(I n, const I* labels, const long long* strength, lo
     target[v] = c;
 }
 
-template <typename I>
+// A round whose vertices have been dealt out.
+template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
     move_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
                            const I* begins, I* labels, const long long* strength, long long* volume, int* size,
@@ -82,33 +121,86 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
                            const long long* hub_turns, unsigned char* hub_found, unsigned int* gate,
                            unsigned long long* moved)
 {
-    LabelRows<I> rows{indptr, indices, data};
+    __shared__ I keys[SHARED_SLOTS];
+    __shared__ C weights[SHARED_SLOTS];
+    SharedTables<I, C> tables(keys, weights);
+    LabelRows<I, C> rows{indptr, indices, data};
     Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
-    Moving<I> rule{labels, strength, volume, size, active, target, resolution, total};
+    Moving<I, ManyBlocks> rule{labels, strength, volume, size, active, target, resolution, total};
     GridBarrier barrier(gate);
     unsigned long long mine = 0;
     for (int p = 0; p < parts; ++p) {
         const I* begin = begins + p * ROW_CLASSES;
-        look_around(rows, order, begin, hubs, p, barrier, rule);
+        look_around(rows, order, begin, hubs, p, barrier, tables, rule);
         barrier.wait();
-        for_vertices(order, begin, [&](I v, int me, int us) {
-            I own = v < 0 ? I(0) : load_relaxed(&labels[v]), to = v < 0 ? I(0) : load_relaxed(&target[v]);
-            meet(us);
-            if (own == to) return;
-            if (me == 0) {
-                store_relaxed(&labels[v], to);
-                add_signed(&volume[own], -strength[v]);
-                add_signed(&volume[to], strength[v]);
-                atomicAdd(&size[own], -1);
-                atomicAdd(&size[to], 1);
-                ++mine;
-            }
-            wake_neighbours(rows, v, me, us, active);
-        });
+        mine += rule.go(rows, order, begin);
         barrier.wait();
     }
     mine = block_reduce(mine, 0ull, Plus());
     if (threadIdx.x == 0 && mine) atomicAdd(moved, mine);
+}
+
+// Several rounds, where there are no hubs: the grid deals out the vertices by itself.  moved[r] of round
+// first + r is 0 before; the last round is the one that moves at most `enough`.  counts: for each pair, 0.
+template <typename I, typename C, typename Blocks, typename Barrier>
+__device__ __forceinline__ void move_alike(I n, const LabelRows<I, C>& rows, int parts, unsigned long long start,
+                                           unsigned long long first, int rounds, unsigned long long enough, I* order,
+                                           I* counts, unsigned char* shared, const Barrier& barrier,
+                                           const SharedTables<I, C>& tables, Moving<I, Blocks>& rule,
+                                           unsigned long long* moved)
+{
+    Deal<I> deal(parts, shared, counts);
+    Hubs<I> none{nullptr, nullptr, 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
+    for (int r = 0; r < rounds; ++r) {
+        deal.make(n, rows.indptr, start, first + r, order, barrier);
+        unsigned long long mine = 0;
+        for (int p = 0; p < parts; ++p) {
+            const I* begin = deal.begins + p * ROW_CLASSES;
+            look_around(rows, order, begin, none, p, barrier, tables, rule);
+            barrier.wait();
+            mine += rule.go(rows, order, begin);
+            barrier.wait();
+        }
+        mine = block_reduce(mine, 0ull, Plus());
+        if (threadIdx.x == 0 && mine) atomicAdd(&moved[r], mine);
+        barrier.wait();
+        if (load_relaxed(&moved[r]) <= enough) return;
+    }
+}
+
+template <typename I, typename C>
+__global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
+    move_rounds(I n, const I* indptr, const I* indices, const long long* data, int parts, unsigned long long start,
+                unsigned long long first, int rounds, unsigned long long enough, I* order, I* counts, I* labels,
+                const long long* strength, long long* volume, int* size, unsigned char* active, I* target,
+                double resolution, double total, unsigned int* gate, unsigned long long* moved)
+{
+    extern __shared__ long long space[];
+    __shared__ I keys[SHARED_SLOTS];
+    __shared__ C weights[SHARED_SLOTS];
+    LabelRows<I, C> rows{indptr, indices, data};
+    Moving<I, ManyBlocks> rule{labels, strength, volume, size, active, target, resolution, total};
+    move_alike(n, rows, parts, start, first, rounds, enough, order, counts, reinterpret_cast<unsigned char*>(space),
+               GridBarrier(gate), SharedTables<I, C>(keys, weights), rule, moved);
+}
+
+// The same for a small graph, by one block: its barriers take a tenth of the time, and its cache keeps what
+// the vertices know.  The tables come first in shared memory, for they must be aligned.
+template <typename I, typename C>
+__global__ void __launch_bounds__(SMALL_BLOCK, 1)
+    move_small(I n, const I* indptr, const I* indices, const long long* data, int parts, unsigned long long start,
+               unsigned long long first, int rounds, unsigned long long enough, I* order, I* counts, I* labels,
+               const long long* strength, long long* volume, int* size, unsigned char* active, I* target,
+               double resolution, double total, unsigned long long* moved)
+{
+    extern __shared__ long long space[];
+    constexpr int SLOTS = WARP_SLOTS * (SMALL_BLOCK / WARP);
+    C* weights = reinterpret_cast<C*>(space);
+    I* keys = reinterpret_cast<I*>(weights + SLOTS);
+    LabelRows<I, C> rows{indptr, indices, data};
+    Moving<I, OneBlock> rule{labels, strength, volume, size, active, target, resolution, total};
+    move_alike(n, rows, parts, start, first, rounds, enough, order, counts, reinterpret_cast<unsigned char*>(keys + SLOTS),
+               OneBlock(), SharedTables<I, C>(keys, weights), rule, moved);
 }
 
 // A warp to a vertex: the edges inside communities join their ends.  Each edge is seen from both ends.

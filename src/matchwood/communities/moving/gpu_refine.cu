@@ -95,7 +95,7 @@ __global__ void start_parts(I n, const I* __restrict__ indptr, const I* __restri
     add_signed(&whole[own], strength[v]);
 }
 
-template <typename I>
+template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
     join_parts(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
                            const I* begins, const I* labels, const long long* strength, const long long* inside,
@@ -105,7 +105,10 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
                            const I* hub_vertex, const long long* hub_slot, const I* hub_piece, const I* piece_hub,
                            const long long* hub_turns, unsigned char* hub_found, unsigned int* gate)
 {
-    LabelRows<I> rows{indptr, indices, data};
+    LabelRows<I, C> rows{indptr, indices, data};
+    __shared__ I keys[SHARED_SLOTS];
+    __shared__ C weights[SHARED_SLOTS];
+    SharedTables<I, C> tables(keys, weights);
     Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
     Joining<I> rule{labels, strength, inside, part,  volume, size,  outward, whole,
                     target, before,   scale,  start, round,  parts, 0};
@@ -113,7 +116,7 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
     for (int p = 0; p < parts; ++p) {
         const I* begin = begins + p * ROW_CLASSES;
         rule.turn = p;
-        look_around(rows, order, begin, hubs, p, barrier, rule);
+        look_around(rows, order, begin, hubs, p, barrier, tables, rule);
         barrier.wait();
         for_vertices(order, begin, [&](I v, int me, int) {
             if (v >= 0 && me == 0) {

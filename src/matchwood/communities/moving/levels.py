@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from matchwood import engines
 from matchwood.communities.moving.plan import (
     FEW_MOVERS,
@@ -26,8 +24,8 @@ from matchwood.communities.moving.plan import (
     Limit,
     Plan,
 )
-from matchwood.communities.weights import Level, finished
-from matchwood.primitives.contract import trusted_contract
+from matchwood.communities.weights import Level
+from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
 from matchwood.primitives.joining import trusted_joins, trusted_trees
 from matchwood.primitives.number import trusted_number_labels
 from matchwood.stopwatch import Stopwatch
@@ -69,6 +67,12 @@ class Steps(NamedTuple):
         )
         return found
 
+    def spread(self, values: Any, map: Any) -> Any:
+        """For each vertex the value of what it became."""
+        if self.name != "cpu":
+            return values[map]
+        return self.module.spread(values, map, self.threads)
+
     def refine(self, level: Level, labels: Any) -> Any:
         return self.module.refine(level, labels, self.plan, self.threads)
 
@@ -82,20 +86,12 @@ class Steps(NamedTuple):
 
     def contract(self, level: Level, labels: Any, count: int) -> Level:
         """The graph of the labels; what lies inside one is its diagonal."""
-        arrays = trusted_contract(
+        arrays, longest, tied = trusted_contract_measured(
             level.indptr, level.indices, level.data, level.inner, labels, count,
-            engine=self.name, threads=self.threads, ordered=False, most=level.total,
+            engine=self.name, threads=self.threads, most=level.total, longest=level.longest,
         )  # fmt: skip
-        return finished(*arrays, self._strengths(level, labels, count))
-
-    def _strengths(self, level: Level, labels: Any, count: int) -> Any:
-        """Those of the members together, on the CPU: a pass over vertices, and none over entries.
-
-        Exact, since they add up to 2^52 at most.
-        """
-        if self.name == "gpu":
-            return None
-        return np.bincount(labels, weights=level.strength, minlength=count).astype(np.int64)
+        strength = trusted_sums(level.strength, labels, count, self.threads)
+        return Level(*arrays, strength, level.total, longest, tied)
 
 
 class Descent(NamedTuple):
@@ -143,8 +139,9 @@ def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> t
     rounds, edges = 0, None
     labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
     for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
-        labels = map if labels is None else labels[map]
-        some = None if edges is None else edges[map]  # who is inside above is inside here
+        labels = map if labels is None else steps.spread(labels, map)
+        # who is inside above is inside here
+        some = None if edges is None else steps.spread(edges, map)
         done, edges = steps.move_back(level, labels, limit, some, level is not levels[0])
         rounds += done
     return labels, rounds

@@ -44,7 +44,8 @@ struct Heaviest {
     }
 
     // v takes its new label and wakes its neighbours; `me` of `us` threads.
-    __device__ __forceinline__ void go(const LabelRows<I>& rows, I v, I from, I to, int me, int us) const
+    template <typename C>
+    __device__ __forceinline__ void go(const LabelRows<I, C>& rows, I v, I from, I to, int me, int us) const
     {
         if (me == 0) {
             store_relaxed(&labels[v], to);
@@ -57,7 +58,7 @@ struct Heaviest {
     }
 };
 
-template <typename I>
+template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
     split_round(const I* indptr, const I* indices, const long long* data, int parts, const I* order,
                             const I* begins, I* labels, int* size, unsigned char* active, I* target, double gamma,
@@ -66,14 +67,17 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
                             const long long* hub_turns, unsigned char* hub_found, unsigned int* gate,
                             unsigned long long* moved)
 {
-    LabelRows<I> rows{indptr, indices, data};
+    LabelRows<I, C> rows{indptr, indices, data};
+    __shared__ I keys[SHARED_SLOTS];
+    __shared__ C weights[SHARED_SLOTS];
+    SharedTables<I, C> tables(keys, weights);
     Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
     Heaviest<I> rule{labels, size, active, target, gamma};
     GridBarrier barrier(gate);
     unsigned long long mine = 0;
     for (int p = 0; p < parts; ++p) {
         const I* begin = begins + p * ROW_CLASSES;
-        look_around(rows, order, begin, hubs, p, barrier, rule);
+        look_around(rows, order, begin, hubs, p, barrier, tables, rule);
         barrier.wait();
         for_vertices(order, begin, [&](I v, int me, int us) {
             I own = v < 0 ? I(0) : load_relaxed(&labels[v]), to = v < 0 ? I(0) : load_relaxed(&target[v]);
@@ -89,7 +93,7 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
 }
 
 // `first` of a vertex that wants to move: no neighbour that wants to is before it by hash.
-template <typename I>
+template <typename I, typename C>
 __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
     careful_round(const I* indptr, const I* indices, const long long* data, const I* order,
                               const I* begins, I* labels, int* size, unsigned char* active, I* target, double gamma,
@@ -98,11 +102,14 @@ __global__ void __launch_bounds__(TALLY_BLOCK, TALLY_BLOCKS)
                               const long long* hub_turns, unsigned char* hub_found, unsigned int* gate,
                               unsigned long long* moved)
 {
-    LabelRows<I> rows{indptr, indices, data};
+    LabelRows<I, C> rows{indptr, indices, data};
+    __shared__ I keys[SHARED_SLOTS];
+    __shared__ C weights[SHARED_SLOTS];
+    SharedTables<I, C> tables(keys, weights);
     Hubs<I> hubs{hub_key, hub_weight, hub_capacity, hub_vertex, hub_slot, hub_piece, piece_hub, hub_turns, hub_found};
     Heaviest<I> rule{labels, size, active, target, gamma};
     GridBarrier barrier(gate);
-    look_around(rows, order, begins, hubs, 0, barrier, rule);
+    look_around(rows, order, begins, hubs, 0, barrier, tables, rule);
     barrier.wait();
     for_vertices(order, begins, [&](I v, int me, int us) {
         bool wants = v >= 0 && load_relaxed(&labels[v]) != load_relaxed(&target[v]);

@@ -7,11 +7,20 @@ from typing import Any
 import numpy as np
 
 from matchwood import engines, gpu
-from matchwood.communities.gpu_subrounds import BLOCK, Turns, blocks_of, turns_of
+from matchwood.communities.gpu_subrounds import (
+    BLOCK,
+    COUNTS,
+    Turns,
+    blocks_of,
+    count_type,
+    turns_of,
+)
 from matchwood.communities.propagation.plan import SPLIT_ROUNDS, Plan
 from matchwood.communities.weights import Level
 
-SOURCE = gpu.Source(__package__, "gpu.cu", ("split_round<I>", "careful_round<I>"))
+SOURCE = gpu.Source(
+    __package__, "gpu.cu", ("split_round<I,C>", "careful_round<I,C>"), types={"C": COUNTS}
+)
 CALLER = "label_propagation"
 
 
@@ -22,7 +31,7 @@ def propagate(level: Level, plan: Plan, threads: int | None = None) -> tuple[Any
     labels = cupy.arange(n, dtype=kind)
     if level.indices.size == 0 or plan.max_rounds == 0:
         return labels, 0
-    k = SOURCE.kernels(I=kind)
+    k = SOURCE.kernels(I=kind, C=count_type(level))
     turns = turns_of(level, plan.seed, CALLER)
     size = None if plan.gamma == 0 else cupy.ones(n, np.int32)
     state = (labels, size, cupy.ones(n, np.uint8), labels.copy(), float(plan.gamma))

@@ -13,34 +13,50 @@ import numpy as np
 
 from matchwood import engines, gpu
 from matchwood.ordering.rabbit.rounds import Joined, join_all
-from matchwood.primitives.sort import radix_sort
+from matchwood.primitives.scan.gpu import scan_into
 
-SOURCE = gpu.Source(__package__, "gpu.cu", ("count_children<I>", "add_sizes<I>", "leap<I>"))
+SOURCE = gpu.Source(
+    __package__,
+    "gpu.cu",
+    (
+        "note_joins<I>", "count_children<I>", "add_sizes<I>", "key_siblings<I>",
+        "sizes_in_order<I,O>", "place_children<I>", "place_roots<I>", "leap<I>", "set_places<I>",
+    ),
+    types={"O": (np.int32, np.int64)},
+)  # fmt: skip
 CALLER = "rabbit_order"
+LEAPS = 3  # between two looks whether all have arrived: they reach 8 times as far
 
 
 def order_of(tree: Joined) -> Any:
     """The vertices depth first."""
     cupy = engines.cupy()
     kind, n = tree.parent.dtype, tree.parent.size
-    unsigned = np.uint32 if kind == np.int32 else np.uint64
-    k = SOURCE.kernels(I=kind)
-    with gpu.guard(CALLER, 12 * n * kind.itemsize + 32 * n):
-        counts, size = cupy.zeros(n, kind), cupy.ones(n, kind)
+    perm = gpu.empty(n, kind, CALLER)
+    if n == 0:
+        return perm
+    k, joined = SOURCE.kernels(I=kind, O=np.int64), n - tree.roots.size
+    with gpu.guard(CALLER, 12 * n * kind.itemsize + 40 * n):
+        counts, size, begins = cupy.zeros(n, kind), cupy.ones(n, kind), cupy.empty(n + 1, kind)
         k.count_children(n, (n, tree.parent, counts))
+        scan_into(counts, begins)
         k.add_sizes(n, (n, tree.parent, counts, counts.copy(), size))
-        # siblings side by side, elder ones first: the sequence is by (round, vertex)
-        above, children = radix_sort(tree.parent[tree.sequence].view(unsigned), tree.sequence)
+        # siblings side by side, elder ones first: by parent, round and vertex; roots come last
+        keys = cupy.empty(n, np.uint64)
+        k.key_siblings(n, (n, tree.parent, tree.round, tree.rounds.bit_length(), keys))
+        children = cupy.argsort(keys, kind="stable")
+        ordered, before = cupy.empty(n, kind), cupy.empty(n + 1, np.int64)
         offset = cupy.empty(n, kind)
-        sums = cupy.cumsum(size[children], dtype=np.int64) - size[children]
-        first = cupy.searchsorted(above, above, side="left")
-        offset[children] = (1 + sums - sums[first]).astype(kind)
-        offset[tree.roots] = cupy.cumsum(tree.sizes) - tree.sizes
+        k.sizes_in_order(joined, (joined, children, size, ordered))
+        scan_into(ordered[:joined], before[: joined + 1])
+        k.place_children(joined, (joined, children, tree.parent, begins, before, offset))
+        roots = tree.roots
+        k_roots = SOURCE.kernels("sizes_in_order", I=kind, O=kind)
+        k_roots.sizes_in_order(roots.size, (roots.size, roots, size, ordered))
+        scan_into(ordered[: roots.size], before[: roots.size + 1])
         ancestor = tree.parent.copy()
-        ancestor[tree.roots] = -1
-        place = _added_up(cupy, k, ancestor, offset)
-        perm = cupy.empty(n, kind)
-        perm[place] = cupy.arange(n, dtype=kind)
+        k.place_roots(roots.size, (roots.size, roots, before, offset, ancestor))
+        k.set_places(n, (n, _added_up(cupy, k, ancestor, offset), perm))
         return perm
 
 
@@ -49,17 +65,23 @@ def _added_up(cupy: Any, k: Any, ancestor: Any, offset: Any) -> Any:
     n = ancestor.size
     here, there = (ancestor, offset), (cupy.empty_like(ancestor), cupy.empty_like(offset))
     flag = gpu.Flag()
-    while n:
-        flag.clear()
-        k.leap(n, (n, *here, *there, flag))
-        here, there = there, here
+    while True:
+        for _ in range(LEAPS):
+            flag.clear()
+            k.leap(n, (n, *here, *there, flag))
+            here, there = there, here
         flag.fetch()
         if not flag.read():
-            break
-    return here[1]
+            return here[1]
+
+
+def note(target: Any, names: Any, number: int, parent: Any, when: Any) -> None:
+    """See rounds.note.  Nothing is waited for."""
+    k, n = SOURCE.kernels("note_joins", I=target.dtype), target.size
+    k.note_joins(n, (n, target, names, number, parent, when))
 
 
 def order(view: Any, *, threads: int | None = None) -> tuple[Any, Any, Any, dict[str, int]]:
-    tree = join_all(view, "gpu", None)
+    tree = join_all(view, "gpu", None, note)
     counters = {"rounds": tree.rounds, "communities": int(tree.roots.size)}
     return order_of(tree), tree.parent, tree.round, counters

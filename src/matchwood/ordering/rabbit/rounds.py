@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood import engines
-from matchwood.primitives.contract import trusted_contract, trusted_sums
+from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
 from matchwood.primitives.joining import trusted_joins, trusted_trees
 
 
@@ -28,34 +28,47 @@ class Joined(NamedTuple):
     rounds: int
 
 
-def join_all(view: Any, engine: str, threads: int | None) -> Joined:
-    """Join until none joins."""
+def note(target: Any, names: Any, number: int, parent: Any, when: Any) -> Any:
+    """Write down the joins of a round by name; returns who joined."""
+    here = np.flatnonzero(target != np.arange(target.size, dtype=target.dtype))
+    movers = names[here]
+    parent[movers] = names[target[here]]
+    when[movers] = number
+    return movers
+
+
+def join_all(view: Any, engine: str, threads: int | None, note: Any = note) -> Joined:
+    """Join until none joins.  Sequence and sizes are not found where `note` returns nothing."""
     xp = engines.xp(view.indptr)
     n, kind = view.n, view.indices.dtype
     parent = xp.arange(n, dtype=kind)
     when = xp.zeros(n, np.int32)
     names, sizes = parent.copy(), xp.ones(n, np.int64)
     volume = xp.diff(view.indptr).astype(np.int64)
-    graph = (view.indptr, view.indices, None)
-    sequence = []
+    graph, longest = (view.indptr, view.indices, None), int(volume.max()) if n else 0
+    sequence: list[Any] = []
     total, number = view.nnz, 0
     where: dict[str, Any] = {"engine": engine, "threads": threads}
     while True:
         target = trusted_joins(graph, volume, names, total, **where)
-        here = xp.flatnonzero(target != xp.arange(target.size, dtype=kind))
-        if here.size == 0:
-            break
-        number += 1
-        movers = names[here]
-        parent[movers] = names[target[here]]
-        when[movers] = number
-        sequence.append(movers)
+        movers = note(target, names, number + 1, parent, when)
+        if movers is not None:
+            if movers.size == 0:
+                break
+            sequence.append(movers)
         label, roots = trusted_trees(target, **where)
         count = int(roots.size)
+        if count == target.size:
+            break
+        number += 1
         # Who joins whom does not depend on the order within a row, so rows may stay unsorted.
-        found = trusted_contract(*graph, None, label, count, ordered=False, most=total, **where)
+        found, longest, _ = trusted_contract_measured(
+            *graph, None, label, count, most=total, longest=longest, **where
+        )
         graph = (found.indptr, found.indices, found.data)
-        volume, sizes = (trusted_sums(x, label, count) for x in (volume, sizes))
+        volume = trusted_sums(volume, label, count, threads)
+        if sequence:
+            sizes = trusted_sums(sizes, label, count, threads)
         names = names[roots]
     joined = xp.concatenate([xp.empty(0, kind), *sequence])
     return Joined(parent, when, joined, names, sizes, number)

@@ -2,6 +2,7 @@
 
     listed/    entries between groups are listed and sorted; the diagonal is not needed
     tallied/   the rows of each group are added up in a table of labels; the diagonal comes along
+    grouped/   entries are brought together by groups; on a GPU, where no group has many
     pairs/     groups of one or two vertices, given by mates: quicker on a GPU
 
 Read on in reference.py and check.py, then in cpu.py and gpu.py, which choose among these.
@@ -175,6 +176,37 @@ def trusted_contract(
     )  # fmt: skip
 
 
+def trusted_contract_measured(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    inner: Any,
+    labels: Any,
+    count: int,
+    *,
+    engine: str,
+    threads: int | None = None,
+    most: int | None = None,
+    longest: int,
+) -> tuple[Contracted, int, int]:
+    """`trusted_contract` of integers, rows unsorted; the longest row; how many have entries.
+
+    `longest` is that of the given matrix.
+    """
+    if engine == "gpu":
+        module = engines.load(__name__, engine)
+        made, *facts = module.contract_measured(
+            indptr, indices, data, inner, labels, count, longest
+        )
+        return Contracted(*made), facts[0], facts[1]
+    found = trusted_contract(
+        indptr, indices, data, inner, labels, count,
+        engine=engine, threads=threads, ordered=False, most=most,
+    )  # fmt: skip
+    lengths = np.diff(found.indptr)
+    return found, int(lengths.max()) if count else 0, int(np.count_nonzero(lengths))
+
+
 def trusted_contract_pattern(
     indptr: Any, indices: Any, labels: Any, count: int, *, threads: int | None = None
 ) -> tuple[Any, Any]:
@@ -201,11 +233,10 @@ def trusted_contract_pairs(
     return made
 
 
-def trusted_sums(values: Any, labels: Any, count: int) -> Any:
-    """The sum of the int64 values of each label, where `labels` live; sums stay below 2^53."""
-    if engines.location(labels) == "gpu":
-        return engines.load(__name__, "gpu").sums_by_label(values, labels, count)
-    return np.bincount(labels, weights=values, minlength=count).astype(np.int64)
+def trusted_sums(values: Any, labels: Any, count: int, threads: int | None = None) -> Any:
+    """The sum of the int64 values of each label, where `labels` live."""
+    module = engines.load(__name__, engines.location(labels))
+    return module.sums_by_label(values, labels, count, threads)
 
 
 def sums_type(data: Any) -> Any:

@@ -14,6 +14,7 @@ from matchwood.primitives.contract import sums_type
 from matchwood.primitives.contract.listed.cpu import list_and_sort
 from matchwood.primitives.contract.pairs.cpu import contract_pairs as contract_pairs
 from matchwood.primitives.contract.tallied.cpu import quotient
+from matchwood.primitives.contract.tallied.cpu import sums_by_label as sums_by_label
 from matchwood.primitives.tally.cpu import word
 
 Array = np.ndarray[Any, Any]

@@ -6,13 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import engines, gpu
-from matchwood.primitives.compact.gpu import compact
+from matchwood import gpu
+from matchwood.primitives.scan.gpu import scan_into
 
+WIDTHS = (4, 8, 16, 32)  # lanes for a row
 SOURCE = gpu.Source(
-    __package__, "gpu.cu", ("raise_gains<I>", "pick_neighbours<I>", "settle_joins<I>", "climb<I>")
+    __package__,
+    "gpu.cu",
+    (
+        *(f"join_rows{width} = join_rows<I,{width}>" for width in WIDTHS),
+        "join_pieces<I>",
+        "join_long<I>",
+        "climb<I>",
+        "number_trees<I>",
+    ),
 )
-TILE, WARP = SOURCE.constants("TILE", "WARP")
+BLOCK, LONG_ROW, PIECE, UNFINISHED, TREES = SOURCE.constants(
+    "BLOCK", "LONG_ROW", "PIECE", "UNFINISHED", "TREES"
+)
 
 
 def joins(
@@ -24,7 +35,7 @@ def joins(
     *,
     threads: int | None = None,
 ) -> Any:
-    """Three passes: the largest gain of each row, the largest hash among those, who it was."""
+    """Short rows in one launch; pieces of long rows, and then those rows, in two more."""
     indptr, indices, weights = pattern
     kind = indices.dtype
     n, nnz = indptr.size - 1, indices.size
@@ -32,33 +43,51 @@ def joins(
     if n == 0:
         return target
     k = SOURCE.kernels(I=kind)
-    space = gpu.workspace("joins", gain=(n, np.uint64), mixed=(n, np.uint64))
-    space.gain.data.memset_async(0, space.gain.nbytes)
-    space.mixed.data.memset_async(0, space.mixed.nbytes)
-    lanes = -(-(n + nnz) // TILE) * WARP
-    graph = (n, nnz, indptr, indices, weights, volume, names, float(max(total, 1)), resolution)
-    k.raise_gains(lanes, (*graph, space.gain))
-    k.pick_neighbours(lanes, (*graph, space.gain, space.mixed))
-    cupy = engines.cupy()
-    cupy.copyto(target, cupy.arange(n, dtype=kind))
-    k.settle_joins(lanes, (*graph, space.gain, space.mixed, target))
+    long_rows, pieces = nnz // LONG_ROW, nnz // LONG_ROW + nnz // PIECE  # at most
+    space = gpu.workspace(
+        "joins",
+        row=(long_rows, kind),
+        first=(long_rows, kind),
+        piece_row=(pieces, kind),
+        gain=(pieces, np.float64),
+        who=(pieces, kind),
+        words=(2, np.uint64),
+    )
+    space.words.data.memset_async(0, space.words.nbytes)
+    graph = (indptr, indices, weights, volume, names, float(max(total, 1)), resolution)
+    listed = (space.row, space.first, space.piece_row, space.gain, space.who, space.words)
+    width = next((width for width in WIDTHS if nnz <= width * n), WIDTHS[-1])
+    getattr(k, f"join_rows{width}")(n * width, (n, *graph, target, *listed), block=BLOCK)
+    if long_rows:
+        most = 4 * gpu.multiprocessors()
+        k.join_pieces(None, (*graph, *listed), block=BLOCK, grid=min(pieces, most))
+        found = (space.row, space.first, space.gain, space.who, space.words)
+        blocks = -(-long_rows * WIDTHS[-1] // BLOCK)
+        k.join_long(
+            None, (indptr, volume, names, *found, target), block=BLOCK, grid=min(blocks, most)
+        )
     return target
 
 
 def trees(target: Any, *, threads: int | None = None) -> tuple[Any, Any]:
-    cupy = engines.cupy()
+    """One wait, where no tree is higher than a launch climbs."""
     n, kind = target.size, target.dtype
-    k = SOURCE.kernels("climb", I=kind)
-    with gpu.guard("trees", 6 * target.nbytes):
-        parent, other = target.copy(), cupy.empty_like(target)
-        flag = gpu.Flag()
-        while n:
-            flag.clear()
-            k.climb(n, (n, parent, other, flag))
-            parent, other = other, parent
-            flag.fetch()
-            if not flag.read():
-                break
-        is_root = target == cupy.arange(n, dtype=kind)
-        number = cupy.cumsum(is_root, dtype=kind) - 1
-        return number[parent], compact(is_root).astype(kind, copy=False)
+    label, roots = gpu.empty(n, kind, "trees"), gpu.empty(n, kind, "trees")
+    if n == 0:
+        return label, roots
+    k = SOURCE.kernels("climb", "number_trees", I=kind)
+    space = gpu.workspace(
+        "trees", one=(n, kind), other=(n, kind), is_root=(n, np.int32), starts=(n + 1, kind)
+    )
+    words = gpu.Flag(2, np.int64)
+    parent, here, there = target, space.one, space.other
+    while True:
+        words.clear()
+        k.climb(n, (n, parent, here, space.is_root, words))
+        scan_into(space.is_root, space.starts)
+        k.number_trees(n, (n, here, space.starts, label, roots, words))
+        words.fetch()
+        found = words.read()
+        if not found[UNFINISHED]:
+            return label, roots[: int(found[TREES])]
+        parent, here, there = here, there, here

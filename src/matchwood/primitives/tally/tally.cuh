@@ -34,13 +34,19 @@ __device__ __forceinline__ int row_class(long long length)
     return length <= WARP_ROW ? WARP_CLASS : length <= MEDIUM_ROW ? BLOCK_CLASS : HUB_CLASS;
 }
 
-template <typename I>
+// Rows with weights, which are added up as C: 32 bits hold the sum of a row whose entries weigh 1 each.
+template <typename I, typename C>
 struct LabelRows {
     const I* indptr;
     const I* indices;
     const long long* data;  // null: all weigh 1
 
-    __device__ __forceinline__ long long weight(I entry) const { return data == nullptr ? 1 : data[entry]; }
+    static constexpr bool UNIT = sizeof(C) == sizeof(unsigned int);
+
+    __device__ __forceinline__ C weight(long long entry) const
+    {
+        return UNIT || data == nullptr ? C(1) : C(data[entry]);
+    }
 };
 
 template <typename I>
@@ -73,74 +79,107 @@ __device__ __forceinline__ TalliedLabel<I> better(const TalliedLabel<I>& a, cons
     return a.hash <= b.hash ? a : b;
 }
 
-template <int WIDTH, typename I>
-__device__ __forceinline__ TalliedLabel<I> best_of_lanes(TalliedLabel<I> best)
+// The lanes of this lane's group of WIDTH.
+template <int WIDTH>
+__device__ __forceinline__ unsigned group_of_lanes()
 {
-#pragma unroll
-    for (int step = WIDTH / 2; step > 0; step /= 2) {
-        TalliedLabel<I> other;
-        other.value = __shfl_xor_sync(ALL, best.value, step);
-        other.hash = __shfl_xor_sync(ALL, best.hash, step);
-        other.label = __shfl_xor_sync(ALL, best.label, step);
-        other.weight = __shfl_xor_sync(ALL, best.weight, step);
-        best = better(best, other);
+    return (0xffffffffu >> (WARP - WIDTH)) << (lane() & ~(WIDTH - 1));
+}
+
+// The best of WIDTH lanes, in each of them: first by value, then by hash where two have the same value.
+template <int WIDTH, typename I>
+__device__ __forceinline__ TalliedLabel<I> best_of_lanes(const TalliedLabel<I>& mine)
+{
+    double most = warp_reduce<WIDTH>(mine.label >= 0 ? mine.value : -1e300, Most());
+    bool is_best = mine.label >= 0 && mine.value == most;
+    unsigned best = __ballot_sync(ALL, is_best) & group_of_lanes<WIDTH>();
+    if (__any_sync(ALL, __popc(best) > 1)) {
+        unsigned long long least = warp_reduce<WIDTH>(is_best ? mine.hash : ~0ull, Least());
+        is_best = is_best && mine.hash == least;
+        best = __ballot_sync(ALL, is_best) & group_of_lanes<WIDTH>();
     }
-    return best;
+    int from = best == 0 ? lane() : __ffs(best) - 1;
+    return TalliedLabel<I>{most, __shfl_sync(ALL, mine.hash, from), __shfl_sync(ALL, mine.label, from),
+                           __shfl_sync(ALL, mine.weight, from)};
 }
 
 // A row of up to WIDTH entries by WIDTH lanes.  All lanes of the warp call; `open` is the same in the
-// lanes of a group, and only open groups have a vertex.
-template <int WIDTH, typename I, typename Rule>
-__device__ __forceinline__ void tally_lanes(const LabelRows<I>& rows, bool open, I v, Rule& rule)
+// lanes of a group, and only open groups have a vertex.  Of the lanes with the same label the first one
+// speaks for it.
+template <int WIDTH, typename I, typename C, typename Rule>
+__device__ __forceinline__ void tally_lanes(const LabelRows<I, C>& rows, bool open, I v, Rule& rule)
 {
     int k = lane() & (WIDTH - 1);
     I begin = open ? rows.indptr[v] : I(0), end = open ? rows.indptr[v + 1] : I(0);
     bool is_entry = k < end - begin;
-    I c = I(-1);
-    long long w = 0;
-    if (is_entry) {
-        c = rule.label(rows.indices[begin + k]);
-        w = rows.weight(begin + k);
-    }
-    long long sum = 0;
-#pragma unroll
-    for (int j = 0; j < WIDTH; ++j) {
-        I other = __shfl_sync(ALL, c, j, WIDTH);
-        long long its = __shfl_sync(ALL, w, j, WIDTH);
-        sum += other == c ? its : 0;
+    I c = is_entry ? rule.label(rows.indices[begin + k]) : I(-1);
+    unsigned same = __match_any_sync(ALL, c) & group_of_lanes<WIDTH>();
+    if (!is_entry) same = 0;
+    C sum = 0;
+    if (rows.UNIT) {
+        sum = (C)__popc(same);
+    } else {
+        C w = is_entry ? rows.weight(begin + k) : C(0);
+        for (unsigned left = same; __any_sync(ALL, left != 0); left &= left - 1) {
+            C its = __shfl_sync(ALL, w, left == 0 ? lane() : __ffs(left) - 1);
+            if (left != 0) sum += its;
+        }
     }
     auto row = rule.begin(open ? v : I(0));
-    TalliedLabel<I> best = is_entry ? rule.candidate(row, v, c, sum) : no_label<I>();
+    bool speaks = is_entry && (same & lanes_below()) == 0;
+    TalliedLabel<I> best = speaks ? rule.candidate(row, v, c, (long long)sum) : no_label<I>();
     best = best_of_lanes<WIDTH>(best);
-    long long inside = warp_reduce<WIDTH>(is_entry && c == row.own ? w : 0ll, Plus());
-    if (open && k == 0) rule.settle(row, v, best, inside);
+    unsigned own = __ballot_sync(ALL, speaks && c == row.own) & group_of_lanes<WIDTH>();
+    C inside = __shfl_sync(ALL, sum, own == 0 ? lane() : __ffs(own) - 1);
+    if (open && k == 0) rule.settle(row, v, best, own == 0 ? 0ll : (long long)inside);
 }
 
-// A hash table with linear probing, in shared or global memory.
-template <typename I>
+// A hash table with linear probing.  In global memory other blocks fill it, too: it is read as they wrote
+// it.  In shared memory there are barriers between filling and reading.
+template <typename I, typename C, bool IN_SHARED>
 struct Table {
     I* key;  // -1: free
-    long long* weight;
+    C* weight;
 
     // By threads me, me + us, ...
     __device__ __forceinline__ void clear(long long slots, int me, int us) const
     {
         for (long long s = me; s < slots; s += us) {
-            store_relaxed(&key[s], I(-1));
-            store_relaxed(&weight[s], 0ll);
+            if (IN_SHARED) {
+                key[s] = I(-1);
+                weight[s] = C(0);
+            } else {
+                store_relaxed(&key[s], I(-1));
+                store_relaxed(&weight[s], C(0));
+            }
         }
     }
 
-    __device__ __forceinline__ void add(long long slots, I label, long long w) const
+    __device__ __forceinline__ I label(long long s) const { return IN_SHARED ? key[s] : load_relaxed(&key[s]); }
+    __device__ __forceinline__ C sum(long long s) const { return IN_SHARED ? weight[s] : load_relaxed(&weight[s]); }
+
+    // Slots is a power of two, and an int where the table is in shared memory.
+    template <typename Slots>
+    __device__ __forceinline__ void add(Slots slots, I label, C w) const
     {
-        unsigned long long s = mix64((unsigned long long)label) & (unsigned long long)(slots - 1);
+        // the upper bits of a product: enough to spread labels, and quicker than mix64
+        unsigned folded = (unsigned)label ^ (unsigned)((unsigned long long)label >> 32);
+        unsigned long long first = (unsigned long long)(folded * 0x9E3779B1u) * (unsigned long long)slots >> 32;
+        Slots s = (Slots)first;
         while (true) {
-            I there = load_relaxed(&key[s]);
+            I there = IN_SHARED ? *const_cast<volatile I*>(&key[s]) : load_relaxed(&key[s]);
             if (there < 0) there = compare_and_swap(&key[s], I(-1), label);
             if (there < 0 || there == label) break;
-            s = (s + 1) & (unsigned long long)(slots - 1);
+            s = (s + 1) & (slots - 1);
         }
-        atomicAdd(reinterpret_cast<unsigned long long*>(&weight[s]), (unsigned long long)w);
+        add_to(&weight[s], w);
+    }
+
+private:
+    __device__ __forceinline__ static void add_to(unsigned int* p, unsigned int w) { atomicAdd(p, w); }
+    __device__ __forceinline__ static void add_to(long long* p, long long w)
+    {
+        atomicAdd(reinterpret_cast<unsigned long long*>(p), (unsigned long long)w);
     }
 };
 
@@ -167,30 +206,65 @@ __device__ __forceinline__ TalliedLabel<I> best_of_block(TalliedLabel<I> best)
 }
 
 // The best of the labels in slots from, from + step, ... below `to`; adds to the weight of row.own.
-template <typename I, typename Row, typename Rule>
-__device__ __forceinline__ TalliedLabel<I> best_of_slots(const Table<I>& table, long long from, long long to, int step,
-                                                         const Row& row, I v, Rule& rule, long long& inside)
+template <typename I, typename C, bool IN_SHARED, typename Row, typename Rule>
+__device__ __forceinline__ TalliedLabel<I> best_of_slots(const Table<I, C, IN_SHARED>& table, long long from,
+                                                         long long to, int step, const Row& row, I v, Rule& rule,
+                                                         long long& inside)
 {
     TalliedLabel<I> best = no_label<I>();
     for (long long s = from; s < to; s += step) {
-        I c = load_relaxed(&table.key[s]);
+        I c = table.label(s);
         if (c < 0) continue;
-        long long w = load_relaxed(&table.weight[s]);
+        long long w = (long long)table.sum(s);
         if (c == row.own) inside += w;
         best = better(best, rule.candidate(row, v, c, w));
     }
     return best;
 }
 
+// The labels of entries begin .. end - 1 into a table in shared memory, by thread `me` of `us`, whole warps.
+// A lane reads several labels at once.  Lanes that have the label of lane 0 add up among themselves first:
+// where nearly all neighbours have one label, they would wait for each other otherwise.
+template <typename I, typename C, typename Rule>
+__device__ __forceinline__ void fill_table(const LabelRows<I, C>& rows, long long begin, long long end, int me, int us,
+                                           const Table<I, C, true>& table, int slots, Rule& rule)
+{
+    constexpr int AT_ONCE = 4, FEW = 4;  // entries of a lane; lanes that are left to themselves
+    for (long long first = begin + (me - lane()); first < end; first += AT_ONCE * us) {
+        I c[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            long long e = first + k * us + lane();
+            c[k] = e < end ? rows.indices[e] : I(-1);
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) c[k] = c[k] >= 0 ? rule.label(c[k]) : I(-1);
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; ++k) {
+            if (first + k * us >= end) break;
+            bool adds = c[k] >= 0;
+            C w = adds ? rows.weight(first + k * us + lane()) : C(0);
+            bool is_same = c[k] == __shfl_sync(ALL, c[k], 0);
+            unsigned same = __ballot_sync(ALL, is_same);
+            if (__popc(same) > FEW) {
+                C sum = rows.UNIT ? (C)__popc(same) : warp_reduce(is_same ? w : C(0), Plus());
+                if (lane() == 0) w = sum;
+                adds = adds && (lane() == 0 || !is_same);
+            }
+            if (adds) table.add(slots, c[k], w);
+        }
+    }
+}
+
 // A row of up to WARP_ROW entries by a warp, with a table of WARP_SLOTS of its own.
-template <typename I, typename Rule>
-__device__ __forceinline__ void tally_warp(const LabelRows<I>& rows, I v, const Table<I>& table, Rule& rule)
+template <typename I, typename C, typename Rule>
+__device__ __forceinline__ void tally_warp(const LabelRows<I, C>& rows, I v, const Table<I, C, true>& table, Rule& rule)
 {
     I begin = rows.indptr[v], end = rows.indptr[v + 1];
     int slots = (int)slots_of(end - begin);
     table.clear(slots, lane(), WARP);
     __syncwarp();
-    for (I e = begin + lane(); e < end; e += WARP) table.add(slots, rule.label(rows.indices[e]), rows.weight(e));
+    fill_table(rows, begin, end, lane(), WARP, table, slots, rule);
     __syncwarp();
     auto row = rule.begin(v);
     long long inside = 0;
@@ -201,28 +275,28 @@ __device__ __forceinline__ void tally_warp(const LabelRows<I>& rows, I v, const 
     __syncwarp();  // before the table is cleared for the next row
 }
 
-// The labels of entries begin .. end - 1 into a table in shared memory.  All threads of the block call.
-template <typename I, typename Rule>
-__device__ __forceinline__ long long fill_table(const LabelRows<I>& rows, I begin, I end, const Table<I>& table,
-                                                Rule& rule)
+// The labels of a row or a piece of one into an empty table.  All threads of the block call; returns its slots.
+template <typename I, typename C, typename Rule>
+__device__ __forceinline__ int fill_by_block(const LabelRows<I, C>& rows, long long begin, long long end,
+                                             const Table<I, C, true>& table, Rule& rule)
 {
-    long long slots = slots_of(end - begin);
+    int slots = (int)slots_of(end - begin);
     table.clear(slots, threadIdx.x, blockDim.x);
     __syncthreads();
-    for (I e = begin + threadIdx.x; e < end; e += blockDim.x)
-        table.add(slots, rule.label(rows.indices[e]), rows.weight(e));
+    fill_table(rows, begin, end, threadIdx.x, blockDim.x, table, slots, rule);
     __syncthreads();
     return slots;
 }
 
 // A row by a block, with a table in shared memory.  All threads of the block call.
-template <typename I, typename Rule>
-__device__ __forceinline__ void tally_block(const LabelRows<I>& rows, I v, const Table<I>& table, Rule& rule)
+template <typename I, typename C, typename Rule>
+__device__ __forceinline__ void tally_block(const LabelRows<I, C>& rows, I v, const Table<I, C, true>& table, Rule& rule)
 {
-    long long slots = fill_table(rows, rows.indptr[v], rows.indptr[v + 1], table, rule);
+    int slots = fill_by_block(rows, rows.indptr[v], rows.indptr[v + 1], table, rule);
     auto row = rule.begin(v);
     long long inside = 0;
-    TalliedLabel<I> best = best_of_slots(table, (long long)threadIdx.x, slots, (int)blockDim.x, row, v, rule, inside);
+    TalliedLabel<I> best =
+        best_of_slots(table, (long long)threadIdx.x, (long long)slots, (int)blockDim.x, row, v, rule, inside);
     best = best_of_block(best);
     inside = block_reduce(inside, 0ll, Plus());
     if (threadIdx.x == 0) rule.settle(row, v, best, inside);

@@ -8,17 +8,20 @@
 // Where neighbouring rows have about the same length, a lane has a row instead: then lanes that follow
 // each other mostly read words that follow each other.
 //
-// An iteration is two or three launches:
+// An iteration is two launches:
 //   pull           all pieces; or pull_rows: all rows
-//   finish_hubs    a warp to a row of more than LONG entries, where there are such
-//   end_iteration  one block: says whether it is done
+//   finish_hubs    a warp to a row of more than LONG entries; its last block says whether it is done
+//   end_iteration  one block says so, where there are no such rows
+// pull does not end by itself: each of its blocks would need a fence, which empties the caches that its
+// neighbours read from (grid 2048^2: an eighth slower, H200).
 //
 // Sums over all vertices are integers in units of 2^-60, which are the same in any order of additions;
-// they are at most 2.  So the same graph gives the same bits on any device.
+// they are at most 2.  So the same rows and pieces give the same bits on any device.
 //
 // Races: what vertices give lies in two arrays that take turns.  A row writes its own words alone.
 // After the last iteration, launches that are under way write nothing.
 #include "matchwood/atomics.cuh"
+#include "matchwood/edges.cuh"
 #include "matchwood/threads.cuh"
 
 constexpr int BLOCK = 256;                 // threads
@@ -31,8 +34,8 @@ constexpr int EACH = MOST_ENTRIES / WARP;  // entries for a lane
 constexpr int SLOTS = BLOCK;               // words for each sum, so that few warps add to the same one
 
 // Words of a call, as doubles.
-constexpr int LOST = 0, ERROR = 1, ITERATIONS = 2, DONE = 3;
-[[maybe_unused]] constexpr int WORDS = 4;
+constexpr int LOST = 0, ERROR = 1, ITERATIONS = 2, DONE = 3, ARRIVED = 4;
+[[maybe_unused]] constexpr int WORDS = 5;
 
 // Sums over all vertices: of changes, and of what vertices without arcs hold.
 struct Sums {
@@ -51,6 +54,40 @@ struct Sums {
         if (held != 0) atomicAdd(mine + SLOTS, (unsigned long long)__double2ll_rn(held / UNIT));
     }
 };
+
+// By one thread, from the sums over all vertices.
+__device__ __forceinline__ void conclude(long long change, long long lost, double limit, double* words)
+{
+    words[LOST] = (double)lost * Sums::UNIT;
+    words[ERROR] = (double)change * Sums::UNIT;
+    words[ITERATIONS] += 1;
+    if (words[ERROR] < limit) words[DONE] = 1;
+}
+
+// The block that comes here last concludes.  All threads of the grid call, after they added to the sums.
+// Races: each block's additions happen before it arrives, by a fence, and the last one reads after that.
+__device__ __forceinline__ void conclude_last(double limit, unsigned long long* sums, double* words)
+{
+    if (lane() == 0) fence();
+    __syncthreads();
+    bool is_last = false;
+    if (threadIdx.x == 0) {
+        unsigned int* arrived = reinterpret_cast<unsigned int*>(words + ARRIVED);
+        is_last = atomicAdd(arrived, 1u) == gridDim.x - 1;
+        if (is_last) *arrived = 0;
+    }
+    if (!__syncthreads_or(is_last) || warp() != 0) return;
+    fence();
+    long long change = 0, lost = 0;
+    for (int slot = lane(); slot < SLOTS; slot += WARP) {
+        change += (long long)load_relaxed(&sums[slot]);
+        lost += (long long)load_relaxed(&sums[SLOTS + slot]);
+        sums[slot] = sums[SLOTS + slot] = 0;
+    }
+    change = warp_reduce(change, Plus());
+    lost = warp_reduce(lost, Plus());
+    if (lane() == 0) conclude(change, lost, limit, words);
+}
 
 // What a vertex has when it pulled so much; adds to what the warp has changed, and holds without arcs.
 template <typename W>
@@ -103,7 +140,7 @@ __device__ __forceinline__ void gather(long long from, int count, const I* __res
 #pragma unroll
     for (int k = FROM; k < TO; ++k) {
         int at = k * WARP + lane();
-        who[k] = at < count ? indices[from + at] : I(-1);
+        who[k] = at < count ? __ldcs(&indices[from + at]) : I(-1);  // once: the cache is for `given`
     }
 #pragma unroll
     for (int k = FROM; k < TO; ++k) came[k] = who[k] >= 0 ? given[who[k]] : W(0);
@@ -244,20 +281,23 @@ __global__ void __launch_bounds__(BLOCK)
 template <typename I, typename W>
 __global__ void finish_hubs(I hubs, const I* __restrict__ hub, const I* __restrict__ hub_begin,
                             const double* __restrict__ hub_sums, const W* share, const W* jump, const W* dangling,
-                            double damping, double even, const double* words, W* scores, W* next_given,
+                            double damping, double even, double limit, double* words, W* scores, W* next_given,
                             unsigned long long* sums)
 {
     long long h = global_thread() / WARP;
-    if (h >= hubs || words[DONE] != 0) return;
-    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
-    double sum = 0, change = 0, lost = 0;
-    for (I p = hub_begin[h] + lane(); p < hub_begin[h + 1]; p += WARP) sum += hub_sums[p];
-    sum = warp_reduce(sum, Plus());
-    if (lane() == 0) all.take(hub[h], sum, change, lost);
-    Sums{sums}.add(h, change, lost);
+    if (words[DONE] != 0) return;
+    if (h < hubs) {
+        Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
+        double sum = 0, change = 0, lost = 0;
+        for (I p = hub_begin[h] + lane(); p < hub_begin[h + 1]; p += WARP) sum += hub_sums[p];
+        sum = warp_reduce(sum, Plus());
+        if (lane() == 0) all.take(hub[h], sum, change, lost);
+        Sums{sums}.add(h, change, lost);
+    }
+    conclude_last(limit, sums, words);
 }
 
-// One block.  `counts`: an iteration has ended, and not only the first sum been made.
+// One block, where there are no hubs.  `counts`: an iteration has ended, and not only the first sum been made.
 __global__ void end_iteration(double limit, bool counts, unsigned long long* sums, double* words)
 {
     if (words[DONE] != 0) return;
@@ -266,9 +306,27 @@ __global__ void end_iteration(double limit, bool counts, unsigned long long* sum
     change = block_reduce(change, 0ll, Plus());
     lost = block_reduce(lost, 0ll, Plus());
     if (threadIdx.x != 0) return;
-    words[LOST] = (double)lost * Sums::UNIT;
-    if (!counts) return;
-    words[ERROR] = (double)change * Sums::UNIT;
-    words[ITERATIONS] += 1;
-    if (words[ERROR] < limit) words[DONE] = 1;
+    if (counts)
+        conclude(change, lost, limit, words);
+    else
+        words[LOST] = (double)lost * Sums::UNIT;
+}
+
+constexpr int TILE = 2048;  // rows and entries that a warp renumbers
+
+// The entries of row r, which was row perm[r], as numbers r << 32 | column; place: the new numbers.
+template <typename I>
+__global__ void renumber(I n, I nnz, const I* __restrict__ old_indptr, const I* __restrict__ indices,
+                         const I* __restrict__ perm, const I* __restrict__ place, const I* __restrict__ indptr,
+                         unsigned long long* __restrict__ keys)
+{
+    for_tiles<TILE>(n, nnz, indptr, [&](I r, I begin, I end) {
+        I shift = old_indptr[perm[r]] - indptr[r];
+        WarpRows<I> rows(begin, end);
+        rows.for_entries([&](int owner, I e, bool is_entry) {
+            I from = __shfl_sync(ALL, shift, owner);
+            unsigned long long row = (unsigned long long)__shfl_sync(ALL, r, owner);
+            if (is_entry) keys[e] = row << 32 | (unsigned long long)place[indices[e + from]];
+        });
+    });
 }

@@ -159,6 +159,25 @@ def _close_gaps(team: Any, room: Array, loose: Rows, packed: Rows) -> None:
             data[i] = old_data[i]
 
 
+@kernel
+def _sums(team: Any, values: Array, labels: Array, sums: Array) -> None:
+    """Each member adds up the labels of its share, and reads all."""
+    first, last = share(team, sums.size)
+    for v in range(np.uint64(labels.size)):
+        if interrupted(team, np.int64(v)):
+            return
+        c = np.int64(labels[v])
+        if first <= c < last:
+            sums[np.uint64(c)] += values[v]
+
+
+def sums_by_label(values: Array, labels: Array, count: int, threads: int | None) -> Array:
+    """See matchwood.primitives.contract.trusted_sums."""
+    sums = np.zeros(count, np.int64)
+    crew(threads, work=labels.size).run(_sums, values, labels, sums)
+    return sums
+
+
 def quotient(
     indptr: Array,
     indices: Array,

@@ -45,8 +45,7 @@ def quotient(
         if data is not None:
             data = data.astype(kind, copy=False)
         k.label_entries(m, (m, rows, indices, data, labels, shift, keys, between, diagonal))
-        if inner is not None:
-            k.add_by_label(labels.size, (labels.size, labels, inner, diagonal))
+        add_inner(labels, inner, diagonal)
         del rows
         keys = compact(between, keys)
         if data is not None:
@@ -56,9 +55,15 @@ def quotient(
     return (*found, diagonal)
 
 
-def sums_by_label(values: Any, labels: Any, count: int) -> Any:
+def add_inner(labels: Any, inner: Any, sums: Any) -> None:
+    """Add the int64 `inner` of each vertex, unless it is None, to the sum of its label."""
+    if inner is not None:
+        k = SOURCE.kernels("add_by_label", I=labels.dtype)
+        k.add_by_label(labels.size, (labels.size, labels, inner, sums))
+
+
+def sums_by_label(values: Any, labels: Any, count: int, threads: int | None = None) -> Any:
     """See matchwood.primitives.contract.trusted_sums."""
     sums = engines.cupy().zeros(count, np.int64)
-    k = SOURCE.kernels("add_by_label", I=labels.dtype)
-    k.add_by_label(labels.size, (labels.size, labels, values, sums))
+    add_inner(labels, values, sums)
     return sums
