@@ -50,6 +50,7 @@ from matchwood.tridiagonal.plain.cpu_steps import BAD, LANES, LEAST, ROWS, SCRAT
 
 Array = np.ndarray[Any, Any]
 
+FEW_COLUMNS = 3  # fewer right-hand sides are solved one after the other
 WORK_PER_ROW = 4  # units of work per row, as `crew` counts them
 
 
@@ -125,7 +126,7 @@ def _reduce_columns(
         if interrupted(team, tile << 6):
             return
         load_columns(tile, matrix, columns, s)
-        reduce_columns(s, columns.number)
+        reduce_columns(s)
         store_columns(tile, s, ends.elements, room.choices, parts, columns.number)
         _report(tile, s, ends.fault)
 
@@ -141,7 +142,7 @@ def _substitute_columns(
         if interrupted(team, tile << 6):
             return
         load_columns(tile, matrix, columns, s)
-        substitute_columns(tile, s, ends, room.choices, columns.number)
+        substitute_columns(tile, s, ends, room.choices)
         store_solutions(tile, matrix, s, columns)
         if check.limit > 0:
             mark_columns(tile, s, columns, check, team.rank)
@@ -169,30 +170,31 @@ def solve(
 ) -> tuple[Array, int, int]:
     """The solution for every row of b; the row without a pivot or -1; a verdict (trust.py).
 
-    With `perm` the solution is not checked.
+    With `perm` the solution is not checked.  Rows of b that are to be reordered are solved one
+    after the other, unless b is in Fortran order: each number has a cache line of its own.
     """
-    n = d.size
-    b = b if b.flags.f_contiguous else np.ascontiguousarray(b)
+    n, m = d.size, b.shape[1]
+    alone = b.shape[0] < FEW_COLUMNS or (perm is not None and b.flags.c_contiguous)
+    b = b if b.flags.f_contiguous and not alone else np.ascontiguousarray(b)
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
         return x, -1, trust.RIGHT
     parts = -(-n // ROWS)
     team = crew(threads, work=WORK_PER_ROW * n)
     order = np.empty(0, np.int32) if perm is None else perm
-    alone = b.shape[0] == 1
     # double precision for both types; float32 would be no faster
-    scratch = np.empty((team.size, SCRATCH if alone else SCRATCH_COLUMNS))
+    scratch = np.zeros((team.size, SCRATCH if alone else SCRATCH_COLUMNS))
     room = Workspace(np.empty((parts, WORDS)), scratch)
     limit = trust.limit(b.dtype) if perm is None else 0.0
     verdict, lacking = trust.RIGHT, -1
     lower, diagonal, upper = (a.reshape(n, 1, 1) for a in (dl, d, du))
-    for columns in in_groups(b, x, COLUMNS):
+    for columns in in_groups(b, x, 1 if alone else COLUMNS):
         ends = new_ends(parts, 1, ROWS, n, team.size, columns.number)
         off = np.zeros((columns.number, team.size), np.int64)
         marks = new_marks(columns.number * parts, ROWS).reshape(columns.number, parts, -1)
         if alone:
-            check, rows = RowCheck(limit, marks[0], off[0]), Rows(dl, d, du, b[0], order)
-            team.run(_solve, rows, ends, room, x[0], check)
+            check, rows = RowCheck(limit, marks[0], off[0]), Rows(dl, d, du, columns.b[:m], order)
+            team.run(_solve, rows, ends, room, columns.x[:m], check)
         else:
             check, matrix = RowCheck(limit, marks, off), Matrix(dl, d, du, order)
             team.run(_solve_columns, matrix, columns, ends, room, check)

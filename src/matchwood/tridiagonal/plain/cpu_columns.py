@@ -1,10 +1,12 @@
 """A tile of plain rows with several right-hand sides: what cpu_parts.py does for one.
 
-The matrix is read once, and its elimination is computed once, for all of them.  A step has two
-stages.  The first chooses the pivot and eliminates in the coefficients.  It leaves the choice and
-the multipliers in the scratch buffer.  The second does the same to each right-hand side, in the
-order of operations of cpu_parts.py.  So no bit of a solution depends on how many others are solved
-with it.
+The matrix is read once, and its elimination is computed once, for all of them.  What is done to a
+right-hand side is in the order of operations of cpu_parts.py.  So no bit of a solution depends on
+how many others are solved with it.
+
+Always COLUMNS right-hand sides are computed, in the body of one loop over lanes.  With fewer the
+compiler would unroll some loops, and then not turn them into vector instructions, which takes four
+times as long.  Those too many are zeros, or are left over from others.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from matchwood.tridiagonal.plain.cpu_steps import (
     A_SIZE,
     B_L1,
     B_SIZE,
-    BAD,
     CHOICES,
     DIAGONAL,
     LANES,
@@ -48,15 +49,15 @@ WIDTH = COLUMNS * LANES  # numbers of one row of all right-hand sides
 
 # Offsets in the scratch buffer, after the coefficients; one number for each lane, or for each
 # right-hand side and lane.
-SWAP, NEW, M_A, M_B, INVERSE = (RIGHT + k * LANES for k in range(5))  # of the present step
-SECOND = RIGHT + 5 * LANES  # the pivot rows: coefficients of the next two unknowns
+SECOND = RIGHT  # the pivot rows: coefficients of the next two unknowns
 THIRD = SECOND + TILE
 CARRIED_A = THIRD + TILE
 CARRIED_B = CARRIED_A + WIDTH
-SIDES = CARRIED_B + WIDTH  # ROWS: right-hand sides
+OFF = CARRIED_B + WIDTH  # rows that are off
+SIDES = OFF + WIDTH  # ROWS: right-hand sides
 # ROWS + 2: right-hand sides of the pivot rows, then the solutions x[s-1] to x[e+1]
 FOUND = SIDES + ROWS * WIDTH
-SCRATCH_COLUMNS = FOUND + (ROWS + 2) * WIDTH
+SCRATCH_COLUMNS = FOUND + (ROWS + 2) * WIDTH  # zeros at first
 
 
 class Matrix(NamedTuple):
@@ -68,96 +69,107 @@ class Matrix(NamedTuple):
     perm: Array
 
 
-@expanded
-def _known_row(j: int) -> int:
-    """j itself; so that the compiler knows its range, without which it makes no vectors."""
-    return max(0, min(j, ROWS - 1))
+@device
+def _load_whole(first: int, perm: Array, columns: Columns, s: Array) -> None:
+    """Copy the right-hand sides of a tile without missing rows; a line of s is filled at once."""
+    b, row, column, count = columns.b, columns.row, columns.column, min(columns.number, COLUMNS)
+    if row == 1 and perm.size == 0:
+        for c in range(count):
+            part = b[c * column + first :]
+            for j in range(ROWS):
+                for lane in range(LANES):
+                    s[SIDES + j * WIDTH + c * LANES + lane] = part[lane * ROWS + j]
+        return
+    for j in range(ROWS):
+        for lane in range(LANES):
+            place = first + lane * ROWS + j
+            at = np.uint64(perm[place] if perm.size > 0 else place) * np.uint64(row)
+            for c in range(count):
+                value = b[at + np.uint64(c) * np.uint64(column)]
+                s[SIDES + j * WIDTH + c * LANES + lane] = value
 
 
 @device
-def _load_sides(first: int, rows: int, perm: Array, columns: Columns, s: Array, lane: int) -> None:
+def _load_part(first: int, perm: Array, columns: Columns, s: Array, lane: int, n: int) -> None:
     """Copy one lane's part of the right-hand sides; missing rows become 0."""
-    b, row, column, count = columns.b, columns.row, columns.column, min(columns.number, COLUMNS)
-    to = SIDES + lane
-    if perm.size > 0:
-        for j in range(rows):
-            at = np.uint64(perm[first + j]) * np.uint64(row)
-            for c in range(count):
-                s[to + j * WIDTH + c * LANES] = b[at + np.uint64(c) * np.uint64(column)]
-    elif row == 1:
-        for c in range(count):
-            part = b[c * column + first :]
-            for j in range(rows):
-                s[to + j * WIDTH + c * LANES] = part[j]
-    else:
-        part = b[first * row :]
-        for j in range(rows):
-            for c in range(count):
-                s[to + j * WIDTH + c * LANES] = part[j * row + c]
-    for j in range(rows, ROWS):
-        for c in range(count):
-            s[to + j * WIDTH + c * LANES] = 0.0
+    b, row, column = columns.b, columns.row, columns.column
+    for j in range(ROWS):
+        place = min(first + j, n - 1)
+        at = np.uint64(perm[place] if perm.size > 0 else place) * np.uint64(row)
+        for c in range(columns.number):
+            value = b[at + np.uint64(c) * np.uint64(column)]
+            s[SIDES + j * WIDTH + c * LANES + lane] = value if first + j < n else 0.0
 
 
 @device
 def load_columns(tile: int, matrix: Matrix, columns: Columns, s: Array) -> None:
     """Load the rows of a tile; rows past the end are x = 0."""
-    n = matrix.d.size
+    n, first = matrix.d.size, tile * TILE
     load_matrix(tile, matrix.dl, matrix.d, matrix.du, s)
-    for lane in range(LANES):
-        first = (tile * LANES + lane) * ROWS
-        _load_sides(first, max(0, min(ROWS, n - first)), matrix.perm, columns, s, lane)
+    if first + TILE <= n:
+        _load_whole(first, matrix.perm, columns, s)
+    else:
+        for lane in range(LANES):
+            _load_part(first + lane * ROWS, matrix.perm, columns, s, lane, n)
 
 
 @device
-def _start_sides(s: Array, columns: int) -> None:
-    for c in range(min(columns, COLUMNS)):
-        for t in range(LANES):
-            at = c * LANES + t
-            s[CARRIED_A + at] = s[SIDES + at]
-            s[CARRIED_B + at] = s[SIDES + WIDTH + at]
+def _start_sides(s: Array) -> None:
+    """The first two rows are carried."""
+    for k in range(WIDTH):
+        s[CARRIED_A + k] = s[SIDES + k]
+        s[CARRIED_B + k] = s[SIDES + WIDTH + k]
+
+
+@expanded
+def _reduce_side(s: Array, side: int, at: int, step: Any) -> Any:
+    """Eliminate in the right-hand side at `side`, carried at `at`.  Returns the pivot row's."""
+    swap, new, m_a, m_b = step
+    a, b = s[CARRIED_A + at], s[CARRIED_B + at]
+    k, a, b = right_hand_sides(a, b, s[side], swap, new, m_a, m_b)
+    s[CARRIED_A + at] = a
+    s[CARRIED_B + at] = b
+    return k
+
+
+@expanded
+def _size_of_sides(s: Array, side: int) -> Any:
+    """The sum of the absolute values of all right-hand sides of a row."""
+    low = abs(s[side]) + abs(s[side + LANES])
+    low += abs(s[side + 2 * LANES]) + abs(s[side + 3 * LANES])
+    high = abs(s[side + 4 * LANES]) + abs(s[side + 5 * LANES])
+    return low + (high + (abs(s[side + 6 * LANES]) + abs(s[side + 7 * LANES])))
 
 
 @device
-def _reduce_sides(s: Array, j: int, columns: int) -> None:
-    """Eliminate in the right-hand sides."""
-    j = _known_row(j)
-    for c in range(min(columns, COLUMNS)):
-        for t in range(LANES):
-            at = c * LANES + t
-            side = s[SIDES + j * WIDTH + at]
-            s[SUM + t] += abs(side)
-            swap, new = s[SWAP + t] != 0.0, s[NEW + t] != 0.0
-            a, b = s[CARRIED_A + at], s[CARRIED_B + at]
-            _, a, b = right_hand_sides(a, b, side, swap, new, s[M_A + t], s[M_B + t])
-            s[CARRIED_A + at] = a
-            s[CARRIED_B + at] = b
-
-
-@device
-def reduce_columns(s: Array, columns: int) -> None:
+def reduce_columns(s: Array) -> None:
     """Eliminate the inner unknowns of every lane's part: A and B are its element afterwards."""
+    zero, one, four = s.dtype.type(0), s.dtype.type(1), s.dtype.type(4)
     start(s)
     start_sizes(s)
-    _start_sides(s, columns)
-    for c in range(min(columns, COLUMNS)):
-        for t in range(LANES):
-            at = c * LANES + t
-            s[SUM + t] += abs(s[CARRIED_A + at]) + abs(s[CARRIED_B + at])
+    _start_sides(s)
+    for t in range(LANES):
+        s[SUM + t] += _size_of_sides(s, SIDES + t) + _size_of_sides(s, SIDES + WIDTH + t)
     for word in range(WORDS):
         for t in range(LANES):
-            s[CHOICES + word * LANES + t] = 0.0
-        scale = 1.0
+            s[CHOICES + word * LANES + t] = zero
+        scale = one
         for step in range(STEPS):
             j = 2 + word * STEPS + step
-            scale /= 4.0
+            row = s.dtype.type(j)
+            scale /= four
             for t in range(LANES):
-                swap, new, m_a, m_b = reduced(s, t, j * LANES + t, word, scale, float(j))
-                s[SWAP + t] = 1.0 if swap else 0.0
-                s[NEW + t] = 1.0 if new else 0.0
-                s[M_A + t] = m_a
-                s[M_B + t] = m_b
-            _reduce_sides(s, j, columns)
+                side = SIDES + j * WIDTH + t
+                s[SUM + t] += _size_of_sides(s, side)
+                found = reduced(s, t, j * LANES + t, word, scale, row)
+                _reduce_side(s, side, t, found)
+                _reduce_side(s, side + LANES, LANES + t, found)
+                _reduce_side(s, side + 2 * LANES, 2 * LANES + t, found)
+                _reduce_side(s, side + 3 * LANES, 3 * LANES + t, found)
+                _reduce_side(s, side + 4 * LANES, 4 * LANES + t, found)
+                _reduce_side(s, side + 5 * LANES, 5 * LANES + t, found)
+                _reduce_side(s, side + 6 * LANES, 6 * LANES + t, found)
+                _reduce_side(s, side + 7 * LANES, 7 * LANES + t, found)
 
 
 @device
@@ -181,12 +193,12 @@ def store_columns(
 
 
 @device
-def _load_ends(tile: int, s: Array, ends: Array, choices: Array, columns: int) -> None:
+def _load_ends(tile: int, s: Array, ends: Array, choices: Array) -> None:
     """Put the ends of every part into their places, x[s-1], x[s], x[e] and x[e+1]."""
     parts = choices.shape[0]
     for lane in range(LANES):
         part = min(tile * LANES + lane, parts - 1)
-        for c in range(columns):
+        for c in range(ends.shape[0]):
             to = FOUND + c * LANES + lane
             for k in range(2):
                 s[to + k * WIDTH] = ends[c, part, k]
@@ -196,9 +208,9 @@ def _load_ends(tile: int, s: Array, ends: Array, choices: Array, columns: int) -
 
 
 @device
-def _move_known(s: Array, columns: int) -> None:
+def _move_known(s: Array) -> None:
     """Move the terms of x[s-1] and x[s] to the right-hand sides of the first two rows."""
-    for c in range(min(columns, COLUMNS)):
+    for c in range(COLUMNS):
         for t in range(LANES):
             at = c * LANES + t
             before, first = s[FOUND + at], s[FOUND + WIDTH + at]
@@ -207,81 +219,89 @@ def _move_known(s: Array, columns: int) -> None:
 
 
 @device
-def _repeat_sides(s: Array, j: int, columns: int) -> None:
-    """Eliminate in the right-hand sides again; those of the pivot rows are kept."""
-    j = _known_row(j)
-    for c in range(min(columns, COLUMNS)):
-        for t in range(LANES):
-            at = c * LANES + t
-            side = s[SIDES + j * WIDTH + at]
-            swap, new = s[SWAP + t] != 0.0, s[NEW + t] != 0.0
-            a, b = s[CARRIED_A + at], s[CARRIED_B + at]
-            k, a, b = right_hand_sides(a, b, side, swap, new, s[M_A + t], s[M_B + t])
-            s[CARRIED_A + at] = a
-            s[CARRIED_B + at] = b
-            s[FOUND + j * WIDTH + at] = k * s[INVERSE + t]
-
-
-@device
-def substitute_columns(tile: int, s: Array, ends: Array, choices: Array, columns: int) -> None:
+def substitute_columns(tile: int, s: Array, ends: Array, choices: Array) -> None:
     """The same elimination without the left unknowns, then back substitution."""
     start(s)
-    _start_sides(s, columns)
-    _load_ends(tile, s, ends, choices, columns)
-    _move_known(s, columns)
+    _start_sides(s)
+    _load_ends(tile, s, ends, choices)
+    _move_known(s)
     for word in range(WORDS):
         for step in range(STEPS):
             j = 2 + word * STEPS + step
             for t in range(LANES):
                 at = j * LANES + t
                 swap, new, m_a, m_b, inverse, second, third = repeated(s, t, at, word)
-                s[SWAP + t] = 1.0 if swap else 0.0
-                s[NEW + t] = 1.0 if new else 0.0
-                s[M_A + t] = m_a
-                s[M_B + t] = m_b
-                s[INVERSE + t] = inverse
                 s[SECOND - LANES + at] = second
                 s[THIRD - LANES + at] = third
-            _repeat_sides(s, j, columns)
-    for j in range(ROWS - 2, 0, -1):
-        _substitute_row(s, j, columns)
+                found = (swap, new, m_a, m_b)
+                side, to = SIDES + j * WIDTH + t, FOUND + j * WIDTH + t
+                _repeat_side(s, side, t, found, to, inverse)
+                _repeat_side(s, side + LANES, LANES + t, found, to + LANES, inverse)
+                _repeat_side(s, side + 2 * LANES, 2 * LANES + t, found, to + 2 * LANES, inverse)
+                _repeat_side(s, side + 3 * LANES, 3 * LANES + t, found, to + 3 * LANES, inverse)
+                _repeat_side(s, side + 4 * LANES, 4 * LANES + t, found, to + 4 * LANES, inverse)
+                _repeat_side(s, side + 5 * LANES, 5 * LANES + t, found, to + 5 * LANES, inverse)
+                _repeat_side(s, side + 6 * LANES, 6 * LANES + t, found, to + 6 * LANES, inverse)
+                _repeat_side(s, side + 7 * LANES, 7 * LANES + t, found, to + 7 * LANES, inverse)
+    for back in range(ROWS - 2):
+        j = ROWS - 2 - back
+        for t in range(LANES):
+            at, here = j * LANES + t, FOUND + (j + 1) * WIDTH + t
+            _unknown(s, at, here)
+            _unknown(s, at, here + LANES)
+            _unknown(s, at, here + 2 * LANES)
+            _unknown(s, at, here + 3 * LANES)
+            _unknown(s, at, here + 4 * LANES)
+            _unknown(s, at, here + 5 * LANES)
+            _unknown(s, at, here + 6 * LANES)
+            _unknown(s, at, here + 7 * LANES)
+
+
+@expanded
+def _repeat_side(s: Array, side: int, at: int, step: Any, to: int, inverse: Any) -> None:
+    """Eliminate in a right-hand side again; that of the pivot row is kept."""
+    s[to] = _reduce_side(s, side, at, step) * inverse
+
+
+@expanded
+def _unknown(s: Array, at: int, here: int) -> None:
+    """x[j] from x[j+1] and x[j+2]."""
+    s[here] = s[here] - s[SECOND + at] * s[here + WIDTH] - s[THIRD + at] * s[here + 2 * WIDTH]
 
 
 @device
-def _substitute_row(s: Array, j: int, columns: int) -> None:
-    """x[j] from x[j+1] and x[j+2]."""
-    j = _known_row(j)
-    for c in range(min(columns, COLUMNS)):
-        for t in range(LANES):
-            at, here = j * LANES + t, FOUND + (j + 1) * WIDTH + c * LANES + t
-            x1, x2 = s[here + WIDTH], s[here + 2 * WIDTH]
-            s[here] = s[here] - s[SECOND + at] * x1 - s[THIRD + at] * x2
+def _store_whole(first: int, perm: Array, s: Array, columns: Columns) -> None:
+    """Store the solutions of a tile without missing rows."""
+    x, row, column, count = columns.x, columns.row, columns.column, min(columns.number, COLUMNS)
+    if row == 1 and perm.size == 0:
+        for c in range(count):
+            part = x[c * column + first :]
+            for j in range(ROWS):
+                for lane in range(LANES):
+                    part[lane * ROWS + j] = s[FOUND + (j + 1) * WIDTH + c * LANES + lane]
+        return
+    for j in range(ROWS):
+        for lane in range(LANES):
+            place = first + lane * ROWS + j
+            at = np.uint64(perm[place] if perm.size > 0 else place) * np.uint64(row)
+            for c in range(count):
+                value = s[FOUND + (j + 1) * WIDTH + c * LANES + lane]
+                x[at + np.uint64(c) * np.uint64(column)] = value
 
 
 @device
 def store_solutions(tile: int, matrix: Matrix, s: Array, columns: Columns) -> None:
     """Store the solutions of the tile's rows."""
-    x, row, column, count = columns.x, columns.row, columns.column, columns.number
-    perm = matrix.perm
-    for lane in range(LANES):
-        first = (tile * LANES + lane) * ROWS
-        rows = max(0, min(ROWS, matrix.d.size - first))
-        here = FOUND + WIDTH + lane
-        if perm.size > 0:
-            for j in range(rows):
-                at = np.uint64(perm[first + j]) * np.uint64(row)
-                for c in range(count):
-                    x[at + np.uint64(c) * np.uint64(column)] = s[here + j * WIDTH + c * LANES]
-        elif row == 1:
-            for c in range(count):
-                part = x[c * column + first :]
-                for j in range(rows):
-                    part[j] = s[here + j * WIDTH + c * LANES]
-        else:
-            part = x[first * row :]
-            for j in range(rows):
-                for c in range(count):
-                    part[j * row + c] = s[here + j * WIDTH + c * LANES]
+    n, first, perm = matrix.d.size, tile * TILE, matrix.perm
+    if first + TILE <= n:
+        _store_whole(first, perm, s, columns)
+        return
+    for i in range(n - first):
+        place = first + i
+        at = np.uint64(perm[place] if perm.size > 0 else place) * np.uint64(columns.row)
+        here = FOUND + (i % ROWS + 1) * WIDTH + i // ROWS
+        for c in range(columns.number):
+            columns.x[at + np.uint64(c) * np.uint64(columns.column)] = s[here + c * LANES]
 
 
 @expanded
@@ -301,18 +321,30 @@ def _round(s: Array, columns: Columns) -> None:
         s[FOUND + WIDTH + k] = kind(s[FOUND + WIDTH + k])
 
 
+@expanded
+def _add_off(s: Array, at: int, to: int, k: int, limit: float) -> None:
+    """Count the row at `at` in s[to] where right-hand side k of the row is off."""
+    value, size = _residual(s, at, SIDES + k, FOUND + k)
+    good = (value <= limit * size) & (size <= LARGE * LARGE)
+    s[to] += 0.0 if good else 1.0
+
+
 @device
-def _count_off(s: Array, c: int, limit: float) -> None:
-    """How many rows of each lane are off by more than `limit`; goes to BAD."""
-    c = max(0, min(c, COLUMNS - 1))
-    for t in range(LANES):
-        s[BAD + t] = 0.0
+def _count_off(s: Array, limit: float) -> None:
+    """How many rows of each right-hand side and lane are off by more than `limit`."""
+    for k in range(WIDTH):
+        s[OFF + k] = 0.0
     for j in range(ROWS):
         for t in range(LANES):
-            at = j * WIDTH + c * LANES + t
-            value, size = _residual(s, j * LANES + t, SIDES + at, FOUND + at)
-            good = (value <= limit * size) & (size <= LARGE * LARGE)
-            s[BAD + t] += 0.0 if good else 1.0
+            at, to, k = j * LANES + t, OFF + t, j * WIDTH + t
+            _add_off(s, at, to, k, limit)
+            _add_off(s, at, to + LANES, k + LANES, limit)
+            _add_off(s, at, to + 2 * LANES, k + 2 * LANES, limit)
+            _add_off(s, at, to + 3 * LANES, k + 3 * LANES, limit)
+            _add_off(s, at, to + 4 * LANES, k + 4 * LANES, limit)
+            _add_off(s, at, to + 5 * LANES, k + 5 * LANES, limit)
+            _add_off(s, at, to + 6 * LANES, k + 6 * LANES, limit)
+            _add_off(s, at, to + 7 * LANES, k + 7 * LANES, limit)
 
 
 @device
@@ -320,11 +352,11 @@ def mark_columns(tile: int, s: Array, columns: Columns, check: RowCheck, rank: i
     """Mark the rows of a tile that are off, and count them."""
     if columns.x.itemsize < s.itemsize:
         _round(s, columns)
+    _count_off(s, check.limit)
     for c in range(columns.number):
-        _count_off(s, c, check.limit)
         marks = check.marks[c]
         for lane in range(min(LANES, marks.shape[0] - tile * LANES)):
-            mark, count = marks[tile * LANES + lane], int(s[BAD + lane])
+            mark, count = marks[tile * LANES + lane], int(s[OFF + c * LANES + lane])
             clear_marks(mark)
             check.off[c, rank] += count
             if count > 0:
