@@ -229,7 +229,7 @@ def _search(
                 return
             _, size = place_of(team, after)
             arcs = size * each if late else load_relaxed(shared, _ARCS + slot * _LINE)
-            work = max(arcs, size)
+            work = max(arcs, np.int64(size))
             reached += size
             depth += 1
             side = 1 - side

@@ -148,7 +148,7 @@ def alone(
         arcs, work = np.int64(0), size * (rules.each if rules.even else rules.longest)
         if turning or work >= rules.few:
             arcs = count_arcs(rows, found, size)
-            work = max(arcs, size)
+            work = max(arcs, np.int64(size))
             if turning and pays_bottom_up(arcs, n - reached, m):
                 break
     return size, depth, side, arcs, reached, work
