@@ -107,6 +107,24 @@ def test_result_unpacks_and_finds_paths() -> None:
     assert matchwood.bfs(path(3), 0, depth_limit=1).path(2) == []
 
 
+def test_members_share_long_rows() -> None:
+    """Hubs behind short rows, that lead to the same vertices: smallest parents in all orders."""
+    n, hubs = 30_000, 5
+    rng = np.random.default_rng(3)
+    ends = [rng.choice(np.arange(10, n), 9000, replace=False) for _ in range(hubs)]
+    rows = np.concatenate([np.zeros(hubs, int), np.repeat(np.arange(1, hubs + 1), 9000)])
+    columns = np.concatenate([np.arange(1, hubs + 1), *ends])
+    arcs = sp.csr_array((np.ones(rows.size), (rows, columns)), (n, n))
+    for A in (arcs, arcs + arcs.T):
+        G = matchwood.graph(A)
+        expected = matchwood.bfs(G, [0], engine="reference")
+        for source, threads in itertools.product(([0], [0, 3]), THREADS):
+            found = matchwood.bfs(G, source, threads=threads)
+            check_bfs(G, source, found)
+            if source == [0]:
+                assert_same(found, expected)
+
+
 def test_a_star_with_a_hub_of_many() -> None:
     A = star(20_000)
     for threads in THREADS:

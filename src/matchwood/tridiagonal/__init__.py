@@ -40,7 +40,7 @@ def solve(
         Several independent systems can be put into one array, with zeros in ``dl`` and ``du``
         between them, at the same speed.
     b : (n,) or (n, k) array
-        One right-hand side or k of them.
+        One right-hand side or k of them, on the CPU up to eight in one pass.
     allow_singular : bool
         Where an unknown has no pivot, go on with a pivot of the size of rounding errors instead of
         raising; the solution is then that of a nearby matrix.

@@ -92,7 +92,9 @@ class System:
         dl, d, du, given = (_brought(a, home, kind) for a in (self.dl, self.d, self.du, b))
         columns = b.shape[-1] if b.ndim > 1 + len(self.block) else 1
         length = self.n * (self.block or (1,))[0]
-        rows = xp.ascontiguousarray(given.reshape(length, columns).T)
+        rows = given.reshape(length, columns).T
+        if home == "gpu":  # the CPU's engines take columns as they lie
+            rows = xp.ascontiguousarray(rows)
         run = functools.partial(engines.load(self.package, chosen).solve, threads=threads)
         x, lacking, verdict = run(dl, d, du, rows)
         if verdict == trust.WRONG:

@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.inspect import FAULTS, Structure, Symmetry, Values, keys
-from matchwood.teams import barrier, crew, device, interrupted, kernel, share, share_rows, stopping
+from matchwood.teams import (
+    Crew,
+    barrier,
+    crew,
+    device,
+    interrupted,
+    kernel,
+    share,
+    share_rows,
+    stopping,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -25,6 +35,9 @@ _S29, _S31, _S32 = np.uint64(29), np.uint64(31), np.uint64(32)
 _FAULT, _AT, _DESCENTS, _LOOPS, _LONGEST, _SUM1, _SUM2 = range(7)
 _WIDTH = 8  # one cache line for each member
 _ENTRIES_PER_STEP = 8  # of `_validate`, in the 2 ns of a step of `crew`: its loops are vectorised
+# Rows and entries that are hashed in less than half a millisecond.  One thread does that at once:
+# to hand it over takes a tenth as long, and Ctrl-C can wait.
+_AT_ONCE = 100_000
 _BLOCK = np.uint64(1 << 16)  # entries between two checks of the stop word
 
 
@@ -163,6 +176,13 @@ def structure(indptr: Array, indices: Array, n: int, *, threads: int | None = No
     return Structure("", -1, ascending, int(table[:, _LONGEST].max(initial=0)))
 
 
+def _hashing_team(indptr: Array, indices: Array, threads: int | None) -> Crew:
+    work = indices.size + indptr.size
+    if threads is None and work < _AT_ONCE:
+        return crew(1, work=0)
+    return crew(threads, work=work)
+
+
 def symmetry(
     indptr: Array, indices: Array, *, key: keys.Key | None = None, threads: int | None = None
 ) -> Symmetry:
@@ -174,7 +194,7 @@ def symmetry_sums(
     indptr: Array, indices: Array, names: Array | None, key: keys.Key, threads: int | None
 ) -> tuple[int, int, int]:
     """(loops, two sums): symmetric where the sums, of all blocks, are zero modulo 2^64."""
-    team = crew(threads, work=indices.size + indptr.size)
+    team = _hashing_team(indptr, indices, threads)
     table = np.zeros((team.size, _WIDTH), np.int64)
     team.run(_symmetry, indptr, indices, names, key, table)
     return int(table[:, _LOOPS].sum()), int(table[:, _SUM1].sum()), int(table[:, _SUM2].sum())
@@ -253,7 +273,7 @@ def value_sums(
 ) -> tuple[int, float, float, tuple[int, int, int]]:
     """(an entry that is not finite or -1, least, most, (zeros, two sums)), loops left out."""
     indptr, indices, data = view
-    team = crew(threads, work=indices.size + indptr.size)
+    team = _hashing_team(indptr, indices, threads)
     table = np.zeros((team.size, _WIDTH), np.int64)
     ranges = np.zeros((team.size, _WIDTH))
     bits = data.view(np.uint32 if data.itemsize == 4 else np.uint64)

@@ -57,8 +57,10 @@ from matchwood.traversal.breadth_first.cpu_bottom_up import (
 from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, Rules
 from matchwood.traversal.breadth_first.cpu_top_down import (
     BLOCK,
+    LONG_ROW,
     all_to_first,
     alone,
+    count_arcs,
     gather,
     pays_bottom_up,
     place_of,
@@ -69,6 +71,7 @@ Array = np.ndarray[Any, Any]
 
 BETA = 18  # top down again when the frontier has fewer than n / BETA vertices [Beamer]
 ALONE = 1500  # arcs; with fewer to follow, one member alone is as quick (bench/traversal)
+NO_LIMIT = 1 << 62  # arcs
 EVEN_ROWS = 64  # entries; with rows no longer than this, equal numbers of vertices are equal work
 
 # words of `shared`, a cache line apart; counters rotate over three levels, so that one can be set
@@ -91,6 +94,7 @@ def _open_slot(team: Any, shared: Array, step: int) -> int:
         after = (step + 1) % 3 * _LINE
         store_relaxed(shared, _FOUND + after, 0)
         store_relaxed(shared, _BLOCKS + after, 0)
+        store_relaxed(shared, _BLOCKS + after + 1, 0)
         store_relaxed(shared, _ARCS + after, 0)
     return step % 3
 
@@ -141,6 +145,12 @@ def _search(
     atomic_max(shared, _LONGEST, longest)
     if barrier(team):
         return
+    longest = shared[_LONGEST]
+    m = np.int64(indptr[n])
+    each = max(np.int64(1), m // n)  # arcs of a vertex, on average
+    arcs = work = size * each  # of the frontier: for the direction; for sharing the work
+    if longest > EVEN_ROWS and size < ALONE:  # now, while no member writes to the pool
+        work = max(np.int64(size), count_arcs(rows, pool[0], size))
     if team.rank == 0:
         for i in range(size):
             level[pool[0, i]] = 0
@@ -148,15 +158,11 @@ def _search(
         all_to_first(blocks, sums[0], 0, size)
     if barrier(team):
         return
-    longest = shared[_LONGEST]
-    m = np.int64(indptr[n])
-    each = max(np.int64(1), m // n)  # arcs of a vertex, on average
-    few = n + 1 if team.size == 1 else ALONE // each
+    few = np.int64(NO_LIMIT if team.size == 1 else ALONE)
     even = longest <= EVEN_ROWS
     late = backwards and even
-    rules = Rules(late, backwards, limit, few, longest)
+    rules = Rules(late, backwards, limit, few, longest, each, even)
     reached = np.int64(size)
-    arcs = size * each  # of the frontier, where that matters
     depth, step, side, bits = 0, 0, 0, 0
     expect(team, n)
     while size > 0 and depth < limit:
@@ -197,12 +203,13 @@ def _search(
             if barrier(team):
                 return
             arcs = np.int64(0)  # at least one level top down before the next change
-        elif size < few:
+            work = size * each
+        elif work < few:
             at = _SOLO + step % 2 * _LINE
             solo = shared[at : at + _LINE]
             if team.rank == 0:
                 gather(pool, blocks, sizes, side)
-                solo[0], solo[1], solo[2], solo[3], solo[4] = alone(
+                solo[0], solo[1], solo[2], solo[3], solo[4], solo[5] = alone(
                     team, rows, marks, rules, pool, 1 - side, size, depth, reached
                 )
                 all_to_first(blocks, after, solo[2], solo[0])
@@ -210,10 +217,11 @@ def _search(
             if barrier(team):
                 return
             size, depth, side, arcs, reached = solo[0], solo[1], solo[2], solo[3], solo[4]
+            work = solo[5]
         else:
             taken = shared[_BLOCKS + slot * _LINE : _BLOCKS + (slot + 1) * _LINE]
             after[team.rank], mine = top_down(
-                team, rows, marks, late, even, depth, size, queues, sizes, side, taken
+                team, rows, marks, rules, depth, size, queues, sizes, side, taken
             )
             if not late:
                 atomic_add(shared, _ARCS + slot * _LINE, mine)
@@ -221,6 +229,7 @@ def _search(
                 return
             _, size = place_of(team, after)
             arcs = size * each if late else load_relaxed(shared, _ARCS + slot * _LINE)
+            work = max(arcs, np.int64(size))
             reached += size
             depth += 1
             side = 1 - side
@@ -249,6 +258,8 @@ def search(
     back = outward if inward is None else inward
     shared = np.zeros(SHARED, np.int64)
     blocks = np.empty((2, team.size, room), np.int64)
+    # a pattern has at most so many long rows; a team of one shares none
+    long = np.empty(outward.nnz // LONG_ROW if team.size > 1 else 0, unsigned)
     team.run(
         _search,
         Rows(outward.indptr, outward.indices.view(unsigned)),
@@ -257,7 +268,7 @@ def search(
         limit,
         sources.size,
         Marks(level, parent),
-        Queues(pool, blocks, np.zeros((2, team.size), np.int64)),
+        Queues(pool, blocks, np.zeros((2, team.size), np.int64), long),
         np.empty((2, (n + WORD - 1) // WORD), np.uint64),
         shared,
     )

@@ -29,6 +29,7 @@ class Queues(NamedTuple):
     pool: Array  # [side, place]: vertices
     blocks: Array  # [side, member, k]: the number of its k-th block
     sums: Array  # [step % 2, member]: vertices that it found
+    long: Array  # vertices of the frontier whose rows all members share; empty: there are none
 
 
 class Rules(NamedTuple):
@@ -37,5 +38,7 @@ class Rules(NamedTuple):
     late: bool  # parents are found at the end
     backwards: bool  # the arcs into a vertex are known
     limit: int  # levels
-    few: Any  # vertices; a smaller frontier is one member's work
+    few: Any  # arcs; a frontier with fewer is one member's work
     longest: Any  # entries of the longest row
+    each: Any  # and of a row on average
+    even: bool  # no row is much longer than others

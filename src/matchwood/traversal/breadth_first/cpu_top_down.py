@@ -11,7 +11,9 @@ from matchwood.teams import (
     atomic_add,
     atomic_cas,
     atomic_min,
+    barrier,
     device,
+    expanded,
     interrupted,
     load_relaxed,
     next_chunk,
@@ -23,7 +25,9 @@ from matchwood.traversal.breadth_first.cpu_records import Marks, Queues, Rows, R
 
 Array = np.ndarray[Any, Any]
 
-CHUNK = 64  # vertices of the frontier that a member takes at a time where rows are uneven
+CHUNK = 64  # vertices of the frontier that a member takes at a time where rows are uneven, at most
+CHUNKS = 8  # for each member, at least, where the frontier has so many vertices
+LONG_ROW = 4096  # entries; all members share a longer row
 BLOCK = 512  # found vertices that a member collects at a time
 AHEAD = 6  # vertices of the frontier between the row that is prefetched and the one that is read
 PREFETCHED_ENTRIES = 5  # mean length of a row; shorter rows gain nothing by a prefetch
@@ -40,6 +44,16 @@ def _row(rows: Rows, u: Any) -> tuple[Any, Any]:
 def _prefetch_row(rows: Rows, frontier: Array, i: int, end: int) -> None:
     """Prefetch the row of a vertex that comes soon, frontier[i + AHEAD]."""
     prefetch(rows.indices, np.uint64(rows.indptr[frontier[min(i + AHEAD, end - 1)]]))
+
+
+@device
+def count_arcs(rows: Rows, frontier: Array, size: int) -> Any:
+    """The arcs of a frontier."""
+    arcs = np.int64(0)
+    for i in range(size):
+        first, last = _row(rows, frontier[i])
+        arcs += np.int64(last - first)
+    return arcs
 
 
 @device
@@ -101,17 +115,18 @@ def alone(
     depth: int,
     reached: int,
 ) -> Any:
-    """Levels by one member, while the frontier has under `few` vertices; it lies in pool[side].
+    """Levels by one member, while the frontier has under `few` arcs; it lies in pool[side].
 
     Also stops where the direction should change.  Returns size, depth and side of the frontier, its
-    arcs, where they matter, and how many vertices are reached.
+    arcs, where they matter for the direction, how many vertices are reached, and about how many
+    arcs are to follow.  Where rows are uneven these are counted: few vertices may have many.
     """
     level = marks.level
     n = level.size
     m = np.int64(rows.indptr[n])
-    arcs = np.int64(0)
+    arcs = work = np.int64(0)
     prefetching = m >= PREFETCHED_ENTRIES * n
-    while 0 < size < rules.few and depth < rules.limit:
+    while size > 0 and work < rules.few and depth < rules.limit:
         if stopping(team):
             break
         frontier, found = pool[side], pool[1 - side]
@@ -128,14 +143,62 @@ def alone(
                 tail = _claim_with_parents(rows, marks, below, frontier[i], found, tail)
         size, depth, side = tail, depth + 1, 1 - side
         reached += size
-        if rules.backwards and pays_bottom_up(size * rules.longest, n - reached, m):
-            arcs = np.int64(0)
-            for i in range(size):
-                first, last = _row(rows, found[i])
-                arcs += np.int64(last - first)
-            if pays_bottom_up(arcs, n - reached, m):
+        most = size * rules.longest
+        turning = rules.backwards and pays_bottom_up(most, n - reached, m)
+        arcs, work = np.int64(0), size * (rules.each if rules.even else rules.longest)
+        if turning or work >= rules.few:
+            arcs = count_arcs(rows, found, size)
+            work = max(arcs, np.int64(size))
+            if turning and pays_bottom_up(arcs, n - reached, m):
                 break
-    return size, depth, side, arcs, reached
+    return size, depth, side, arcs, reached, work
+
+
+@expanded
+def _follow(
+    rows: Rows,
+    marks: Marks,
+    late: bool,
+    below: Any,
+    u: Any,
+    row: tuple[Any, Any],
+    found: Array,
+    blocks: Array,
+    count: int,
+    at: int,
+    taken: Array,
+) -> Any:
+    """Follow the arcs of u, from row[0] to row[1].  Returns count, at, and arcs as `_expand`."""
+    level, parent = marks.level, marks.parent
+    unseen = unreached(level)
+    arcs = np.int64(0)
+    for k in range(row[0], row[1]):
+        v = rows.indices[k]
+        there = load_relaxed(level, v)
+        if there < below:
+            continue
+        if not late and load_relaxed(parent, v) > u:
+            atomic_min(parent, v, u)
+        if there == unseen and atomic_cas(level, v, unseen, below) == unseen:
+            if count % BLOCK == 0:
+                block = atomic_add(taken, 0, 1)
+                blocks[count // BLOCK] = block
+                at = block * BLOCK
+            found[at] = v
+            at += 1
+            count += 1
+            if not late:
+                start, end = _row(rows, v)
+                arcs += np.int64(end - start)
+    return count, at, arcs
+
+
+@device
+def _place_after(blocks: Array, count: int) -> Any:
+    """Where the next vertex goes after `count` in a member's blocks, if the last has room."""
+    if count == 0:
+        return np.int64(0)
+    return blocks[(count - 1) // BLOCK] * BLOCK + (count - 1) % BLOCK + 1
 
 
 @device
@@ -147,47 +210,62 @@ def _expand(
     frontier: Array,
     lo: int,
     hi: int,
-    found: Array,
-    blocks: Array,
+    queues: Queues,
+    side: int,
+    rank: int,
     count: int,
     taken: Array,
 ) -> Any:
-    """Follow the arcs of frontier[lo:hi]; what is found goes to blocks of the array `found`.
+    """Follow the arcs of frontier[lo:hi]; what is found goes to blocks of the other side.
 
     taken[0] counts the blocks of all members.  `count` vertices are in this member's blocks
     before; returns how many afterwards, and the arcs of those that were added (not counted when
-    `late`).
+    `late`).  Long rows are put aside, in queues.long; taken[1] counts them.
     """
-    level, parent = marks.level, marks.parent
-    at = np.int64(0)
+    found, blocks = queues.pool[1 - side], queues.blocks[1 - side, rank]
+    at = _place_after(blocks, count)
     arcs = np.int64(0)
-    if count > 0:
-        at = blocks[(count - 1) // BLOCK] * BLOCK + (count - 1) % BLOCK + 1
-    unseen = unreached(level)
-    prefetching = np.int64(rows.indptr[level.size]) >= PREFETCHED_ENTRIES * level.size
+    n = marks.level.size
+    prefetching = np.int64(rows.indptr[n]) >= PREFETCHED_ENTRIES * n
     for i in range(lo, hi):
         if prefetching:
             _prefetch_row(rows, frontier, i, hi)
         u = frontier[i]
+        row = _row(rows, u)
+        if row[1] - row[0] > np.uint64(LONG_ROW):
+            queues.long[atomic_add(taken, 1, 1)] = u
+            continue
+        count, at, more = _follow(rows, marks, late, below, u, row, found, blocks, count, at, taken)
+        arcs += more
+    return count, arcs
+
+
+@device
+def _expand_long(
+    team: Any,
+    rows: Rows,
+    marks: Marks,
+    below: Any,
+    queues: Queues,
+    side: int,
+    count: int,
+    taken: Array,
+) -> Any:
+    """Follow the arcs of the long rows, of each row a share; returns as `_expand`."""
+    found, blocks = queues.pool[1 - side], queues.blocks[1 - side, team.rank]
+    at = _place_after(blocks, count)
+    arcs = np.int64(0)
+    for i in range(load_relaxed(taken, 1)):
+        if stopping(team):
+            break
+        u = queues.long[i]
         first, last = _row(rows, u)
-        for k in range(first, last):
-            v = rows.indices[k]
-            there = load_relaxed(level, v)
-            if there < below:
-                continue
-            if not late and load_relaxed(parent, v) > u:
-                atomic_min(parent, v, u)
-            if there == unseen and atomic_cas(level, v, unseen, below) == unseen:
-                if count % BLOCK == 0:
-                    block = atomic_add(taken, 0, 1)
-                    blocks[count // BLOCK] = block
-                    at = block * BLOCK
-                found[at] = v
-                at += 1
-                count += 1
-                if not late:
-                    start, end = _row(rows, v)
-                    arcs += np.int64(end - start)
+        lo, hi = share(team, np.int64(last - first))
+        part = (first + np.uint64(lo), first + np.uint64(hi))
+        count, at, more = _follow(
+            rows, marks, False, below, u, part, found, blocks, count, at, taken
+        )
+        arcs += more
     return count, arcs
 
 
@@ -209,7 +287,7 @@ def _expand_part(
     """`_expand` for the vertices lo .. hi of the whole frontier, whichever members found them."""
     arcs: Any = np.int64(0)
     before: Any = np.int64(0)
-    frontier, found = queues.pool[side], queues.pool[1 - side]
+    frontier = queues.pool[side]
     for member in range(sizes.size):
         i: Any = max(lo - before, 0)
         end: Any = min(hi - before, sizes[member])
@@ -218,7 +296,7 @@ def _expand_part(
             at = queues.blocks[side, member, i // BLOCK] * BLOCK + i % BLOCK
             count, more = _expand(
                 rows, marks, late, below, frontier, at, at + stop - i,
-                found, queues.blocks[1 - side, rank], count, taken,
+                queues, side, rank, count, taken,
             )  # fmt: skip
             arcs += more
             i = stop
@@ -231,8 +309,7 @@ def top_down(
     team: Any,
     rows: Rows,
     marks: Marks,
-    late: bool,
-    even: bool,
+    rules: Rules,
     depth: int,
     size: int,
     queues: Queues,
@@ -242,22 +319,27 @@ def top_down(
 ) -> Any:
     """One level; returns how many vertices this member found, and their arcs."""
     below = marks.level.dtype.type(depth + 1)
-    if even:
+    late = rules.late
+    if rules.even:
         lo, hi = share(team, size)
         return _expand_part(
             rows, marks, late, below, lo, hi, queues, sizes, side, team.rank, 0, taken
         )
     count = 0
     arcs = np.int64(0)
-    chunk = next_chunk(team, size, CHUNK)
+    each = max(1, min(CHUNK, size // (CHUNKS * team.size)))
+    chunk = next_chunk(team, size, each)
     while chunk >= 0:
-        end = min(chunk + CHUNK, size)
+        end = min(chunk + each, size)
         count, more = _expand_part(
             rows, marks, late, below, chunk, end, queues, sizes, side, team.rank, count, taken
         )
         arcs += more
-        chunk = next_chunk(team, size, CHUNK)
-    return count, arcs
+        chunk = next_chunk(team, size, each)
+    if rules.longest <= LONG_ROW or barrier(team):
+        return count, arcs
+    count, more = _expand_long(team, rows, marks, below, queues, side, count, taken)
+    return count, arcs + more
 
 
 @device

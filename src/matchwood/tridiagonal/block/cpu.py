@@ -157,7 +157,7 @@ def solve(
     picks = np.empty((-(-parts // LANES), ROWS * 2 * LANES), np.int8)
     room = Workspace(picks, np.empty((team.size, SCRATCH)))
     limit = trust.limit(b.dtype) if perm is None else 0.0
-    verdict, lacking, at = trust.RIGHT, -1, 0
+    verdict, lacking = trust.RIGHT, -1
     for columns in in_groups(b, x, COLUMNS):
         ends = new_ends(parts, 2, ROWS, n, team.size, columns.number)
         marks = np.stack([new_marks(parts, ROWS)] * columns.number)
@@ -166,9 +166,8 @@ def solve(
         lacking = row_without_pivot(ends)
         verdict = trust.WRONG if ends.fault[1] else verdict
         for c in np.flatnonzero(check.off.any(axis=1)):
-            blocks = Blocks(dl, d, du, *map(np.ascontiguousarray, (b[at + c], x[at + c])))
+            right, out = (a[c * columns.column :] for a in (columns.b, columns.x))
+            blocks = Blocks(dl, d, du, right, out, columns.row)
             one = RowCheck(limit, marks[c], check.off[c])
             verdict = min(verdict, mended(team, blocks, ROWS, one))
-            x[at + c] = blocks.x
-        at += columns.number
     return x, lacking, verdict

@@ -37,13 +37,14 @@ TINY = 2.0**-1000  # added to sizes before a division
 
 
 class Blocks(NamedTuple):
-    """A system of P x P blocks; right-hand side and solution are flat."""
+    """A system of P x P blocks; right-hand side and solution are flat, every `step`-th number."""
 
     dl: Array
     d: Array
     du: Array
     b: Array
     x: Array
+    step: int
 
 
 class RowCheck(NamedTuple):
@@ -83,17 +84,17 @@ def _is_marked(mark: Array, row: int) -> bool:
 @device
 def _residual(system: Blocks, row: int, e: int) -> tuple[float, float]:
     """b - A x of equation e of a block row, and the sum of |terms|; in double precision."""
-    n, p = system.d.shape[0], system.d.shape[1]
-    value = float(system.b[row * p + e])
+    n, p, step = system.d.shape[0], system.d.shape[1], system.step
+    value = float(system.b[(row * p + e) * step])
     size = abs(value)
     for k in range(p):
         if row > 0:
-            term = float(system.dl[row, e, k]) * float(system.x[(row - 1) * p + k])
+            term = float(system.dl[row, e, k]) * float(system.x[((row - 1) * p + k) * step])
             value, size = value - term, size + abs(term)
-        term = float(system.d[row, e, k]) * float(system.x[row * p + k])
+        term = float(system.d[row, e, k]) * float(system.x[(row * p + k) * step])
         value, size = value - term, size + abs(term)
         if row < n - 1:
-            term = float(system.du[row, e, k]) * float(system.x[(row + 1) * p + k])
+            term = float(system.du[row, e, k]) * float(system.x[((row + 1) * p + k) * step])
             value, size = value - term, size + abs(term)
     return value, size
 
@@ -171,8 +172,9 @@ def _exchange(system: Blocks, lo: int, hi: int, r: Array) -> None:
     """Exchange the unknowns with those in the last column of r."""
     p, last = system.d.shape[1], r.shape[1] - 1
     for c in range((hi - lo) * p):
-        before = system.x[lo * p + c]
-        system.x[lo * p + c] = r[c, last]
+        at = (lo * p + c) * system.step
+        before = system.x[at]
+        system.x[at] = r[c, last]
         r[c, last] = before
 
 
@@ -188,7 +190,7 @@ def _mend_row(system: Blocks, at: int, own: tuple[int, int], limit: float, r: Ar
         if lo >= hi or not _change(system, lo, hi, r, row):
             continue
         for c in range((hi - lo) * p):
-            r[c, last] += system.x[lo * p + c]
+            r[c, last] += system.x[(lo * p + c) * system.step]
         _exchange(system, lo, hi, r)
         good = True
         for i in range(max(lo - 1, 0), min(hi + 1, n)):

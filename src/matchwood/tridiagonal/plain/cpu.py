@@ -1,4 +1,5 @@
 """The tridiagonal solver on a team.  One part: cpu_parts.py; the ends of parts: cpu_elements.py.
+Up to COLUMNS right-hand sides are solved in one pass: cpu_columns.py.
 
 A first pass over the rows computes an element for each part of 128 rows.  The elements are solved
 for the ends of the parts.  A second pass computes the inner unknowns.  The parts do not depend on
@@ -15,22 +16,28 @@ from matchwood.teams import barrier, crew, device, interrupted, kernel, share
 from matchwood.tridiagonal import trust
 from matchwood.tridiagonal.cpu_elements import (
     LARGE,
+    Columns,
     Ends,
     Rows,
+    in_groups,
     new_ends,
     report,
     row_without_pivot,
     solve_ends,
 )
 from matchwood.tridiagonal.mending.cpu_local import Blocks, RowCheck, mended, new_marks
+from matchwood.tridiagonal.plain.cpu_columns import (
+    COLUMNS,
+    SCRATCH_COLUMNS,
+    Matrix,
+    load_columns,
+    mark_columns,
+    reduce_columns,
+    store_columns,
+    store_solutions,
+    substitute_columns,
+)
 from matchwood.tridiagonal.plain.cpu_parts import (
-    BAD,
-    LANES,
-    LEAST,
-    ROWS,
-    SCRATCH,
-    SUM,
-    WORDS,
     load_ends,
     load_tile,
     mark_off,
@@ -39,9 +46,11 @@ from matchwood.tridiagonal.plain.cpu_parts import (
     store_solution,
     substitute_tile,
 )
+from matchwood.tridiagonal.plain.cpu_steps import BAD, LANES, LEAST, ROWS, SCRATCH, SUM, WORDS
 
 Array = np.ndarray[Any, Any]
 
+FEW_COLUMNS = 3  # fewer right-hand sides are solved one after the other
 WORK_PER_ROW = 4  # units of work per row, as `crew` counts them
 
 
@@ -50,6 +59,16 @@ class Workspace(NamedTuple):
 
     choices: Array
     scratch: Array
+
+
+@device
+def _report(tile: int, s: Array, fault: Array) -> None:
+    """Report unknowns of a tile without a pivot, and numbers out of range."""
+    for lane in range(LANES):
+        if s[BAD + lane] > 0:
+            report(fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
+        if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
+            fault[1] = 1
 
 
 @device
@@ -63,11 +82,7 @@ def _reduce(team: Any, rows: Rows, ends: Ends, room: Workspace) -> None:
         load_tile(tile, rows, s)
         reduce_tile(s)
         store_elements(tile, s, ends.elements, room.choices, parts)
-        for lane in range(LANES):
-            if s[BAD + lane] > 0:
-                report(ends.fault, 0, (tile * LANES + lane) * ROWS + int(s[BAD + lane]) - 1)
-            if not (s[SUM + lane] <= LARGE and s[LEAST + lane] >= 1 / LARGE):
-                ends.fault[1] = 1
+        _report(tile, s, ends.fault)
 
 
 @device
@@ -100,6 +115,50 @@ def _solve(team: Any, rows: Rows, ends: Ends, room: Workspace, x: Array, check: 
     _substitute(team, rows, ends.ends[0], room, x, check)
 
 
+@device
+def _reduce_columns(
+    team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace
+) -> None:
+    """`_reduce` for a group of right-hand sides."""
+    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_columns(tile, matrix, columns, s)
+        reduce_columns(s)
+        store_columns(tile, s, ends.elements, room.choices, parts, columns.number)
+        _report(tile, s, ends.fault)
+
+
+@device
+def _substitute_columns(
+    team: Any, matrix: Matrix, columns: Columns, ends: Array, room: Workspace, check: RowCheck
+) -> None:
+    """`_substitute` for a group of right-hand sides."""
+    s, parts = room.scratch[team.rank], room.choices.shape[0]
+    lo, hi = share(team, (parts + LANES - 1) // LANES)
+    for tile in range(lo, hi):
+        if interrupted(team, tile << 6):
+            return
+        load_columns(tile, matrix, columns, s)
+        substitute_columns(tile, s, ends, room.choices)
+        store_solutions(tile, matrix, s, columns)
+        if check.limit > 0:
+            mark_columns(tile, s, columns, check, team.rank)
+
+
+@kernel
+def _solve_columns(
+    team: Any, matrix: Matrix, columns: Columns, ends: Ends, room: Workspace, check: RowCheck
+) -> None:
+    """A group of right-hand sides."""
+    _reduce_columns(team, matrix, columns, ends, room)
+    if barrier(team) or solve_ends(team, ends, 1):
+        return
+    _substitute_columns(team, matrix, columns, ends.ends, room, check)
+
+
 def solve(
     dl: Array,
     d: Array,
@@ -111,9 +170,12 @@ def solve(
 ) -> tuple[Array, int, int]:
     """The solution for every row of b; the row without a pivot or -1; a verdict (trust.py).
 
-    With `perm` the solution is not checked.
+    With `perm` the solution is not checked.  Rows of b that are to be reordered are solved one
+    after the other, unless b is in Fortran order: each number has a cache line of its own.
     """
-    n = d.size
+    n, m = d.size, b.shape[1]
+    alone = b.shape[0] < FEW_COLUMNS or (perm is not None and b.flags.c_contiguous)
+    b = b if b.flags.f_contiguous and not alone else np.ascontiguousarray(b)
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
         return x, -1, trust.RIGHT
@@ -121,16 +183,25 @@ def solve(
     team = crew(threads, work=WORK_PER_ROW * n)
     order = np.empty(0, np.int32) if perm is None else perm
     # double precision for both types; float32 would be no faster
-    room = Workspace(np.empty((parts, WORDS)), np.empty((team.size, SCRATCH)))
-    ends = new_ends(parts, 1, ROWS, n, team.size, 1)
+    scratch = np.zeros((team.size, SCRATCH if alone else SCRATCH_COLUMNS))
+    room = Workspace(np.empty((parts, WORDS)), scratch)
     limit = trust.limit(b.dtype) if perm is None else 0.0
-    check = RowCheck(limit, new_marks(parts, ROWS), np.zeros(team.size, np.int64))
-    verdict = trust.RIGHT
-    for one, out in zip(b, x, strict=True):
-        check.off[:] = 0
-        team.run(_solve, Rows(dl, d, du, one, order), ends, room, out, check)
-        if check.off.any():
-            lower, diagonal, upper = (a.reshape(n, 1, 1) for a in (dl, d, du))
-            blocks = Blocks(lower, diagonal, upper, one, out)
-            verdict = min(verdict, mended(team, blocks, ROWS, check))
-    return x, row_without_pivot(ends), trust.WRONG if ends.fault[1] else verdict
+    verdict, lacking = trust.RIGHT, -1
+    lower, diagonal, upper = (a.reshape(n, 1, 1) for a in (dl, d, du))
+    for columns in in_groups(b, x, 1 if alone else COLUMNS):
+        ends = new_ends(parts, 1, ROWS, n, team.size, columns.number)
+        off = np.zeros((columns.number, team.size), np.int64)
+        marks = new_marks(columns.number * parts, ROWS).reshape(columns.number, parts, -1)
+        if alone:
+            check, rows = RowCheck(limit, marks[0], off[0]), Rows(dl, d, du, columns.b[:m], order)
+            team.run(_solve, rows, ends, room, columns.x[:m], check)
+        else:
+            check, matrix = RowCheck(limit, marks, off), Matrix(dl, d, du, order)
+            team.run(_solve_columns, matrix, columns, ends, room, check)
+        lacking = row_without_pivot(ends)
+        verdict = trust.WRONG if ends.fault[1] else verdict
+        for c in np.flatnonzero(off.any(axis=1)):
+            right, out = (a[c * columns.column :] for a in (columns.b, columns.x))
+            blocks = Blocks(lower, diagonal, upper, right, out, columns.row)
+            verdict = min(verdict, mended(team, blocks, ROWS, RowCheck(limit, marks[c], off[c])))
+    return x, lacking, verdict
