@@ -189,7 +189,6 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, 
 {
     using B = WeightBits<W>;
     constexpr int AHEAD = 4;  // entries of a lane at a time
-    constexpr bool ASK_TWO = false;
     Edge<I, B> best{0, u};
     B least = 0;  // the weight of the best answer
     for (I first = 0; __any_sync(ALL, first < end - begin); first += AHEAD * WIDTH) {
@@ -197,13 +196,7 @@ __device__ __forceinline__ Edge<I, WeightBits<W>> first_of_row(const Rows<I, W, 
         entries.load(rows.data + begin, rows.indices + begin, (I)(first + lane() % WIDTH), (I)(end - begin), WIDTH, least);
         B most = entries.heaviest();
         while (true) {
-            B asked = least;
-            if (ASK_TWO) {  // the two heaviest of all lanes, or more where these weigh the same
-                B top = largest_of_lanes<WIDTH>(most), mine = most < top ? most : B(0);
-                B second = largest_of_lanes<WIDTH>(mine);
-                asked = second > least ? second : least;
-            }
-            if (most != 0 && most >= asked) improve(u, entries.take_out(most), others, best, rows.ties, rows.name);
+            if (most != 0 && most >= least) improve(u, entries.take_out(most), others, best, rows.ties, rows.name);
             __syncwarp();
             least = largest_of_lanes<WIDTH>(best.w);
             most = entries.heaviest();

@@ -152,8 +152,9 @@ __device__ __forceinline__ I claim_giant(const I* giants, long long count, B* wa
     }
 }
 
-// FAR: the words of vertices are more than the caches hold.  Measured on an H200: R-MAT 24 7.6 ms instead of 9.8, R-MAT
-// 26 31.4 instead of 47.1; mesh 128^3, whose words do fit, 1.84 ms instead of 1.61.
+// FAR: the words of vertices are more than the caches hold.  Measured on an H200: R-MAT 24 7.6 ms instead of 9.8, a
+// random graph of that size 15.8 instead of 23.0, R-MAT 26 31.4 instead of 47.1; mesh 128^3, whose words do fit, 1.84 ms
+// instead of 1.61.
 template <typename I, typename W, int WIDTH, bool FAR>
 __global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS)
     make_proposals(I n, const I* indptr, const I* indices, const W* data, unsigned long long seed, bool by_hash,
