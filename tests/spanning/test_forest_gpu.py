@@ -90,9 +90,11 @@ def test_light_edges_first_and_a_list_that_is_too_short(monkeypatch):
     A = weighted(rmat(10, 16), "float32")
     right = matchwood.minimum_spanning_forest(A, engine="reference")
     G = prepared(A)
-    for degree, light in ((0.0, 0.3), (0.0, 2.0), (1e9, 1.0)):
+    for degree, light, bitmap in ((0.0, 0.3, 0), (0.0, 0.3, 1 << 30), (0.0, 2.0, 0), (1e9, 1.0, 0)):
         monkeypatch.setattr(engine, "LIGHT_DEGREE", degree)
         monkeypatch.setattr(engine, "LIGHT_EDGES", light)
+        monkeypatch.setattr(engine, "LIGHT_EDGES_SKEWED", light)
+        monkeypatch.setattr(engine, "BITMAP_VERTICES", bitmap)
         assert_same(matchwood.minimum_spanning_forest(G), right)
     monkeypatch.setattr(engine, "LIGHT_DEGREE", 0.0)
     monkeypatch.setattr(order, "SAMPLE", 2)  # a bad guess of what is light

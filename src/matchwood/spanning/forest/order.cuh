@@ -35,6 +35,19 @@ __device__ __forceinline__ Code code_of(const Order& order, B bits)
     return (x ^ order.flip) - order.base;
 }
 
+// The same for weights of 32 bits, in words of 32 bits: 64 take twice the instructions.
+__device__ __forceinline__ Code code_of(const Order& order, unsigned int bits)
+{
+    unsigned int sign = (unsigned int)order.sign;
+    if (order.floating) {
+        if (bits == sign) bits = 0;  // -0.0
+        bits ^= bits & sign ? ~0u : sign;
+    } else {
+        bits ^= sign;
+    }
+    return (bits ^ (unsigned int)order.flip) - (unsigned int)order.base;
+}
+
 // Of two words whose prefixes lack bits: by prefixes, codes, places.
 template <typename B>
 __device__ __forceinline__ bool word_before(Code x, Code y, const Order& order, const B* bits)

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 WORD = 64  # bits of a bitmap word
 ROWS = 64 * WORD  # vertices that a member takes at a time
-AHEAD = np.uint64(16)  # rows between one that is prefetched and one that is read
+AHEAD = np.uint64(16)  # rows between the one prefetched and the one read; most are left early
 
 ONE = np.uint64(1)
 
@@ -52,9 +52,7 @@ def bottom_up(
         for place in range(chunk // WORD, (min(chunk + ROWS, n) + WORD - 1) // WORD):
             bits = np.uint64(0)
             for v in range(np.uint64(place * WORD), np.uint64(min(place * WORD + WORD, n))):
-                soon = min(v + AHEAD, size - ONE)
-                if level[soon] == unseen:
-                    prefetch(indices, indptr[soon])
+                prefetch(indices, indptr[min(v + AHEAD, size)])
                 if level[v] == unseen:
                     for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + ONE])):
                         u = indices[k]

@@ -71,7 +71,10 @@ struct Search {
         Wide least = ~0ull;
         for (Wide u = thread(); u < (Wide)places.n; u += threads()) {
             places.owner[u] = places.none();
-            if (ORDERED) scratch.count[u] = 0;
+            if (ORDERED) {
+                scratch.count[u] = 0;
+                scratch.place[u] = places.none();
+            }
             if (choose) least = Least()(least, key((I)u));
         }
         if (choose) note_least(least, &control[FIRST]);
@@ -111,10 +114,14 @@ struct Search {
     {
         Level<I> level{places, scratch, roll, control, front, warp_, warps};
         int flip = front.flip;
-        Wide pieces = front.longest > LONG_ROW ? level.list_pieces() : 0;
         I longest = 0;
-        level.offer_short(longest);
-        level.offer_pieces(pieces, longest);
+        if (level.pays_to_seek()) {
+            level.seek(longest);
+        } else {
+            Wide pieces = front.longest > LONG_ROW ? level.list_pieces() : 0;
+            level.offer_short(longest);
+            level.offer_pieces(pieces, longest);
+        }
         longest = warp_reduce(longest, Most());
         if (lane() == 0 && longest > 0) atomicMax(&control[LONGEST + flip], (Wide)longest);
         Wide children = roll.meet();
@@ -210,7 +217,7 @@ struct Search {
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
     I n, const I* indptr, const I* indices, const I* starts, I n_starts, I start, I total, I most_levels, I* order,
-    I* owner, I* found, I* slot, I* count, I* first, I* child, I* big, I* piece, I* sums,
+    I* owner, I* found, I* slot, I* count, I* first, I* child, I* place, I* big, I* piece, I* sums,
     unsigned long long* control)
 {
     __shared__ Near<I> near;
@@ -218,7 +225,7 @@ __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
     RollCall roll;
     if (!roll.sign_in(control)) return;
     Search<I, true> search{{n, indptr, indices, order, owner},
-                           {found, slot, count, first, child, big, piece, sums},
+                           {found, slot, count, first, child, place, big, piece, sums},
                            roll, control, near, &space, nullptr,
                            warp() * roll.members + roll.rank, roll.members * (LEVEL_BLOCK / WARP),
                            total, n};  // two levels have n vertices when all are placed

@@ -41,14 +41,15 @@ def place_levels(
     """Vertices in the order of Cuthill and McKee from all starts at once, level by level.
 
     `starts` is an array, or one vertex as in `find_levels`.  `total` vertices can be reached, and
-    are placed; the rest of the array is left as it is.  Memory beside the result: six arrays of n.
+    are placed; the rest of the array is left as it is.  Memory beside the result: seven arrays of
+    n.
     """
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
     found = gpu.empty(n, kind, caller)
     space = gpu.workspace(
         caller,
         owner=(n, kind),
-        lists=((5, n), kind),
+        lists=((6, n), kind),
         big=(n // RANKED_CHILDREN + 1, kind),
         piece=(4 * (nnz // LONG_ROW) + 2, kind),
         sums=(_blocks(view), kind),

@@ -3,6 +3,10 @@
 // the counts, place children with their owner, rank them among its children.  The children of owners
 // with many are sorted, one block per owner.
 //
+// Where the free vertices have fewer entries than the frontier, they look for their owners instead: each
+// reads its whole row.  A neighbour that has its place is in the frontier, else the vertex would not be
+// free; the least of those places is what offers come to.
+//
 // The list is in the order of arrival, and so are children with their owner before they are ranked;
 // ranks do not depend on it.  Between two meetings every word of `order` and of the lists has one
 // writer, and none that is read is written, but for owners while they are offered to.
@@ -14,6 +18,9 @@
 constexpr int LONG_ROW = 1024;       // entries; longer rows are cut into pieces of this length
 constexpr int LEVEL_BATCH = 4;       // entries whose loads a lane has in flight at once
 constexpr int RANKED_CHILDREN = 64;  // children of an owner that are ranked by counting
+constexpr int MANY_VERTICES = 16;    // one vertex of so many: entries of a larger frontier are counted
+constexpr int MANY_ENTRIES = 8;      // one entry of so many: of a larger frontier, free vertices' as well
+constexpr int ENTRIES_SOUGHT = 16;   // entries that a free vertex reads alone; then its warp helps
 
 // Scratch of wide levels, n elements each unless said.
 template <typename I>
@@ -21,6 +28,7 @@ struct Scratch {
     I *found, *slot;    // children as they were found; their number among those of their owner
     I *count, *first;   // by place of the owner: how many, and where they start
     I *child;           // children with their owners
+    I *place;           // by vertex: where it is, if it is in the frontier of a level that is sought from
     I *big;             // owners of more than RANKED_CHILDREN children; n / RANKED_CHILDREN
     I *piece;           // place and part of long rows; 4 nnz / LONG_ROW + 2
     I *sums;            // children of each block's share of owners
@@ -56,6 +64,89 @@ struct Level {
             }
         }
         return roll.meet();
+    }
+
+    // The sum of `entries(i)` over i from 0 to size - 1.  Meets.
+    template <typename Entries>
+    __device__ Wide count_entries(Wide size, Entries entries)
+    {
+        Wide sum = 0, all;
+        for (Wide i = (Wide)warp_ * WARP + lane(); i < size; i += (Wide)warps * WARP) sum += entries(i);
+        sum = warp_reduce(sum, Plus());
+        if (lane() == 0 && sum > 0) atomicAdd(roll.second_sum(), sum);
+        roll.meet(&all);
+        return all;
+    }
+
+    // Have free vertices fewer entries than the frontier?  Meets.
+    __device__ bool pays_to_seek()
+    {
+        if (front.longest <= LONG_ROW && front.size() <= places.n / MANY_VERTICES) return false;
+        Wide arcs = count_entries(front.size(), [&](Wide i) {
+            return (Wide)places.degree(load_relaxed(&places.order[front.head + i]));
+        });
+        if (arcs <= (Wide)places.indptr[places.n] / MANY_ENTRIES) return false;
+        Wide open = count_entries(places.n, [&](Wide v) {
+            return load_relaxed(&places.owner[v]) == places.none() ? (Wide)places.degree((I)v) : 0ull;
+        });
+        return open < arcs;
+    }
+
+    // The place of a vertex of the frontier, else none().
+    __device__ __forceinline__ I place_in_front(I u) const
+    {
+        I at = load_relaxed(&scratch.place[u]);
+        return at >= front.head ? at : places.none();  // smaller ones only where the pattern is not symmetric
+    }
+
+    // The least place of a neighbour in the frontier, none() without one.  All lanes of the warp call.
+    __device__ __forceinline__ I least_place(I begin, I end) const
+    {
+        I least = places.none(), alone = end - begin > ENTRIES_SOUGHT ? begin + ENTRIES_SOUGHT : end;
+        for (I at = begin; at < alone; at += LEVEL_BATCH) {
+            I u[LEVEL_BATCH];
+#pragma unroll
+            for (int k = 0; k < LEVEL_BATCH; ++k) u[k] = at + k < alone ? places.indices[at + k] : I(-1);
+#pragma unroll
+            for (int k = 0; k < LEVEL_BATCH; ++k)
+                if (u[k] >= 0) least = Least()(least, place_in_front(u[k]));
+        }
+        for (unsigned left = __ballot_sync(ALL, alone < end); left != 0; left &= left - 1) {
+            int owner = __ffs(left) - 1;
+            I from = __shfl_sync(ALL, alone, owner), to = __shfl_sync(ALL, end, owner), found = places.none();
+            for (I at = from + lane(); at < to; at += WARP)
+                found = Least()(found, place_in_front(places.indices[at]));
+            found = warp_reduce(found, Least());
+            if (lane() == owner) least = Least()(least, found);
+        }
+        return least;
+    }
+
+    // Free vertices look for their owners, and are listed where they have one.  Meets.
+    __device__ void seek(I& longest)
+    {
+        for (Wide i = (Wide)warp_ * WARP + lane(); i < (Wide)front.size(); i += (Wide)warps * WARP) {
+            I at = front.head + (I)i;
+            store_relaxed(&scratch.place[load_relaxed(&places.order[at])], at);
+        }
+        roll.meet();
+        for (Wide at = (Wide)warp_ * WARP; at < (Wide)places.n; at += (Wide)warps * WARP) {
+            I v = (I)(at + lane()), begin = 0, end = 0;
+            if (at + lane() < (Wide)places.n && load_relaxed(&places.owner[v]) == places.none()) {
+                begin = places.indptr[v];
+                end = places.indptr[v + 1];
+            }
+            I least = least_place(begin, end);
+            bool fresh = least < places.none();
+            unsigned votes = __ballot_sync(ALL, fresh);
+            if (votes == 0) continue;
+            Wide slot = lane() == 0 ? roll.add(__popc(votes)) : 0;
+            slot = __shfl_sync(ALL, slot, 0) + __popc(votes & lanes_below());
+            if (!fresh) continue;
+            store_relaxed(&places.owner[v], least);
+            scratch.found[slot] = v;
+            longest = Most()(longest, I(end - begin));
+        }
     }
 
     // Vertices w (or -1) get the offer of places p; those that had none yet are listed.

@@ -3,6 +3,7 @@
 //
 //   first_edges     every row's first edge: a row reduction, no atomics
 //   hook_vertices   vertices hooked along these edges, which are marked
+//   mark_largest    a bit for every vertex of the largest tree
 //   list_edges      the light edges between different trees, or all; each offered to both trees
 //
 // What differs from the CPU: trees get no new numbers in a round but keep the vertex that is
@@ -106,14 +107,25 @@ __global__ void hook_vertices(I n, const I* indptr, const I* indices, const I* n
     if (k >= 0) set_bit(marks, k);
 }
 
+// One thread per vertex, a word of the bitmap per warp.  `up` is flat.
+template <typename I>
+__global__ void mark_largest(I n, const I* __restrict__ up, I root, unsigned int* bits)
+{
+    long long v = global_thread();
+    unsigned int votes = __ballot_sync(ALL, v < n && up[v < n ? v : 0] == root);
+    if (lane() == 0 && v < n) bits[v / WARP] = votes;
+}
+
 // TILE_ENTRIES per warp.  `up` is flat and read-only here.  Light: a prefix below `light`; of the
-// others there is none left within `heavy`, so all that join two trees are listed.
+// others there is none left within `heavy`, so all that join two trees are listed.  Of a large graph
+// most lie within the largest tree, whose root is `largest`.  Its bitmap is small enough for the L2
+// cache, so they are dropped without a look at `up`.  Without a bitmap `largest` is -1.
 template <typename I, typename B, bool EXACT>
 __global__ void __launch_bounds__(LIST_BLOCK)
 list_edges(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indices,
            const B* __restrict__ bits, const unsigned long long* order_words, unsigned long long light,
-           bool heavy, const I* __restrict__ up, I* ends, Code* words, unsigned long long* size,
-           unsigned long long room, Code* best)
+           bool heavy, I largest, const unsigned int* __restrict__ in_largest, const I* __restrict__ up,
+           I* ends, Code* words, unsigned long long* size, unsigned long long room, Code* best)
 {
     __shared__ I a[LIST_BLOCK / WARP][2 * WARP], b[LIST_BLOCK / WARP][2 * WARP];
     __shared__ Code w[LIST_BLOCK / WARP][2 * WARP];
@@ -129,7 +141,7 @@ list_edges(I n, I nnz, const I* __restrict__ indptr, const I* __restrict__ indic
                 I v = indices[k];
                 if (v > row) {
                     if (heavy) {
-                        other = up[v];
+                        if (mine != largest || !(in_largest[v / WARP] >> (v % WARP) & 1)) other = up[v];
                         wanted = other != mine;
                         if (wanted) word = order.word(code_of(order, bits[k]), (Code)k);
                     } else {

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from matchwood import gpu
+from matchwood import engines, gpu
 from matchwood.primitives.row_reduce.gpu import Tiles
 from matchwood.spanning.forest import order as orders
 from matchwood.spanning.forest.lists.gpu import CALLER, LIST_BLOCK, Lists, clear, fill
@@ -14,15 +14,21 @@ from matchwood.spanning.forest.lists.gpu import CALLER, LIST_BLOCK, Lists, clear
 SOURCE = gpu.Source(
     __package__,
     "gpu.cu",
-    ("first_edges<I,B,X,2048>", "hook_vertices<I>", "list_edges<I,B,X>"),
+    ("first_edges<I,B,X,2048>", "hook_vertices<I>", "mark_largest<I>", "list_edges<I,B,X>"),
     types={"B": (np.uint32, np.uint64), "X": ("true", "false")},
 )
 
 TILE_ENTRIES = SOURCE.constant("TILE_ENTRIES")
 LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
-LIGHT_EDGES = (
-    1.5  # edges for each vertex that are light.  Measured: bench/spanning/forest_gpu.py, H200
-)
+# Edges for each vertex that are light.  Where degrees are skewed fewer do: hubs join most trees.
+# Measured on an H200 with 0.3, 0.6, 1.0 and 1.5, in milliseconds (bench/spanning/forest_gpu.py,
+# bench/full_size.py): R-MAT 22 5.6, 5.8, 6.1, 6.5; R-MAT 26 65, 70, 80, 94; mesh 128^3 10, 8.4,
+# 4.8, 4.1.
+LIGHT_EDGES, LIGHT_EDGES_SKEWED = 1.5, 0.3
+SKEWED = 16.0  # times the mean degree: that of the row of an entry, on average
+SAMPLE = 1024  # vertices whose roots tell which tree is the largest
+# Vertices from which the largest tree has a bitmap: the roots of fewer stay in the L2 cache.
+BITMAP_VERTICES = 1 << 22
 
 
 def mark_forest(
@@ -38,7 +44,7 @@ def mark_forest(
     k = SOURCE.kernels(I=costs.indices.dtype, B=lists.bits.dtype, X=lists.exact)
     light, most = orders.EVERYTHING, nnz // 2
     if nnz > LIGHT_DEGREE * n:
-        share = LIGHT_EDGES * n / (nnz / 2)
+        share = (LIGHT_EDGES_SKEWED if _skewed(costs) else LIGHT_EDGES) * n / (nnz / 2)
         sample = costs.data[:: max(1, nnz // orders.SAMPLE)].get()
         light = orders.light_prefix(sample, order, share)
         most = min(most, int(1.5 * share * most) + 1024)
@@ -52,13 +58,36 @@ def mark_forest(
     del near, entry
     for heavy in (False,) if light == orders.EVERYTHING else (False, True):
         lists.flatten()
-        listed = _list_edges(k, lists, light, heavy, most)
+        tree = _largest_tree(k, lists) if heavy and n >= BITMAP_VERTICES else (-1, None)
+        listed = _list_edges(k, lists, light, heavy, most, tree)
         if listed:
             lists.hook_and_shrink(listed)
     return lists.marks, lists.rounds + 1
 
 
-def _list_edges(k: Any, lists: Lists, light: int, heavy: bool, most: int) -> int:
+def _skewed(costs: Any) -> bool:
+    """Are the rows of entries much longer than rows, judged by a sample?"""
+    cupy = engines.cupy()
+    nnz = costs.nnz
+    places = cupy.arange(0, nnz, max(1, nnz // orders.SAMPLE), dtype=costs.indptr.dtype)
+    row = cupy.searchsorted(costs.indptr, places, side="right") - 1
+    length = costs.indptr[row + 1] - costs.indptr[row]
+    return float(length.mean(dtype=np.float64)) > SKEWED * nnz / costs.n
+
+
+def _largest_tree(k: Any, lists: Lists) -> tuple[int, Any]:
+    """The root of the largest tree, as a sample tells, and a bitmap of its vertices."""
+    n = lists.costs.n
+    roots, counts = np.unique(lists.up[:: max(1, n // SAMPLE)].get(), return_counts=True)
+    largest = int(roots[counts.argmax()])
+    bits = gpu.empty(-(-n // 32), np.uint32, CALLER)
+    k.mark_largest(n, (n, lists.up, largest, bits))
+    return largest, bits
+
+
+def _list_edges(
+    k: Any, lists: Lists, light: int, heavy: bool, most: int, tree: tuple[int, Any]
+) -> int:
     """Fill the first list; how many are in it.  Once more if there was no room for all."""
     costs = lists.costs
     n, nnz = costs.n, costs.nnz
@@ -70,7 +99,8 @@ def _list_edges(k: Any, lists: Lists, light: int, heavy: bool, most: int) -> int
         k.list_edges(
             -(-(n + nnz) // TILE_ENTRIES) * 32,
             (n, nnz, costs.indptr, costs.indices, lists.bits, lists.words_of_order, light, heavy,
-             lists.up, lists.ends[0], lists.words[0], lists.size(0), lists.room, lists.best),
+             *tree, lists.up, lists.ends[0], lists.words[0], lists.size(0), lists.room,
+             lists.best),
             block=LIST_BLOCK,
         )  # fmt: skip
         listed = int(lists.size(0).item())
