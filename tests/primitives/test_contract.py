@@ -261,13 +261,13 @@ def measured(view: Any, weights: Any, inner: Any, labels: Any, count: int, engin
 def test_measured(engine: str) -> None:
     """Groups of a few entries, of some dozens, hundreds and thousands, and empty ones."""
     rng = np.random.default_rng(2)
-    for A in (rmat(12, 8), random_graph(3000, 9000), path(50), star(9), ZOO["no edges"]()):
+    for A in (rmat(9, 8), random_graph(900, 3000), path(50), star(9), ZOO["no edges"]()):
         view = matchwood.graph(A).undirected_pattern()
         n = view.n
         inner = rng.integers(0, 2**40, n)
         ends = np.repeat(np.arange(n), np.diff(view.indptr)) * view.indices.astype(np.int64)
         for weights in (None, ends << 20):  # symmetric, and too large for 32 bits
-            for groups in (1, 2, 7, 60, 400, n + 3):
+            for groups in (1, 2, 7, 60, n + 3):
                 labels = (groups * rng.random(n) ** 2).astype(view.indices.dtype)
                 given = (view.indptr, view.indices, weights, inner, labels, groups)
                 expected = trusted_contract(*given, engine="reference")

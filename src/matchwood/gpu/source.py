@@ -137,7 +137,7 @@ class Source:
         return list(dict.fromkeys(self._all_expressions()))
 
     def some_expressions(self) -> list[str]:
-        """As `all_expressions`, with each choice of each placeholder at least once, not all pairs."""
+        """Fewer than `all_expressions`: each choice of each placeholder, but not all pairs."""
         found = []
         for alias, (_, arguments) in self._entries.items():
             choices = {name: self.choices[name] for name in self._placeholders(arguments)}

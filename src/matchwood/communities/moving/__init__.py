@@ -137,8 +137,9 @@ def louvain(
     call = calls.enter(A, caller, engine, threads)
     level = level_of(call.graph, caller)
     steps = levels.Steps(call.load(__name__), call.engine, plan, threads)
-    way = _chosen(level) if method == "auto" else method
-    return _result(call, level, levels.louvain(steps, level, way, max_levels, max_rounds), steps)
+    if method == "auto":
+        method = call.graph.keep("method of louvain", lambda: _chosen(level))
+    return _result(call, level, levels.louvain(steps, level, method, max_levels, max_rounds), steps)
 
 
 def leiden(

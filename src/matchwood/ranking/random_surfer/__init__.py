@@ -113,7 +113,9 @@ def pagerank(
     (usroads: 1.38 against 0.42 ms an iteration).  Work O(n + m) for each iteration; memory four
     arrays of n scores and two of n indices, and on the CPU, without weights, a copy of the entries
     in that order: 2 bytes each where a window's neighbours lie close together, else as many as
-    the graph's own.
+    the graph's own.  A GPU numbers the vertices by degree for itself, without weights, where few
+    of them have a quarter of the arcs and lie far apart; the `Graph` keeps these rows, too, 4 bytes
+    an entry.
 
     On a grid of R x C ranks an iteration is a fold of sums to the owners of vertices and an expand
     of what these give: (n / R)(C - 1) / C + (n / C)(R - 1) / R numbers that a rank receives.

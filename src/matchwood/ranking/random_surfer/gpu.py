@@ -40,6 +40,7 @@ def iterate(
         def launches(now: int) -> list[Any]:
             """The kernels of an iteration: (kernel, blocks, arguments), checked once."""
             arcs, come, go = (view.indptr, view.indices), given[now], (scores, given[1 - now])
+            args: tuple[Any, ...]
             if plan is None:
                 rows, kernel = (4, k.pull_rows4) if view.nnz <= SHORT * n else (1, k.pull_rows1)
                 args = (n, *arcs, come, *rule, words, *go, sums)
