@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.join.arrays import ONE
 from matchwood.join.ordering import shift_of
+from matchwood.join.similarity.cpu_phi import ONE
 from matchwood.primitives.cpu_hints import prefetch_write, trailing_zeros
 from matchwood.primitives.sort import radix_sort
 from matchwood.teams import Team, crew, device, interrupted, kernel, next_chunk, share, stopping
