@@ -107,7 +107,7 @@ class Graph(GraphRules, Entries):
         refusals.raise_infinite(view, facts.at, caller)
 
     def refuse_overflow_of_directions(self, view: View, caller: str) -> None:
-        """Raise unless all |a_ij| + |a_ji| are finite."""
+        """Raise unless all ``|a_ij| + |a_ji|`` are finite."""
         refusals.refuse_overflow_of_directions(view, caller)
 
     # Arrays
