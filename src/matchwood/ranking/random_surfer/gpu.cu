@@ -12,8 +12,8 @@
 //   pull           all pieces; or pull_rows: all rows
 //   finish_hubs    a warp to a row of more than LONG entries; its last block says whether it is done
 //   end_iteration  one block says so, where there are no such rows
-// pull does not end by itself: each of its blocks would need a fence, which empties the caches that its
-// neighbours read from (grid 2048^2: an eighth slower, H200).
+// pull does not end by itself: each of its blocks would need a fence, and with that an iteration took an
+// eighth longer (grid 2048^2, H200), perhaps since a fence empties the caches that neighbours read from.
 //
 // Sums over all vertices are integers in units of 2^-60, which are the same in any order of additions;
 // they are at most 2.  So the same rows and pieces give the same bits on any device.
