@@ -68,6 +68,15 @@ def join_ends(parent: Array, u: Any, v: Any) -> None:
 
 
 @device
+def _at_most_one(team: Any, sums: Array) -> bool:
+    """True when the members counted at most one tree together; a barrier has passed."""
+    trees = 0
+    for member in range(team.size):
+        trees += sums[member]
+    return trees <= 1
+
+
+@device
 def _first_neighbours(
     team: Any, indptr: Array, indices: Array, symmetric: bool, parent: Array, sums: Array
 ) -> bool:
@@ -95,12 +104,9 @@ def _first_neighbours(
     sums[team.rank] = trees
     if barrier(team):
         return False
-    trees = 0
-    for member in range(team.size):
-        trees += sums[member]
     if team.size > 1:
         compress(parent, lo, hi)
-    return trees <= 1
+    return _at_most_one(team, sums)
 
 
 @kernel
@@ -133,6 +139,19 @@ def _afforest(
         if barrier(team):
             return
         advance(team, hi - lo)
+        if not symmetric:
+            # An edge may be stored at one end only, so that all rows would be read.  Where rows
+            # are long, two neighbours of each have mostly joined everything.
+            trees = 0
+            for v in range(lo, hi):
+                trees += parent[v] == v
+            sums[team.rank] = trees
+            if barrier(team):
+                return
+            done = _at_most_one(team, sums)
+            if barrier(team):
+                return
+    if not done:
         giant = _largest(parent)
         chunk = next_chunk(team, n, CHUNK)
         while chunk >= 0:
