@@ -230,7 +230,8 @@ def move_some(
 ) -> tuple[int, Array | None]:
     """`move` where it is known that only vertices with some[v] != 0 have neighbours elsewhere.
 
-    All labels are below `count`.  Returns the rounds and, with `edges`, such an array for the communities in the end.
+    All labels are below `count`.  Returns the rounds and, with `edges`, such an array for the
+    communities in the end.
     """
     n = level.n
     if n == 0 or limit.rounds == 0 or level.indices.size == 0:
