@@ -10,9 +10,9 @@ from matchwood import engines, gpu
 from matchwood.ranking.random_surfer.gpu_plan import BLOCK, CALLER, SOURCE, WARP, Plan
 from matchwood.ranking.random_surfer.gpu_plan import prepare as prepare
 
-SLOTS, ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants(
-    "SLOTS", "ERROR", "ITERATIONS", "DONE", "WORDS"
-)
+SLOTS, SETS, CHANGES, SCORES = SOURCE.constants("SLOTS", "SETS", "CHANGES", "SCORES")
+ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants("ERROR", "ITERATIONS", "DONE", "WORDS")
+TURNS = 2 * SETS  # launches, of which each has other arrays
 SHORT = 8  # entries of a row on average: then a lane has four rows
 LOOKS = 8  # iterations between two looks at whether it is done
 
@@ -30,42 +30,47 @@ def iterate(
         k = SOURCE.kernels(I=view.indices.dtype, W=dtype)
         scores = problem.start.copy()
         given = (cupy.empty(n, dtype), cupy.empty(n, dtype))
-        hub_sums = None if plan is None else cupy.empty(int(plan.hub_begin[-1]))
-        sums = cupy.zeros(2 * SLOTS, np.uint64)
+        sums = cupy.zeros(SETS * 2 * SLOTS, np.uint64)
         words = cupy.zeros(WORDS, np.float64)
         weights = None if view.data is None else view.data.astype(dtype, copy=False)
         limit = problem.tol * n
         rule = (problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n)
+        if plan is None:
+            rows, kernel = (4, k.pull_rows4) if view.nnz <= SHORT * n else (1, k.pull_rows1)
+            lanes = -(-n // rows)
+        else:
+            kernel, lanes = k.pull, pieces * WARP
+            hub_sums = cupy.empty(int(plan.hub_begin[-1]))
+            hubs = (plan.hub, plan.hub_begin, hub_sums, cupy.zeros(plan.hub.size, np.uint32))
 
-        def launches(now: int) -> list[Any]:
-            """The kernels of an iteration: (kernel, blocks, arguments), checked once."""
-            arcs, come, go = (view.indptr, view.indices), given[now], (scores, given[1 - now])
-            args: tuple[Any, ...]
+        def turn(number: int, asked: int) -> tuple[Any, ...]:
+            """The arguments of an iteration, checked once."""
+            before = limit if number else 0.0  # nothing changes before the first iteration
+            arcs, come, go = (view.indptr, view.indices), given[number % 2], given[1 - number % 2]
+            last = (before, number % SETS, asked, words, scores, go, sums)
             if plan is None:
-                rows, kernel = (4, k.pull_rows4) if view.nnz <= SHORT * n else (1, k.pull_rows1)
-                args = (n, *arcs, come, *rule, words, *go, sums)
-                found: list[Any] = [(kernel, -(-n // rows), args)]
-            else:
-                cut = (pieces, plan.row, plan.entry, plan.size)
-                args = (*cut, *arcs, weights, come, *rule, words, *go, hub_sums, sums)
-                found = [(k.pull, pieces * WARP, args)]
-            if plan is not None and plan.hub.size:
-                hubs = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums)
-                args = (*hubs, *rule, limit, words, *go, sums)
-                found.append((k.finish_hubs, plan.hub.size * WARP, args))
-            else:
-                found.append((k.end_iteration, 1, (limit, True, sums, words)))
-            return [(kernel, -(-lanes // BLOCK), kernel.prepared(a)) for kernel, lanes, a in found]
+                return kernel.prepared((n, *arcs, come, *rule, *last))
+            cut = (pieces, plan.row, plan.entry, plan.size)
+            return kernel.prepared((*cut, *arcs, weights, come, *rule, *hubs, *last))
 
-        k.begin(n, (n, problem.share, scores, given[0], sums), block=BLOCK)
-        k.end_iteration(None, (limit, False, sums, words), block=BLOCK, grid=1)
-        turns = (launches(0), launches(1))
-        for iteration in range(problem.most):
-            for kernel, blocks, args in turns[iteration % 2]:
-                kernel.launch(blocks, BLOCK, args)
-            looks = problem.tol > 0 and iteration % LOOKS == LOOKS - 1
-            if looks and float(words[DONE]) != 0:
-                break
+        def end(number: int) -> None:
+            """Before iteration `number`, or instead of it."""
+            k.end_iteration(None, (limit, number % SETS, sums, words), block=WARP, grid=1)
+
+        k.begin(n, (n, problem.share, scores, given[0], sums[-2 * SLOTS :]), block=BLOCK)
+        # With tol=0 only the change of the last iteration is asked for, and so two scores.
+        most, asked = problem.most, CHANGES | SCORES if problem.tol > 0 else 0
+        turns = [turn(TURNS + number, asked) for number in range(TURNS)]
+        ends = {0: turn(0, asked), most - 2: turn(most - 2, asked | SCORES)}
+        ends[most - 1] = turn(most - 1, CHANGES | SCORES)
+        for iteration in range(most):
+            args = ends.get(iteration) or turns[iteration % TURNS]
+            kernel.launch(-(-lanes // BLOCK), BLOCK, args)
+            if problem.tol > 0 and iteration % LOOKS == LOOKS - 1:
+                end(iteration + 1)
+                if float(words[DONE]) != 0:
+                    break
+        end(most)
         found = words.get()
         if plan is not None and plan.renumbered is not None:
             scores = scores[plan.renumbered.place]

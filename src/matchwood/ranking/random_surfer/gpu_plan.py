@@ -23,7 +23,6 @@ SOURCE = gpu.Source(
         "pull<I,W>",
         "pull_rows1 = pull_rows<I,W,1,8>",
         "pull_rows4 = pull_rows<I,W,4,4>",
-        "finish_hubs<I,W>",
         "end_iteration",
         "renumber<I>",
     ),
@@ -59,7 +58,7 @@ class Renumbered(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What each warp adds up; `pull` and `finish_hubs` of gpu.cu say what the arrays mean.
+    """What each warp adds up; `pull` of gpu.cu says what the arrays mean.
 
     None where a lane has a row.
     """
@@ -139,12 +138,12 @@ def _plan(graph: Any, view: Any) -> Plan | None:
             length = cupy.diff(view.indptr)
         is_long = length > LONG
         hub = cupy.flatnonzero(is_long).astype(kind)
-        hub_begin, hub_entry, hub_size = _cut_hubs(view.indptr[hub], length[hub])
+        hub_begin, hub_of, hub_entry, hub_size = _cut_hubs(view.indptr[hub], length[hub])
         row, rows = _cut_rows(length, is_long)
         entry = view.indptr[row]
         size = (rows.astype(np.int64) << ROW_SHIFT) + (view.indptr[row + rows] - entry)
         return Plan(
-            cupy.concatenate([cupy.zeros(hub_entry.size, kind), row]),
+            cupy.concatenate([hub_of, row]),
             cupy.concatenate([hub_entry, entry]).astype(kind, copy=False),
             cupy.concatenate([hub_size, size]).astype(np.int32),
             hub,
@@ -153,8 +152,11 @@ def _plan(graph: Any, view: Any) -> Plan | None:
         )
 
 
-def _cut_hubs(begin: Any, length: Any) -> tuple[Any, Any, Any]:
-    """Long rows in pieces of MOST_ENTRIES: where those of each begin, their entries and sizes."""
+def _cut_hubs(begin: Any, length: Any) -> tuple[Any, Any, Any, Any]:
+    """Long rows in pieces of MOST_ENTRIES.
+
+    Returns where those of each begin, and of each piece the hub, the first entry and the size.
+    """
     cupy, kind = engines.cupy(), begin.dtype
     pieces = -(-length // MOST_ENTRIES)
     first = cupy.zeros(length.size + 1, kind)
@@ -163,7 +165,8 @@ def _cut_hubs(begin: Any, length: Any) -> tuple[Any, Any, Any]:
     marks[first[1:-1]] = 1
     hub = cupy.cumsum(marks)
     before = (cupy.arange(marks.size) - first[hub]) * MOST_ENTRIES
-    return first, begin[hub] + before, cupy.minimum(length[hub] - before, MOST_ENTRIES)
+    sizes = cupy.minimum(length[hub] - before, MOST_ENTRIES)
+    return first, hub.astype(kind), begin[hub] + before, sizes
 
 
 def _cut_rows(length: Any, is_long: Any) -> tuple[Any, Any]:
