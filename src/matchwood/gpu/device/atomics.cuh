@@ -102,15 +102,6 @@ __device__ __forceinline__ unsigned int add_release(unsigned int* p, unsigned in
     return old;
 }
 
-// Count one more; returns how many there were.  What this thread wrote before is visible to whoever reads the
-// new count and has a fence after that.  Unlike `add_release`, it need not empty this core's cache.
-__device__ __forceinline__ unsigned int arrive(unsigned int* count)
-{
-    unsigned int old;
-    asm volatile("atom.add.release.gpu.u32 %0, [%1], 1;" : "=r"(old) : "l"(count) : "memory");
-    return old;
-}
-
 // Compare-and-swap on any value of 4 or 8 bytes; returns what was there.
 template <typename T>
 __device__ __forceinline__ T compare_and_swap(T* p, T expected, T desired)

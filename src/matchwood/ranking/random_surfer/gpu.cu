@@ -8,10 +8,13 @@
 // Where neighbouring rows have about the same length, a lane has a row instead: then lanes that follow
 // each other mostly read words that follow each other.
 //
-// An iteration is one launch: pull for all pieces, or pull_rows for all rows.  The sums that it makes are
-// added up by each warp of the next one.  Of a row of more than LONG entries, the warp that comes last with
-// a piece makes the score.  Other warps need no fence, which would empty the caches that neighbours read
-// from: with one in each block an iteration took an eighth longer (grid 2048^2, H200).
+// An iteration is one launch, or two:
+//   pull           all pieces; or pull_rows: all rows
+//   finish_hubs    a warp to a row of more than LONG entries, where there are any
+// Each warp of the next iteration adds up the sums over all vertices.  So no block has to be the last one
+// here, which needs a fence in each: with that an iteration took an eighth longer (grid 2048^2, H200),
+// perhaps since a fence empties the caches that neighbours read from.  If the last piece of a long row made
+// its score in pull, an iteration took 2 % longer (R-MAT 22).
 //
 // Sums over all vertices are integers in units of 2^-60, which are the same in any order of additions;
 // they are at most 2.  So the same rows and pieces give the same bits on any device.
@@ -186,47 +189,15 @@ __device__ __forceinline__ void add_rows(long long first, int rows, long long fr
     }
 }
 
-// Rows of more than LONG entries.  Pieces of hub h: begin[h] .. begin[h + 1] - 1.
-template <typename I>
-struct Hubs {
-    const I* hub;
-    const I* begin;
-    double* sums;           // of each piece
-    unsigned int* arrived;  // pieces of each hub that have their sum, all 0 between launches
-
-    // The sum of hub h, once all its pieces are there; true in the warp that has it.  All lanes call.
-    // Races: the sum of a piece is written before it arrives; the last one reads them after that.
-    __device__ __forceinline__ bool is_whole(long long h, long long piece, double& sum) const
-    {
-        I first = begin[h], last = begin[h + 1];
-        if (last - first == 1) return true;
-        bool is_last = false;
-        if (lane() == 0) {
-            sums[piece] = sum;
-            is_last = arrive(&arrived[h]) == (unsigned int)(last - first - 1);
-            if (is_last) {
-                fence();
-                arrived[h] = 0;
-            }
-        }
-        if (!__any_sync(ALL, is_last)) return false;
-        __syncwarp();
-        sum = 0;
-        for (I p = first + lane(); p < last; p += WARP) sum += load_relaxed(&sums[p]);
-        sum = warp_reduce(sum, Plus());
-        return true;
-    }
-};
-
-// Piece p begins at entry[p] and, where it has rows, with row[p].  Those without are of hub row[p], and
+// Piece p begins at entry[p] and, where it has rows, with row[p].  Those without are of long rows, and
 // come first.
 template <typename I, typename W>
 __global__ void __launch_bounds__(BLOCK)
     pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,
          const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ weights,
          const W* __restrict__ given, const W* share, const W* jump, const W* dangling, double damping, double even,
-         const I* __restrict__ hub, const I* __restrict__ hub_begin, double* hub_sums, unsigned int* hub_arrived,
-         double limit, int turn, int asked, double* words, W* scores, W* next_given, unsigned long long* sums)
+         double limit, int turn, int asked, double* words, W* scores, W* next_given, unsigned long long* sums,
+         double* hub_sums)
 {
     __shared__ W all_values[WARPS][MOST_ENTRIES];
     long long p = global_thread() / WARP;
@@ -234,7 +205,6 @@ __global__ void __launch_bounds__(BLOCK)
     long long first = row[p], from = entry[p];
     int rows = size[p] >> ROW_SHIFT, count = size[p] & ((1 << ROW_SHIFT) - 1);
     Turn turns(turn, sums);
-    long long part = turns.before.part();  // looked at below, so that the reads before need not wait for it
     W came[EACH];
     constexpr int MOST_LANES = SPAN / WARP;
     gather<0, MOST_LANES>(from, count, indices, weights, given, came);
@@ -243,40 +213,36 @@ __global__ void __launch_bounds__(BLOCK)
     else
 #pragma unroll
         for (int k = MOST_LANES; k < EACH; ++k) came[k] = W(0);
-    turns.look(part);
-    if (p == 0) turns.note(limit, words);
-    if (turns.error < limit) return;
-    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};
-    double change = 0, lost = 0;
+    W* values = all_values[warp()];
     if (rows == 0) {
         double sum = 0;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) sum += (double)came[k];
         sum = warp_reduce(sum, Plus());
-        if (!Hubs<I>{hub, hub_begin, hub_sums, hub_arrived}.is_whole(first, p, sum)) return;
-        if (lane() == 0) all.take(hub[first], sum, change, lost);
-        turns.now.add(p, change, lost);
-        return;
-    }
-    W* values = all_values[warp()];
+        if (lane() == 0) hub_sums[p] = sum;
+    } else {
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = came[k];
+        for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = came[k];
+    }
     __syncwarp();
+    turns.look(turns.before.part());  // not earlier: the registers are for what comes
+    if (p == 0) turns.note(limit, words);
+    if (rows == 0 || turns.error < limit) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};
+    double change = 0, lost = 0;
     add_rows(first, rows, from, indptr, values, all, change, lost);
     turns.now.add(p, change, lost);
 }
 
-constexpr int STAGE_BYTES = 4096;  // of shared memory for the indices of a warp's rows
-
-// A lane to ROWS rows, WARP apart.  The indices of the warp's rows go through shared memory, where they
-// fit.  AT_ONCE entries of each row are read at the same time.
-template <typename I, typename W, int ROWS, int AT_ONCE>
+// A lane to ROWS rows, WARP apart.  The indices of the warp's rows go through BYTES of shared memory, where
+// they fit.  AT_ONCE entries of each row are read at the same time.
+template <typename I, typename W, int ROWS, int AT_ONCE, int BYTES>
 __global__ void __launch_bounds__(BLOCK)
     pull_rows(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ given,
               const W* share, const W* jump, const W* dangling, double damping, double even, double limit, int turn,
               int asked, double* words, W* scores, W* next_given, unsigned long long* sums)
 {
-    constexpr int STAGE = STAGE_BYTES / sizeof(I);
+    constexpr int STAGE = BYTES / sizeof(I);
     __shared__ I staged[WARPS][STAGE];
     long long group = global_thread() / WARP, first = group * (WARP * ROWS);
     if (first >= n) return;
@@ -331,6 +297,26 @@ __global__ void __launch_bounds__(BLOCK)
         if (v < n) all.take(v, (double)sum[r], part[r], before[r], change, lost);
     }
     turns.now.add(group, change, lost);
+}
+
+// Pieces of hub h: hub_begin[h] .. hub_begin[h + 1] - 1.
+template <typename I, typename W>
+__global__ void finish_hubs(I hubs, const I* __restrict__ hub, const I* __restrict__ hub_begin,
+                            const double* __restrict__ hub_sums, const W* share, const W* jump, const W* dangling,
+                            double damping, double even, double limit, int turn, int asked, W* scores, W* next_given,
+                            unsigned long long* sums)
+{
+    long long h = global_thread() / WARP;
+    if (h >= hubs) return;
+    Turn turns(turn, sums);
+    turns.look(turns.before.part());
+    if (turns.error < limit) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};
+    double sum = 0, change = 0, lost = 0;
+    for (I p = hub_begin[h] + lane(); p < hub_begin[h + 1]; p += WARP) sum += hub_sums[p];
+    sum = warp_reduce(sum, Plus());
+    if (lane() == 0) all.take(hub[h], sum, change, lost);
+    turns.now.add(h, change, lost);
 }
 
 // One warp, after an iteration: how much it changed, and whether it was the last one.

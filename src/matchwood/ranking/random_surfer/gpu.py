@@ -13,7 +13,7 @@ from matchwood.ranking.random_surfer.gpu_plan import prepare as prepare
 SLOTS, SETS, CHANGES, SCORES = SOURCE.constants("SLOTS", "SETS", "CHANGES", "SCORES")
 ERROR, ITERATIONS, DONE, WORDS = SOURCE.constants("ERROR", "ITERATIONS", "DONE", "WORDS")
 TURNS = 2 * SETS  # launches, of which each has other arrays
-SHORT = 8  # entries of a row on average: then a lane has four rows
+SHORT = 8  # entries of a row on average: then a lane has two rows
 LOOKS = 8  # iterations between two looks at whether it is done
 
 
@@ -35,23 +35,26 @@ def iterate(
         weights = None if view.data is None else view.data.astype(dtype, copy=False)
         limit = problem.tol * n
         rule = (problem.share, problem.jump, problem.dangling, problem.damping, 1.0 / n)
-        if plan is None:
-            rows, kernel = (4, k.pull_rows4) if view.nnz <= SHORT * n else (1, k.pull_rows1)
-            lanes = -(-n // rows)
-        else:
-            kernel, lanes = k.pull, pieces * WARP
-            hub_sums = cupy.empty(int(plan.hub_begin[-1]))
-            hubs = (plan.hub, plan.hub_begin, hub_sums, cupy.zeros(plan.hub.size, np.uint32))
+        hub_sums = None if plan is None else cupy.empty(int(plan.hub_begin[-1]))
 
-        def turn(number: int, asked: int) -> tuple[Any, ...]:
-            """The arguments of an iteration, checked once."""
+        def turn(number: int, asked: int) -> list[Any]:
+            """The kernels of an iteration: (kernel, blocks, arguments), checked once."""
             before = limit if number else 0.0  # nothing changes before the first iteration
-            arcs, come, go = (view.indptr, view.indices), given[number % 2], given[1 - number % 2]
-            last = (before, number % SETS, asked, words, scores, go, sums)
+            arcs, come = (view.indptr, view.indices), given[number % 2]
+            this, go = (before, number % SETS, asked), (scores, given[1 - number % 2], sums)
+            args: tuple[Any, ...]
             if plan is None:
-                return kernel.prepared((n, *arcs, come, *rule, *last))
-            cut = (pieces, plan.row, plan.entry, plan.size)
-            return kernel.prepared((*cut, *arcs, weights, come, *rule, *hubs, *last))
+                rows, kernel = (2, k.pull_rows2) if view.nnz <= SHORT * n else (1, k.pull_rows1)
+                args = (n, *arcs, come, *rule, *this, words, *go)
+                found: list[Any] = [(kernel, -(-n // rows), args)]
+            else:
+                cut = (pieces, plan.row, plan.entry, plan.size)
+                args = (*cut, *arcs, weights, come, *rule, *this, words, *go, hub_sums)
+                found = [(k.pull, pieces * WARP, args)]
+            if plan is not None and plan.hub.size:
+                args = (plan.hub.size, plan.hub, plan.hub_begin, hub_sums, *rule, *this, *go)
+                found.append((k.finish_hubs, plan.hub.size * WARP, args))
+            return [(kernel, -(-lanes // BLOCK), kernel.prepared(a)) for kernel, lanes, a in found]
 
         def end(number: int) -> None:
             """Before iteration `number`, or instead of it."""
@@ -64,8 +67,8 @@ def iterate(
         ends = {0: turn(0, asked), most - 2: turn(most - 2, asked | SCORES)}
         ends[most - 1] = turn(most - 1, CHANGES | SCORES)
         for iteration in range(most):
-            args = ends.get(iteration) or turns[iteration % TURNS]
-            kernel.launch(-(-lanes // BLOCK), BLOCK, args)
+            for kernel, blocks, args in ends.get(iteration) or turns[iteration % TURNS]:
+                kernel.launch(blocks, BLOCK, args)
             if problem.tol > 0 and iteration % LOOKS == LOOKS - 1:
                 end(iteration + 1)
                 if float(words[DONE]) != 0:

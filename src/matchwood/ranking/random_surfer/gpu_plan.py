@@ -21,8 +21,9 @@ SOURCE = gpu.Source(
     (
         "begin<W>",
         "pull<I,W>",
-        "pull_rows1 = pull_rows<I,W,1,8>",
-        "pull_rows4 = pull_rows<I,W,4,4>",
+        "pull_rows1 = pull_rows<I,W,1,8,4096>",
+        "pull_rows2 = pull_rows<I,W,2,4,2048>",
+        "finish_hubs<I,W>",
         "end_iteration",
         "renumber<I>",
     ),
@@ -58,7 +59,7 @@ class Renumbered(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What each warp adds up; `pull` of gpu.cu says what the arrays mean.
+    """What each warp adds up; `pull` and `finish_hubs` of gpu.cu say what the arrays mean.
 
     None where a lane has a row.
     """
@@ -138,12 +139,12 @@ def _plan(graph: Any, view: Any) -> Plan | None:
             length = cupy.diff(view.indptr)
         is_long = length > LONG
         hub = cupy.flatnonzero(is_long).astype(kind)
-        hub_begin, hub_of, hub_entry, hub_size = _cut_hubs(view.indptr[hub], length[hub])
+        hub_begin, hub_entry, hub_size = _cut_hubs(view.indptr[hub], length[hub])
         row, rows = _cut_rows(length, is_long)
         entry = view.indptr[row]
         size = (rows.astype(np.int64) << ROW_SHIFT) + (view.indptr[row + rows] - entry)
         return Plan(
-            cupy.concatenate([hub_of, row]),
+            cupy.concatenate([cupy.zeros(hub_entry.size, kind), row]),
             cupy.concatenate([hub_entry, entry]).astype(kind, copy=False),
             cupy.concatenate([hub_size, size]).astype(np.int32),
             hub,
@@ -152,11 +153,8 @@ def _plan(graph: Any, view: Any) -> Plan | None:
         )
 
 
-def _cut_hubs(begin: Any, length: Any) -> tuple[Any, Any, Any, Any]:
-    """Long rows in pieces of MOST_ENTRIES.
-
-    Returns where those of each begin, and of each piece the hub, the first entry and the size.
-    """
+def _cut_hubs(begin: Any, length: Any) -> tuple[Any, Any, Any]:
+    """Long rows in pieces of MOST_ENTRIES: where those of each begin, their entries and sizes."""
     cupy, kind = engines.cupy(), begin.dtype
     pieces = -(-length // MOST_ENTRIES)
     first = cupy.zeros(length.size + 1, kind)
@@ -165,8 +163,7 @@ def _cut_hubs(begin: Any, length: Any) -> tuple[Any, Any, Any, Any]:
     marks[first[1:-1]] = 1
     hub = cupy.cumsum(marks)
     before = (cupy.arange(marks.size) - first[hub]) * MOST_ENTRIES
-    sizes = cupy.minimum(length[hub] - before, MOST_ENTRIES)
-    return first, hub.astype(kind), begin[hub] + before, sizes
+    return first, begin[hub] + before, cupy.minimum(length[hub] - before, MOST_ENTRIES)
 
 
 def _cut_rows(length: Any, is_long: Any) -> tuple[Any, Any]:

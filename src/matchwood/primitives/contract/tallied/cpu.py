@@ -23,9 +23,10 @@ from matchwood.primitives.tally.cpu_pockets import (
     empty_pocket,
     pockets_of,
 )
-from matchwood.primitives.transpose.cpu import transpose
+from matchwood.primitives.transpose.cpu import first_places, transpose
 from matchwood.teams import (
     atomic_add,
+    barrier,
     crew,
     device,
     expanded,
@@ -66,6 +67,26 @@ def _most_taken(entries: int, members: int, slab: int) -> int:
     A slab is left when less than a part of it is free, and each member has one that is not full.
     """
     return entries + entries // (PART - 1) + 1 + members * slab
+
+
+@kernel
+def _group(
+    team: Any, labels: Array, counts: Array, sums: Array, starts: Array, members: Array
+) -> None:
+    """members[starts[c] : starts[c + 1]] = the vertices with label c, ascending."""
+    mine = counts[team.rank]
+    mine[:] = 0
+    lo, hi = share(team, labels.size)
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        mine[labels[v]] += 1
+    if barrier(team) or first_places(team, counts, starts, sums):
+        return
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(v)):
+            return
+        c = labels[v]
+        members[mine[c]] = v
+        mine[c] += 1
 
 
 @device
@@ -245,10 +266,9 @@ def quotient(
     team = crew(threads, work=entries + n)
     rows = rows_of(indptr, indices, data, kind)
     named = labels.view(rows.indices.dtype)
-    starts, members, _ = transpose(
-        np.arange(n + 1, dtype=indptr.dtype), labels, None, count, threads=threads
-    )
-    members = members.view(rows.indices.dtype)
+    starts, members = np.empty(count + 1, indptr.dtype), np.empty(n, named.dtype)
+    counts = np.empty((team.size, count), indptr.dtype)
+    team.run(_group, named, counts, np.zeros(team.size, np.int64), starts, members)
     slab = min(SLAB, entries)
     memory = Memory(np.empty(count // CHUNK + 1, np.int64), np.zeros(1, np.int64), slab)
     table = Table(
