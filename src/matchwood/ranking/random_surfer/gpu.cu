@@ -56,7 +56,7 @@ struct Sums {
         held = warp_reduce(held, Plus());
         if (lane() != 0) return;
         unsigned long long* mine = words + (piece & (SLOTS - 1));
-        atomicAdd(mine, (unsigned long long)__double2ll_rn(changed / UNIT));
+        if (changed != 0) atomicAdd(mine, (unsigned long long)__double2ll_rn(changed / UNIT));
         if (held != 0) atomicAdd(mine + SLOTS, (unsigned long long)__double2ll_rn(held / UNIT));
     }
 
