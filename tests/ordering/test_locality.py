@@ -23,6 +23,7 @@ from matchwood.ordering import (
     rabbit_order,
     shingle_order,
 )
+from matchwood.ordering.rabbit import rounds
 from strategies import graphs
 
 FEW = (1, 0.25, 0)  # layers
@@ -38,6 +39,12 @@ ORDERS: dict[str, tuple[Callable[..., Any], Callable[..., None] | None]] = {
     "rabbit": (rabbit_order, None),
     "llp": (functools.partial(layered_label_propagation_order, gammas=FEW, rng=5), None),
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def teams_for_small_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They get the team that is asked for."""
+    monkeypatch.setattr(rounds, "ALONE", 0)
 
 
 @pytest.mark.parametrize("name", ZOO)

@@ -18,8 +18,10 @@ from matchwood.primitives.contract import (
     trusted_contract,
     trusted_contract_measured,
     trusted_contract_pattern,
+    trusted_sums,
 )
 from matchwood.primitives.contract.check import check_contracted
+from matchwood.primitives.contract.tallied import cpu as tallied
 from strategies import graphs
 from support import looped
 
@@ -276,3 +278,28 @@ def test_measured(engine: str) -> None:
                 assert facts == [lengths.max(), np.count_nonzero(lengths)]
                 for mine, right in zip(found, expected, strict=True):
                     assert np.array_equal(mine, right)
+
+
+def test_small_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks that fill a slab, that take what they need, and both in turn; none leaves the room."""
+    view = matchwood.graph(rmat(9, 8)).undirected_pattern()
+    rng = np.random.default_rng(3)
+    for labels in (np.arange(view.n), rng.permutation(view.n) // 3, np.arange(view.n) // 200):
+        labels = labels.astype(view.indices.dtype)
+        given = (view.indptr, view.indices, None, None, labels, int(labels.max()) + 1)
+        expected = trusted_contract(*given, engine="reference")
+        for slab in (1, 40, 999, 10_000):
+            monkeypatch.setattr(tallied, "SLAB", slab)
+            for threads in TEAMS:
+                assert_same(trusted_contract(*given, engine="cpu", threads=threads), expected)
+
+
+def test_sums_of_labels_that_many_have_or_that_meet_in_a_place() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.integers(-(1 << 40), 1 << 40, 20_000)
+    for labels in (rng.integers(0, 3, 20_000), rng.integers(0, 9, 20_000) * 256 + 5):
+        expected = np.zeros(3000, np.int64)
+        np.add.at(expected, labels, values)
+        for threads in TEAMS:
+            found = trusted_sums(values, labels.astype(np.int32), 3000, threads)
+            assert np.array_equal(found, expected)

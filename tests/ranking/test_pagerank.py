@@ -76,6 +76,20 @@ def test_the_gpu_is_near_on_larger_graphs() -> None:
 
 
 @pytest.mark.gpu
+def test_iterations_and_change_on_the_gpu() -> None:
+    """Few iterations, and ends before, at and after those where the host looks."""
+    for A in (grid(30, 40), rmat(10, 8, symmetric=False), star(3000)):
+        for most in (1, 2, 3, 7, 8, 9, 30):
+            for tol in (0, 1e-9, 1e-6, 1e-4, 10):
+                found = pagerank(A, engine="gpu", tol=tol, max_iterations=most)
+                expected = pagerank(A, tol=tol, max_iterations=most)
+                assert found.iterations == expected.iterations, (most, tol)
+                assert found.converged == expected.converged, (most, tol)
+                assert found.error == pytest.approx(expected.error, abs=1e-12), (most, tol)
+                assert np.abs(found.scores - expected.scores).max() < 1e-12, (most, tol)
+
+
+@pytest.mark.gpu
 def test_renumbered_vertices_on_the_gpu() -> None:
     """Most arcs come from few vertices, which are scattered; arcs have a direction."""
     cupy = pytest.importorskip("cupy")

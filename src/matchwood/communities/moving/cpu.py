@@ -8,8 +8,8 @@ In the second, all movers change their labels, and their neighbours become activ
 On the way back a vertex inside a community stays inside on the finer level: `move_some`.
 
 Races: in the first phase labels, volumes and sizes are only read; `active[v]` and `target[v]` are
-written by whoever has v.  In the second, volumes and sizes change by atomic sums of integers, which
-are the same in any order; `active` gets the same 1 from whoever comes.
+written by whoever has v.  In the second, volumes and sizes change by sums of integers, which are
+the same in any order (tally/cpu_pockets.py); `active` gets the same 1 from whoever comes.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from matchwood.communities.weights import Level
 from matchwood.primitives.hashing.cpu import mix64
 from matchwood.primitives.number.cpu import number_roots
 from matchwood.primitives.tally.cpu import Rows, Sums, add_up, rows_of, sums_of, word
+from matchwood.primitives.tally.cpu_pockets import add_by_label, empty_pocket, pockets_of
 from matchwood.primitives.union_find.cpu import compress, link
 from matchwood.teams import (
     atomic_add,
@@ -51,8 +52,9 @@ from matchwood.teams import (
 
 Array = np.ndarray[Any, Any]
 
-ALONE = 1 << 17  # entries and vertices of a level below which one member moves them: with more,
-# barriers between 256 sub-rounds cost more than they gain.  Measured: bench/communities/limits.py
+ALONE = 1 << 17  # entries and vertices of a level that one member moves and contracts alone: with
+# more, barriers between 256 sub-rounds and waking threads cost more than they gain.  Measured:
+# bench/communities/limits.py
 
 
 class State(NamedTuple):
@@ -65,6 +67,7 @@ class State(NamedTuple):
     active: Array
     target: Array
     movers: Array  # of each chunk
+    pockets: Array  # of volumes and sizes
 
 
 class Numbers(NamedTuple):
@@ -109,6 +112,12 @@ def _best(rows: Rows, state: State, sums: Sums, rank: int, numbers: Numbers, v: 
     return best
 
 
+@expanded
+def _add(team: Any, state: State, label: Any, strength: Any, members: int) -> None:
+    """Volume and size of a community change by so much."""
+    add_by_label(team, state.pockets, state.volume, state.size, label, strength, members)
+
+
 @device
 def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: int) -> None:
     """All movers go, and wake their neighbours."""
@@ -119,28 +128,28 @@ def _apply(team: Any, rows: Rows, state: State, order: Array, begin: int, end: i
         for i in range(first, first + state.movers[chunk // CHUNK]):
             v = order[i]
             own, target, strength = state.labels[v], state.target[v], state.strength[v]
-            atomic_add(state.volume, own, -strength)
-            atomic_add(state.volume, target, strength)
-            atomic_add(state.size, own, -1)
-            atomic_add(state.size, target, 1)
+            _add(team, state, own, -strength, -1)
+            _add(team, state, target, strength, 1)
             state.labels[v] = target
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + one])):
                 store_relaxed(state.active, rows.indices[k], AWAKE)
         chunk = next_chunk(team, end - begin, CHUNK)
+    empty_pocket(team, state.pockets, state.volume, state.size)
 
 
 @device
 def _count(team: Any, state: State) -> bool:
     """Volumes and sizes of the communities that vertices start in."""
-    lo, hi = share(team, state.labels.size)
-    for v in range(lo, hi):
-        state.volume[v] = 0
-        state.size[v] = 0
+    lo, hi = share(team, state.volume.size)
+    for c in range(lo, hi):
+        state.volume[c] = 0
+        state.size[c] = 0
     if barrier(team):
         return True
+    lo, hi = share(team, state.labels.size)
     for v in range(lo, hi):
-        atomic_add(state.volume, state.labels[v], state.strength[v])
-        atomic_add(state.size, state.labels[v], 1)
+        _add(team, state, state.labels[v], state.strength[v], 1)
+    empty_pocket(team, state.pockets, state.volume, state.size)
     return barrier(team)
 
 
@@ -195,20 +204,24 @@ def _move(
         _keep_edges(team, rows, state)
 
 
+def members(level: Level, threads: int | None) -> int | None:
+    """Threads for a level: one where it is small, whatever was asked for."""
+    return 1 if int(level.indices.size) + level.n < ALONE else threads
+
+
 def crew_of(level: Level, threads: int | None) -> Any:
-    """The team for a level: one member where it is small, whatever was asked for."""
-    work = int(level.indices.size) + level.n
-    return crew(1 if work < ALONE else threads, work=work)
+    return crew(members(level, threads), work=int(level.indices.size) + level.n)
 
 
 def move(level: Level, labels: Array, plan: Plan, limit: Limit, threads: int | None = None) -> int:
     """See reference.move."""
-    return move_some(level, labels, plan, limit, threads, None, False)[0]
+    return move_some(level, labels, level.n, plan, limit, threads, None, False)[0]
 
 
 def move_some(
     level: Level,
     labels: Array,
+    count: int,
     plan: Plan,
     limit: Limit,
     threads: int | None,
@@ -217,7 +230,8 @@ def move_some(
 ) -> tuple[int, Array | None]:
     """`move` where it is known that only vertices with some[v] != 0 have neighbours elsewhere.
 
-    Returns the rounds and, with `edges`, such an array for the communities in the end.
+    All labels are below `count`.  Returns the rounds and, with `edges`, such an array for the
+    communities in the end.
     """
     n = level.n
     if n == 0 or limit.rounds == 0 or level.indices.size == 0:
@@ -226,11 +240,11 @@ def move_some(
     rows = rows_of(level.indptr, level.indices, level.data, word(level.total))
     kind = rows.indices.dtype
     state = State(
-        labels.view(kind), level.strength, np.empty(n, np.int64), np.empty(n, np.int32),
+        labels.view(kind), level.strength, np.empty(count, np.int64), np.empty(count, np.int32),
         np.full(n, AWAKE, np.uint8) if some is None else some * np.uint8(AWAKE),
-        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64),
+        np.empty(n, kind), np.empty(n // CHUNK + 1, np.int64), pockets_of(team.size),
     )  # fmt: skip
-    sums = sums_of(team.size, n, level.longest, rows, level.total)
+    sums = sums_of(team.size, count, level.longest, rows, level.total)
     numbers = Numbers(
         float(plan.resolution), float(level.total), limit.rounds, limit.enough(level.tied), edges
     )

@@ -53,32 +53,37 @@ class Steps(NamedTuple):
         done: int = self.module.move(level, labels, self.plan, limit, self.threads)
         return done
 
+    def members(self, level: Level) -> int | None:
+        """CPU threads for a level: small ones have one."""
+        found: int | None = self.threads
+        return self.module.members(level, found) if self.name == "cpu" else found
+
     def move_back(
-        self, level: Level, labels: Any, limit: Limit, some: Any, edges: bool
+        self, level: Level, labels: Any, count: int, limit: Limit, some: Any, edges: bool
     ) -> tuple[int, Any]:
         """`move`, and which vertices may have neighbours in another community, before and after.
 
-        Of engines that do not ask, None: any may.
+        All labels are below `count`.  Of engines that do not ask, None: any may.
         """
         if self.name != "cpu":
             return self.move(level, labels, limit), None
         found: tuple[int, Any] = self.module.move_some(
-            level, labels, self.plan, limit, self.threads, some, edges
+            level, labels, count, self.plan, limit, self.threads, some, edges
         )
         return found
 
-    def spread(self, values: Any, map: Any) -> Any:
-        """For each vertex the value of what it became."""
+    def spread(self, level: Level, values: Any, map: Any) -> Any:
+        """For each vertex of a level the value of what it became."""
         if self.name != "cpu":
             return values[map]
-        return self.module.spread(values, map, self.threads)
+        return self.module.spread(values, map, self.members(level))
 
     def refine(self, level: Level, labels: Any) -> Any:
         return self.module.refine(level, labels, self.plan, self.threads)
 
-    def number(self, labels: Any) -> tuple[int, Any]:
+    def number(self, level: Level, labels: Any) -> tuple[int, Any]:
         """Labels in use become 0, 1, ... by their smallest vertices."""
-        return trusted_number_labels(labels, engine=self.name, threads=self.threads)
+        return trusted_number_labels(labels, engine=self.name, threads=self.members(level))
 
     def split(self, level: Level, labels: Any) -> tuple[int, Any]:
         found: tuple[int, Any] = self.module.split(level, labels, self.threads)
@@ -86,11 +91,12 @@ class Steps(NamedTuple):
 
     def contract(self, level: Level, labels: Any, count: int) -> Level:
         """The graph of the labels; what lies inside one is its diagonal."""
+        threads = self.members(level)
         arrays, longest, tied = trusted_contract_measured(
             level.indptr, level.indices, level.data, level.inner, labels, count,
-            engine=self.name, threads=self.threads, most=level.total, longest=level.longest,
+            engine=self.name, threads=threads, most=level.total, longest=level.longest,
         )  # fmt: skip
-        strength = trusted_sums(level.strength, labels, count, self.threads)
+        strength = trusted_sums(level.strength, labels, count, threads)
         return Level(*arrays, strength, level.total, longest, tied)
 
 
@@ -136,13 +142,13 @@ def partitions(steps: Steps, base: Level) -> Iterator[tuple[int, Any]]:
 
 def _back(steps: Steps, levels: list[Level], maps: list[Any], limit: Limit) -> tuple[Any, int]:
     """Labels of the given graph, moved a little on each level on the way to it; and the rounds."""
-    rounds, edges = 0, None
+    rounds, edges, count = 0, None, levels[-1].n
     labels = None if 0 < len(levels) == len(maps) else identity(levels[-1])
     for level, map in zip(reversed(levels[: len(maps)]), reversed(maps), strict=True):
-        labels = map if labels is None else steps.spread(labels, map)
+        labels = map if labels is None else steps.spread(level, labels, map)
         # who is inside above is inside here
-        some = None if edges is None else steps.spread(edges, map)
-        done, edges = steps.move_back(level, labels, limit, some, level is not levels[0])
+        some = None if edges is None else steps.spread(level, edges, map)
+        done, edges = steps.move_back(level, labels, count, limit, some, level is not levels[0])
         rounds += done
     return labels, rounds
 
@@ -155,7 +161,7 @@ def _move(steps: Steps, base: Level, max_levels: int | None, limit: Limit) -> De
         level = levels[-1]
         labels = identity(level)
         rounds += steps.move(level, labels, limit)
-        count, labels = steps.number(labels)
+        count, labels = steps.number(level, labels)
         if count == level.n:
             break
         maps.append(labels)
@@ -170,11 +176,11 @@ def _join(steps: Steps, base: Level, max_levels: int | None) -> Descent:
     levels, rounds = [base], 0
     maps: list[Any] = []
     names = identity(base)
-    where: dict[str, Any] = {"engine": steps.name, "threads": steps.threads}
     while len(maps) != max_levels:
         level = levels[-1]
         if level.total == 0:
             break
+        where: dict[str, Any] = {"engine": steps.name, "threads": steps.members(level)}
         pattern = (level.indptr, level.indices, level.data)
         target = trusted_joins(
             pattern, level.strength, names, level.total, resolution=steps.plan.resolution, **where
@@ -216,10 +222,10 @@ def _descend(steps: Steps, base: Level, start: Any, limit: Limit) -> tuple[Any, 
     while True:
         rounds += steps.move(level, labels, limit)
         limit = Limit(MOST_ROUNDS, FEW_MOVERS_LEIDEN)
-        count, labels = steps.number(labels)
+        count, labels = steps.number(level, labels)
         if count == level.n:
             break
-        parts_count, parts = steps.number(steps.refine(level, labels))
+        parts_count, parts = steps.number(level, steps.refine(level, labels))
         if parts_count == level.n:
             break
         above = engines.xp(parts).empty(parts_count, labels.dtype)
@@ -229,7 +235,7 @@ def _descend(steps: Steps, base: Level, start: Any, limit: Limit) -> tuple[Any, 
         labels = above
         levels += 1
     found = labels if map is None else labels[map]
-    return steps.number(found)[1], rounds, levels
+    return steps.number(base, found)[1], rounds, levels
 
 
 def identity(level: Level) -> Any:

@@ -1,6 +1,6 @@
 """Weight inside communities and their volumes, on a team.
 
-Each member adds up its own rows; volumes are added up by atomic sums.  Integers: any order will do.
+Each member adds up its own rows; volumes are added up in pockets.  Integers: any order will do.
 """
 
 from __future__ import annotations
@@ -11,14 +11,27 @@ import numpy as np
 
 from matchwood.communities.weights import Level
 from matchwood.primitives.tally.cpu import Rows, rows_of
-from matchwood.teams import atomic_add, crew, interrupted, kernel, share_rows
+from matchwood.primitives.tally.cpu_pockets import (
+    NO_COUNTS,
+    add_by_label,
+    empty_pocket,
+    pockets_of,
+)
+from matchwood.teams import crew, interrupted, kernel, share_rows
 
 Array = np.ndarray[Any, Any]
 
 
 @kernel
 def _totals(
-    team: Any, rows: Rows, strength: Array, labels: Array, volumes: Array, inside: Array
+    team: Any,
+    rows: Rows,
+    strength: Array,
+    labels: Array,
+    pockets: Array,
+    volumes: Array,
+    none: Array,
+    inside: Array,
 ) -> None:
     lo, hi = share_rows(team, rows.indptr)
     total = np.int64(0)
@@ -26,13 +39,14 @@ def _totals(
         if interrupted(team, v):
             return
         own = labels[v]
-        atomic_add(volumes, own, strength[v])
+        add_by_label(team, pockets, volumes, none, own, strength[v], 0)
         if rows.data.size > 0:
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
                 total += rows.data[k] if labels[rows.indices[k]] == own else 0
         else:
             for k in range(np.uint64(rows.indptr[v]), np.uint64(rows.indptr[v + 1])):
                 total += labels[rows.indices[k]] == own
+    empty_pocket(team, pockets, volumes, none)
     inside[team.rank] = total
 
 
@@ -42,5 +56,7 @@ def totals(level: Level, labels: Array, count: int, threads: int | None = None) 
     rows = rows_of(level.indptr, level.indices, level.data)
     volumes = np.zeros(count, np.int64)
     inside = np.zeros(team.size, np.int64)
-    team.run(_totals, rows, level.strength, labels.view(rows.indices.dtype), volumes, inside)
+    named = labels.view(rows.indices.dtype)
+    pockets = pockets_of(team.size)
+    team.run(_totals, rows, level.strength, named, pockets, volumes, NO_COUNTS, inside)
     return int(inside.sum()), volumes

@@ -16,6 +16,9 @@ from matchwood import engines
 from matchwood.primitives.contract import trusted_contract_measured, trusted_sums
 from matchwood.primitives.joining import trusted_joins, trusted_trees
 
+ALONE = 1 << 17  # entries and communities of a round that one member does alone: waking more costs
+# more than they gain, as in communities/moving/cpu.py
+
 
 class Joined(NamedTuple):
     """All joins: parent and round of each vertex, and the vertices by (round, vertex)."""
@@ -50,6 +53,8 @@ def join_all(view: Any, engine: str, threads: int | None, note: Any = note) -> J
     total, number = view.nnz, 0
     where: dict[str, Any] = {"engine": engine, "threads": threads}
     while True:
+        if graph[1].size + names.size < ALONE:
+            where["threads"] = 1
         target = trusted_joins(graph, volume, names, total, **where)
         movers = note(target, names, number + 1, parent, when)
         if movers is not None:
@@ -66,9 +71,9 @@ def join_all(view: Any, engine: str, threads: int | None, note: Any = note) -> J
             *graph, None, label, count, most=total, longest=longest, **where
         )
         graph = (found.indptr, found.indices, found.data)
-        volume = trusted_sums(volume, label, count, threads)
+        volume = trusted_sums(volume, label, count, where["threads"])
         if sequence:
-            sizes = trusted_sums(sizes, label, count, threads)
+            sizes = trusted_sums(sizes, label, count, where["threads"])
         names = names[roots]
     joined = xp.concatenate([xp.empty(0, kind), *sequence])
     return Joined(parent, when, joined, names, sizes, number)

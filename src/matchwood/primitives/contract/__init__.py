@@ -103,8 +103,9 @@ def contract(
     Notes
     -----
     Work O(m + count).  Memory beside the result: without `loops` about half the matrix (all of it
-    where it is not symmetric), and a counter for each group and thread; with `loops` an index and
-    a value for each entry, a word and a byte for each group and thread.  A GPU sorts the entries.
+    where it is not symmetric), and a counter for each group and thread; with `loops` room for
+    an index and a value for each entry and a seventh more, of which only the part that the result
+    has is written, a word and a byte for each group and thread.  A GPU sorts the entries.
 
     Examples
     --------

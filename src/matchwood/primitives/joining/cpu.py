@@ -73,13 +73,20 @@ def _joins(
     indptr: Array,
     indices: Array,
     weights: Array,
+    given: Array,
     volume: Array,
     names: Array,
     total: float,
     resolution: float,
     target: Array,
 ) -> None:
+    """`volume` becomes a copy of what is given, of fewer bytes: they are read at random."""
     n = target.size
+    lo, hi = share(team, n)
+    for v in range(lo, hi):
+        volume[v] = given[v]
+    if barrier(team):
+        return
     first = next_chunk(team, n, CHUNK)
     while first >= 0:
         for v in range(first, min(first + CHUNK, n)):
@@ -94,13 +101,16 @@ def _joins(
 
 
 @kernel
-def _trees(team: Any, parent: Array, label: Array, root: Array, counts: Array) -> None:
-    """`parent` is a copy of target; root gets the roots, counts[-1] how many there are."""
+def _trees(
+    team: Any, target: Array, parent: Array, label: Array, root: Array, counts: Array
+) -> None:
+    """`parent` becomes a copy of target; root gets the roots, counts[-1] how many there are."""
     n = parent.size
     lo, hi = share(team, n)
     count = 0
     for v in range(lo, hi):
-        if parent[v] == v:
+        parent[v] = target[v]
+        if target[v] == v:
             count += 1
     counts[team.rank] = count
     if barrier(team):
@@ -138,10 +148,10 @@ def joins(
     unsigned = np.uint32 if indices.dtype == np.int32 else np.uint64
     target = np.empty(indptr.size - 1, indices.dtype)
     team = crew(threads, work=indices.size + indptr.size)
-    near = volume.astype(word(total), copy=False)  # half as many bytes: they are read at random
+    near = np.empty(volume.size, word(total))
     given = np.empty(0, near.dtype) if weights is None else weights
     team.run(
-        _joins, indptr, indices.view(unsigned), given, near, names, float(max(total, 1)),
+        _joins, indptr, indices.view(unsigned), given, volume, near, names, float(max(total, 1)),
         resolution, target,
     )  # fmt: skip
     return target
@@ -150,7 +160,7 @@ def joins(
 def trees(target: Array, *, threads: int | None = None) -> tuple[Array, Array]:
     n = target.size
     team = crew(threads, work=2 * n)
-    label, root = np.empty_like(target), np.empty_like(target)
+    parent, label, root = (np.empty_like(target) for _ in range(3))
     counts = np.zeros(team.size + 1, np.int64)
-    team.run(_trees, target.copy(), label, root, counts)
+    team.run(_trees, target, parent, label, root, counts)
     return label, root[: int(counts[-1])]

@@ -8,18 +8,20 @@
 // Where neighbouring rows have about the same length, a lane has a row instead: then lanes that follow
 // each other mostly read words that follow each other.
 //
-// An iteration is two launches:
+// An iteration is one launch, or two:
 //   pull           all pieces; or pull_rows: all rows
-//   finish_hubs    a warp to a row of more than LONG entries; its last block says whether it is done
-//   end_iteration  one block says so, where there are no such rows
-// pull does not end by itself: each of its blocks would need a fence, and with that an iteration took an
-// eighth longer (grid 2048^2, H200), perhaps since a fence empties the caches that neighbours read from.
+//   finish_hubs    a warp to a row of more than LONG entries, where there are any
+// Each warp of the next iteration adds up the sums over all vertices.  So no block has to be the last one
+// here, which needs a fence in each: with that an iteration took an eighth longer (grid 2048^2, H200),
+// perhaps since a fence empties the caches that neighbours read from.  If the last piece of a long row made
+// its score in pull, an iteration took 2 % longer (R-MAT 22).
 //
 // Sums over all vertices are integers in units of 2^-60, which are the same in any order of additions;
 // they are at most 2.  So the same rows and pieces give the same bits on any device.
 //
-// Races: what vertices give lies in two arrays that take turns.  A row writes its own words alone.
-// After the last iteration, launches that are under way write nothing.
+// Races: what vertices give lies in two arrays that take turns, sums in three: one is read, one is added
+// to, one is cleared.  A row writes its own words alone.  After the last iteration, launches that are under
+// way write no scores.
 #include "matchwood/atomics.cuh"
 #include "matchwood/edges.cuh"
 #include "matchwood/threads.cuh"
@@ -31,17 +33,21 @@ constexpr int LONG = 256;                  // entries; longer rows have pieces o
 constexpr int MOST_ENTRIES = SPAN + LONG;  // of a piece
 constexpr int EACH = MOST_ENTRIES / WARP;  // entries for a lane
 [[maybe_unused]] constexpr int ROW_SHIFT = 16;  // the size of a piece: rows << ROW_SHIFT | entries
-constexpr int SLOTS = BLOCK;               // words for each sum, so that few warps add to the same one
+constexpr int SLOTS = 64;                  // words for each sum, so that few warps add to the same one
+constexpr int SETS = 3;                    // of sums, which take turns
+
+// What is asked of an iteration besides what vertices give: by how much scores change, and the scores.
+constexpr int CHANGES = 1, SCORES = 2;
 
 // Words of a call, as doubles.
-constexpr int LOST = 0, ERROR = 1, ITERATIONS = 2, DONE = 3, ARRIVED = 4;
-[[maybe_unused]] constexpr int WORDS = 5;
+[[maybe_unused]] constexpr int ERROR = 0, ITERATIONS = 1, DONE = 2, WORDS = 3;
 
 // Sums over all vertices: of changes, and of what vertices without arcs hold.
 struct Sums {
     unsigned long long* words;  // [0, SLOTS): changes; [SLOTS, 2 SLOTS): held
 
     static constexpr double UNIT = 1.0 / (double)(1ll << 60);
+    static constexpr int HALF = WARP / 2;
 
     // What a warp has found; all lanes call.
     __device__ __forceinline__ void add(long long piece, double changed, double held) const
@@ -50,44 +56,55 @@ struct Sums {
         held = warp_reduce(held, Plus());
         if (lane() != 0) return;
         unsigned long long* mine = words + (piece & (SLOTS - 1));
-        atomicAdd(mine, (unsigned long long)__double2ll_rn(changed / UNIT));
+        if (changed != 0) atomicAdd(mine, (unsigned long long)__double2ll_rn(changed / UNIT));
         if (held != 0) atomicAdd(mine + SLOTS, (unsigned long long)__double2ll_rn(held / UNIT));
+    }
+
+    // The lanes of the lower half have changes, the others what is held.
+    __device__ __forceinline__ long long part() const
+    {
+        const unsigned long long* mine = words + lane() / HALF * SLOTS + lane() % HALF;
+        long long sum = 0;
+#pragma unroll
+        for (int slot = 0; slot < SLOTS; slot += HALF) sum += (long long)mine[slot];
+        return sum;
     }
 };
 
-// By one thread, from the sums over all vertices.
-__device__ __forceinline__ void conclude(long long change, long long lost, double limit, double* words)
-{
-    words[LOST] = (double)lost * Sums::UNIT;
-    words[ERROR] = (double)change * Sums::UNIT;
-    words[ITERATIONS] += 1;
-    if (words[ERROR] < limit) words[DONE] = 1;
-}
+// What all vertices did in the iteration before, and where this one adds to.
+struct Turn {
+    Sums before, now, after;
+    double error, lost;
 
-// The block that comes here last concludes.  All threads of the grid call, after they added to the sums.
-// Races: each block's additions happen before it arrives, by a fence, and the last one reads after that.
-__device__ __forceinline__ void conclude_last(double limit, unsigned long long* sums, double* words)
-{
-    if (lane() == 0) fence();
-    __syncthreads();
-    bool is_last = false;
-    if (threadIdx.x == 0) {
-        unsigned int* arrived = reinterpret_cast<unsigned int*>(words + ARRIVED);
-        is_last = atomicAdd(arrived, 1u) == gridDim.x - 1;
-        if (is_last) *arrived = 0;
+    // Sums of set `turn` are made by this launch.
+    __device__ __forceinline__ Turn(int turn, unsigned long long* sums)
+        : before{sums + (turn + SETS - 1) % SETS * 2 * SLOTS},
+          now{sums + turn * 2 * SLOTS},
+          after{sums + (turn + 1) % SETS * 2 * SLOTS}
+    {
     }
-    if (!__syncthreads_or(is_last) || warp() != 0) return;
-    fence();
-    long long change = 0, lost = 0;
-    for (int slot = lane(); slot < SLOTS; slot += WARP) {
-        change += (long long)load_relaxed(&sums[slot]);
-        lost += (long long)load_relaxed(&sums[SLOTS + slot]);
-        sums[slot] = sums[SLOTS + slot] = 0;
+
+    // Add up; `part` is that of `before`.  All lanes of the warp call.
+    __device__ __forceinline__ void look(long long part)
+    {
+        part = warp_reduce<Sums::HALF>(part, Plus());
+        error = (double)__shfl_sync(ALL, part, 0) * Sums::UNIT;
+        lost = (double)__shfl_sync(ALL, part, Sums::HALF) * Sums::UNIT;
     }
-    change = warp_reduce(change, Plus());
-    lost = warp_reduce(lost, Plus());
-    if (lane() == 0) conclude(change, lost, limit, words);
-}
+
+    // By one warp of the grid: clear the next sums, and note what is known.  Once done, sums stay 0, so that
+    // later launches see no change either.
+    __device__ __forceinline__ void note(double limit, double* words) const
+    {
+        for (int slot = lane(); slot < 2 * SLOTS; slot += WARP) after.words[slot] = 0;
+        if (lane() != 0 || words[DONE] != 0) return;
+        words[ERROR] = error;
+        if (error < limit)
+            words[DONE] = 1;
+        else
+            words[ITERATIONS] += 1;
+    }
+};
 
 // What a vertex has when it pulled so much; adds to what the warp has changed, and holds without arcs.
 template <typename W>
@@ -98,10 +115,11 @@ struct Scores {
     W* scores;
     W* given;
     double damping, even, mass;
+    int asked;
 
     __device__ __forceinline__ void take(long long v, double pulled, double& change, double& lost) const
     {
-        take(v, pulled, share[v], scores[v], change, lost);
+        take(v, pulled, share[v], asked & CHANGES ? scores[v] : W(0), change, lost);
     }
 
     // `part`: its share; `before`: its score so far.
@@ -111,9 +129,9 @@ struct Scores {
         double to = jump == nullptr ? even : (double)jump[v];
         double after = dangling == nullptr ? to : (double)dangling[v];
         W score = (W)(damping * pulled + (mass * after + (1.0 - damping) * to));
-        change += fabs((double)score - (double)before);
+        if (asked & CHANGES) change += fabs((double)score - (double)before);
         if (part == W(0)) lost += (double)score;
-        scores[v] = score;
+        if (asked & SCORES) scores[v] = score;
         given[v] = score * part;
     }
 };
@@ -178,15 +196,15 @@ __global__ void __launch_bounds__(BLOCK)
     pull(I pieces, const I* __restrict__ row, const I* __restrict__ entry, const int* __restrict__ size,
          const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ weights,
          const W* __restrict__ given, const W* share, const W* jump, const W* dangling, double damping, double even,
-         const double* words, W* scores, W* next_given, double* hub_sums, unsigned long long* sums)
+         double limit, int turn, int asked, double* words, W* scores, W* next_given, unsigned long long* sums,
+         double* hub_sums)
 {
     __shared__ W all_values[WARPS][MOST_ENTRIES];
     long long p = global_thread() / WARP;
     if (p >= pieces) return;
     long long first = row[p], from = entry[p];
     int rows = size[p] >> ROW_SHIFT, count = size[p] & ((1 << ROW_SHIFT) - 1);
-    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
-    bool is_done = words[DONE] != 0;  // asked below, so that the reads before need not wait for it
+    Turn turns(turn, sums);
     W came[EACH];
     constexpr int MOST_LANES = SPAN / WARP;
     gather<0, MOST_LANES>(from, count, indices, weights, given, came);
@@ -195,35 +213,36 @@ __global__ void __launch_bounds__(BLOCK)
     else
 #pragma unroll
         for (int k = MOST_LANES; k < EACH; ++k) came[k] = W(0);
-    if (is_done) return;
+    W* values = all_values[warp()];
     if (rows == 0) {
         double sum = 0;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) sum += (double)came[k];
         sum = warp_reduce(sum, Plus());
         if (lane() == 0) hub_sums[p] = sum;
-        return;
-    }
-    W* values = all_values[warp()];
+    } else {
 #pragma unroll
-    for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = came[k];
+        for (int k = 0; k < EACH; ++k) values[k * WARP + lane()] = came[k];
+    }
     __syncwarp();
+    turns.look(turns.before.part());  // not earlier: the registers are for what comes
+    if (p == 0) turns.note(limit, words);
+    if (rows == 0 || turns.error < limit) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};
     double change = 0, lost = 0;
     add_rows(first, rows, from, indptr, values, all, change, lost);
-    Sums{sums}.add(p, change, lost);
+    turns.now.add(p, change, lost);
 }
 
-constexpr int STAGE_BYTES = 4096;  // of shared memory for the indices of a warp's rows
-
-// A lane to ROWS rows, WARP apart.  The indices of the warp's rows go through shared memory, where they
-// fit.  AT_ONCE entries of each row are read at the same time.
-template <typename I, typename W, int ROWS, int AT_ONCE>
+// A lane to ROWS rows, WARP apart.  The indices of the warp's rows go through BYTES of shared memory, where
+// they fit.  AT_ONCE entries of each row are read at the same time.
+template <typename I, typename W, int ROWS, int AT_ONCE, int BYTES>
 __global__ void __launch_bounds__(BLOCK)
     pull_rows(I n, const I* __restrict__ indptr, const I* __restrict__ indices, const W* __restrict__ given,
-              const W* share, const W* jump, const W* dangling, double damping, double even, const double* words,
-              W* scores, W* next_given, unsigned long long* sums)
+              const W* share, const W* jump, const W* dangling, double damping, double even, double limit, int turn,
+              int asked, double* words, W* scores, W* next_given, unsigned long long* sums)
 {
-    constexpr int STAGE = STAGE_BYTES / sizeof(I);
+    constexpr int STAGE = BYTES / sizeof(I);
     __shared__ I staged[WARPS][STAGE];
     long long group = global_thread() / WARP, first = group * (WARP * ROWS);
     if (first >= n) return;
@@ -239,12 +258,12 @@ __global__ void __launch_bounds__(BLOCK)
         begin[r] = is_row ? indptr[v] : 0;
         length[r] = is_row ? (int)(indptr[v + 1] - begin[r]) : 0;
         part[r] = is_row ? share[v] : W(1);
-        before[r] = is_row ? scores[v] : W(0);
+        before[r] = is_row && asked & CHANGES ? scores[v] : W(0);
         sum[r] = W(0);
         longest = longest < length[r] ? length[r] : longest;
     }
-    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
-    bool is_done = words[DONE] != 0;  // asked below, so that the reads before need not wait for it
+    Turn turns(turn, sums);
+    long long known = turns.before.part();  // looked at below, so that the reads before need not wait for it
     const I* entries = indices;
     long long zero = 0;  // the entry with which `entries` begins
     if (count <= STAGE) {
@@ -267,49 +286,47 @@ __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
             for (int j = 0; j < AT_ONCE; ++j) sum[r] += came[r][j];
     }
-    if (is_done) return;
+    turns.look(known);
+    if (group == 0) turns.note(limit, words);
+    if (turns.error < limit) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};
     double change = 0, lost = 0;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         long long v = first + r * WARP + lane();
         if (v < n) all.take(v, (double)sum[r], part[r], before[r], change, lost);
     }
-    Sums{sums}.add(group, change, lost);
+    turns.now.add(group, change, lost);
 }
 
 // Pieces of hub h: hub_begin[h] .. hub_begin[h + 1] - 1.
 template <typename I, typename W>
 __global__ void finish_hubs(I hubs, const I* __restrict__ hub, const I* __restrict__ hub_begin,
                             const double* __restrict__ hub_sums, const W* share, const W* jump, const W* dangling,
-                            double damping, double even, double limit, double* words, W* scores, W* next_given,
+                            double damping, double even, double limit, int turn, int asked, W* scores, W* next_given,
                             unsigned long long* sums)
 {
     long long h = global_thread() / WARP;
-    if (words[DONE] != 0) return;
-    if (h < hubs) {
-        Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * words[LOST]};
-        double sum = 0, change = 0, lost = 0;
-        for (I p = hub_begin[h] + lane(); p < hub_begin[h + 1]; p += WARP) sum += hub_sums[p];
-        sum = warp_reduce(sum, Plus());
-        if (lane() == 0) all.take(hub[h], sum, change, lost);
-        Sums{sums}.add(h, change, lost);
-    }
-    conclude_last(limit, sums, words);
+    if (h >= hubs) return;
+    Turn turns(turn, sums);
+    turns.look(turns.before.part());
+    if (turns.error < limit) return;
+    Scores<W> all{share, jump, dangling, scores, next_given, damping, even, damping * turns.lost, asked};
+    double sum = 0, change = 0, lost = 0;
+    for (I p = hub_begin[h] + lane(); p < hub_begin[h + 1]; p += WARP) sum += hub_sums[p];
+    sum = warp_reduce(sum, Plus());
+    if (lane() == 0) all.take(hub[h], sum, change, lost);
+    turns.now.add(h, change, lost);
 }
 
-// One block, where there are no hubs.  `counts`: an iteration has ended, and not only the first sum been made.
-__global__ void end_iteration(double limit, bool counts, unsigned long long* sums, double* words)
+// One warp, after an iteration: how much it changed, and whether it was the last one.
+__global__ void end_iteration(double limit, int turn, unsigned long long* sums, double* words)
 {
-    if (words[DONE] != 0) return;
-    long long change = (long long)sums[threadIdx.x], lost = (long long)sums[SLOTS + threadIdx.x];
-    sums[threadIdx.x] = sums[SLOTS + threadIdx.x] = 0;
-    change = block_reduce(change, 0ll, Plus());
-    lost = block_reduce(lost, 0ll, Plus());
-    if (threadIdx.x != 0) return;
-    if (counts)
-        conclude(change, lost, limit, words);
-    else
-        words[LOST] = (double)lost * Sums::UNIT;
+    Turn turns(turn, sums);
+    turns.look(turns.before.part());
+    if (lane() != 0 || words[DONE] != 0) return;
+    words[ERROR] = turns.error;
+    if (turns.error < limit) words[DONE] = 1;
 }
 
 constexpr int TILE = 2048;  // rows and entries that a warp renumbers

@@ -21,8 +21,8 @@ SOURCE = gpu.Source(
     (
         "begin<W>",
         "pull<I,W>",
-        "pull_rows1 = pull_rows<I,W,1,8>",
-        "pull_rows4 = pull_rows<I,W,4,4>",
+        "pull_rows1 = pull_rows<I,W,1,8,4096>",
+        "pull_rows2 = pull_rows<I,W,2,4,2048>",
         "finish_hubs<I,W>",
         "end_iteration",
         "renumber<I>",

@@ -1,10 +1,11 @@
 """A graph added up by labels, on a team.
 
 The vertices are sorted by label, so that a row of the result is a run of rows of the graph, which
-one member adds up in dense totals of its own: one word for each label.  It writes the rows of a
-chunk where the entries of its members would stand: a row never grows.  Then the gaps between chunks
-are closed and rows are sorted.  A transpose sorts: it visits rows in order, so columns come out in
-order.  A symmetric matrix of integers needs one of them, any other two.
+one member adds up in dense totals of its own: one word for each label.  It writes the rows of its
+chunks one after the other: the result has far fewer entries than the graph as a rule, and memory
+that is not written costs nothing.  Then chunks are put in order and rows are sorted.  A transpose
+sorts: it visits rows in order, so columns come out in order.  A symmetric matrix of integers needs
+one of them, any other two.
 """
 
 from __future__ import annotations
@@ -15,14 +16,32 @@ import numpy as np
 
 from matchwood.primitives.cpu_hints import prefetch
 from matchwood.primitives.patterns import not_symmetric
-from matchwood.primitives.tally.cpu import Rows, rows_of
-from matchwood.primitives.transpose.cpu import transpose
-from matchwood.teams import crew, expanded, interrupted, kernel, next_chunk, share, share_rows
+from matchwood.primitives.tally.cpu import Rows, rows_of, unsigned
+from matchwood.primitives.tally.cpu_pockets import (
+    NO_COUNTS,
+    add_by_label,
+    empty_pocket,
+    pockets_of,
+)
+from matchwood.primitives.transpose.cpu import first_places, transpose
+from matchwood.teams import (
+    atomic_add,
+    barrier,
+    crew,
+    device,
+    expanded,
+    interrupted,
+    kernel,
+    next_chunk,
+    share,
+)
 
 Array = np.ndarray[Any, Any]
 
 BLOCK = 256  # entries of a row whose labels are read before their weights are added
 CHUNK = 16  # rows of the result that a member takes at a time: they differ much in length
+SLAB = 1 << 18  # entries of memory that a member takes at a time, for the rows of many chunks
+PART = 8  # chunks that may need more than this part of a slab take what they need
 FAR, NEAR = np.uint64(12), np.uint64(6)  # members ahead: a pointer is fetched, and a row
 
 
@@ -34,18 +53,50 @@ class Table(NamedTuple):
     label: Array  # of the entries of a block
 
 
+class Memory(NamedTuple):
+    """Where the rows of chunks are written, in any order of chunks."""
+
+    at: Array  # where those of each chunk begin
+    taken: Array  # entries that members have taken so far: one word
+    slab: int  # entries that are taken at a time
+
+
+def _most_taken(entries: int, members: int, slab: int) -> int:
+    """Entries that all members take at most.
+
+    A slab is left when less than a part of it is free, and each member has one that is not full.
+    """
+    return entries + entries // (PART - 1) + 1 + members * slab
+
+
 @kernel
-def _capacities(team: Any, indptr: Array, starts: Array, members: Array, room: Array) -> None:
-    """room[c + 1] = entries in the rows of all members of c."""
-    lo, hi = share_rows(team, starts)
-    for c in range(lo, hi):
-        if interrupted(team, c):
+def _group(
+    team: Any, labels: Array, counts: Array, sums: Array, starts: Array, members: Array
+) -> None:
+    """members[starts[c] : starts[c + 1]] = the vertices with label c, ascending."""
+    mine = counts[team.rank]
+    mine[:] = 0
+    lo, hi = share(team, labels.size)
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        mine[labels[v]] += 1
+    if barrier(team) or first_places(team, counts, starts, sums):
+        return
+    for v in range(np.uint64(lo), np.uint64(hi)):
+        if interrupted(team, np.int64(v)):
             return
-        total = np.int64(0)
-        for i in range(np.uint64(starts[c]), np.uint64(starts[c + 1])):
-            v = members[i]
-            total += np.int64(indptr[v + members.dtype.type(1)]) - np.int64(indptr[v])
-        room[c + 1] = total
+        c = labels[v]
+        members[mine[c]] = v
+        mine[c] += 1
+
+
+@device
+def _entries(indptr: Array, members: Array, first: Any, last: Any) -> Any:
+    """Entries in the rows of members first..last-1."""
+    total = np.int64(0)
+    for i in range(np.uint64(first), np.uint64(last)):
+        v = np.uint64(members[i])
+        total += np.int64(indptr[v + np.uint64(1)]) - np.int64(indptr[v])
+    return total
 
 
 @expanded
@@ -104,21 +155,33 @@ def _add_up(
     labels: Array,
     starts: Array,
     members: Array,
-    room: Array,
+    memory: Memory,
     table: Table,
     out: Rows,
     diagonal: Array,
 ) -> None:
-    """The rows of a chunk that begins with c from room[c] on; out.indptr[c + 1] = the length of c.
+    """The rows of a chunk, wherever memory is free; out.indptr[c + 1] = the length of row c.
 
     No member writes into the chunk of another: a label is listed after no fewer entries were read.
     """
     count = diagonal.size
     total, seen = table.total[team.rank], table.seen[team.rank]
+    free = end = np.int64(0)  # of this member's slab
     chunk = next_chunk(team, count, CHUNK)
     while chunk >= 0:
-        place = np.uint64(room[chunk])
-        for c in range(np.uint64(chunk), np.uint64(min(chunk + CHUNK, count))):
+        last = min(chunk + CHUNK, count)
+        most = _entries(rows.indptr, members, starts[chunk], starts[last])
+        is_large = most > memory.slab // PART
+        if is_large:
+            at = atomic_add(memory.taken, 0, most)
+        else:
+            if end - free < most:
+                free = atomic_add(memory.taken, 0, memory.slab)
+                end = free + memory.slab
+            at = free
+        memory.at[chunk // CHUNK] = at
+        place = np.uint64(at)
+        for c in range(np.uint64(chunk), np.uint64(last)):
             begin = place
             within = diagonal.dtype.type(0)
             seen[c] = 1  # not listed
@@ -138,18 +201,20 @@ def _add_up(
                 total[u] = 0
                 seen[u] = 0
             out.indptr[c + np.uint64(1)] = place - begin
+        if not is_large:
+            free = np.int64(place)
         chunk = next_chunk(team, count, CHUNK)
 
 
 @kernel
-def _close_gaps(team: Any, room: Array, loose: Rows, packed: Rows) -> None:
+def _put_in_order(team: Any, at: Array, loose: Rows, packed: Rows) -> None:
     count = packed.indptr.size - 1
     lo, hi = share(team, (count + CHUNK - 1) // CHUNK)
     for chunk in range(lo, hi):
         if interrupted(team, chunk):
             return
         c = np.uint64(chunk * CHUNK)
-        begin, source = np.uint64(packed.indptr[c]), np.uint64(room[c])
+        begin, source = np.uint64(packed.indptr[c]), np.uint64(at[chunk])
         end = np.uint64(packed.indptr[np.uint64(min((chunk + 1) * CHUNK, count))])
         indices, data = packed.indices[begin:end], packed.data[begin:end]
         old_indices, old_data = loose.indices[source:], loose.data[source:]
@@ -160,21 +225,23 @@ def _close_gaps(team: Any, room: Array, loose: Rows, packed: Rows) -> None:
 
 
 @kernel
-def _sums(team: Any, values: Array, labels: Array, sums: Array) -> None:
-    """Each member adds up the labels of its share, and reads all."""
-    first, last = share(team, sums.size)
-    for v in range(np.uint64(labels.size)):
+def _sums(
+    team: Any, values: Array, labels: Array, pockets: Array, sums: Array, none: Array
+) -> None:
+    lo, hi = share(team, labels.size)
+    for v in range(np.uint64(lo), np.uint64(hi)):
         if interrupted(team, np.int64(v)):
             return
-        c = np.int64(labels[v])
-        if first <= c < last:
-            sums[np.uint64(c)] += values[v]
+        add_by_label(team, pockets, sums, none, labels[v], values[v], 0)
+    empty_pocket(team, pockets, sums, none)
 
 
 def sums_by_label(values: Array, labels: Array, count: int, threads: int | None) -> Array:
     """See matchwood.primitives.contract.trusted_sums."""
     sums = np.zeros(count, np.int64)
-    crew(threads, work=labels.size).run(_sums, values, labels, sums)
+    team = crew(threads, work=labels.size)
+    named = labels.view(unsigned(labels.dtype))
+    team.run(_sums, values, named, pockets_of(team.size), sums, NO_COUNTS)
     return sums
 
 
@@ -195,33 +262,30 @@ def quotient(
 
     `kind` is the type of all sums.
     """
-    n = labels.size
-    team = crew(threads, work=indices.size + n)
+    n, entries = labels.size, indices.size
+    team = crew(threads, work=entries + n)
     rows = rows_of(indptr, indices, data, kind)
     named = labels.view(rows.indices.dtype)
-    starts, members, _ = transpose(
-        np.arange(n + 1, dtype=indptr.dtype), labels, None, count, threads=threads
-    )
-    members = members.view(rows.indices.dtype)
-    room = np.zeros(count + 1, np.int64)
-    team.run(_capacities, indptr, starts, members, room)
-    np.cumsum(room, out=room)
+    starts, members = np.empty(count + 1, indptr.dtype), np.empty(n, named.dtype)
+    counts = np.empty((team.size, count), indptr.dtype)
+    team.run(_group, named, counts, np.zeros(team.size, np.int64), starts, members)
+    slab = min(SLAB, entries)
+    memory = Memory(np.empty(count // CHUNK + 1, np.int64), np.zeros(1, np.int64), slab)
     table = Table(
         np.zeros((team.size, count), kind),
         np.zeros((team.size, count), np.uint8),
         np.empty((team.size, BLOCK), rows.indices.dtype),
     )
     lengths = np.zeros(count + 1, indptr.dtype)
-    loose = Rows(lengths, np.empty(indices.size, rows.indices.dtype), np.empty(indices.size, kind))
+    most = _most_taken(entries, team.size, slab)
+    loose = Rows(lengths, np.empty(most, rows.indices.dtype), np.empty(most, kind))
     diagonal = np.empty(count, kind)
     beside = np.empty(0, kind) if inner is None else inner.astype(kind, copy=False)
-    team.run(
-        _add_up, rows, beside, named, starts, members, room, table, loose, diagonal
-    )  # fmt: skip
+    team.run(_add_up, rows, beside, named, starts, members, memory, table, loose, diagonal)
     np.cumsum(lengths, out=lengths)
     m = int(lengths[-1])
     packed = Rows(lengths, np.empty(m, rows.indices.dtype), np.empty(m, kind))
-    team.run(_close_gaps, room, loose, packed)
+    team.run(_put_in_order, memory.at, loose, packed)
     del loose, table
     columns = packed.indices.view(indices.dtype)
     if not ordered:
