@@ -177,8 +177,11 @@ def _inside(function: Callable[..., Any], **options: Any) -> Any:
     def refuse(*arguments: Any, **named: Any) -> None:
         raise TypeError(f"{function.__qualname__}: only kernels can call this function")
 
+    def add(code: CompileResult) -> None:
+        made.overloads[tuple(code.signature.args)] = code
+
     made._compile_for_args = refuse  # what Numba does where it knows no address
-    made._insert = lambda *addresses, **named: None
+    made.add_overload = add  # else it would learn one
     return made
 
 
