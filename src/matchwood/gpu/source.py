@@ -141,7 +141,8 @@ class Source:
 
         Widths of one kernel take turns with the types.
         """
-        found, seen = [], set()
+        found: list[str] = []
+        seen: set[tuple[Any, ...]] = set()
         for number, (name, arguments) in enumerate(self._entries.values()):
             choices = {word: self.choices[word] for word in self._placeholders(arguments)}
             turns = max(map(len, choices.values()), default=1)
