@@ -61,7 +61,7 @@ demo: $(VENV)/.core
 	$(VENV)/bin/matchwood demo
 
 test: $(VENV)/.test
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 	$(MAKE) test-networkx
 
 # Nothing may fail, and each of our functions must have been called; see the plugin named here.

@@ -27,6 +27,21 @@ settings.register_profile(
 settings.load_profile("matchwood")
 
 ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests"
+
+LONGEST = (
+    "test_kernels_compile.py",
+    "ordering/test_rcm.py",
+    "adversarial/test_wrong_arrays.py",
+    "teams/test_cache.py",
+    "dist/test_answers_mpi.py",
+    "dist/test_components.py",
+    "matching/test_proposal.py",
+    "ordering/test_refine_schedules.py",
+    "communities/test_schedules.py",
+    "dist/test_graph_mpi.py",
+)
+"""Files that take longest.  They start first, so that no worker is left alone with one of them."""
 
 
 def no_gpu() -> str | None:
@@ -58,7 +73,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what cannot run here, with the reason."""
+    """Files that take longest first; skip what cannot run here, with the reason."""
+    turn = {TESTS / name: k for k, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: turn.get(item.path, len(turn)))
     for marker, why_not in (("gpu", no_gpu), ("mpi", no_mpi)):
         marked = [item for item in items if item.get_closest_marker(marker)]
         reason = why_not() if marked else None

@@ -5,9 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-import numba
 import numpy as np
 
 from matchwood.join.arrays import Elements, Records
@@ -16,16 +14,6 @@ from matchwood.join.similarity.reference import padded, tokens
 
 Texts = Sequence[Sequence[str]]
 PADDING_CODE = 0x110000  # one above the last code point
-
-
-def from_python(function: Any) -> Any:
-    """A function that only kernels can call, for a test to call."""
-
-    @numba.njit(_nrt=False)
-    def call(*arguments):  # type: ignore[no-untyped-def]
-        return function(*arguments)
-
-    return call
 
 
 def arrays(

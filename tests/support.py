@@ -66,6 +66,13 @@ def looped(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[...,
     return decorate
 
 
+def from_python(function: Any) -> Any:
+    """A function that only kernels can call, for a test to call."""
+    from matchwood.teams import kernel
+
+    return kernel(function.py_func)
+
+
 def environment(sources: Path = SOURCES, **extra: str) -> dict[str, str]:
     """Environment variables of a child that imports matchwood from `sources`."""
     return {**os.environ, "PYTHONPATH": str(sources), **extra}

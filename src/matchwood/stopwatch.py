@@ -6,7 +6,7 @@ import time
 
 
 class Stopwatch:
-    """Times phases that follow one another.
+    """Times phases that follow one another; those of a phase that comes again are added up.
 
     Examples
     --------
@@ -23,5 +23,9 @@ class Stopwatch:
     def lap(self, phase: str) -> None:
         """The phase that ends now began where the one before it ended."""
         now = time.perf_counter()
-        self.seconds[phase] = now - self._since
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + now - self._since
         self._since = now
+
+    def go_on(self) -> None:
+        """What was done since the last phase belongs to none."""
+        self._since = time.perf_counter()

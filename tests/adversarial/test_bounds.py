@@ -8,38 +8,38 @@ from support import run_script
 
 SCRIPT = """
     import numpy as np
-    from matchwood.teams import atomic_add, crew, device, load_relaxed, store_relaxed
+    from matchwood.teams import atomic_add, crew, kernel, load_relaxed, store_relaxed
 
-    @device
+    @kernel
     def _read(team, x, i):
         x[0] = x[i]
 
-    @device
+    @kernel
     def _write(team, x, i):
         x[i] = 1
 
-    @device
+    @kernel
     def _unsigned(team, x, i):
         x[np.uint64(i)] = 1
 
-    @device
+    @kernel
     def _add(team, x, i):
         atomic_add(x, i, 1)
 
-    @device
+    @kernel
     def _load(team, x, i):
         x[0] = load_relaxed(x, i)
 
-    @device
+    @kernel
     def _store(team, x, i):
         store_relaxed(x, i, 1)
 
     room = np.zeros(64, np.int64)  # what is read and written outside of x is ours
     for threads in (1, 3):
-        for kernel in (_read, _write, _unsigned, _add, _load, _store):
-            crew(threads, work=1 << 20).run(kernel, room[:8], 7)
+        for step in (_read, _write, _unsigned, _add, _load, _store):
+            crew(threads, work=1 << 20).run(step, room[:8], 7)
             try:
-                crew(threads, work=1 << 20).run(kernel, room[:8], 8)
+                crew(threads, work=1 << 20).run(step, room[:8], 8)
             except IndexError:
                 print("seen")
             else:

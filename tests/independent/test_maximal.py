@@ -27,7 +27,7 @@ from matchwood.check import check_maximal_independent_set
 from matchwood.independent.maximal import cpu, order, reference
 from matchwood.primitives.hashing.reference import mix64_number
 from strategies import graphs
-from support import THREADS, run_script, start_script
+from support import THREADS, from_python, run_script, start_script
 
 METHODS = ["luby", "lexicographic", "luby_sampling"]
 
@@ -107,9 +107,10 @@ def test_the_order() -> None:
     )
     large = np.array([2**31 - 1, 2**31, 2**31 + 1, 2**40])
     assert order.degree_class(large).tolist() == [61, 61, 62, 62]
+    place_of = from_python(cpu._place)
     for degree in [*degrees.tolist(), *large.tolist()]:
         for v in (0, 1, 12345):
-            place = cpu._place(v, degree, np.uint64(99))
+            place = place_of(v, degree, np.uint64(99))
             hashed = mix64_number(99 ^ v)
             assert place == 254 - 4 * int(order.degree_class([degree])[0]) - (hashed >> 62)
             assert place > cpu.JOINED

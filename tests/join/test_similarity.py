@@ -8,18 +8,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from join_sets import arrays, changed, from_python
+from join_sets import arrays, changed
 from matchwood.join.similarity import cpu_lanes as lanes
 from matchwood.join.similarity import cpu_levenshtein as bits
-from matchwood.join.similarity import reference
+from matchwood.join.similarity import cpu_phi, reference
 from matchwood.join.similarity.check import Similarities
-from matchwood.join.similarity.cpu_phi import EDIT, EQUAL, JACCARD, edit, fixed, most_edits, phi
+from matchwood.join.similarity.cpu_phi import EDIT, EQUAL, JACCARD
 from matchwood.teams.team import WORDS, Team
+from support import from_python
 
 ONE = reference.ONE
 ALONE = Team(0, 1, np.zeros(WORDS, np.int64))
 fits_lane, set_lane = from_python(lanes.fits_lane), from_python(lanes.set_lane)
 clear_lane, sweep = from_python(lanes.clear_lane), from_python(lanes.sweep)
+levenshtein, phi = from_python(bits.levenshtein), from_python(cpu_phi.phi)
+edit, fixed = from_python(cpu_phi.edit), from_python(cpu_phi.fixed)
+most_edits = from_python(cpu_phi.most_edits)
 KINDS = {"jaccard": JACCARD, "edit": EDIT, "edit_padded": EDIT, "equal": EQUAL}
 
 
@@ -35,7 +39,7 @@ def new_pattern(longest):
 def distance(r, s, most=1 << 30):
     codes = np.array([ord(c) for c in r + s], np.uint32)
     pattern = new_pattern(max(len(r), len(s)))
-    found = bits.levenshtein(ALONE, pattern, codes, (0, len(r)), (len(r), len(r) + len(s)), most)
+    found = levenshtein(ALONE, pattern, codes, (0, len(r)), (len(r), len(r) + len(s)), most)
     assert not any(part.any() for part in (pattern.direct, pattern.keys, pattern.words))
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from join_sets import arrays, from_python, random_sets
+from join_sets import arrays, random_sets
 from matchwood.join import reference as join_reference
 from matchwood.join.reference import in_order, least_weight
 from matchwood.join.similarity.reference import ONE
@@ -17,6 +17,7 @@ from matchwood.join.verification import (
     METHODS,
     cpu_approximate,
     cpu_exact,
+    cpu_pair,
     how,
     reference,
     scratch,
@@ -24,9 +25,9 @@ from matchwood.join.verification import (
 )
 from matchwood.join.verification.cpu import verify
 from matchwood.join.verification.cpu_exact import BELOW, FAR, NEVER, OPTIMAL, REACHED
-from matchwood.join.verification.cpu_pair import score
 from matchwood.join.verification.cpu_scratch import Edges, Solver, Stack
 from matchwood.teams.team import WORDS, Team
+from support import from_python
 
 clear_duals = from_python(cpu_approximate.clear_duals)
 dominant = from_python(cpu_approximate.dominant)
@@ -37,6 +38,7 @@ streamed_bound = from_python(cpu_approximate.streamed_bound)
 unwind = from_python(cpu_approximate.unwind)
 match_choices = from_python(cpu_exact.match_choices)
 solve = from_python(cpu_exact.solve)
+score = from_python(cpu_pair.score)
 
 ALONE = Team(0, 1, np.zeros(WORDS, np.int64))
 EXAMPLE = [[0.9, 0.8, 0.1], [0.85, 0.2, 0.0], [0.3, 0.7, 0.4]]

@@ -16,11 +16,11 @@ from matchwood.primitives.cpu_hints import (
     trailing_zeros,
     with_item,
 )
-from matchwood.teams import device
+from matchwood.teams import kernel
 from support import looped
 
 
-@device
+@kernel
 def _sum(values):
     total = 0.0
     for i in range(natural(np.int64(0)), values.size):
@@ -35,7 +35,7 @@ def test_natural_and_prefetch_leave_values_alone():
     np.testing.assert_array_equal(values, np.arange(50.0))
 
 
-@device
+@kernel
 def _narrow_sum(a, b):
     return converted(a + b, a)
 
@@ -52,7 +52,7 @@ def test_converted_cuts_and_wraps():
     assert _narrow_sum(np.int64(1), np.float64(2.9)) == 3
 
 
-@device
+@kernel
 def _shift_in(items, item):
     for place in range(len(items)):
         items, item = with_item(items, place, item), items[place]
@@ -65,17 +65,17 @@ def test_with_item(size):
     assert _shift_in(items, -1.0) == (-1.0, *items[:-1])
 
 
-@device
+@kernel
 def _ones(word):
     return count_ones(word)
 
 
-@device
+@kernel
 def _zeros(word):
     return trailing_zeros(word)
 
 
-@device
+@kernel
 def _turned(word, left):
     return rotated(word, left)
 
@@ -89,7 +89,7 @@ def test_bits():
     assert _turned(np.uint32(0x12345678), np.uint32(0)) == 0x12345678
 
 
-@device
+@kernel
 def _larger(x, y):
     return select(x > y, x, y)
 
@@ -100,7 +100,7 @@ def test_select(kind):
     assert _larger(kind(2), kind(2)) == 2
 
 
-@device
+@kernel
 def _same(word):
     return opaque(word)
 

@@ -87,8 +87,20 @@ def extreme(n):
     return tuple(2**32 - 1 - x for x in uniform(n, 40))
 
 
+def alone(n):
+    """One address sends to itself."""
+    return (np.zeros(n),) * 2
+
+
+def broadcast(n):
+    """All to the largest address of all, so that ranges end behind it; several packets a link."""
+    return np.arange(n) % 300, np.full(n, 2**32 - 1)
+
+
 @pytest.mark.skipif(not beyond_on_host.available, reason="there is no g++")
-@pytest.mark.parametrize("make", [uniform, zipf, extreme, lambda n: (uniform(n)[0] * 0,) * 2])
+@pytest.mark.parametrize(
+    "make", [uniform, zipf, extreme, broadcast, lambda n: (uniform(n)[0] * 0,) * 2]
+)
 def test_the_rounds_on_the_host(make, monkeypatch):
     """Host code by NumPy, the kernels of fewer bytes by g++."""
     monkeypatch.setattr(rounds, "LEAST", 1)

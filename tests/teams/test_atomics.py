@@ -206,10 +206,10 @@ def test_atomics_reach_strided_arrays():
 
 def test_waiting_loops_may_relax_the_core():
     """The hint compiles on this processor and changes nothing."""
-    from matchwood.teams import device
+    from matchwood.teams import kernel
     from matchwood.teams.atomics import relax_core
 
-    @device
+    @kernel
     def twice(x):
         relax_core()
         return 2 * x

@@ -123,6 +123,25 @@ def test_a_kernel_in_a_file_that_is_not_hashed_is_refused(decorator):
         decorator(namespace["f"])
 
 
+def test_only_kernels_can_call_what_is_compiled_into_them():
+    """Numba would enter at no address."""
+
+    @compiled.device
+    def twice(x):
+        return 2 * x
+
+    @compiled.kernel
+    def double(team, x):
+        x[0] = twice(x[0])
+
+    x = np.ones(1, np.int64)
+    for expected in (2, 4):  # not compiled yet, and then compiled for the kernel
+        with pytest.raises(TypeError, match="twice: only kernels can call this function"):
+            twice(x[0])
+        double(None, x)
+        assert x[0] == expected
+
+
 def test_a_damaged_file_costs_a_compilation_and_no_more(package):
     assert result(package) == (1000, 0)
     for damage in ("cut", "empty", "changed"):

@@ -48,7 +48,7 @@ def blocks(prepared: Any, choice: Choice, whole: bool) -> Iterator[Raw]:
             yield BREAK
     watch.lap("join")
     count(choice, task)
-    choice.stats.setdefault("seconds", {}).update({**watch.seconds, **task.seconds})
+    choice.stats.setdefault("seconds", {}).update({**watch.seconds, **task.watch.seconds})
 
 
 def above(prepared: Any, choice: Choice, delta: float, raise_to: Any, sample: Any) -> Iterator[Raw]:

@@ -28,7 +28,7 @@ from matchwood.teams.atomics import (
     store_release,
 )
 from matchwood.teams.cache import cache_folder, user_cache
-from matchwood.teams.compiled import device, expanded, inlined, inner, kernel
+from matchwood.teams.compiled import device, expanded, inlined, kernel
 from matchwood.teams.cpus import available_cpus, default_threads, most_threads
 from matchwood.teams.crew import Crew, counting, crew, on_progress, tell_progress
 from matchwood.teams.team import (
@@ -68,7 +68,6 @@ __all__ = [
     "expect",
     "fail",
     "inlined",
-    "inner",
     "interrupted",
     "kernel",
     "load_acquire",

@@ -36,8 +36,11 @@ PACKAGE = Path(__file__).resolve().parent.parent
 # error model drops the division-by-zero branch, which no kernel relies on.  Kernels allocate
 # nothing, so arrays need no reference counts.  With them every call of a device function inside a
 # loop counts atomically, which made a matching four times slower.  A kernel that allocates does not
-# compile.
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "forceinline": False}
+# compile.  No C callback is made of any function.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+# What unpacks records of many arrays from Python is often more code than the function itself, and
+# it took a fifth of the time to compile a search.  Only kernels are called from Python.
+_INSIDE = {**_OPTIONS, "no_cpython_wrapper": True}
 
 
 def _holds_kernels(path: Path) -> bool:
@@ -166,27 +169,30 @@ def _require_hashed(function: Callable[..., Any]) -> None:
         )
 
 
+def _inside(function: Callable[..., Any], **options: Any) -> Any:
+    """Compiled for kernels alone.  A call from Python would enter at no address: it is refused."""
+    _require_hashed(function)
+    made = numba.njit(**_INSIDE, **options)(function)
+
+    def refuse(*arguments: Any, **named: Any) -> None:
+        raise TypeError(f"{function.__qualname__}: only kernels can call this function")
+
+    def add(code: CompileResult) -> None:
+        made.overloads[tuple(code.signature.args)] = code
+
+    made._compile_for_args = refuse  # what Numba does where it knows no address
+    made.add_overload = add  # else it would learn one
+    return made
+
+
 def device(function: Callable[..., Any]) -> Any:
-    """A function that kernels call; it is compiled into them."""
-    _require_hashed(function)
-    return numba.njit(**_OPTIONS)(function)
-
-
-def inner(function: Callable[..., Any]) -> Any:
-    """A `device` function that Python cannot call: only kernels can.
-
-    For functions with records of many arrays as arguments.  What unpacks such arguments from Python
-    is more code than the function, and took half of the time to compile them.
-    """
-    _require_hashed(function)
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
-    return numba.njit(**options)(function)
+    """A function that kernels call, and Python cannot; it is compiled into them."""
+    return _inside(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """A `device` function that takes other functions as arguments; expanded where it is called."""
-    _require_hashed(function)
-    return numba.njit(inline="always", **_OPTIONS)(function)
+    return _inside(function, inline="always")
 
 
 def expanded(function: Callable[..., Any]) -> Any:
@@ -194,8 +200,7 @@ def expanded(function: Callable[..., Any]) -> Any:
 
     For the stages of a long kernel: then records with many arrays cost nothing as arguments.
     """
-    _require_hashed(function)
-    return numba.njit(**{**_OPTIONS, "forceinline": True})(function)
+    return _inside(function, forceinline=True)
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -40,9 +40,9 @@ from matchwood.teams import (
     Team,
     advance,
     atomic_add,
+    device,
     expect,
     inlined,
-    inner,
     interrupted,
     kernel,
     load_relaxed,
@@ -166,7 +166,7 @@ def count_verdict(counts: Any, verdict: int) -> None:
         counts[REJECTED_BY_BOUND] += 1
 
 
-@inner
+@device
 def _verified(
     team: Team, corpus: Corpus, row: int, other: int, rule: Rule, how: How, space: Scratch
 ) -> tuple[int, int]:
@@ -278,7 +278,7 @@ def _probe(
     return -1
 
 
-@inner
+@device
 def take_chunk(places: Places, words: Any, state: Any) -> bool:
     """The next chunk for this member; False when none is left."""
     chunks = places.chunks.size - 1

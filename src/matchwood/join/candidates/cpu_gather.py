@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchwood.join.candidates.cpu_lists import SLACK, Index, Lists, prefix_end
-from matchwood.teams import Team, device, inlined, inner, stopping
+from matchwood.teams import Team, device, inlined, stopping
 
 BASIC, POSITIONAL, JOINT = 0, 1, 2
 WINDOW = 1 << 18  # records on the right that are looked at together: 5 MB a thread
@@ -152,7 +152,7 @@ def _uses(lists: Lists, row: int, at: int) -> tuple[int, int]:
     return start + lists.firsts[at], start + last
 
 
-@inner
+@device
 def can_reach(lists: Lists, row: int, others: Lists, other: int, need: float, rule: Rule) -> Any:
     """Merge the token lists of two records.  False: their matching weighs less than `need`."""
     i, end = lists.starts[row], lists.ends[row]
@@ -189,7 +189,7 @@ def can_reach(lists: Lists, row: int, others: Lists, other: int, need: float, ru
     return got >= need
 
 
-@inner
+@device
 def lengths_reach(elements: Any, left: Any, right: Any, need: float) -> bool:
     """Edit similarity is at most the shorter length by the longer.  Elements ascend by length."""
     starts = elements.text_starts

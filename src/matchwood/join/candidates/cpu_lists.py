@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import Team, crew, inner, interrupted, kernel
+from matchwood.teams import Team, crew, device, interrupted, kernel
 
 UP = 1.0 + 2.0**-22  # a float32 of UP times x is never below x
 LEAST = 2.0**-20  # no utility is 0: a sum of 0 says that nothing was shared
@@ -232,7 +232,7 @@ def lists_of(starts: np.ndarray, elements: np.ndarray, holders: Holders, weights
 # The index
 
 
-@inner
+@device
 def prefix_end(lists: Lists, row: int, whole: float, least: float) -> int:
     """End of the prefix: what is left after it cannot reach `least`.  It may be the list's end.
 

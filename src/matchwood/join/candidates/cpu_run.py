@@ -30,6 +30,7 @@ from matchwood.join.verification import apart, most_tokens, scratch
 from matchwood.join.verification.cpu import verify
 from matchwood.join.verification.cpu_pair import ACCEPTED
 from matchwood.join.verification.cpu_scratch import How
+from matchwood.stopwatch import Stopwatch
 from matchwood.teams import counting, crew
 from matchwood.teams.crew import INLINE_WORK
 
@@ -95,7 +96,7 @@ class Task:
         self.places = self.all_places
         self.counts = np.zeros(cpu.COUNTS, np.int64)
         self.found = 0  # pairs that the host has taken, for a progress bar
-        self.seconds: dict[str, float] = {}  # of the last part, by phase; the GPU engine only
+        self.watch = Stopwatch()  # of the GPU engine
 
     def rule_of(self, delta: float) -> Rule:
         share = share_of(delta)

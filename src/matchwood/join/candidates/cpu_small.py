@@ -18,7 +18,7 @@ import numpy as np
 from matchwood.join.arrays import Elements
 from matchwood.join.candidates.cpu_lists import SLACK
 from matchwood.join.similarity.cpu_phi import ONE, jaccard
-from matchwood.teams import inlined, inner
+from matchwood.teams import device, inlined
 
 TOO_FEW, OPEN = -1, -2  # not settled by a weight: the pair cannot reach what it needs; go on
 SLOTS = 1 << 14  # similarities that a member remembers: 256 KB
@@ -35,7 +35,7 @@ class Known(NamedTuple):
     columns: np.ndarray  # int32: ... and on the other
 
 
-@inner
+@device
 def similarity(elements: Elements, a: int, b: int, keys: Any, weights: Any) -> int:
     """Jaccard similarity of two different elements, remembered."""
     low, high = np.uint64(min(a, b)), np.uint64(max(a, b))
@@ -49,7 +49,7 @@ def similarity(elements: Elements, a: int, b: int, keys: Any, weights: Any) -> i
     return found
 
 
-@inner
+@device
 def _best_of_row(elements: Elements, a: int, others: Any, keys: Any, weights: Any) -> Any:
     best = np.int64(0)
     for j in range(others.size):
@@ -57,7 +57,7 @@ def _best_of_row(elements: Elements, a: int, others: Any, keys: Any, weights: An
     return best
 
 
-@inner
+@device
 def _best_of_two_rows(
     elements: Elements, a: int, b: int, others: Any, keys: Any, weights: Any
 ) -> Any:

@@ -17,7 +17,6 @@ from matchwood.join.candidates.cpu_run import Raw
 from matchwood.join.gpu_corpus import Resident, corpus_of, rule_of
 from matchwood.join.similarity.cpu_phi import JACCARD
 from matchwood.join.verification.gpu import verify
-from matchwood.stopwatch import Stopwatch
 
 SOURCE = gpu.Source(__package__, "gpu.cu", ("gather",))
 BLOCK, COUNTS = SOURCE.constants("BLOCK", "COUNTS")
@@ -52,18 +51,18 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
     rule = rule_of(task.rule, task.once, how, how.similarity == JACCARD)
     known = task.prepared.keep("gpu room", dict)
     waiting = [(0, int(task.places.rows.size))]
-    watch = Stopwatch()
     while waiting:
         first, last = waiting.pop()
         if first == last:
             continue
+        task.watch.go_on()
         room = _room(known.get((task.rule.share, first, last), FIRST_ROOM))
         counts = cupy.zeros(COUNTS, np.uint64)
         pairs = tuple(
             gpu.empty(room, kind, "fuzzy_join") for kind in (np.int32, np.int32, np.int64)
         )
         wanted = _gather(corpus, rule, (first, last), pairs, counts)
-        watch.lap("gather")
+        task.watch.lap("gather")
         if wanted > room:
             known[task.rule.share, first, last] = wanted
             if wanted > _room(wanted):  # it will not fit: two halves
@@ -78,8 +77,7 @@ def pairs_on_device(task: Any, how: Any) -> Iterator[tuple[Any, Any, Any]]:
         verify(corpus, rule, found, cupy.flatnonzero(found[2] < 0), task.prepared.largest, counts)
         kept = cupy.flatnonzero(found[2] > 0)
         counted = counts.get()
-        watch.lap("verify")
-        task.seconds.update(watch.seconds)
+        task.watch.lap("verify")
         for name, place in COUNTED.items():
             task.counts[place] += int(counted[SOURCE.constant(name)])
         yield tuple(array[kept] for array in found)

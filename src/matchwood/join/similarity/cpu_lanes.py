@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from matchwood.join.similarity.reference import fixed
-from matchwood.teams import inner
+from matchwood.teams import device
 
 LANES = 16  # patterns
 LONGEST = 32  # characters of a pattern: bits of a word
@@ -44,7 +44,7 @@ def ratios() -> np.ndarray:
     return made
 
 
-@inner
+@device
 def fits_lane(text: np.ndarray, lo: int, hi: int) -> bool:
     """True where text[lo:hi] can be a pattern."""
     if hi - lo > LONGEST:
@@ -55,7 +55,7 @@ def fits_lane(text: np.ndarray, lo: int, hi: int) -> bool:
     return wide == 0
 
 
-@inner
+@device
 def set_lane(lanes: Lanes, lane: int, text: np.ndarray, lo: int, hi: int) -> None:
     """text[lo:hi], not empty, is the pattern of that lane."""
     for i in range(lo, hi):
@@ -64,14 +64,14 @@ def set_lane(lanes: Lanes, lane: int, text: np.ndarray, lo: int, hi: int) -> Non
     lanes.lengths[lane] = hi - lo
 
 
-@inner
+@device
 def clear_lane(lanes: Lanes, lane: int, text: np.ndarray, lo: int, hi: int) -> None:
     """Forget it."""
     for i in range(lo, hi):
         lanes.table[text[i], lane] = 0
 
 
-@inner
+@device
 def sweep(lanes: Lanes, text: np.ndarray, lo: int, hi: int) -> None:
     """Distances of all patterns to text[lo:hi], in the last third of `state`."""
     table, state, tops, lengths = lanes.table, lanes.state, lanes.tops, lanes.lengths

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchwood.teams import Team, device, stopping
+from matchwood.teams import Team, device, expanded, stopping
 
 WORD = 64  # characters of a block
 DIRECT = 256  # code points below this one have a word of their own; the others are hashed
@@ -95,6 +95,38 @@ def _places(pattern: Pattern, code: np.uint32) -> np.uint64:
     return pattern.words[slot] if pattern.keys[slot] != 0 else _ZERO
 
 
+@expanded
+def _step(equal: Any, rises: Any, falls: Any, risen: Any, fallen: Any, last: Any) -> Any:
+    """One character of the text, whose places in the pattern are `equal`.
+
+    `rises` and `falls` say how distances change down the column, `risen` and `fallen` how that
+    above it changes to the right.  Returns those of the next column, and the change in its last
+    row.
+    """
+    straight = equal | falls
+    equal |= fallen
+    slope = (((equal & rises) + rises) ^ rises) | equal
+    up = falls | ~(slope | rises)
+    down = rises & slope
+    change = np.int64((up >> last) & _ONE) - np.int64((down >> last) & _ONE)
+    up = (up << _ONE) | risen
+    down = (down << _ONE) | fallen
+    return down | ~(straight | up), up & straight, change
+
+
+@expanded
+def _step_below(
+    pattern: Pattern, character: Any, rises: Any, falls: Any, at: int, last: Any
+) -> Any:
+    """The same below another block, whose changes are steps[at]; they become those of this one."""
+    step = pattern.steps[at]
+    fallen = _ONE if step < 0 else _ZERO
+    risen = _ONE if step > 0 else _ZERO
+    found = _step(_places(pattern, character), rises, falls, risen, fallen, last)
+    pattern.steps[at] = np.int8(found[2])
+    return found
+
+
 @device
 def distance_to(
     pattern: Pattern, length: int, text: np.ndarray, lo: int, hi: int, most: int
@@ -111,15 +143,8 @@ def distance_to(
         stop = min(start + CHUNK, hi)
         for j in range(start, stop):
             equal = _places(pattern, text[j])
-            straight = equal | falls
-            slope = (((equal & rises) + rises) ^ rises) | equal
-            up = falls | ~(slope | rises)
-            down = rises & slope
-            distance += np.int64((up >> last) & _ONE) - np.int64((down >> last) & _ONE)
-            up = (up << _ONE) | _ONE
-            down <<= _ONE
-            rises = down | ~(straight | up)
-            falls = up & straight
+            rises, falls, change = _step(equal, rises, falls, _ONE, _ZERO, last)
+            distance += change
         start = stop
         if distance - (hi - start) > most:  # it falls by at most one a character
             return most + 1
@@ -131,24 +156,9 @@ def _block(pattern: Pattern, length: int, text: np.ndarray, lo: int, hi: int, di
     """One block over the whole text; reads and writes `steps`.  Distance in its last row."""
     rises, falls = _FULL, _ZERO
     last = np.uint64(length - 1)
-    steps = pattern.steps
     for j in range(lo, hi):
-        equal = _places(pattern, text[j])
-        step = steps[j - lo]
-        fallen = _ONE if step < 0 else _ZERO
-        risen = _ONE if step > 0 else _ZERO
-        straight = equal | falls
-        equal |= fallen
-        slope = (((equal & rises) + rises) ^ rises) | equal
-        up = falls | ~(slope | rises)
-        down = rises & slope
-        change = np.int64((up >> last) & _ONE) - np.int64((down >> last) & _ONE)
-        steps[j - lo] = np.int8(change)
+        rises, falls, change = _step_below(pattern, text[j], rises, falls, j - lo, last)
         distance += change
-        up = (up << _ONE) | risen
-        down = (down << _ONE) | fallen
-        rises = down | ~(straight | up)
-        falls = up & straight
     return distance
 
 
@@ -162,28 +172,13 @@ def _band_block(
     """
     rises, falls = _FULL, _ZERO
     last = np.uint64(length - 1)
-    steps = pattern.steps
     least = noted = distance
     for j in range(lo, hi):
         if j == after:
             noted = distance
-        equal = _places(pattern, text[j])
-        step = steps[j]
-        fallen = _ONE if step < 0 else _ZERO
-        risen = _ONE if step > 0 else _ZERO
-        straight = equal | falls
-        equal |= fallen
-        slope = (((equal & rises) + rises) ^ rises) | equal
-        up = falls | ~(slope | rises)
-        down = rises & slope
-        change = np.int64((up >> last) & _ONE) - np.int64((down >> last) & _ONE)
-        steps[j] = np.int8(change)
+        rises, falls, change = _step_below(pattern, text[j], rises, falls, j, last)
         distance += change
         least = min(least, distance)
-        up = (up << _ONE) | risen
-        down = (down << _ONE) | fallen
-        rises = down | ~(straight | up)
-        falls = up & straight
     return noted, least, distance
 
 

@@ -35,7 +35,7 @@ from matchwood.join.choice import Choice
 from matchwood.join.verification import apart, scratch
 from matchwood.join.verification.cpu_pair import ACCEPTED, NO_ROOM, STOPPED, mine
 from matchwood.join.verification.cpu_scratch import How, Scratch
-from matchwood.teams import Team, device, inlined, inner, kernel, stopping, store_relaxed
+from matchwood.teams import Team, device, inlined, kernel, stopping, store_relaxed
 
 MARGIN = 1e-9  # of a share: bounds within it are looked at exactly
 
@@ -73,7 +73,7 @@ def _is_better(weight: int, total: int, row: int, weight2: int, total2: int, row
     return mine > theirs or (mine == theirs and row < row2)
 
 
-@inner
+@device
 def _insert(kept: Kept, rank: int, count: int, row: int, weight: int, total: int) -> int:
     """Put a partner in its place; the last one goes where there are too many."""
     rows, weights, sums = kept.rows[rank], kept.weights[rank], kept.sums[rank]

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from matchwood.join.verification.cpu_scratch import Edges, Solver, Stack
-from matchwood.teams import Team, inner, stopping
+from matchwood.teams import Team, device, stopping
 
 EPSILON = 100  # one part in so many
 
 
-@inner
+@device
 def _free_all(rows: int, columns: int, solver: Solver) -> None:
     for row in range(rows):
         solver.row_mate[row] = -1
@@ -38,13 +38,13 @@ def _free_all(rows: int, columns: int, solver: Solver) -> None:
 # Greedy
 
 
-@inner
+@device
 def _before(edges: Edges, a: int, b: int) -> bool:
     """Edge a comes before edge b.  Edges are numbered by row and column."""
     return edges.weights[a] > edges.weights[b] or (edges.weights[a] == edges.weights[b] and a < b)
 
 
-@inner
+@device
 def _sift(edges: Edges, order: np.ndarray, place: int, count: int) -> None:
     """Move the edge at `place` down the heap until no edge below comes after it."""
     edge = order[place]
@@ -61,7 +61,7 @@ def _sift(edges: Edges, order: np.ndarray, place: int, count: int) -> None:
     order[place] = edge
 
 
-@inner
+@device
 def sort_edges(team: Team, edges: Edges, count: int, order: np.ndarray) -> bool:
     """`order`: the edges, heaviest first (heap sort, in place).  False: the team stops."""
     for k in range(count):
@@ -78,7 +78,7 @@ def sort_edges(team: Team, edges: Edges, count: int, order: np.ndarray) -> bool:
     return True
 
 
-@inner
+@device
 def greedy(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
     """The heaviest edge with both ends free, again and again.  Weight of the matching, or -1."""
     _free_all(rows, columns, solver)
@@ -99,7 +99,7 @@ def greedy(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) ->
     return weight
 
 
-@inner
+@device
 def _row_of(edges: Edges, rows: int, edge: int) -> Any:
     lo, hi = 0, rows
     while hi - lo > 1:
@@ -114,7 +114,7 @@ def _row_of(edges: Edges, rows: int, edge: int) -> Any:
 # Locally dominant
 
 
-@inner
+@device
 def _point(edges: Edges, rows: int, columns: int, solver: Solver) -> None:
     """Every free vertex points to its heaviest free neighbour, by the number of the edge.
 
@@ -139,7 +139,7 @@ def _point(edges: Edges, rows: int, columns: int, solver: Solver) -> None:
         solver.reached[row] = best
 
 
-@inner
+@device
 def dominant(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
     """Match those that point to each other, until nobody points.  Weight of the matching, or -1
     where the team stops."""
@@ -165,7 +165,7 @@ def dominant(team: Team, edges: Edges, rows: int, columns: int, solver: Solver) 
 # Streaming, and the bounds of its duals
 
 
-@inner
+@device
 def stream_edge(
     row: int, column: int, weight: int, solver: Solver, stack: Stack, height: int
 ) -> Any:
@@ -183,7 +183,7 @@ def stream_edge(
     return height + 1
 
 
-@inner
+@device
 def unwind(stack: Stack, height: int, rows: int, columns: int, solver: Solver) -> Any:
     """Take the kept edges from the last to the first.  Weight of the matching."""
     _free_all(rows, columns, solver)
@@ -197,7 +197,7 @@ def unwind(stack: Stack, height: int, rows: int, columns: int, solver: Solver) -
     return weight
 
 
-@inner
+@device
 def clear_duals(rows: int, columns: int, solver: Solver) -> None:
     """Before the first edge."""
     for row in range(rows):
@@ -206,7 +206,7 @@ def clear_duals(rows: int, columns: int, solver: Solver) -> None:
         solver.column_dual[column] = 0
 
 
-@inner
+@device
 def dual_sum(rows: int, columns: int, solver: Solver) -> Any:
     """The sum of all duals."""
     total = np.int64(0)
@@ -217,14 +217,14 @@ def dual_sum(rows: int, columns: int, solver: Solver) -> Any:
     return total
 
 
-@inner
+@device
 def streamed_bound(rows: int, columns: int, solver: Solver) -> Any:
     """(1 + 1/100) times the duals, rounded up: no matching weighs more."""
     total = dual_sum(rows, columns, solver)
     return total + (total + EPSILON - 1) // EPSILON
 
 
-@inner
+@device
 def local_ratio_bound(edges: Edges, rows: int, columns: int, solver: Solver, halves: bool) -> Any:
     """An upper bound from one pass over the edges, with epsilon 0: they are all in memory.
 

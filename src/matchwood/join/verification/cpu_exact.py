@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 from matchwood.join.verification.cpu_scratch import Edges, Solver
-from matchwood.teams import Team, inner, stopping
+from matchwood.teams import Team, device, stopping
 
 FAR = np.int64(0x7FFFFFFFFFFFFFFF)
 NEVER = np.int64(-0x7FFFFFFFFFFFFFFF)  # a weight that every matching reaches
 OPTIMAL, BELOW, REACHED, HALTED = 0, 1, 2, 3  # how `solve` ended
 
 
-@inner
+@device
 def match_choices(edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
     """Rows take the column of their heaviest edge while it is free.  Weight of that matching."""
     for column in range(columns):
@@ -44,7 +44,7 @@ def match_choices(edges: Edges, rows: int, columns: int, solver: Solver) -> Any:
     return weight
 
 
-@inner
+@device
 def _nearest(solver: Solver, closed: int, reached: int) -> Any:
     """The place in `reached` of the nearest column that is not finished."""
     best = closed
@@ -54,7 +54,7 @@ def _nearest(solver: Solver, closed: int, reached: int) -> Any:
     return best
 
 
-@inner
+@device
 def _search(edges: Edges, root: int, solver: Solver) -> Any:
     """Shortest path from a free row.  (its length, free column or -1, row that becomes free or -1,
     columns finished, columns reached)."""
@@ -93,7 +93,7 @@ def _search(edges: Edges, root: int, solver: Solver) -> Any:
     return length, end_column, end_row, closed, reached
 
 
-@inner
+@device
 def _augment(edges: Edges, root: int, solver: Solver) -> Any:
     """Match the row, or leave it free where that is best.  By how much the bound falls."""
     length, column, end_row, closed, reached = _search(edges, root, solver)
@@ -120,7 +120,7 @@ def _augment(edges: Edges, root: int, solver: Solver) -> Any:
         column = before
 
 
-@inner
+@device
 def solve(
     team: Team, edges: Edges, rows: int, columns: int, solver: Solver, bounds: tuple[int, int]
 ) -> Any:

@@ -65,7 +65,7 @@ from matchwood.join.verification.cpu_scratch import (
     Scratch,
     mine,
 )
-from matchwood.teams import Team, device, inlined, inner, stopping
+from matchwood.teams import Team, device, inlined, stopping
 
 # A verdict is a sum of these, or one of the negative ones
 ACCEPTED = 1  # the pair is reported
@@ -129,7 +129,7 @@ def verify_pair(
     return _verify_rest(team, elements, (equal, rows, columns), need, how, space)
 
 
-@inner
+@device
 def _verify_rest(
     team: Team,
     elements: Elements,

@@ -33,7 +33,7 @@ from matchwood.join.similarity.cpu_levenshtein import (
 )
 from matchwood.join.similarity.cpu_phi import JACCARD, ONE, fixed, jaccard, most_edits, text_of
 from matchwood.join.verification.cpu_scratch import Edges, Scratch, Sides, Table
-from matchwood.teams import Team, inner
+from matchwood.teams import Team, device
 
 FEW = 16  # element pairs; up to so many are compared one by one.  Measured on the Yelp sample
 _SPREAD = 2654435769  # 2^32 / golden ratio
@@ -43,7 +43,7 @@ FREE = np.int64(-1)  # a slot without a token
 END = np.int64(0xFFFFFFFF)  # instead of an entry: the end of a chain; and the bits of an entry
 
 
-@inner
+@device
 def take_equal(left: np.ndarray, right: np.ndarray, sides: Sides) -> Any:
     """Match equal elements; the others go to `sides`.  (equal, rows, columns).
 
@@ -75,7 +75,7 @@ def take_equal(left: np.ndarray, right: np.ndarray, sides: Sides) -> Any:
     return equal, rows, columns
 
 
-@inner
+@device
 def keep_all(left: np.ndarray, right: np.ndarray, sides: Sides) -> None:
     """All elements go to `sides`: where matching equal ones first would be wrong."""
     for i in range(left.size):
@@ -84,7 +84,7 @@ def keep_all(left: np.ndarray, right: np.ndarray, sides: Sides) -> None:
         sides.columns[j] = right[j]
 
 
-@inner
+@device
 def exchange_sides(sides: Sides, rows: int, columns: int) -> None:
     """Rows become columns; rows < columns <= the room of both arrays or the other way round."""
     for k in range(max(rows, columns)):
@@ -94,7 +94,7 @@ def exchange_sides(sides: Sides, rows: int, columns: int) -> None:
 # Jaccard: the table of tokens
 
 
-@inner
+@device
 def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) -> Any:
     """Put the tokens of the columns into the table.  Returns how far a hash is shifted."""
     total = 0
@@ -122,7 +122,7 @@ def index_columns(elements: Elements, sides: Sides, columns: int, table: Table) 
     return shift
 
 
-@inner
+@device
 def touch_columns(elements: Elements, element: int, shift: int, table: Table) -> Any:
     """Count the tokens that each column shares with the element; how many columns share any."""
     slots, entries, shared = table.slots, table.entries, table.shared
@@ -146,7 +146,7 @@ def touch_columns(elements: Elements, element: int, shift: int, table: Table) ->
     return touched
 
 
-@inner
+@device
 def sort_touched(table: Table, touched: int, columns: int) -> None:
     """Columns in rising order: by looking at all where many were touched, else by insertion."""
     if touched * touched > 4 * columns:
@@ -165,7 +165,7 @@ def sort_touched(table: Table, touched: int, columns: int) -> None:
         table.touched[place] = column
 
 
-@inner
+@device
 def row_bounds(elements: Elements, rows: int, columns: int, space: Scratch) -> Any:
     """The most that each row can weigh (in `row_dual`) and their sum, by tokens that are there.
 
@@ -200,7 +200,7 @@ def row_bounds(elements: Elements, rows: int, columns: int, space: Scratch) -> A
 # One row
 
 
-@inner
+@device
 def jaccard_row(
     elements: Elements, row: int, columns: int, shift: int, space: Scratch, ordered: bool
 ) -> Any:
@@ -236,7 +236,7 @@ def jaccard_row(
     return count
 
 
-@inner
+@device
 def edit_row(team: Team, elements: Elements, row: int, columns: int, space: Scratch) -> Any:
     """The same for edit similarity: the pattern is made once for the row."""
     sides, edges = space.sides, space.edges
@@ -258,7 +258,7 @@ def edit_row(team: Team, elements: Elements, row: int, columns: int, space: Scra
     return count
 
 
-@inner
+@device
 def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
     """Note the element's text as the pattern; False where it is too long for one word."""
     lo, hi = text_of(elements, element)
@@ -268,7 +268,7 @@ def open_pattern(elements: Elements, element: int, pattern: Pattern) -> bool:
     return True
 
 
-@inner
+@device
 def row_edit(
     team: Team,
     elements: Elements,
@@ -294,7 +294,7 @@ def row_edit(
     return fixed(longer - edits, longer) if edits <= most else np.int64(-1)
 
 
-@inner
+@device
 def best_edit(
     team: Team, elements: Elements, row: int, columns: int, least: int, space: Scratch
 ) -> Any:
@@ -317,7 +317,7 @@ def best_edit(
     return best
 
 
-@inner
+@device
 def rows_fit_lanes(elements: Elements, rows: int, columns: int, space: Scratch) -> bool:
     """True where `edit_rows` can make all rows: short plain texts, and room for all pairs."""
     if rows * columns > space.edges.columns.size:
@@ -329,7 +329,7 @@ def rows_fit_lanes(elements: Elements, rows: int, columns: int, space: Scratch) 
     return True
 
 
-@inner
+@device
 def edit_rows(elements: Elements, rows: int, columns: int, slack: int, space: Scratch) -> Any:
     """All rows of edit similarities, some at once; also those that are 0.  What the rows lose.
 
@@ -366,7 +366,7 @@ def edit_rows(elements: Elements, rows: int, columns: int, slack: int, space: Sc
     return lost
 
 
-@inner
+@device
 def _note(edges: Edges, row: int, column: int, weight: int) -> None:
     """Keep the heaviest edge of the row and of the column; the first of equal ones."""
     if weight > edges.row_best[row]:
@@ -377,7 +377,7 @@ def _note(edges: Edges, row: int, column: int, weight: int) -> None:
         edges.column_choice[column] = row
 
 
-@inner
+@device
 def reset_best(edges: Edges, rows: int, columns: int) -> None:
     """Before the first row."""
     edges.starts[0] = 0
@@ -389,7 +389,7 @@ def reset_best(edges: Edges, rows: int, columns: int) -> None:
         edges.column_choice[column] = -1
 
 
-@inner
+@device
 def open_table(
     elements: Elements, sides: Sides, rows: int, columns: int, table: Table, similarity: int
 ) -> Any:

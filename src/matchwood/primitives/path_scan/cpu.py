@@ -86,16 +86,14 @@ def _changed(tally: Array, turn: int) -> int:
 
 
 def compiled(op: Any) -> Any:
-    """The operation as kernels can call it."""
+    """The operation as kernels can call it.
+
+    Kernels with one of the user's own are compiled again in each process: its code is not kept,
+    since a change of it would not be noticed.
+    """
     if isinstance(op, str):
         return {"add": add, "minimum": minimum, "maximum": maximum}[op]
     return op if isinstance(op, numba.core.dispatcher.Dispatcher) else device(op)
-
-
-def marked(op: Any) -> Any:
-    """The decorator for kernels with that operation.  One of the user's own is compiled again in
-    each process, since a change of it would not be noticed."""
-    return kernel if isinstance(op, str) else device
 
 
 @functools.lru_cache(maxsize=64)
@@ -103,7 +101,7 @@ def doubling_with(op_of_user: Any) -> Any:
     """The kernel of doubling for an operation."""
     op = compiled(op_of_user)
 
-    @marked(op_of_user)
+    @kernel
     def _double(
         team: Team, links: Array, values: Array, until_still: bool, to: Array, total: Array,
         next_to: Array, next_total: Array, tally: Array, result: Array,

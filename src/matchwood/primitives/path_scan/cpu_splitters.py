@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from matchwood.primitives.cpu_hints import converted, natural, prefetch
-from matchwood.primitives.path_scan.cpu import compiled, marked
+from matchwood.primitives.path_scan.cpu import compiled
 from matchwood.teams import (
     Team,
     barrier,
     crew,
     interrupted,
+    kernel,
     load_relaxed,
     next_chunk,
     store_relaxed,
@@ -44,7 +45,7 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
     """The three kernels for an operation."""
     op = compiled(op_of_user)
 
-    @marked(op_of_user)
+    @kernel
     def _walk_stretches(
         team: Team, links: Array, values: Array, nodes: Array, number: Array, to: Array,
         total: Array, least: Array,
@@ -76,7 +77,7 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
                 least[slot] = smallest
             chunk = next_chunk(team, to.size, 8)
 
-    @marked(op_of_user)
+    @kernel
     def _rank(
         team: Team, nodes: Array, to: Array, total: Array, least: Array, end: Array,
         behind: Array,
@@ -117,7 +118,7 @@ def _with(op_of_user: Any) -> tuple[Any, Any, Any]:
                 if slot == first:
                     break
 
-    @marked(op_of_user)
+    @kernel
     def _distribute(
         team: Team, links: Array, values: Array, nodes: Array, number: Array, end: Array,
         behind: Array, ends: Array, reduced: Array, smallest: Array,

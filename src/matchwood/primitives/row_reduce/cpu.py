@@ -227,12 +227,13 @@ def _kernel_of(operation: Operation) -> Any:
     ]
     init, multiply, combine, finish = compiled
 
+    @kernel
     def _operation(
         team: Team, indptr: Any, indices: Any, data: Any, columns: int, x: Any, out: Any
     ) -> None:
         reduce_rows(team, indptr, indices, data, columns, x, out, init, multiply, combine, finish)
 
-    return device(_operation)  # as `kernel`, without the cache on disk
+    return _operation
 
 
 def run_operation(

@@ -174,8 +174,9 @@ def solve(
     after the other, unless b is in Fortran order: each number has a cache line of its own.
     """
     n, m = d.size, b.shape[1]
+    b = b if b.flags.f_contiguous else np.ascontiguousarray(b)
     alone = b.shape[0] < FEW_COLUMNS or (perm is not None and b.flags.c_contiguous)
-    b = b if b.flags.f_contiguous and not alone else np.ascontiguousarray(b)
+    b = np.ascontiguousarray(b) if alone else b
     x = np.empty_like(b)
     if n == 0 or b.shape[0] == 0:
         return x, -1, trust.RIGHT

@@ -22,6 +22,7 @@ from matchwood.teams import (
     atomic_cas,
     atomic_min,
     crew,
+    expanded,
     interrupted,
     kernel,
     load_relaxed,
@@ -102,6 +103,12 @@ def _see(team: Any, indptr: Array, rows: Array, level: int, when: Array, arcs: A
     atomic_add(arcs, 0, total)
 
 
+@expanded
+def _told_place(word: Any, left: Any, first: int, bitmap: bool) -> Any:
+    """A place that was told: of the lowest bit left in a word of bits, or the word itself."""
+    return first + np.int64(trailing_zeros(left)) if bitmap else np.int64(word)
+
+
 @kernel
 def _hear(
     team: Any, words: Array, starts: Array, sizes: Array, indptr: Array, level: int, when: Array,
@@ -126,9 +133,7 @@ def _hear(
         for i in range(begin + lo, begin + hi):
             left = words[i] if bitmap else np.uint32(1)
             while left != np.uint32(0):
-                k = np.int64(words[i])
-                if bitmap:
-                    k = (i - begin) * BITS + np.int64(trailing_zeros(left))
+                k = _told_place(words[i], left, (i - begin) * BITS, bitmap)
                 left &= left - np.uint32(1)
                 v = k * parts + s
                 when[v] = level
@@ -152,9 +157,7 @@ def _set_columns(team: Any, words: Array, starts: Array, stripes: Array, frontie
                 return
             left = words[i] if bitmap else np.uint32(1)
             while left != np.uint32(0):
-                k = np.int64(words[i])
-                if bitmap:
-                    k = (i - begin) * BITS + np.int64(trailing_zeros(left))
+                k = _told_place(words[i], left, (i - begin) * BITS, bitmap)
                 left &= left - np.uint32(1)
                 v = np.uint64(base + k * step)
                 frontier[v >> np.uint64(6)] |= np.uint64(1) << (v & np.uint64(63))
