@@ -167,18 +167,25 @@ struct MixedLevel {
         });
     }
 
-    // Free vertices look for a neighbour in the frontier, and stop at the first.  The owners of those
-    // in the frontier, and before it, stand before the frontier.
-    __device__ void go_backwards()
+    // Free vertices look for a neighbour in the frontier, and stop at the first.  Of a free vertex all
+    // neighbours that are not free are in the frontier: `bits` tells, which the L2 cache holds where
+    // it does not hold the owners.  Meets.
+    __device__ void go_backwards(unsigned int* bits)
     {
         for (Wide at = (Wide)warp_ * WARP; at < (Wide)places.n; at += (Wide)warps * WARP) {
+            bool known = at + lane() < (Wide)places.n && load_relaxed(&places.owner[at + lane()]) < front.head;
+            unsigned votes = __ballot_sync(ALL, known);
+            if (lane() == 0) store_relaxed(&bits[at / WARP], votes);
+        }
+        roll.meet();
+        for (Wide at = (Wide)warp_ * WARP; at < (Wide)places.n; at += (Wide)warps * WARP) {
             I v = (I)(at + lane()), begin = 0, end = 0;
-            if (at + lane() < (Wide)places.n && load_relaxed(&places.owner[v]) == places.none()) {
+            if (at + lane() < (Wide)places.n && !(load_relaxed(&bits[at / WARP]) >> lane() & 1)) {
                 begin = places.indptr[v];
                 end = places.indptr[v + 1];
             }
             I up = first_in_row<ENTRIES_ALONE, ENTRIES_HELPED>(places.indices, begin, end, v, [&](I u, I) {
-                return load_relaxed(&places.owner[u]) < front.head;
+                return load_relaxed(&bits[u / WARP]) >> (u % WARP) & 1;
             });
             if (up >= 0) store_relaxed(&places.owner[v], front.head);
             list<1>({v}, {I(end - begin)}, {up >= 0});
