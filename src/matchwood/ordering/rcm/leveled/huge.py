@@ -14,6 +14,7 @@ SOURCE = gpu.Source(
     "huge_levels.cu",
     (
         "measure_rows<I>",
+        "mark_free<I>",
         "offer_places<I>",
         "tell_places<I>",
         "seek_places<I>",
@@ -23,6 +24,9 @@ SOURCE = gpu.Source(
 )
 
 TILE_ENTRIES = SOURCE.constant("TILE_ENTRIES")
+# Of the frontier's entries, those up to the end of each part that offers itself.  Early parts give
+# most vertices their owners.
+PARTS = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0])
 RUNS = 1024  # blocks that list children; each adds up the counts of all before it
 RUN_BLOCK = 512  # threads
 
@@ -60,12 +64,23 @@ def place_level(
 
 
 def _offer(k: Any, view: Any, front: Any, head: int, owner: Any, caller: str) -> None:
-    size, kind = front.size, view.indptr.dtype
+    cupy = engines.cupy()
+    n, kind, size = view.n, view.indptr.dtype, front.size
     lengths = gpu.empty(size, kind, caller)
     starts = gpu.empty(size + 1, kind, caller)
+    free = gpu.empty(-(-n // 32), np.uint32, caller)
     k.measure_rows(size, (size, front, view.indptr, lengths))
     scan.scan_into(lengths, starts)  # the entries of some rows: they fit
-    arcs = int(starts[size])
-    tiles = -(-(size + arcs) // TILE_ENTRIES) * 32
-    arrays = (view.indptr, view.indices, owner)
-    k.offer_places(tiles, (size, arcs, starts, head, front, *arrays))
+    wanted = (PARTS * int(starts[size])).astype(kind)
+    ends = cupy.searchsorted(starts[1:], cupy.asarray(wanted)) + 1
+    places = starts[ends].get().tolist()
+    begin = before = 0
+    for end, after in zip(ends.get().tolist(), places, strict=True):
+        rows, arcs = end - begin, after - before
+        if rows <= 0:
+            continue
+        tiles = -(-(rows + arcs) // TILE_ENTRIES) * 32
+        its = (starts[begin : end + 1] - before, head + begin, front[begin:end])
+        k.mark_free(n, (n, owner, free))
+        k.offer_places(tiles, (rows, arcs, *its, view.indptr, view.indices, free, owner))
+        begin, before = end, after

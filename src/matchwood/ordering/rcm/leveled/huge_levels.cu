@@ -2,7 +2,8 @@
 // huge.py.
 //
 //   measure_rows     entries of the frontier's rows; adding them up shares the entries out evenly
-//   offer_places     the frontier offers its places to all neighbours
+//   mark_free        a bit for every vertex without an owner
+//   offer_places     a part of the frontier offers its places to all neighbours
 //   tell_places      or the frontier's places, by vertex,
 //   seek_places      in which free vertices find their owners
 //   count_children   the vertices that have an owner in the frontier, by the blocks of the grid,
@@ -22,25 +23,37 @@ __global__ void measure_rows(I size, const I* front, const I* indptr, I* lengths
     if (i < size) lengths[i] = indptr[front[i] + 1] - indptr[front[i]];
 }
 
+// One thread per vertex, a word of the bitmap per warp.
+template <typename I>
+__global__ void mark_free(I n, const I* owner, unsigned int* bits)
+{
+    long long v = global_thread();
+    unsigned int votes = __ballot_sync(ALL, v < n && owner[v < n ? v : 0] == n);
+    if (lane() == 0 && v < n) bits[v / WARP] = votes;
+}
+
 // `starts` are the sums of the lengths: where the rows of the frontier start in a list of their entries.
+// The front is offered part by part, in its order.  A vertex that is not free when a part begins has an
+// owner in an earlier one, and wants no other.  Most entries lead to such a vertex, and a bitmap stays
+// in the L2 cache where owners do not.
 template <typename I>
 __global__ void offer_places(I size, I arcs, const I* starts, I head, const I* front, const I* indptr,
-                             const I* indices, I* owner)
+                             const I* indices, const unsigned int* __restrict__ free, I* owner)
 {
     for_tiles<TILE_ENTRIES>(size, arcs, starts, [&](I i, I begin, I end) {
         I shift = indptr[front[i]] - starts[i];
         auto read = [&](I at) { return indices[at]; };
         WarpRows<I> rows(begin + shift, end + shift);
         rows.template for_batches<LEVEL_BATCH>(read, [&](const auto& row, const auto& w) {
-            I p[LEVEL_BATCH], seen[LEVEL_BATCH];
-#pragma unroll
-            for (int k = 0; k < LEVEL_BATCH; ++k) {
-                p[k] = head + __shfl_sync(ALL, i, row[k]);
-                seen[k] = w[k] >= 0 ? load_relaxed(&owner[w[k]]) : I(-1);
-            }
+            bool open[LEVEL_BATCH];
 #pragma unroll
             for (int k = 0; k < LEVEL_BATCH; ++k)
-                if (seen[k] > p[k]) atomicMin(&owner[w[k]], p[k]);
+                open[k] = w[k] >= 0 && (free[w[k] / WARP] >> (w[k] % WARP) & 1);
+#pragma unroll
+            for (int k = 0; k < LEVEL_BATCH; ++k) {
+                I p = head + __shfl_sync(ALL, i, row[k]);
+                if (open[k] && load_relaxed(&owner[w[k]]) > p) atomicMin(&owner[w[k]], p);
+            }
         });
     });
 }
