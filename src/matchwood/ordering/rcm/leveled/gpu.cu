@@ -258,7 +258,7 @@ __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) find_levels(
 {
     __shared__ Near<I> near;
     __shared__ Finds<I> finds;
-    if (threadIdx.x == 0) finds.clear();
+    finds.clear();
     RollCall roll;
     if (!roll.sign_in(control)) return;
     Search<I, false> search{{n, indptr, indices, order, owner}, {}, roll, control, near, nullptr, &finds,
