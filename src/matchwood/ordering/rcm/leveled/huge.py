@@ -27,6 +27,7 @@ TILE_ENTRIES = SOURCE.constant("TILE_ENTRIES")
 # Of the frontier's entries, those up to the end of each part that offers itself.  Early parts give
 # most vertices their owners.
 PARTS = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0])
+KEY_BITS = 64
 RUNS = 1024  # blocks that list children; each adds up the counts of all before it
 RUN_BLOCK = 512  # threads
 
@@ -53,14 +54,21 @@ def place_level(
     counts, longest = gpu.empty(blocks, kind, caller), cupy.zeros(1, kind)
     grid = {"block": RUN_BLOCK, "grid": blocks}
     k.count_children(None, (n, run, view.indptr, owner, head, counts, longest), **grid)
-    children = int(counts.sum(dtype=np.int64))
+    children, most = int(counts.sum(dtype=np.int64)), int(longest[0])
     if children:
+        low, high = n.bit_length(), most.bit_length()
+        together = low + high + front.size.bit_length() <= KEY_BITS
+        low = low if together else 0
         keys = gpu.empty(children, np.uint64, caller)
-        found = gpu.empty(children, kind, caller)
-        k.list_children(None, (n, run, view.indptr, owner, head, counts, keys, found), **grid)
-        # stable, and children ascend: by (owner, degree, vertex)
-        order[tail : tail + children] = found[cupy.argsort(keys, kind="stable")]
-    return children, int(longest[0])
+        found = None if together else gpu.empty(children, kind, caller)
+        arrays = (view.indptr, owner, head, counts, low + high, low, keys, found)
+        k.list_children(None, (n, run, *arrays), **grid)
+        if together:
+            keys.sort()
+            order[tail : tail + children] = keys & np.uint64((1 << low) - 1)
+        else:  # stable, and children ascend
+            order[tail : tail + children] = found[cupy.argsort(keys, kind="stable")]
+    return children, most
 
 
 def _offer(k: Any, view: Any, front: Any, head: int, owner: Any, caller: str) -> None:

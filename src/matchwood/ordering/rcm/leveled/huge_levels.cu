@@ -95,16 +95,19 @@ __global__ void count_children(I n, long long length, const I* indptr, const I* 
     if (most > 0) raise_to(longest, most);
 }
 
-// A key is the owner's number in the frontier above the degree, 32 bits each.
+// A key is the owner's number in the frontier above the degree above the vertex.  Where 64 bits have no
+// room for all three, `degree_shift` is 0, and `children` has the vertices; else it is null.
 template <typename I>
 __global__ void list_children(I n, long long length, const I* indptr, const I* owner, I head, const I* counts,
-                              unsigned long long* keys, I* children)
+                              int owner_shift, int degree_shift, unsigned long long* keys, I* children)
 {
     I next = counted_before(counts);
     number_wanted(
         Run(length, n), next, [&](long long v) { return owner[v] >= head && owner[v] < n; },
         [&](long long v, I number) {
-            keys[number] = (Wide)(owner[v] - head) << 32 | (Wide)(indptr[v + 1] - indptr[v]);
-            children[number] = (I)v;
+            Wide degree = (Wide)(indptr[v + 1] - indptr[v]);
+            Wide key = (Wide)(owner[v] - head) << owner_shift | degree << degree_shift;
+            keys[number] = children == nullptr ? key | (Wide)v : key;
+            if (children != nullptr) children[number] = (I)v;
         });
 }
