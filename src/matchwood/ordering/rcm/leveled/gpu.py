@@ -23,7 +23,7 @@ RANKED_CHILDREN, LONG_ROW = SOURCE.constants("RANKED_CHILDREN", "LONG_ROW")
 
 ENTRIES_PER_BLOCK = 1024  # rows and entries of a small graph for each block that takes part
 PLACE = 5  # of the lists of `place_levels` that which has places by vertex
-HUGE_ENTRIES = 1 << 24  # entries; a level of more is left to huge.py, where indices have 32 bits
+HUGE_ENTRIES = 1 << 23  # entries; a level of more is left to huge.py, where indices have 32 bits
 LEVELS_PER_LAUNCH = 8192  # levels; at most some 80 ms.  Ctrl-C takes effect between launches
 
 
