@@ -181,17 +181,38 @@ struct MixedLevel {
             if (lane() == 0) store_relaxed(&bits[at / WARP], votes);
         }
         roll.meet();
-        for (Wide at = (Wide)warp_ * WARP; at < (Wide)places.n; at += (Wide)warps * WARP) {
-            I v = (I)(at + lane()), begin = 0, end = 0;
-            if (at + lane() < (Wide)places.n && !(load_relaxed(&bits[at / WARP]) >> lane() & 1)) {
-                begin = places.indptr[v];
-                end = places.indptr[v + 1];
+        auto known = [&](I u) { return (load_relaxed(&bits[u / WARP]) >> (u % WARP) & 1) != 0; };
+        // of two vertices the first entries at once, which find a neighbour for most
+        for (Wide at = (Wide)warp_ * 2 * WARP; at < (Wide)places.n; at += (Wide)warps * 2 * WARP) {
+            I v[2], begin[2], end[2], length[2], u[2][LEVEL_BATCH];
+            bool fresh[2] = {false, false};
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                Wide mine = at + j * WARP + lane();
+                bool open = mine < (Wide)places.n && !known((I)mine);
+                v[j] = (I)mine;
+                begin[j] = open ? places.indptr[mine] : I(0);
+                end[j] = open ? places.indptr[mine + 1] : I(0);
+                length[j] = end[j] - begin[j];
             }
-            I up = first_in_row<ENTRIES_ALONE, ENTRIES_HELPED>(places.indices, begin, end, v, [&](I u, I) {
-                return load_relaxed(&bits[u / WARP]) >> (u % WARP) & 1;
-            });
-            if (up >= 0) store_relaxed(&places.owner[v], front.head);
-            list<1>({v}, {I(end - begin)}, {up >= 0});
+#pragma unroll
+            for (int j = 0; j < 2; ++j)
+#pragma unroll
+                for (int k = 0; k < LEVEL_BATCH; ++k)
+                    u[j][k] = k < length[j] ? places.indices[begin[j] + k] : I(-1);
+#pragma unroll
+            for (int j = 0; j < 2; ++j)
+#pragma unroll
+                for (int k = 0; k < LEVEL_BATCH; ++k) fresh[j] |= u[j][k] >= 0 && known(u[j][k]);
+#pragma unroll
+            for (int j = 0; j < 2; ++j) {
+                I from = fresh[j] || length[j] <= LEVEL_BATCH ? end[j] : begin[j] + LEVEL_BATCH;
+                I up = first_in_row<ENTRIES_ALONE, ENTRIES_HELPED>(
+                    places.indices, from, end[j], v[j], [&](I w, I) { return known(w); });
+                fresh[j] = fresh[j] || up >= 0;
+                if (fresh[j]) store_relaxed(&places.owner[v[j]], front.head);
+            }
+            list(v, length, fresh);
         }
     }
 
