@@ -134,6 +134,7 @@ def test_levels_left_to_the_host(monkeypatch):
 
     monkeypatch.setattr(reference, "SMALL", -1)
     monkeypatch.setattr(leveled, "HUGE_ENTRIES", 0)
+    monkeypatch.setattr(huge, "FEW_ENTRIES", 0)
     monkeypatch.setattr(huge, "place_level", counted)
     for name in ("star", "two-level star", "complete", "rmat 13", "rmat 13, dense", "two large"):
         G, view = prepared(LARGER[name]())
@@ -145,6 +146,11 @@ def test_levels_left_to_the_host(monkeypatch):
         found = matchwood.cuthill_mckee(G, start=hub)
         assert np.array_equal(found.get(), expected(view, hub)), name
     assert {True, False} <= set(ways)
+    monkeypatch.undo()
+    monkeypatch.setattr(leveled, "HUGE_ROW", 2000)  # rows that are too long for one block to sort
+    for name in ("star", "rmat 13, dense", "two large"):
+        G, view = prepared(LARGER[name]())
+        assert np.array_equal(matchwood.cuthill_mckee(G).get(), expected(view)), name
 
 
 @pytest.mark.usefixtures("rule")

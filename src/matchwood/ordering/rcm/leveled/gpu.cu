@@ -11,8 +11,8 @@
 // Levels alone: narrow levels come in order all the same, as that costs little.  The vertices of a
 // wide one stay in the order in which they are found, so that it takes one barrier and not six.
 //
-// A level of very many entries is left to the host: there a sort by the whole device is faster than
-// one block for each owner.  The launch ends before that level, and the next goes on after it.
+// A level of very many entries, or with a very long row, is left to the host: there a sort by the whole
+// device is faster than one block for each owner.  The launch ends before that level, and the next goes on after it.
 #include "matchwood/mixed_levels.cuh"
 #include "matchwood/narrow_levels.cuh"
 #include "matchwood/wide_levels.cuh"
@@ -55,7 +55,7 @@ struct Search {
     Finds<I>* finds;          // or else
     int warp_, warps;
     I total, limit;
-    Wide huge = ~0ull;         // entries; if ORDERED, a level of more is left to the host
+    Wide huge = 0, huge_row = 0;  // if ORDERED: of a level, and of one of its rows; see Level::way
     unsigned int* bits = nullptr;  // or else
     Front<I> front = {};
     bool mixed = false;
@@ -122,7 +122,7 @@ struct Search {
         Level<I> level{places, scratch, roll, control, front, warp_, warps};
         int flip = front.flip;
         I longest = 0;
-        Way way = level.way(huge);
+        Way way = level.way(huge, huge_row);
         if (way == LEAVE_OFFER || way == LEAVE_SEEK) {
             stage = way == LEAVE_OFFER ? LEFT_OFFER : LEFT_SEEK;
             return;
@@ -229,7 +229,7 @@ struct Search {
 template <typename I>
 __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
     I n, const I* indptr, const I* indices, const I* starts, I n_starts, I start, I total, I most_levels,
-    unsigned long long huge, I* order, I* owner, I* found, I* slot, I* count, I* first, I* child, I* place, I* big, I* piece, I* sums,
+    unsigned long long huge, unsigned long long huge_row, I* order, I* owner, I* found, I* slot, I* count, I* first, I* child, I* place, I* big, I* piece, I* sums,
     unsigned long long* control)
 {
     __shared__ Near<I> near;
@@ -241,7 +241,7 @@ __global__ void CLUSTERED __launch_bounds__(LEVEL_BLOCK, 1) place_levels(
                            roll, control, near, &space, nullptr,
                            warp() * roll.members + roll.rank, roll.members * (LEVEL_BLOCK / WARP),
                            total, n,  // two levels have n vertices when all are placed
-                           huge};
+                           huge, huge_row};
     if (load_relaxed(&control[STAGE]) == STARTING)
         search.start(starts, n_starts, start);
     else

@@ -23,7 +23,10 @@ RANKED_CHILDREN, LONG_ROW = SOURCE.constants("RANKED_CHILDREN", "LONG_ROW")
 
 ENTRIES_PER_BLOCK = 1024  # rows and entries of a small graph for each block that takes part
 PLACE = 5  # of the lists of `place_levels` that which has places by vertex
-HUGE_ENTRIES = 1 << 23  # entries; a level of more is left to huge.py, where indices have 32 bits
+# A level of more entries is left to huge.py, or one with a row of more, and of more than a share of
+# n: every vertex is looked at there.  Where indices have 32 bits.
+HUGE_ENTRIES = 1 << 23
+HUGE_ROW, HUGE_ROW_SHARE = 1 << 15, 1 / 2048
 LEVELS_PER_LAUNCH = 8192  # levels; at most some 80 ms.  Ctrl-C takes effect between launches
 
 
@@ -60,9 +63,11 @@ def place_levels(
         control=(CONTROL_WORDS, np.uint64),
     )
     from_many = (None, 0, starts) if isinstance(starts, int) else (starts, starts.size, 0)
-    entries = HUGE_ENTRIES if kind.itemsize == 4 else 2**64 - 1
+    huge_ones = (HUGE_ENTRIES, max(HUGE_ROW, int(HUGE_ROW_SHARE * n)))
+    if kind.itemsize > 4:
+        huge_ones = (2**64 - 1, 2**64 - 1)
     arguments = (
-        n, view.indptr, view.indices, *from_many, total, LEVELS_PER_LAUNCH, entries, found,
+        n, view.indptr, view.indices, *from_many, total, LEVELS_PER_LAUNCH, *huge_ones, found,
         space.owner, *space.lists, space.big, space.piece, space.sums, space.control,
     )  # fmt: skip
     k = SOURCE.kernels(I=kind)

@@ -1,4 +1,7 @@
-"""A level of very many entries, in launches of its own.  Kernels: huge_levels.cu."""
+"""A level of very many entries, or with a very long row, in launches of its own.
+
+Kernels: huge_levels.cu.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ SOURCE = gpu.Source(
 
 TILE_ENTRIES = SOURCE.constant("TILE_ENTRIES")
 # Of the frontier's entries, those up to the end of each part that offers itself.  Early parts give
-# most vertices their owners.
+# most vertices their owners.  A frontier of few entries is one part.
+FEW_ENTRIES = 1 << 22
 PARTS = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0])
 KEY_BITS = 64
 RUNS = 1024  # blocks that list children; each adds up the counts of all before it
@@ -56,8 +60,8 @@ def place_level(
     k.count_children(None, (n, run, view.indptr, owner, head, counts, longest), **grid)
     children, most = int(counts.sum(dtype=np.int64)), int(longest[0])
     if children:
-        low, high = n.bit_length(), most.bit_length()
-        together = low + high + front.size.bit_length() <= KEY_BITS
+        low, high = (n - 1).bit_length(), most.bit_length()
+        together = low + high + (front.size - 1).bit_length() <= KEY_BITS
         low = low if together else 0
         keys = gpu.empty(children, np.uint64, caller)
         found = None if together else gpu.empty(children, kind, caller)
@@ -79,7 +83,8 @@ def _offer(k: Any, view: Any, front: Any, head: int, owner: Any, caller: str) ->
     free = gpu.empty(-(-n // 32), np.uint32, caller)
     k.measure_rows(size, (size, front, view.indptr, lengths))
     scan.scan_into(lengths, starts)  # the entries of some rows: they fit
-    wanted = (PARTS * int(starts[size])).astype(kind)
+    arcs = int(starts[size])
+    wanted = ((PARTS if arcs > FEW_ENTRIES else PARTS[-1:]) * arcs).astype(kind)
     ends = cupy.searchsorted(starts[1:], cupy.asarray(wanted)) + 1
     places = starts[ends].get().tolist()
     begin = before = 0

@@ -1,5 +1,5 @@
-// A level of an order of Cuthill and McKee with very many entries, in launches of its own.  Host side:
-// huge.py.
+// A level of an order of Cuthill and McKee with very many entries, or a very long row, in launches of its
+// own.  Host side: huge.py.
 //
 //   measure_rows     entries of the frontier's rows; adding them up shares the entries out evenly
 //   mark_free        a bit for every vertex without an owner

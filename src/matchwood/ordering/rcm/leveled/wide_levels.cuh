@@ -114,19 +114,21 @@ struct Level {
         return all;
     }
 
-    // The frontier offers, or, where they have fewer entries, free vertices seek; all of them leave it
-    // to the host where even these are more than `huge`.  Meets.
-    __device__ Way way(Wide huge)
+    // The frontier offers, or, where they have fewer entries, free vertices seek.  It is left to the host
+    // where even these are more than `huge`, or a row is longer than `huge_row`: one block would sort
+    // the children of its vertex.  Meets.
+    __device__ Way way(Wide huge, Wide huge_row)
     {
         if (front.longest <= LONG_ROW && front.size() <= places.n / MANY_VERTICES) return OFFER;
         Wide arcs = count_entries(front.size(), [&](Wide i) {
             return (Wide)places.degree(load_relaxed(&places.order[front.head + i]));
         });
-        if (arcs <= (Wide)places.indptr[places.n] / MANY_ENTRIES && arcs <= huge) return OFFER;
+        bool leave = (Wide)front.longest > huge_row;
+        if (arcs <= (Wide)places.indptr[places.n] / MANY_ENTRIES && arcs <= huge) return leave ? LEAVE_OFFER : OFFER;
         Wide open = count_entries(places.n, [&](Wide v) {
             return load_relaxed(&places.owner[v]) == places.none() ? (Wide)places.degree((I)v) : 0ull;
         });
-        if (Least()(arcs, open) > huge) return open < arcs ? LEAVE_SEEK : LEAVE_OFFER;
+        if (leave || Least()(arcs, open) > huge) return open < arcs ? LEAVE_SEEK : LEAVE_OFFER;
         return open < arcs ? SEEK : OFFER;
     }
 
