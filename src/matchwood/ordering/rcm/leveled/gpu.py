@@ -49,7 +49,7 @@ def place_levels(
 
     `starts` is an array, or one vertex as in `find_levels`.  `total` vertices can be reached, and
     are placed; the rest of the array is left as it is.  Memory beside the result: seven arrays of
-    n.
+    n, and what huge.py takes.
     """
     n, nnz, kind = view.n, view.nnz, view.indptr.dtype
     found = gpu.empty(n, kind, caller)

@@ -67,7 +67,7 @@ def place_level(
         found = None if together else gpu.empty(children, kind, caller)
         arrays = (view.indptr, owner, head, counts, low + high, low, keys, found)
         k.list_children(None, (n, run, *arrays), **grid)
-        if together:
+        if found is None:
             keys.sort()
             order[tail : tail + children] = keys & np.uint64((1 << low) - 1)
         else:  # stable, and children ascend
