@@ -154,8 +154,9 @@ def test_levels_left_to_the_host(monkeypatch):
 
 
 @pytest.mark.usefixtures("rule")
-def test_largest_component_and_others():
+def test_largest_component_and_others(monkeypatch):
     """Where its smallest vertex comes before, between and after those of the others."""
+    monkeypatch.setattr(engine, "ALONE_VERTICES", 0)
     small = [path(3), star(4), path(2)]
     for parts in ([rmat(11, 8), *small], [*small, rmat(11, 8)], [path(5), rmat(11, 8), *small]):
         for A in (disjoint(parts), shuffled(disjoint(parts), isolated=300)):

@@ -2,8 +2,8 @@
 
 All components are ordered at once, as if their starts were one level: within a component that
 gives the component's own order, and a stable sort by component puts the parts one after the other.
-Vertices without neighbours do not take part until then.  A component of half of the others is
-ordered first, by itself (largest/).
+Vertices without neighbours do not take part until then.  In a large graph a component of half of
+the others is ordered first, by itself (largest/).
 
 A small graph tries its starts: the orders are made here, the host compares them (start/trial.py).
 """
@@ -27,6 +27,9 @@ from matchwood.primitives.patterns import not_symmetric
 METHODS = ("leveled", "batch")
 NO_STARTS = np.empty(0, np.int64)
 
+# Vertices from which the largest component is ordered by itself: it saves passes over all vertices, and
+# takes some 30 launches more.
+ALONE_VERTICES = 1 << 24
 SAMPLE = 1024  # vertices whose labels tell which component is the largest
 
 
@@ -165,12 +168,12 @@ def _search_on(view: Any, best: Levels, caller: str) -> tuple[Levels, int]:
 def _ordered_alone(view: Any, levels: Levels, method: str, small: bool, caller: str) -> Any | None:
     """The order of a graph most of which is one component, of which the levels are known.
 
-    None unless it has half of the vertices that have neighbours.  The others search for their
-    starts, so it has to be all of a small graph.
+    None unless it has half of the vertices that have neighbours, and the graph is large.  The
+    others search for their starts, so it has to be all of a small graph.
     """
     if levels.size == view.n:
         return _ordered(view, levels, method, caller)
-    if small:
+    if small or view.n < ALONE_VERTICES:
         return None
     alone = gpu_largest.alone(view)
     if 2 * levels.size < view.n - alone.size:
@@ -187,7 +190,7 @@ def _ordered_alone(view: Any, levels: Levels, method: str, small: bool, caller: 
         found = _place(graph.undirected_pattern(), parts, method, None, False, caller)[0]
         listed = gpu_largest.keyed(found, parts.label, parts.count, others)
     lists = (gpu_largest.Listed(alone, alone), listed)
-    return gpu_largest.merged(view, part, int(inside.argmax()), lists, caller)
+    return gpu_largest.merged(view, part, int(part.min()), lists, caller)
 
 
 def _ordered(view: Any, levels: Levels, method: str, caller: str) -> Any:

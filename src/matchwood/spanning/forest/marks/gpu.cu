@@ -13,47 +13,21 @@ __global__ void count_marks(long long n_words, long long length, const Word* mar
     if (threadIdx.x == 0) counts[blockIdx.x] = count;
 }
 
-// The last of the rows low to high - 1 that starts at entry k or before.  32 guesses at a time.  All lanes
-// of the warp call.
-template <typename I>
-__device__ __forceinline__ long long last_row_at(long long low, long long high, const I* indptr, long long k)
-{
-    while (high - low > 1) {
-        long long step = (high - low + WARP - 1) / WARP, guess = low + step * (lane() + 1);
-        int right = __popc(__ballot_sync(ALL, guess < high && indptr[guess] <= k));
-        long long end = low + step * (right + 1);
-        low += step * right;
-        if (end < high) high = end;
-    }
-    return low;
-}
-
 // A block adds up the counts of the blocks before it, and writes its edges: one thread per
 // word, or for a word with many marks one warp, a lane per bit.
 template <typename I, typename B>
 __global__ void write_edges(I n, long long n_words, long long length, const Word* marks, const I* counts,
                             const I* indptr, const I* indices, const B* bits, I* edges, B* weights, I* total)
 {
-    __shared__ long long last_rows[2];  // in turn, since warps read one while the next is written
-    int turn = 0;
     I next = counted_before(counts);
     Run run(length, n_words);
-    long long nnz = indptr[n], after = run.first < run.end ? row_of(0ll, (long long)n, indptr, 64 * run.first) : 0;
-    for (long long at = run.first; at < run.end; at += blockDim.x, turn = 1 - turn) {
-        // the rows of the block's entries, so that its threads search only among them
-        long long before = after, beyond = 64 * (at + blockDim.x);
-        if (warp() == 0) {
-            after = beyond < nnz ? last_row_at(before, (long long)n, indptr, beyond) : n - 1;
-            if (lane() == 0) last_rows[turn] = after;
-        }
+    for (long long at = run.first; at < run.end; at += blockDim.x) {
         long long i = at + threadIdx.x;
         Word mine = i < run.end ? marks[i] : 0;
         int here;
         I place = next + (I)block_exclusive_sum(__popcll(mine), &here);
         next += here;
-        after = last_rows[turn];  // written before the block added up its marks
-        I row = 0;
-        if (mine != 0) row = (I)row_of(before, after + 1, indptr, 64 * i + __ffsll((long long)mine) - 1);
+        I row = mine == 0 ? I(0) : (I)row_of(0, n, indptr, 64 * i + __ffsll((long long)mine) - 1);
         bool many = __popcll(mine) > MANY_MARKS;
         if (!many)
             for (Word left = mine; left != 0; left &= left - 1) {
