@@ -27,8 +27,8 @@ from matchwood.primitives.patterns import not_symmetric
 METHODS = ("leveled", "batch")
 NO_STARTS = np.empty(0, np.int64)
 
-# Vertices from which the largest component is ordered by itself: it saves passes over all vertices, and
-# takes some 30 launches more.
+# Vertices from which the largest component is ordered by itself: it saves passes over all vertices,
+# and takes some 30 launches more.
 ALONE_VERTICES = 1 << 24
 SAMPLE = 1024  # vertices whose labels tell which component is the largest
 

@@ -27,8 +27,8 @@ SOURCE = gpu.Source(
 TILE_ENTRIES, LIGHT_ENTRIES = SOURCE.constants("TILE_ENTRIES", "LIGHT_ENTRIES")
 LIGHT_DEGREE = 8.0  # mean degree from which light edges go first
 # Edges for each vertex that are light.  Where degrees are skewed fewer do: hubs join most trees.
-# Measured on an H200 with 0.15, 0.3, 0.6, 1.0, 1.5 and 2.0, in milliseconds: R-MAT 22 4.8, 4.8, 4.9,
-# 5.3, 5.7, 6.3; mesh 128^3 11, 11, 8.9, 4.8, 4.1, 4.3.
+# Measured on an H200 with 0.15, 0.3, 0.6, 1.0, 1.5 and 2.0, in milliseconds: R-MAT 22 4.8, 4.8,
+# 4.9, 5.3, 5.7, 6.3; mesh 128^3 11, 11, 8.9, 4.8, 4.1, 4.3.
 LIGHT_EDGES, LIGHT_EDGES_SKEWED = 1.5, 0.3
 SKEWED = 16.0  # times the mean degree: that of the row of an entry, on average
 SAMPLE = 1024  # vertices whose roots tell which tree is the largest
